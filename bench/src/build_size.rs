@@ -10,12 +10,24 @@ pub fn run() {
     let before = children_cpu();
     let start = std::time::Instant::now();
     let status = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()))
-        .args(["build", "--release", "--quiet", "-p", "quipu", "--target-dir"])
+        .args([
+            "build",
+            "--release",
+            "--quiet",
+            "-p",
+            "quipu",
+            "--target-dir",
+        ])
         .arg(target.path())
         .status()
         .unwrap();
     assert!(status.success());
-    let binary = target.path().join("release/quipu").metadata().unwrap().len();
+    let binary = target
+        .path()
+        .join("release/quipu")
+        .metadata()
+        .unwrap()
+        .len();
     println!("\n| clean release build | aim | measured |");
     println!("|---|---|---|");
     println!("| CPU seconds | 400 | {:.0} |", children_cpu() - before);
@@ -26,7 +38,12 @@ pub fn run() {
 /// CPU seconds of all ended children, from the kernel's own account.
 fn children_cpu() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-    let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+    let fields: Vec<&str> = stat
+        .rsplit(')')
+        .next()
+        .unwrap()
+        .split_whitespace()
+        .collect();
     // Fields 16 and 17 of proc(5), counted from behind the command's closing bracket.
     let ticks: f64 = fields[13].parse::<f64>().unwrap() + fields[14].parse::<f64>().unwrap();
     ticks / 100.0

@@ -14,8 +14,14 @@ use crate::writers::{Rival, Work, Writer, contract, prepare, wait_ready};
 /// `[ROUNDS] [one-append|four-files] [threads|processes] [WIDTH…]`: nothing named is everything.
 pub fn run(arguments: &[&str]) {
     let rounds: usize = arguments.first().and_then(|a| a.parse().ok()).unwrap_or(3);
-    let wanted = |names: &[&str], name: &str| arguments.contains(&name) || !names.iter().any(|n| arguments.contains(n));
-    let widths: Vec<usize> = arguments.iter().skip(1).filter_map(|a| a.parse().ok()).collect();
+    let wanted = |names: &[&str], name: &str| {
+        arguments.contains(&name) || !names.iter().any(|n| arguments.contains(n))
+    };
+    let widths: Vec<usize> = arguments
+        .iter()
+        .skip(1)
+        .filter_map(|a| a.parse().ok())
+        .collect();
     println!(
         "commits/s, median of {rounds} rounds; in brackets: Quipu's speed as a multiple of the rival's in the same round (median), first"
     );
@@ -23,28 +29,59 @@ pub fn run(arguments: &[&str]) {
         "acknowledged when durable (the clock stops when every file is in place), then with its files in place before each acknowledgement"
     );
     println!("{}\n", describe());
-    for work in [Work::OneAppend, Work::FourFiles].into_iter().filter(|w| wanted(&["one-append", "four-files"], w.name())) {
+    for work in [Work::OneAppend, Work::FourFiles]
+        .into_iter()
+        .filter(|w| wanted(&["one-append", "four-files"], w.name()))
+    {
         println!(
             "| {} | writers | quipu, durable | quipu, in place | sqlite WAL FULL | raw fdatasync append | temp+fsync+rename |",
             work.name()
         );
         println!("|---|---|---|---|---|---|---|");
-        for (kind, threads) in [("threads", true), ("processes", false)].into_iter().filter(|k| wanted(&["threads", "processes"], k.0)) {
-            for writers in [1, 8, 32].into_iter().filter(|w| widths.is_empty() || widths.contains(w)) {
+        for (kind, threads) in [("threads", true), ("processes", false)]
+            .into_iter()
+            .filter(|k| wanted(&["threads", "processes"], k.0))
+        {
+            for writers in [1, 8, 32]
+                .into_iter()
+                .filter(|w| widths.is_empty() || widths.contains(w))
+            {
                 let mut speeds: Vec<Vec<f64>> = vec![Vec::new(); Rival::ALL.len()];
                 for round in 0..rounds {
-                    // The rivals take turns within a round: a slow moment of the disk hits all. Each round begins with another: what one
-                    // leaves the disk to do hits each of the others in turn.
-                    for index in (0..Rival::ALL.len()).map(|turn| (round + turn) % Rival::ALL.len()) {
+                    // The rivals take turns within a round: a slow moment of the disk hits all.
+                    // Each round begins with another: what one leaves the disk to do hits each of
+                    // the others in turn.
+                    for index in (0..Rival::ALL.len()).map(|turn| (round + turn) % Rival::ALL.len())
+                    {
                         speeds[index].push(measure(Rival::ALL[index], work, writers, threads));
                     }
                 }
                 let of = |index: usize| median(speeds[index].clone());
-                // Of each round by itself: the disk is another from minute to minute, and a round is soon over.
-                let ratio = |ours: usize, theirs: usize| median(speeds[ours].iter().zip(&speeds[theirs]).map(|(o, t)| o / t).collect());
-                let rivals =
-                    (2..Rival::ALL.len()).map(|rival| format!("{:.0} ({:.2}, {:.2})", of(rival), ratio(0, rival), ratio(1, rival)));
-                println!("| {kind} | {writers} | {:.0} | {:.0} | {} |", of(0), of(1), rivals.collect::<Vec<_>>().join(" | "));
+                // Of each round by itself: the disk is another from minute to minute, and a round
+                // is soon over.
+                let ratio = |ours: usize, theirs: usize| {
+                    median(
+                        speeds[ours]
+                            .iter()
+                            .zip(&speeds[theirs])
+                            .map(|(o, t)| o / t)
+                            .collect(),
+                    )
+                };
+                let rivals = (2..Rival::ALL.len()).map(|rival| {
+                    format!(
+                        "{:.0} ({:.2}, {:.2})",
+                        of(rival),
+                        ratio(0, rival),
+                        ratio(1, rival)
+                    )
+                });
+                println!(
+                    "| {kind} | {writers} | {:.0} | {:.0} | {} |",
+                    of(0),
+                    of(1),
+                    rivals.collect::<Vec<_>>().join(" | ")
+                );
             }
         }
         println!();
@@ -52,7 +89,9 @@ pub fn run(arguments: &[&str]) {
 }
 
 fn measure(rival: Rival, work: Work, writers: usize, threads: bool) -> f64 {
-    let folder = tempfile::tempdir_in(std::env::var("QUIPU_BENCH_DIR").unwrap_or_else(|_| ".".into())).unwrap();
+    let folder =
+        tempfile::tempdir_in(std::env::var("QUIPU_BENCH_DIR").unwrap_or_else(|_| ".".into()))
+            .unwrap();
     prepare(rival, folder.path());
     let each = rival.commits(work) / writers;
     let seconds = if threads {

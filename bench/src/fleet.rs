@@ -1,7 +1,9 @@
-//! Many writers on one project and on sixteen, on local files and on PostgreSQL, in one run; claims; how long a commit takes to
-//! another host; and what follows from that on paper for a large fleet.
+//! Many writers on one project and on sixteen, on local files and on PostgreSQL, in one run;
+//! claims; how long a commit takes to another host; and what follows from that on paper for a large
+//! fleet.
 //!
-//! Every writer of the shared store has a working copy of its own, as a host would; all of them, and the server, on this machine.
+//! Every writer of the shared store has a working copy of its own, as a host would; all of them,
+//! and the server, on this machine.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Barrier, mpsc};
@@ -42,12 +44,22 @@ struct Speed {
 }
 
 pub fn run(arguments: &[&str]) {
-    let commits: usize = arguments.iter().find_map(|a| a.parse().ok()).unwrap_or(COMMITS);
-    let wanted = |part: &str| arguments.iter().all(|a| a.parse::<usize>().is_ok()) || arguments.contains(&part);
+    let commits: usize = arguments
+        .iter()
+        .find_map(|a| a.parse().ok())
+        .unwrap_or(COMMITS);
+    let wanted = |part: &str| {
+        arguments.iter().all(|a| a.parse::<usize>().is_ok()) || arguments.contains(&part)
+    };
     quipu_shared::register(|what| eprintln!("{what}"), |_, _| true);
-    let disk = PathBuf::from(std::env::var("QUIPU_BENCH_DIR").unwrap_or_else(|_| "/var/tmp".into()));
+    let disk =
+        PathBuf::from(std::env::var("QUIPU_BENCH_DIR").unwrap_or_else(|_| "/var/tmp".into()));
     let cluster = Cluster::start_on(&disk);
-    println!("{}; {}", describe(), cluster.sql("SELECT split_part(version(), ' on ', 1)"));
+    println!(
+        "{}; {}",
+        describe(),
+        cluster.sql("SELECT split_part(version(), ' on ', 1)")
+    );
     let mut rates = [0.0; 2];
     if wanted("commits") {
         rates = print_commits(&cluster, &disk, commits);
@@ -68,25 +80,49 @@ pub fn run(arguments: &[&str]) {
 
 /// Returns the commits a second of sixteen writers, on one project and on sixteen.
 fn print_commits(cluster: &Cluster, disk: &Path, commits: usize) -> [f64; 2] {
-    println!("{commits} commits a cell, {PAYLOAD} bytes each, every writer a file of its own; milliseconds a commit\n");
-    println!("| projects | writers | local, commits/s | p50 | p99 | PostgreSQL, commits/s | p50 | p99 |");
+    println!(
+        "{commits} commits a cell, {PAYLOAD} bytes each, every writer a file of its own; milliseconds a commit\n"
+    );
+    println!(
+        "| projects | writers | local, commits/s | p50 | p99 | PostgreSQL, commits/s | p50 | p99 |"
+    );
     println!("|---|---|---|---|---|---|---|---|");
     let mut rates = [0.0; 2];
     for (place, projects) in PROJECTS.into_iter().enumerate() {
         for writers in WRITERS {
             let local = measure(Site::Local, disk, projects, writers, commits, commit);
-            let shared = measure(Site::Shared(cluster), disk, projects, writers, commits, commit);
-            println!("| {projects} | {writers} | {} | {} |", told(&local), told(&shared));
+            let shared = measure(
+                Site::Shared(cluster),
+                disk,
+                projects,
+                writers,
+                commits,
+                commit,
+            );
+            println!(
+                "| {projects} | {writers} | {} | {} |",
+                told(&local),
+                told(&shared)
+            );
             if writers == 16 {
                 rates[place] = shared.rate;
             }
         }
     }
-    println!("\nthe same on one project where writers share working copies, as workers of a host do\n");
+    println!(
+        "\nthe same on one project where writers share working copies, as workers of a host do\n"
+    );
     println!("| writers | working copies | commits/s | p50 | p99 |");
     println!("|---|---|---|---|---|");
     for (writers, copies) in [(16, 1), (16, 4), (64, 4)] {
-        let shared = measure(Site::Hosts(cluster, copies), disk, 1, writers, commits, commit);
+        let shared = measure(
+            Site::Hosts(cluster, copies),
+            disk,
+            1,
+            writers,
+            commits,
+            commit,
+        );
         println!("| {writers} | {copies} | {} |", told(&shared));
     }
     rates
@@ -95,8 +131,14 @@ fn print_commits(cluster: &Cluster, disk: &Path, commits: usize) -> [f64; 2] {
 /// Where the time of a lone commit goes, as the server itself counts it.
 fn print_lone(cluster: &Cluster, disk: &Path, commits: usize) {
     let count = |settings: [&str; 2]| {
-        cluster.sql(&format!("ALTER SYSTEM SET track_functions = {}", settings[0]));
-        cluster.sql(&format!("ALTER SYSTEM SET track_wal_io_timing = {}", settings[1]));
+        cluster.sql(&format!(
+            "ALTER SYSTEM SET track_functions = {}",
+            settings[0]
+        ));
+        cluster.sql(&format!(
+            "ALTER SYSTEM SET track_wal_io_timing = {}",
+            settings[1]
+        ));
         cluster.sql("SELECT pg_reload_conf()");
     };
     count(["pl", "on"]);
@@ -106,30 +148,61 @@ fn print_lone(cluster: &Cluster, disk: &Path, commits: usize) {
     let shared = measure(Site::Shared(cluster), disk, 1, 1, commits, commit);
     std::thread::sleep(Duration::from_secs(2)); // the server counts behind
     let number = |sql: &str| -> f64 { cluster.sql(sql).parse().unwrap_or(0.0) };
-    let of = |name: &str| number(&format!("SELECT total_time / calls FROM pg_stat_user_functions WHERE funcname = '{name}'"));
+    let of = |name: &str| {
+        number(&format!(
+            "SELECT total_time / calls FROM pg_stat_user_functions WHERE funcname = '{name}'"
+        ))
+    };
     let (commit, tell) = (of("commit"), of("tell"));
-    let (syncs, sync) =
-        (number("SELECT wal_sync FROM pg_stat_wal"), number("SELECT wal_sync_time / greatest(wal_sync, 1) FROM pg_stat_wal"));
+    let (syncs, sync) = (
+        number("SELECT wal_sync FROM pg_stat_wal"),
+        number("SELECT wal_sync_time / greatest(wal_sync, 1) FROM pg_stat_wal"),
+    );
     count(["default", "default"]);
-    println!("\na lone commit: {:.2} ms (p50 of {commits}); means of its parts, in milliseconds, as the server counts them\n", shared.p50);
+    println!(
+        "\na lone commit: {:.2} ms (p50 of {commits}); means of its parts, in milliseconds, as the server counts them\n",
+        shared.p50
+    );
     println!("| part | ms |");
     println!("|---|---|");
     println!("| `quipu.commit` in the server | {commit:.2} |");
-    println!("| the server's disk ({syncs:.0} syncs for {} commits) | {sync:.2} |", commits + 1);
-    println!("| journal and files of the working copy, as for a local commit (p50) | {:.2} |", local.p50);
-    println!("| the wire, waking up, encoding: what is left | {:.2} |", (shared.p50 - commit - sync - local.p50).max(0.0));
+    println!(
+        "| the server's disk ({syncs:.0} syncs for {} commits) | {sync:.2} |",
+        commits + 1
+    );
+    println!(
+        "| journal and files of the working copy, as for a local commit (p50) | {:.2} |",
+        local.p50
+    );
+    println!(
+        "| the wire, waking up, encoding: what is left | {:.2} |",
+        (shared.p50 - commit - sync - local.p50).max(0.0)
+    );
     println!("| `quipu.tell`, behind the answer | {tell:.2} |");
 }
 
 fn print_claims(cluster: &Cluster, disk: &Path, claims: usize) {
     println!("\nclaims: a lease taken and given back, milliseconds for both\n");
-    println!("| projects | workers | local, claims/s | p50 | p99 | PostgreSQL, claims/s | p50 | p99 |");
+    println!(
+        "| projects | workers | local, claims/s | p50 | p99 | PostgreSQL, claims/s | p50 | p99 |"
+    );
     println!("|---|---|---|---|---|---|---|---|");
     for projects in PROJECTS {
         for writers in [1, 16] {
             let local = measure(Site::Local, disk, projects, writers, claims, claim);
-            let shared = measure(Site::Shared(cluster), disk, projects, writers, claims, claim);
-            println!("| {projects} | {writers} | {} | {} |", told(&local), told(&shared));
+            let shared = measure(
+                Site::Shared(cluster),
+                disk,
+                projects,
+                writers,
+                claims,
+                claim,
+            );
+            println!(
+                "| {projects} | {writers} | {} | {} |",
+                told(&local),
+                told(&shared)
+            );
         }
     }
 }
@@ -147,18 +220,37 @@ fn path_of(writer: usize) -> ProjectPath {
 
 fn commit(store: &Store, writer: usize, number: usize) {
     let text = format!("{writer:04} {number:08} {}\n", "x".repeat(PAYLOAD - 15));
-    store.judge(Change::by(&Actor::Person).write(&path_of(writer), text, Expect::Any)).unwrap().publish().unwrap();
+    store
+        .judge(Change::by(&Actor::Person).write(&path_of(writer), text, Expect::Any))
+        .unwrap()
+        .publish()
+        .unwrap();
 }
 
 fn claim(store: &Store, writer: usize, _: usize) {
-    let lease = store.take_lease(&Actor::Person, &[path_of(writer).to_string()], 600).unwrap();
-    store.release_lease(&Actor::Person, &lease.id, Some(lease.fence)).unwrap();
+    let lease = store
+        .take_lease(&Actor::Person, &[path_of(writer).to_string()], 600)
+        .unwrap();
+    store
+        .release_lease(&Actor::Person, &lease.id, Some(lease.fence))
+        .unwrap();
 }
 
-fn measure(site: Site<'_>, disk: &Path, projects: usize, writers: usize, acts: usize, act: Act) -> Speed {
+fn measure(
+    site: Site<'_>,
+    disk: &Path,
+    projects: usize,
+    writers: usize,
+    acts: usize,
+    act: Act,
+) -> Speed {
     let folder = tempfile::tempdir_in(disk).unwrap();
-    let places: Vec<PathBuf> = (0..projects).map(|number| begin(site, &folder, number)).collect();
-    let stores: Vec<Store> = (0..writers).map(|writer| open(site, &folder, &places, writer)).collect();
+    let places: Vec<PathBuf> = (0..projects)
+        .map(|number| begin(site, &folder, number))
+        .collect();
+    let stores: Vec<Store> = (0..writers)
+        .map(|writer| open(site, &folder, &places, writer))
+        .collect();
     let each = (acts / writers).max(1);
     let barrier = Barrier::new(writers + 1);
     let (sender, receiver) = mpsc::channel();
@@ -183,7 +275,11 @@ fn measure(site: Site<'_>, disk: &Path, projects: usize, writers: usize, acts: u
     });
     drop(sender);
     let (p50, p99) = percentiles(receiver.into_iter().collect());
-    Speed { rate: (each * writers) as f64 / seconds, p50, p99 }
+    Speed {
+        rate: (each * writers) as f64 / seconds,
+        p50,
+        p99,
+    }
 }
 
 /// Makes a project, where it is to be kept.
@@ -203,11 +299,15 @@ fn begin(site: Site<'_>, folder: &TempDir, number: usize) -> PathBuf {
 fn open(site: Site<'_>, folder: &TempDir, places: &[PathBuf], writer: usize) -> Store {
     let number = writer % places.len();
     let (cluster, copies) = match site {
-        Site::Local => return Store::open(&places[number], contract(), Options::default()).unwrap(),
+        Site::Local => {
+            return Store::open(&places[number], contract(), Options::default()).unwrap();
+        }
         Site::Shared(cluster) => (cluster, usize::MAX),
         Site::Hosts(cluster, copies) => (cluster, copies),
     };
-    let root = folder.path().join(format!("copy{number}-{}", writer / places.len() % copies));
+    let root = folder
+        .path()
+        .join(format!("copy{number}-{}", writer / places.len() % copies));
     if !root.exists() {
         let name = format!("{}-p{number}", folder.path().file_name().unwrap().display());
         checkout(&Address::parse(&cluster.url("")).unwrap(), &name, &root).unwrap();
@@ -232,13 +332,21 @@ fn print_crossing(cluster: &Cluster, disk: &Path) {
     println!(
         "\nfrom the beginning of a commit to its text in the file of the other of {between}, where `quipu sync --follow` runs; milliseconds\n"
     );
-    println!("| who commits | in the other host's file, p50 | p99 | answered, p50 | p99 | commits |");
+    println!(
+        "| who commits | in the other host's file, p50 | p99 | answered, p50 | p99 | commits |"
+    );
     println!("|---|---|---|---|---|---|");
-    let kinds = [("a process that stays (`quipu mcp`)", crossing.standing), ("a command each (`quipu write`)", crossing.command)];
+    let kinds = [
+        ("a process that stays (`quipu mcp`)", crossing.standing),
+        ("a command each (`quipu write`)", crossing.command),
+    ];
     for (who, (seen, answered)) in kinds {
         let count = seen.len();
-        let ((seen50, seen99), (answered50, answered99)) = (percentiles(seen), percentiles(answered));
-        println!("| {who} | {seen50:.1} | {seen99:.1} | {answered50:.1} | {answered99:.1} | {count} |");
+        let ((seen50, seen99), (answered50, answered99)) =
+            (percentiles(seen), percentiles(answered));
+        println!(
+            "| {who} | {seen50:.1} | {seen99:.1} | {answered50:.1} | {answered99:.1} | {count} |"
+        );
     }
     println!();
 }
@@ -255,16 +363,35 @@ fn project_fleet(one: f64, sixteen: f64) {
     println!(
         "On paper: {AGENTS} agents over {PROJECTS} projects, a turn of {TURN_SECONDS} s, {HOSTS} hosts with a worker a project each at most 20 jobs\n"
     );
-    println!("    turns           {AGENTS} agents / {TURN_SECONDS} s                      = {turns:.0} a second");
-    println!("    commits         {turns:.0} turns x {RECORDS} (claim, commit, give back)   = {commits:.0} a second");
-    println!("    of capacity     {commits:.0} / {sixteen:.0} commits/s (16 projects)          = {:.0} %", 100.0 * commits / sixteen);
+    println!(
+        "    turns           {AGENTS} agents / {TURN_SECONDS} s                      = {turns:.0} a second"
+    );
+    println!(
+        "    commits         {turns:.0} turns x {RECORDS} (claim, commit, give back)   = {commits:.0} a second"
+    );
+    println!(
+        "    of capacity     {commits:.0} / {sixteen:.0} commits/s (16 projects)          = {:.0} %",
+        100.0 * commits / sixteen
+    );
     println!(
         "    one project     {commits:.0} / {PROJECTS} = {:.2} a second, of {one:.0}           = {:.2} %",
         commits / PROJECTS,
         100.0 * commits / PROJECTS / one
     );
-    println!("    signs of life   {PROJECTS} workers / 2 s                         = {:.0} a second", PROJECTS / 2.0);
-    println!("    looks           {PROJECTS} workers x 2 a second                  = {:.0} a second", PROJECTS * 2.0);
-    println!("    connections     {PROJECTS} workers x 2                           = {:.0}", PROJECTS * 2.0);
-    println!("    one database bears it up to {:.0} s a turn", AGENTS * RECORDS / sixteen);
+    println!(
+        "    signs of life   {PROJECTS} workers / 2 s                         = {:.0} a second",
+        PROJECTS / 2.0
+    );
+    println!(
+        "    looks           {PROJECTS} workers x 2 a second                  = {:.0} a second",
+        PROJECTS * 2.0
+    );
+    println!(
+        "    connections     {PROJECTS} workers x 2                           = {:.0}",
+        PROJECTS * 2.0
+    );
+    println!(
+        "    one database bears it up to {:.0} s a turn",
+        AGENTS * RECORDS / sixteen
+    );
 }

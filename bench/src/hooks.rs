@@ -19,7 +19,12 @@ struct Call {
 }
 
 const CALLS: &[Call] = &[
-    Call { name: "session-start", words: &["session-start"], said: r#"{"hook_event_name":"SessionStart","source":"startup"}"#, exit: 0 },
+    Call {
+        name: "session-start",
+        words: &["session-start"],
+        said: r#"{"hook_event_name":"SessionStart","source":"startup"}"#,
+        exit: 0,
+    },
     Call {
         name: "session-start, after a compaction",
         words: &["session-start"],
@@ -50,8 +55,18 @@ const CALLS: &[Call] = &[
         said: r#"{"tool_name":"Bash","tool_input":{"command":"cargo test | tail -3"}}"#,
         exit: 0,
     },
-    Call { name: "pre-compact", words: &["pre-compact"], said: r#"{"trigger":"auto"}"#, exit: 0 },
-    Call { name: "stop, held", words: &["stop"], said: r#"{"stop_hook_active":false}"#, exit: 2 },
+    Call {
+        name: "pre-compact",
+        words: &["pre-compact"],
+        said: r#"{"trigger":"auto"}"#,
+        exit: 0,
+    },
+    Call {
+        name: "stop, held",
+        words: &["stop"],
+        said: r#"{"stop_hook_active":false}"#,
+        exit: 2,
+    },
 ];
 
 pub fn run(arguments: &[&str]) {
@@ -59,15 +74,34 @@ pub fn run(arguments: &[&str]) {
     let quipu = program();
     let project = tempfile::tempdir().unwrap();
     let folder = project.path();
-    let init = Command::new(&quipu).args(["init", "--profile", "relay"]).current_dir(folder).output().unwrap();
-    assert!(init.status.success(), "{}", String::from_utf8_lossy(&init.stderr));
+    let init = Command::new(&quipu)
+        .args(["init", "--profile", "relay"])
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    assert!(
+        init.status.success(),
+        "{}",
+        String::from_utf8_lossy(&init.stderr)
+    );
     std::fs::create_dir(folder.join("notes")).unwrap();
     for number in 0..files {
-        std::fs::write(folder.join(format!("notes/{number}.md")), format!("# Note {number}\n\nNothing much.\n")).unwrap();
+        std::fs::write(
+            folder.join(format!("notes/{number}.md")),
+            format!("# Note {number}\n\nNothing much.\n"),
+        )
+        .unwrap();
     }
-    println!("milliseconds a hook, median of {RUNS} runs, the hooks taking turns; a relay with {files} notes beside it");
+    println!(
+        "milliseconds a hook, median of {RUNS} runs, the hooks taking turns; a relay with {files} notes beside it"
+    );
     println!("{}\n", describe());
-    let git = Call { name: "git --version", words: &[], said: "", exit: 0 };
+    let git = Call {
+        name: "git --version",
+        words: &[],
+        said: "",
+        exit: 0,
+    };
     let calls: Vec<&Call> = std::iter::once(&git).chain(CALLS).collect();
     let mut times = vec![Vec::new(); calls.len()];
     for _ in 0..RUNS {
@@ -92,7 +126,13 @@ fn time(quipu: &Path, call: &Call, folder: &Path) -> f64 {
         words => command.arg("hook").args(words).args(["--agent", "bench"]),
     };
     let start = Instant::now();
-    let mut child = command.current_dir(folder).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = command
+        .current_dir(folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     // A program that does not read its input has gone by now.
     let _ = child.stdin.take().unwrap().write_all(call.said.as_bytes());
     let status = child.wait().unwrap();

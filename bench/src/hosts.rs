@@ -1,8 +1,10 @@
 //! How long a commit takes from one host to the files of another.
 //!
-//! Two hosts, each a network namespace with a working copy and the program itself in it, and the server on the bridge between them:
-//! every byte goes over TCP and a pair of virtual cables. One host commits; on the other `quipu sync --follow` puts what it hears
-//! of into the files. The clock runs from before the commit is asked for until a reader finds the new text in the other host's file.
+//! Two hosts, each a network namespace with a working copy and the program itself in it, and the
+//! server on the bridge between them: every byte goes over TCP and a pair of virtual cables. One
+//! host commits; on the other `quipu sync --follow` puts what it hears of into the files. The clock
+//! runs from before the commit is asked for until a reader finds the new text in the other host's
+//! file.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -52,21 +54,44 @@ pub fn cross(cluster: &Cluster, disk: &Path, commits: usize) -> Crossing {
     std::fs::create_dir(&root).unwrap();
     crate::writers::prepare_named("quipu-in-place", &root);
     let store = Store::open(&root, contract(), Options::default()).unwrap();
-    push(&store, &Address::parse(&cluster.url("")).unwrap(), "crossing").unwrap();
+    push(
+        &store,
+        &Address::parse(&cluster.url("")).unwrap(),
+        "crossing",
+    )
+    .unwrap();
     let network = Network::new();
-    let url = format!("postgres://quipu@{}:{}/postgres?project=crossing&sslmode=disable", network.address(), cluster.port());
+    let url = format!(
+        "postgres://quipu@{}:{}/postgres?project=crossing&sslmode=disable",
+        network.address(),
+        cluster.port()
+    );
     let site = |number: u32| -> (Host, PathBuf) {
         let host = network.host(number, &format!("host{number}"));
         let copy = folder.path().join(format!("copy{number}"));
-        let output = on(&host).args(["checkout", &url]).arg(&copy).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let output = on(&host)
+            .args(["checkout", &url])
+            .arg(&copy)
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         (host, copy)
     };
     let ((here, copy), (there, other)) = (site(1), site(2));
-    let following = on(&there).args(["sync", "--follow"]).current_dir(&other).stderr(Stdio::piped()).spawn();
+    let following = on(&there)
+        .args(["sync", "--follow"])
+        .current_dir(&other)
+        .stderr(Stdio::piped())
+        .spawn();
     let mut follower = Ended(following.unwrap());
     let mut said = String::new();
-    BufReader::new(follower.0.stderr.take().unwrap()).read_line(&mut said).unwrap();
+    BufReader::new(follower.0.stderr.take().unwrap())
+        .read_line(&mut said)
+        .unwrap();
     assert!(said.contains("following"), "{said}");
     let file = other.join(FILE);
 
@@ -97,7 +122,11 @@ pub fn cross(cluster: &Cluster, disk: &Path, commits: usize) -> Crossing {
         command.1.push(shell.hear().duration_since(begun));
         std::thread::sleep(PAUSE);
     }
-    Crossing { apart: network.is_real(), standing, command }
+    Crossing {
+        apart: network.is_real(),
+        standing,
+        command,
+    }
 }
 
 fn text_of(number: usize) -> String {
@@ -107,7 +136,13 @@ fn text_of(number: usize) -> String {
 /// The program on a host.
 fn on(host: &Host) -> Command {
     let mut command = host.command(program().to_str().unwrap());
-    for name in ["QUIPU_ROLE", "QUIPU_UNIT", "QUIPU_AGENT", "QUIPU_LEASE", "QUIPU_STORE"] {
+    for name in [
+        "QUIPU_ROLE",
+        "QUIPU_UNIT",
+        "QUIPU_AGENT",
+        "QUIPU_LEASE",
+        "QUIPU_STORE",
+    ] {
         command.env_remove(name);
     }
     command.stdin(Stdio::null()).stdout(Stdio::null());
@@ -117,13 +152,18 @@ fn on(host: &Host) -> Command {
 /// Looks into a file until it holds a text.
 fn seen_in(file: &Path, text: &str, begun: Instant) -> Duration {
     while !std::fs::read_to_string(file).is_ok_and(|found| found.trim_end() == text.trim_end()) {
-        assert!(begun.elapsed() < PATIENCE, "it does not arrive in {}", file.display());
+        assert!(
+            begun.elapsed() < PATIENCE,
+            "it does not arrive in {}",
+            file.display()
+        );
         std::thread::sleep(LOOK);
     }
     begun.elapsed()
 }
 
-/// A process that stays and commits when it is asked to: the server of the Model Context Protocol that an agent has.
+/// A process that stays and commits when it is asked to: the server of the Model Context Protocol
+/// that an agent has.
 struct Standing {
     child: Ended,
     input: ChildStdin,
@@ -134,10 +174,21 @@ struct Standing {
 impl Standing {
     fn start(host: &Host, copy: &Path) -> Standing {
         let mut command = on(host);
-        let mut child = command.arg("mcp").current_dir(copy).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = command
+            .arg("mcp")
+            .current_dir(copy)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
         let answers = heard(output);
-        let mut standing = Standing { child: Ended(child), input, answers, answered: Instant::now() };
+        let mut standing = Standing {
+            child: Ended(child),
+            input,
+            answers,
+            answered: Instant::now(),
+        };
         standing.send(
             &json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {}}}),
         );
@@ -156,14 +207,21 @@ impl Standing {
     }
 
     fn hear(&mut self) {
-        let (at, line) = self.answers.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("{} says nothing", self.child.0.id()));
+        let (at, line) = self
+            .answers
+            .recv_timeout(PATIENCE)
+            .unwrap_or_else(|_| panic!("{} says nothing", self.child.0.id()));
         let answer: Value = serde_json::from_str(&line).unwrap();
-        assert!(answer["result"].is_object() && answer["result"]["isError"] != true, "{line}");
+        assert!(
+            answer["result"].is_object() && answer["result"]["isError"] != true,
+            "{line}"
+        );
         self.answered = at;
     }
 }
 
-/// A shell on a host that starts a command for each line: what starting the host itself takes is not counted.
+/// A shell on a host that starts a command for each line: what starting the host itself takes is
+/// not counted.
 struct Shell {
     _child: Ended,
     input: ChildStdin,
@@ -172,13 +230,23 @@ struct Shell {
 
 impl Shell {
     fn start(host: &Host, copy: &Path) -> Shell {
-        let script =
-            format!("while read -r text; do '{}' write {FILE} --text \"$text\" >/dev/null 2>&1; echo $?; done", program().display());
+        let script = format!(
+            "while read -r text; do '{}' write {FILE} --text \"$text\" >/dev/null 2>&1; echo $?; done",
+            program().display()
+        );
         let mut command = host.command("sh");
-        command.args(["-c", &script]).current_dir(copy).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command
+            .args(["-c", &script])
+            .current_dir(copy)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-        Shell { _child: Ended(child), input, answers: heard(output) }
+        Shell {
+            _child: Ended(child),
+            input,
+            answers: heard(output),
+        }
     }
 
     fn ask(&mut self, text: &str) {

@@ -19,7 +19,8 @@ pub fn open_project(root: &Path) -> Outcome<Project> {
     Ok(Project::open(root, Options::default())?)
 }
 
-/// A text as it stands in a Markdown file, where no line of it may begin a section or a block that swallows the next.
+/// A text as it stands in a Markdown file, where no line of it may begin a section or a block that
+/// swallows the next.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 1);
     for line in text.lines() {

@@ -3,11 +3,19 @@
 pub fn describe() -> String {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let cpu = read("/proc/cpuinfo");
-    let model = cpu.lines().find_map(|l| l.strip_prefix("model name")).map(|l| l.trim_start_matches([':', '\t', ' '])).unwrap_or("?");
+    let model = cpu
+        .lines()
+        .find_map(|l| l.strip_prefix("model name"))
+        .map(|l| l.trim_start_matches([':', '\t', ' ']))
+        .unwrap_or("?");
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let kernel = read("/proc/sys/kernel/osrelease");
     let load = read("/proc/loadavg");
-    format!("{cores} cores ({model}), Linux {}, load {}", kernel.trim(), load.split(' ').next().unwrap_or("?"))
+    format!(
+        "{cores} cores ({model}), Linux {}, load {}",
+        kernel.trim(),
+        load.split(' ').next().unwrap_or("?")
+    )
 }
 
 pub fn median(mut values: Vec<f64>) -> f64 {

@@ -1,6 +1,9 @@
 //! Measured comparisons, as ratios against rivals in one run. Never asserted in tests.
 
-#![allow(clippy::unwrap_used, reason = "a benchmark that cannot run says so and stops")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a benchmark that cannot run says so and stops"
+)]
 
 mod build_size;
 mod claims;
@@ -46,7 +49,9 @@ fn main() -> ExitCode {
             Ok(())
         }
         // One question in a fresh process, for a look at it with strace or perf.
-        ["ask", folder, question, rest @ ..] => search::once(Path::new(folder), question, !rest.contains(&"--no-model")),
+        ["ask", folder, question, rest @ ..] => {
+            search::once(Path::new(folder), question, !rest.contains(&"--no-model"))
+        }
         ["fleet", rest @ ..] => {
             fleet::run(rest);
             Ok(())

@@ -12,18 +12,29 @@ use crate::machine::{describe, median};
 use crate::startup::program;
 use crate::writers::contract;
 
-const CONTRACT: &str =
-    "quipu = 1\n[[files]]\npath = \"log.md\"\nclass = \"append\"\n[[files]]\npath = \"drafts/**\"\nclass = \"overwrite\"\n";
+const CONTRACT: &str = "quipu = 1\n[[files]]\npath = \"log.md\"\nclass = \"append\"\n[[files]]\npath = \"drafts/**\"\nclass = \"overwrite\"\n";
 
 pub fn run(arguments: &[&str]) {
-    let commits: usize = arguments.first().and_then(|a| a.parse().ok()).unwrap_or(1_000_000);
-    let files: usize = arguments.get(1).and_then(|a| a.parse().ok()).unwrap_or(100_000);
+    let commits: usize = arguments
+        .first()
+        .and_then(|a| a.parse().ok())
+        .unwrap_or(1_000_000);
+    let files: usize = arguments
+        .get(1)
+        .and_then(|a| a.parse().ok())
+        .unwrap_or(100_000);
     println!("{}\n", describe());
-    println!("| commits | files | open+read (ms) | append (ms) | log -n 20 (ms) | status (ms) | journal MB |");
+    println!(
+        "| commits | files | open+read (ms) | append (ms) | log -n 20 (ms) | status (ms) | journal MB |"
+    );
     println!("|---|---|---|---|---|---|---|");
-    let folder = tempfile::tempdir_in(std::env::var("QUIPU_BENCH_DIR").unwrap_or_else(|_| ".".into())).unwrap();
+    let folder =
+        tempfile::tempdir_in(std::env::var("QUIPU_BENCH_DIR").unwrap_or_else(|_| ".".into()))
+            .unwrap();
     row(folder.path(), 100, files.min(100));
-    let folder = tempfile::tempdir_in(std::env::var("QUIPU_BENCH_DIR").unwrap_or_else(|_| ".".into())).unwrap();
+    let folder =
+        tempfile::tempdir_in(std::env::var("QUIPU_BENCH_DIR").unwrap_or_else(|_| ".".into()))
+            .unwrap();
     row(folder.path(), commits, files);
 }
 
@@ -31,14 +42,21 @@ fn row(root: &Path, commits: usize, files: usize) {
     std::fs::write(root.join("quipu.toml"), CONTRACT).unwrap();
     Store::init(root).unwrap();
     let mut whole = (*contract()).clone();
-    whole.files = quipu_contract::resolve_contract(&quipu_contract::Source::new("quipu.toml", CONTRACT), &|name, _| Err(name.to_owned()))
-        .unwrap()
-        .files;
+    whole.files = quipu_contract::resolve_contract(
+        &quipu_contract::Source::new("quipu.toml", CONTRACT),
+        &|name, _| Err(name.to_owned()),
+    )
+    .unwrap()
+    .files;
     let store = Store::open(root, Arc::new(whole), Options::default()).unwrap();
-    let path = |index: usize| ProjectPath::parse(&format!("drafts/{:03}/f{index}.md", index % 1000)).unwrap();
+    let path = |index: usize| {
+        ProjectPath::parse(&format!("drafts/{:03}/f{index}.md", index % 1000)).unwrap()
+    };
     // Many commits of several files, then many small ones: the files exist, the journal is long.
     for chunk in (0..files).collect::<Vec<_>>().chunks(100) {
-        let change = chunk.iter().fold(Change::by(&Actor::Person), |c, i| c.write(&path(*i), format!("file {i}\n"), Expect::Any));
+        let change = chunk.iter().fold(Change::by(&Actor::Person), |c, i| {
+            c.write(&path(*i), format!("file {i}\n"), Expect::Any)
+        });
         store.judge(change).unwrap().publish_behind().unwrap();
     }
     store.settle().unwrap();
@@ -53,12 +71,18 @@ fn row(root: &Path, commits: usize, files: usize) {
     }
     store.settle().unwrap();
     drop(store);
-    let journal: u64 = std::fs::read_dir(root.join(".quipu/journal")).unwrap().map(|e| e.unwrap().metadata().unwrap().len()).sum();
+    let journal: u64 = std::fs::read_dir(root.join(".quipu/journal"))
+        .unwrap()
+        .map(|e| e.unwrap().metadata().unwrap().len())
+        .sum();
     let read = times(root, &["read", "drafts/000/f0.md"], 15);
     let append = times(root, &["append", "log.md", "--text", "x"], 15);
     let log = times(root, &["log"], 5);
     let status = times(root, &["status"], 3);
-    println!("| {commits} | {files} | {read:.1} | {append:.1} | {log:.1} | {status:.1} | {:.0} |", journal as f64 / 1e6);
+    println!(
+        "| {commits} | {files} | {read:.1} | {append:.1} | {log:.1} | {status:.1} | {:.0} |",
+        journal as f64 / 1e6
+    );
 }
 
 fn times(root: &Path, arguments: &[&str], runs: usize) -> f64 {
@@ -66,8 +90,17 @@ fn times(root: &Path, arguments: &[&str], runs: usize) -> f64 {
         (0..runs)
             .map(|_| {
                 let start = Instant::now();
-                let output = Command::new(program()).args(arguments).current_dir(root).stdout(Stdio::null()).output().unwrap();
-                assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+                let output = Command::new(program())
+                    .args(arguments)
+                    .current_dir(root)
+                    .stdout(Stdio::null())
+                    .output()
+                    .unwrap();
+                assert!(
+                    output.status.success(),
+                    "{arguments:?}: {}",
+                    String::from_utf8_lossy(&output.stderr)
+                );
                 start.elapsed().as_secs_f64() * 1000.0
             })
             .collect(),

@@ -1,10 +1,10 @@
 //! How often recall finds the sections that answer a question.
 //!
 //! `corpus.jsonl` holds texts in order, `queries.jsonl` questions with the ids of the texts that
-//! answer them. Every group becomes a project of its own on disk: one Markdown file per session (or per
-//! text where there are no sessions), one section per text, its date and speaker as headings. No id
-//! reaches the project. A question is asked within its group by `quipu_protocol::recall`, which is all
-//! that the command calls. A hit counts for the text whose lines it lies in.
+//! answer them. Every group becomes a project of its own on disk: one Markdown file per session (or
+//! per text where there are no sessions), one section per text, its date and speaker as headings.
+//! No id reaches the project. A question is asked within its group by `quipu_protocol::recall`,
+//! which is all that the command calls. A hit counts for the text whose lines it lies in.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
@@ -72,7 +72,10 @@ impl Tally {
     fn line(&self, name: &str) {
         let share = |sum: f64| 100.0 * sum / self.questions.max(1) as f64;
         let [one, five, ten, all] = self.sums.map(share);
-        println!("  {name:<28}{:>6}{one:>8.1}{five:>8.1}{ten:>8.1}{all:>8.1}", self.questions);
+        println!(
+            "  {name:<28}{:>6}{one:>8.1}{five:>8.1}{ten:>8.1}{all:>8.1}",
+            self.questions
+        );
     }
 }
 
@@ -85,7 +88,9 @@ pub fn run(arguments: &[String]) -> Outcome {
     let temporary = tempfile::tempdir()?;
     // Encoding takes minutes: a folder that is kept lets the next run start from its projects.
     let kept = arguments.iter().position(|word| word == "--keep");
-    let home = kept.and_then(|at| arguments.get(at + 1)).map_or(temporary.path(), Path::new);
+    let home = kept
+        .and_then(|at| arguments.get(at + 1))
+        .map_or(temporary.path(), Path::new);
     let words_only = arguments.iter().any(|word| word == "--no-model");
     let mut laid = BTreeMap::new();
     let mut indexing = Duration::ZERO;
@@ -100,7 +105,14 @@ pub fn run(arguments: &[String]) -> Outcome {
         }
         // The first question finds the files, indexes them and lets the encoder read them all.
         let started = Instant::now();
-        let first = recall(&project, &Actor::Person, &Ask { complete: !words_only, ..ask("?", !words_only) })?;
+        let first = recall(
+            &project,
+            &Actor::Person,
+            &Ask {
+                complete: !words_only,
+                ..ask("?", !words_only)
+            },
+        )?;
         indexing += started.elapsed();
         sections += first.answer.sections;
         texts += group.ids.values().map(Vec::len).sum::<usize>();
@@ -126,7 +138,14 @@ pub fn run(arguments: &[String]) -> Outcome {
 
 /// A question as every measurement asks it.
 pub fn ask(question: &str, use_model: bool) -> Ask<'_> {
-    Ask { question, k: 10, within: None, tier: None, use_model, complete: false }
+    Ask {
+        question,
+        k: 10,
+        within: None,
+        tier: None,
+        use_model,
+        complete: false,
+    }
 }
 
 fn measure(laid: &BTreeMap<String, Laid>, asked: &[Asked], use_model: bool) -> Outcome {
@@ -134,7 +153,11 @@ fn measure(laid: &BTreeMap<String, Laid>, asked: &[Asked], use_model: bool) -> O
     let mut categories: BTreeMap<&str, Tally> = BTreeMap::new();
     let mut halves = [Tally::default(); 2];
     let mut times: Vec<Duration> = Vec::new();
-    let order: HashMap<&str, usize> = laid.keys().enumerate().map(|(place, group)| (group.as_str(), place)).collect();
+    let order: HashMap<&str, usize> = laid
+        .keys()
+        .enumerate()
+        .map(|(place, group)| (group.as_str(), place))
+        .collect();
     for (number, question) in asked.iter().enumerate() {
         let Laid { group, project } = &laid[&question.group];
         let started = Instant::now();
@@ -148,14 +171,28 @@ fn measure(laid: &BTreeMap<String, Laid>, asked: &[Asked], use_model: bool) -> O
             }
         }
         overall.add(&found, &question.gold);
-        categories.entry(&question.category).or_default().add(&found, &question.gold);
+        categories
+            .entry(&question.category)
+            .or_default()
+            .add(&found, &question.gold);
         // Weights were fitted on every other group (every other question of a lone group).
-        let half = if order.len() > 1 { order[question.group.as_str()] } else { number };
+        let half = if order.len() > 1 {
+            order[question.group.as_str()]
+        } else {
+            number
+        };
         halves[half % 2].add(&found, &question.gold);
     }
     times.sort();
-    let name = if use_model { "with the encoder" } else { "words alone" };
-    println!("\n  {name:<28}{:>6}{:>8}{:>8}{:>8}{:>8}", "n", "R@1", "R@5", "R@10", "all@5");
+    let name = if use_model {
+        "with the encoder"
+    } else {
+        "words alone"
+    };
+    println!(
+        "\n  {name:<28}{:>6}{:>8}{:>8}{:>8}{:>8}",
+        "n", "R@1", "R@5", "R@10", "all@5"
+    );
     overall.line("all");
     halves[0].line("the half fitted on");
     halves[1].line("the half held out");
@@ -163,7 +200,11 @@ fn measure(laid: &BTreeMap<String, Laid>, asked: &[Asked], use_model: bool) -> O
         tally.line(category);
     }
     let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e3;
-    println!("  a question takes {:.2} ms at the median, {:.2} ms at p99", at(0.5), at(0.99));
+    println!(
+        "  a question takes {:.2} ms at the median, {:.2} ms at p99",
+        at(0.5),
+        at(0.99)
+    );
     Ok(())
 }
 
@@ -188,8 +229,11 @@ fn write_features(laid: &BTreeMap<String, Laid>, asked: &[Asked], out: &Path) ->
 }
 
 fn lines(path: &Path) -> Outcome<Vec<Value>> {
-    let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    text.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
+    let text =
+        std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    text.lines()
+        .map(|line| Ok(serde_json::from_str(line)?))
+        .collect()
 }
 
 fn text_of<'v>(value: &'v Value, field: &str) -> &'v str {
@@ -202,16 +246,27 @@ fn load_groups(path: &Path) -> Outcome<BTreeMap<String, Group>> {
     for line in lines(path)? {
         let name = text_of(&line, "group").to_owned();
         let group = groups.entry(name.clone()).or_default();
-        let (session, date, speaker) = (text_of(&line, "session"), text_of(&line, "date"), text_of(&line, "speaker"));
+        let (session, date, speaker) = (
+            text_of(&line, "session"),
+            text_of(&line, "date"),
+            text_of(&line, "speaker"),
+        );
         if session.is_empty() || last.get(&name).is_none_or(|before| before != session) {
             let path = format!("sessions/{:04}.md", group.files.len() + 1);
-            let heading = if date.is_empty() { String::new() } else { format!("# {date}\n\n") };
+            let heading = if date.is_empty() {
+                String::new()
+            } else {
+                format!("# {date}\n\n")
+            };
             group.files.push((path, heading));
             last.insert(name, session.to_owned());
         }
         let (path, text) = group.files.last_mut().ok_or("no file")?;
         let texts = group.ids.entry(path.clone()).or_default();
-        texts.push((text.lines().count() as u32 + 1, text_of(&line, "id").to_owned()));
+        texts.push((
+            text.lines().count() as u32 + 1,
+            text_of(&line, "id").to_owned(),
+        ));
         if !speaker.is_empty() {
             text.push_str(&format!("## {speaker}\n\n"));
         }
@@ -228,7 +283,10 @@ fn load_questions(path: &Path) -> Outcome<Vec<Asked>> {
         asked.push(Asked {
             group: text_of(&line, "group").to_owned(),
             question: text_of(&line, "question").to_owned(),
-            gold: gold.iter().filter_map(|id| id.as_str().map(str::to_owned)).collect(),
+            gold: gold
+                .iter()
+                .filter_map(|id| id.as_str().map(str::to_owned))
+                .collect(),
             category: text_of(&line, "category").to_owned(),
         });
     }

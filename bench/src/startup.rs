@@ -11,8 +11,16 @@ const RUNS: usize = 40;
 pub fn run() {
     let quipu = program();
     let project = tempfile::tempdir().unwrap();
-    let init = Command::new(&quipu).args(["init", "--profile", "book"]).current_dir(project.path()).output().unwrap();
-    assert!(init.status.success(), "{}", String::from_utf8_lossy(&init.stderr));
+    let init = Command::new(&quipu)
+        .args(["init", "--profile", "book"])
+        .current_dir(project.path())
+        .output()
+        .unwrap();
+    assert!(
+        init.status.success(),
+        "{}",
+        String::from_utf8_lossy(&init.stderr)
+    );
     println!("milliseconds a command, median of {RUNS} runs, the commands taking turns");
     println!("{}\n", describe());
     let quipu = quipu.to_str().unwrap();
@@ -22,10 +30,17 @@ pub fn run() {
         ("quipu --version", vec![quipu, "--version"]),
         ("quipu contract show", vec![quipu, "contract", "show"]),
         ("quipu read", vec![quipu, "read", "meta/glossary.md"]),
-        ("quipu append", vec![quipu, "append", "audit-log.md", "--text", "x"]),
+        (
+            "quipu append",
+            vec![quipu, "append", "audit-log.md", "--text", "x"],
+        ),
         ("quipu status", vec![quipu, "status"]),
     ];
-    Command::new("git").args(["init", "-q"]).current_dir(project.path()).status().unwrap();
+    Command::new("git")
+        .args(["init", "-q"])
+        .current_dir(project.path())
+        .status()
+        .unwrap();
     let mut times = vec![Vec::new(); commands.len()];
     for _ in 0..RUNS {
         for (index, (_, words)) in commands.iter().enumerate() {
@@ -42,7 +57,13 @@ pub fn run() {
 
 fn time(words: &[&str], folder: &Path) -> f64 {
     let start = Instant::now();
-    let status = Command::new(words[0]).args(&words[1..]).current_dir(folder).stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
+    let status = Command::new(words[0])
+        .args(&words[1..])
+        .current_dir(folder)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .unwrap();
     assert!(status.success(), "{words:?}");
     start.elapsed().as_secs_f64() * 1000.0
 }

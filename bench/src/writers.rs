@@ -13,7 +13,8 @@ const PAYLOAD: usize = 500;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rival {
-    /// Acknowledged when durable, as the rivals do; the files follow, and the clock runs until they are in place.
+    /// Acknowledged when durable, as the rivals do; the files follow, and the clock runs until they
+    /// are in place.
     QuipuDurable,
     /// Files in place before each acknowledgement: what a single command does.
     QuipuInPlace,
@@ -29,7 +30,13 @@ pub enum Work {
 }
 
 impl Rival {
-    pub const ALL: [Rival; 5] = [Rival::QuipuDurable, Rival::QuipuInPlace, Rival::Sqlite, Rival::RawAppend, Rival::Replace];
+    pub const ALL: [Rival; 5] = [
+        Rival::QuipuDurable,
+        Rival::QuipuInPlace,
+        Rival::Sqlite,
+        Rival::RawAppend,
+        Rival::Replace,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -64,8 +71,7 @@ impl Work {
     }
 }
 
-const CONTRACT: &str =
-    "quipu = 1\n[[files]]\npath = \"log.md\"\nclass = \"append\"\n[[files]]\npath = \"drafts/*.md\"\nclass = \"overwrite\"\n";
+const CONTRACT: &str = "quipu = 1\n[[files]]\npath = \"log.md\"\nclass = \"append\"\n[[files]]\npath = \"drafts/*.md\"\nclass = \"overwrite\"\n";
 
 pub fn contract() -> Arc<Contract> {
     let source = Source::new("quipu.toml", CONTRACT);
@@ -74,7 +80,10 @@ pub fn contract() -> Arc<Contract> {
 
 /// Prepares a folder for a rival.
 pub fn prepare_named(rival: &str, folder: &Path) {
-    prepare(Rival::ALL.into_iter().find(|r| r.name() == rival).unwrap(), folder);
+    prepare(
+        Rival::ALL.into_iter().find(|r| r.name() == rival).unwrap(),
+        folder,
+    );
 }
 
 pub fn prepare(rival: Rival, folder: &Path) {
@@ -84,7 +93,11 @@ pub fn prepare(rival: Rival, folder: &Path) {
             Store::init(folder).unwrap();
             let store = Store::open(folder, contract(), Options::default()).unwrap();
             let path = ProjectPath::parse("log.md").unwrap();
-            store.judge(Change::by(&Actor::Person).append(&path, "begin\n")).unwrap().publish().unwrap();
+            store
+                .judge(Change::by(&Actor::Person).append(&path, "begin\n"))
+                .unwrap()
+                .publish()
+                .unwrap();
         }
         Rival::Sqlite => {
             sqlite(folder).execute_batch("CREATE TABLE log (id INTEGER PRIMARY KEY, path TEXT, body BLOB); CREATE TABLE file (path TEXT PRIMARY KEY, body BLOB) WITHOUT ROWID;").unwrap();
@@ -96,7 +109,10 @@ pub fn prepare(rival: Rival, folder: &Path) {
 
 fn sqlite(folder: &Path) -> rusqlite::Connection {
     let db = rusqlite::Connection::open(folder.join("rival.db")).unwrap();
-    db.execute_batch("PRAGMA busy_timeout=60000; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;").unwrap();
+    db.execute_batch(
+        "PRAGMA busy_timeout=60000; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
+    )
+    .unwrap();
     db
 }
 
@@ -112,19 +128,35 @@ impl Writer {
     pub fn open(rival: Rival, folder: &Path, shared: Option<&Arc<Store>>) -> Writer {
         match rival {
             Rival::QuipuDurable | Rival::QuipuInPlace => {
-                let store = shared.cloned().unwrap_or_else(|| Arc::new(Store::open(folder, contract(), Options::default()).unwrap()));
-                // It opens its files when they are first needed; those of the rivals are open before the clock starts.
+                let store = shared.cloned().unwrap_or_else(|| {
+                    Arc::new(Store::open(folder, contract(), Options::default()).unwrap())
+                });
+                // It opens its files when they are first needed; those of the rivals are open
+                // before the clock starts.
                 store.settle().unwrap();
-                Writer::Quipu { store, behind: rival == Rival::QuipuDurable }
+                Writer::Quipu {
+                    store,
+                    behind: rival == Rival::QuipuDurable,
+                }
             }
             Rival::Sqlite => Writer::Sqlite(sqlite(folder)),
-            Rival::RawAppend => Writer::RawAppend(File::options().append(true).open(folder.join("log")).unwrap()),
+            Rival::RawAppend => Writer::RawAppend(
+                File::options()
+                    .append(true)
+                    .open(folder.join("log"))
+                    .unwrap(),
+            ),
             Rival::Replace => Writer::Replace(folder.to_owned()),
         }
     }
 
     pub fn commit(&mut self, work: Work, writer: usize, number: usize) {
-        let body = |file: usize| format!("{writer:04} {number:08} {file} {}\n", "x".repeat(PAYLOAD - 17));
+        let body = |file: usize| {
+            format!(
+                "{writer:04} {number:08} {file} {}\n",
+                "x".repeat(PAYLOAD - 17)
+            )
+        };
         match self {
             Writer::Quipu { store, behind } => {
                 let mut change = Change::by(&Actor::Person);
@@ -132,7 +164,8 @@ impl Writer {
                     change = change.append(&ProjectPath::parse("log.md").unwrap(), body(0));
                 } else {
                     for file in 0..4 {
-                        let path = ProjectPath::parse(&format!("drafts/w{writer}-{file}.md")).unwrap();
+                        let path =
+                            ProjectPath::parse(&format!("drafts/w{writer}-{file}.md")).unwrap();
                         change = change.write(&path, body(file), Expect::Any);
                     }
                 }
@@ -147,10 +180,16 @@ impl Writer {
                 db.execute_batch("BEGIN IMMEDIATE").unwrap();
                 for file in 0..work.files() {
                     if work == Work::OneAppend {
-                        db.prepare_cached("INSERT INTO log (path, body) VALUES ('log.md', ?)").unwrap().execute([body(0)]).unwrap();
+                        db.prepare_cached("INSERT INTO log (path, body) VALUES ('log.md', ?)")
+                            .unwrap()
+                            .execute([body(0)])
+                            .unwrap();
                     } else {
                         let path = format!("drafts/w{writer}-{file}.md");
-                        db.prepare_cached("INSERT OR REPLACE INTO file VALUES (?, ?)").unwrap().execute((path, body(file))).unwrap();
+                        db.prepare_cached("INSERT OR REPLACE INTO file VALUES (?, ?)")
+                            .unwrap()
+                            .execute((path, body(file)))
+                            .unwrap();
                     }
                 }
                 db.execute_batch("COMMIT").unwrap();
@@ -182,9 +221,15 @@ impl Writer {
 
 /// A writer process: says that it is ready, waits for the word, writes.
 pub fn child(arguments: &[&str]) {
-    let [rival, work, folder, writer, count] = arguments else { panic!("commits-writer is started by commits") };
+    let [rival, work, folder, writer, count] = arguments else {
+        panic!("commits-writer is started by commits")
+    };
     let rival = Rival::ALL.into_iter().find(|r| r.name() == *rival).unwrap();
-    let work = if *work == Work::OneAppend.name() { Work::OneAppend } else { Work::FourFiles };
+    let work = if *work == Work::OneAppend.name() {
+        Work::OneAppend
+    } else {
+        Work::FourFiles
+    };
     let mut open = Writer::open(rival, Path::new(folder), None);
     let index: usize = writer.parse().unwrap();
     println!("ready");
@@ -199,6 +244,8 @@ pub fn child(arguments: &[&str]) {
 /// Waits until a child is ready.
 pub fn wait_ready(child: &mut std::process::Child) {
     let mut line = String::new();
-    std::io::BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    std::io::BufReader::new(child.stdout.as_mut().unwrap())
+        .read_line(&mut line)
+        .unwrap();
     assert_eq!(line.trim(), "ready");
 }

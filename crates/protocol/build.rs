@@ -1,4 +1,5 @@
-//! Presses the built-in profiles: parses their TOML once, when the program is built. `quipu_contract` reads the row.
+//! Presses the built-in profiles: parses their TOML once, when the program is built.
+//! `quipu_contract` reads the row.
 
 #![allow(clippy::unwrap_used, reason = "a build script may stop the build")]
 
@@ -16,10 +17,16 @@ fn main() {
     let mut index = String::from("&[\n");
     for (name, path) in contract_files(&profiles) {
         let text = std::fs::read_to_string(&path).unwrap();
-        let row = press::press(&text).unwrap_or_else(|error| panic!("{}: {error:?}", path.display()));
+        let row =
+            press::press(&text).unwrap_or_else(|error| panic!("{}: {error:?}", path.display()));
         let file = Path::new(&out).join(name.replace('/', "-"));
         std::fs::write(&file, row).unwrap();
-        writeln!(index, "    ({name:?}, include_bytes!({:?})),", file.display()).unwrap();
+        writeln!(
+            index,
+            "    ({name:?}, include_bytes!({:?})),",
+            file.display()
+        )
+        .unwrap();
     }
     index.push(']');
     std::fs::write(Path::new(&out).join("pressed.rs"), index).unwrap();
@@ -27,12 +34,23 @@ fn main() {
 
 /// The TOML files of the profiles, by `PROFILE/FILE`, in order.
 fn contract_files(profiles: &Path) -> Vec<(String, std::path::PathBuf)> {
-    let entries = |folder: &Path| std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+    let entries = |folder: &Path| {
+        std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect::<Vec<_>>()
+    };
     let mut found = Vec::new();
     for folder in entries(profiles).into_iter().filter(|path| path.is_dir()) {
         let profile = folder.file_name().unwrap().to_str().unwrap().to_owned();
-        for path in entries(&folder).into_iter().filter(|path| path.extension().is_some_and(|e| e == "toml")) {
-            found.push((format!("{profile}/{}", path.file_name().unwrap().to_str().unwrap()), path));
+        for path in entries(&folder)
+            .into_iter()
+            .filter(|path| path.extension().is_some_and(|e| e == "toml"))
+        {
+            found.push((
+                format!("{profile}/{}", path.file_name().unwrap().to_str().unwrap()),
+                path,
+            ));
         }
     }
     found.sort();

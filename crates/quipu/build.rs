@@ -1,7 +1,8 @@
 //! How the program is linked, and what it is made of beside code.
 
 fn main() {
-    // A file that is added to the page is part of the program: the compiler alone would not notice it.
+    // A file that is added to the page is part of the program: the compiler alone would not notice
+    // it.
     println!("cargo:rerun-if-changed=../../page/www");
 
     // At a fixed address nothing has to be relocated: docs/decisions/0062-fixed-address.md.

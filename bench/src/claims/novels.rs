@@ -1,8 +1,10 @@
-//! Claims about whole novels: whether the passage that decides is among the evidence, how much is shown, how long it takes.
+//! Claims about whole novels: whether the passage that decides is among the evidence, how much is
+//! shown, how long it takes.
 //!
-//! The passage that decides is not marked in the data. For a false claim with an explanation it is taken to be the passage
-//! that shares most with the explanation and the true twin of the claim, by words weighted with their rarity in the book: texts that
-//! the query never sees, by a scorer that is not the one that is measured.
+//! The passage that decides is not marked in the data. For a false claim with an explanation it is
+//! taken to be the passage that shares most with the explanation and the true twin of the claim, by
+//! words weighted with their rarity in the book: texts that the query never sees, by a scorer that
+//! is not the one that is measured.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -34,32 +36,80 @@ fn load_claims(folder: &Path) -> Outcome<Vec<Told>> {
     for line in std::fs::read_to_string(folder.join("claims.jsonl"))?.lines() {
         let value: Value = serde_json::from_str(line)?;
         let text = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
-        let truth = value["type"].as_bool().unwrap_or(value["label"] == "consistent");
-        let book = if text("book_title").is_empty() { text("book") } else { text("book_title") };
-        let pair = value["index"].as_u64().map(|index| index.to_string()).unwrap_or_default();
-        claims.push(Told { book, text: text("claim"), truth, explanation: text("false-claim-explanation"), pair, about: text("about") });
+        let truth = value["type"]
+            .as_bool()
+            .unwrap_or(value["label"] == "consistent");
+        let book = if text("book_title").is_empty() {
+            text("book")
+        } else {
+            text("book_title")
+        };
+        let pair = value["index"]
+            .as_u64()
+            .map(|index| index.to_string())
+            .unwrap_or_default();
+        claims.push(Told {
+            book,
+            text: text("claim"),
+            truth,
+            explanation: text("false-claim-explanation"),
+            pair,
+            about: text("about"),
+        });
     }
     Ok(claims)
 }
 
 fn words(text: &str) -> BTreeSet<String> {
-    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 2);
-    words.map(|word| word.to_lowercase().trim_end_matches("'s").trim_end_matches('s').to_owned()).collect()
+    let words = text
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| word.len() > 2);
+    words
+        .map(|word| {
+            word.to_lowercase()
+                .trim_end_matches("'s")
+                .trim_end_matches('s')
+                .to_owned()
+        })
+        .collect()
 }
 
 /// The passages that share most with a text, rare words weighing more.
-fn deciding(passages: &[(String, BTreeSet<String>)], rarity: &HashMap<String, f64>, text: &str) -> Vec<String> {
+fn deciding(
+    passages: &[(String, BTreeSet<String>)],
+    rarity: &HashMap<String, f64>,
+    text: &str,
+) -> Vec<String> {
     let wanted = words(text);
-    let mut scored: Vec<(f64, &String)> =
-        passages.iter().map(|(place, said)| (wanted.intersection(said).filter_map(|word| rarity.get(word)).sum::<f64>(), place)).collect();
+    let mut scored: Vec<(f64, &String)> = passages
+        .iter()
+        .map(|(place, said)| {
+            (
+                wanted
+                    .intersection(said)
+                    .filter_map(|word| rarity.get(word))
+                    .sum::<f64>(),
+                place,
+            )
+        })
+        .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0));
-    scored.into_iter().take(DECIDING).map(|(_, place)| place.clone()).collect()
+    scored
+        .into_iter()
+        .take(DECIDING)
+        .map(|(_, place)| place.clone())
+        .collect()
 }
 
 pub fn run(folder: &Path, judge: Option<&str>) -> Outcome {
     let claims = load_claims(folder)?;
     let books: BTreeSet<&str> = claims.iter().map(|claim| claim.book.as_str()).collect();
-    println!("{}: {} claims about {} book(s)", folder.display(), claims.len(), books.len());
+    println!(
+        "{}: {} claims about {} book(s)",
+        folder.display(),
+        claims.len(),
+        books.len()
+    );
     let (mut hits, mut chance, mut asked) = ([0usize; 4], [0f64; 4], 0usize);
     let (mut tokens, mut spent, mut named, mut about) = (0u64, Vec::new(), 0usize, 0usize);
     let mut rulings: BTreeMap<&str, Vec<bool>> = BTreeMap::new();
@@ -68,50 +118,118 @@ pub fn run(folder: &Path, judge: Option<&str>) -> Outcome {
         let text = std::fs::read_to_string(folder.join(format!("{book}.txt")))?;
         let words_in_book = text.split_whitespace().count();
         let started = Instant::now();
-        let page = Page { path: format!("{book}.txt"), tier: Tier::L2, is_memory: true, form: None, text };
+        let page = Page {
+            path: format!("{book}.txt"),
+            tier: Tier::L2,
+            is_memory: true,
+            form: None,
+            text,
+        };
         let passages = Passages::of([&page]).map_err(|e| e.to_string())?;
         let built = started.elapsed();
-        let cut: Vec<(String, BTreeSet<String>)> = passages.all().map(|p| (p.at.to_string(), words(&p.text))).collect();
+        let cut: Vec<(String, BTreeSet<String>)> = passages
+            .all()
+            .map(|p| (p.at.to_string(), words(&p.text)))
+            .collect();
         let mut counts: HashMap<String, usize> = HashMap::new();
-        cut.iter().flat_map(|(_, said)| said).for_each(|word| *counts.entry(word.clone()).or_default() += 1);
-        let rarity: HashMap<String, f64> = counts.into_iter().map(|(word, n)| (word, (cut.len() as f64 / n as f64).ln())).collect();
-        println!("  {book}: {words_in_book} words, {} passages, read in {:.0} ms", cut.len(), built.as_secs_f64() * 1000.0);
+        cut.iter()
+            .flat_map(|(_, said)| said)
+            .for_each(|word| *counts.entry(word.clone()).or_default() += 1);
+        let rarity: HashMap<String, f64> = counts
+            .into_iter()
+            .map(|(word, n)| (word, (cut.len() as f64 / n as f64).ln()))
+            .collect();
+        println!(
+            "  {book}: {words_in_book} words, {} passages, read in {:.0} ms",
+            cut.len(),
+            built.as_secs_f64() * 1000.0
+        );
         let memory = Memory::of(&[]);
         for claim in claims.iter().filter(|claim| claim.book == *book) {
-            let cut_claim = [Claim { line: 1, text: claim.text.clone(), opens: true, italic: false }];
+            let cut_claim = [Claim {
+                line: 1,
+                text: claim.text.clone(),
+                opens: true,
+                italic: false,
+            }];
             let started = Instant::now();
-            let checked = check(&memory, &passages, &cut_claim, &Bounds { k: 10, ..Bounds::default() });
+            let checked = check(
+                &memory,
+                &passages,
+                &cut_claim,
+                &Bounds {
+                    k: 10,
+                    ..Bounds::default()
+                },
+            );
             spent.push(started.elapsed());
             let evidence = &checked[0].evidence;
-            tokens += evidence.iter().take(6).map(|one| Counter::O200k.count(&one.text).0).sum::<u64>();
+            tokens += evidence
+                .iter()
+                .take(6)
+                .map(|one| Counter::O200k.count(&one.text).0)
+                .sum::<u64>();
             if !claim.about.is_empty() {
                 about += 1;
-                let names: Vec<&str> = claim.about.split(['/', ' ']).filter(|name| name.len() > 2).collect();
-                named += usize::from(evidence.iter().take(6).any(|one| names.iter().any(|name| one.text.contains(name))));
+                let names: Vec<&str> = claim
+                    .about
+                    .split(['/', ' '])
+                    .filter(|name| name.len() > 2)
+                    .collect();
+                named += usize::from(
+                    evidence
+                        .iter()
+                        .take(6)
+                        .any(|one| names.iter().any(|name| one.text.contains(name))),
+                );
             }
-            let twin = claims.iter().find(|other| other.pair == claim.pair && other.book == claim.book && other.truth);
+            let twin = claims
+                .iter()
+                .find(|other| other.pair == claim.pair && other.book == claim.book && other.truth);
             if let (false, false, Some(twin)) = (claim.truth, claim.explanation.is_empty(), twin) {
                 asked += 1;
-                let gold = deciding(&cut, &rarity, &format!("{} {}", claim.explanation, twin.text));
+                let gold = deciding(
+                    &cut,
+                    &rarity,
+                    &format!("{} {}", claim.explanation, twin.text),
+                );
                 let found: Vec<String> = evidence.iter().map(|one| one.at.to_string()).collect();
                 for (nth, depth) in DEPTHS.iter().enumerate() {
-                    hits[nth] += usize::from(found.iter().take(*depth).any(|place| gold.contains(place)));
+                    hits[nth] +=
+                        usize::from(found.iter().take(*depth).any(|place| gold.contains(place)));
                     let miss = 1.0 - DECIDING as f64 / cut.len() as f64;
                     chance[nth] += 1.0 - miss.powi(i32::try_from(*depth)?);
                 }
             }
             if let Some(command) = judge {
-                let conflict = ask(command, &json!({"claim": claim.text, "evidence": &evidence[..evidence.len().min(6)]}))? == "conflict";
+                let conflict = ask(
+                    command,
+                    &json!({"claim": claim.text, "evidence": &evidence[..evidence.len().min(6)]}),
+                )? == "conflict";
                 judged += 1;
                 right += usize::from(conflict != claim.truth);
-                rulings.entry(&claim.pair).or_default().push(conflict != claim.truth);
+                rulings
+                    .entry(&claim.pair)
+                    .or_default()
+                    .push(conflict != claim.truth);
             }
         }
     }
     if asked > 0 {
-        let line = |name: &str, share: [f64; 4]| println!("  {name:<34}{}", share.map(|s| format!("{:>8.1}", s * 100.0)).join(""));
-        println!("  the deciding passage is among the first{:>3}{:>8}{:>8}{:>8}", DEPTHS[0], DEPTHS[1], DEPTHS[2], DEPTHS[3]);
-        line(&format!("of {asked} explained false claims, %"), hits.map(|hit| hit as f64 / asked as f64));
+        let line = |name: &str, share: [f64; 4]| {
+            println!(
+                "  {name:<34}{}",
+                share.map(|s| format!("{:>8.1}", s * 100.0)).join("")
+            )
+        };
+        println!(
+            "  the deciding passage is among the first{:>3}{:>8}{:>8}{:>8}",
+            DEPTHS[0], DEPTHS[1], DEPTHS[2], DEPTHS[3]
+        );
+        line(
+            &format!("of {asked} explained false claims, %"),
+            hits.map(|hit| hit as f64 / asked as f64),
+        );
         line("by chance, %", chance.map(|sum| sum / asked as f64));
     }
     if about > 0 {
@@ -120,18 +238,32 @@ pub fn run(folder: &Path, judge: Option<&str>) -> Outcome {
     spent.sort_unstable();
     let at = |share: usize| spent[(spent.len() * share / 100).min(spent.len() - 1)];
     let ms = |time: Duration| time.as_secs_f64() * 1000.0;
-    println!("  tokens of evidence a claim (k = 6): {}", tokens / claims.len() as u64);
-    println!("  time a claim: median {:.1} ms, 95th {:.1} ms, worst {:.1} ms", ms(at(50)), ms(at(95)), ms(at(100)));
+    println!(
+        "  tokens of evidence a claim (k = 6): {}",
+        tokens / claims.len() as u64
+    );
+    println!(
+        "  time a claim: median {:.1} ms, 95th {:.1} ms, worst {:.1} ms",
+        ms(at(50)),
+        ms(at(95)),
+        ms(at(100))
+    );
     if judged > 0 {
         let pairs: Vec<&Vec<bool>> = rulings.values().filter(|pair| pair.len() == 2).collect();
-        let whole = pairs.iter().filter(|pair| pair.iter().all(|right| *right)).count();
+        let whole = pairs
+            .iter()
+            .filter(|pair| pair.iter().all(|right| *right))
+            .count();
         println!(
             "  judged by `{}`: {right} of {judged} claims right ({:.1} %)",
             judge.unwrap_or_default(),
             right as f64 * 100.0 / judged as f64
         );
         let trues = claims.iter().filter(|claim| claim.truth).count();
-        println!("  one verdict for all would be right for {} of {judged}", trues.max(judged - trues));
+        println!(
+            "  one verdict for all would be right for {} of {judged}",
+            trues.max(judged - trues)
+        );
         if !pairs.is_empty() {
             println!(
                 "  pairs with both right: {whole} of {} ({:.1} %; guessing 25 %)",
@@ -144,8 +276,15 @@ pub fn run(folder: &Path, judge: Option<&str>) -> Outcome {
 }
 
 fn ask(command: &str, question: &Value) -> Outcome<String> {
-    let mut child = Command::new("sh").args(["-c", command]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-    std::io::Write::write_all(&mut child.stdin.take().ok_or("no stdin")?, question.to_string().as_bytes())?;
+    let mut child = Command::new("sh")
+        .args(["-c", command])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    std::io::Write::write_all(
+        &mut child.stdin.take().ok_or("no stdin")?,
+        question.to_string().as_bytes(),
+    )?;
     let output = child.wait_with_output()?;
     let answer: Value = serde_json::from_slice(&output.stdout)?;
     Ok(answer["verdict"].as_str().unwrap_or_default().to_owned())

@@ -1,10 +1,23 @@
-//! A second set of sentences, of the same kinds and in other words: written without a look at the judges, to be run on them blind.
-//! The holes are those of the first set, in `templates.rs`.
+//! A second set of sentences, of the same kinds and in other words: written without a look at the
+//! judges, to be run on them blind. The holes are those of the first set, in `templates.rs`.
 
 use super::templates::Kind;
 
-pub const NAMES_EN: &[&str] = &["Anneke", "Jory", "Silvan", "Petra", "Rowland", "Maeve", "Casimir", "Thea", "Edmund", "Ysolde"];
-pub const NAMES_ZH: &[&str] = &["沈砚", "陆昭", "江月", "许三多", "温如", "白鹿", "唐棣", "秦越", "阿满", "宋知微"];
+pub const NAMES_EN: &[&str] = &[
+    "Anneke", "Jory", "Silvan", "Petra", "Rowland", "Maeve", "Casimir", "Thea", "Edmund", "Ysolde",
+];
+pub const NAMES_ZH: &[&str] = &[
+    "沈砚",
+    "陆昭",
+    "江月",
+    "许三多",
+    "温如",
+    "白鹿",
+    "唐棣",
+    "秦越",
+    "阿满",
+    "宋知微",
+];
 
 pub const EN: &[Kind] = &[
     Kind {
@@ -33,7 +46,12 @@ pub const EN: &[Kind] = &[
     Kind {
         name: "colour",
         memory: "## {n}\n- hair: {x}\n- age: 30\n\n## {m}\n- drive: to be forgiven\n",
-        values: &[("black", "red"), ("blond", "black"), ("brown", "white"), ("red", "grey")],
+        values: &[
+            ("black", "red"),
+            ("blond", "black"),
+            ("brown", "white"),
+            ("red", "grey"),
+        ],
         bad: &[
             "{n}'s {y} hair was wet with rain.",
             "{n} pushed the {y} hair back from her face.",
@@ -56,7 +74,12 @@ pub const EN: &[Kind] = &[
     Kind {
         name: "trade",
         memory: "## {n}\n- occupation: {x}\n- drive: a shop of one's own\n",
-        values: &[("baker", "tailor"), ("teacher", "soldier"), ("farmer", "doctor"), ("sailor", "priest")],
+        values: &[
+            ("baker", "tailor"),
+            ("teacher", "soldier"),
+            ("farmer", "doctor"),
+            ("sailor", "priest"),
+        ],
         bad: &[
             "{n}, the {y}, unlocked the door at six.",
             "{n} was a {y} of the old kind.",
@@ -102,7 +125,12 @@ pub const EN: &[Kind] = &[
     Kind {
         name: "age",
         memory: "## {n}\n- age: {x}\n- drive: to see the sea once\n",
-        values: &[("34", "41"), ("fifty", "sixty"), ("22", "25"), ("17", "fourteen")],
+        values: &[
+            ("34", "41"),
+            ("fifty", "sixty"),
+            ("22", "25"),
+            ("17", "fourteen"),
+        ],
         bad: &[
             "{n} turned {y} that morning.",
             "At {y}, {n} still slept with the lamp on.",

@@ -1,4 +1,5 @@
-//! The synthetic set: contradictions and near-misses of every kind, from templates, always the same.
+//! The synthetic set: contradictions and near-misses of every kind, from templates, always the
+//! same.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -17,8 +18,14 @@ pub struct Set {
     zh: (&'static [Kind], &'static [&'static str]),
 }
 
-pub const FIRST: Set = Set { en: (templates::EN, templates::NAMES_EN), zh: (templates::ZH, templates::NAMES_ZH) };
-pub const SECOND: Set = Set { en: (second_set::EN, second_set::NAMES_EN), zh: (second_set::ZH, second_set::NAMES_ZH) };
+pub const FIRST: Set = Set {
+    en: (templates::EN, templates::NAMES_EN),
+    zh: (templates::ZH, templates::NAMES_ZH),
+};
+pub const SECOND: Set = Set {
+    en: (second_set::EN, second_set::NAMES_EN),
+    zh: (second_set::ZH, second_set::NAMES_ZH),
+};
 
 /// Contradictions, and as many near-misses.
 const EACH: usize = 200;
@@ -31,7 +38,8 @@ struct Case {
     contradicts: bool,
 }
 
-/// Every template with every pair of values, names in turn, then every n-th of them: as many of each kind as of the others.
+/// Every template with every pair of values, names in turn, then every n-th of them: as many of
+/// each kind as of the others.
 fn cases(set: &Set, contradicts: bool) -> Vec<Case> {
     let kinds = set.en.0.len() + set.zh.0.len();
     let mut all = Vec::new();
@@ -42,33 +50,72 @@ fn cases(set: &Set, contradicts: bool) -> Vec<Case> {
             if all.len() == EACH {
                 return all;
             }
-            all.push(case(language, kind, names, round, nth + round * kinds, contradicts));
+            all.push(case(
+                language,
+                kind,
+                names,
+                round,
+                nth + round * kinds,
+                contradicts,
+            ));
         }
     }
     all
 }
 
-fn case(language: &'static str, kind: &'static Kind, names: &[&str], round: usize, nth: usize, contradicts: bool) -> Case {
+fn case(
+    language: &'static str,
+    kind: &'static Kind,
+    names: &[&str],
+    round: usize,
+    nth: usize,
+    contradicts: bool,
+) -> Case {
     let templates = if contradicts { kind.bad } else { kind.fine };
     let (x, y) = kind.values[(round / templates.len() + round) % kind.values.len()];
     let (n, m) = (names[nth % names.len()], names[(nth + 3) % names.len()]);
-    let fill = |text: &str| text.replace("{n}", n).replace("{m}", m).replace("{x}", x).replace("{y}", y);
-    Case { kind: kind.name, language, memory: fill(kind.memory), sentence: fill(templates[round % templates.len()]), contradicts }
+    let fill = |text: &str| {
+        text.replace("{n}", n)
+            .replace("{m}", m)
+            .replace("{x}", x)
+            .replace("{y}", y)
+    };
+    Case {
+        kind: kind.name,
+        language,
+        memory: fill(kind.memory),
+        sentence: fill(templates[round % templates.len()]),
+        contradicts,
+    }
 }
 
 fn flagged(case: &Case) -> bool {
     let form = (case.kind == "thread").then_some(Form::Threads);
-    let page = Page { path: "memory.md".into(), tier: Tier::L1, is_memory: true, form, text: case.memory.clone() };
+    let page = Page {
+        path: "memory.md".into(),
+        tier: Tier::L1,
+        is_memory: true,
+        form,
+        text: case.memory.clone(),
+    };
     let memory = Memory::of(std::slice::from_ref(&page));
     let passages = Passages::of([]).unwrap();
-    let bounds = Bounds { chapter: Some(9), ..Bounds::default() };
+    let bounds = Bounds {
+        chapter: Some(9),
+        ..Bounds::default()
+    };
     let checked = check(&memory, &passages, &cut_claims(&case.sentence), &bounds);
-    checked.iter().any(|one| one.findings.iter().any(|judged| judged.finding.conflict))
+    checked
+        .iter()
+        .any(|one| one.findings.iter().any(|judged| judged.finding.conflict))
 }
 
 pub fn run(set: &Set, verbose: bool) -> Outcome {
     let started = Instant::now();
-    let all: Vec<Case> = cases(set, true).into_iter().chain(cases(set, false)).collect();
+    let all: Vec<Case> = cases(set, true)
+        .into_iter()
+        .chain(cases(set, false))
+        .collect();
     let mut tallies: BTreeMap<(&str, &str), [usize; 4]> = BTreeMap::new();
     for case in &all {
         let hit = flagged(case);
@@ -80,18 +127,38 @@ pub fn run(set: &Set, verbose: bool) -> Outcome {
             (false, false) => tally[3] += 1,
         }
         if verbose && case.contradicts != hit {
-            println!("  {} {} {}: {}", if hit { "false alarm" } else { "missed" }, case.kind, case.language, case.sentence);
+            println!(
+                "  {} {} {}: {}",
+                if hit { "false alarm" } else { "missed" },
+                case.kind,
+                case.language,
+                case.sentence
+            );
         }
     }
-    println!("synthetic: {} sentences, {:.1} ms each", all.len(), started.elapsed().as_secs_f64() * 1000.0 / all.len() as f64);
-    println!("  {:<10}{:<4}{:>8}{:>8}{:>8}", "kind", "", "found", "missed", "alarms");
+    println!(
+        "synthetic: {} sentences, {:.1} ms each",
+        all.len(),
+        started.elapsed().as_secs_f64() * 1000.0 / all.len() as f64
+    );
+    println!(
+        "  {:<10}{:<4}{:>8}{:>8}{:>8}",
+        "kind", "", "found", "missed", "alarms"
+    );
     let mut sum = [0usize; 4];
     for ((kind, language), tally) in &tallies {
-        println!("  {kind:<10}{language:<4}{:>8}{:>8}{:>8}", tally[0], tally[1], tally[2]);
+        println!(
+            "  {kind:<10}{language:<4}{:>8}{:>8}{:>8}",
+            tally[0], tally[1], tally[2]
+        );
         sum.iter_mut().zip(tally).for_each(|(sum, one)| *sum += one);
     }
     let precision = sum[0] as f64 / (sum[0] + sum[2]).max(1) as f64;
     let recall = sum[0] as f64 / (sum[0] + sum[1]).max(1) as f64;
-    println!("  precision {precision:.3}  recall {recall:.3}  ({} contradictions, {} near-misses)", sum[0] + sum[1], sum[2] + sum[3]);
+    println!(
+        "  precision {precision:.3}  recall {recall:.3}  ({} contradictions, {} near-misses)",
+        sum[0] + sum[1],
+        sum[2] + sum[3]
+    );
     Ok(())
 }

@@ -1,5 +1,6 @@
-//! Sentences for the synthetic set: for each kind what memory says, sentences that contradict it, and harmless
-//! ones that come near. `{n}` is a name, `{m}` another, `{x}` what memory says, `{y}` what it does not.
+//! Sentences for the synthetic set: for each kind what memory says, sentences that contradict it,
+//! and harmless ones that come near. `{n}` is a name, `{m}` another, `{x}` what memory says, `{y}`
+//! what it does not.
 
 pub struct Kind {
     pub name: &'static str,
@@ -10,8 +11,12 @@ pub struct Kind {
     pub fine: &'static [&'static str],
 }
 
-pub const NAMES_EN: &[&str] = &["Ilse", "Bram", "Corvin", "Dagny", "Tobias", "Wren", "Hester", "Lucan", "Marit", "Osric"];
-pub const NAMES_ZH: &[&str] = &["林晚", "周砺", "苏禾", "顾行", "阿荻", "魏岚", "程野", "孟秋", "裴青", "何苗"];
+pub const NAMES_EN: &[&str] = &[
+    "Ilse", "Bram", "Corvin", "Dagny", "Tobias", "Wren", "Hester", "Lucan", "Marit", "Osric",
+];
+pub const NAMES_ZH: &[&str] = &[
+    "林晚", "周砺", "苏禾", "顾行", "阿荻", "魏岚", "程野", "孟秋", "裴青", "何苗",
+];
 
 pub const EN: &[Kind] = &[
     Kind {
@@ -38,7 +43,12 @@ pub const EN: &[Kind] = &[
     Kind {
         name: "colour",
         memory: "## {n}\n- eyes: {x}\n\n## {m}\n- drive: to be left in peace\n",
-        values: &[("green", "blue"), ("grey", "brown"), ("brown", "green"), ("blue", "grey")],
+        values: &[
+            ("green", "blue"),
+            ("grey", "brown"),
+            ("brown", "green"),
+            ("blue", "grey"),
+        ],
         bad: &[
             "{n}'s {y} eyes narrowed.",
             "{n} had {y} eyes and a scar on the chin.",
@@ -57,14 +67,24 @@ pub const EN: &[Kind] = &[
     Kind {
         name: "trade",
         memory: "## {n}\n- occupation: {x}\n",
-        values: &[("weaver", "miller"), ("surgeon", "priest"), ("printer", "cobbler"), ("mason", "tailor")],
+        values: &[
+            ("weaver", "miller"),
+            ("surgeon", "priest"),
+            ("printer", "cobbler"),
+            ("mason", "tailor"),
+        ],
         bad: &[
             "{n} was a {y} in a small town.",
             "{n}, a {y}, knew everyone on the street.",
             "{n} worked as a {y} all year.",
             "By trade {n} is a {y}.",
         ],
-        fine: &["{n} went to see the {y}.", "{n} had once been a {y}.", "{n} was a {x} and proud of it.", "{n}'s uncle was a {y}."],
+        fine: &[
+            "{n} went to see the {y}.",
+            "{n} had once been a {y}.",
+            "{n} was a {x} and proud of it.",
+            "{n}'s uncle was a {y}.",
+        ],
     },
     Kind {
         name: "relation",
@@ -210,8 +230,18 @@ pub const EN: &[Kind] = &[
         name: "term",
         memory: "| term | definition | avoid |\n|---|---|---|\n| warden | keeps the gate | guard, gatekeeper |\n| coast guard | the boats | |\n\n## {n}\n- drive: {x}\n",
         values: &[("gold", "x"), ("peace", "x")],
-        bad: &["The guard let {n} in.", "{n} bribed the gatekeeper.", "Every gatekeeper has a lantern.", "“Call the guard!” {n} cried."],
-        fine: &["The warden let {n} in.", "The coast guard saw {n}.", "{n} spoke in a guarded voice.", "The garden gate stood open."],
+        bad: &[
+            "The guard let {n} in.",
+            "{n} bribed the gatekeeper.",
+            "Every gatekeeper has a lantern.",
+            "“Call the guard!” {n} cried.",
+        ],
+        fine: &[
+            "The warden let {n} in.",
+            "The coast guard saw {n}.",
+            "{n} spoke in a guarded voice.",
+            "The garden gate stood open.",
+        ],
     },
     Kind {
         name: "metaphor",
@@ -258,84 +288,206 @@ pub const ZH: &[Kind] = &[
         name: "colour",
         memory: "## {n}\n- 眼睛：{x}色\n\n## {m}\n- 驱动力：求个清静\n",
         values: &[("绿", "蓝"), ("灰", "褐"), ("蓝", "灰")],
-        bad: &["{n}的{y}眼睛眯了起来。", "{n}有一双{y}色的眼睛。", "{n}的眼睛是{y}色的。", "{n}睁大{y}色的双眼。"],
-        fine: &["{n}闭上眼睛，不看那{y}色的灯。", "{n}的{x}眼睛眯了起来。", "{m}有一双{y}色的眼睛，{n}没有。", "{n}盯着那扇{y}色的门。"],
+        bad: &[
+            "{n}的{y}眼睛眯了起来。",
+            "{n}有一双{y}色的眼睛。",
+            "{n}的眼睛是{y}色的。",
+            "{n}睁大{y}色的双眼。",
+        ],
+        fine: &[
+            "{n}闭上眼睛，不看那{y}色的灯。",
+            "{n}的{x}眼睛眯了起来。",
+            "{m}有一双{y}色的眼睛，{n}没有。",
+            "{n}盯着那扇{y}色的门。",
+        ],
     },
     Kind {
         name: "trade",
         memory: "## {n}\n- 职业：{x}\n",
         values: &[("裁缝", "铁匠"), ("医生", "木匠"), ("渔夫", "石匠")],
-        bad: &["{n}是个{y}。", "{n}是一名{y}，手艺很好。", "{n}是镇上的{y}。", "{n}当{y}已经十年。"],
-        fine: &["{n}去找{y}。", "{n}年轻时当过{y}。", "{n}是个{x}。", "{n}的舅舅是个{y}。"],
+        bad: &[
+            "{n}是个{y}。",
+            "{n}是一名{y}，手艺很好。",
+            "{n}是镇上的{y}。",
+            "{n}当{y}已经十年。",
+        ],
+        fine: &[
+            "{n}去找{y}。",
+            "{n}年轻时当过{y}。",
+            "{n}是个{x}。",
+            "{n}的舅舅是个{y}。",
+        ],
     },
     Kind {
         name: "relation",
         memory: "## {n}\n- 母亲：{x}\n- 出生地：临安\n\n## {x}\n- 状态：在世\n\n## {y}\n- 状态：在世\n",
         values: &[("素云", "桂香"), ("兰婶", "玉娘")],
-        bad: &["{n}的母亲{y}在门口等着。", "{n}的母亲名叫{y}。", "{n}出生在金陵。", "{n}生于扬州，长在船上。"],
-        fine: &["{n}的母亲看见{y}在门口。", "{n}的母亲{x}在门口等着。", "{n}生于临安。", "{n}的养母{y}送来一件衣服。"],
+        bad: &[
+            "{n}的母亲{y}在门口等着。",
+            "{n}的母亲名叫{y}。",
+            "{n}出生在金陵。",
+            "{n}生于扬州，长在船上。",
+        ],
+        fine: &[
+            "{n}的母亲看见{y}在门口。",
+            "{n}的母亲{x}在门口等着。",
+            "{n}生于临安。",
+            "{n}的养母{y}送来一件衣服。",
+        ],
     },
     Kind {
         name: "age",
         memory: "## {n}\n- 年龄：{x}\n",
         values: &[("27", "三十三"), ("四十四", "39"), ("61", "五十八")],
-        bad: &["{n}今年{y}岁。", "{n}，{y}岁，走下火车。", "{n}已是{y}岁的人了。", "{n}{y}岁，没有积蓄。"],
-        fine: &["{n}{y}岁那年，战争结束了。", "{n}等了{y}天。", "{n}住在{y}号。", "{n}今年{x}岁。"],
+        bad: &[
+            "{n}今年{y}岁。",
+            "{n}，{y}岁，走下火车。",
+            "{n}已是{y}岁的人了。",
+            "{n}{y}岁，没有积蓄。",
+        ],
+        fine: &[
+            "{n}{y}岁那年，战争结束了。",
+            "{n}等了{y}天。",
+            "{n}住在{y}号。",
+            "{n}今年{x}岁。",
+        ],
     },
     Kind {
         name: "count",
         memory: "## 粮仓\n- 窗户：{x}扇\n\n## {n}\n- 驱动力：求个清静\n",
         values: &[("十二", "十四"), ("8", "九"), ("三十", "20")],
-        bad: &["粮仓共有{y}扇窗户。", "粮仓有{y}扇窗户，全都黑着。", "粮仓的{y}扇窗户都亮了。", "这座粮仓一共{y}扇窗户。"],
-        fine: &["{n}在粮仓里开了两扇窗户。", "粮仓大约有{y}扇窗户。", "{n}在粮仓里数出{y}袋米。", "粮仓共有{x}扇窗户。"],
+        bad: &[
+            "粮仓共有{y}扇窗户。",
+            "粮仓有{y}扇窗户，全都黑着。",
+            "粮仓的{y}扇窗户都亮了。",
+            "这座粮仓一共{y}扇窗户。",
+        ],
+        fine: &[
+            "{n}在粮仓里开了两扇窗户。",
+            "粮仓大约有{y}扇窗户。",
+            "{n}在粮仓里数出{y}袋米。",
+            "粮仓共有{x}扇窗户。",
+        ],
     },
     Kind {
         name: "date",
         memory: "## {n}\n- 出生：{x}年\n\n## 大罢工\n- 时间：1893年\n",
         values: &[("1861", "1864"), ("一八五〇", "1849")],
-        bad: &["{n}生于{y}年。", "{n}出生在{y}年的秋天。", "大罢工发生在1895年。", "大罢工始于1891年。"],
-        fine: &["{n}{y}年去了海边。", "{n}生于{x}年。", "大罢工之后，1895年，{n}成了家。", "1895年，人们想起大罢工。"],
+        bad: &[
+            "{n}生于{y}年。",
+            "{n}出生在{y}年的秋天。",
+            "大罢工发生在1895年。",
+            "大罢工始于1891年。",
+        ],
+        fine: &[
+            "{n}{y}年去了海边。",
+            "{n}生于{x}年。",
+            "大罢工之后，1895年，{n}成了家。",
+            "1895年，人们想起大罢工。",
+        ],
     },
     Kind {
         name: "order",
         memory: "## 大罢工\n- 时间：1893年\n\n## 瘟疫\n- 时间：1902年\n\n## {n}\n- 驱动力：{x}\n",
         values: &[("金子", "x"), ("清静", "x")],
-        bad: &["瘟疫发生在大罢工之前。", "大罢工在瘟疫之后。", "瘟疫早于大罢工。", "瘟疫之后，大罢工席卷全城。"],
-        fine: &["大罢工发生在瘟疫之前。", "{n}先说瘟疫，再说大罢工。", "大罢工之后，瘟疫来了。", "瘟疫之前，{n}睡得很好。"],
+        bad: &[
+            "瘟疫发生在大罢工之前。",
+            "大罢工在瘟疫之后。",
+            "瘟疫早于大罢工。",
+            "瘟疫之后，大罢工席卷全城。",
+        ],
+        fine: &[
+            "大罢工发生在瘟疫之前。",
+            "{n}先说瘟疫，再说大罢工。",
+            "大罢工之后，瘟疫来了。",
+            "瘟疫之前，{n}睡得很好。",
+        ],
     },
     Kind {
         name: "presence",
         memory: "## {n}\n- 状态：{x}\n\n## {m}\n- 驱动力：求个清静\n",
         values: &[("已死", "x"), ("死于渡口", "x")],
-        bad: &["{n}拉过椅子坐下。", "{m}说完，{n}点了点头。", "门口，{n}抖了抖身上的雨。", "{n}低声说了句什么。", "{n}穿过院子走来。"],
-        fine: &["{m}想起{n}走路的样子。", "{n}的外衣挂在门边。", "{m}去看了{n}的坟。", "“{n}走过这里。”{m}说。", "{n}生前常走这条路。"],
+        bad: &[
+            "{n}拉过椅子坐下。",
+            "{m}说完，{n}点了点头。",
+            "门口，{n}抖了抖身上的雨。",
+            "{n}低声说了句什么。",
+            "{n}穿过院子走来。",
+        ],
+        fine: &[
+            "{m}想起{n}走路的样子。",
+            "{n}的外衣挂在门边。",
+            "{m}去看了{n}的坟。",
+            "“{n}走过这里。”{m}说。",
+            "{n}生前常走这条路。",
+        ],
     },
     Kind {
         name: "thread",
         memory: "# 伏笔\n\n## 失踪的账本\n- 埋于：ch01\n- 悬念：谁从账房拿走了账本？\n- 收于：[→ manuscripts/ch04.md]\n\n## {n}的{x}币\n- 埋于：ch02\n- 收于：\n",
         values: &[("银", "x"), ("铜", "x")],
-        bad: &["失踪的账本去了哪里，没人知道。", "失踪的账本仍是个谜。", "至今未找到失踪的账本。", "谁也不知道失踪的账本在谁手里。"],
-        fine: &["{n}把失踪的账本放回架上。", "没人知道{n}早饭吃了什么。", "失踪的账本就在桌上。", "{n}的{x}币仍是个谜。"],
+        bad: &[
+            "失踪的账本去了哪里，没人知道。",
+            "失踪的账本仍是个谜。",
+            "至今未找到失踪的账本。",
+            "谁也不知道失踪的账本在谁手里。",
+        ],
+        fine: &[
+            "{n}把失踪的账本放回架上。",
+            "没人知道{n}早饭吃了什么。",
+            "失踪的账本就在桌上。",
+            "{n}的{x}币仍是个谜。",
+        ],
     },
     Kind {
         name: "rule",
         memory: "## 硬规则\n- 铁入沼泽即沉。must not：骑马过沼泽、铁桥\n\n## {n}\n- 驱动力：{x}\n",
         values: &[("金子", "x"), ("清静", "x")],
-        bad: &["天亮时{n}骑马过沼泽。", "{n}从铁桥上过去。", "春天他们修了一座铁桥。", "{n}与两人连夜骑马过沼泽。"],
-        fine: &["从没有人骑马过沼泽。", "{n}绕着沼泽走。", "如果{n}骑马过沼泽，马就会沉下去。", "桥是橡木的。"],
+        bad: &[
+            "天亮时{n}骑马过沼泽。",
+            "{n}从铁桥上过去。",
+            "春天他们修了一座铁桥。",
+            "{n}与两人连夜骑马过沼泽。",
+        ],
+        fine: &[
+            "从没有人骑马过沼泽。",
+            "{n}绕着沼泽走。",
+            "如果{n}骑马过沼泽，马就会沉下去。",
+            "桥是橡木的。",
+        ],
     },
     Kind {
         name: "term",
         memory: "| 术语 | 定义 | 勿用 |\n|---|---|---|\n| 守门人 | 看门的 | 门卫、看守 |\n| 看守所 | 关人的地方 | |\n\n## {n}\n- 驱动力：{x}\n",
         values: &[("金子", "x"), ("清静", "x")],
-        bad: &["门卫放{n}进来。", "{n}买通了看守。", "每个门卫都提着灯。", "“叫看守来！”{n}喊道。"],
-        fine: &["守门人放{n}进来。", "{n}被送进看守所。", "{n}看着门。", "园门开着。"],
+        bad: &[
+            "门卫放{n}进来。",
+            "{n}买通了看守。",
+            "每个门卫都提着灯。",
+            "“叫看守来！”{n}喊道。",
+        ],
+        fine: &[
+            "守门人放{n}进来。",
+            "{n}被送进看守所。",
+            "{n}看着门。",
+            "园门开着。",
+        ],
     },
     Kind {
         name: "metaphor",
         memory: "| 概念 | 比喻 |\n|---|---|\n| 记忆 | 深井 |\n| 悲伤 | 潮水 |\n\n## {n}\n- 驱动力：{x}\n",
         values: &[("金子", "x"), ("清静", "x")],
-        bad: &["{n}想，记忆像潮水。", "悲伤就像一口深井。", "记忆如同潮水漫过{n}。", "悲伤仿佛深井。"],
-        fine: &["{n}想，记忆像一口深井。", "{n}满怀悲伤，从深井里打水。", "潮水带走了{n}对老屋的记忆。", "悲伤如潮水。"],
+        bad: &[
+            "{n}想，记忆像潮水。",
+            "悲伤就像一口深井。",
+            "记忆如同潮水漫过{n}。",
+            "悲伤仿佛深井。",
+        ],
+        fine: &[
+            "{n}想，记忆像一口深井。",
+            "{n}满怀悲伤，从深井里打水。",
+            "潮水带走了{n}对老屋的记忆。",
+            "悲伤如潮水。",
+        ],
     },
 ];

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Something that can carry out an assignment: a program, a model behind HTTP, a person, a rehearsal.
+/// Something that can carry out an assignment: a program, a model behind HTTP, a person, a
+/// rehearsal.
 pub trait Agent: Send + Sync {
     /// The name it was asked for by.
     fn name(&self) -> &str;
@@ -66,7 +67,10 @@ impl Limit {
     pub fn after(time: Duration) -> Self {
         let now = Instant::now();
         // A deadline too far to be told is as good as a year.
-        Limit(now.checked_add(time).unwrap_or(now + Duration::from_secs(365 * 24 * 3600)))
+        Limit(
+            now.checked_add(time)
+                .unwrap_or(now + Duration::from_secs(365 * 24 * 3600)),
+        )
     }
 
     pub fn is_over(&self) -> bool {

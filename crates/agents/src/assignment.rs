@@ -15,7 +15,8 @@ pub struct Assignment {
     pub view: PathBuf,
     /// The folder the agent may write.
     pub out: PathBuf,
-    /// The files expected in `out`, as relative paths. Without any, the final message is the result.
+    /// The files expected in `out`, as relative paths. Without any, the final message is the
+    /// result.
     pub outputs: Vec<String>,
     /// For outputs that end with a marker: the lines any of which ends a whole one.
     pub last_lines: BTreeMap<String, Vec<String>>,
@@ -27,7 +28,8 @@ pub struct Assignment {
     pub record: PathBuf,
     /// The command line of an MCP server to hand to the agent's host.
     pub mcp: Option<Vec<String>>,
-    /// Folders that the agent's program must not reach even where it lies in a folder of the system: the project.
+    /// Folders that the agent's program must not reach even where it lies in a folder of the
+    /// system: the project.
     pub keep_out: Vec<PathBuf>,
     /// The language of the few lines that an adapter adds to the brief.
     pub language: Language,
@@ -52,7 +54,8 @@ pub enum Language {
     Chinese,
 }
 
-/// How much an agent may use and produce before it is stopped or its words are dropped; in bytes, but for tasks.
+/// How much an agent may use and produce before it is stopped or its words are dropped; in bytes,
+/// but for tasks.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     /// Transcript on disk. What comes after is counted, not kept.
@@ -73,7 +76,15 @@ pub struct Bounds {
 
 impl Default for Bounds {
     fn default() -> Self {
-        Bounds { transcript: 8 << 20, file: 256 << 20, out: 512 << 20, home: 4 << 30, memory: 8 << 30, tasks: 4096, message: 4 << 20 }
+        Bounds {
+            transcript: 8 << 20,
+            file: 256 << 20,
+            out: 512 << 20,
+            home: 4 << 30,
+            memory: 8 << 30,
+            tasks: 4096,
+            message: 4 << 20,
+        }
     }
 }
 
@@ -87,15 +98,26 @@ impl Assignment {
                 "Write each output to exactly this path",
                 "Write no file. Your final message is the result.",
             ),
-            Language::Chinese => ("要读的文件都在这个文件夹下", "每个产出必须写到下列路径", "不要写文件。你的最后一条消息就是结果。"),
+            Language::Chinese => (
+                "要读的文件都在这个文件夹下",
+                "每个产出必须写到下列路径",
+                "不要写文件。你的最后一条消息就是结果。",
+            ),
         };
-        let colon = if self.language == Language::Chinese { "：" } else { ": " };
+        let colon = if self.language == Language::Chinese {
+            "："
+        } else {
+            ": "
+        };
         text.push_str(&format!("\n\n{read}{colon}`{}`\n", self.view.display()));
         if self.outputs.is_empty() {
             text.push_str(&format!("{message}\n"));
         } else {
             for output in &self.outputs {
-                text.push_str(&format!("{write}{colon}`{}`\n", self.out.join(output).display()));
+                text.push_str(&format!(
+                    "{write}{colon}`{}`\n",
+                    self.out.join(output).display()
+                ));
             }
         }
         text
@@ -125,8 +147,18 @@ impl Assignment {
             ("QUIPU_VIEW".to_string(), folder(&self.view)),
             ("QUIPU_OUT".to_string(), folder(&self.out)),
         ];
-        pairs.extend(self.names.unit.iter().map(|unit| ("QUIPU_UNIT".to_string(), unit.clone())));
-        pairs.extend(self.names.agent.iter().map(|agent| ("QUIPU_AGENT".to_string(), agent.clone())));
+        pairs.extend(
+            self.names
+                .unit
+                .iter()
+                .map(|unit| ("QUIPU_UNIT".to_string(), unit.clone())),
+        );
+        pairs.extend(
+            self.names
+                .agent
+                .iter()
+                .map(|agent| ("QUIPU_AGENT".to_string(), agent.clone())),
+        );
         pairs
     }
 }

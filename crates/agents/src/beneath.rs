@@ -1,7 +1,8 @@
 //! Files below a folder that an agent may write to.
 //!
-//! Invariant: no path leads out of the folder and no link is followed, neither at the end of a path nor on the way. On
-//! Linux the kernel resolves the path in one step, so an agent that swaps a folder for a link gains nothing.
+//! Invariant: no path leads out of the folder and no link is followed, neither at the end of a path
+//! nor on the way. On Linux the kernel resolves the path in one step, so an agent that swaps a
+//! folder for a link gains nothing.
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -12,7 +13,8 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-/// Parses a path that must stay below a folder: relative, not empty, without `..`. Parts that are `.` are left out.
+/// Parses a path that must stay below a folder: relative, not empty, without `..`. Parts that are
+/// `.` are left out.
 pub fn parse_relative(path: &Path) -> Option<PathBuf> {
     let mut parts = PathBuf::new();
     for part in path.components() {
@@ -33,12 +35,20 @@ pub fn open(root: &Path, relative: &Path, flags: OFlags, mode: Mode) -> Result<O
     }
     // Without NONBLOCK a fifo would block its reader for ever.
     let flags = flags | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOFOLLOW;
-    let mode = if flags.contains(OFlags::CREATE) { mode } else { Mode::empty() };
+    let mode = if flags.contains(OFlags::CREATE) {
+        mode
+    } else {
+        Mode::empty()
+    };
     resolve(&folder, relative, flags, mode)
 }
 
 fn open_root(root: &Path) -> Result<OwnedFd, Errno> {
-    rustix::fs::open(root, OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+    rustix::fs::open(
+        root,
+        OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )
 }
 
 #[cfg(target_os = "linux")]
@@ -55,7 +65,11 @@ fn resolve(folder: &OwnedFd, relative: &Path, flags: OFlags, mode: Mode) -> Resu
     let parts: Vec<_> = relative.components().collect();
     for (index, part) in parts.iter().enumerate() {
         let last = index + 1 == parts.len();
-        let how = if last { flags } else { OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC };
+        let how = if last {
+            flags
+        } else {
+            OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
+        };
         at = rustix::fs::openat(&at, part.as_os_str(), how, mode)?;
     }
     Ok(at)
@@ -72,7 +86,8 @@ pub fn make_parents(root: &Path, relative: &Path, mode: Mode) -> Result<OwnedFd,
         // One part below an open folder: nothing can be swapped on the way to it.
         let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let name = Path::new(part.as_os_str());
-        holder = resolve(&holder, name, flags, Mode::empty()).map_err(|why| link_or(&holder, name, why))?;
+        holder = resolve(&holder, name, flags, Mode::empty())
+            .map_err(|why| link_or(&holder, name, why))?;
     }
     Ok(holder)
 }
@@ -83,7 +98,11 @@ fn link_or(holder: &OwnedFd, name: &Path, why: Errno) -> Errno {
         let stat = rustix::fs::statat(holder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         Some(FileType::from_raw_mode(stat.st_mode) == FileType::Symlink)
     };
-    if why == Errno::NOTDIR && is_link() == Some(true) { Errno::LOOP } else { why }
+    if why == Errno::NOTDIR && is_link() == Some(true) {
+        Errno::LOOP
+    } else {
+        why
+    }
 }
 
 /// Creates a file that must not exist yet, with its folders. Folders get `0700`.
@@ -94,7 +113,8 @@ pub fn create_new(root: &Path, relative: &Path, mode: Mode) -> Result<File, Errn
     rustix::fs::openat(&folder, name, flags, mode).map(File::from)
 }
 
-/// Replaces a regular file, or creates it, as a new file: an old file that has other names keeps its bytes.
+/// Replaces a regular file, or creates it, as a new file: an old file that has other names keeps
+/// its bytes.
 pub fn replace(root: &Path, relative: &Path, bytes: &[u8], mode: Mode) -> io::Result<()> {
     let folder = make_parents(root, relative, Mode::RWXU)?;
     let name = relative.file_name().ok_or(Errno::INVAL)?;
@@ -125,8 +145,14 @@ pub fn read(file: OwnedFd, bound: u64) -> Result<Vec<u8>, Unread> {
         return Err(Unread::NotAFile);
     }
     let mut bytes = Vec::new();
-    file.take(bound.saturating_add(1)).read_to_end(&mut bytes).map_err(Unread::Io)?;
-    if bytes.len() as u64 > bound { Err(Unread::TooLong) } else { Ok(bytes) }
+    file.take(bound.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .map_err(Unread::Io)?;
+    if bytes.len() as u64 > bound {
+        Err(Unread::TooLong)
+    } else {
+        Ok(bytes)
+    }
 }
 
 /// How many files and folders a walk visits at most: an agent may have filled the folder.
@@ -147,7 +173,12 @@ pub fn walk(root: &Path, visit: &mut dyn FnMut(&Path, FileType)) -> Walked {
     let mut walked = Walked::Whole;
     let mut folders = vec![PathBuf::new()];
     while let Some(folder) = folders.pop() {
-        let opened = match open(root, &folder, OFlags::DIRECTORY | OFlags::RDONLY, Mode::empty()) {
+        let opened = match open(
+            root,
+            &folder,
+            OFlags::DIRECTORY | OFlags::RDONLY,
+            Mode::empty(),
+        ) {
             Ok(opened) => opened,
             Err(Errno::ACCESS | Errno::PERM) => {
                 walked = Walked::Unreadable(folder);
@@ -156,7 +187,9 @@ pub fn walk(root: &Path, visit: &mut dyn FnMut(&Path, FileType)) -> Walked {
             // Deleted or replaced meanwhile.
             Err(_) => continue,
         };
-        let Ok(entries) = Dir::read_from(&opened) else { continue };
+        let Ok(entries) = Dir::read_from(&opened) else {
+            continue;
+        };
         for entry in entries.flatten() {
             let name = entry.file_name().to_bytes();
             if name == b"." || name == b".." {
@@ -170,7 +203,9 @@ pub fn walk(root: &Path, visit: &mut dyn FnMut(&Path, FileType)) -> Walked {
             let relative = folder.join(name);
             let kind = match entry.file_type() {
                 FileType::Unknown => rustix::fs::statat(&opened, name, AtFlags::SYMLINK_NOFOLLOW)
-                    .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode)),
+                    .map_or(FileType::Unknown, |stat| {
+                        FileType::from_raw_mode(stat.st_mode)
+                    }),
                 known => known,
             };
             if kind == FileType::Directory {
@@ -185,7 +220,9 @@ pub fn walk(root: &Path, visit: &mut dyn FnMut(&Path, FileType)) -> Walked {
 /// Explains an error to a person: a link is named as one, which the kernel's words do not.
 pub fn explain(why: io::Error) -> io::Error {
     match Errno::from_io_error(&why) {
-        Some(Errno::LOOP | Errno::XDEV) => io::Error::other("it is reached through a link, and links are not followed"),
+        Some(Errno::LOOP | Errno::XDEV) => {
+            io::Error::other("it is reached through a link, and links are not followed")
+        }
         _ => why,
     }
 }

@@ -1,7 +1,8 @@
-//! Takes what an agent wrote out of its folder: the declared outputs, and the names of everything else.
+//! Takes what an agent wrote out of its folder: the declared outputs, and the names of everything
+//! else.
 //!
-//! The folder was in an agent's hands. Links are not followed, nothing but regular files is read, and no more of them
-//! than the bounds allow.
+//! The folder was in an agent's hands. Links are not followed, nothing but regular files is read,
+//! and no more of them than the bounds allow.
 
 use crate::assignment::Assignment;
 use crate::beneath::walk;
@@ -38,10 +39,14 @@ pub fn collect(assignment: &Assignment) -> Collected {
         match taken {
             Ok(bytes) => collected.files.push((output.clone(), bytes)),
             Err(RoomError::Missing(_)) => collected.missing.push(output.clone()),
-            Err(RoomError::Outside(_)) => {
-                collected.unfit.push(Unfit { path: output.clone(), why: "is reached through a link".to_string() })
-            }
-            Err(other) => collected.unfit.push(Unfit { path: output.clone(), why: other.to_string() }),
+            Err(RoomError::Outside(_)) => collected.unfit.push(Unfit {
+                path: output.clone(),
+                why: "is reached through a link".to_string(),
+            }),
+            Err(other) => collected.unfit.push(Unfit {
+                path: output.clone(),
+                why: other.to_string(),
+            }),
         }
     }
     // Strays beyond what a walk visits are dropped as well, without being named.

@@ -1,7 +1,7 @@
 //! The `command` adapter: any program that takes a prompt and ends.
 //!
-//! Its exit code is recorded and not believed. What a host prints on a failure that it hides from its exit code is in
-//! the host's data.
+//! Its exit code is recorded and not believed. What a host prints on a failure that it hides from
+//! its exit code is in the host's data.
 
 use crate::agent::{Agent, Limit, Turns, Watch};
 use crate::assignment::{Assignment, Bounds};
@@ -32,7 +32,14 @@ impl Agent for CommandAgent {
     }
 
     fn open<'a>(&'a self, assignment: &'a Assignment, watch: Watch<'a>) -> Box<dyn Turns + 'a> {
-        Box::new(CommandTurns { agent: self, assignment, watch, limit: Limit::after(assignment.deadline), home: None, turn: 0 })
+        Box::new(CommandTurns {
+            agent: self,
+            assignment,
+            watch,
+            limit: Limit::after(assignment.deadline),
+            home: None,
+            turn: 0,
+        })
     }
 }
 
@@ -67,7 +74,12 @@ impl CommandTurns<'_> {
         let record = &self.assignment.record;
         let mut transcript = match Transcript::open(record, self.assignment.bounds.transcript) {
             Ok(transcript) => transcript,
-            Err(why) => return not_started(record.join("transcript.jsonl"), format!("{}: {why}", record.display())),
+            Err(why) => {
+                return not_started(
+                    record.join("transcript.jsonl"),
+                    format!("{}: {why}", record.display()),
+                );
+            }
         };
         transcript.say("brief", prompt);
         match self.start(prompt, args) {
@@ -86,7 +98,13 @@ impl CommandTurns<'_> {
         };
         let home = self.home.insert(home);
         let host = &self.agent.host;
-        let places = plan_places(self.assignment, home, self.agent.model.as_deref(), prompt, host)?;
+        let places = plan_places(
+            self.assignment,
+            home,
+            self.agent.model.as_deref(),
+            prompt,
+            host,
+        )?;
         let mut args = places.fill_all(args);
         if self.agent.model.is_some() {
             args.extend(places.fill_all(&host.model_args));
@@ -95,9 +113,21 @@ impl CommandTurns<'_> {
             args.extend(places.fill_all(&host.mcp.args));
         }
         args.extend(each_file(self.assignment, host));
-        let launch = Launch { sandbox: &self.agent.sandbox, host, assignment: self.assignment, home, places: &places, turn: self.turn };
+        let launch = Launch {
+            sandbox: &self.agent.sandbox,
+            host,
+            assignment: self.assignment,
+            home,
+            places: &places,
+            turn: self.turn,
+        };
         let mut running = launch.start(args)?;
-        running.feed(host.stdin.as_ref().map(|template| places.fill(template)).unwrap_or_default());
+        running.feed(
+            host.stdin
+                .as_ref()
+                .map(|template| places.fill(template))
+                .unwrap_or_default(),
+        );
         Ok(running)
     }
 
@@ -119,8 +149,12 @@ impl CommandTurns<'_> {
                 Heard::Out(line) => {
                     transcript.say("out", &line);
                     let told = reading.out(&line);
-                    told.progress.into_iter().for_each(|line| self.watch.progress(line));
-                    told.usage.into_iter().for_each(|usage| (self.watch.events)(Event::Usage(usage)));
+                    told.progress
+                        .into_iter()
+                        .for_each(|line| self.watch.progress(line));
+                    told.usage
+                        .into_iter()
+                        .for_each(|usage| (self.watch.events)(Event::Usage(usage)));
                 }
                 Heard::Err(line) => {
                     transcript.say("err", &line);
@@ -153,21 +187,38 @@ fn judge_end(reading: &Reading, report: &Report, exit: Option<i32>) -> Ending {
         return Ending::TooLong { what: what.clone() };
     }
     if let Some(why) = &reading.fault {
-        return Ending::Refused { status: None, why: why.clone() };
+        return Ending::Refused {
+            status: None,
+            why: why.clone(),
+        };
     }
     if reading.too_long {
-        return Ending::TooLong { what: "the final message".to_string() };
+        return Ending::TooLong {
+            what: "the final message".to_string(),
+        };
     }
     match (&report.signal, report.exit.or(exit), &reading.complaint) {
-        (Some(signal), ..) => Ending::Broken { why: format!("ended by {signal}") },
-        (None, Some(code), Some(complaint)) if code != 0 => Ending::Broken { why: format!("exit code {code}: {complaint}") },
+        (Some(signal), ..) => Ending::Broken {
+            why: format!("ended by {signal}"),
+        },
+        (None, Some(code), Some(complaint)) if code != 0 => Ending::Broken {
+            why: format!("exit code {code}: {complaint}"),
+        },
         (None, exit, _) => Ending::Finished { exit },
     }
 }
 
 /// The outcome of a program's turn from what it said and what its helper reported.
-pub(crate) fn conclude(ending: Ending, final_message: Option<String>, usage: Usage, report: Report, transcript: &Transcript) -> Outcome {
-    let unknown = || Confinement::VerificationOnly { why: "no sandbox reported on this machine".to_string() };
+pub(crate) fn conclude(
+    ending: Ending,
+    final_message: Option<String>,
+    usage: Usage,
+    report: Report,
+    transcript: &Transcript,
+) -> Outcome {
+    let unknown = || Confinement::VerificationOnly {
+        why: "no sandbox reported on this machine".to_string(),
+    };
     Outcome {
         ending,
         final_message,
@@ -186,7 +237,9 @@ pub(crate) fn not_started(transcript: std::path::PathBuf, why: String) -> Outcom
         final_message: None,
         usage: Usage::default(),
         denied: Vec::new(),
-        confinement: Confinement::VerificationOnly { why: "nothing ran".to_string() },
+        confinement: Confinement::VerificationOnly {
+            why: "nothing ran".to_string(),
+        },
         left_behind: Vec::new(),
         transcript,
     }
@@ -196,12 +249,14 @@ pub(crate) fn not_started(transcript: std::path::PathBuf, why: String) -> Outcom
 pub(crate) fn prepare_home(host: &Host, general: &Bounds) -> Result<PrivateHome, String> {
     let home = PrivateHome::make().map_err(|why| format!("a private home: {why}"))?;
     if let Some(from) = std::env::home_dir() {
-        home.bring(&from, &host.credentials, host.bounds(general).home).map_err(|why| format!("credentials {why}"))?;
+        home.bring(&from, &host.credentials, host.bounds(general).home)
+            .map_err(|why| format!("credentials {why}"))?;
     }
     Ok(home)
 }
 
-/// The values of a host's places for one turn. A prompt that is too long for an argument goes into a file.
+/// The values of a host's places for one turn. A prompt that is too long for an argument goes into
+/// a file.
 pub(crate) fn plan_places(
     assignment: &Assignment,
     home: &PrivateHome,
@@ -218,18 +273,35 @@ pub(crate) fn plan_places(
     places.put("unit", assignment.names.unit.clone().unwrap_or_default());
     places.put("model", model.or(host.model.as_deref()).unwrap_or_default());
     places.put("whole_brief", prompt);
-    // The first turn's prompt is the brief; with a fault behind it, the fault goes behind the whole view too.
-    let fault = prompt.strip_prefix(assignment.placed_brief().as_str()).unwrap_or_default();
-    places.put("inline", format!("{}{fault}", assignment.inline.as_ref().unwrap_or(&assignment.brief)));
+    // The first turn's prompt is the brief; with a fault behind it, the fault goes behind the whole
+    // view too.
+    let fault = prompt
+        .strip_prefix(assignment.placed_brief().as_str())
+        .unwrap_or_default();
+    places.put(
+        "inline",
+        format!(
+            "{}{fault}",
+            assignment.inline.as_ref().unwrap_or(&assignment.brief)
+        ),
+    );
     let argument = if prompt.len() <= LONGEST_ARGUMENT {
         prompt.to_string()
     } else {
-        let file = home.write("brief.md", prompt).map_err(|why| format!("the brief's file: {why}"))?;
+        let file = home
+            .write("brief.md", prompt)
+            .map_err(|why| format!("the brief's file: {why}"))?;
         match assignment.language {
             crate::Language::English => {
-                format!("Your task is in the file `{}`. Read all of it and carry it out.", file.display())
+                format!(
+                    "Your task is in the file `{}`. Read all of it and carry it out.",
+                    file.display()
+                )
             }
-            crate::Language::Chinese => format!("你的任务写在文件 `{}` 里。请读完全文并完成任务。", file.display()),
+            crate::Language::Chinese => format!(
+                "你的任务写在文件 `{}` 里。请读完全文并完成任务。",
+                file.display()
+            ),
         }
     };
     places.put("brief", argument);
@@ -238,14 +310,24 @@ pub(crate) fn plan_places(
         places.put("mcp_command", serde_json::json!(command).to_string());
         places.put("mcp_args", serde_json::json!(args).to_string());
         places.put("mcp_all", serde_json::json!(assignment.mcp).to_string());
-        places.put("mcp_line", assignment.mcp.iter().flatten().map(|word| quoted(word)).collect::<Vec<_>>().join(" "));
+        places.put(
+            "mcp_line",
+            assignment
+                .mcp
+                .iter()
+                .flatten()
+                .map(|word| quoted(word))
+                .collect::<Vec<_>>()
+                .join(" "),
+        );
         // Over ACP the server is named when the session is opened.
         if host.via == Via::Command {
             files.extend(&host.mcp.files);
         }
     }
     for (path, text) in files {
-        home.write(path, &places.fill(text)).map_err(|why| format!("the host's file {path}: {why}"))?;
+        home.write(path, &places.fill(text))
+            .map_err(|why| format!("the host's file {path}: {why}"))?;
     }
     Ok(places)
 }
@@ -260,7 +342,12 @@ fn quoted(word: &str) -> String {
 }
 
 fn each_file(assignment: &Assignment, host: &Host) -> Vec<String> {
-    let room = Room { view: &assignment.view, out: &assignment.out, outputs: &assignment.outputs, file_bound: assignment.bounds.file };
+    let room = Room {
+        view: &assignment.view,
+        out: &assignment.out,
+        outputs: &assignment.outputs,
+        file_bound: assignment.bounds.file,
+    };
     let mut args = Vec::new();
     let mut add = |templates: &[String], path: String| {
         let mut places = Places::default();
@@ -269,11 +356,17 @@ fn each_file(assignment: &Assignment, host: &Host) -> Vec<String> {
     };
     if !host.each_read.is_empty() {
         for file in room.list() {
-            add(&host.each_read, assignment.view.join(file).display().to_string());
+            add(
+                &host.each_read,
+                assignment.view.join(file).display().to_string(),
+            );
         }
     }
     for output in &assignment.outputs {
-        add(&host.each_output, assignment.out.join(output).display().to_string());
+        add(
+            &host.each_output,
+            assignment.out.join(output).display().to_string(),
+        );
     }
     args
 }

@@ -1,7 +1,8 @@
-//! What a host needs, as data: program, flags, environment, how it takes an MCP server, how its answer is read.
+//! What a host needs, as data: program, flags, environment, how it takes an MCP server, how its
+//! answer is read.
 //!
-//! The built-in table is `hosts.toml`. A table of the user's own has the same form; `like` takes everything that it does
-//! not say from another host.
+//! The built-in table is `hosts.toml`. A table of the user's own has the same form; `like` takes
+//! everything that it does not say from another host.
 
 use crate::assignment::Bounds;
 use crate::beneath::parse_relative;
@@ -22,7 +23,8 @@ pub enum HostError {
     Unknown { name: String, known: String },
     #[error("agent `{name}`: {why}")]
     Faulty { name: String, why: String },
-    /// A project that is run with `--by claude` must get the program that this name means everywhere.
+    /// A project that is run with `--by claude` must get the program that this name means
+    /// everywhere.
     #[error("`[agents.{0}]` would replace the built-in agent `{0}`")]
     BuiltIn(String),
     #[error("agents: {0}")]
@@ -82,7 +84,8 @@ pub struct Host {
     /// What the program reads from its standard input.
     #[serde(default)]
     pub stdin: Option<String>,
-    /// All arguments of a second turn in the same session. Without them the brief is sent again with the fault.
+    /// All arguments of a second turn in the same session. Without them the brief is sent again
+    /// with the fault.
     #[serde(default)]
     pub again: Vec<String>,
     /// Variables that are set.
@@ -165,11 +168,16 @@ impl Host {
 
     /// The first path of the table that does not stay below the private home, with its field.
     fn leaving_home(&self) -> Option<(&'static str, &str)> {
-        let leaves = |path: &str| path.starts_with('~') || parse_relative(Path::new(path)).is_none();
+        let leaves =
+            |path: &str| path.starts_with('~') || parse_relative(Path::new(path)).is_none();
         let credentials = self.credentials.iter().map(|path| ("credentials", path));
         let files = self.files.keys().map(|path| ("files", path));
         let of_mcp = self.mcp.files.keys().map(|path| ("mcp.files", path));
-        credentials.chain(files).chain(of_mcp).map(|(field, path)| (field, path.as_str())).find(|(_, path)| leaves(path))
+        credentials
+            .chain(files)
+            .chain(of_mcp)
+            .map(|(field, path)| (field, path.as_str()))
+            .find(|(_, path)| leaves(path))
     }
 }
 
@@ -246,7 +254,9 @@ pub struct Hosts {
 impl Hosts {
     /// The hosts that are built in.
     pub fn built_in() -> Result<Self, HostError> {
-        let mut hosts = Hosts { tables: BTreeMap::new() };
+        let mut hosts = Hosts {
+            tables: BTreeMap::new(),
+        };
         hosts.add(BUILT_IN)?;
         Ok(hosts)
     }
@@ -254,7 +264,10 @@ impl Hosts {
     /// Adds the tables of a project. The names of built-in agents cannot be used for others.
     pub fn add_project(&mut self, text: &str) -> Result<(), HostError> {
         let parsed: BTreeMap<String, toml::Table> = toml::from_str(text)?;
-        if let Some(name) = parsed.keys().find(|name| self.tables.contains_key(*name) || RESERVED.contains(&name.as_str())) {
+        if let Some(name) = parsed
+            .keys()
+            .find(|name| self.tables.contains_key(*name) || RESERVED.contains(&name.as_str()))
+        {
             return Err(HostError::BuiltIn(name.clone()));
         }
         self.add(text)
@@ -282,45 +295,72 @@ impl Hosts {
     /// The host with a name.
     pub fn resolve(&self, name: &str) -> Result<Host, HostError> {
         let table = self.tables.get(name).ok_or_else(|| self.unknown(name))?;
-        let host: Host = table
-            .clone()
-            .try_into()
-            .map_err(|why: toml::de::Error| HostError::Faulty { name: name.to_string(), why: why.message().to_string() })?;
+        let host: Host =
+            table
+                .clone()
+                .try_into()
+                .map_err(|why: toml::de::Error| HostError::Faulty {
+                    name: name.to_string(),
+                    why: why.message().to_string(),
+                })?;
         if let Some((field, path)) = host.leaving_home() {
             let why = format!(
                 "`{field}` names `{path}`, which is not below the private home: give a relative path without `..`, such as `.config/x`"
             );
-            return Err(HostError::Faulty { name: name.to_string(), why });
+            return Err(HostError::Faulty {
+                name: name.to_string(),
+                why,
+            });
         }
         let missing = match host.via {
             Via::Command | Via::Acp if host.program.is_none() => "`program` is missing",
             Via::Http if host.api.is_none() => "`api` is missing: \"openai\" or \"anthropic\"",
             Via::Http if host.base.is_none() => "`base` is missing: the address of the server",
-            Via::Http if host.with_mcp => "`with_mcp` is for programs: a model behind HTTP has these tools already",
+            Via::Http if host.with_mcp => {
+                "`with_mcp` is for programs: a model behind HTTP has these tools already"
+            }
             Via::Person if host.with_mcp => "`with_mcp` is for programs: a person has files",
-            Via::Command if host.with_mcp && host.mcp.is_empty() => "`with_mcp` needs `mcp`: how it takes a server",
+            Via::Command if host.with_mcp && host.mcp.is_empty() => {
+                "`with_mcp` needs `mcp`: how it takes a server"
+            }
             _ => return Ok(host),
         };
-        Err(HostError::Faulty { name: name.to_string(), why: missing.to_string() })
+        Err(HostError::Faulty {
+            name: name.to_string(),
+            why: missing.to_string(),
+        })
     }
 
     fn inherit(&self, name: &str, mut table: toml::Table) -> Result<toml::Table, HostError> {
-        let Some(like) = table.remove("like") else { return Ok(table) };
+        let Some(like) = table.remove("like") else {
+            return Ok(table);
+        };
         let like = like.as_str().unwrap_or_default();
-        let base = self.tables.get(like).ok_or_else(|| match self.unknown(like) {
-            HostError::Unknown { known, .. } => {
-                HostError::Faulty { name: name.to_string(), why: format!("like `{like}`, but there are {known}") }
-            }
-            other => other,
-        })?;
+        let base = self
+            .tables
+            .get(like)
+            .ok_or_else(|| match self.unknown(like) {
+                HostError::Unknown { known, .. } => HostError::Faulty {
+                    name: name.to_string(),
+                    why: format!("like `{like}`, but there are {known}"),
+                },
+                other => other,
+            })?;
         let mut whole = base.clone();
         overlay(&mut whole, table);
         Ok(whole)
     }
 
     fn unknown(&self, name: &str) -> HostError {
-        let known = self.names().map(|known| format!("`{known}`")).collect::<Vec<_>>().join(", ");
-        HostError::Unknown { name: name.to_string(), known }
+        let known = self
+            .names()
+            .map(|known| format!("`{known}`"))
+            .collect::<Vec<_>>()
+            .join(", ");
+        HostError::Unknown {
+            name: name.to_string(),
+            known,
+        }
     }
 }
 
@@ -352,7 +392,9 @@ impl Places {
         while let Some(at) = rest.find("{{") {
             filled.push_str(&rest[..at]);
             let after = &rest[at + 2..];
-            let known = after.find("}}").and_then(|end| Some((self.0.get(&after[..end])?, end)));
+            let known = after
+                .find("}}")
+                .and_then(|end| Some((self.0.get(&after[..end])?, end)));
             match known {
                 Some((value, end)) => {
                     filled.push_str(value);
@@ -369,7 +411,10 @@ impl Places {
     }
 
     pub fn fill_all<'t>(&self, templates: impl IntoIterator<Item = &'t String>) -> Vec<String> {
-        templates.into_iter().map(|template| self.fill(template)).collect()
+        templates
+            .into_iter()
+            .map(|template| self.fill(template))
+            .collect()
     }
 }
 
@@ -383,7 +428,9 @@ mod tests {
         for name in hosts.names() {
             hosts.resolve(name).unwrap();
         }
-        for name in ["claude", "codex", "gemini", "opencode", "goose", "qwen", "aider", "llm", "person"] {
+        for name in [
+            "claude", "codex", "gemini", "opencode", "goose", "qwen", "aider", "llm", "person",
+        ] {
             assert!(hosts.names().any(|known| known == name), "{name}");
         }
     }
@@ -391,8 +438,13 @@ mod tests {
     #[test]
     fn a_host_like_another_says_only_what_differs() {
         let mut hosts = Hosts::built_in().unwrap();
-        hosts.add("[mine]\nlike = \"claude\"\nprogram = \"/opt/claude\"\nset = { A = \"1\" }").unwrap();
-        let (mine, claude) = (hosts.resolve("mine").unwrap(), hosts.resolve("claude").unwrap());
+        hosts
+            .add("[mine]\nlike = \"claude\"\nprogram = \"/opt/claude\"\nset = { A = \"1\" }")
+            .unwrap();
+        let (mine, claude) = (
+            hosts.resolve("mine").unwrap(),
+            hosts.resolve("claude").unwrap(),
+        );
         assert_eq!(mine.args, claude.args);
         assert_eq!(mine.program.as_deref(), Some("/opt/claude"));
         assert_eq!(mine.set.len(), claude.set.len() + 1);
@@ -401,12 +453,28 @@ mod tests {
     #[test]
     fn a_project_cannot_replace_a_built_in_agent() {
         let mut hosts = Hosts::built_in().unwrap();
-        let names: Vec<String> = hosts.names().map(str::to_owned).chain(RESERVED.map(str::to_owned)).collect();
+        let names: Vec<String> = hosts
+            .names()
+            .map(str::to_owned)
+            .chain(RESERVED.map(str::to_owned))
+            .collect();
         for name in names {
-            let error = hosts.add_project(&format!("[{name}]\nvia = \"command\"\nprogram = \"/bin/sh\"")).unwrap_err();
-            assert!(error.to_string().contains("would replace the built-in agent"), "{name}: {error}");
+            let error = hosts
+                .add_project(&format!(
+                    "[{name}]\nvia = \"command\"\nprogram = \"/bin/sh\""
+                ))
+                .unwrap_err();
+            assert!(
+                error
+                    .to_string()
+                    .contains("would replace the built-in agent"),
+                "{name}: {error}"
+            );
         }
-        assert_ne!(hosts.resolve("claude").unwrap().program.as_deref(), Some("/bin/sh"));
+        assert_ne!(
+            hosts.resolve("claude").unwrap().program.as_deref(),
+            Some("/bin/sh")
+        );
         hosts.add_project("[mine]\nlike = \"claude\"").unwrap();
     }
 
@@ -416,10 +484,25 @@ mod tests {
         let said = |result: Result<(), HostError>| result.unwrap_err().to_string();
         assert!(said(hosts.add("[a]\nvia = \"command\"")).contains("`program` is missing"));
         assert!(said(hosts.add("[b]\nlike = \"nobody\"")).contains("like `nobody`, but there are"));
-        assert!(said(hosts.add("[d]\nlike = \"aider\"\nwith_mcp = true")).contains("`with_mcp` needs `mcp`"));
-        assert!(said(hosts.add("[e]\nlike = \"local\"\nwith_mcp = true")).contains("has these tools already"));
-        assert!(said(hosts.add("[c]\nvia = \"command\"\nprogram = \"x\"\nflags = []")).contains("flags"));
-        assert!(hosts.resolve("nobody").unwrap_err().to_string().contains("`claude`"));
+        assert!(
+            said(hosts.add("[d]\nlike = \"aider\"\nwith_mcp = true"))
+                .contains("`with_mcp` needs `mcp`")
+        );
+        assert!(
+            said(hosts.add("[e]\nlike = \"local\"\nwith_mcp = true"))
+                .contains("has these tools already")
+        );
+        assert!(
+            said(hosts.add("[c]\nvia = \"command\"\nprogram = \"x\"\nflags = []"))
+                .contains("flags")
+        );
+        assert!(
+            hosts
+                .resolve("nobody")
+                .unwrap_err()
+                .to_string()
+                .contains("`claude`")
+        );
     }
 
     #[test]
@@ -427,6 +510,9 @@ mod tests {
         let mut places = Places::default();
         places.put("brief", "say {{model}} and {{nothing}}");
         places.put("model", "m");
-        assert_eq!(places.fill("-p {{brief}} {{model}} {{unknown}} {{"), "-p say {{model}} and {{nothing}} m {{unknown}} {{");
+        assert_eq!(
+            places.fill("-p {{brief}} {{model}} {{unknown}} {{"),
+            "-p say {{model}} and {{nothing}} m {{unknown}} {{"
+        );
     }
 }

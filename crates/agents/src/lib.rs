@@ -1,8 +1,9 @@
 //! Agents behind one trait, and the sandbox that their programs run in.
 //!
-//! An agent gets a folder to read, a folder to write and a brief. Nothing here knows the store, the contract or a
-//! profile: what an agent may see was decided by whoever made the folder, and what it wrote is judged by whoever
-//! collects it. An agent's word that it finished is never taken for proof.
+//! An agent gets a folder to read, a folder to write and a brief. Nothing here knows the store, the
+//! contract or a profile: what an agent may see was decided by whoever made the folder, and what it
+//! wrote is judged by whoever collects it. An agent's word that it finished is never taken for
+//! proof.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

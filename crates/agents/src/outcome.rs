@@ -1,6 +1,7 @@
 //! How an agent's turn ended, and what was seen of it on the way.
 //!
-//! `Ending::Finished` means that the agent says so. Whether its work is there and right is for the caller to judge.
+//! `Ending::Finished` means that the agent says so. Whether its work is there and right is for the
+//! caller to judge.
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -34,7 +35,8 @@ pub enum Ending {
     Stopped,
     /// It never ran.
     NotStarted { why: String },
-    /// The model's server, or the host before it, said no: credentials, rights, quota, a request it rejects.
+    /// The model's server, or the host before it, said no: credentials, rights, quota, a request it
+    /// rejects.
     Refused { status: Option<u16>, why: String },
     /// It ended, or its answer ended, in a way that cannot be worked with.
     Broken { why: String },
@@ -45,19 +47,29 @@ pub enum Ending {
 impl Ending {
     /// Whether the agent ended its turn by itself and nothing is known against it.
     pub fn is_finished(&self) -> bool {
-        matches!(self, Ending::Finished { exit: None | Some(0) })
+        matches!(
+            self,
+            Ending::Finished {
+                exit: None | Some(0)
+            }
+        )
     }
 }
 
 impl std::fmt::Display for Ending {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Ending::Finished { exit: None | Some(0) } => write!(f, "finished"),
+            Ending::Finished {
+                exit: None | Some(0),
+            } => write!(f, "finished"),
             Ending::Finished { exit: Some(code) } => write!(f, "ended with exit code {code}"),
             Ending::Deadline => write!(f, "deadline passed"),
             Ending::Stopped => write!(f, "stopped"),
             Ending::NotStarted { why } => write!(f, "could not start: {why}"),
-            Ending::Refused { status: Some(status), why } => write!(f, "refused with status {status}: {why}"),
+            Ending::Refused {
+                status: Some(status),
+                why,
+            } => write!(f, "refused with status {status}: {why}"),
             Ending::Refused { status: None, why } => write!(f, "refused: {why}"),
             Ending::Broken { why } => write!(f, "broke off: {why}"),
             Ending::TooLong { what } => write!(f, "too long: {what}"),
@@ -87,7 +99,8 @@ impl Usage {
 /// Something the agent tried and was denied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
-    /// What it wanted: `read`, `write`, `make`, `remove`, `rename`, `link`, `run`, `list`, `connect`, or a tool's name.
+    /// What it wanted: `read`, `write`, `make`, `remove`, `rename`, `link`, `run`, `list`,
+    /// `connect`, or a tool's name.
     pub act: String,
     /// The path as the program gave it, made absolute where its folder was known.
     pub path: String,

@@ -1,7 +1,8 @@
 //! The `person` adapter: shows the brief, and waits until the files are there.
 //!
-//! A file counts as written when it ends with its marker, is not what lay there before, and has stood unchanged for a moment: editors write
-//! in steps, people save what is half done, and what was sent back lies in the out folder from the start.
+//! A file counts as written when it ends with its marker, is not what lay there before, and has
+//! stood unchanged for a moment: editors write in steps, people save what is half done, and what
+//! was sent back lies in the out folder from the start.
 
 use crate::agent::{Agent, Limit, Turns, Watch};
 use crate::assignment::{Assignment, Language};
@@ -26,7 +27,11 @@ impl Agent for PersonAgent {
     }
 
     fn open<'a>(&'a self, assignment: &'a Assignment, watch: Watch<'a>) -> Box<dyn Turns + 'a> {
-        Box::new(PersonTurns { assignment, watch, limit: Limit::after(assignment.deadline) })
+        Box::new(PersonTurns {
+            assignment,
+            watch,
+            limit: Limit::after(assignment.deadline),
+        })
     }
 }
 
@@ -43,20 +48,26 @@ impl Turns for PersonTurns<'_> {
     fn first(&mut self) -> Outcome {
         // What was sent back lies there without its marker: each of these has to be changed.
         let before = self.look();
-        let sent_back: Vec<usize> = (0..before.len()).filter(|at| before[*at].is_some()).collect();
+        let sent_back: Vec<usize> = (0..before.len())
+            .filter(|at| before[*at].is_some())
+            .collect();
         self.ask(&self.assignment.placed_brief(), &before, &sent_back)
     }
 
     fn again(&mut self, fault: &str) -> Outcome {
-        // What was refused still lies there: only a file that differs from it is an answer. A fault names the files that have it.
+        // What was refused still lies there: only a file that differs from it is an answer. A fault
+        // names the files that have it.
         let refused = self.look();
-        let named: Vec<usize> = (0..refused.len()).filter(|at| fault.contains(&format!("`{}`", self.assignment.outputs[*at]))).collect();
+        let named: Vec<usize> = (0..refused.len())
+            .filter(|at| fault.contains(&format!("`{}`", self.assignment.outputs[*at])))
+            .collect();
         self.ask(&self.assignment.returned(fault), &refused, &named)
     }
 }
 
 impl PersonTurns<'_> {
-    /// Shows a text and waits: all outputs must be whole, one must be another than `before`, and each of `due` must be.
+    /// Shows a text and waits: all outputs must be whole, one must be another than `before`, and
+    /// each of `due` must be.
     fn ask(&self, text: &str, before: &[Look], due: &[usize]) -> Outcome {
         let record = &self.assignment.record;
         let transcript = match Transcript::open(record, self.assignment.bounds.transcript) {
@@ -72,7 +83,12 @@ impl PersonTurns<'_> {
                 Language::English => "a person answers with files, and this step names none",
                 Language::Chinese => "人以文件作答，而这一步没有要求任何文件",
             };
-            return outcome(Ending::NotStarted { why: why.to_string() }, transcript);
+            return outcome(
+                Ending::NotStarted {
+                    why: why.to_string(),
+                },
+                transcript,
+            );
         }
         outcome(self.wait(before, due), transcript)
     }
@@ -98,7 +114,10 @@ impl PersonTurns<'_> {
                     return Ending::Finished { exit: None };
                 }
                 // Someone who forgot the last line would wait as long as we do.
-                for at in open.into_iter().filter(|at| last[*at].is_some() && last[*at] != before[*at]) {
+                for at in open
+                    .into_iter()
+                    .filter(|at| last[*at].is_some() && last[*at] != before[*at])
+                {
                     if !told.contains(&at) {
                         told.push(at);
                         self.watch.progress(self.unfinished(at));
@@ -123,17 +142,29 @@ impl PersonTurns<'_> {
     fn is_whole(&self, at: usize) -> bool {
         let output = &self.assignment.outputs[at];
         let path = self.assignment.out.join(output);
-        let Some(wanted) = self.assignment.last_lines.get(output) else { return std::fs::symlink_metadata(path).is_ok() };
+        let Some(wanted) = self.assignment.last_lines.get(output) else {
+            return std::fs::symlink_metadata(path).is_ok();
+        };
         let text = std::fs::read(path).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
-        text.lines().map(str::trim).rfind(|line| !line.is_empty()).is_some_and(|last| wanted.iter().any(|line| line == last))
+        text.lines()
+            .map(str::trim)
+            .rfind(|line| !line.is_empty())
+            .is_some_and(|last| wanted.iter().any(|line| line == last))
     }
 
     fn unfinished(&self, at: usize) -> String {
         let output = &self.assignment.outputs[at];
-        let wanted = self.assignment.last_lines.get(output).map(|lines| lines.join(" | ")).unwrap_or_default();
+        let wanted = self
+            .assignment
+            .last_lines
+            .get(output)
+            .map(|lines| lines.join(" | "))
+            .unwrap_or_default();
         match self.assignment.language {
-            Language::English => format!("`{output}` was saved. It is taken as soon as its last line is {wanted}"),
+            Language::English => {
+                format!("`{output}` was saved. It is taken as soon as its last line is {wanted}")
+            }
             Language::Chinese => format!("`{output}` 已保存。最后一行是 {wanted} 时才会被收下"),
         }
     }

@@ -16,13 +16,32 @@ pub struct Setting {
     pub sandbox: Sandbox,
 }
 
-/// The agent that a name stands for. Agents that are no hosts (a rehearsal) implement [`Agent`] elsewhere.
-pub fn resolve_agent(name: &str, hosts: &Hosts, setting: &Setting) -> Result<Box<dyn Agent>, HostError> {
+/// The agent that a name stands for. Agents that are no hosts (a rehearsal) implement [`Agent`]
+/// elsewhere.
+pub fn resolve_agent(
+    name: &str,
+    hosts: &Hosts,
+    setting: &Setting,
+) -> Result<Box<dyn Agent>, HostError> {
     let host = hosts.resolve(name)?;
-    let (name, model, sandbox) = (name.to_string(), setting.model.clone(), setting.sandbox.clone());
+    let (name, model, sandbox) = (
+        name.to_string(),
+        setting.model.clone(),
+        setting.sandbox.clone(),
+    );
     Ok(match host.via {
-        Via::Command => Box::new(CommandAgent { name, host, model, sandbox }),
-        Via::Acp => Box::new(AcpAgent { name, host, model, sandbox }),
+        Via::Command => Box::new(CommandAgent {
+            name,
+            host,
+            model,
+            sandbox,
+        }),
+        Via::Acp => Box::new(AcpAgent {
+            name,
+            host,
+            model,
+            sandbox,
+        }),
         Via::Http => Box::new(HttpAgent::new(name, host, model)?),
         Via::Person => Box::new(PersonAgent { name }),
     })

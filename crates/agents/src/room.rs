@@ -1,7 +1,8 @@
 //! The two folders of an assignment, for tools that an adapter serves itself.
 //!
-//! Reading reaches the view and the out folder, writing the out folder alone. A path is resolved by the kernel below
-//! its folder, without following any link: an agent that lays a symlink into its out folder gains nothing.
+//! Reading reaches the view and the out folder, writing the out folder alone. A path is resolved by
+//! the kernel below its folder, without following any link: an agent that lays a symlink into its
+//! out folder gains nothing.
 
 use crate::beneath::{self, Unread, parse_relative, walk};
 use rustix::fs::{FileType, Mode, OFlags};
@@ -67,17 +68,29 @@ impl Room<'_> {
         if !self.outputs.contains(&named) {
             let allowed = match self.outputs {
                 [] => "no file: the final message is the result".to_string(),
-                outputs => outputs.iter().map(|one| format!("`{one}`")).collect::<Vec<_>>().join(" or "),
+                outputs => outputs
+                    .iter()
+                    .map(|one| format!("`{one}`"))
+                    .collect::<Vec<_>>()
+                    .join(" or "),
             };
             return Err(RoomError::NotAnOutput(named, allowed));
         }
         if text.len() as u64 > self.file_bound {
-            return Err(RoomError::TooLong { path: named, bound: self.file_bound });
+            return Err(RoomError::TooLong {
+                path: named,
+                bound: self.file_bound,
+            });
         }
-        beneath::make_parents(root, &relative, Mode::from_raw_mode(0o755)).map_err(|why| refusal(why, path))?;
+        beneath::make_parents(root, &relative, Mode::from_raw_mode(0o755))
+            .map_err(|why| refusal(why, path))?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
         let mut file = File::from(open_beneath(root, &relative, flags, path)?);
-        file.write_all(text.as_bytes()).map_err(|why| RoomError::Io { path: path.to_string(), why })
+        file.write_all(text.as_bytes())
+            .map_err(|why| RoomError::Io {
+                path: path.to_string(),
+                why,
+            })
     }
 
     /// The files of the view, and those already written, as sorted relative paths.
@@ -96,30 +109,52 @@ impl Room<'_> {
         found
     }
 
-    /// The folders that a path may lie in, each with the path below it. A relative path may lie in any of them.
-    fn places<'r>(&self, path: &str, roots: &[&'r Path]) -> Result<Vec<(&'r Path, PathBuf)>, RoomError> {
+    /// The folders that a path may lie in, each with the path below it. A relative path may lie in
+    /// any of them.
+    fn places<'r>(
+        &self,
+        path: &str,
+        roots: &[&'r Path],
+    ) -> Result<Vec<(&'r Path, PathBuf)>, RoomError> {
         let given = Path::new(path);
         let found: Vec<_> = roots
             .iter()
             .filter_map(|root| {
-                let relative = if given.is_absolute() { given.strip_prefix(root).ok()? } else { given };
+                let relative = if given.is_absolute() {
+                    given.strip_prefix(root).ok()?
+                } else {
+                    given
+                };
                 Some((*root, parse_relative(relative)?))
             })
             .collect();
-        if found.is_empty() { Err(RoomError::Outside(path.to_string())) } else { Ok(found) }
+        if found.is_empty() {
+            Err(RoomError::Outside(path.to_string()))
+        } else {
+            Ok(found)
+        }
     }
 }
 
 /// Opens a file below a folder without following links.
-pub(crate) fn open_beneath(root: &Path, relative: &Path, flags: OFlags, asked: &str) -> Result<OwnedFd, RoomError> {
-    beneath::open(root, relative, flags, Mode::from_raw_mode(0o644)).map_err(|why| refusal(why, asked))
+pub(crate) fn open_beneath(
+    root: &Path,
+    relative: &Path,
+    flags: OFlags,
+    asked: &str,
+) -> Result<OwnedFd, RoomError> {
+    beneath::open(root, relative, flags, Mode::from_raw_mode(0o644))
+        .map_err(|why| refusal(why, asked))
 }
 
 fn refusal(why: Errno, asked: &str) -> RoomError {
     match why {
         Errno::NOENT | Errno::NOTDIR => RoomError::Missing(asked.to_string()),
         Errno::LOOP | Errno::XDEV => RoomError::Outside(asked.to_string()),
-        other => RoomError::Io { path: asked.to_string(), why: other.into() },
+        other => RoomError::Io {
+            path: asked.to_string(),
+            why: other.into(),
+        },
     }
 }
 
@@ -127,11 +162,18 @@ fn refusal(why: Errno, asked: &str) -> RoomError {
 pub(crate) fn read_bytes(file: OwnedFd, asked: &str, bound: u64) -> Result<Vec<u8>, RoomError> {
     beneath::read(file, bound).map_err(|why| match why {
         Unread::NotAFile => RoomError::Missing(asked.to_string()),
-        Unread::TooLong => RoomError::TooLong { path: asked.to_string(), bound },
-        Unread::Io(why) => RoomError::Io { path: asked.to_string(), why },
+        Unread::TooLong => RoomError::TooLong {
+            path: asked.to_string(),
+            bound,
+        },
+        Unread::Io(why) => RoomError::Io {
+            path: asked.to_string(),
+            why,
+        },
     })
 }
 
 fn read_text(file: OwnedFd, asked: &str, bound: u64) -> Result<String, RoomError> {
-    String::from_utf8(read_bytes(file, asked, bound)?).map_err(|_| RoomError::NotText(asked.to_string()))
+    String::from_utf8(read_bytes(file, asked, bound)?)
+        .map_err(|_| RoomError::NotText(asked.to_string()))
 }

@@ -1,4 +1,5 @@
-//! The transcript of a run: JSON lines, bounded, so that an agent that never stops talking cannot fill the disk.
+//! The transcript of a run: JSON lines, bounded, so that an agent that never stops talking cannot
+//! fill the disk.
 
 use serde_json::json;
 use std::fs::{File, OpenOptions};
@@ -25,7 +26,13 @@ impl Transcript {
         let path = record.join("transcript.jsonl");
         let file = OpenOptions::new().create(true).append(true).open(&path)?;
         let used = file.metadata()?.len();
-        Ok(Transcript { file: Some(file), path, began: Instant::now(), left: bound.saturating_sub(used), dropped: 0 })
+        Ok(Transcript {
+            file: Some(file),
+            path,
+            began: Instant::now(),
+            left: bound.saturating_sub(used),
+            dropped: 0,
+        })
     }
 
     pub fn path(&self) -> &Path {
@@ -35,7 +42,8 @@ impl Transcript {
     /// Adds one line: who spoke (`brief`, `out`, `err`, `sent`, `got`, `note`) and what.
     pub fn say(&mut self, who: &str, text: &str) {
         let kept = cut(text, LONGEST_TEXT);
-        let mut line = json!({ "ms": self.began.elapsed().as_millis() as u64, "who": who, "text": kept });
+        let mut line =
+            json!({ "ms": self.began.elapsed().as_millis() as u64, "who": who, "text": kept });
         if kept.len() < text.len() {
             line["cut"] = json!(text.len() - kept.len());
         }

@@ -1,7 +1,7 @@
 //! Claims: a draft cut into sentences, each with its line.
 //!
-//! Headings, code, comments and front matter claim nothing. What is judged is what a reader of the rendered text sees. A sentence that
-//! wraps over lines keeps the line it begins on.
+//! Headings, code, comments and front matter claim nothing. What is judged is what a reader of the
+//! rendered text sees. A sentence that wraps over lines keeps the line it begins on.
 
 use quipu_text::{Comments, Document, blank_comments, first_sentence, link_labels, rendered_text};
 use serde::Serialize;
@@ -37,13 +37,16 @@ pub fn cut_claims(draft: &str) -> Vec<Claim> {
     let start = document.front_matter().map_or(0, |front| front.range.end);
     let (mut claims, mut paragraph, mut at) = (Vec::new(), Paragraph::default(), 0);
     for (nth, line) in clean.split_inclusive('\n').enumerate() {
-        let inside = at >= start && !document.in_code_block(at) && !document.section_at(at).heading.contains(&at);
+        let inside = at >= start
+            && !document.in_code_block(at)
+            && !document.section_at(at).heading.contains(&at);
         at += line.len();
         let (text, quoted, item) = without_block_marks(line);
         let trimmed = text.trim();
         let row = trimmed.starts_with('|');
         let italic = trimmed.len() > 1 && trimmed.starts_with('_') && trimmed.ends_with('_');
-        let says_nothing = !inside || trimmed.is_empty() || trimmed.chars().all(|c| "-*=|: ".contains(c));
+        let says_nothing =
+            !inside || trimmed.is_empty() || trimmed.chars().all(|c| "-*=|: ".contains(c));
         if says_nothing || item || row || quoted != paragraph.quoted || italic != paragraph.italic {
             flush(&mut claims, &mut paragraph, &labels);
         }
@@ -51,7 +54,12 @@ pub fn cut_claims(draft: &str) -> Vec<Claim> {
             continue;
         }
         if paragraph.text.is_empty() {
-            paragraph = Paragraph { text: String::new(), first_line: nth + 1, quoted, italic };
+            paragraph = Paragraph {
+                text: String::new(),
+                first_line: nth + 1,
+                quoted,
+                italic,
+            };
         }
         paragraph.text.push_str(text);
         if row {
@@ -62,12 +70,15 @@ pub fn cut_claims(draft: &str) -> Vec<Claim> {
     claims
 }
 
-/// A line without the marks of quotations and list items before its text, whether it is quoted, and whether it begins an item.
+/// A line without the marks of quotations and list items before its text, whether it is quoted, and
+/// whether it begins an item.
 fn without_block_marks(line: &str) -> (&str, bool, bool) {
     let (mut text, mut quoted, mut item) = (line, false, false);
     loop {
         let trimmed = text.trim_start_matches([' ', '\t']);
-        let bullet = trimmed.strip_prefix(['-', '*', '+']).filter(|rest| rest.starts_with([' ', '\t']));
+        let bullet = trimmed
+            .strip_prefix(['-', '*', '+'])
+            .filter(|rest| rest.starts_with([' ', '\t']));
         if let Some(rest) = trimmed.strip_prefix('>') {
             (text, quoted) = (rest, true);
         } else if let Some(rest) = bullet.filter(|_| !item) {
@@ -80,7 +91,12 @@ fn without_block_marks(line: &str) -> (&str, bool, bool) {
 
 /// Cuts a paragraph that is complete into its sentences.
 fn flush(claims: &mut Vec<Claim>, paragraph: &mut Paragraph, labels: &[String]) {
-    let Paragraph { text: source, first_line, italic, .. } = std::mem::take(paragraph);
+    let Paragraph {
+        text: source,
+        first_line,
+        italic,
+        ..
+    } = std::mem::take(paragraph);
     let shown = rendered_text(&source, labels);
     // Blanks at the end would be looked at again for each sentence.
     let mut rest = shown.trim_end();
@@ -95,7 +111,12 @@ fn flush(claims: &mut Vec<Claim>, paragraph: &mut Paragraph, labels: &[String]) 
         line += newlines(&rest[..from]);
         let text = join(&sentence.split_whitespace().collect::<Vec<_>>());
         for piece in pieces(&text).filter(|piece| piece.chars().any(char::is_alphanumeric)) {
-            claims.push(Claim { line, text: piece.to_owned(), opens, italic });
+            claims.push(Claim {
+                line,
+                text: piece.to_owned(),
+                opens,
+                italic,
+            });
             opens = false;
         }
         line += newlines(sentence);
@@ -105,7 +126,8 @@ fn flush(claims: &mut Vec<Claim>, paragraph: &mut Paragraph, labels: &[String]) 
 
 /// A longer sentence is judged in pieces: what judges do grows faster than a sentence does.
 const LONGEST: usize = 4000;
-/// Pieces share so much with the next one. Judges look at words near each other, so no cut parts what they would compare.
+/// Pieces share so much with the next one. Judges look at words near each other, so no cut parts
+/// what they would compare.
 const SHARED: usize = 800;
 
 /// A sentence, or the pieces of a very long one.
@@ -127,7 +149,8 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
 fn join(words: &[&str]) -> String {
     let mut text = String::new();
     for word in words {
-        let tight = text.chars().next_back().is_some_and(|c| !c.is_ascii()) && word.chars().next().is_some_and(|c| !c.is_ascii());
+        let tight = text.chars().next_back().is_some_and(|c| !c.is_ascii())
+            && word.chars().next().is_some_and(|c| !c.is_ascii());
         if !text.is_empty() && !tight {
             text.push(' ');
         }
@@ -143,9 +166,18 @@ mod tests {
     #[test]
     fn sentences_keep_their_lines() {
         let draft = "---\na: 1\n---\n# Title\n\nOtto came. He sat\ndown. “Go!” she said.\n\n<!-- x.\ny. -->\n- one. two\n\n他走了。\n她没走。\n<!-- DONE -->\n";
-        let told: Vec<(usize, String)> = cut_claims(draft).into_iter().map(|c| (c.line, c.text)).collect();
-        let expected =
-            [(6, "Otto came."), (6, "He sat down."), (7, "“Go!” she said."), (11, "one. two"), (13, "他走了。"), (14, "她没走。")];
+        let told: Vec<(usize, String)> = cut_claims(draft)
+            .into_iter()
+            .map(|c| (c.line, c.text))
+            .collect();
+        let expected = [
+            (6, "Otto came."),
+            (6, "He sat down."),
+            (7, "“Go!” she said."),
+            (11, "one. two"),
+            (13, "他走了。"),
+            (14, "她没走。"),
+        ];
         assert_eq!(told, expected.map(|(line, text)| (line, text.to_owned())));
     }
 
@@ -155,22 +187,47 @@ mod tests {
         const MANY: usize = 60_000;
         assert!(cut_claims(&"## Heading\n\n".repeat(MANY)).is_empty());
         let claims = cut_claims(&"He came.\nShe went. ".repeat(MANY));
-        assert_eq!((claims.len(), claims[2 * MANY - 1].line), (2 * MANY, MANY + 1));
+        assert_eq!(
+            (claims.len(), claims[2 * MANY - 1].line),
+            (2 * MANY, MANY + 1)
+        );
         let blanks = " ".repeat(MANY);
-        assert_eq!(cut_claims(&("He came. ".repeat(MANY) + &blanks)).len(), MANY);
+        assert_eq!(
+            cut_claims(&("He came. ".repeat(MANY) + &blanks)).len(),
+            MANY
+        );
     }
 
     #[test]
     fn a_very_long_sentence_is_judged_in_pieces_that_share_their_ends() {
         for word in ["one-", "手", "a"] {
-            let claims = cut_claims(&format!("{}Joss signed with his right hand", word.repeat(240_000 / word.len())));
-            assert!(claims.iter().all(|claim| claim.text.len() <= LONGEST) && claims.len() > 60, "{word}");
-            assert!(claims[claims.len() - 1].text.ends_with("Joss signed with his right hand"));
+            let claims = cut_claims(&format!(
+                "{}Joss signed with his right hand",
+                word.repeat(240_000 / word.len())
+            ));
+            assert!(
+                claims.iter().all(|claim| claim.text.len() <= LONGEST) && claims.len() > 60,
+                "{word}"
+            );
+            assert!(
+                claims[claims.len() - 1]
+                    .text
+                    .ends_with("Joss signed with his right hand")
+            );
         }
         // Wherever a cut falls, one of the pieces has it whole.
         for padding in LONGEST - SHARED - 40..LONGEST + 40 {
-            let claims = cut_claims(&format!("{} Joss is right here {}", "x".repeat(padding), "y".repeat(LONGEST)));
-            assert!(claims.iter().any(|claim| claim.text.contains("Joss is right here")), "{padding}");
+            let claims = cut_claims(&format!(
+                "{} Joss is right here {}",
+                "x".repeat(padding),
+                "y".repeat(LONGEST)
+            ));
+            assert!(
+                claims
+                    .iter()
+                    .any(|claim| claim.text.contains("Joss is right here")),
+                "{padding}"
+            );
         }
     }
 
@@ -206,7 +263,15 @@ mod tests {
 
     #[test]
     fn one_sentence_is_one_claim() {
-        assert_eq!(cut_claims("奥托用右手签了名"), [Claim { line: 1, text: "奥托用右手签了名".into(), opens: true, italic: false }]);
+        assert_eq!(
+            cut_claims("奥托用右手签了名"),
+            [Claim {
+                line: 1,
+                text: "奥托用右手签了名".into(),
+                opens: true,
+                italic: false
+            }]
+        );
         assert!(cut_claims("# Only a heading\n").is_empty());
     }
 }

@@ -1,7 +1,9 @@
-//! The link graph: which section points where, what is broken, what nothing leads to, what is too dense.
+//! The link graph: which section points where, what is broken, what nothing leads to, what is too
+//! dense.
 //!
-//! `[→ …]`, `[⊣ …]` and wikilinks name paths from the root of the project, Markdown links from the folder of
-//! their file; where that names nothing, the other reading is tried. Edges are in the order of the pages.
+//! `[→ …]`, `[⊣ …]` and wikilinks name paths from the root of the project, Markdown links from the
+//! folder of their file; where that names nothing, the other reading is tried. Edges are in the
+//! order of the pages.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -19,7 +21,8 @@ const LIKENESS: f64 = 0.6;
 /// Longer targets are not compared: no one mistyped them.
 const COMPARED_CHARS: usize = 256;
 
-/// So many names are compared to suggest what broken links may mean: enough for 500 broken links among 400 pages, and a second at most.
+/// So many names are compared to suggest what broken links may mean: enough for 500 broken links
+/// among 400 pages, and a second at most.
 const COMPARED: usize = 200_000;
 
 /// What a link leads to.
@@ -99,22 +102,47 @@ pub struct Graph {
 impl Graph {
     /// Reads the links of all pages. `root` is where reachability begins.
     pub fn of(pages: &[Page], root: Option<&str>, most_links: usize) -> Graph {
-        let documents: Vec<Document<'_>> = pages.iter().map(|page| Document::parse(&page.text)).collect();
-        let by_path: BTreeMap<&str, usize> = pages.iter().enumerate().map(|(nth, page)| (page.path.as_str(), nth)).collect();
-        let tiers = pages.iter().map(|page| page.is_memory.then_some(page.tier)).collect();
-        let mut graph = Graph { pages: pages.iter().map(|page| page.path.clone()).collect(), tiers, ..Graph::default() };
+        let documents: Vec<Document<'_>> = pages
+            .iter()
+            .map(|page| Document::parse(&page.text))
+            .collect();
+        let by_path: BTreeMap<&str, usize> = pages
+            .iter()
+            .enumerate()
+            .map(|(nth, page)| (page.path.as_str(), nth))
+            .collect();
+        let tiers = pages
+            .iter()
+            .map(|page| page.is_memory.then_some(page.tier))
+            .collect();
+        let mut graph = Graph {
+            pages: pages.iter().map(|page| page.path.clone()).collect(),
+            tiers,
+            ..Graph::default()
+        };
         let mut suggested = Suggested::new(&by_path);
         for (page, document) in pages.iter().zip(&documents) {
             for link in document.links() {
-                let (to, from_root) = resolve_link(&page.path, &link.path, link.kind, &|path| by_path.contains_key(path));
+                let (to, from_root) = resolve_link(&page.path, &link.path, link.kind, &|path| {
+                    by_path.contains_key(path)
+                });
                 let found = by_path.get(to.as_str()).copied();
                 let fate = match (found, &link.anchor) {
                     // What is no text (a picture) is not among the pages, and cannot be judged.
-                    (None, _) if !to.ends_with(".md") && to.rsplit('/').next().is_some_and(|name| name.contains('.')) => Fate::Fine,
+                    (None, _)
+                        if !to.ends_with(".md")
+                            && to.rsplit('/').next().is_some_and(|name| name.contains('.')) =>
+                    {
+                        Fate::Fine
+                    }
                     (None, _) => Fate::NoFile(suggested.path(&to)),
                     (Some(_), None) => Fate::Fine,
-                    (Some(nth), Some(anchor)) if documents[nth].lookup(anchor).is_some() => Fate::Fine,
-                    (Some(nth), Some(anchor)) => Fate::NoSection(suggested.section(&to, &documents[nth], anchor)),
+                    (Some(nth), Some(anchor)) if documents[nth].lookup(anchor).is_some() => {
+                        Fate::Fine
+                    }
+                    (Some(nth), Some(anchor)) => {
+                        Fate::NoSection(suggested.section(&to, &documents[nth], anchor))
+                    }
                 };
                 let section = document.section_at(link.range.start);
                 graph.edges.push(Edge {
@@ -138,9 +166,18 @@ impl Graph {
 
     /// Says of links to files that are there and could not be read why that is.
     pub fn note_unread(&mut self, unread: &[(String, String)]) {
-        let unread: BTreeMap<&str, &str> = unread.iter().map(|(path, why)| (path.as_str(), why.as_str())).collect();
-        for edge in self.edges.iter_mut().filter(|edge| matches!(edge.fate, Fate::NoFile(_))) {
-            let found = unread.get_key_value(edge.to.as_str()).or_else(|| unread.get_key_value(format!("{}.md", edge.to).as_str()));
+        let unread: BTreeMap<&str, &str> = unread
+            .iter()
+            .map(|(path, why)| (path.as_str(), why.as_str()))
+            .collect();
+        for edge in self
+            .edges
+            .iter_mut()
+            .filter(|edge| matches!(edge.fate, Fate::NoFile(_)))
+        {
+            let found = unread
+                .get_key_value(edge.to.as_str())
+                .or_else(|| unread.get_key_value(format!("{}.md", edge.to).as_str()));
             if let Some((path, why)) = found {
                 (edge.to, edge.fate) = ((*path).to_owned(), Fate::Unread((*why).to_owned()));
             }
@@ -165,7 +202,9 @@ impl Graph {
     }
 
     pub fn leading_to<'g>(&'g self, path: &'g str) -> impl Iterator<Item = &'g Edge> {
-        self.edges.iter().filter(move |edge| edge.to == path && edge.from.path != path)
+        self.edges
+            .iter()
+            .filter(move |edge| edge.to == path && edge.from.path != path)
     }
 
     fn find_orphans(&mut self, pages: &[Page], root: Option<&str>) {
@@ -183,27 +222,60 @@ impl Graph {
                 }
             }
         }
-        let led: BTreeSet<&str> = self.edges.iter().filter(|e| e.from.path != root && e.from.path != e.to).map(|e| e.to.as_str()).collect();
+        let led: BTreeSet<&str> = self
+            .edges
+            .iter()
+            .filter(|e| e.from.path != root && e.from.path != e.to)
+            .map(|e| e.to.as_str())
+            .collect();
         let orphan = |page: &&Page| !reached.contains(page.path.as_str());
-        let orphans = pages.iter().filter(orphan).map(|page| Orphan { path: page.path.clone(), is_memory: page.is_memory }).collect();
+        let orphans = pages
+            .iter()
+            .filter(orphan)
+            .map(|page| Orphan {
+                path: page.path.clone(),
+                is_memory: page.is_memory,
+            })
+            .collect();
         let unlinked = pages
             .iter()
-            .filter(|page| page.is_memory && page.path != root && !orphan(page) && !led.contains(page.path.as_str()))
+            .filter(|page| {
+                page.is_memory
+                    && page.path != root
+                    && !orphan(page)
+                    && !led.contains(page.path.as_str())
+            })
             .map(|page| page.path.clone())
             .collect();
         (self.orphans, self.unlinked) = (orphans, unlinked);
     }
 }
 
-/// The path that a link on a page names, and whether it is read from the root. Where no candidate is a page, the first.
-pub fn resolve_link(from: &str, written: &str, kind: LinkKind, is_page: &dyn Fn(&str) -> bool) -> (String, bool) {
+/// The path that a link on a page names, and whether it is read from the root. Where no candidate
+/// is a page, the first.
+pub fn resolve_link(
+    from: &str,
+    written: &str,
+    kind: LinkKind,
+    is_page: &dyn Fn(&str) -> bool,
+) -> (String, bool) {
     if written.is_empty() {
         return (from.to_owned(), true);
     }
-    let root_first = matches!(kind, LinkKind::Arrow | LinkKind::BareArrow | LinkKind::Press | LinkKind::Wiki);
+    let root_first = matches!(
+        kind,
+        LinkKind::Arrow | LinkKind::BareArrow | LinkKind::Press | LinkKind::Wiki
+    );
     let rooted = tidy("", written.trim_start_matches('/'));
-    let beside = tidy(from.rsplit_once('/').map_or("", |(folder, _)| folder), written);
-    let order = if root_first { [(&rooted, true), (&beside, false)] } else { [(&beside, false), (&rooted, true)] };
+    let beside = tidy(
+        from.rsplit_once('/').map_or("", |(folder, _)| folder),
+        written,
+    );
+    let order = if root_first {
+        [(&rooted, true), (&beside, false)]
+    } else {
+        [(&beside, false), (&rooted, true)]
+    };
     for (path, from_root) in order {
         for candidate in [path.clone(), format!("{path}.md")] {
             if is_page(&candidate) {
@@ -229,8 +301,9 @@ fn tidy(folder: &str, path: &str) -> String {
     parts.join("/")
 }
 
-/// Names like those that broken links name. Each name is compared with all that there are, so that a text full of broken links
-/// would cost their product: after `COMPARED` comparisons no more are suggested. What was asked before is known.
+/// Names like those that broken links name. Each name is compared with all that there are, so that
+/// a text full of broken links would cost their product: after `COMPARED` comparisons no more are
+/// suggested. What was asked before is known.
 struct Suggested<'p> {
     pages: &'p BTreeMap<&'p str, usize>,
     paths: BTreeMap<String, Option<String>>,
@@ -240,7 +313,12 @@ struct Suggested<'p> {
 
 impl<'p> Suggested<'p> {
     fn new(pages: &'p BTreeMap<&'p str, usize>) -> Self {
-        Suggested { pages, paths: BTreeMap::new(), sections: BTreeMap::new(), left: COMPARED }
+        Suggested {
+            pages,
+            paths: BTreeMap::new(),
+            sections: BTreeMap::new(),
+            left: COMPARED,
+        }
     }
 
     /// The nearest path, if one is near.
@@ -261,7 +339,10 @@ impl<'p> Suggested<'p> {
             return known.clone();
         }
         self.left = self.left.checked_sub(document.anchor_count())?;
-        let near = document.nearest(anchor).first().map(|near| format!("{path}#{near}"));
+        let near = document
+            .nearest(anchor)
+            .first()
+            .map(|near| format!("{path}#{near}"));
         self.sections.insert(key, near.clone());
         near
     }
@@ -276,20 +357,30 @@ fn nearest_path(wanted: &str, pages: &BTreeMap<&str, usize>) -> Option<String> {
         let other = path.chars().count();
         // What differs too much in length need not be compared letter by letter.
         let too_far = length.abs_diff(other) as f64 > (1.0 - LIKENESS) * length.max(other) as f64;
-        let whole = if too_far || length > COMPARED_CHARS { 0.0 } else { strsim::normalized_damerau_levenshtein(wanted, path) };
+        let whole = if too_far || length > COMPARED_CHARS {
+            0.0
+        } else {
+            strsim::normalized_damerau_levenshtein(wanted, path)
+        };
         whole.max(if name(wanted) == name(path) { 0.9 } else { 0.0 })
     };
-    let best = pages.keys().map(|path| (likeness(path), *path)).max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(a.1)))?;
+    let best = pages
+        .keys()
+        .map(|path| (likeness(path), *path))
+        .max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(a.1)))?;
     (best.0 >= LIKENESS).then(|| best.1.to_owned())
 }
 
-/// Sections over the bound, with the entries that could live in a file of their own: the lowest levels first,
-/// until what stays is within the bound (one link is spent on the new file).
+/// Sections over the bound, with the entries that could live in a file of their own: the lowest
+/// levels first, until what stays is within the bound (one link is spent on the new file).
 fn find_dense(page: &Page, document: &Document<'_>, most: usize) -> Vec<Dense> {
     let mut dense = Vec::new();
     for section in document.sections() {
-        let links: Vec<_> =
-            document.links_in(&section.body).iter().filter(|l| !matches!(l.kind, LinkKind::Press | LinkKind::Image)).collect();
+        let links: Vec<_> = document
+            .links_in(&section.body)
+            .iter()
+            .filter(|l| !matches!(l.kind, LinkKind::Press | LinkKind::Image))
+            .collect();
         if links.len() <= most {
             continue;
         }
@@ -297,9 +388,16 @@ fn find_dense(page: &Page, document: &Document<'_>, most: usize) -> Vec<Dense> {
         let tags = document.level_tags_in(&section.body).iter().rev();
         let levels: BTreeMap<usize, Level> = tags.map(|tag| (tag.line, tag.level)).collect();
         let mut on_line: BTreeMap<usize, usize> = BTreeMap::new();
-        links.iter().for_each(|link| *on_line.entry(link.line).or_default() += 1);
+        links
+            .iter()
+            .for_each(|link| *on_line.entry(link.line).or_default() += 1);
         let mut lines: Vec<usize> = on_line.keys().copied().collect();
-        lines.sort_by_key(|line| (Reverse(levels.get(line).copied().unwrap_or(Level::Scene)), Reverse(*line)));
+        lines.sort_by_key(|line| {
+            (
+                Reverse(levels.get(line).copied().unwrap_or(Level::Scene)),
+                Reverse(*line),
+            )
+        });
         let mut moved = Vec::new();
         let mut stays = links.len() + 1;
         for line in lines {
@@ -329,15 +427,31 @@ mod tests {
     use super::*;
 
     pub(crate) fn page(path: &str, text: &str) -> Page {
-        let tier = if path.starts_with("manuscripts/") { Tier::L2 } else { Tier::L1 };
-        Page { path: path.into(), tier, is_memory: true, form: None, text: text.into() }
+        let tier = if path.starts_with("manuscripts/") {
+            Tier::L2
+        } else {
+            Tier::L1
+        };
+        Page {
+            path: path.into(),
+            tier,
+            is_memory: true,
+            form: None,
+            text: text.into(),
+        }
     }
 
     #[test]
     fn links_are_read_from_the_root_or_from_beside() {
         let pages = [
-            page("a.md", "# A\n[→ b/c.md#one] [c](b/c.md) [x](gone.md) [→ b/c.md#on]\n"),
-            page("b/c.md", "## One\n[back](../a.md) [→ a] [d](d.md)\n![p](p.png)\n"),
+            page(
+                "a.md",
+                "# A\n[→ b/c.md#one] [c](b/c.md) [x](gone.md) [→ b/c.md#on]\n",
+            ),
+            page(
+                "b/c.md",
+                "## One\n[back](../a.md) [→ a] [d](d.md)\n![p](p.png)\n",
+            ),
             page("b/d.md", "# D\n"),
         ];
         let graph = Graph::of(&pages, Some("a.md"), 5);
@@ -354,22 +468,50 @@ mod tests {
 
     #[test]
     fn what_nothing_leads_to_is_an_orphan() {
-        let pages = [page("index.md", "- [→ 角色.md] x\n"), page("角色.md", "## 奥托\n"), page("旧稿.md", "[→ 角色.md#奥脱]\n")];
+        let pages = [
+            page("index.md", "- [→ 角色.md] x\n"),
+            page("角色.md", "## 奥托\n"),
+            page("旧稿.md", "[→ 角色.md#奥脱]\n"),
+        ];
         let graph = Graph::of(&pages, Some("index.md"), 5);
-        assert_eq!(graph.orphans, [Orphan { path: "旧稿.md".into(), is_memory: true }]);
-        assert_eq!(graph.broken().next().unwrap().fate, Fate::NoSection(Some("角色.md#奥托".into())));
+        assert_eq!(
+            graph.orphans,
+            [Orphan {
+                path: "旧稿.md".into(),
+                is_memory: true
+            }]
+        );
+        assert_eq!(
+            graph.broken().next().unwrap().fate,
+            Fate::NoSection(Some("角色.md#奥托".into()))
+        );
     }
 
-    /// Each of these would take minutes if every link were compared with all others, or with all sections.
+    /// Each of these would take minutes if every link were compared with all others, or with all
+    /// sections.
     #[test]
     fn hostile_links_are_read_in_linear_time() {
         const MANY: usize = 20_000;
         let text = |line: &dyn Fn(usize) -> String| -> String { (0..MANY).map(line).collect() };
-        let broken = Graph::of(&[page("a.md", &text(&|n| format!("- [arc] [[gone{n}]]\n")))], None, 5);
-        assert_eq!((broken.broken().count(), broken.dense[0].lines.len()), (MANY, MANY - 4));
-        let anchors = page("a.md", &text(&|n| format!("## H{n}\n\n[[a#hx{n}]] [[a#t/h{n}]]\n\n")));
+        let broken = Graph::of(
+            &[page("a.md", &text(&|n| format!("- [arc] [[gone{n}]]\n")))],
+            None,
+            5,
+        );
+        assert_eq!(
+            (broken.broken().count(), broken.dense[0].lines.len()),
+            (MANY, MANY - 4)
+        );
+        let anchors = page(
+            "a.md",
+            &text(&|n| format!("## H{n}\n\n[[a#hx{n}]] [[a#t/h{n}]]\n\n")),
+        );
         assert_eq!(Graph::of(&[anchors], None, 5).broken().count(), 2 * MANY);
-        let same = page("a.md", &(String::from("# Top\n") + &text(&|n| format!("## Same\n\n[[a#top{n}/same]] [[a#top/same]]\n\n"))));
+        let same = page(
+            "a.md",
+            &(String::from("# Top\n")
+                + &text(&|n| format!("## Same\n\n[[a#top{n}/same]] [[a#top/same]]\n\n"))),
+        );
         assert_eq!(Graph::of(&[same], None, 5).broken().count(), MANY);
         let arrows = page("a.md", &(String::from("- ") + &"→".repeat(MANY * 2)));
         assert_eq!(Graph::of(&[arrows], None, 5).edges.len(), 0);
@@ -378,10 +520,23 @@ mod tests {
     #[test]
     fn no_more_is_suggested_than_can_be_compared() {
         let pages = [page("a.md", "[[bb]] [[bbx]] [[bb]]\n"), page("b.md", "")];
-        let by_path = pages.iter().enumerate().map(|(nth, page)| (page.path.as_str(), nth)).collect();
-        let mut suggested = Suggested { left: 3, ..Suggested::new(&by_path) };
-        let asked: Vec<Option<String>> = ["b/b.md", "c/b.md", "b/b.md"].into_iter().map(|path| suggested.path(path)).collect();
-        assert_eq!(asked, [Some("b.md".to_owned()), None, Some("b.md".to_owned())]);
+        let by_path = pages
+            .iter()
+            .enumerate()
+            .map(|(nth, page)| (page.path.as_str(), nth))
+            .collect();
+        let mut suggested = Suggested {
+            left: 3,
+            ..Suggested::new(&by_path)
+        };
+        let asked: Vec<Option<String>> = ["b/b.md", "c/b.md", "b/b.md"]
+            .into_iter()
+            .map(|path| suggested.path(path))
+            .collect();
+        assert_eq!(
+            asked,
+            [Some("b.md".to_owned()), None, Some("b.md".to_owned())]
+        );
     }
 
     #[test]
@@ -389,7 +544,10 @@ mod tests {
         let text = "## Otto\n- [premise] a [→ m.md]\n- [scene] b [→ m.md]\n- [arc] c [→ m.md]\n- d [→ m.md]\n";
         let graph = Graph::of(&[page("characters.md", text), page("m.md", "")], None, 3);
         let dense = &graph.dense[0];
-        assert_eq!((dense.links, dense.split.as_str()), (4, "characters/otto.md"));
+        assert_eq!(
+            (dense.links, dense.split.as_str()),
+            (4, "characters/otto.md")
+        );
         assert_eq!(dense.lines, [3, 5]);
     }
 }

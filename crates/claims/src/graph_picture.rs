@@ -1,7 +1,8 @@
 //! The link graph as a picture: Graphviz's language, and an SVG that needs nothing else.
 //!
-//! Pages stand in columns by their tier or, in a memory without tiers, by their distance from the root; broken links are
-//! dashed, presses have a bar for a head, what the root leads to is drawn lightly.
+//! Pages stand in columns by their tier or, in a memory without tiers, by their distance from the
+//! root; broken links are dashed, presses have a bar for a head, what the root leads to is drawn
+//! lightly.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -18,7 +19,9 @@ const TOP: usize = 44;
 fn bundles(graph: &Graph) -> BTreeMap<(&str, &str, bool), (usize, bool)> {
     let mut bundles: BTreeMap<(&str, &str, bool), (usize, bool)> = BTreeMap::new();
     for edge in graph.edges.iter().filter(|edge| edge.from.path != edge.to) {
-        let bundle = bundles.entry((&edge.from.path, &edge.to, edge.presses)).or_default();
+        let bundle = bundles
+            .entry((&edge.from.path, &edge.to, edge.presses))
+            .or_default();
         bundle.0 += 1;
         bundle.1 |= edge.fate != Fate::Fine;
     }
@@ -33,15 +36,27 @@ pub fn render_dot(graph: &Graph) -> String {
     for ((from, to, presses), (count, broken)) in bundles(graph) {
         let style = if broken { ", style=dashed" } else { "" };
         let head = if presses { ", arrowhead=tee" } else { "" };
-        text.push_str(&format!("  {from:?} -> {to:?} [label=\"{count}\"{style}{head}];\n"));
+        text.push_str(&format!(
+            "  {from:?} -> {to:?} [label=\"{count}\"{style}{head}];\n"
+        ));
     }
     text + "}\n"
 }
 
 pub fn render_svg(graph: &Graph, root: Option<&str>) -> String {
     let places = place(graph, root);
-    let width = places.values().map(|(x, _)| x + BOX.0).max().unwrap_or(BOX.0) + 40;
-    let height = places.values().map(|(_, y)| y + BOX.1).max().unwrap_or(BOX.1) + 40;
+    let width = places
+        .values()
+        .map(|(x, _)| x + BOX.0)
+        .max()
+        .unwrap_or(BOX.0)
+        + 40;
+    let height = places
+        .values()
+        .map(|(_, y)| y + BOX.1)
+        .max()
+        .unwrap_or(BOX.1)
+        + 40;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" font-family=\"sans-serif\" font-size=\"12\">\n\
          <title>Links between {} files</title>\n\
@@ -52,12 +67,23 @@ pub fn render_svg(graph: &Graph, root: Option<&str>) -> String {
     );
     svg.push_str(&render_headings(graph, &places));
     for ((from, to, presses), (count, broken)) in bundles(graph) {
-        let (Some((fx, fy)), Some((tx, ty))) = (places.get(from), places.get(to)) else { continue };
+        let (Some((fx, fy)), Some((tx, ty))) = (places.get(from), places.get(to)) else {
+            continue;
+        };
         let (fy, ty) = (fy + BOX.1 / 2, ty + BOX.1 / 2);
-        let colour = if presses || broken { "#b3412f" } else { "#5b6b7b" };
-        let dash = if broken { " stroke-dasharray=\"5 4\"" } else { "" };
+        let colour = if presses || broken {
+            "#b3412f"
+        } else {
+            "#5b6b7b"
+        };
+        let dash = if broken {
+            " stroke-dasharray=\"5 4\""
+        } else {
+            ""
+        };
         let head = if presses { "t" } else { "a" };
-        // Forward links leave on the right; those back, or within a column, bow out so that they do not cross the boxes.
+        // Forward links leave on the right; those back, or within a column, bow out so that they do
+        // not cross the boxes.
         let path = if tx > fx {
             let (x1, bend) = (fx + BOX.0, (tx - fx - BOX.0) / 2);
             format!("M{x1} {fy}C{} {fy} {} {ty} {tx} {ty}", x1 + bend, tx - bend)
@@ -95,24 +121,48 @@ pub fn render_svg(graph: &Graph, root: Option<&str>) -> String {
     svg + "</svg>\n"
 }
 
-/// What each column holds, above it, where columns are tiers; and what the red lines mean, if there are any.
+/// What each column holds, above it, where columns are tiers; and what the red lines mean, if there
+/// are any.
 fn render_headings(graph: &Graph, places: &BTreeMap<&str, (usize, usize)>) -> String {
     let mut svg = String::new();
-    let tiers = if graph.tiers.contains(&Some(Tier::L2)) { &["L0", "L1", "L2", "–"][..] } else { &[] };
-    for (nth, name) in tiers.iter().enumerate().filter(|(nth, _)| places.values().any(|(x, _)| *x == 20 + nth * COLUMN)) {
-        svg.push_str(&format!("<text x=\"{}\" y=\"28\" fill=\"#5b6b7b\" font-weight=\"bold\">{name}</text>\n", 20 + nth * COLUMN));
+    let tiers = if graph.tiers.contains(&Some(Tier::L2)) {
+        &["L0", "L1", "L2", "–"][..]
+    } else {
+        &[]
+    };
+    for (nth, name) in tiers
+        .iter()
+        .enumerate()
+        .filter(|(nth, _)| places.values().any(|(x, _)| *x == 20 + nth * COLUMN))
+    {
+        svg.push_str(&format!(
+            "<text x=\"{}\" y=\"28\" fill=\"#5b6b7b\" font-weight=\"bold\">{name}</text>\n",
+            20 + nth * COLUMN
+        ));
     }
     if graph.edges.iter().any(|edge| edge.presses) {
-        svg.push_str(&format!("<text x=\"{}\" y=\"28\" fill=\"#b3412f\">⊣</text>\n", 20 + COLUMN + BOX.0 + 16));
+        svg.push_str(&format!(
+            "<text x=\"{}\" y=\"28\" fill=\"#b3412f\">⊣</text>\n",
+            20 + COLUMN + BOX.0 + 16
+        ));
     }
     svg
 }
 
-/// A column for each tier (or each distance from the root), what is no memory last; rows in the order of the pages.
+/// A column for each tier (or each distance from the root), what is no memory last; rows in the
+/// order of the pages.
 fn place<'g>(graph: &'g Graph, root: Option<&'g str>) -> BTreeMap<&'g str, (usize, usize)> {
-    let columns = if graph.tiers.contains(&Some(Tier::L2)) { by_tier(graph, root) } else { by_distance(graph, root) };
+    let columns = if graph.tiers.contains(&Some(Tier::L2)) {
+        by_tier(graph, root)
+    } else {
+        by_distance(graph, root)
+    };
     let last = columns.values().max().map_or(0, |deepest| deepest + 1);
-    let named = graph.pages.iter().map(String::as_str).chain(graph.edges.iter().map(|edge| edge.to.as_str()));
+    let named = graph
+        .pages
+        .iter()
+        .map(String::as_str)
+        .chain(graph.edges.iter().map(|edge| edge.to.as_str()));
     let mut rows: BTreeMap<usize, usize> = BTreeMap::new();
     let mut places = BTreeMap::new();
     for path in named {
@@ -135,7 +185,12 @@ fn by_tier<'g>(graph: &'g Graph, root: Option<&str>) -> BTreeMap<&'g str, usize>
         Some(Tier::L2) => Some(2),
         None => None,
     };
-    graph.pages.iter().zip(&graph.tiers).filter_map(|(path, tier)| Some((path.as_str(), column(path, *tier)?))).collect()
+    graph
+        .pages
+        .iter()
+        .zip(&graph.tiers)
+        .filter_map(|(path, tier)| Some((path.as_str(), column(path, *tier)?)))
+        .collect()
 }
 
 fn by_distance<'g>(graph: &'g Graph, root: Option<&'g str>) -> BTreeMap<&'g str, usize> {
@@ -174,7 +229,10 @@ fn short(path: &str) -> String {
 }
 
 pub(crate) fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
 }
 
 #[cfg(test)]
@@ -185,10 +243,26 @@ mod tests {
 
     #[test]
     fn a_hostile_name_cannot_leave_its_element() {
-        let page = |path: &str, text: &str| Page { path: path.into(), tier: Tier::L1, is_memory: true, form: None, text: text.into() };
-        let graph = Graph::of(&[page("a.md", "[→ b&'x.md]\n"), page("b&'x.md", "# x\n"), page("<c>.md", "")], Some("a.md"), 5);
+        let page = |path: &str, text: &str| Page {
+            path: path.into(),
+            tier: Tier::L1,
+            is_memory: true,
+            form: None,
+            text: text.into(),
+        };
+        let graph = Graph::of(
+            &[
+                page("a.md", "[→ b&'x.md]\n"),
+                page("b&'x.md", "# x\n"),
+                page("<c>.md", ""),
+            ],
+            Some("a.md"),
+            5,
+        );
         let svg = render_svg(&graph, Some("a.md"));
-        assert!(svg.contains("b&amp;'x.md") && svg.contains("&lt;c&gt;.md") && !svg.contains("<c>"));
+        assert!(
+            svg.contains("b&amp;'x.md") && svg.contains("&lt;c&gt;.md") && !svg.contains("<c>")
+        );
         assert!(render_dot(&graph).contains("\"a.md\" -> \"b&'x.md\""));
     }
 }

@@ -1,9 +1,11 @@
-//! Learning: a sentence of a manuscript, offered as a fact of memory with its link, until someone accepts it.
+//! Learning: a sentence of a manuscript, offered as a fact of memory with its link, until someone
+//! accepts it.
 //!
-//! A proposal is one line of a file that people and agents can read and edit:
-//! `- l1a2b3c4d5e: [scene] The old man's name is Zhou [→ manuscripts/ch01.md#fair] ⇒ characters.md#zhou`
+//! A proposal is one line of a file that people and agents can read and edit: `- l1a2b3c4d5e:
+//! [scene] The old man's name is Zhou [→ manuscripts/ch01.md#fair] ⇒ characters.md#zhou`
 //!
-//! What an agent takes out of a whole chapter it lists without ids, under `## FILE` and `### SECTION`: the same offers.
+//! What an agent takes out of a whole chapter it lists without ids, under `## FILE` and `###
+//! SECTION`: the same offers.
 
 use quipu_text::{Document, Level, Place as Where, SpliceError, first_sentence};
 use serde::Serialize;
@@ -29,18 +31,34 @@ const ARROW: &str = " ⇒ ";
 
 impl Proposal {
     pub fn new(text: &str, level: Level, source: &str, to: &str) -> Proposal {
-        let text = text.split_whitespace().collect::<Vec<_>>().join(" ").replace(ARROW, " ");
-        let entry = format!("[{}] {} [→ {source}]", level.name(), text.trim_start_matches("- "));
+        let text = text
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+            .replace(ARROW, " ");
+        let entry = format!(
+            "[{}] {} [→ {source}]",
+            level.name(),
+            text.trim_start_matches("- ")
+        );
         Proposal::of_entry(entry, to.to_owned(), 0)
     }
 
     fn of_entry(entry: String, to: String, line: usize) -> Proposal {
-        Proposal { id: finding_id(&entry, &to).replacen('w', "l", 1), entry, to, line, lines: 1 }
+        Proposal {
+            id: finding_id(&entry, &to).replacen('w', "l", 1),
+            entry,
+            to,
+            line,
+            lines: 1,
+        }
     }
 
     /// The file that should know it.
     pub fn file(&self) -> &str {
-        self.to.split_once('#').map_or(self.to.as_str(), |(file, _)| file)
+        self.to
+            .split_once('#')
+            .map_or(self.to.as_str(), |(file, _)| file)
     }
 
     /// The section that should know it.
@@ -50,12 +68,18 @@ impl Proposal {
 
     /// Whether a text holds the entry already.
     pub fn stands_in(&self, text: &str) -> bool {
-        text.lines().any(|line| line.trim().strip_prefix("- ").is_some_and(|entry| entry == self.entry))
+        text.lines().any(|line| {
+            line.trim()
+                .strip_prefix("- ")
+                .is_some_and(|entry| entry == self.entry)
+        })
     }
 
     /// Whether it takes the place of another fact: then a person has to edit.
     pub fn supersedes(&self) -> bool {
-        ["supersedes:", "取代：", "取代:"].iter().any(|sign| self.entry.contains(sign))
+        ["supersedes:", "取代：", "取代:"]
+            .iter()
+            .any(|sign| self.entry.contains(sign))
     }
 
     pub fn render(&self) -> String {
@@ -69,14 +93,22 @@ pub fn read_proposals(text: &str) -> Vec<Proposal> {
         let (id, rest) = line.strip_prefix("- ")?.split_once(": ")?;
         let (entry, to) = rest.rsplit_once(ARROW)?;
         let known = id.starts_with('l') && id.len() == 11;
-        known.then(|| Proposal { id: id.to_owned(), entry: entry.to_owned(), to: to.trim().to_owned(), line: nth + 1, lines: 1 })
+        known.then(|| Proposal {
+            id: id.to_owned(),
+            entry: entry.to_owned(),
+            to: to.trim().to_owned(),
+            line: nth + 1,
+            lines: 1,
+        })
     };
     text.lines().enumerate().filter_map(read).collect()
 }
 
-/// The facts that a report offers: list items under `## FILE` and `### SECTION`. What stands elsewhere is no offer.
+/// The facts that a report offers: list items under `## FILE` and `### SECTION`. What stands
+/// elsewhere is no offer.
 pub fn read_offers(text: &str) -> Vec<Proposal> {
-    let (mut found, mut file, mut section): (Vec<Proposal>, Option<String>, Option<String>) = (Vec::new(), None, None);
+    let (mut found, mut file, mut section): (Vec<Proposal>, Option<String>, Option<String>) =
+        (Vec::new(), None, None);
     for (nth, line) in text.lines().enumerate() {
         if let Some(title) = line.strip_prefix("### ") {
             let title = title.split(" [").next().unwrap_or(title).trim();
@@ -85,7 +117,9 @@ pub fn read_offers(text: &str) -> Vec<Proposal> {
             let path = title.trim().trim_matches('`');
             (file, section) = (path.ends_with(".md").then(|| path.to_owned()), None);
         } else if let (Some(entry), Some(file)) = (line.strip_prefix("- "), &file) {
-            let to = section.as_ref().map_or_else(|| file.clone(), |section| format!("{file}#{section}"));
+            let to = section
+                .as_ref()
+                .map_or_else(|| file.clone(), |section| format!("{file}#{section}"));
             found.push(Proposal::of_entry(entry.trim().to_owned(), to, nth + 1));
         } else if line.starts_with("  ")
             && !line.trim().is_empty()
@@ -93,7 +127,10 @@ pub fn read_offers(text: &str) -> Vec<Proposal> {
             && last.line + last.lines == nth + 1
         {
             let entry = format!("{} {}", last.entry, line.trim());
-            *last = Proposal { lines: last.lines + 1, ..Proposal::of_entry(entry, last.to.clone(), last.line) };
+            *last = Proposal {
+                lines: last.lines + 1,
+                ..Proposal::of_entry(entry, last.to.clone(), last.line)
+            };
         }
     }
     // An item without a source is a remark, or says that there are none.
@@ -111,34 +148,55 @@ pub fn with_entry(text: &str, section: Option<&str>, entry: &str) -> Result<Stri
             Err(_) => document.insert_section(Where::End, 2, name, &line),
         },
         None => {
-            let last = document.sections().last().expect("a document has at least one section");
+            let last = document
+                .sections()
+                .last()
+                .expect("a document has at least one section");
             document.append_entry(last, &line)
         }
     }
 }
 
-/// The sentence of a text that answers a question best, with its line: the one that shares most of its words.
+/// The sentence of a text that answers a question best, with its line: the one that shares most of
+/// its words.
 pub fn best_sentence(page: &Page, question: &str) -> Option<(String, Place)> {
     let asked = crate::memory::content(question);
     let stems: Vec<&str> = asked.iter().map(|word| crate::words::stem(word)).collect();
     let mut best: Option<(f32, String, usize)> = None;
-    for claim in crate::claim::cut_claims(&page.text).into_iter().filter(|claim| !claim.italic) {
+    for claim in crate::claim::cut_claims(&page.text)
+        .into_iter()
+        .filter(|claim| !claim.italic)
+    {
         let said = crate::memory::content(&claim.text);
-        let shared = stems.iter().filter(|stem| said.iter().any(|word| crate::words::stem(word) == **stem)).count();
+        let shared = stems
+            .iter()
+            .filter(|stem| said.iter().any(|word| crate::words::stem(word) == **stem))
+            .count();
         // Among equals the shorter sentence says it more plainly.
         let score = shared as f32 - claim.text.chars().count() as f32 / 2000.0;
         if shared > 0 && best.as_ref().is_none_or(|(most, _, _)| score > *most) {
             best = Some((score, claim.text, claim.line));
         }
     }
-    best.map(|(_, text, line)| (first_sentence(&text).to_owned(), Place::new(&page.path, line)))
+    best.map(|(_, text, line)| {
+        (
+            first_sentence(&text).to_owned(),
+            Place::new(&page.path, line),
+        )
+    })
 }
 
 /// Whether a text speaks of at least half of what is asked.
 pub fn speaks_of(text: &str, question: &str) -> bool {
     let asked = crate::memory::content(question);
     let said = crate::memory::content(text);
-    let shared = asked.iter().filter(|word| said.iter().any(|other| crate::words::stem(other) == crate::words::stem(word))).count();
+    let shared = asked
+        .iter()
+        .filter(|word| {
+            said.iter()
+                .any(|other| crate::words::stem(other) == crate::words::stem(word))
+        })
+        .count();
     !asked.is_empty() && shared * 2 >= asked.len()
 }
 
@@ -149,10 +207,24 @@ mod tests {
 
     #[test]
     fn a_proposal_survives_its_file() {
-        let one = Proposal::new("The old man's name\nis Zhou.", Level::Scene, "manuscripts/ch01.md#fair", "characters.md#zhou");
+        let one = Proposal::new(
+            "The old man's name\nis Zhou.",
+            Level::Scene,
+            "manuscripts/ch01.md#fair",
+            "characters.md#zhou",
+        );
         let read = read_proposals(&format!("# Learned\n\n{}", one.render()));
-        assert_eq!(read, [Proposal { line: 3, ..one.clone() }]);
-        assert_eq!(one.entry, "[scene] The old man's name is Zhou. [→ manuscripts/ch01.md#fair]");
+        assert_eq!(
+            read,
+            [Proposal {
+                line: 3,
+                ..one.clone()
+            }]
+        );
+        assert_eq!(
+            one.entry,
+            "[scene] The old man's name is Zhou. [→ manuscripts/ch01.md#fair]"
+        );
     }
 
     #[test]
@@ -160,7 +232,10 @@ mod tests {
         let text = "# ch06\n\n## characters.md\n### Mara Dunn [arc]\n- [chapter] lies in the log,\n  because it pays [→ manuscripts/ch06.md#log]\n- none\n\n## Contradictions\n- [chapter] x [→ m.md]\n";
         let [offer] = read_offers(text).try_into().unwrap();
         let entry = "[chapter] lies in the log, because it pays [→ manuscripts/ch06.md#log]";
-        assert_eq!((offer.entry.as_str(), offer.file(), offer.section()), (entry, "characters.md", Some("Mara Dunn")));
+        assert_eq!(
+            (offer.entry.as_str(), offer.file(), offer.section()),
+            (entry, "characters.md", Some("Mara Dunn"))
+        );
         assert_eq!((offer.line, offer.lines), (5, 2));
         assert!(offer.stands_in(&format!("# C\n- {entry}\n")));
     }
@@ -168,20 +243,43 @@ mod tests {
     #[test]
     fn an_entry_finds_its_section_or_makes_it() {
         let text = "# C\n\n## Otto\n- a\n\n## Mara\n- b\n";
-        assert_eq!(with_entry(text, Some("otto"), "x").unwrap(), "# C\n\n## Otto\n- a\n- x\n\n## Mara\n- b\n");
-        assert_eq!(with_entry(text, Some("周老"), "x").unwrap(), format!("{text}\n## 周老\n\n- x\n"));
+        assert_eq!(
+            with_entry(text, Some("otto"), "x").unwrap(),
+            "# C\n\n## Otto\n- a\n- x\n\n## Mara\n- b\n"
+        );
+        assert_eq!(
+            with_entry(text, Some("周老"), "x").unwrap(),
+            format!("{text}\n## 周老\n\n- x\n")
+        );
     }
 
     #[test]
     fn the_sentence_that_answers_is_found() {
-        let page = |text: &str| Page { path: "m.md".into(), tier: Tier::L2, is_memory: true, form: None, text: text.into() };
-        let english = page("# A\n\nThe sea was calm. The lamp hung from her left\nhand, swinging. She sang.\n");
-        assert_eq!(best_sentence(&english, "Which hand held the lamp?").unwrap().1.line, 3);
+        let page = |text: &str| Page {
+            path: "m.md".into(),
+            tier: Tier::L2,
+            is_memory: true,
+            form: None,
+            text: text.into(),
+        };
+        let english = page(
+            "# A\n\nThe sea was calm. The lamp hung from her left\nhand, swinging. She sang.\n",
+        );
+        assert_eq!(
+            best_sentence(&english, "Which hand held the lamp?")
+                .unwrap()
+                .1
+                .line,
+            3
+        );
         let chinese = page("# 一\n\n海很静。\n卖红绳的老人姓周。\n");
         let (said, at) = best_sentence(&chinese, "卖红绳的老人姓什么？").unwrap();
         assert_eq!((said.as_str(), at.line), ("卖红绳的老人姓周。", 4));
         assert!(best_sentence(&english, "Who is king?").is_none());
-        assert!(speaks_of("The lamp hung from her hand", "which hand held the lamp"));
+        assert!(speaks_of(
+            "The lamp hung from her hand",
+            "which hand held the lamp"
+        ));
         assert!(!speaks_of("The sea was calm", "which hand held the lamp"));
     }
 }

@@ -1,7 +1,8 @@
-//! What the pages of a memory say of each other: links between them, and whether a new text can stand beside them.
+//! What the pages of a memory say of each other: links between them, and whether a new text can
+//! stand beside them.
 //!
-//! Pure: pages in, values out; no I/O, no clock. A page is a text with its path, tier and form. Whoever
-//! calls decides which pages there are and who may see them.
+//! Pure: pages in, values out; no I/O, no clock. A page is a text with its path, tier and form.
+//! Whoever calls decides which pages there are and who may see them.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -1,7 +1,7 @@
 //! Lint: facts that will not serve a reader later.
 //!
-//! A flat assertion where a cause is wanted, a fact without its source, too many links, an unknown level, a link in a
-//! leaf. All are advice.
+//! A flat assertion where a cause is wanted, a fact without its source, too many links, an unknown
+//! level, a link in a leaf. All are advice.
 
 use quipu_contract::Form;
 use quipu_text::recall::Tier;
@@ -86,24 +86,47 @@ const LIKENESS: f64 = 0.6;
 /// Advice for all pages, in their order.
 pub fn lint(pages: &[Page], most_links: usize) -> Vec<Lint> {
     let mut found = Vec::new();
-    for page in pages.iter().filter(|page| page.is_memory && page.tier != Tier::L0) {
+    for page in pages
+        .iter()
+        .filter(|page| page.is_memory && page.tier != Tier::L0)
+    {
         let clean = quipu_text::blank_comments(&page.text, quipu_text::Comments::All);
         let document = Document::parse(&clean);
         if page.tier == Tier::L2 {
             for link in document.links() {
                 let what = "a manuscript is a leaf and carries no links".to_owned();
-                found.push(Lint { at: Place::new(&page.path, link.line), rule: "leaf", what });
+                found.push(Lint {
+                    at: Place::new(&page.path, link.line),
+                    rule: "leaf",
+                    what,
+                });
             }
             continue;
         }
-        for item in document.items().iter().filter(|_| page.form != Some(Form::Threads)) {
+        for item in document
+            .items()
+            .iter()
+            .filter(|_| page.form != Some(Form::Threads))
+        {
             lint_item(page, &document, item, &mut found);
         }
     }
     for dense in Graph::of(pages, None, most_links).dense {
-        let lines = dense.lines.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        let what = format!("{} links in one section; move the entries of lines {lines} to {}", dense.links, dense.split);
-        found.push(Lint { at: dense.at, rule: "dense", what });
+        let lines = dense
+            .lines
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join(", ");
+        let what = format!(
+            "{} links in one section; move the entries of lines {lines} to {}",
+            dense.links, dense.split
+        );
+        found.push(Lint {
+            at: dense.at,
+            rule: "dense",
+            what,
+        });
     }
     found.sort_by(|a, b| (&a.at, a.rule).cmp(&(&b.at, b.rule)));
     found
@@ -115,7 +138,10 @@ fn lint_item(page: &Page, document: &Document<'_>, item: &quipu_text::Item, foun
     if source.trim_start().starts_with('_') {
         return;
     }
-    let level = document.level_tags_in(&item.content).first().map(|tag| tag.level);
+    let level = document
+        .level_tags_in(&item.content)
+        .first()
+        .map(|tag| tag.level);
     let text = plain(source);
     let said = split_key(&text).map_or(text.as_str(), |(_, value)| value);
     // What happened is told as it happened; what a thread promises has its place in `planted`.
@@ -125,31 +151,56 @@ fn lint_item(page: &Page, document: &Document<'_>, item: &quipu_text::Item, foun
         found.push(Lint {
             at: at.clone(),
             rule: "flat",
-            what: format!("a verdict without its cause: `{}`; say what makes it so", cut(said)),
+            what: format!(
+                "a verdict without its cause: `{}`; say what makes it so",
+                cut(said)
+            ),
         });
     }
     // A premise is the author's own; what happened has a place where it happened.
-    if level.is_some_and(|level| level > Level::Premise) && document.links_in(&item.content).is_empty() {
-        found.push(Lint { at: at.clone(), rule: "source", what: format!("no link to where it is written: `{}`", cut(&text)) });
+    if level.is_some_and(|level| level > Level::Premise)
+        && document.links_in(&item.content).is_empty()
+    {
+        found.push(Lint {
+            at: at.clone(),
+            rule: "source",
+            what: format!("no link to where it is written: `{}`", cut(&text)),
+        });
     }
-    if let Some((word, _)) = source.trim_start().strip_prefix('[').and_then(|rest| rest.split_once(']'))
+    if let Some((word, _)) = source
+        .trim_start()
+        .strip_prefix('[')
+        .and_then(|rest| rest.split_once(']'))
         && Level::parse(word).is_none()
         && word.chars().count() > 1
         && !word.contains([' ', '→', '⊣', '[', '/', '.'])
         && !source.contains(&format!("[{word}]("))
     {
-        let names = ["premise", "arc", "chapter", "scene", "前提", "弧", "章", "场景"];
-        let near = names
-            .into_iter()
-            .max_by(|a, b| strsim::normalized_damerau_levenshtein(a, word).total_cmp(&strsim::normalized_damerau_levenshtein(b, word)));
-        if let Some(near) = near.filter(|near| strsim::normalized_damerau_levenshtein(near, &word.to_lowercase()) >= LIKENESS) {
-            found.push(Lint { at, rule: "level", what: format!("`[{word}]` is no level; `[{near}]` is") });
+        let names = [
+            "premise", "arc", "chapter", "scene", "前提", "弧", "章", "场景",
+        ];
+        let near = names.into_iter().max_by(|a, b| {
+            strsim::normalized_damerau_levenshtein(a, word)
+                .total_cmp(&strsim::normalized_damerau_levenshtein(b, word))
+        });
+        if let Some(near) = near.filter(|near| {
+            strsim::normalized_damerau_levenshtein(near, &word.to_lowercase()) >= LIKENESS
+        }) {
+            found.push(Lint {
+                at,
+                rule: "level",
+                what: format!("`[{word}]` is no level; `[{near}]` is"),
+            });
         }
     }
 }
 
 fn cut(text: &str) -> String {
-    if text.chars().count() <= 50 { text.to_owned() } else { text.chars().take(50).chain(['…']).collect() }
+    if text.chars().count() <= 50 {
+        text.to_owned()
+    } else {
+        text.chars().take(50).chain(['…']).collect()
+    }
 }
 
 #[cfg(test)]
@@ -159,11 +210,33 @@ mod tests {
     #[test]
     fn advice_names_the_line() {
         let text = "# C\n\n## Otto\n- [premise] never leaves the island\n- [premise] never leaves the island, because Karen drowned leaving it\n- [arc] trusts Mara\n- [chaptr] lied [→ m.md]\n- [link](m.md) is fine\n- [弧] 从不信任官府\n";
-        let page = |path: &str, tier, text: &str| Page { path: path.into(), tier, is_memory: true, form: None, text: text.into() };
-        let told: Vec<(usize, &str)> = lint(&[page("c.md", Tier::L1, text), page("m.md", Tier::L2, "see [→ c.md]\n")], 5)
-            .iter()
-            .map(|l| (l.at.line, l.rule))
-            .collect();
-        assert_eq!(told, [(4, "flat"), (6, "source"), (7, "level"), (9, "flat"), (9, "source"), (1, "leaf")]);
+        let page = |path: &str, tier, text: &str| Page {
+            path: path.into(),
+            tier,
+            is_memory: true,
+            form: None,
+            text: text.into(),
+        };
+        let told: Vec<(usize, &str)> = lint(
+            &[
+                page("c.md", Tier::L1, text),
+                page("m.md", Tier::L2, "see [→ c.md]\n"),
+            ],
+            5,
+        )
+        .iter()
+        .map(|l| (l.at.line, l.rule))
+        .collect();
+        assert_eq!(
+            told,
+            [
+                (4, "flat"),
+                (6, "source"),
+                (7, "level"),
+                (9, "flat"),
+                (9, "source"),
+                (1, "leaf")
+            ]
+        );
     }
 }

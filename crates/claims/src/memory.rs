@@ -1,7 +1,9 @@
-//! What memory states, taken out of its pages: entities with their names, facts, rules, terms, metaphors, threads.
+//! What memory states, taken out of its pages: entities with their names, facts, rules, terms,
+//! metaphors, threads.
 //!
-//! A section of an L1 page is an entity; its entries are facts, keyed where they begin with a key and a colon. A
-//! table with a column `term` holds terms, one with `concept` and `metaphor` metaphors, whatever file they are in.
+//! A section of an L1 page is an entity; its entries are facts, keyed where they begin with a key
+//! and a colon. A table with a column `term` holds terms, one with `concept` and `metaphor`
+//! metaphors, whatever file they are in.
 
 use std::collections::BTreeMap;
 
@@ -86,13 +88,39 @@ pub struct Mention {
     pub possessive: bool,
 }
 
-const ALIASES: &[&str] = &["aliases", "alias", "also known as", "aka", "别名", "又名", "又称", "化名", "绰号"];
-const AVOID: &[&str] = &["avoid", "not", "forbidden", "instead of", "never", "do not use", "勿用", "禁用", "不用", "不得", "避免", "误作"];
+const ALIASES: &[&str] = &[
+    "aliases",
+    "alias",
+    "also known as",
+    "aka",
+    "别名",
+    "又名",
+    "又称",
+    "化名",
+    "绰号",
+];
+const AVOID: &[&str] = &[
+    "avoid",
+    "not",
+    "forbidden",
+    "instead of",
+    "never",
+    "do not use",
+    "勿用",
+    "禁用",
+    "不用",
+    "不得",
+    "避免",
+    "误作",
+];
 
 impl Memory {
     pub fn of(pages: &[Page]) -> Memory {
         let mut memory = Memory::default();
-        for page in pages.iter().filter(|page| page.tier == Tier::L1 && page.is_memory) {
+        for page in pages
+            .iter()
+            .filter(|page| page.tier == Tier::L1 && page.is_memory)
+        {
             let clean = quipu_text::blank_comments(&page.text, quipu_text::Comments::All);
             let document = Document::parse(&clean);
             if page.form == Some(Form::Threads) {
@@ -103,10 +131,20 @@ impl Memory {
             for section in document.sections() {
                 let entity = (section.level >= 2).then(|| {
                     let at = Place::new(&page.path, section.line);
-                    memory.entities.push(Entity { name: section.title.clone(), names: vec![section.title.clone()], at });
+                    memory.entities.push(Entity {
+                        name: section.title.clone(),
+                        names: vec![section.title.clone()],
+                        at,
+                    });
                     memory.entities.len() - 1
                 });
-                memory.read_entries(page, &document, &clean[section.body.clone()], section.line + usize::from(section.level > 0), entity);
+                memory.read_entries(
+                    page,
+                    &document,
+                    &clean[section.body.clone()],
+                    section.line + usize::from(section.level > 0),
+                    entity,
+                );
             }
         }
         memory.name_parts();
@@ -114,21 +152,38 @@ impl Memory {
     }
 
     /// The entries of a section, a line each.
-    fn read_entries(&mut self, page: &Page, document: &Document<'_>, body: &str, first_line: usize, entity: Option<usize>) {
+    fn read_entries(
+        &mut self,
+        page: &Page,
+        document: &Document<'_>,
+        body: &str,
+        first_line: usize,
+        entity: Option<usize>,
+    ) {
         for (nth, raw) in body.lines().enumerate() {
             let line = first_line + nth;
             let trimmed = raw.trim();
-            if trimmed.is_empty() || trimmed.starts_with(['|', '_', '#', '`']) || trimmed.chars().all(|c| "-=* ".contains(c)) {
+            if trimmed.is_empty()
+                || trimmed.starts_with(['|', '_', '#', '`'])
+                || trimmed.chars().all(|c| "-=* ".contains(c))
+            {
                 continue;
             }
-            let Some(range) = document.lines().range(line, document.text().len()) else { continue };
+            let Some(range) = document.lines().range(line, document.text().len()) else {
+                continue;
+            };
             let level = document.level_tags_in(&range).first().map(|tag| tag.level);
             let links = document.links_in(&range);
             let text = plain(trimmed);
             let (key, value) = split_key(&text).unwrap_or(("", &text));
             let at = Place::new(&page.path, line);
             if let Some((_, patterns)) = split_ban(&text) {
-                self.rules.push(Rule { patterns, text: text.clone(), at: at.clone(), level });
+                self.rules.push(Rule {
+                    patterns,
+                    text: text.clone(),
+                    at: at.clone(),
+                    level,
+                });
             }
             let key = key.to_lowercase();
             if let (Some(entity), true) = (entity, ALIASES.contains(&key.as_str())) {
@@ -136,7 +191,12 @@ impl Memory {
             }
             if let (Some(entity), true) = (entity, AVOID.contains(&key.as_str())) {
                 let name = self.entities[entity].name.clone();
-                self.terms.push(Term { name, avoid: listed(value), text: text.clone(), at: at.clone() });
+                self.terms.push(Term {
+                    name,
+                    avoid: listed(value),
+                    text: text.clone(),
+                    at: at.clone(),
+                });
             }
             self.facts.push(Fact {
                 entity,
@@ -146,7 +206,10 @@ impl Memory {
                 at,
                 level,
                 has_source: !links.is_empty(),
-                links: links.iter().filter_map(|link| link.anchor.clone()).collect(),
+                links: links
+                    .iter()
+                    .filter_map(|link| link.anchor.clone())
+                    .collect(),
             });
         }
     }
@@ -161,10 +224,25 @@ impl Memory {
         let mut metaphors: BTreeMap<String, Metaphor> = BTreeMap::new();
         for row in document.rows_in(&(0..document.text().len())) {
             let at = Place::new(&page.path, row.line);
-            let text = row.cells.iter().map(|cell| cell.text.trim()).filter(|cell| !cell.is_empty()).collect::<Vec<_>>().join(" | ");
-            if let Some(name) = named(row, &["term", "术语", "名称", "name"]).filter(|name| !name.is_empty()) {
-                let avoid = named(row, AVOID).map(|avoid| listed(&avoid)).unwrap_or_default();
-                self.terms.push(Term { name: name.clone(), avoid, text: text.clone(), at: at.clone() });
+            let text = row
+                .cells
+                .iter()
+                .map(|cell| cell.text.trim())
+                .filter(|cell| !cell.is_empty())
+                .collect::<Vec<_>>()
+                .join(" | ");
+            if let Some(name) =
+                named(row, &["term", "术语", "名称", "name"]).filter(|name| !name.is_empty())
+            {
+                let avoid = named(row, AVOID)
+                    .map(|avoid| listed(&avoid))
+                    .unwrap_or_default();
+                self.terms.push(Term {
+                    name: name.clone(),
+                    avoid,
+                    text: text.clone(),
+                    at: at.clone(),
+                });
                 self.facts.push(Fact {
                     entity: None,
                     key: String::new(),
@@ -175,9 +253,10 @@ impl Memory {
                     links: Vec::new(),
                     has_source: true,
                 });
-            } else if let (Some(concept), Some(image)) =
-                (named(row, &["concept", "概念"]), named(row, &["metaphor", "image", "比喻", "意象"]))
-            {
+            } else if let (Some(concept), Some(image)) = (
+                named(row, &["concept", "概念"]),
+                named(row, &["metaphor", "image", "比喻", "意象"]),
+            ) {
                 // A later row for a concept takes the place of the one before; a dash retires it.
                 match image.as_str() {
                     "" | "—" | "-" => metaphors.remove(&concept),
@@ -195,15 +274,31 @@ impl Memory {
             if has_han(&entity.name) {
                 let chars: Vec<char> = entity.name.chars().collect();
                 if chars.len() == 3 {
-                    parts.entry(chars[1..].iter().collect()).or_default().push(nth);
+                    parts
+                        .entry(chars[1..].iter().collect())
+                        .or_default()
+                        .push(nth);
                 }
-            } else if entity.name.split(' ').count() >= 2 && entity.name.split(' ').all(|part| part.starts_with(char::is_uppercase)) {
-                for part in entity.name.split(' ').filter(|part| part.chars().count() > 2) {
+            } else if entity.name.split(' ').count() >= 2
+                && entity
+                    .name
+                    .split(' ')
+                    .all(|part| part.starts_with(char::is_uppercase))
+            {
+                for part in entity
+                    .name
+                    .split(' ')
+                    .filter(|part| part.chars().count() > 2)
+                {
                     parts.entry(part.to_owned()).or_default().push(nth);
                 }
             }
         }
-        let whole: Vec<String> = self.entities.iter().map(|entity| entity.name.clone()).collect();
+        let whole: Vec<String> = self
+            .entities
+            .iter()
+            .map(|entity| entity.name.clone())
+            .collect();
         for (part, owners) in parts {
             if let ([owner], false) = (owners.as_slice(), whole.contains(&part)) {
                 self.entities[*owner].names.push(part);
@@ -214,20 +309,30 @@ impl Memory {
     /// Who is named in a sentence, in order; a longer name hides a shorter one inside it.
     pub fn mentions(&self, text: &str) -> Vec<Mention> {
         let mut found: Vec<Mention> = Vec::new();
-        let in_capitals = text.split(|c: char| !c.is_uppercase()).any(|run| run.chars().nth(1).is_some());
+        let in_capitals = text
+            .split(|c: char| !c.is_uppercase())
+            .any(|run| run.chars().nth(1).is_some());
         for (nth, entity) in self.entities.iter().enumerate() {
             for name in &entity.names {
                 let is_capital = name.starts_with(char::is_uppercase);
                 let mut ranges = find_all(text, name, !is_capital && !has_han(name));
-                // A name in capital letters is the same name: `ANNA`. In small ones it may be a word: `rose`, `will`.
+                // A name in capital letters is the same name: `ANNA`. In small ones it may be a
+                // word: `rose`, `will`.
                 if is_capital && in_capitals && name.contains(char::is_lowercase) {
                     ranges.extend(find_all(text, &name.to_uppercase(), false));
                 }
                 for range in ranges {
                     let after = &text[range.end..];
-                    let possessive =
-                        after.starts_with("'s") || after.starts_with("’s") || after.starts_with('的') || after.starts_with("' ");
-                    found.push(Mention { entity: nth, start: range.start, end: range.end, possessive });
+                    let possessive = after.starts_with("'s")
+                        || after.starts_with("’s")
+                        || after.starts_with('的')
+                        || after.starts_with("' ");
+                    found.push(Mention {
+                        entity: nth,
+                        start: range.start,
+                        end: range.end,
+                        possessive,
+                    });
                 }
             }
         }
@@ -244,7 +349,10 @@ impl Memory {
     pub fn facts_of(&self, entity: usize) -> impl Iterator<Item = &Fact> {
         let name = &self.entities[entity].name;
         // One name may head a section in several files: a character and the arc named after them.
-        self.facts.iter().filter(move |fact| fact.entity.is_some_and(|owner| owner == entity || self.entities[owner].name == *name))
+        self.facts.iter().filter(move |fact| {
+            fact.entity
+                .is_some_and(|owner| owner == entity || self.entities[owner].name == *name)
+        })
     }
 }
 
@@ -255,12 +363,20 @@ pub fn is_alias(fact: &Fact) -> bool {
 
 /// A line of Markdown without list marker, level tags, links and emphasis.
 pub fn plain(line: &str) -> String {
-    let line = line.trim().trim_start_matches(['-', '*', '+', '>']).trim_start();
-    let line = line.strip_prefix("[ ]").or_else(|| line.strip_prefix("[x]")).unwrap_or(line);
+    let line = line
+        .trim()
+        .trim_start_matches(['-', '*', '+', '>'])
+        .trim_start();
+    let line = line
+        .strip_prefix("[ ]")
+        .or_else(|| line.strip_prefix("[x]"))
+        .unwrap_or(line);
     let mut text = String::new();
     let mut rest = line;
     while let Some(open) = rest.find('[') {
-        let Some(close) = rest[open..].find(']').map(|at| open + at) else { break };
+        let Some(close) = rest[open..].find(']').map(|at| open + at) else {
+            break;
+        };
         let inner = &rest[open + 1..close];
         text.push_str(&rest[..open]);
         rest = &rest[close + 1..];
@@ -274,25 +390,43 @@ pub fn plain(line: &str) -> String {
         }
     }
     text.push_str(rest);
-    quipu_text::visible(&text.replace("**", "").replace('`', "")).split_whitespace().collect::<Vec<_>>().join(" ")
+    quipu_text::visible(&text.replace("**", "").replace('`', ""))
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// `key: value`, where the key is short.
 pub fn split_key(text: &str) -> Option<(&str, &str)> {
-    let (at, sign) =
-        text.char_indices().find(|(at, c)| *c == '：' || *c == ':' && text[at + 1..].chars().next().is_none_or(char::is_whitespace))?;
+    let (at, sign) = text.char_indices().find(|(at, c)| {
+        *c == '：'
+            || *c == ':'
+                && text[at + 1..]
+                    .chars()
+                    .next()
+                    .is_none_or(char::is_whitespace)
+    })?;
     let key = text[..at].trim();
-    let short = if has_han(key) { key.chars().count() <= 12 } else { key.split(' ').count() <= 4 && key.len() <= 32 };
-    let clean = !key.is_empty() && !key.contains(['。', '，', '.', ',', ';', '；', '“', '"', '!', '?']);
+    let short = if has_han(key) {
+        key.chars().count() <= 12
+    } else {
+        key.split(' ').count() <= 4 && key.len() <= 32
+    };
+    let clean =
+        !key.is_empty() && !key.contains(['。', '，', '.', ',', ';', '；', '“', '"', '!', '?']);
     (short && clean).then(|| (key, text[at + sign.len_utf8()..].trim()))
 }
 
 /// The words after `must not:`.
 fn split_ban(text: &str) -> Option<(String, Vec<String>)> {
     let lower = lowered(text);
-    let (at, sign) = ["must not", "不得出现", "禁止出现"].into_iter().find_map(|sign| lower.find(sign).map(|at| (at, sign)))?;
+    let (at, sign) = ["must not", "不得出现", "禁止出现"]
+        .into_iter()
+        .find_map(|sign| lower.find(sign).map(|at| (at, sign)))?;
     let after = text[at + sign.len()..].trim_start();
-    let list = after.strip_prefix(':').or_else(|| after.strip_prefix('：'))?;
+    let list = after
+        .strip_prefix(':')
+        .or_else(|| after.strip_prefix('：'))?;
     let patterns: Vec<String> = listed(list);
     (!patterns.is_empty()).then(|| (text[..at].trim().to_owned(), patterns))
 }
@@ -301,7 +435,12 @@ fn split_ban(text: &str) -> Option<(String, Vec<String>)> {
 pub fn listed(text: &str) -> Vec<String> {
     let parts = text.split([',', '，', '、', ';', '；', '/']);
     parts
-        .map(|part| part.trim().trim_matches(['"', '“', '”', '.', '。', '「', '」']).trim().to_owned())
+        .map(|part| {
+            part.trim()
+                .trim_matches(['"', '“', '”', '.', '。', '「', '」'])
+                .trim()
+                .to_owned()
+        })
         .filter(|part| !part.is_empty())
         .collect()
 }
@@ -309,14 +448,21 @@ pub fn listed(text: &str) -> Vec<String> {
 /// The content words of a text: what is left without the smallest words; pairs of Han characters.
 pub fn content(text: &str) -> Vec<String> {
     const SMALL: &[&str] = &[
-        "the", "a", "an", "of", "and", "or", "to", "in", "on", "at", "for", "with", "is", "was", "were", "are", "be", "been", "who",
-        "what", "that", "this", "it", "its", "his", "her", "he", "she", "they", "had", "has", "have", "which", "by", "from", "as", "did",
-        "do", "does", "why", "how", "when", "where", "else", "can",
+        "the", "a", "an", "of", "and", "or", "to", "in", "on", "at", "for", "with", "is", "was",
+        "were", "are", "be", "been", "who", "what", "that", "this", "it", "its", "his", "her",
+        "he", "she", "they", "had", "has", "have", "which", "by", "from", "as", "did", "do",
+        "does", "why", "how", "when", "where", "else", "can",
     ];
-    let mut found: Vec<String> = words(text).into_iter().map(|w| w.lower).filter(|w| !SMALL.contains(&w.as_str())).collect();
+    let mut found: Vec<String> = words(text)
+        .into_iter()
+        .map(|w| w.lower)
+        .filter(|w| !SMALL.contains(&w.as_str()))
+        .collect();
     let han: Vec<char> = text.chars().collect();
     for pair in han.windows(2) {
-        if pair.iter().all(|c| crate::words::is_han(*c)) && !pair.iter().any(|c| "的了是在和与把被".contains(*c)) {
+        if pair.iter().all(|c| crate::words::is_han(*c))
+            && !pair.iter().any(|c| "的了是在和与把被".contains(*c))
+        {
             found.push(pair.iter().collect());
         }
     }
@@ -330,28 +476,71 @@ mod tests {
     #[test]
     fn sections_become_entities_and_entries_facts() {
         let text = "# C\n\n## Mara Dunn [arc]\n- aliases: the keeper, Mad Mara\n- handed: left\n- [premise] drive: guilt [→ manuscripts/ch02.md#watch]\n\n## 李素裳\n- 惯用手：左\n\n## Hard rules\n- No radio here. must not: radioed, called by radio [→ m.md]\n";
-        let page = Page { path: "c.md".into(), tier: Tier::L1, is_memory: true, form: None, text: text.into() };
+        let page = Page {
+            path: "c.md".into(),
+            tier: Tier::L1,
+            is_memory: true,
+            form: None,
+            text: text.into(),
+        };
         let memory = Memory::of(&[page]);
-        assert_eq!(memory.entities[0].names, ["Mara Dunn", "the keeper", "Mad Mara", "Dunn", "Mara"]);
+        assert_eq!(
+            memory.entities[0].names,
+            ["Mara Dunn", "the keeper", "Mad Mara", "Dunn", "Mara"]
+        );
         assert_eq!(memory.entities[1].names, ["李素裳", "素裳"]);
         let handed = memory.facts.iter().find(|f| f.key == "handed").unwrap();
         assert_eq!((handed.value.as_str(), handed.at.line), ("left", 5));
         let drive = memory.facts.iter().find(|f| f.key == "drive").unwrap();
-        assert_eq!((drive.level, drive.text.as_str(), drive.has_source), (Some(Level::Premise), "drive: guilt", true));
+        assert_eq!(
+            (drive.level, drive.text.as_str(), drive.has_source),
+            (Some(Level::Premise), "drive: guilt", true)
+        );
         assert_eq!(memory.rules[0].patterns, ["radioed", "called by radio"]);
         let mentions = memory.mentions("Mara Dunn saw 素裳 and the keeper's lamp");
-        assert_eq!(mentions.iter().map(|m| (m.entity, m.possessive)).collect::<Vec<_>>(), [(0, false), (1, false), (0, true)]);
-        let named = |text: &str| memory.mentions(text).iter().map(|m| m.entity).collect::<Vec<_>>();
-        assert_eq!((named("MARA DUNN'S EYES"), named("mara dunn"), named("MARADUNN")), (vec![0], vec![], vec![]));
+        assert_eq!(
+            mentions
+                .iter()
+                .map(|m| (m.entity, m.possessive))
+                .collect::<Vec<_>>(),
+            [(0, false), (1, false), (0, true)]
+        );
+        let named = |text: &str| {
+            memory
+                .mentions(text)
+                .iter()
+                .map(|m| m.entity)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            (
+                named("MARA DUNN'S EYES"),
+                named("mara dunn"),
+                named("MARADUNN")
+            ),
+            (vec![0], vec![], vec![])
+        );
     }
 
     #[test]
     fn tables_hold_terms_and_metaphors() {
         let text = "| term | definition | avoid |\n|---|---|---|\n| lease | a right | lock, mutex |\n\n| 概念 | 比喻 |\n|---|---|\n| 租约 | 借书 |\n| 租约 | 停车票 |\n";
-        let page = Page { path: "g.md".into(), tier: Tier::L1, is_memory: true, form: None, text: text.into() };
+        let page = Page {
+            path: "g.md".into(),
+            tier: Tier::L1,
+            is_memory: true,
+            form: None,
+            text: text.into(),
+        };
         let memory = Memory::of(&[page]);
         assert_eq!(memory.terms[0].avoid, ["lock", "mutex"]);
         assert_eq!(memory.metaphors.len(), 1);
-        assert_eq!((memory.metaphors[0].image.as_str(), memory.metaphors[0].at.line), ("停车票", 8));
+        assert_eq!(
+            (
+                memory.metaphors[0].image.as_str(),
+                memory.metaphors[0].at.line
+            ),
+            ("停车票", 8)
+        );
     }
 }

@@ -6,7 +6,8 @@ use quipu_contract::Form;
 use quipu_text::recall::Tier;
 use serde::Serialize;
 
-/// A text with its place in the memory. Parts that the reader may not see are blank lines, so that line numbers hold.
+/// A text with its place in the memory. Parts that the reader may not see are blank lines, so that
+/// line numbers hold.
 #[derive(Debug, Clone)]
 pub struct Page {
     pub path: String,
@@ -26,7 +27,10 @@ pub struct Place {
 
 impl Place {
     pub fn new(path: &str, line: usize) -> Place {
-        Place { path: path.to_owned(), line }
+        Place {
+            path: path.to_owned(),
+            line,
+        }
     }
 }
 

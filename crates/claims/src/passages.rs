@@ -46,12 +46,25 @@ impl Passages {
             paths.push(page.path.clone());
             passages.push(cut);
         }
-        Ok(Passages { overlay: Overlay::new(&files, &[])?, passages, paths, index: Index::empty() })
+        Ok(Passages {
+            overlay: Overlay::new(&files, &[])?,
+            passages,
+            paths,
+            index: Index::empty(),
+        })
     }
 
     /// The passages nearest to a text, best first, with their scores.
     pub fn nearest(&self, text: &str, k: usize) -> Result<Vec<(&Passage, f32)>, Error> {
-        let answer = self.index.recall_with(&self.overlay, text, &Options { k, use_model: false, ..Options::default() })?;
+        let answer = self.index.recall_with(
+            &self.overlay,
+            text,
+            &Options {
+                k,
+                use_model: false,
+                ..Options::default()
+            },
+        )?;
         let found = answer.hits.iter().filter_map(|hit| {
             let file = self.paths.iter().position(|path| *path == hit.path)?;
             Some((self.passages[file].get(hit.ordinal as usize)?, hit.score))
@@ -78,7 +91,13 @@ fn cut(page: &Page) -> Vec<Passage> {
     let mut close = |text: &mut String, lines: &mut Vec<usize>, heading: &str| {
         if let (true, Some(from)) = (text.chars().any(char::is_alphanumeric), lines.first()) {
             let at = Place::new(&page.path, *from);
-            passages.push(Passage { at, tier: page.tier, heading: heading.to_owned(), text: text.clone(), lines: lines.clone() });
+            passages.push(Passage {
+                at,
+                tier: page.tier,
+                heading: heading.to_owned(),
+                text: text.clone(),
+                lines: lines.clone(),
+            });
         }
         text.clear();
         lines.clear();
@@ -117,10 +136,25 @@ mod tests {
             "# One\n\n{}\n\nOtto hid the red cord under the stair.\n\n# 二\n\n奥托把红绳藏在楼梯下。\n",
             "The sea was calm. ".repeat(40)
         );
-        let page = Page { path: "m.md".into(), tier: Tier::L2, is_memory: true, form: None, text };
+        let page = Page {
+            path: "m.md".into(),
+            tier: Tier::L2,
+            is_memory: true,
+            form: None,
+            text,
+        };
         let passages = Passages::of([&page]).unwrap();
-        let (found, _) = passages.nearest("Where did Otto hide the red cord?", 1).unwrap()[0];
-        assert_eq!((found.at.line, found.text.contains("red cord"), found.heading.as_str()), (5, true, "One"));
+        let (found, _) = passages
+            .nearest("Where did Otto hide the red cord?", 1)
+            .unwrap()[0];
+        assert_eq!(
+            (
+                found.at.line,
+                found.text.contains("red cord"),
+                found.heading.as_str()
+            ),
+            (5, true, "One")
+        );
         assert_eq!(passages.nearest("红绳藏在哪里", 1).unwrap()[0].0.at.line, 9);
     }
 }

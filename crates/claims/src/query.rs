@@ -1,7 +1,8 @@
 //! The constraint query: a draft in, what each of its claims meets in memory out.
 //!
-//! Deterministic judges speak first; an outside judge may speak where they were silent. Evidence is bounded and
-//! ranked: facts of those named, what their facts link to, hard rules, then passages of the manuscripts.
+//! Deterministic judges speak first; an outside judge may speak where they were silent. Evidence is
+//! bounded and ranked: facts of those named, what their facts link to, hard rules, then passages of
+//! the manuscripts.
 
 use std::collections::BTreeSet;
 
@@ -89,8 +90,13 @@ pub struct Judged {
     pub tier: Tier,
 }
 
-/// Claims with who they are about: a pronoun means the one person that the sentences before it name.
-pub fn sentences<'m>(memory: &'m Memory, claims: &'m [Claim], chapter: Option<u64>) -> Vec<Sentence<'m>> {
+/// Claims with who they are about: a pronoun means the one person that the sentences before it
+/// name.
+pub fn sentences<'m>(
+    memory: &'m Memory,
+    claims: &'m [Claim],
+    chapter: Option<u64>,
+) -> Vec<Sentence<'m>> {
     let mut carried: Option<usize> = None;
     let mut found = Vec::new();
     for claim in claims {
@@ -100,7 +106,14 @@ pub fn sentences<'m>(memory: &'m Memory, claims: &'m [Claim], chapter: Option<u6
         let mentions = memory.mentions(&claim.text);
         let people: BTreeSet<usize> = mentions.iter().map(|mention| mention.entity).collect();
         let bare = blot(&claim.text, &mentions);
-        found.push(Sentence { memory, text: &claim.text, mentions, carried, chapter, bare });
+        found.push(Sentence {
+            memory,
+            text: &claim.text,
+            mentions,
+            carried,
+            chapter,
+            bare,
+        });
         match people.len() {
             0 => {}
             1 => carried = people.first().copied(),
@@ -122,30 +135,65 @@ pub struct Bounds {
 
 impl Default for Bounds {
     fn default() -> Self {
-        Bounds { k: 6, chapter: None, least: 0.6 }
+        Bounds {
+            k: 6,
+            chapter: None,
+            least: 0.6,
+        }
     }
 }
 
 /// Checks every claim.
-pub fn check(memory: &Memory, passages: &Passages, claims: &[Claim], bounds: &Bounds) -> Vec<Checked> {
+pub fn check(
+    memory: &Memory,
+    passages: &Passages,
+    claims: &[Claim],
+    bounds: &Bounds,
+) -> Vec<Checked> {
     let sentences = sentences(memory, claims, bounds.chapter);
-    claims.iter().zip(&sentences).map(|(claim, sentence)| check_one(sentence, claim, passages, bounds)).collect()
+    claims
+        .iter()
+        .zip(&sentences)
+        .map(|(claim, sentence)| check_one(sentence, claim, passages, bounds))
+        .collect()
 }
 
-fn check_one(sentence: &Sentence<'_>, claim: &Claim, passages: &Passages, bounds: &Bounds) -> Checked {
+fn check_one(
+    sentence: &Sentence<'_>,
+    claim: &Claim,
+    passages: &Passages,
+    bounds: &Bounds,
+) -> Checked {
     let findings: Vec<Judged> = judge(sentence)
         .into_iter()
         .filter(|finding| finding.confidence >= bounds.least)
-        .map(|finding| Judged { id: finding_id(&claim.text, &finding.evidence), finding, tier: Tier::L1 })
+        .map(|finding| Judged {
+            id: finding_id(&claim.text, &finding.evidence),
+            finding,
+            tier: Tier::L1,
+        })
         .collect();
     let mut evidence = from_memory(sentence, bounds.k);
-    let l1 = if evidence.is_empty() && findings.is_empty() { Asked::Miss } else { Asked::Hit };
-    // What memory does not know is looked for in the manuscripts; what it does know is quoted from them too, if there is room.
-    let room = if l1 == Asked::Miss { bounds.k } else { bounds.k.saturating_sub(evidence.len()) };
+    let l1 = if evidence.is_empty() && findings.is_empty() {
+        Asked::Miss
+    } else {
+        Asked::Hit
+    };
+    // What memory does not know is looked for in the manuscripts; what it does know is quoted from
+    // them too, if there is room.
+    let room = if l1 == Asked::Miss {
+        bounds.k
+    } else {
+        bounds.k.saturating_sub(evidence.len())
+    };
     let mut l2 = Asked::No;
     if room > 0 && !passages.is_empty() {
         let found = passages.nearest(&claim.text, room).unwrap_or_default();
-        l2 = if found.is_empty() { Asked::Miss } else { Asked::Hit };
+        l2 = if found.is_empty() {
+            Asked::Miss
+        } else {
+            Asked::Hit
+        };
         evidence.extend(found.into_iter().map(|(passage, _)| Evidence {
             at: passage.at.clone(),
             tier: passage.tier,
@@ -159,22 +207,61 @@ fn check_one(sentence: &Sentence<'_>, claim: &Claim, passages: &Passages, bounds
         () if !findings.is_empty() => Verdict::Consistent,
         () => Verdict::Unknown,
     };
-    Checked { claim: claim.clone(), verdict, findings, evidence, l1, l2 }
+    Checked {
+        claim: claim.clone(),
+        verdict,
+        findings,
+        evidence,
+        l1,
+        l2,
+    }
 }
 
 /// Facts, neighbours and rules that a sentence touches, best first.
 fn from_memory(sentence: &Sentence<'_>, k: usize) -> Vec<Evidence> {
     let memory = sentence.memory;
     let said: BTreeSet<String> = content(sentence.text).into_iter().collect();
-    let shared = |text: &str| content(text).iter().collect::<BTreeSet<_>>().into_iter().filter(|word| said.contains(*word)).count();
+    let shared = |text: &str| {
+        content(text)
+            .iter()
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .filter(|word| said.contains(*word))
+            .count()
+    };
     // A short keyed fact decides more than a long one, and costs less.
-    let short = |fact: &Fact| if !fact.key.is_empty() && fact.value.chars().count() <= 12 { 0.5 } else { 0.0 };
-    let weight = |fact: &Fact| shared(&fact.text) as f32 + short(fact) + fact.level.map_or(0.0, |level| 0.4 - 0.1 * level as usize as f32);
+    let short = |fact: &Fact| {
+        if !fact.key.is_empty() && fact.value.chars().count() <= 12 {
+            0.5
+        } else {
+            0.0
+        }
+    };
+    let weight = |fact: &Fact| {
+        shared(&fact.text) as f32
+            + short(fact)
+            + fact
+                .level
+                .map_or(0.0, |level| 0.4 - 0.1 * level as usize as f32)
+    };
     let mut ranked: Vec<(f32, Evidence)> = Vec::new();
     let mut push = |score: f32, fact: &Fact, kind: &'static str| {
-        ranked.push((score, Evidence { at: fact.at.clone(), tier: Tier::L1, level: fact.level, text: shortened(&fact.text), kind }));
+        ranked.push((
+            score,
+            Evidence {
+                at: fact.at.clone(),
+                tier: Tier::L1,
+                level: fact.level,
+                text: shortened(&fact.text),
+                kind,
+            },
+        ));
     };
-    let mut named: BTreeSet<usize> = sentence.mentions.iter().map(|mention| mention.entity).collect();
+    let mut named: BTreeSet<usize> = sentence
+        .mentions
+        .iter()
+        .map(|mention| mention.entity)
+        .collect();
     named.extend(sentence.carried.filter(|_| named.is_empty()));
     let mut neighbours = BTreeSet::new();
     for entity in &named {
@@ -182,30 +269,56 @@ fn from_memory(sentence: &Sentence<'_>, k: usize) -> Vec<Evidence> {
             push(2.0 + weight(fact), fact, "fact");
             for anchor in &fact.links {
                 neighbours.extend(
-                    memory.entities.iter().enumerate().filter(|(_, e)| e.name == *anchor || slug(&e.name) == *anchor).map(|(nth, _)| nth),
+                    memory
+                        .entities
+                        .iter()
+                        .enumerate()
+                        .filter(|(_, e)| e.name == *anchor || slug(&e.name) == *anchor)
+                        .map(|(nth, _)| nth),
                 );
             }
         }
     }
     for entity in neighbours.difference(&named) {
-        for fact in memory.facts_of(*entity).filter(|fact| shared(&fact.text) > 0) {
+        for fact in memory
+            .facts_of(*entity)
+            .filter(|fact| shared(&fact.text) > 0)
+        {
             push(1.0 + weight(fact), fact, "neighbour");
         }
     }
     for rule in memory.rules.iter().filter(|rule| shared(&rule.text) > 1) {
-        let evidence = Evidence { at: rule.at.clone(), tier: Tier::L1, level: rule.level, text: shortened(&rule.text), kind: "rule" };
+        let evidence = Evidence {
+            at: rule.at.clone(),
+            tier: Tier::L1,
+            level: rule.level,
+            text: shortened(&rule.text),
+            kind: "rule",
+        };
         ranked.push((1.5 + shared(&rule.text) as f32, evidence));
     }
-    for fact in memory.facts.iter().filter(|fact| fact.entity.is_none_or(|entity| !named.contains(&entity)) && shared(&fact.text) >= 3) {
+    for fact in memory.facts.iter().filter(|fact| {
+        fact.entity.is_none_or(|entity| !named.contains(&entity)) && shared(&fact.text) >= 3
+    }) {
         ranked.push((
             0.5 + weight(fact),
-            Evidence { at: fact.at.clone(), tier: Tier::L1, level: fact.level, text: shortened(&fact.text), kind: "fact" },
+            Evidence {
+                at: fact.at.clone(),
+                tier: Tier::L1,
+                level: fact.level,
+                text: shortened(&fact.text),
+                kind: "fact",
+            },
         ));
     }
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.at.cmp(&b.1.at)));
     let mut seen = BTreeSet::new();
     ranked.retain(|(_, evidence)| seen.insert(evidence.at.clone()));
-    ranked.into_iter().take(k).map(|(_, evidence)| evidence).collect()
+    ranked
+        .into_iter()
+        .take(k)
+        .map(|(_, evidence)| evidence)
+        .collect()
 }
 
 fn shortened(text: &str) -> String {
@@ -223,7 +336,13 @@ mod tests {
     use proptest::prelude::*;
 
     fn page(path: &str, tier: Tier, text: &str) -> Page {
-        Page { path: path.into(), tier, is_memory: true, form: None, text: text.into() }
+        Page {
+            path: path.into(),
+            tier,
+            is_memory: true,
+            form: None,
+            text: text.into(),
+        }
     }
 
     #[test]
@@ -234,28 +353,69 @@ mod tests {
                 Tier::L1,
                 "# C\n\n## 奥托\n- 惯用手：左\n- [弧] 卡莲：愧疚的对象 [→ characters.md#卡莲]\n\n## 卡莲\n- 状态：已死\n",
             ),
-            page("manuscripts/ch01.md", Tier::L2, "# 一\n\n## 集市\n\n市集上卖红绳的老人姓周。\n"),
+            page(
+                "manuscripts/ch01.md",
+                Tier::L2,
+                "# 一\n\n## 集市\n\n市集上卖红绳的老人姓周。\n",
+            ),
         ];
         let memory = Memory::of(&pages);
         let passages = Passages::of(pages.iter().filter(|p| p.tier == Tier::L2)).unwrap();
         let claims = cut_claims("奥托用右手签了名。\n\n卖红绳的老人走了。\n");
         let checked = check(&memory, &passages, &claims, &Bounds::default());
-        assert_eq!((checked[0].verdict, checked[0].l1), (Verdict::Conflict, Asked::Hit));
-        assert_eq!(checked[0].findings[0].finding.at, Place::new("characters.md", 4));
-        assert_eq!((checked[1].verdict, checked[1].l1, checked[1].l2), (Verdict::Unknown, Asked::Miss, Asked::Hit));
-        assert_eq!(checked[1].evidence[0].at, Place::new("manuscripts/ch01.md", 5));
+        assert_eq!(
+            (checked[0].verdict, checked[0].l1),
+            (Verdict::Conflict, Asked::Hit)
+        );
+        assert_eq!(
+            checked[0].findings[0].finding.at,
+            Place::new("characters.md", 4)
+        );
+        assert_eq!(
+            (checked[1].verdict, checked[1].l1, checked[1].l2),
+            (Verdict::Unknown, Asked::Miss, Asked::Hit)
+        );
+        assert_eq!(
+            checked[1].evidence[0].at,
+            Place::new("manuscripts/ch01.md", 5)
+        );
     }
 
     /// Names over and over, joined and apart, with a verb and a number.
     #[test]
     fn a_sentence_full_of_one_name_says_a_thing_once() {
-        let pages = [page("c.md", Tier::L1, "# C\n\n## Otto\n- status: dead\n- rooms: 4\n- when: 1904\n\n## 奥托\n- 状态：已死\n")];
+        let pages = [page(
+            "c.md",
+            Tier::L1,
+            "# C\n\n## Otto\n- status: dead\n- rooms: 4\n- when: 1904\n\n## 奥托\n- 状态：已死\n",
+        )];
         let (memory, passages) = (Memory::of(&pages), Passages::of([]).unwrap());
-        for sentence in ["Otto ", "Otto and ", "Otto smiled and ", "奥托和", "奥托说，"] {
-            let claims = cut_claims(&format!("{} nine rooms in 1911.", sentence.repeat(3_900 / sentence.len())));
+        for sentence in [
+            "Otto ",
+            "Otto and ",
+            "Otto smiled and ",
+            "奥托和",
+            "奥托说，",
+        ] {
+            let claims = cut_claims(&format!(
+                "{} nine rooms in 1911.",
+                sentence.repeat(3_900 / sentence.len())
+            ));
             assert_eq!(claims.len(), 1);
-            let checked = check(&memory, &passages, &claims, &Bounds { chapter: Some(3), ..Bounds::default() });
-            assert!(checked[0].findings.len() < 10, "{sentence}: {} findings", checked[0].findings.len());
+            let checked = check(
+                &memory,
+                &passages,
+                &claims,
+                &Bounds {
+                    chapter: Some(3),
+                    ..Bounds::default()
+                },
+            );
+            assert!(
+                checked[0].findings.len() < 10,
+                "{sentence}: {} findings",
+                checked[0].findings.len()
+            );
         }
     }
 

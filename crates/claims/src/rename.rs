@@ -1,4 +1,5 @@
-//! What a rename of one page changes in the others: the bytes of the links that name it, and nothing else.
+//! What a rename of one page changes in the others: the bytes of the links that name it, and
+//! nothing else.
 
 use std::collections::BTreeSet;
 
@@ -16,8 +17,8 @@ pub struct Mended {
     pub links: Vec<Place>,
 }
 
-/// The pages that have to change when `old` becomes `new`; `old` itself is among them, under its old path, if its
-/// own links have to.
+/// The pages that have to change when `old` becomes `new`; `old` itself is among them, under its
+/// old path, if its own links have to.
 pub fn plan_rename(pages: &[Page], old: &str, new: &str) -> Vec<Mended> {
     let graph = Graph::of(pages, None, usize::MAX);
     let edges = graph.by_page();
@@ -36,19 +37,34 @@ pub fn plan_rename(pages: &[Page], old: &str, new: &str) -> Vec<Mended> {
             let here = if page.path == old { new } else { &page.path };
             let to = if edge.to == old { new } else { &edge.to };
             // A link that still says the right thing is left as its author wrote it.
-            if edge.to != old && (edge.from_root || page.path != old || folder(old) == folder(new)) {
+            if edge.to != old && (edge.from_root || page.path != old || folder(old) == folder(new))
+            {
                 continue;
             }
-            let path = if edge.from_root { to.to_owned() } else { beside(here, to) };
-            let anchor = written.split_once('#').map(|(_, anchor)| format!("#{anchor}")).unwrap_or_default();
+            let path = if edge.from_root {
+                to.to_owned()
+            } else {
+                beside(here, to)
+            };
+            let anchor = written
+                .split_once('#')
+                .map(|(_, anchor)| format!("#{anchor}"))
+                .unwrap_or_default();
             let text = spelled(written, &path) + &anchor;
             if text != written {
-                splices.push(Splice { range: edge.target.clone(), text });
+                splices.push(Splice {
+                    range: edge.target.clone(),
+                    text,
+                });
                 links.push(edge.from.clone());
             }
         }
         if let (false, Ok(text)) = (splices.is_empty(), splice_all(&page.text, &splices)) {
-            mended.push(Mended { path: page.path.clone(), text, links });
+            mended.push(Mended {
+                path: page.path.clone(),
+                text,
+                links,
+            });
         }
     }
     mended
@@ -61,15 +77,30 @@ fn folder(path: &str) -> &str {
 /// A path in the spelling of the one it replaces: without `.md`, or with blanks encoded.
 fn spelled(written: &str, path: &str) -> String {
     let old = written.split('#').next().unwrap_or(written);
-    let path = if old.ends_with(".md") { path.to_owned() } else { path.trim_end_matches(".md").to_owned() };
-    if old.contains("%20") || (old.contains('%') && path.contains(' ')) { path.replace(' ', "%20") } else { path }
+    let path = if old.ends_with(".md") {
+        path.to_owned()
+    } else {
+        path.trim_end_matches(".md").to_owned()
+    };
+    if old.contains("%20") || (old.contains('%') && path.contains(' ')) {
+        path.replace(' ', "%20")
+    } else {
+        path
+    }
 }
 
 /// A path as written from another file's folder.
 fn beside(from: &str, to: &str) -> String {
-    let base: Vec<&str> = folder(from).split('/').filter(|part| !part.is_empty()).collect();
+    let base: Vec<&str> = folder(from)
+        .split('/')
+        .filter(|part| !part.is_empty())
+        .collect();
     let parts: Vec<&str> = to.split('/').collect();
-    let shared = base.iter().zip(&parts[..parts.len() - 1]).take_while(|(a, b)| a == b).count();
+    let shared = base
+        .iter()
+        .zip(&parts[..parts.len() - 1])
+        .take_while(|(a, b)| a == b)
+        .count();
     "../".repeat(base.len() - shared) + &parts[shared..].join("/")
 }
 
@@ -79,35 +110,62 @@ mod tests {
     use quipu_text::recall::Tier;
 
     fn page(path: &str, text: &str) -> Page {
-        Page { path: path.into(), tier: Tier::L1, is_memory: true, form: None, text: text.into() }
+        Page {
+            path: path.into(),
+            tier: Tier::L1,
+            is_memory: true,
+            form: None,
+            text: text.into(),
+        }
     }
 
     #[test]
     fn every_notation_follows_a_rename() {
         let pages = [
-            page("a.md", "[→ 角色.md#奥托] and [c](角色.md) `[→ 角色.md]` [[角色#奥托|x]]\n[r][r]\n\n[r]: 角色.md\n"),
+            page(
+                "a.md",
+                "[→ 角色.md#奥托] and [c](角色.md) `[→ 角色.md]` [[角色#奥托|x]]\n[r][r]\n\n[r]: 角色.md\n",
+            ),
             page("notes/b.md", "[c](../角色.md#奥托)\n"),
-            page("角色.md", "## 奥托\n[b](notes/b.md) [self](#奥托) [→ a.md]\n"),
+            page(
+                "角色.md",
+                "## 奥托\n[b](notes/b.md) [self](#奥托) [→ a.md]\n",
+            ),
         ];
         let mended = plan_rename(&pages, "角色.md", "人物/角色.md");
-        let told: Vec<(&str, &str)> = mended.iter().map(|m| (m.path.as_str(), m.text.as_str())).collect();
+        let told: Vec<(&str, &str)> = mended
+            .iter()
+            .map(|m| (m.path.as_str(), m.text.as_str()))
+            .collect();
         assert_eq!(
             told,
             [
-                ("a.md", "[→ 人物/角色.md#奥托] and [c](人物/角色.md) `[→ 角色.md]` [[人物/角色#奥托|x]]\n[r][r]\n\n[r]: 人物/角色.md\n"),
+                (
+                    "a.md",
+                    "[→ 人物/角色.md#奥托] and [c](人物/角色.md) `[→ 角色.md]` [[人物/角色#奥托|x]]\n[r][r]\n\n[r]: 人物/角色.md\n"
+                ),
                 ("notes/b.md", "[c](../人物/角色.md#奥托)\n"),
-                ("角色.md", "## 奥托\n[b](../notes/b.md) [self](#奥托) [→ a.md]\n"),
+                (
+                    "角色.md",
+                    "## 奥托\n[b](../notes/b.md) [self](#奥托) [→ a.md]\n"
+                ),
             ]
         );
     }
 
-    /// If each page were compared with all others, or each name looked for in all pages, this would take minutes.
+    /// If each page were compared with all others, or each name looked for in all pages, this would
+    /// take minutes.
     #[test]
     fn a_page_among_many_is_renamed_in_linear_time() {
         const MANY: usize = 32_000;
         let text = |n: usize| format!("[next](n{}.md) [[n7]] [gone](m{n}.md)\n", (n + 1) % MANY);
-        let pages: Vec<Page> = (0..MANY).map(|n| page(&format!("notes/n{n}.md"), &text(n))).collect();
+        let pages: Vec<Page> = (0..MANY)
+            .map(|n| page(&format!("notes/n{n}.md"), &text(n)))
+            .collect();
         let mended = plan_rename(&pages, "notes/n7.md", "notes/seven.md");
-        assert_eq!((mended.len(), mended[6].links.len(), mended[8].links.len()), (MANY, 2, 1));
+        assert_eq!(
+            (mended.len(), mended[6].links.len(), mended[8].links.len()),
+            (MANY, 2, 1)
+        );
     }
 }

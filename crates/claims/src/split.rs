@@ -1,7 +1,8 @@
 //! A page that outgrew its bound, split at its sections, with every link kept.
 //!
-//! All sections of the second level but the last move to pages of their own, under a folder named after the page; a link
-//! takes the place of each. Links from anywhere into what moved are rewritten.
+//! All sections of the second level but the last move to pages of their own, under a folder named
+//! after the page; a link takes the place of each. Links from anywhere into what moved are
+//! rewritten.
 
 use std::collections::BTreeSet;
 
@@ -25,13 +26,22 @@ pub struct Split {
 pub fn plan_split(pages: &[Page], path: &str) -> Option<Split> {
     let page = pages.iter().find(|page| page.path == path)?;
     let document = Document::parse(&page.text);
-    let arcs: Vec<_> = document.sections().iter().filter(|section| section.level == 2).collect();
+    let arcs: Vec<_> = document
+        .sections()
+        .iter()
+        .filter(|section| section.level == 2)
+        .collect();
     let (_, moved) = arcs.split_last()?;
     if moved.is_empty() {
         return None;
     }
     let stem = path.trim_end_matches(".md");
-    let name = |section: &quipu_text::Section| format!("{stem}/{}.md", document.anchor_of(section).replace(['/', ' ', '.'], "-"));
+    let name = |section: &quipu_text::Section| {
+        format!(
+            "{stem}/{}.md",
+            document.anchor_of(section).replace(['/', ' ', '.'], "-")
+        )
+    };
     let graph = Graph::of(pages, None, usize::MAX);
     // A link into what moves is rewritten; a moved page links back as others do.
     let retarget = |edge: &crate::graph::Edge, from: &str| -> Option<String> {
@@ -41,7 +51,10 @@ pub fn plan_split(pages: &[Page], path: &str) -> Option<Split> {
         }
         let section = document.lookup(anchor)?;
         let before = moved.partition_point(|arc| arc.range.start <= section.range.start);
-        let home = before.checked_sub(1).map(|at| &moved[at]).filter(|arc| section.range.end <= arc.range.end);
+        let home = before
+            .checked_sub(1)
+            .map(|at| &moved[at])
+            .filter(|arc| section.range.end <= arc.range.end);
         match home {
             Some(arc) => Some(format!("{}#{anchor}", name(arc))),
             None if from == path => Some(format!("{path}#{anchor}")),
@@ -60,26 +73,47 @@ pub fn plan_split(pages: &[Page], path: &str) -> Option<Split> {
                 && seen.insert(edge.target.start)
                 && other.text[edge.target.clone()] != text
             {
-                splices.push(Splice { range: edge.target.clone(), text });
+                splices.push(Splice {
+                    range: edge.target.clone(),
+                    text,
+                });
                 links.push(edge.from.clone());
             }
         }
         let mut text = splice_all(&other.text, &splices).ok()?;
         if other.path == path {
             let mended = Document::parse(&text);
-            let arcs: Vec<_> = mended.sections().iter().filter(|section| section.level == 2).collect();
+            let arcs: Vec<_> = mended
+                .sections()
+                .iter()
+                .filter(|section| section.level == 2)
+                .collect();
             let mut cuts = Vec::new();
             for (old, new) in moved.iter().zip(&arcs) {
                 created.push((name(old), promoted(mended.slice(&new.range))));
-                let first = mended.first_sentence(new).map(|sentence| format!(" {}", plain(&sentence))).unwrap_or_default();
-                let stub = format!("{}\n- [→ {}]{first}\n\n", mended.slice(&new.heading).trim_end(), name(old));
-                cuts.push(Splice { range: new.range.clone(), text: stub });
+                let first = mended
+                    .first_sentence(new)
+                    .map(|sentence| format!(" {}", plain(&sentence)))
+                    .unwrap_or_default();
+                let stub = format!(
+                    "{}\n- [→ {}]{first}\n\n",
+                    mended.slice(&new.heading).trim_end(),
+                    name(old)
+                );
+                cuts.push(Splice {
+                    range: new.range.clone(),
+                    text: stub,
+                });
             }
             text = splice_all(&text, &cuts).ok()?;
         } else if splices.is_empty() {
             continue;
         }
-        changed.push(Mended { path: other.path.clone(), text, links });
+        changed.push(Mended {
+            path: other.path.clone(),
+            text,
+            links,
+        });
     }
     Some(Split { changed, created })
 }
@@ -91,7 +125,10 @@ fn promoted(section: &str) -> String {
         .sections()
         .iter()
         .filter(|section| section.level >= 2)
-        .map(|found| Splice { range: found.heading.start..found.heading.start + 1, text: String::new() })
+        .map(|found| Splice {
+            range: found.heading.start..found.heading.start + 1,
+            text: String::new(),
+        })
         .collect();
     let text = splice_all(section, &splices).unwrap_or_else(|_| section.to_owned());
     format!("{}\n", text.trim_end())
@@ -104,9 +141,18 @@ mod tests {
 
     #[test]
     fn arcs_move_and_links_follow() {
-        let page = |path: &str, text: &str| Page { path: path.into(), tier: Tier::L1, is_memory: true, form: None, text: text.into() };
+        let page = |path: &str, text: &str| Page {
+            path: path.into(),
+            tier: Tier::L1,
+            is_memory: true,
+            form: None,
+            text: text.into(),
+        };
         let pages = [
-            page("a.md", "[→ chronicle.md#ch01] [→ chronicle.md#ch02] [→ chronicle.md]\n"),
+            page(
+                "a.md",
+                "[→ chronicle.md#ch01] [→ chronicle.md#ch02] [→ chronicle.md]\n",
+            ),
             page(
                 "chronicle.md",
                 "# Chronicle\n\n## The Fair\n\n### ch01\n- x [→ chronicle.md#ch02]\n\n## 桥\n\n### ch02\n- y [→ chronicle.md#ch01]\n",
@@ -114,9 +160,25 @@ mod tests {
             page("z.md", "[→ chronicle.md#the-fair]\n"),
         ];
         let split = plan_split(&pages, "chronicle.md").unwrap();
-        assert_eq!(split.created, [("chronicle/the-fair.md".to_owned(), "# The Fair\n\n## ch01\n- x [→ chronicle.md#ch02]\n".to_owned())]);
-        let text = |path: &str| split.changed.iter().find(|m| m.path == path).map(|m| m.text.clone()).unwrap();
-        assert_eq!(text("a.md"), "[→ chronicle/the-fair.md#ch01] [→ chronicle.md#ch02] [→ chronicle.md]\n");
+        assert_eq!(
+            split.created,
+            [(
+                "chronicle/the-fair.md".to_owned(),
+                "# The Fair\n\n## ch01\n- x [→ chronicle.md#ch02]\n".to_owned()
+            )]
+        );
+        let text = |path: &str| {
+            split
+                .changed
+                .iter()
+                .find(|m| m.path == path)
+                .map(|m| m.text.clone())
+                .unwrap()
+        };
+        assert_eq!(
+            text("a.md"),
+            "[→ chronicle/the-fair.md#ch01] [→ chronicle.md#ch02] [→ chronicle.md]\n"
+        );
         assert_eq!(text("z.md"), "[→ chronicle/the-fair.md#the-fair]\n");
         assert_eq!(
             text("chronicle.md"),

@@ -1,4 +1,5 @@
-//! Tension as a picture: bars for a terminal, and an SVG in which every fact's threshold is one line.
+//! Tension as a picture: bars for a terminal, and an SVG in which every fact's threshold is one
+//! line.
 
 use crate::graph_picture::escaped;
 use crate::tension::Pressed;
@@ -7,26 +8,48 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 
 /// A row for each fact: a bar for each chapter, full where the threshold is reached.
 pub fn render_bars(tension: &[Pressed], last: u64) -> String {
-    let wide = |text: &str| text.chars().map(|c| if c.is_ascii() { 1 } else { 2 }).sum::<usize>();
-    let room = tension.iter().map(|pressed| wide(&pressed.title)).max().unwrap_or(0);
+    let wide = |text: &str| {
+        text.chars()
+            .map(|c| if c.is_ascii() { 1 } else { 2 })
+            .sum::<usize>()
+    };
+    let room = tension
+        .iter()
+        .map(|pressed| wide(&pressed.title))
+        .max()
+        .unwrap_or(0);
     let mut text = String::new();
     for pressed in tension {
         let bars: String = (1..=last)
             .map(|chapter| {
                 let share = pressed.at(chapter) * 8 / pressed.threshold;
-                if pressed.at(chapter) == 0 { '·' } else { BARS[usize::try_from(share).unwrap_or(7).clamp(1, 8) - 1] }
+                if pressed.at(chapter) == 0 {
+                    '·'
+                } else {
+                    BARS[usize::try_from(share).unwrap_or(7).clamp(1, 8) - 1]
+                }
             })
             .collect();
         let now = pressed.at(last);
-        let breaks =
-            pressed.breaks().filter(|chapter| *chapter <= last).map(|chapter| format!("  gives way in ch{chapter:02}")).unwrap_or_default();
+        let breaks = pressed
+            .breaks()
+            .filter(|chapter| *chapter <= last)
+            .map(|chapter| format!("  gives way in ch{chapter:02}"))
+            .unwrap_or_default();
         let pad = " ".repeat(room - wide(&pressed.title));
-        text.push_str(&format!("{}{pad}  {bars}  {now}/{} {}{breaks}\n", pressed.title, pressed.threshold, pressed.level.name()));
+        text.push_str(&format!(
+            "{}{pad}  {bars}  {now}/{} {}{breaks}\n",
+            pressed.title,
+            pressed.threshold,
+            pressed.level.name()
+        ));
     }
     text
 }
 
-const COLOURS: [&str; 6] = ["#b3412f", "#2f5d85", "#5a7d3a", "#8a5a9e", "#b07d22", "#3f7f7c"];
+const COLOURS: [&str; 6] = [
+    "#b3412f", "#2f5d85", "#5a7d3a", "#8a5a9e", "#b07d22", "#3f7f7c",
+];
 const WIDTH: u64 = 860;
 const HEIGHT: u64 = 420;
 const LEFT: u64 = 64;
@@ -37,7 +60,14 @@ const PLOT: (u64, u64) = (560, 300);
 pub fn render_tension_svg(tension: &[Pressed], last: u64) -> String {
     let last = last.max(2);
     let shown = &tension[..tension.len().min(COLOURS.len())];
-    let most = shown.iter().map(|pressed| pressed.at(last) * 100 / pressed.threshold).max().unwrap_or(100).max(120).div_ceil(20) * 20;
+    let most = shown
+        .iter()
+        .map(|pressed| pressed.at(last) * 100 / pressed.threshold)
+        .max()
+        .unwrap_or(100)
+        .max(120)
+        .div_ceil(20)
+        * 20;
     let x = |chapter: u64| LEFT + (chapter.max(1) - 1) * PLOT.0 / (last - 1);
     let y = |share: u64| TOP + PLOT.1 - share.min(most) * PLOT.1 / most;
     let (right, bottom) = (LEFT + PLOT.0, TOP + PLOT.1);
@@ -49,7 +79,11 @@ pub fn render_tension_svg(tension: &[Pressed], last: u64) -> String {
         LEFT + 70
     );
     let over = y(100);
-    svg.push_str(&format!("<rect x=\"{LEFT}\" y=\"{TOP}\" width=\"{}\" height=\"{}\" fill=\"#f6e3de\"/>\n", PLOT.0, over - TOP));
+    svg.push_str(&format!(
+        "<rect x=\"{LEFT}\" y=\"{TOP}\" width=\"{}\" height=\"{}\" fill=\"#f6e3de\"/>\n",
+        PLOT.0,
+        over - TOP
+    ));
     let step = if most > 240 { 100 } else { 50 };
     for share in (0..=most).step_by(step) {
         let at = y(share);
@@ -61,7 +95,9 @@ pub fn render_tension_svg(tension: &[Pressed], last: u64) -> String {
         let at = x(chapter);
         svg.push_str(&format!("<path d=\"M{at} {bottom}v5\" stroke=\"#8a97a3\"/><text x=\"{at}\" y=\"{}\" text-anchor=\"middle\" fill=\"#5b6b7b\">ch{chapter:02}</text>\n", bottom + 20));
     }
-    svg.push_str(&format!("<path d=\"M{LEFT} {TOP}V{bottom}H{right}\" fill=\"none\" stroke=\"#8a97a3\"/>\n"));
+    svg.push_str(&format!(
+        "<path d=\"M{LEFT} {TOP}V{bottom}H{right}\" fill=\"none\" stroke=\"#8a97a3\"/>\n"
+    ));
     let mut labels: Vec<(u64, usize)> = Vec::new();
     for (nth, pressed) in shown.iter().enumerate() {
         let share = |chapter: u64| pressed.at(chapter) * 100 / pressed.threshold;

@@ -52,7 +52,11 @@ const CLOSED: &[&str] = &["closed", "paid off", "answered", "收于", "收在", 
 /// The threads of a page, a section each.
 pub fn read_threads(page: &Page, document: &Document<'_>) -> Vec<Thread> {
     let mut threads = Vec::new();
-    for section in document.sections().iter().filter(|section| section.level >= 2) {
+    for section in document
+        .sections()
+        .iter()
+        .filter(|section| section.level >= 2)
+    {
         let mut thread = Thread {
             name: section.title.clone(),
             at: Place::new(&page.path, section.line),
@@ -64,11 +68,16 @@ pub fn read_threads(page: &Page, document: &Document<'_>) -> Vec<Thread> {
         };
         for keyed in document.keyed_in(&section.body) {
             let raw = document.slice(&keyed.value);
-            let target = document.links_in(&keyed.range).first().map(|link| match &link.anchor {
-                Some(anchor) => format!("{}#{anchor}", link.path),
-                None => link.path.clone(),
-            });
-            let value = target.or_else(|| Some(plain(raw))).filter(|value| !value.is_empty());
+            let target = document
+                .links_in(&keyed.range)
+                .first()
+                .map(|link| match &link.anchor {
+                    Some(anchor) => format!("{}#{anchor}", link.path),
+                    None => link.path.clone(),
+                });
+            let value = target
+                .or_else(|| Some(plain(raw)))
+                .filter(|value| !value.is_empty());
             let key = keyed.key.to_lowercase();
             let slot = match key.as_str() {
                 key if PLANTED.contains(&key) => &mut thread.planted,
@@ -93,7 +102,11 @@ impl Thread {
     pub fn standing(&self, now: Option<u64>) -> Standing {
         let chapter = |text: &Option<String>| text.as_deref().and_then(chapter_number);
         let Some(now) = now else {
-            return if self.closed.is_some() { Standing::Closed } else { Standing::Open };
+            return if self.closed.is_some() {
+                Standing::Closed
+            } else {
+                Standing::Open
+            };
         };
         if chapter(&self.planted).is_some_and(|planted| planted > now) {
             return Standing::Ahead;
@@ -114,14 +127,21 @@ pub fn chapter_number(text: &str) -> Option<u64> {
     let lower = text.split('#').next().unwrap_or(text).to_lowercase();
     let name = lower.rsplit('/').next().unwrap_or(&lower);
     for (at, _) in name.match_indices("ch") {
-        let digits: String = name[at + 2..].trim_start_matches("apter").trim_start().chars().take_while(char::is_ascii_digit).collect();
+        let digits: String = name[at + 2..]
+            .trim_start_matches("apter")
+            .trim_start()
+            .chars()
+            .take_while(char::is_ascii_digit)
+            .collect();
         if let Ok(number) = digits.parse() {
             return Some(number);
         }
     }
     let (_, after) = text.split_once('第')?;
     let (number, _) = after.split_once(['章', '回', '节'])?;
-    crate::words::numbers(number).first().map(|number| number.value)
+    crate::words::numbers(number)
+        .first()
+        .map(|number| number.value)
 }
 
 #[cfg(test)]
@@ -132,21 +152,42 @@ mod tests {
     #[test]
     fn threads_stand_by_their_chapters() {
         let text = "# T\n\n## The second key\n- planted: [→ manuscripts/ch02.md#watch]\n- promise: [arc] who else?\n- due: ch04\n- closed:\n\n## 红绳\n- 埋于：[→ manuscripts/ch01.md#集市]\n- 应收：第三章\n- 收于：[→ manuscripts/ch03.md#结]\n";
-        let page = Page { path: "threads.md".into(), tier: Tier::L1, is_memory: true, form: None, text: text.into() };
+        let page = Page {
+            path: "threads.md".into(),
+            tier: Tier::L1,
+            is_memory: true,
+            form: None,
+            text: text.into(),
+        };
         let threads = read_threads(&page, &Document::parse(text));
-        assert_eq!(threads[0].planted.as_deref(), Some("manuscripts/ch02.md#watch"));
+        assert_eq!(
+            threads[0].planted.as_deref(),
+            Some("manuscripts/ch02.md#watch")
+        );
         assert_eq!(threads[0].promise.as_deref(), Some("who else?"));
         assert_eq!(threads[0].closed, None);
         let at = |thread: usize, now| threads[thread].standing(Some(now));
-        assert_eq!([at(0, 1), at(0, 3), at(0, 4), at(0, 5)], [Standing::Ahead, Standing::Open, Standing::Due, Standing::Overdue]);
+        assert_eq!(
+            [at(0, 1), at(0, 3), at(0, 4), at(0, 5)],
+            [
+                Standing::Ahead,
+                Standing::Open,
+                Standing::Due,
+                Standing::Overdue
+            ]
+        );
         assert_eq!([at(1, 2), at(1, 3)], [Standing::Open, Standing::Closed]);
         assert_eq!(threads[1].standing(None), Standing::Closed);
     }
 
     #[test]
     fn chapters_are_found_in_names() {
-        for (text, number) in [("manuscripts/ch15.md#决裂", Some(15)), ("第十二章", Some(12)), ("chapter 7", Some(7)), ("the end", None)]
-        {
+        for (text, number) in [
+            ("manuscripts/ch15.md#决裂", Some(15)),
+            ("第十二章", Some(12)),
+            ("chapter 7", Some(7)),
+            ("the end", None),
+        ] {
             assert_eq!(chapter_number(text), number, "{text}");
         }
     }

@@ -1,7 +1,7 @@
 //! Waivers: a conflict that someone has looked at and lets stand, by the content of both sides.
 //!
-//! A waiver holds for one sentence against one entry, wherever they stand. Reword either, and it is a new question.
-//! The file is only added to: a later line for an id takes back an earlier one.
+//! A waiver holds for one sentence against one entry, wherever they stand. Reword either, and it is
+//! a new question. The file is only added to: a later line for an id takes back an earlier one.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,12 @@ pub struct Waiver {
 pub fn finding_id(claim: &str, evidence: &str) -> String {
     // FNV-1a: short, the same on every machine; nothing depends on its being hard to forge.
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-    for byte in claim.split_whitespace().chain(["\0"]).chain(evidence.split_whitespace()).flat_map(str::bytes) {
+    for byte in claim
+        .split_whitespace()
+        .chain(["\0"])
+        .chain(evidence.split_whitespace())
+        .flat_map(str::bytes)
+    {
         hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
     }
     format!("w{:010x}", hash >> 24)
@@ -31,7 +36,11 @@ pub fn finding_id(claim: &str, evidence: &str) -> String {
 
 /// The line that waives.
 pub fn render_waiver(id: &str, reason: &str, about: &str) -> String {
-    format!("- waived {id}: {} | {}\n", one_line(reason), one_line(about))
+    format!(
+        "- waived {id}: {} | {}\n",
+        one_line(reason),
+        one_line(about)
+    )
 }
 
 /// The line that takes a waiver back.
@@ -40,18 +49,32 @@ pub fn render_revocation(id: &str, reason: &str) -> String {
 }
 
 fn one_line(text: &str) -> String {
-    text.replace('|', "/").split_whitespace().collect::<Vec<_>>().join(" ")
+    text.replace('|', "/")
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// The waivers that hold, in the order they were made.
 pub fn read_waivers(path: &str, text: &str) -> Vec<Waiver> {
     let mut held: BTreeMap<String, Waiver> = BTreeMap::new();
     for (nth, line) in text.lines().enumerate() {
-        if let Some((id, rest)) = line.strip_prefix("- waived ").and_then(|rest| rest.split_once(": ")) {
+        if let Some((id, rest)) = line
+            .strip_prefix("- waived ")
+            .and_then(|rest| rest.split_once(": "))
+        {
             let (reason, about) = rest.split_once(" | ").unwrap_or((rest, ""));
-            let waiver = Waiver { id: id.to_owned(), reason: reason.to_owned(), about: about.to_owned(), at: Place::new(path, nth + 1) };
+            let waiver = Waiver {
+                id: id.to_owned(),
+                reason: reason.to_owned(),
+                about: about.to_owned(),
+                at: Place::new(path, nth + 1),
+            };
             held.insert(id.to_owned(), waiver);
-        } else if let Some((id, _)) = line.strip_prefix("- revoked ").and_then(|rest| rest.split_once(':')) {
+        } else if let Some((id, _)) = line
+            .strip_prefix("- revoked ")
+            .and_then(|rest| rest.split_once(':'))
+        {
             held.remove(id);
         }
     }
@@ -67,12 +90,25 @@ mod tests {
     #[test]
     fn a_waiver_holds_until_it_is_revoked() {
         let id = finding_id("Otto signed\nwith his right hand.", "handed: left");
-        assert_eq!(id, finding_id("Otto signed with his right hand.", "handed: left"));
-        assert_ne!(id, finding_id("Otto signed with his right hand!", "handed: left"));
+        assert_eq!(
+            id,
+            finding_id("Otto signed with his right hand.", "handed: left")
+        );
+        assert_ne!(
+            id,
+            finding_id("Otto signed with his right hand!", "handed: left")
+        );
         let mut text = String::from("# Waivers\n\n");
-        text.push_str(&render_waiver(&id, "he is\ntricking them", "drafts/ch06.md:4 ⇄ characters.md:5"));
+        text.push_str(&render_waiver(
+            &id,
+            "he is\ntricking them",
+            "drafts/ch06.md:4 ⇄ characters.md:5",
+        ));
         let waivers = read_waivers("waivers.md", &text);
-        assert_eq!((waivers[0].reason.as_str(), waivers[0].at.line), ("he is tricking them", 3));
+        assert_eq!(
+            (waivers[0].reason.as_str(), waivers[0].at.line),
+            ("he is tricking them", 3)
+        );
         text.push_str(&render_revocation(&id, "no longer"));
         assert!(read_waivers("waivers.md", &text).is_empty());
     }

@@ -1,7 +1,7 @@
 //! Words, numbers and quotations in English and Chinese, as the judges look at them.
 //!
-//! Offsets are in bytes of the given text. Chinese is matched by characters, English by whole words in
-//! small letters, a possessive `'s` cut off and noted.
+//! Offsets are in bytes of the given text. Chinese is matched by characters, English by whole words
+//! in small letters, a possessive `'s` cut off and noted.
 
 use std::ops::Range;
 
@@ -31,7 +31,9 @@ pub fn words(text: &str) -> Vec<Word> {
         }
         let mut end = start + c.len_utf8();
         while let Some((at, next)) = chars.peek().copied() {
-            let inside = matches!(next, '\'' | '’') && text[at + next.len_utf8()..].starts_with(|c: char| c.is_alphabetic() && !is_han(c));
+            let inside = matches!(next, '\'' | '’')
+                && text[at + next.len_utf8()..]
+                    .starts_with(|c: char| c.is_alphabetic() && !is_han(c));
             let digits = next == ','
                 && text[..end].ends_with(|c: char| c.is_ascii_digit())
                 && text[at + 1..].starts_with(|c: char| c.is_ascii_digit());
@@ -42,7 +44,9 @@ pub fn words(text: &str) -> Vec<Word> {
             chars.next();
         }
         let whole = &text[start..end];
-        let stem = whole.strip_suffix("'s").or_else(|| whole.strip_suffix("’s"));
+        let stem = whole
+            .strip_suffix("'s")
+            .or_else(|| whole.strip_suffix("’s"));
         words.push(Word {
             range: start..start + stem.unwrap_or(whole).len(),
             lower: stem.unwrap_or(whole).to_lowercase().replace('’', "'"),
@@ -81,7 +85,8 @@ fn parts_words(c: char) -> bool {
     is_han(c) || !(c.is_alphanumeric() || matches!(c, '\'' | '’' | ','))
 }
 
-/// The text in small letters, byte for byte in the same places: letters whose small form is longer stay as they are.
+/// The text in small letters, byte for byte in the same places: letters whose small form is longer
+/// stay as they are.
 pub fn lowered(text: &str) -> String {
     let small = |c: char| {
         let mut lower = c.to_lowercase();
@@ -98,19 +103,34 @@ pub fn find_all(text: &str, term: &str, any_case: bool) -> Vec<Range<usize>> {
     if term.is_empty() {
         return Vec::new();
     }
-    let (haystack, needle) = if any_case { (lowered(text), lowered(term)) } else { (text.to_owned(), term.to_owned()) };
+    let (haystack, needle) = if any_case {
+        (lowered(text), lowered(term))
+    } else {
+        (text.to_owned(), term.to_owned())
+    };
     let spaced = |c: char| c.is_alphanumeric() && !is_han(c);
     let bounded = |range: &Range<usize>| {
         let before = haystack[..range.start].chars().next_back();
         let after = haystack[range.end..].chars().next();
-        !(needle.starts_with(spaced) && before.is_some_and(spaced) || needle.ends_with(spaced) && after.is_some_and(spaced))
+        !(needle.starts_with(spaced) && before.is_some_and(spaced)
+            || needle.ends_with(spaced) && after.is_some_and(spaced))
     };
-    haystack.match_indices(&needle).map(|(at, found)| at..at + found.len()).filter(bounded).collect()
+    haystack
+        .match_indices(&needle)
+        .map(|(at, found)| at..at + found.len())
+        .filter(bounded)
+        .collect()
 }
 
 /// Whether any of these words or phrases stands in the text.
 pub fn says_any(text: &str, phrases: &[&str]) -> bool {
-    phrases.iter().any(|phrase| if has_han(phrase) { text.contains(phrase) } else { !find_all(text, phrase, true).is_empty() })
+    phrases.iter().any(|phrase| {
+        if has_han(phrase) {
+            text.contains(phrase)
+        } else {
+            !find_all(text, phrase, true).is_empty()
+        }
+    })
 }
 
 /// The parts of a text between quotation marks.
@@ -120,7 +140,12 @@ pub fn quotations(text: &str) -> Vec<Range<usize>> {
     for (at, c) in text.char_indices() {
         match (open, c) {
             (None, '“' | '「' | '『' | '"') => open = Some((at, c)),
-            (Some((start, sign)), c) if matches!((sign, c), ('“', '”') | ('「', '」') | ('『', '』') | ('"', '"')) => {
+            (Some((start, sign)), c)
+                if matches!(
+                    (sign, c),
+                    ('“', '”') | ('「', '」') | ('『', '』') | ('"', '"')
+                ) =>
+            {
                 found.push(start..at + c.len_utf8());
                 open = None;
             }
@@ -166,7 +191,9 @@ const UNITS: [&str; 20] = [
     "eighteen",
     "nineteen",
 ];
-const TENS: [&str; 8] = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
+const TENS: [&str; 8] = [
+    "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety",
+];
 
 /// Every number of a text, in digits or in words.
 pub fn numbers(text: &str) -> Vec<Number> {
@@ -183,7 +210,10 @@ fn english_numbers(text: &str) -> Vec<Number> {
     while nth < words.len() {
         let start = nth;
         if let Ok(value) = words[nth].lower.replace(',', "").parse::<u64>() {
-            found.push(Number { range: words[nth].range.clone(), value });
+            found.push(Number {
+                range: words[nth].range.clone(),
+                value,
+            });
             nth += 1;
             continue;
         }
@@ -191,25 +221,40 @@ fn english_numbers(text: &str) -> Vec<Number> {
         while nth < words.len() {
             let word = words[nth].lower.as_str();
             // A number's words are apart by a blank or a hyphen, not by a comma or a full stop.
-            if nth > start && text[words[nth - 1].range.end..words[nth].range.start].contains([',', '.', ';', ':', '，', '。', '\n', '—'])
+            if nth > start
+                && text[words[nth - 1].range.end..words[nth].range.start]
+                    .contains([',', '.', ';', ':', '，', '。', '\n', '—'])
             {
                 break;
             }
             let unit = UNITS.iter().position(|u| *u == word).map(|u| u as u64);
-            let ten = TENS.iter().position(|t| *t == word).map(|t| (t as u64 + 2) * 10);
+            let ten = TENS
+                .iter()
+                .position(|t| *t == word)
+                .map(|t| (t as u64 + 2) * 10);
             match (unit, ten, word) {
-                (Some(unit), _, _) if part % 10 == 0 && (part % 100 == 0 || unit < 10) => part = part.saturating_add(unit),
+                (Some(unit), _, _) if part % 10 == 0 && (part % 100 == 0 || unit < 10) => {
+                    part = part.saturating_add(unit)
+                }
                 (_, Some(ten), _) if part % 100 == 0 => part = part.saturating_add(ten),
                 (_, _, "hundred") if any => part = part.max(1).saturating_mul(100),
-                (_, _, "thousand") if any => (total, part) = (total.saturating_add(part.max(1).saturating_mul(1000)), 0),
-                (_, _, "and") if any && part >= 100 && words.get(nth + 1).is_some_and(|w| is_small(&w.lower)) => {}
+                (_, _, "thousand") if any => {
+                    (total, part) = (total.saturating_add(part.max(1).saturating_mul(1000)), 0)
+                }
+                (_, _, "and")
+                    if any
+                        && part >= 100
+                        && words.get(nth + 1).is_some_and(|w| is_small(&w.lower)) => {}
                 _ => break,
             }
             any = true;
             nth += 1;
         }
         if any {
-            found.push(Number { range: words[start].range.start..words[nth - 1].range.end, value: total.saturating_add(part) });
+            found.push(Number {
+                range: words[start].range.start..words[nth - 1].range.end,
+                value: total.saturating_add(part),
+            });
         } else {
             nth += 1;
         }
@@ -223,11 +268,15 @@ fn is_small(word: &str) -> bool {
 
 fn chinese_numbers(text: &str) -> Vec<Number> {
     let digit = |c: char| {
-        "〇一二三四五六七八九".chars().position(|d| d == c).map(|d| d as u64).or(match c {
-            '零' => Some(0),
-            '两' => Some(2),
-            _ => None,
-        })
+        "〇一二三四五六七八九"
+            .chars()
+            .position(|d| d == c)
+            .map(|d| d as u64)
+            .or(match c {
+                '零' => Some(0),
+                '两' => Some(2),
+                _ => None,
+            })
     };
     let power = |c: char| match c {
         '十' => Some(10),
@@ -242,7 +291,8 @@ fn chinese_numbers(text: &str) -> Vec<Number> {
             chars.next();
             continue;
         }
-        let (mut total, mut last, mut plain, mut end, mut scaled) = (0u64, None::<u64>, String::new(), start, false);
+        let (mut total, mut last, mut plain, mut end, mut scaled) =
+            (0u64, None::<u64>, String::new(), start, false);
         while let Some((at, c)) = chars.peek().copied() {
             if let Some(value) = digit(c) {
                 last = Some(value);
@@ -256,8 +306,15 @@ fn chinese_numbers(text: &str) -> Vec<Number> {
             end = at + c.len_utf8();
             chars.next();
         }
-        let value = if scaled { total + last.unwrap_or(0) } else { plain.parse().unwrap_or(0) };
-        found.push(Number { range: start..end, value });
+        let value = if scaled {
+            total + last.unwrap_or(0)
+        } else {
+            plain.parse().unwrap_or(0)
+        };
+        found.push(Number {
+            range: start..end,
+            value,
+        });
     }
     found
 }
@@ -267,7 +324,9 @@ pub fn clause_before(text: &str, at: usize) -> &str {
     let before = &text[..at];
     let start = before
         .rfind(['，', ',', '；', ';', '。', '—', '：', ':'])
-        .map_or(0, |cut| cut + before[cut..].chars().next().map_or(1, char::len_utf8));
+        .map_or(0, |cut| {
+            cut + before[cut..].chars().next().map_or(1, char::len_utf8)
+        });
     &before[start..]
 }
 
@@ -302,8 +361,17 @@ const NEGATIONS: &[&str] = &[
 /// Whether what stands at `at` is denied by its own clause.
 pub fn is_negated(text: &str, at: usize) -> bool {
     let clause = clause_before(text, at);
-    let tail: String = clause.chars().rev().take(if has_han(clause) { 8 } else { 60 }).collect::<Vec<_>>().into_iter().rev().collect();
-    says_any(&tail, NEGATIONS) || tail.to_lowercase().contains("n't") || tail.to_lowercase().contains("n’t")
+    let tail: String = clause
+        .chars()
+        .rev()
+        .take(if has_han(clause) { 8 } else { 60 })
+        .collect::<Vec<_>>()
+        .into_iter()
+        .rev()
+        .collect();
+    says_any(&tail, NEGATIONS)
+        || tail.to_lowercase().contains("n't")
+        || tail.to_lowercase().contains("n’t")
 }
 
 const UNREAL: &[&str] = &[
@@ -358,7 +426,8 @@ const UNREAL: &[&str] = &[
     "想象",
 ];
 
-/// Whether a sentence speaks of what is not so, or not so now: then nothing in it contradicts anything.
+/// Whether a sentence speaks of what is not so, or not so now: then nothing in it contradicts
+/// anything.
 pub fn is_unreal(text: &str) -> bool {
     says_any(text, UNREAL)
 }
@@ -383,19 +452,32 @@ mod tests {
     #[test]
     fn numbers_are_read_in_digits_and_words() {
         let value = |text: &str| numbers(text).iter().map(|n| n.value).collect::<Vec<_>>();
-        assert_eq!(value("thirty-four steps, two hundred and fourteen, 1,912 and nine"), [34, 214, 1912, 9]);
-        assert_eq!(value("三十四岁，二百一十四级，一九一二年，两百，十"), [34, 214, 1912, 200, 10]);
+        assert_eq!(
+            value("thirty-four steps, two hundred and fourteen, 1,912 and nine"),
+            [34, 214, 1912, 9]
+        );
+        assert_eq!(
+            value("三十四岁，二百一十四级，一九一二年，两百，十"),
+            [34, 214, 1912, 200, 10]
+        );
         assert_eq!(value("one thousand two hundred"), [1200]);
         assert_eq!(value("hundreds of birds"), [0u64; 0]);
         assert_eq!(value(&format!("one {}", "hundred ".repeat(40))), [u64::MAX]);
-        assert_eq!(value(&format!("one {}", "hundred ".repeat(40) + "thousand five")), [u64::MAX]);
+        assert_eq!(
+            value(&format!("one {}", "hundred ".repeat(40) + "thousand five")),
+            [u64::MAX]
+        );
     }
 
     #[test]
     fn names_are_found_as_whole_words() {
         assert_eq!(find_all("Ann met Anna. ann", "Ann", false).len(), 1);
         assert_eq!(find_all("奥托走了，奥托没回头", "奥托", false).len(), 2);
-        assert!(words("Otto’s left").first().is_some_and(|w| w.possessive && w.lower == "otto"));
+        assert!(
+            words("Otto’s left")
+                .first()
+                .is_some_and(|w| w.possessive && w.lower == "otto")
+        );
     }
 
     #[test]

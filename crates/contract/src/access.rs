@@ -1,9 +1,10 @@
 //! What a role may read and write.
 //!
 //! A role reads what its read pointers name and what it writes itself; it writes what its write
-//! pointers name, and nothing else. `{unit}` and `{agent}` stand for the actor's own. Where sessions work in a role, an agent without
-//! one writes what some role may write; a profile's other files are for people. A session's role also changes the project itself:
-//! files that neither a profile nor a role names.
+//! pointers name, and nothing else. `{unit}` and `{agent}` stand for the actor's own. Where
+//! sessions work in a role, an agent without one writes what some role may write; a profile's other
+//! files are for people. A session's role also changes the project itself: files that neither a
+//! profile nor a role names.
 
 use crate::actor::Actor;
 use crate::class::Class;
@@ -47,27 +48,33 @@ pub struct Withheld {
 }
 
 impl Actor {
-    /// People have every privilege. An agent never makes rules nor decides; in a role it sees its own
-    /// pointers and does its own step, nothing else.
+    /// People have every privilege. An agent never makes rules nor decides; in a role it sees its
+    /// own pointers and does its own step, nothing else.
     pub fn may(&self, privilege: Privilege) -> Result<(), Withheld> {
         let withheld = |what: String, mend: String| Err(Withheld { what, mend });
         match (privilege, self.role()) {
-            (Privilege::MakeRules, _) if *self != Actor::Person => {
-                withheld("the contract, and what holds agents to it, is for people".into(), "ask a person".into())
-            }
-            (Privilege::Decide, _) if *self != Actor::Person => {
-                withheld("a gate is for people: agents do not open it".into(), "ask a person".into())
-            }
-            (Privilege::DropHistory, _) if *self != Actor::Person => {
-                withheld("only people drop texts from the history".into(), "ask a person".into())
-            }
+            (Privilege::MakeRules, _) if *self != Actor::Person => withheld(
+                "the contract, and what holds agents to it, is for people".into(),
+                "ask a person".into(),
+            ),
+            (Privilege::Decide, _) if *self != Actor::Person => withheld(
+                "a gate is for people: agents do not open it".into(),
+                "ask a person".into(),
+            ),
+            (Privilege::DropHistory, _) if *self != Actor::Person => withheld(
+                "only people drop texts from the history".into(),
+                "ask a person".into(),
+            ),
             (Privilege::SeeAll, Some(role)) => withheld(
                 format!("this shows the whole project; role `{role}` reads a part of it"),
-                format!("quipu status --as {role}     (the part that the role reads; `quipu log` likewise)"),
+                format!(
+                    "quipu status --as {role}     (the part that the role reads; `quipu log` likewise)"
+                ),
             ),
-            (Privilege::RunFlow, Some(role)) => {
-                withheld(format!("role `{role}` does one step of a flow, it does not run it"), "leave --as out".into())
-            }
+            (Privilege::RunFlow, Some(role)) => withheld(
+                format!("role `{role}` does one step of a flow, it does not run it"),
+                "leave --as out".into(),
+            ),
             _ => Ok(()),
         }
     }
@@ -98,7 +105,11 @@ impl Contract {
             && !self.knows_unit(unit)
         {
             let units = || self.units.iter().map(|known| known.id.as_str());
-            let shapes = self.profiles.iter().filter_map(|p| p.unit.as_ref()).map(|k| k.id.as_str());
+            let shapes = self
+                .profiles
+                .iter()
+                .filter_map(|p| p.unit.as_ref())
+                .map(|k| k.id.as_str());
             return Err(match nearest(unit.as_str(), units()) {
                 Some(near) => unknown("unit", unit.as_str(), [near]),
                 None => unknown("unit", unit.as_str(), shapes),
@@ -106,11 +117,23 @@ impl Contract {
         }
         let Some(name) = actor.role() else {
             let is_agent = matches!(actor, Actor::Agent { .. });
-            return Ok(Grant { role: None, roleless: (is_agent && self.session_role().is_some()).then_some(self), session: None });
+            return Ok(Grant {
+                role: None,
+                roleless: (is_agent && self.session_role().is_some()).then_some(self),
+                session: None,
+            });
         };
         match self.roles.get(name.as_str()) {
-            Some(role) => Ok(Grant { role: Some(role), roleless: None, session: self.wakes_session(name.as_str()).then_some(self) }),
-            None => Err(unknown("role", name.as_str(), self.roles.keys().map(String::as_str))),
+            Some(role) => Ok(Grant {
+                role: Some(role),
+                roleless: None,
+                session: self.wakes_session(name.as_str()).then_some(self),
+            }),
+            None => Err(unknown(
+                "role",
+                name.as_str(),
+                self.roles.keys().map(String::as_str),
+            )),
         }
     }
 
@@ -132,37 +155,70 @@ impl Contract {
 
 impl Grant<'_> {
     pub fn may_write(&self, path: &ProjectPath, binding: &Binding) -> Result<(), Denial> {
-        let Some(role) = self.role else { return self.may_write_without_role(path) };
-        let is_own = |contract: &Contract| contract.rule(path).is_none() || contract.is_projects_own(path);
-        if role.writes.iter().any(|w| is_bound(&w.path, path, binding)) || self.session.is_some_and(is_own) {
+        let Some(role) = self.role else {
+            return self.may_write_without_role(path);
+        };
+        let is_own =
+            |contract: &Contract| contract.rule(path).is_none() || contract.is_projects_own(path);
+        if role.writes.iter().any(|w| is_bound(&w.path, path, binding))
+            || self.session.is_some_and(is_own)
+        {
             return Ok(());
         }
-        let own: Vec<String> = role.writes.iter().map(|w| w.path.fill(binding).as_str().to_owned()).collect();
+        let own: Vec<String> = role
+            .writes
+            .iter()
+            .map(|w| w.path.fill(binding).as_str().to_owned())
+            .collect();
         let what = match own.as_slice() {
-            [] => format!("role `{}` writes nothing; `{path}` is not for it", role.name),
+            [] => format!(
+                "role `{}` writes nothing; `{path}` is not for it",
+                role.name
+            ),
             own => format!("role `{}` writes {}, not `{path}`", role.name, join(own)),
         };
         let hint = unsaid(role.writes.iter().map(|w| &w.path), path, binding);
-        Err(Denial { role: role.name.clone(), what: what + &hint, place: role.place.clone() })
+        Err(Denial {
+            role: role.name.clone(),
+            what: what + &hint,
+            place: role.place.clone(),
+        })
     }
 
     fn may_write_without_role(&self, path: &ProjectPath) -> Result<(), Denial> {
-        let Some((contract, rule)) = self.roleless.and_then(|contract| Some((contract, contract.rule(path)?))) else { return Ok(()) };
-        // Who writes a derived file its class says. A profile's roles cannot name what the project has given a class itself.
+        let Some((contract, rule)) = self
+            .roleless
+            .and_then(|contract| Some((contract, contract.rule(path)?)))
+        else {
+            return Ok(());
+        };
+        // Who writes a derived file its class says. A profile's roles cannot name what the project
+        // has given a class itself.
         if rule.class == Class::Derived || rule.profile.is_none() || contract.has_writer(path) {
             return Ok(());
         }
         let what = format!("no role writes `{path}`: it is for people");
-        Err(Denial { role: String::new(), what, place: rule.place.clone() })
+        Err(Denial {
+            role: String::new(),
+            what,
+            place: rule.place.clone(),
+        })
     }
 
     /// What of a file the actor may read. A pointer that names the very path stands; one with a
     /// wildcard yields to the role's deny list.
     pub fn may_read(&self, path: &ProjectPath, binding: &Binding) -> Result<Readable, Denial> {
-        let Some(role) = self.role else { return Ok(Readable::Whole) };
-        let deny = role.denies.iter().find(|d| is_named(&d.path, path, binding));
-        let stands =
-            |pattern: &Pattern| is_bound(pattern, path, binding) && (deny.is_none() || pattern.fill(binding).as_literal().is_some());
+        let Some(role) = self.role else {
+            return Ok(Readable::Whole);
+        };
+        let deny = role
+            .denies
+            .iter()
+            .find(|d| is_named(&d.path, path, binding));
+        let stands = |pattern: &Pattern| {
+            is_bound(pattern, path, binding)
+                && (deny.is_none() || pattern.fill(binding).as_literal().is_some())
+        };
         if role.writes.iter().any(|w| stands(&w.path)) {
             return Ok(Readable::Whole);
         }
@@ -170,7 +226,9 @@ impl Grant<'_> {
         for read in role.reads.iter().filter(|r| stands(&r.path)) {
             match &read.section {
                 None => return Ok(Readable::Whole),
-                Some(section) => sections.extend(fill_text(section, binding).split('|').map(str::to_owned)),
+                Some(section) => {
+                    sections.extend(fill_text(section, binding).split('|').map(str::to_owned))
+                }
             }
         }
         if !sections.is_empty() {
@@ -179,24 +237,42 @@ impl Grant<'_> {
         if let Some(deny) = deny {
             let why = deny.why.in_language(crate::Language::En);
             let what = format!("role `{}` does not read `{path}`: {why}", role.name);
-            return Err(Denial { role: role.name.clone(), what, place: deny.place.clone() });
+            return Err(Denial {
+                role: role.name.clone(),
+                what,
+                place: deny.place.clone(),
+            });
         }
-        let pointers = role.reads.iter().map(|r| &r.path).chain(role.writes.iter().map(|w| &w.path));
-        let what = format!("no pointer of role `{}` names `{path}`", role.name) + &unsaid(pointers, path, binding);
-        Err(Denial { role: role.name.clone(), what, place: role.place.clone() })
+        let pointers = role
+            .reads
+            .iter()
+            .map(|r| &r.path)
+            .chain(role.writes.iter().map(|w| &w.path));
+        let what = format!("no pointer of role `{}` names `{path}`", role.name)
+            + &unsaid(pointers, path, binding);
+        Err(Denial {
+            role: role.name.clone(),
+            what,
+            place: role.place.clone(),
+        })
     }
 }
 
 impl<'c> Grant<'c> {
     /// The pointer by which the actor may ask a text that it does not read.
     pub fn may_ask(&self, path: &ProjectPath, binding: &Binding) -> Option<&'c AskPointer> {
-        self.role?.asks.iter().find(|ask| is_bound(&ask.path, path, binding))
+        self.role?
+            .asks
+            .iter()
+            .find(|ask| is_bound(&ask.path, path, binding))
     }
 }
 
 /// A section's name with the actor's holes filled.
 fn fill_text(text: &str, binding: &Binding) -> String {
-    binding.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
+    binding.iter().fold(text.to_owned(), |text, (name, value)| {
+        text.replace(&format!("{{{name}}}"), value)
+    })
 }
 
 /// Whether a pointer names a path once the actor's holes are filled. A hole that stays open (a role
@@ -205,20 +281,38 @@ fn is_bound(pattern: &Pattern, path: &ProjectPath, binding: &Binding) -> bool {
     pattern.holes().all(|hole| binding.contains_key(hole)) && is_named(pattern, path, binding)
 }
 
-/// Whether a pattern names a path once the actor's holes are filled. Most do not begin like the path, and are filled for nothing.
+/// Whether a pattern names a path once the actor's holes are filled. Most do not begin like the
+/// path, and are filled for nothing.
 fn is_named(pattern: &Pattern, path: &ProjectPath, binding: &Binding) -> bool {
     pattern.begins_like(path.as_str()) && pattern.fill(binding).matches(path.as_str()).is_some()
 }
 
 /// What the actor did not say, where a pointer would name the path if it had.
-fn unsaid<'p>(pointers: impl Iterator<Item = &'p Pattern>, path: &ProjectPath, binding: &Binding) -> String {
-    let open = pointers.map(|p| p.fill(binding)).find(|p| p.holes().next().is_some() && p.matches(path.as_str()).is_some());
-    let flags: Vec<String> = open.iter().flat_map(|p| p.holes().map(|hole| format!("--{hole}"))).collect();
-    if flags.is_empty() { String::new() } else { format!(": say for which, with {}", flags.join(" and ")) }
+fn unsaid<'p>(
+    pointers: impl Iterator<Item = &'p Pattern>,
+    path: &ProjectPath,
+    binding: &Binding,
+) -> String {
+    let open = pointers
+        .map(|p| p.fill(binding))
+        .find(|p| p.holes().next().is_some() && p.matches(path.as_str()).is_some());
+    let flags: Vec<String> = open
+        .iter()
+        .flat_map(|p| p.holes().map(|hole| format!("--{hole}")))
+        .collect();
+    if flags.is_empty() {
+        String::new()
+    } else {
+        format!(": say for which, with {}", flags.join(" and "))
+    }
 }
 
 fn join(paths: &[String]) -> String {
-    paths.iter().map(|p| format!("`{p}`")).collect::<Vec<_>>().join(", ")
+    paths
+        .iter()
+        .map(|p| format!("`{p}`"))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 #[cfg(test)]
@@ -231,19 +325,42 @@ mod tests {
     fn privileges_by_who_asks() {
         use Privilege::{Decide, DropHistory, MakeRules, RunFlow, SeeAll};
         let name = |text: &str| ActorName::parse(text).ok();
-        let unit_only = Actor::Agent { role: None, unit: UnitId::parse("ch01").ok(), agent: None };
-        let nameless = Actor::Agent { role: None, unit: None, agent: None };
-        let agent = Actor::Agent { role: None, unit: None, agent: name("otto") };
-        let role = Actor::Agent { role: name("writer"), unit: None, agent: name("otto") };
+        let unit_only = Actor::Agent {
+            role: None,
+            unit: UnitId::parse("ch01").ok(),
+            agent: None,
+        };
+        let nameless = Actor::Agent {
+            role: None,
+            unit: None,
+            agent: None,
+        };
+        let agent = Actor::Agent {
+            role: None,
+            unit: None,
+            agent: name("otto"),
+        };
+        let role = Actor::Agent {
+            role: name("writer"),
+            unit: None,
+            agent: name("otto"),
+        };
         for (actor, allowed) in [
-            (Actor::Person, vec![MakeRules, Decide, DropHistory, SeeAll, RunFlow]),
+            (
+                Actor::Person,
+                vec![MakeRules, Decide, DropHistory, SeeAll, RunFlow],
+            ),
             (unit_only, vec![SeeAll, RunFlow]),
             (nameless, vec![SeeAll, RunFlow]),
             (agent, vec![SeeAll, RunFlow]),
             (role, vec![]),
         ] {
             for privilege in [MakeRules, Decide, DropHistory, SeeAll, RunFlow] {
-                assert_eq!(actor.may(privilege).is_ok(), allowed.contains(&privilege), "{actor:?} {privilege:?}");
+                assert_eq!(
+                    actor.may(privilege).is_ok(),
+                    allowed.contains(&privilege),
+                    "{actor:?} {privilege:?}"
+                );
             }
         }
     }

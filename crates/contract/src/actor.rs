@@ -18,7 +18,9 @@ pub struct ActorName(String);
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum BadName {
-    #[error("`{0}` is no name: use letters, digits, `-` and `_`, at most 64, beginning with a letter or digit")]
+    #[error(
+        "`{0}` is no name: use letters, digits, `-` and `_`, at most 64, beginning with a letter or digit"
+    )]
     Odd(String),
     #[error("`{0}` is no name for an agent or a role: the journal has it for someone else")]
     Taken(String),
@@ -32,14 +34,22 @@ impl ActorName {
             && text.chars().all(plain)
             && text.chars().count() <= 64
             && unicode_normalization::is_nfc(text);
-        if good { Ok(ActorName(text.to_owned())) } else { Err(BadName::Odd(quotable(text))) }
+        if good {
+            Ok(ActorName(text.to_owned()))
+        } else {
+            Err(BadName::Odd(quotable(text)))
+        }
     }
 
-    /// Parses the name that a caller or a contract gives: those that the journal has for people, for Quipu and for edits from outside
-    /// are taken.
+    /// Parses the name that a caller or a contract gives: those that the journal has for people,
+    /// for Quipu and for edits from outside are taken.
     pub fn parse_given(text: &str) -> Result<ActorName, BadName> {
         let name = ActorName::parse(text)?;
-        if is_taken(text) { Err(BadName::Taken(text.to_owned())) } else { Ok(name) }
+        if is_taken(text) {
+            Err(BadName::Taken(text.to_owned()))
+        } else {
+            Ok(name)
+        }
     }
 
     pub fn as_str(&self) -> &str {
@@ -65,7 +75,11 @@ pub enum Actor {
     /// Someone at a keyboard: no role, no agent name.
     Person,
     /// An agent, in a role or without one, for a unit or for none.
-    Agent { role: Option<ActorName>, unit: Option<UnitId>, agent: Option<ActorName> },
+    Agent {
+        role: Option<ActorName>,
+        unit: Option<UnitId>,
+        agent: Option<ActorName>,
+    },
     /// Quipu itself, writing what it derives.
     Runtime,
 }
@@ -124,7 +138,10 @@ mod tests {
     #[test]
     fn no_agent_is_named_like_someone_else() {
         for taken in ["person", "Person", "quipu", "outside"] {
-            assert!(ActorName::parse_given(taken).is_err() && ActorName::parse(taken).is_ok(), "{taken}");
+            assert!(
+                ActorName::parse_given(taken).is_err() && ActorName::parse(taken).is_ok(),
+                "{taken}"
+            );
         }
         assert!(ActorName::parse_given("personal").is_ok());
     }
@@ -134,7 +151,17 @@ mod tests {
         for good in ["writer", "r1", "otto-2", "作者"] {
             assert!(ActorName::parse(good).is_ok(), "{good}");
         }
-        for bad in ["", "../x", "a/b", ".hidden", "a b", "-x", "a\u{200b}", "\u{3164}", "a\u{115f}"] {
+        for bad in [
+            "",
+            "../x",
+            "a/b",
+            ".hidden",
+            "a b",
+            "-x",
+            "a\u{200b}",
+            "\u{3164}",
+            "a\u{115f}",
+        ] {
             assert!(ActorName::parse(bad).is_err(), "{bad:?}");
         }
     }

@@ -16,25 +16,33 @@ pub struct Budget {
     pub system: Tokens,
     /// Kept free for what the agent writes.
     pub reserve: Tokens,
-    /// Whether the contract states the reserve. Where it does not, it follows from what the role usually writes.
+    /// Whether the contract states the reserve. Where it does not, it follows from what the role
+    /// usually writes.
     #[serde(skip)]
     pub reserve_is_stated: bool,
 }
 
 impl Budget {
-    /// What holds where the contract says nothing. An agent that explores answers with a report; one that writes
-    /// needs room for a chapter and for thinking about it.
+    /// What holds where the contract says nothing. An agent that explores answers with a report;
+    /// one that writes needs room for a chapter and for thinking about it.
     pub fn of_kind(kind: AgentKind) -> Budget {
         let (window, reserve) = match kind {
             AgentKind::Explore => (128_000, 8_000),
             AgentKind::GeneralPurpose => (200_000, 16_000),
         };
-        Budget { window: Tokens(window), system: Tokens(4_000), reserve: Tokens(reserve), reserve_is_stated: false }
+        Budget {
+            window: Tokens(window),
+            system: Tokens(4_000),
+            reserve: Tokens(reserve),
+            reserve_is_stated: false,
+        }
     }
 
     /// The room for reading.
     pub fn room(&self) -> Tokens {
-        self.window.saturating_sub(self.system).saturating_sub(self.reserve)
+        self.window
+            .saturating_sub(self.system)
+            .saturating_sub(self.reserve)
     }
 }
 
@@ -57,6 +65,9 @@ impl Budgets {
 
 impl Default for Budgets {
     fn default() -> Self {
-        Budgets { explore: Budget::of_kind(AgentKind::Explore), general_purpose: Budget::of_kind(AgentKind::GeneralPurpose) }
+        Budgets {
+            explore: Budget::of_kind(AgentKind::Explore),
+            general_purpose: Budget::of_kind(AgentKind::GeneralPurpose),
+        }
     }
 }

@@ -11,7 +11,8 @@ pub enum Capture {
     Off,
     /// What the user asked for.
     Requests,
-    /// What the user asked for, the names of the files that the agent changed, and its last message.
+    /// What the user asked for, the names of the files that the agent changed, and its last
+    /// message.
     #[default]
     Full,
 }

@@ -1,9 +1,9 @@
 //! Characters that deceive whoever reads a text: line breaks where one line is meant, characters
 //! that draw nothing, controls that a terminal obeys.
 //!
-//! The tables are properties of Unicode 17 with their code points, because no crate of the workspace
-//! holds them. Text that is stored keeps all of these characters; only names, one-line fields and
-//! what is shown to a person are restricted.
+//! The tables are properties of Unicode 17 with their code points, because no crate of the
+//! workspace holds them. Text that is stored keeps all of these characters; only names, one-line
+//! fields and what is shown to a person are restricted.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -19,8 +19,8 @@ pub fn is_invisible(c: char) -> bool {
     is_default_ignorable(c) || is_blank(c)
 }
 
-/// The property `Default_Ignorable_Code_Point`: soft hyphen, joiners, Hangul fillers, bidi controls,
-/// variation selectors, musical and shorthand format controls, tag characters.
+/// The property `Default_Ignorable_Code_Point`: soft hyphen, joiners, Hangul fillers, bidi
+/// controls, variation selectors, musical and shorthand format controls, tag characters.
 fn is_default_ignorable(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
@@ -30,8 +30,8 @@ fn is_default_ignorable(c: char) -> bool {
         | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Characters that Unicode calls visible and that draw nothing all the same: the empty Braille cell,
-/// the musical null note head, the Khitan filler; interlinear and hieroglyph format controls.
+/// Characters that Unicode calls visible and that draw nothing all the same: the empty Braille
+/// cell, the musical null note head, the Khitan filler; interlinear and hieroglyph format controls.
 fn is_blank(c: char) -> bool {
     matches!(c, '\u{2800}' | '\u{1d159}' | '\u{16fe4}' | '\u{fff9}'..='\u{fffb}'
         | '\u{13430}'..='\u{13440}' | '\u{13447}'..='\u{13455}')
@@ -43,7 +43,8 @@ pub(crate) fn is_stand_in(c: char) -> bool {
     matches!(c, '\u{fffc}' | '\u{fffd}' | '\u{fdd0}'..='\u{fdef}') || c as u32 & 0xfffe == 0xfffe
 }
 
-/// Whether a terminal or a reader of bidirectional text may act on the character instead of drawing it.
+/// Whether a terminal or a reader of bidirectional text may act on the character instead of drawing
+/// it.
 fn is_terminal_control(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -62,14 +63,16 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     spelled_out(text, kept)
 }
 
-/// A text as it may be shown within one line: as [`printable`], with line breaks and tabs spelled out too.
+/// A text as it may be shown within one line: as [`printable`], with line breaks and tabs spelled
+/// out too.
 pub fn in_one_line(text: &str) -> Cow<'_, str> {
     spelled_out(text, |_, c| !is_line_break(c) && !is_terminal_control(c))
 }
 
 /// A name as messages quote it: everything that cannot be seen in it is spelled out.
 pub fn quotable(name: &str) -> String {
-    let shown = |c: char| c != '\\' && !is_line_break(c) && !is_terminal_control(c) && !is_invisible(c);
+    let shown =
+        |c: char| c != '\\' && !is_line_break(c) && !is_terminal_control(c) && !is_invisible(c);
     let kept = |_, c: char| shown(c) && !is_stand_in(c);
     spelled_out(name, kept).into_owned()
 }
@@ -97,7 +100,10 @@ fn spelled_out(text: &str, kept: impl Fn(usize, char) -> bool) -> Cow<'_, str> {
 /// The first line break of a field that is one line by its meaning, as an error to be told.
 pub fn check_one_line(what: &str, text: &str) -> Result<(), NotOneLine> {
     match text.chars().find(|c| is_line_break(*c)) {
-        Some(found) => Err(NotOneLine { what: what.to_owned(), found }),
+        Some(found) => Err(NotOneLine {
+            what: what.to_owned(),
+            found,
+        }),
         None => Ok(()),
     }
 }
@@ -117,15 +123,24 @@ mod tests {
     #[test]
     fn a_terminal_gets_nothing_to_obey() {
         assert_eq!(printable("a\tb\r\n写 é 👩‍👩‍👧\n"), "a\tb\r\n写 é 👩‍👩‍👧\n");
-        assert_eq!(printable("\u{1b}]52;c;eA==\u{7}"), "\\u{1b}]52;c;eA==\\u{7}");
+        assert_eq!(
+            printable("\u{1b}]52;c;eA==\u{7}"),
+            "\\u{1b}]52;c;eA==\\u{7}"
+        );
         assert_eq!(printable("fine\rdone"), "fine\\rdone");
-        assert_eq!(printable("\u{9b}2J\u{7f}\u{202e}x\u{2069}\u{200f}\u{61c}"), "\\u{9b}2J\\u{7f}\\u{202e}x\\u{2069}\\u{200f}\\u{61c}");
+        assert_eq!(
+            printable("\u{9b}2J\u{7f}\u{202e}x\u{2069}\u{200f}\u{61c}"),
+            "\\u{9b}2J\\u{7f}\\u{202e}x\\u{2069}\\u{200f}\\u{61c}"
+        );
         assert_eq!(in_one_line("a\nb\u{2028}c\td"), "a\\nb\\u{2028}c\\td");
     }
 
     #[test]
     fn every_line_break_is_known() {
-        for c in ['\n', '\u{b}', '\u{c}', '\r', '\u{1c}', '\u{1d}', '\u{1e}', '\u{85}', '\u{2028}', '\u{2029}'] {
+        for c in [
+            '\n', '\u{b}', '\u{c}', '\r', '\u{1c}', '\u{1d}', '\u{1e}', '\u{85}', '\u{2028}',
+            '\u{2029}',
+        ] {
             let error = check_one_line("a title", &format!("a{c}b")).unwrap_err();
             assert_eq!(error.found, c);
         }

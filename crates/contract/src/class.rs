@@ -63,12 +63,20 @@ pub struct Refusal {
 }
 
 const AMEND: &str = "quipu amend {path} --why \"…\" --file FILE     (a person's act)";
-const ADD: &str = "quipu append {path} --text \"…\"     (a correction supersedes, it does not edit)";
+const ADD: &str =
+    "quipu append {path} --text \"…\"     (a correction supersedes, it does not edit)";
 const REPLACE: &str = "quipu read {path} --json     (for its version; then: quipu write {path} --expect VERSION --file FILE)";
 
 impl Class {
     /// The classes a contract may name.
-    pub const NAMED: [Class; 6] = [Class::Sealed, Class::Append, Class::Record, Class::Overwrite, Class::State, Class::Derived];
+    pub const NAMED: [Class; 6] = [
+        Class::Sealed,
+        Class::Append,
+        Class::Record,
+        Class::Overwrite,
+        Class::State,
+        Class::Derived,
+    ];
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -83,7 +91,10 @@ impl Class {
     }
 
     pub fn parse(text: &str) -> Option<Class> {
-        Class::NAMED.into_iter().chain([Class::Free]).find(|c| c.as_str() == text)
+        Class::NAMED
+            .into_iter()
+            .chain([Class::Free])
+            .find(|c| c.as_str() == text)
     }
 
     pub fn allows(self, act: Act, actor: &Actor, exists: bool) -> Result<(), Refusal> {
@@ -99,29 +110,38 @@ impl Class {
             (_, Act::Derive) => refuse("is not a derived file", "quipu contract show"),
 
             (_, Act::RestoreHead) => Ok(()),
-            (Class::Sealed | Class::Record, Act::Repair) if *actor != Actor::Person => {
-                refuse("does not change: only a person may repair it", "ask a person for: quipu restore {path}")
-            }
+            (Class::Sealed | Class::Record, Act::Repair) if *actor != Actor::Person => refuse(
+                "does not change: only a person may repair it",
+                "ask a person for: quipu restore {path}",
+            ),
             (_, Act::Repair) => Ok(()),
             (_, Act::Create) => Ok(()),
             (_, Act::Replace { .. }) if !exists => Ok(()),
-            (Class::Append | Class::Overwrite | Class::Free | Class::Sealed, Act::Append) if !exists => Ok(()),
+            (Class::Append | Class::Overwrite | Class::Free | Class::Sealed, Act::Append)
+                if !exists =>
+            {
+                Ok(())
+            }
 
             (Class::Sealed, Act::Amend) if *actor == Actor::Person => Ok(()),
             (Class::Sealed, Act::RestoreOlder) if *actor == Actor::Person => Ok(()),
-            (Class::Sealed, Act::Amend | Act::RestoreOlder) => {
-                refuse("is sealed: only a person may amend it", "ask a person for: quipu amend {path} --why \"…\" --file FILE")
+            (Class::Sealed, Act::Amend | Act::RestoreOlder) => refuse(
+                "is sealed: only a person may amend it",
+                "ask a person for: quipu amend {path} --why \"…\" --file FILE",
+            ),
+            (Class::Sealed, Act::Remove) => {
+                refuse("is sealed: it may be amended, but not removed", AMEND)
             }
-            (Class::Sealed, Act::Remove) => refuse("is sealed: it may be amended, but not removed", AMEND),
             (Class::Sealed, _) => refuse("is sealed: it was written once and stays", AMEND),
 
             (Class::Append, Act::Append) => Ok(()),
             (Class::Append, Act::Remove) => refuse("is append-only: it may not be removed", ADD),
             (Class::Append, _) => refuse("is append-only: existing bytes never change", ADD),
 
-            (Class::Record, _) if exists => {
-                refuse("is a record: created once, never changed", "quipu write NEW_NAME --file FILE     (this one stays)")
-            }
+            (Class::Record, _) if exists => refuse(
+                "is a record: created once, never changed",
+                "quipu write NEW_NAME --file FILE     (this one stays)",
+            ),
             (Class::Record, Act::Append) => Ok(()),
             (Class::Record, _) => refuse("does not exist", "quipu write {path} --file FILE"),
 
@@ -130,17 +150,34 @@ impl Class {
                 "lost something in an external edit: only a person may keep that",
                 "quipu restore {path}     (or ask a person for: quipu amend {path} --why \"…\")",
             ),
-            (_, Act::Accept) => refuse("is not sealed, so there is nothing to amend", "quipu write {path} --file FILE"),
-            (Class::State, Act::Amend) => refuse("is not sealed, so there is nothing to amend", REPLACE),
-            (_, Act::Amend) => refuse("is not sealed, so there is nothing to amend", "quipu write {path} --file FILE"),
-
-            (Class::State, Act::Replace { expected: true } | Act::Merge | Act::RestoreOlder) => Ok(()),
-            (Class::State, Act::Replace { expected: false }) => {
-                refuse("is a state file: it is replaced only on the version that was read", REPLACE)
+            (_, Act::Accept) => refuse(
+                "is not sealed, so there is nothing to amend",
+                "quipu write {path} --file FILE",
+            ),
+            (Class::State, Act::Amend) => {
+                refuse("is not sealed, so there is nothing to amend", REPLACE)
             }
-            (Class::State, Act::Append) => refuse("is a state file: it is replaced or merged, not appended to", REPLACE),
+            (_, Act::Amend) => refuse(
+                "is not sealed, so there is nothing to amend",
+                "quipu write {path} --file FILE",
+            ),
+
+            (Class::State, Act::Replace { expected: true } | Act::Merge | Act::RestoreOlder) => {
+                Ok(())
+            }
+            (Class::State, Act::Replace { expected: false }) => refuse(
+                "is a state file: it is replaced only on the version that was read",
+                REPLACE,
+            ),
+            (Class::State, Act::Append) => refuse(
+                "is a state file: it is replaced or merged, not appended to",
+                REPLACE,
+            ),
             (Class::State, Act::Remove) if *actor == Actor::Person => Ok(()),
-            (Class::State, Act::Remove) => refuse("is a state file: only a person may remove it", "ask a person for: quipu remove {path}"),
+            (Class::State, Act::Remove) => refuse(
+                "is a state file: only a person may remove it",
+                "ask a person for: quipu remove {path}",
+            ),
 
             (Class::Overwrite | Class::Free, _) => Ok(()),
         }
@@ -151,10 +188,15 @@ impl Class {
 mod tests {
     use super::*;
 
-    /// The table of the classes, whole: each row is a class, each column an act on an existing file.
+    /// The table of the classes, whole: each row is a class, each column an act on an existing
+    /// file.
     #[test]
     fn every_class_meets_every_act() {
-        let agent = Actor::Agent { role: None, unit: None, agent: None };
+        let agent = Actor::Agent {
+            role: None,
+            unit: None,
+            agent: None,
+        };
         let acts = [
             Act::Create,
             Act::Append,
@@ -169,7 +211,15 @@ mod tests {
             Act::Derive,
         ];
         let row = |class: Class, actor: &Actor| -> String {
-            acts.iter().map(|a| if class.allows(*a, actor, true).is_ok() { 'y' } else { '-' }).collect()
+            acts.iter()
+                .map(|a| {
+                    if class.allows(*a, actor, true).is_ok() {
+                        'y'
+                    } else {
+                        '-'
+                    }
+                })
+                .collect()
         };
         //                                               C A R E M D A H O F D
         assert_eq!(row(Class::Sealed, &Actor::Person), "------yyyy-");
@@ -188,7 +238,10 @@ mod tests {
     #[test]
     fn every_class_but_derived_may_be_created() {
         for class in Class::NAMED {
-            assert_eq!(class.allows(Act::Create, &Actor::Person, false).is_ok(), class != Class::Derived);
+            assert_eq!(
+                class.allows(Act::Create, &Actor::Person, false).is_ok(),
+                class != Class::Derived
+            );
         }
     }
 }

@@ -37,7 +37,8 @@ pub struct FileRule {
     pub create: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shape: Option<Shape>,
-    /// Whether a text that contradicts memory is refused: `warn`, `block`, or a variable that says which.
+    /// Whether a text that contradicts memory is refused: `warn`, `block`, or a variable that says
+    /// which.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conflicts: Option<String>,
     /// Whether agents are kept from it whatever their pointers: the contract itself.
@@ -54,7 +55,14 @@ const TEXT_ENDINGS: [&str; 5] = [".md", ".markdown", ".json", ".toml", ".txt"];
 impl FileRule {
     /// Whether a file under this rule is text, and so UTF-8.
     pub fn is_text(&self, path: &ProjectPath) -> bool {
-        self.form.map_or_else(|| TEXT_ENDINGS.iter().any(|ending| path.as_str().ends_with(ending)), Form::is_text)
+        self.form.map_or_else(
+            || {
+                TEXT_ENDINGS
+                    .iter()
+                    .any(|ending| path.as_str().ends_with(ending))
+            },
+            Form::is_text,
+        )
     }
 }
 
@@ -155,7 +163,12 @@ impl Contract {
             return false;
         };
         self.unit(&unit).is_some()
-            || self.profiles.iter().find(|p| p.name == profile).and_then(|p| p.unit.as_ref()).is_none_or(|k| k.accepts(&unit))
+            || self
+                .profiles
+                .iter()
+                .find(|p| p.name == profile)
+                .and_then(|p| p.unit.as_ref())
+                .is_none_or(|k| k.accepts(&unit))
     }
 
     pub fn class(&self, path: &ProjectPath) -> Class {
@@ -165,13 +178,19 @@ impl Contract {
     /// Whether a text that contradicts memory is refused at this path.
     pub fn blocks_conflicts(&self, path: &ProjectPath) -> bool {
         let said = self.rule(path).and_then(|rule| rule.conflicts.as_deref());
-        let value = |said: &str| self.vars.get(said).map_or(Some(said.to_owned()), |var| var.value.clone());
+        let value = |said: &str| {
+            self.vars
+                .get(said)
+                .map_or(Some(said.to_owned()), |var| var.value.clone())
+        };
         said.and_then(value).as_deref() == Some("block")
     }
 
     /// The rules whose files have a form, in order.
     pub fn of_form(&self, form: Form) -> impl Iterator<Item = &FileRule> {
-        self.files.iter().filter(move |rule| rule.form == Some(form))
+        self.files
+            .iter()
+            .filter(move |rule| rule.form == Some(form))
     }
 
     /// The rule that a path pretends to be named by: other letter case, other Unicode form.
@@ -180,25 +199,40 @@ impl Contract {
         if self.rule(path).is_some() {
             return None;
         }
-        // A path that a pattern names but whose unit is unknown is spelled right: it is merely free.
+        // A path that a pattern names but whose unit is unknown is spelled right: it is merely
+        // free.
         let folded = fold(path.as_str());
-        self.files.iter().find(|rule| rule.path.looks_like(&folded) && rule.path.matches(path.as_str()).is_none())
+        self.files.iter().find(|rule| {
+            rule.path.looks_like(&folded) && rule.path.matches(path.as_str()).is_none()
+        })
     }
 
     /// The declared unit with this id.
     pub fn unit(&self, id: &UnitId) -> Option<&Unit> {
         // Units are in natural order: `resolve` sorts them.
-        self.units.binary_search_by(|unit| unit.id.natural_cmp(id)).ok().map(|at| &self.units[at])
+        self.units
+            .binary_search_by(|unit| unit.id.natural_cmp(id))
+            .ok()
+            .map(|at| &self.units[at])
     }
 
     /// Whether a unit is declared, or its id has the shape of a profile's units.
     pub fn knows_unit(&self, unit: &UnitId) -> bool {
-        self.unit(unit).is_some() || self.profiles.iter().filter_map(|p| p.unit.as_ref()).any(|k| k.accepts(unit))
+        self.unit(unit).is_some()
+            || self
+                .profiles
+                .iter()
+                .filter_map(|p| p.unit.as_ref())
+                .any(|k| k.accepts(unit))
     }
 
     /// The units that a step is done for, in natural order: those of its own profile.
     pub fn units_of(&self, step: &Step) -> Vec<&Unit> {
-        let kind = self.profiles.iter().find(|p| p.name == step.profile).and_then(|p| p.unit.as_ref());
+        let kind = self
+            .profiles
+            .iter()
+            .find(|p| p.name == step.profile)
+            .and_then(|p| p.unit.as_ref());
         let belongs = |unit: &&Unit| match &unit.profile {
             Some(profile) => *profile == step.profile,
             None => kind.is_none_or(|kind| kind.accepts(&unit.id)),
@@ -208,16 +242,28 @@ impl Contract {
 
     /// Whether a write pointer of any role names a path, for whatever unit and agent.
     pub fn has_writer(&self, path: &ProjectPath) -> bool {
-        self.roles.values().flat_map(|role| &role.writes).any(|write| write.path.matches(path.as_str()).is_some())
+        self.roles
+            .values()
+            .flat_map(|role| &role.writes)
+            .any(|write| write.path.matches(path.as_str()).is_some())
     }
 
-    /// Whether neither a profile nor a role names a path: it is free, or the project gave it a class itself.
+    /// Whether neither a profile nor a role names a path: it is free, or the project gave it a
+    /// class itself.
     pub fn is_projects_own(&self, path: &ProjectPath) -> bool {
         let pointed_at = |role: &Role| {
-            let reads = role.reads.iter().map(|read| &read.path).chain(role.denies.iter().map(|deny| &deny.path));
-            reads.chain(role.writes.iter().map(|write| &write.path)).any(|pattern| pattern.matches(path.as_str()).is_some())
+            let reads = role
+                .reads
+                .iter()
+                .map(|read| &read.path)
+                .chain(role.denies.iter().map(|deny| &deny.path));
+            reads
+                .chain(role.writes.iter().map(|write| &write.path))
+                .any(|pattern| pattern.matches(path.as_str()).is_some())
         };
-        self.rule(path).is_none_or(|rule| rule.profile.is_none() && !rule.people_only) && !self.roles.values().any(pointed_at)
+        self.rule(path)
+            .is_none_or(|rule| rule.profile.is_none() && !rule.people_only)
+            && !self.roles.values().any(pointed_at)
     }
 
     pub fn step(&self, name: &str) -> Option<&Step> {
@@ -226,27 +272,41 @@ impl Contract {
 
     /// The gate that makes a file: whoever writes that file has passed the gate.
     pub fn gate_that_makes(&self, path: &ProjectPath) -> Option<&Step> {
-        let makes = |text: &String| Pattern::parse(text).is_ok_and(|pattern| pattern.matches(path.as_str()).is_some());
-        self.steps.iter().find(|step| step.builtin == Some(Builtin::Gate) && step.writes.iter().any(makes))
+        let makes = |text: &String| {
+            Pattern::parse(text).is_ok_and(|pattern| pattern.matches(path.as_str()).is_some())
+        };
+        self.steps
+            .iter()
+            .find(|step| step.builtin == Some(Builtin::Gate) && step.writes.iter().any(makes))
     }
 
     /// What a million tokens cost with an agent, if the contract says.
     pub fn price(&self, agent: &str) -> Option<Price> {
-        self.prices.get(agent).or_else(|| self.prices.get("default")).copied()
+        self.prices
+            .get(agent)
+            .or_else(|| self.prices.get("default"))
+            .copied()
     }
 
     /// Where a profile keeps the template of a file: under the path that the profile itself writes.
     pub fn template_path(&self, language: Language, path: &str) -> String {
-        let below = self.dir.as_deref().and_then(|dir| path.strip_prefix(dir)?.strip_prefix('/'));
+        let below = self
+            .dir
+            .as_deref()
+            .and_then(|dir| path.strip_prefix(dir)?.strip_prefix('/'));
         format!("templates/{}/{}", language.as_str(), below.unwrap_or(path))
     }
 
-    /// The role in which a session of an agent works, if the profiles give it one: that of the scene `main`. Where profiles
-    /// share the scene, the role that is the others as well.
+    /// The role in which a session of an agent works, if the profiles give it one: that of the
+    /// scene `main`. Where profiles share the scene, the role that is the others as well.
     pub fn session_role(&self) -> Option<&str> {
         let named = self.session_roles();
         let is_all = |role: &&&str| {
-            let also = |other: &&str| self.roles.get(**role).is_some_and(|role| role.also.iter().any(|name| name == other));
+            let also = |other: &&str| {
+                self.roles
+                    .get(**role)
+                    .is_some_and(|role| role.also.iter().any(|name| name == other))
+            };
             named.iter().all(|other| other == *role || also(other))
         };
         named.iter().find(is_all).or(named.first()).copied()
@@ -257,19 +317,27 @@ impl Contract {
         let scene = self.scenes.get("main");
         scene
             .into_iter()
-            .flat_map(|scene| scene.role.iter().chain(scene.next.iter().filter_map(|next| next.role.as_ref())))
+            .flat_map(|scene| {
+                scene
+                    .role
+                    .iter()
+                    .chain(scene.next.iter().filter_map(|next| next.role.as_ref()))
+            })
             .map(String::as_str)
             .collect()
     }
 
-    /// Whether sessions work in a role. Such a role works on the project itself; one of a flow or of a delegation writes what its
-    /// pointers name and nothing else.
+    /// Whether sessions work in a role. Such a role works on the project itself; one of a flow or
+    /// of a delegation writes what its pointers name and nothing else.
     pub(crate) fn wakes_session(&self, role: &str) -> bool {
         self.session_roles().contains(&role)
     }
 
     /// The variables with a value, for filling patterns and templates.
     pub fn binding(&self) -> Binding {
-        self.vars.iter().filter_map(|(name, var)| Some((name.clone(), var.value.clone()?))).collect()
+        self.vars
+            .iter()
+            .filter_map(|(name, var)| Some((name.clone(), var.value.clone()?)))
+            .collect()
     }
 }

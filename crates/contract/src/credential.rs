@@ -1,5 +1,5 @@
-//! Text that looks like a credential: a key of a known service, a private key, an address with a password in it, or a random-looking value
-//! behind a name such as `api_key`, `token` or `密码`.
+//! Text that looks like a credential: a key of a known service, a private key, an address with a
+//! password in it, or a random-looking value behind a name such as `api_key`, `token` or `密码`.
 //!
 //! One pass finds the few lines that hold a hint; only those are looked at closely.
 
@@ -19,72 +19,266 @@ struct Shape {
 }
 
 const SHAPES: [Shape; 37] = [
-    Shape { what: "an AWS access key", prefix: "AKIA", also: "", least: 16 },
-    Shape { what: "an AWS temporary key", prefix: "ASIA", also: "", least: 16 },
-    Shape { what: "an Anthropic API key", prefix: "sk-ant-", also: "-_", least: 20 },
-    Shape { what: "an OpenAI API key", prefix: "sk-proj-", also: "-_", least: 20 },
-    Shape { what: "an OpenRouter API key", prefix: "sk-or-v1-", also: "", least: 32 },
-    Shape { what: "an API key", prefix: "sk-", also: "_", least: 24 },
-    Shape { what: "a Groq API key", prefix: "gsk_", also: "", least: 40 },
-    Shape { what: "an xAI API key", prefix: "xai-", also: "", least: 40 },
-    Shape { what: "a Perplexity API key", prefix: "pplx-", also: "", least: 40 },
-    Shape { what: "a Vault token", prefix: "hvs.", also: "-_", least: 24 },
-    Shape { what: "a DigitalOcean token", prefix: "dop_v1_", also: "", least: 40 },
-    Shape { what: "a Shopify token", prefix: "shpat_", also: "", least: 24 },
-    Shape { what: "a Grafana token", prefix: "glsa_", also: "_", least: 24 },
-    Shape { what: "a Linear API key", prefix: "lin_api_", also: "", least: 24 },
-    Shape { what: "a Replicate token", prefix: "r8_", also: "", least: 30 },
-    Shape { what: "a Google access token", prefix: "ya29.", also: "-_", least: 40 },
-    Shape { what: "an Atlassian token", prefix: "ATATT3", also: "-_=", least: 60 },
-    Shape { what: "an Alibaba Cloud key", prefix: "LTAI", also: "", least: 16 },
-    Shape { what: "a Docker token", prefix: "dckr_pat_", also: "-_", least: 20 },
-    Shape { what: "an age secret key", prefix: "AGE-SECRET-KEY-1", also: "", least: 40 },
-    Shape { what: "a Stripe key", prefix: "sk_live_", also: "", least: 16 },
-    Shape { what: "a Stripe key", prefix: "rk_live_", also: "", least: 16 },
-    Shape { what: "a GitHub token", prefix: "ghp_", also: "", least: 30 },
-    Shape { what: "a GitHub token", prefix: "gho_", also: "", least: 30 },
-    Shape { what: "a GitHub token", prefix: "ghs_", also: "", least: 30 },
-    Shape { what: "a GitHub token", prefix: "ghu_", also: "", least: 30 },
-    Shape { what: "a GitHub token", prefix: "github_pat_", also: "_", least: 22 },
-    Shape { what: "a GitLab token", prefix: "glpat-", also: "-_", least: 20 },
-    Shape { what: "a Slack token", prefix: "xoxb-", also: "-", least: 20 },
-    Shape { what: "a Slack token", prefix: "xoxp-", also: "-", least: 20 },
-    Shape { what: "a Google API key", prefix: "AIza", also: "-_", least: 35 },
-    Shape { what: "a Google client secret", prefix: "GOCSPX-", also: "-_", least: 24 },
-    Shape { what: "an npm token", prefix: "npm_", also: "", least: 36 },
-    Shape { what: "a PyPI token", prefix: "pypi-AgEI", also: "-_", least: 40 },
-    Shape { what: "a Hugging Face token", prefix: "hf_", also: "", least: 30 },
-    Shape { what: "a SendGrid key", prefix: "SG.", also: "-_.", least: 40 },
-    Shape { what: "a JSON Web Token", prefix: "eyJ", also: "-_.", least: 60 },
+    Shape {
+        what: "an AWS access key",
+        prefix: "AKIA",
+        also: "",
+        least: 16,
+    },
+    Shape {
+        what: "an AWS temporary key",
+        prefix: "ASIA",
+        also: "",
+        least: 16,
+    },
+    Shape {
+        what: "an Anthropic API key",
+        prefix: "sk-ant-",
+        also: "-_",
+        least: 20,
+    },
+    Shape {
+        what: "an OpenAI API key",
+        prefix: "sk-proj-",
+        also: "-_",
+        least: 20,
+    },
+    Shape {
+        what: "an OpenRouter API key",
+        prefix: "sk-or-v1-",
+        also: "",
+        least: 32,
+    },
+    Shape {
+        what: "an API key",
+        prefix: "sk-",
+        also: "_",
+        least: 24,
+    },
+    Shape {
+        what: "a Groq API key",
+        prefix: "gsk_",
+        also: "",
+        least: 40,
+    },
+    Shape {
+        what: "an xAI API key",
+        prefix: "xai-",
+        also: "",
+        least: 40,
+    },
+    Shape {
+        what: "a Perplexity API key",
+        prefix: "pplx-",
+        also: "",
+        least: 40,
+    },
+    Shape {
+        what: "a Vault token",
+        prefix: "hvs.",
+        also: "-_",
+        least: 24,
+    },
+    Shape {
+        what: "a DigitalOcean token",
+        prefix: "dop_v1_",
+        also: "",
+        least: 40,
+    },
+    Shape {
+        what: "a Shopify token",
+        prefix: "shpat_",
+        also: "",
+        least: 24,
+    },
+    Shape {
+        what: "a Grafana token",
+        prefix: "glsa_",
+        also: "_",
+        least: 24,
+    },
+    Shape {
+        what: "a Linear API key",
+        prefix: "lin_api_",
+        also: "",
+        least: 24,
+    },
+    Shape {
+        what: "a Replicate token",
+        prefix: "r8_",
+        also: "",
+        least: 30,
+    },
+    Shape {
+        what: "a Google access token",
+        prefix: "ya29.",
+        also: "-_",
+        least: 40,
+    },
+    Shape {
+        what: "an Atlassian token",
+        prefix: "ATATT3",
+        also: "-_=",
+        least: 60,
+    },
+    Shape {
+        what: "an Alibaba Cloud key",
+        prefix: "LTAI",
+        also: "",
+        least: 16,
+    },
+    Shape {
+        what: "a Docker token",
+        prefix: "dckr_pat_",
+        also: "-_",
+        least: 20,
+    },
+    Shape {
+        what: "an age secret key",
+        prefix: "AGE-SECRET-KEY-1",
+        also: "",
+        least: 40,
+    },
+    Shape {
+        what: "a Stripe key",
+        prefix: "sk_live_",
+        also: "",
+        least: 16,
+    },
+    Shape {
+        what: "a Stripe key",
+        prefix: "rk_live_",
+        also: "",
+        least: 16,
+    },
+    Shape {
+        what: "a GitHub token",
+        prefix: "ghp_",
+        also: "",
+        least: 30,
+    },
+    Shape {
+        what: "a GitHub token",
+        prefix: "gho_",
+        also: "",
+        least: 30,
+    },
+    Shape {
+        what: "a GitHub token",
+        prefix: "ghs_",
+        also: "",
+        least: 30,
+    },
+    Shape {
+        what: "a GitHub token",
+        prefix: "ghu_",
+        also: "",
+        least: 30,
+    },
+    Shape {
+        what: "a GitHub token",
+        prefix: "github_pat_",
+        also: "_",
+        least: 22,
+    },
+    Shape {
+        what: "a GitLab token",
+        prefix: "glpat-",
+        also: "-_",
+        least: 20,
+    },
+    Shape {
+        what: "a Slack token",
+        prefix: "xoxb-",
+        also: "-",
+        least: 20,
+    },
+    Shape {
+        what: "a Slack token",
+        prefix: "xoxp-",
+        also: "-",
+        least: 20,
+    },
+    Shape {
+        what: "a Google API key",
+        prefix: "AIza",
+        also: "-_",
+        least: 35,
+    },
+    Shape {
+        what: "a Google client secret",
+        prefix: "GOCSPX-",
+        also: "-_",
+        least: 24,
+    },
+    Shape {
+        what: "an npm token",
+        prefix: "npm_",
+        also: "",
+        least: 36,
+    },
+    Shape {
+        what: "a PyPI token",
+        prefix: "pypi-AgEI",
+        also: "-_",
+        least: 40,
+    },
+    Shape {
+        what: "a Hugging Face token",
+        prefix: "hf_",
+        also: "",
+        least: 30,
+    },
+    Shape {
+        what: "a SendGrid key",
+        prefix: "SG.",
+        also: "-_.",
+        least: 40,
+    },
+    Shape {
+        what: "a JSON Web Token",
+        prefix: "eyJ",
+        also: "-_.",
+        least: 60,
+    },
 ];
 
 /// Text that looks like an API key, a private key or a token.
 pub fn find_credentials(rules: &GuardRules, text: &str) -> Option<Finding> {
     let lowered = lowered(text.as_bytes());
-    // One pass over the text finds the few places that are worth a closer look. What ends as a value does says no more than the value.
+    // One pass over the text finds the few places that are worth a closer look. What ends as a
+    // value does says no more than the value.
     let (mut from, mut end, mut valued) = (0, 0, 0);
     while let Some((hint, at)) = find_hint(&lowered[from..]).map(|(hint, at)| (hint, from + at)) {
         from = at + 1;
         if at >= end {
-            end = memchr::memchr(b'\n', &text.as_bytes()[at..]).map_or(text.len(), |newline| at + newline);
+            end = memchr::memchr(b'\n', &text.as_bytes()[at..])
+                .map_or(text.len(), |newline| at + newline);
         }
         let found = match hint {
             Hint::Shape => shaped(text, at, end),
             Hint::Name(name) => private_key(text, at, end, name).or_else(|| {
-                let start = (at >= valued).then(|| value_behind(&text[..end], at + name.len(), name))??;
+                let start =
+                    (at >= valued).then(|| value_behind(&text[..end], at + name.len(), name))??;
                 valued = start + value_run(&text[start..end]);
                 if is_digest(text, at, at + name.len(), start) {
                     return None;
                 }
                 // A dot behind it ends the sentence.
                 let value = text[start..valued].trim_end_matches('.');
-                shaped(text, start, end).or_else(|| looks_random(value).then_some(("a secret", value)))
+                shaped(text, start, end)
+                    .or_else(|| looks_random(value).then_some(("a secret", value)))
             }),
             Hint::Address => secret_in_address(&text[at..end]),
         };
-        if let Some((what, _)) = found.filter(|(_, literal)| !rules.credentials.iter().any(|allowed| allowed == literal)) {
+        if let Some((what, _)) =
+            found.filter(|(_, literal)| !rules.credentials.iter().any(|allowed| allowed == literal))
+        {
             let line = memchr::memchr_iter(b'\n', &text.as_bytes()[..at]).count() + 1;
-            return Some(Finding { line, what: format!("looks like {what}") });
+            return Some(Finding {
+                line,
+                what: format!("looks like {what}"),
+            });
         }
     }
     None
@@ -129,15 +323,16 @@ static HINT_SEARCH: LazyLock<HintSearch> = LazyLock::new(|| {
     }
 });
 
-/// The letters of ASCII lowered, eight bytes at a time: this crate is compiled to be small, and byte by byte this alone would take longer than
-/// the search.
+/// The letters of ASCII lowered, eight bytes at a time: this crate is compiled to be small, and
+/// byte by byte this alone would take longer than the search.
 fn lowered(text: &[u8]) -> Vec<u8> {
     const EACH: u64 = u64::from_ne_bytes([1; 8]);
     let mut lowered = text.to_vec();
     let (eights, rest) = lowered.as_chunks_mut::<8>();
     for eight in eights {
         let bytes = u64::from_ne_bytes(*eight);
-        // The highest bit of each byte tells whether it is at least `A`, and whether it is more than `Z`.
+        // The highest bit of each byte tells whether it is at least `A`, and whether it is more
+        // than `Z`.
         let low = bytes & (0x7f * EACH);
         let from_a = low + (0x80 - u64::from(b'A')) * EACH;
         let beyond_z = low + (0x7f - u64::from(b'Z')) * EACH;
@@ -156,14 +351,17 @@ fn find_hint(lowered: &[u8]) -> Option<(Hint, usize)> {
     }?;
     let hint = match hit.pattern().as_usize() {
         shape if shape < SHAPES.len() => Hint::Shape,
-        name => SECRET_NAMES.get(name - SHAPES.len()).map_or(Hint::Address, |name| Hint::Name(name)),
+        name => SECRET_NAMES
+            .get(name - SHAPES.len())
+            .map_or(Hint::Address, |name| Hint::Name(name)),
     };
     Some((hint, hit.start()))
 }
 
 /// A key of a known service that begins at a place of a text.
 fn shaped(text: &str, at: usize, end: usize) -> Option<(&'static str, &str)> {
-    // Chinese has no spaces: a key may follow a word directly. A long prefix that ends with a sign is a key behind any other sign, too.
+    // Chinese has no spaces: a key may follow a word directly. A long prefix that ends with a sign
+    // is a key behind any other sign, too.
     let before = text[..at].bytes().next_back();
     let continues = before.is_some_and(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
     let is_word = before.is_some_and(|b| b.is_ascii_alphabetic());
@@ -173,7 +371,10 @@ fn shaped(text: &str, at: usize, end: usize) -> Option<(&'static str, &str)> {
             return None;
         }
         let tail = text[at..end].strip_prefix(shape.prefix)?;
-        let length = tail.bytes().take_while(|b| b.is_ascii_alphanumeric() || shape.also.as_bytes().contains(b)).count();
+        let length = tail
+            .bytes()
+            .take_while(|b| b.is_ascii_alphanumeric() || shape.also.as_bytes().contains(b))
+            .count();
         let body = &tail[..length];
         // A placeholder such as `sk-xxxxxxxx…` repeats itself; a key does not.
         // The one that Amazon prints wherever it shows a key says that it is none.
@@ -186,13 +387,20 @@ fn shaped(text: &str, at: usize, end: usize) -> Option<(&'static str, &str)> {
 }
 
 /// The line that begins a private key, if a name in it is that of one.
-fn private_key<'t>(text: &'t str, at: usize, end: usize, name: &str) -> Option<(&'static str, &'t str)> {
+fn private_key<'t>(
+    text: &'t str,
+    at: usize,
+    end: usize,
+    name: &str,
+) -> Option<(&'static str, &'t str)> {
     if name != PRIVATE_KEY || !text[at..].starts_with("PRIVATE KEY") {
         return None;
     }
     let near = text.floor_char_boundary(at.saturating_sub(LONGEST_BETWEEN));
     let begin = text[near..at].rfind("-----BEGIN ")?;
-    let start = text[..near + begin].rfind('\n').map_or(0, |newline| newline + 1);
+    let start = text[..near + begin]
+        .rfind('\n')
+        .map_or(0, |newline| newline + 1);
     Some(("a private key", text[start..end].trim()))
 }
 
@@ -229,19 +437,25 @@ const PRIVATE_KEY: &str = "private key";
 const BEARER: &str = "bearer";
 
 /// What may stand around a name or a value: quotes, emphasis, blanks.
-const AROUND: [char; 15] = [' ', '\t', '"', '\'', '`', '*', '(', '（', '\u{3000}', '“', '”', '‘', '’', '「', '」'];
+const AROUND: [char; 15] = [
+    ' ', '\t', '"', '\'', '`', '*', '(', '（', '\u{3000}', '“', '”', '‘', '’', '「', '」',
+];
 /// What says that a value follows. The bar is that of a table.
 const ASSIGNS: [char; 8] = ['=', ':', '：', '＝', '是', '为', '|', '→'];
-/// How much may stand between a name and the sign behind it: `AWS_SECRET_ACCESS_KEY=`, `the password of the test server is`.
+/// How much may stand between a name and the sign behind it: `AWS_SECRET_ACCESS_KEY=`, `the
+/// password of the test server is`.
 const LONGEST_BETWEEN: usize = 40;
 
-/// Where the value of a name begins that ends at `from`: `api_key = "…"`, `Authorization: Bearer …`, `| token | … |`, `密码：…`.
+/// Where the value of a name begins that ends at `from`: `api_key = "…"`, `Authorization: Bearer
+/// …`, `| token | … |`, `密码：…`.
 fn value_behind(line: &str, from: usize, name: &str) -> Option<usize> {
     const SCHEMES: [&str; 4] = ["Basic ", "Bearer ", "Token ", "ApiKey "];
     let rest = &line[from..];
     let is_between = |c: char| c.is_alphanumeric() || AROUND.contains(&c) || "_-)）]/".contains(c);
     let near = &rest[..rest.floor_char_boundary(LONGEST_BETWEEN + 4)];
-    let sign = near.find(|c: char| ASSIGNS.contains(&c) || !is_between(c)).unwrap_or(near.len());
+    let sign = near
+        .find(|c: char| ASSIGNS.contains(&c) || !is_between(c))
+        .unwrap_or(near.len());
     let between = &near[..sign.min(near.floor_char_boundary(LONGEST_BETWEEN))];
     let value = if name == BEARER && rest.starts_with(' ') {
         rest
@@ -252,23 +466,39 @@ fn value_behind(line: &str, from: usize, name: &str) -> Option<usize> {
     } else {
         return None;
     };
-    let value = value.trim_start_matches(|c: char| ASSIGNS.contains(&c) || AROUND.contains(&c) || c == '>');
-    let value = SCHEMES.iter().find_map(|scheme| value.strip_prefix(scheme)).unwrap_or(value).trim_start_matches(AROUND);
+    let value =
+        value.trim_start_matches(|c: char| ASSIGNS.contains(&c) || AROUND.contains(&c) || c == '>');
+    let value = SCHEMES
+        .iter()
+        .find_map(|scheme| value.strip_prefix(scheme))
+        .unwrap_or(value)
+        .trim_start_matches(AROUND);
     Some(line.len() - value.len())
 }
 
-/// Whether a value was drawn rather than chosen: words, names of models and files, dates and numbers of versions were not.
+/// Whether a value was drawn rather than chosen: words, names of models and files, dates and
+/// numbers of versions were not.
 fn looks_random(value: &str) -> bool {
     let digits = value.bytes().filter(u8::is_ascii_digit).count();
     let letters = value.bytes().filter(u8::is_ascii_alphabetic).count();
     if value.starts_with('$') || value.contains("://") {
         return false;
     }
-    let pieces = || value.split(|c: char| !c.is_ascii_alphanumeric() && !PASSWORD_SIGNS.contains(&(c as u8)));
-    let has_piece = |least: usize| pieces().any(|piece| piece.len() >= least && piece.bytes().any(|b| b.is_ascii_digit()));
+    let pieces = || {
+        value.split(|c: char| !c.is_ascii_alphanumeric() && !PASSWORD_SIGNS.contains(&(c as u8)))
+    };
+    let has_piece = |least: usize| {
+        pieces().any(|piece| piece.len() >= least && piece.bytes().any(|b| b.is_ascii_digit()))
+    };
     let (variety, turns) = (variety(value), turns(value));
-    let is_short = value.len() >= SHORTEST && variety >= 8 && digits >= 2 && letters >= 3 && turns >= 5 && has_piece(10);
-    let is_long = value.len() >= 20 && variety >= 12 && digits >= 3 && letters >= 3 && has_piece(12);
+    let is_short = value.len() >= SHORTEST
+        && variety >= 8
+        && digits >= 2
+        && letters >= 3
+        && turns >= 5
+        && has_piece(10);
+    let is_long =
+        value.len() >= 20 && variety >= 12 && digits >= 3 && letters >= 3 && has_piece(12);
     let is_mixed = value.len() >= 32 && variety >= 12 && digits >= 1 && turns >= 5;
     is_short || is_long || is_mixed
 }
@@ -276,7 +506,8 @@ fn looks_random(value: &str) -> bool {
 /// A random-looking value is at least so long.
 const SHORTEST: usize = 12;
 
-/// How often small letters, capitals and digits follow each other, but for the capitals that begin words.
+/// How often small letters, capitals and digits follow each other, but for the capitals that begin
+/// words.
 fn turns(text: &str) -> usize {
     let kind = |b: &u8| match b {
         b'a'..=b'z' => 1,
@@ -291,60 +522,88 @@ fn turns(text: &str) -> usize {
         let begins_word = (one, next) == (1, 2) && kinds.get(at + 2) == Some(&1);
         one != 0 && next != 0 && one != next && (one, next) != (2, 1) && !begins_word
     };
-    (0..kinds.len().saturating_sub(1)).filter(|at| is_turn(*at)).count()
+    (0..kinds.len().saturating_sub(1))
+        .filter(|at| is_turn(*at))
+        .count()
 }
 
-/// The password of an address such as `postgres://user:…@host/db`, if it is no example. The text begins behind the scheme.
+/// The password of an address such as `postgres://user:…@host/db`, if it is no example. The text
+/// begins behind the scheme.
 fn secret_in_address(text: &str) -> Option<(&'static str, &str)> {
     let rest = text.strip_prefix(SCHEME_END)?;
-    let end = rest.find(|c: char| c.is_whitespace() || "/\"'`<>()|,，。）」”".contains(c)).unwrap_or(rest.len());
+    let end = rest
+        .find(|c: char| c.is_whitespace() || "/\"'`<>()|,，。）」”".contains(c))
+        .unwrap_or(rest.len());
     let (user, _) = rest[..end].rsplit_once('@')?;
     let (_, password) = user.split_once(':')?;
-    let is_mixed = password.bytes().any(|b| b.is_ascii_digit()) && password.bytes().any(|b| b.is_ascii_alphabetic());
-    let is_name = password.contains(['$', '{', '[', '*', '%']) && !password.bytes().any(|b| b.is_ascii_digit());
-    let is_secret = password.len() >= 8 && is_mixed && variety(password) >= 6 || password.len() >= 16 && variety(password) >= 10;
+    let is_mixed = password.bytes().any(|b| b.is_ascii_digit())
+        && password.bytes().any(|b| b.is_ascii_alphabetic());
+    let is_name = password.contains(['$', '{', '[', '*', '%'])
+        && !password.bytes().any(|b| b.is_ascii_digit());
+    let is_secret = password.len() >= 8 && is_mixed && variety(password) >= 6
+        || password.len() >= 16 && variety(password) >= 10;
     (is_secret && !is_name).then_some(("an address with a password", password))
 }
 
 /// What stands in every address, before whoever has one.
 const SCHEME_END: &str = "://";
 
-/// Whether what stands around a name says that the value is public: a hash of a secret, the address or the number of a token.
+/// Whether what stands around a name says that the value is public: a hash of a secret, the address
+/// or the number of a token.
 fn is_digest(text: &str, at: usize, behind: usize, value: usize) -> bool {
-    const PUBLIC: [&str; 12] =
-        ["hash", "sha1", "sha2", "sha5", "md5", "digest", "checksum", "fingerprint", "address", " id", "哈希", "摘要"];
+    const PUBLIC: [&str; 12] = [
+        "hash",
+        "sha1",
+        "sha2",
+        "sha5",
+        "md5",
+        "digest",
+        "checksum",
+        "fingerprint",
+        "address",
+        " id",
+        "哈希",
+        "摘要",
+    ];
     let near = text.floor_char_boundary(at.saturating_sub(24));
     let before = text[near..at].rsplit('\n').next().unwrap_or_default();
     let around = [before, &text[behind..value]].map(str::to_ascii_lowercase);
-    around.iter().any(|around| PUBLIC.iter().any(|word| around.contains(word)))
+    around
+        .iter()
+        .any(|around| PUBLIC.iter().any(|word| around.contains(word)))
 }
 
-/// Signs that passwords have besides what keys are made of. Those that stand between a text and its password are none of them.
+/// Signs that passwords have besides what keys are made of. Those that stand between a text and its
+/// password are none of them.
 const PASSWORD_SIGNS: &[u8] = b"!#$%^&~";
 
 /// How far the value of a name goes.
 fn value_run(text: &str) -> usize {
-    text.bytes().take_while(|b| is_key_byte(*b) || PASSWORD_SIGNS.contains(b)).count()
+    text.bytes()
+        .take_while(|b| is_key_byte(*b) || PASSWORD_SIGNS.contains(b))
+        .count()
 }
 
 fn is_key_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-_+/=.".contains(&byte)
 }
 
-/// Whether a text may go on with a credential that the line before it has begun: its first word could be the end of one, or its
-/// first line holds what could be one. Most texts cannot, and nobody need look at what they are added to.
+/// Whether a text may go on with a credential that the line before it has begun: its first word
+/// could be the end of one, or its first line holds what could be one. Most texts cannot, and
+/// nobody need look at what they are added to.
 pub fn may_continue_credential(text: &[u8]) -> bool {
     let line = &text[..memchr::memchr(b'\n', text).unwrap_or(text.len())];
     let is_end = |run: &[u8]| {
         let mixed = run.iter().any(u8::is_ascii_digit) && run.iter().any(u8::is_ascii_alphabetic);
-        run.len() >= 4 && (mixed || run.iter().skip(1).any(u8::is_ascii_uppercase) || run.len() >= 12)
+        run.len() >= 4
+            && (mixed || run.iter().skip(1).any(u8::is_ascii_uppercase) || run.len() >= 12)
     };
     let first = line.split(|b| !is_key_byte(*b)).find(|run| !run.is_empty());
     first.is_some_and(is_end) || memchr::memchr(b'@', line).is_some() || has_secret(line)
 }
 
-/// Whether a line has a run of letters and digits as long as a secret behind a name must be. Such a run has one byte in every so many: the
-/// others need not be looked at.
+/// Whether a line has a run of letters and digits as long as a secret behind a name must be. Such a
+/// run has one byte in every so many: the others need not be looked at.
 fn has_secret(line: &[u8]) -> bool {
     const LENGTH: usize = SHORTEST;
     let mut at = LENGTH - 1;
@@ -353,10 +612,19 @@ fn has_secret(line: &[u8]) -> bool {
             at += LENGTH;
             continue;
         }
-        let start = line[..at].iter().rposition(|b| !is_key_byte(*b)).map_or(0, |before| before + 1);
-        let end = line[at..].iter().position(|b| !is_key_byte(*b)).map_or(line.len(), |behind| at + behind);
+        let start = line[..at]
+            .iter()
+            .rposition(|b| !is_key_byte(*b))
+            .map_or(0, |before| before + 1);
+        let end = line[at..]
+            .iter()
+            .position(|b| !is_key_byte(*b))
+            .map_or(line.len(), |behind| at + behind);
         let run = &line[start..end];
-        if run.len() >= LENGTH && run.iter().any(u8::is_ascii_digit) && run.iter().any(u8::is_ascii_alphabetic) {
+        if run.len() >= LENGTH
+            && run.iter().any(u8::is_ascii_digit)
+            && run.iter().any(u8::is_ascii_alphabetic)
+        {
             return true;
         }
         at = end + LENGTH;
@@ -367,7 +635,9 @@ fn has_secret(line: &[u8]) -> bool {
 /// How many different characters a text has.
 fn variety(text: &str) -> usize {
     let mut seen = [false; 256];
-    text.bytes().filter(|b| !std::mem::replace(&mut seen[usize::from(*b)], true)).count()
+    text.bytes()
+        .filter(|b| !std::mem::replace(&mut seen[usize::from(*b)], true))
+        .count()
 }
 
 #[cfg(test)]
@@ -376,16 +646,32 @@ mod tests {
 
     #[test]
     fn a_secret_is_found_wherever_it_stands() {
-        let is_secret = |run: &[u8]| run.len() >= SHORTEST && run.iter().any(u8::is_ascii_digit) && run.iter().any(u8::is_ascii_alphabetic);
+        let is_secret = |run: &[u8]| {
+            run.len() >= SHORTEST
+                && run.iter().any(u8::is_ascii_digit)
+                && run.iter().any(u8::is_ascii_alphabetic)
+        };
         let byte_by_byte = |line: &[u8]| line.split(|b| !is_key_byte(*b)).any(is_secret);
-        let runs = ["", "a", "word", "x1x1x1x1x1x", "x1x1x1x1x1x1", "aaaaaaaaaaaaaaaaaaaaaaaaa", "a1b2c3d4e5f6g7h8i9j0k1l2m3"];
+        let runs = [
+            "",
+            "a",
+            "word",
+            "x1x1x1x1x1x",
+            "x1x1x1x1x1x1",
+            "aaaaaaaaaaaaaaaaaaaaaaaaa",
+            "a1b2c3d4e5f6g7h8i9j0k1l2m3",
+        ];
         let mut found = 0;
         for first in runs {
             for second in runs {
                 for third in runs {
                     for gap in [" ", "  ", ".....................", "。"] {
                         let line = [first, second, third].join(gap);
-                        assert_eq!(has_secret(line.as_bytes()), byte_by_byte(line.as_bytes()), "{line}");
+                        assert_eq!(
+                            has_secret(line.as_bytes()),
+                            byte_by_byte(line.as_bytes()),
+                            "{line}"
+                        );
                         found += usize::from(has_secret(line.as_bytes()));
                     }
                 }
@@ -413,17 +699,33 @@ mod tests {
             ["好\n- **密码**：“q8Zk2LmQ8x", "Wv5Rt7YpB3nHc”"].concat(),
             ["好\n数据库口令为 q8Zk2LmQ8x", "Wv5Rt7YpB3nHc"].concat(),
             // Not the first of its name in the line.
-            ["ok\nask for the password of prod; password: q8Zk2LmQ8x", "Wv5Rt7YpB3nHc"].concat(),
+            [
+                "ok\nask for the password of prod; password: q8Zk2LmQ8x",
+                "Wv5Rt7YpB3nHc",
+            ]
+            .concat(),
             ["ok\npassword: none, password = q8Zk2LmQ8x", "Wv5Rt7YpB3nHc"].concat(),
             // The name goes on behind the word, or the value is shorter, or in a table.
-            ["ok\nAWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfi", "CYEXAMPLEKEY"].concat(),
+            [
+                "ok\nAWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfi",
+                "CYEXAMPLEKEY",
+            ]
+            .concat(),
             ["ok\nSECRET_KEY=\"q8Zk2LmQ8x", "Wv5Rt7YpB3nHc\""].concat(),
             ["ok\ntoken = \"q8Zk2LmQ8x", "Wv5Rt7YpB3nHc\""].concat(),
             ["ok\n- **API key**: q8Zk2LmQ8x", "Wv5Rt7YpB3nHc"].concat(),
             ["ok\n| api_key | q8Zk2LmQ8x", "Wv5Rt7YpB3nHc |"].concat(),
-            ["ok\ncurl -H 'Authorization: Bearer q8Zk2LmQ8x", "Wv5Rt7YpB3nHc'"].concat(),
+            [
+                "ok\ncurl -H 'Authorization: Bearer q8Zk2LmQ8x",
+                "Wv5Rt7YpB3nHc'",
+            ]
+            .concat(),
             ["ok\nAuthorization: Basic q8Zk2LmQ8x", "Wv5Rt7YpB3nHc=="].concat(),
-            ["ok\nthe password of the test server is hunter2Xk9", "qLmZ8vR."].concat(),
+            [
+                "ok\nthe password of the test server is hunter2Xk9",
+                "qLmZ8vR.",
+            ]
+            .concat(),
             ["ok\npassword: hunter2Xk9", "qLmZ8vR"].concat(),
             ["ok\nsecret: 550e8400-e29b-", "41d4-a716-446655440000"].concat(),
             ["好\n密码：q8Zk2LmQ", "8xWv5Rt7"].concat(),
@@ -431,12 +733,28 @@ mod tests {
             ["ok\npassword: Xk29fj&", "Qz1Lm4"].concat(),
             ["ok\npassword: Tr0ub4dor&", "3xyz"].concat(),
             ["ok\nSMTP_PASS=Xk29fjQz", "1Lm4"].concat(),
-            ["ok\nos.environ['API_TOKEN'] = 'FQs1DxBA9RelOx", "OPbbNcRV7vZgGEFW5j'"].concat(),
-            ["ok\nsk-or-v1-3f9c1b7a5e8d2046", "b1c3d5e7f9a0b2c4d6e8f0a1b3c5d7e9"].concat(),
-            ["ok\nDATABASE_URL=postgres://app:q8Zk2LmQ", "8xWv@db.local:5432/app"].concat(),
+            [
+                "ok\nos.environ['API_TOKEN'] = 'FQs1DxBA9RelOx",
+                "OPbbNcRV7vZgGEFW5j'",
+            ]
+            .concat(),
+            [
+                "ok\nsk-or-v1-3f9c1b7a5e8d2046",
+                "b1c3d5e7f9a0b2c4d6e8f0a1b3c5d7e9",
+            ]
+            .concat(),
+            [
+                "ok\nDATABASE_URL=postgres://app:q8Zk2LmQ",
+                "8xWv@db.local:5432/app",
+            ]
+            .concat(),
             ["好\n数据库 redis://:q8Zk2LmQ", "8xWv@缓存/0。"].concat(),
         ] {
-            assert_eq!(find_credentials(&rules, &text).map(|f| f.line), Some(2), "{text}");
+            assert_eq!(
+                find_credentials(&rules, &text).map(|f| f.line),
+                Some(2),
+                "{text}"
+            );
         }
     }
 
@@ -444,7 +762,17 @@ mod tests {
     #[test]
     fn a_long_line_of_hints_takes_no_longer_than_others() {
         let rules = GuardRules::default();
-        for hint in ["token ", "password=", "PRIVATE KEY ", "api_key: x ", "http://a:b@", "sk-", "密码", "bearer bearer", "secret is "] {
+        for hint in [
+            "token ",
+            "password=",
+            "PRIVATE KEY ",
+            "api_key: x ",
+            "http://a:b@",
+            "sk-",
+            "密码",
+            "bearer bearer",
+            "secret is ",
+        ] {
             let line = hint.repeat((1 << 18) / hint.len());
             assert_eq!(find_credentials(&rules, &line), None, "{hint}");
         }
@@ -490,7 +818,10 @@ mod tests {
     fn every_byte_is_lowered_as_ascii_is() {
         let every: Vec<u8> = (0..=255).flat_map(|byte| [byte, b'A', 0xff]).collect();
         for start in 0..9 {
-            assert_eq!(lowered(&every[start..]), every[start..].to_ascii_lowercase());
+            assert_eq!(
+                lowered(&every[start..]),
+                every[start..].to_ascii_lowercase()
+            );
         }
     }
 
@@ -498,12 +829,21 @@ mod tests {
     fn every_hint_is_found_wherever_it_stands() {
         let find = |text: &str| find_hint(&text.as_bytes().to_ascii_lowercase()).map(|(_, at)| at);
         for word in HINTS {
-            let whole = HINTS.iter().all(|other| *other == word || !word.to_lowercase().contains(&other.to_lowercase()));
-            for (case, text) in [word.to_owned(), word.to_uppercase(), word.to_lowercase()].into_iter().enumerate() {
+            let whole = HINTS.iter().all(|other| {
+                *other == word || !word.to_lowercase().contains(&other.to_lowercase())
+            });
+            for (case, text) in [word.to_owned(), word.to_uppercase(), word.to_lowercase()]
+                .into_iter()
+                .enumerate()
+            {
                 for before in 0..25 {
                     let text = format!("{}{text}", "xs".repeat(before));
                     assert_eq!(find(&text), Some(before * 2), "{text} {case}");
-                    assert_eq!(find(&format!("{text} 一 and more behind it")), Some(before * 2), "{text} {case}");
+                    assert_eq!(
+                        find(&format!("{text} 一 and more behind it")),
+                        Some(before * 2),
+                        "{text} {case}"
+                    );
                     let cut = text.floor_char_boundary(text.len() - 1);
                     assert!(!whole || find(&text[..cut]).is_none(), "{text}");
                 }
@@ -542,10 +882,24 @@ mod tests {
     #[test]
     fn the_contract_can_allow_a_literal() {
         let key = ["gh", "p_a8Kd02mZx91LqPw73RtYvB5nHc6JsE4u"].concat();
-        let rules = GuardRules { credentials: vec![key.clone(), "q8Zk2LmQ8xWv5Rt7YpB3nHc".into()], ..GuardRules::default() };
-        for text in [key.clone(), format!("the token is {key}."), format!("密钥：{key}"), "api_key: q8Zk2LmQ8xWv5Rt7YpB3nHc.".into()] {
+        let rules = GuardRules {
+            credentials: vec![key.clone(), "q8Zk2LmQ8xWv5Rt7YpB3nHc".into()],
+            ..GuardRules::default()
+        };
+        for text in [
+            key.clone(),
+            format!("the token is {key}."),
+            format!("密钥：{key}"),
+            "api_key: q8Zk2LmQ8xWv5Rt7YpB3nHc.".into(),
+        ] {
             assert_eq!(find_credentials(&rules, &text), None, "{text}");
         }
-        assert!(find_credentials(&rules, &format!("api_key: q8Zk2LmQ8xWv5Rt7YpB3nHd and {key}")).is_some());
+        assert!(
+            find_credentials(
+                &rules,
+                &format!("api_key: q8Zk2LmQ8xWv5Rt7YpB3nHd and {key}")
+            )
+            .is_some()
+        );
     }
 }

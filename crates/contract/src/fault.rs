@@ -40,7 +40,11 @@ pub(crate) fn one_of(names: impl Iterator<Item = impl fmt::Display>) -> String {
 
 /// "a, b, c", or the first names where there are too many to read.
 pub(crate) fn list(mut names: impl Iterator<Item = impl fmt::Display>) -> String {
-    let shown: Vec<String> = names.by_ref().take(NAMES_SHOWN).map(|name| name.to_string()).collect();
+    let shown: Vec<String> = names
+        .by_ref()
+        .take(NAMES_SHOWN)
+        .map(|name| name.to_string())
+        .collect();
     let more = match names.count() {
         0 => String::new(),
         count => format!(", … ({count} more)"),
@@ -53,14 +57,19 @@ pub(crate) fn list(mut names: impl Iterator<Item = impl fmt::Display>) -> String
 #[error("{}", render(.0))]
 pub struct Faults(pub Vec<Fault>);
 
-/// A contract may come from a stranger, and messages quote its keys and values: no line break in them begins a line.
+/// A contract may come from a stranger, and messages quote its keys and values: no line break in
+/// them begins a line.
 fn render(faults: &[Fault]) -> String {
     let mut text = String::new();
     for (index, fault) in faults.iter().enumerate() {
         if index > 0 {
             text.push('\n');
         }
-        text.push_str(&format!("{}\n  at    {}", in_one_line(&fault.what), in_one_line(&fault.place.to_string())));
+        text.push_str(&format!(
+            "{}\n  at    {}",
+            in_one_line(&fault.what),
+            in_one_line(&fault.place.to_string())
+        ));
         if let Some(other) = &fault.other {
             text.push_str(&format!("\n  and   {}", in_one_line(&other.to_string())));
         }

@@ -48,7 +48,8 @@ pub enum Condition {
 }
 
 impl Condition {
-    pub const KNOWN: &str = "changed, created, answered, filled(/pointer), filled(#section), cleared, settled";
+    pub const KNOWN: &str =
+        "changed, created, answered, filled(/pointer), filled(#section), cleared, settled";
 
     pub fn parse(text: &str) -> Option<Condition> {
         Some(match text {
@@ -109,7 +110,15 @@ mod tests {
 
     #[test]
     fn conditions_are_read_as_they_are_written() {
-        for text in ["changed", "created", "answered", "cleared", "settled", "filled(/progress/next_steps)", "filled(#Goal)"] {
+        for text in [
+            "changed",
+            "created",
+            "answered",
+            "cleared",
+            "settled",
+            "filled(/progress/next_steps)",
+            "filled(#Goal)",
+        ] {
             assert_eq!(Condition::parse(text).unwrap().to_string(), text);
         }
         for bad in ["", "filled", "filled()", "filled(x)", "filled(/)", "done"] {

@@ -1,7 +1,8 @@
-//! Flows: steps over units. Progress is never stored: it is derived elsewhere, from markers, versions and the journal.
+//! Flows: steps over units. Progress is never stored: it is derived elsewhere, from markers,
+//! versions and the journal.
 //!
-//! Everything that tells one flow from another is here as data: when a step applies, who may object and to whom
-//! the work then goes back, how a batch ends, what is merged and what is remembered.
+//! Everything that tells one flow from another is here as data: when a step applies, who may object
+//! and to whom the work then goes back, how a batch ends, what is merged and what is remembered.
 
 use std::collections::BTreeMap;
 
@@ -67,7 +68,8 @@ pub struct Step {
     pub retries: u32,
     /// How long one attempt may take.
     pub deadline_seconds: u64,
-    /// This step ends a batch of so many units: none of the next begins before all of these are through it.
+    /// This step ends a batch of so many units: none of the next begins before all of these are
+    /// through it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub batch: Option<usize>,
     /// Files a built-in step reads and writes.
@@ -150,7 +152,8 @@ pub struct Declare {
     pub title: Vec<String>,
     /// The names of the line with the ids that it needs.
     pub needs: Vec<String>,
-    /// A file with a section for each unit, and in it a table whose first column has paths that are there.
+    /// A file with a section for each unit, and in it a table whose first column has paths that are
+    /// there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub map: Option<String>,
     /// A variable with the number of units that are wanted; without a number the plan decides.
@@ -166,7 +169,8 @@ pub struct Merge {
     /// Gravest first: a sign, or a role and its sign (`r1 ❌`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub order: Vec<String>,
-    /// The parts of the merged report, by the signs of their items. Without parts the reports follow one another whole.
+    /// The parts of the merged report, by the signs of their items. Without parts the reports
+    /// follow one another whole.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<MergePart>,
     /// The heading of the merged report; `{unit}` and variables are filled.
@@ -211,8 +215,8 @@ pub struct Remember {
     pub section: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<RememberItem>,
-    /// Whether each list item under `## FILE` and `### SECTION` of the report goes to that section of that file, if the
-    /// contract counts the file as memory (tier L1).
+    /// Whether each list item under `## FILE` and `### SECTION` of the report goes to that section
+    /// of that file, if the contract counts the file as memory (tier L1).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub entries: bool,
     /// The text that becomes final …
@@ -255,8 +259,8 @@ pub enum RememberKind {
     Rows,
 }
 
-/// What rows of a memory file must keep to. The first column is the key, the second its value, the last what the row
-/// supersedes.
+/// What rows of a memory file must keep to. The first column is the key, the second its value, the
+/// last what the row supersedes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -288,8 +292,8 @@ impl Price {
     }
 }
 
-/// How long the folders of runs are kept. The newest of each turn, and those that are not over, stay in any case; what
-/// happened in a run is in the journal, whether its folder is there or not.
+/// How long the folders of runs are kept. The newest of each turn, and those that are not over,
+/// stay in any case; what happened in a run is in the journal, whether its folder is there or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
@@ -302,7 +306,10 @@ pub struct RunsKept {
 
 impl Default for RunsKept {
     fn default() -> Self {
-        RunsKept { keep: 200, days: 30 }
+        RunsKept {
+            keep: 200,
+            days: 30,
+        }
     }
 }
 

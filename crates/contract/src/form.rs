@@ -147,7 +147,12 @@ impl Form {
 /// The line of the first byte that is not UTF-8.
 pub fn bad_line(bytes: &[u8]) -> Option<usize> {
     let error = std::str::from_utf8(bytes).err()?;
-    Some(1 + bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count())
+    Some(
+        1 + bytes[..error.valid_up_to()]
+            .iter()
+            .filter(|byte| **byte == b'\n')
+            .count(),
+    )
 }
 
 impl std::fmt::Display for Form {

@@ -1,4 +1,5 @@
-//! Guards on what is written: lost text here, stand-ins for text in `placeholder`, credentials in `credential`.
+//! Guards on what is written: lost text here, stand-ins for text in `placeholder`, credentials in
+//! `credential`.
 //!
 //! Each finding names its line. A person or agent who means it says so with `--force` (shrink and
 //! placeholder) or in the contract (credentials). Scanners are tables of words rather than regular
@@ -57,26 +58,50 @@ pub struct GuardRules {
 
 impl Default for GuardRules {
     fn default() -> Self {
-        GuardRules { shrink_below: 0.5, shrink_from_bytes: 400, credentials_in: Vec::new(), credentials: Vec::new() }
+        GuardRules {
+            shrink_below: 0.5,
+            shrink_from_bytes: 400,
+            credentials_in: Vec::new(),
+            credentials: Vec::new(),
+        }
     }
 }
 
 /// Whether replacing `before` by `after` loses much of it.
 pub fn find_shrink(rules: &GuardRules, before: usize, after: usize) -> Option<String> {
-    let lost = before >= rules.shrink_from_bytes && (after as f64) < before as f64 * rules.shrink_below;
+    let lost =
+        before >= rules.shrink_from_bytes && (after as f64) < before as f64 * rules.shrink_below;
     lost.then(|| format!("would shrink from {before} to {after} bytes"))
 }
 
-/// Whether a text says nothing: it is empty, a word that stands for a text to come, or one in brackets that a template left.
+/// Whether a text says nothing: it is empty, a word that stands for a text to come, or one in
+/// brackets that a template left.
 pub fn says_nothing(text: &str) -> bool {
-    const TO_COME: [&str; 13] =
-        ["todo", "tbd", "tba", "fixme", "wip", "xxx", "placeholder", "待办", "待定", "待补", "待补充", "待填", "待续"];
+    const TO_COME: [&str; 13] = [
+        "todo",
+        "tbd",
+        "tba",
+        "fixme",
+        "wip",
+        "xxx",
+        "placeholder",
+        "待办",
+        "待定",
+        "待补",
+        "待补充",
+        "待填",
+        "待续",
+    ];
     let text = text.trim();
-    let inner = text.strip_prefix(['[', '<', '［', '【']).and_then(|rest| rest.strip_suffix([']', '>', '］', '】']));
+    let inner = text
+        .strip_prefix(['[', '<', '［', '【'])
+        .and_then(|rest| rest.strip_suffix([']', '>', '］', '】']));
     // What leads somewhere, or is only begun and ended by brackets, was written by someone.
-    let bracketed =
-        inner.is_some_and(|inner| !inner.contains(['[', ']', '<', '>', '→', '/', ':'])) || text.starts_with('_') && text.ends_with('_');
-    let bare = text.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+    let bracketed = inner.is_some_and(|inner| !inner.contains(['[', ']', '<', '>', '→', '/', ':']))
+        || text.starts_with('_') && text.ends_with('_');
+    let bare = text
+        .trim_matches(|c: char| !c.is_alphanumeric())
+        .to_lowercase();
     bracketed || bare.is_empty() || TO_COME.contains(&bare.as_str())
 }
 
@@ -86,10 +111,32 @@ mod tests {
 
     #[test]
     fn a_stand_in_says_nothing() {
-        for text in ["", "  ", "TODO", "- tbd.", "…", "...", "?", "[next step]", "<what>", "_say it_", "待定", "待补充。"] {
+        for text in [
+            "",
+            "  ",
+            "TODO",
+            "- tbd.",
+            "…",
+            "...",
+            "?",
+            "[next step]",
+            "<what>",
+            "_say it_",
+            "待定",
+            "待补充。",
+        ] {
             assert!(says_nothing(text), "{text}");
         }
-        for text in ["TODO: write the test", "write it", "待办清单要整理", "无", "[x] done", "0", "[→ a.md#x]", "<https://a.b>"] {
+        for text in [
+            "TODO: write the test",
+            "write it",
+            "待办清单要整理",
+            "无",
+            "[x] done",
+            "0",
+            "[→ a.md#x]",
+            "<https://a.b>",
+        ] {
             assert!(!says_nothing(text), "{text}");
         }
     }

@@ -15,16 +15,29 @@ pub enum Fail {
 }
 
 impl Fail {
-    /// What a `quipu.toml` says that cannot be read as a contract: a fault elsewhere in it must not open what was closed.
+    /// What a `quipu.toml` says that cannot be read as a contract: a fault elsewhere in it must not
+    /// open what was closed.
     pub fn told_by(text: &str) -> Fail {
         let mut inside = false;
         for line in text.lines().map(str::trim) {
             if line.starts_with('[') {
-                inside = line.trim_start_matches('[').trim_start().starts_with("hooks");
+                inside = line
+                    .trim_start_matches('[')
+                    .trim_start()
+                    .starts_with("hooks");
             }
-            let bare: String = line.split('#').next().unwrap_or_default().chars().filter(|c| !c.is_whitespace()).collect();
+            let bare: String = line
+                .split('#')
+                .next()
+                .unwrap_or_default()
+                .chars()
+                .filter(|c| !c.is_whitespace())
+                .collect();
             let is_said = bare == "fail=\"closed\"" || bare == "fail='closed'";
-            if (inside && is_said) || bare.starts_with("hooks={fail=\"closed\"") || bare == "hooks.fail=\"closed\"" {
+            if (inside && is_said)
+                || bare.starts_with("hooks={fail=\"closed\"")
+                || bare == "hooks.fail=\"closed\""
+            {
                 return Fail::Closed;
             }
         }
@@ -38,9 +51,18 @@ mod tests {
 
     #[test]
     fn a_broken_contract_still_says_whether_it_closes() {
-        assert_eq!(Fail::told_by("quipu = \n[hooks]\nfail = \"closed\" # until mended\n"), Fail::Closed);
-        assert_eq!(Fail::told_by("hooks = { fail = \"closed\" }\nx"), Fail::Closed);
+        assert_eq!(
+            Fail::told_by("quipu = \n[hooks]\nfail = \"closed\" # until mended\n"),
+            Fail::Closed
+        );
+        assert_eq!(
+            Fail::told_by("hooks = { fail = \"closed\" }\nx"),
+            Fail::Closed
+        );
         assert_eq!(Fail::told_by("[hooks]\nfail = \"open\"\n"), Fail::Open);
-        assert_eq!(Fail::told_by("[vars]\nfail = \"closed\"\n[hooks]\n"), Fail::Open);
+        assert_eq!(
+            Fail::told_by("[vars]\nfail = \"closed\"\n[hooks]\n"),
+            Fail::Open
+        );
     }
 }

@@ -76,7 +76,8 @@ impl<'de> Deserialize<'de> for Said {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Said, A::Error> {
-                Each::deserialize(MapAccessDeserializer::new(map)).map(|Each { en, zh }| Said::Each { en, zh })
+                Each::deserialize(MapAccessDeserializer::new(map))
+                    .map(|Each { en, zh }| Said::Each { en, zh })
             }
         }
         deserializer.deserialize_any(Texts)

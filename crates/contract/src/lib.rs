@@ -56,15 +56,17 @@ pub use access::{Denial, Grant, Privilege, Readable, Withheld};
 pub use actor::{Actor, ActorName, BadName, is_taken};
 pub use budget::{Budget, Budgets};
 pub use capture::Capture;
-pub use characters::{NotOneLine, check_one_line, in_one_line, is_invisible, is_line_break, printable, quotable};
+pub use characters::{
+    NotOneLine, check_one_line, in_one_line, is_invisible, is_line_break, printable, quotable,
+};
 pub use class::{Act, Class, Refusal};
 pub use contract::{Contract, FileRule, Profile, Var};
 pub use credential::{find_credentials, may_continue_credential};
 pub use fault::{Fault, Faults, Place};
 pub use finish::{Condition, FinishItem, Occasion};
 pub use flow::{
-    Builtin, Declare, Each, Merge, MergePart, Objection, Price, Remember, RememberItem, RememberKind, RowCheck, RunsKept, Shape, Step,
-    When, parse_span,
+    Builtin, Declare, Each, Merge, MergePart, Objection, Price, Remember, RememberItem,
+    RememberKind, RowCheck, RunsKept, Shape, Step, When, parse_span,
 };
 pub use form::{Form, bad_line};
 pub use guard::{Finding, GuardRules, find_shrink, says_nothing};

@@ -1,7 +1,8 @@
 //! The index of a project: path and first line of each file, sorted.
 //!
-//! A contract has one if a derived file has the form `index`. One row changes when one file does, so the
-//! index can be kept in the commit that changes what it lists. Text before the first row is kept.
+//! A contract has one if a derived file has the form `index`. One row changes when one file does,
+//! so the index can be kept in the commit that changes what it lists. Text before the first row is
+//! kept.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +30,9 @@ impl Listing {
         for line in text.lines() {
             match line.strip_prefix(ROW).and_then(|rest| rest.split_once(']')) {
                 Some((path, first)) => {
-                    listing.rows.insert(path.replace(BRACKET, "]"), first.trim().to_owned());
+                    listing
+                        .rows
+                        .insert(path.replace(BRACKET, "]"), first.trim().to_owned());
                 }
                 None if listing.rows.is_empty() => {
                     listing.head.push_str(line);
@@ -48,13 +51,20 @@ impl Listing {
 
     /// The text of an index from its first row on.
     pub fn from_first_row(text: &str) -> &str {
-        let head: usize = text.split_inclusive('\n').take_while(|line| !line.starts_with(ROW)).map(str::len).sum();
+        let head: usize = text
+            .split_inclusive('\n')
+            .take_while(|line| !line.starts_with(ROW))
+            .map(str::len)
+            .sum();
         &text[head..]
     }
 
     /// The same head over other rows.
     pub fn with_rows(&self, rows: impl IntoIterator<Item = (String, String)>) -> Listing {
-        Listing { head: self.head.clone(), rows: rows.into_iter().collect() }
+        Listing {
+            head: self.head.clone(),
+            rows: rows.into_iter().collect(),
+        }
     }
 
     /// Sets the first line of a file, or takes the file out.
@@ -79,11 +89,18 @@ impl Listing {
 /// What a file says first: its first heading or line, without markup, behind front matter.
 pub fn first_line(text: &str) -> String {
     let text = text.trim_start_matches('\u{feff}');
-    let body = match text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---")) {
+    let body = match text
+        .strip_prefix("---\n")
+        .and_then(|rest| rest.split_once("\n---"))
+    {
         Some((_, after)) => after.trim_start_matches('-'),
         None => text,
     };
-    let line = body.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with("<!--")).unwrap_or_default();
+    let line = body
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty() && !line.starts_with("<!--"))
+        .unwrap_or_default();
     let line = line.trim_start_matches('#').trim();
     if line.chars().count() <= LINE_CHARS {
         return line.to_owned();
@@ -94,14 +111,20 @@ pub fn first_line(text: &str) -> String {
 impl Contract {
     /// The file that lists the others, if the contract has one.
     pub fn index_path(&self) -> Option<ProjectPath> {
-        let rule = self.of_form(Form::Index).find(|rule| rule.class == Class::Derived)?;
+        let rule = self
+            .of_form(Form::Index)
+            .find(|rule| rule.class == Class::Derived)?;
         ProjectPath::parse(rule.path.as_literal()?).ok()
     }
 
     /// Whether the index lists a file: memory of a tier, and text that no rule names.
     pub fn is_listed(&self, path: &ProjectPath) -> bool {
-        let text = [".md", ".txt"].iter().any(|ending| path.as_str().ends_with(ending));
-        text && self.rule(path).is_none_or(|rule| rule.tier.is_some() && rule.form != Some(Form::Index))
+        let text = [".md", ".txt"]
+            .iter()
+            .any(|ending| path.as_str().ends_with(ending));
+        text && self
+            .rule(path)
+            .is_none_or(|rule| rule.tier.is_some() && rule.form != Some(Form::Index))
     }
 }
 
@@ -114,7 +137,10 @@ mod tests {
         let mut listing = Listing::parse("# 索引\n\nKept.\n\n- [→ b.md] B\n- [→ a.md] A\n");
         listing.set("aa.md", Some("新文件".into()));
         listing.set("b.md", None);
-        assert_eq!(listing.render(), "# 索引\n\nKept.\n\n- [→ a.md] A\n- [→ aa.md] 新文件\n");
+        assert_eq!(
+            listing.render(),
+            "# 索引\n\nKept.\n\n- [→ a.md] A\n- [→ aa.md] 新文件\n"
+        );
         assert_eq!(Listing::parse(&listing.render()).render(), listing.render());
     }
 
@@ -130,8 +156,14 @@ mod tests {
     fn the_first_line_is_the_heading_or_the_first_words() {
         assert_eq!(first_line("\u{feff}\n## 角色\nx"), "角色");
         assert_eq!(first_line("---\na: 1\n---\n\n# Title\n"), "Title");
-        assert_eq!(first_line("<!-- x -->\nOtto tied a knot.\n"), "Otto tied a knot.");
+        assert_eq!(
+            first_line("<!-- x -->\nOtto tied a knot.\n"),
+            "Otto tied a knot."
+        );
         assert_eq!(first_line(""), "");
-        assert_eq!(first_line(&"字".repeat(200)).chars().count(), LINE_CHARS + 1);
+        assert_eq!(
+            first_line(&"字".repeat(200)).chars().count(),
+            LINE_CHARS + 1
+        );
     }
 }

@@ -1,8 +1,8 @@
 //! What an external edit took out of a state file.
 //!
-//! A state file is edited by many hands, and values change all the time. What has a name of its own does not
-//! disappear in ordinary work: a key of an object, an item with an `id`, a keyed line of Markdown. Where one is
-//! missing, an older copy of the file was probably put in its place.
+//! A state file is edited by many hands, and values change all the time. What has a name of its own
+//! does not disappear in ordinary work: a key of an object, an item with an `id`, a keyed line of
+//! Markdown. Where one is missing, an older copy of the file was probably put in its place.
 
 use std::collections::BTreeSet;
 
@@ -14,21 +14,40 @@ use crate::keyed::facts;
 /// So many names are told before the rest is only counted.
 const NAMED: usize = 3;
 
-/// The names that were in one text of a state file and are not in the next, in words; `None` if all are there.
+/// The names that were in one text of a state file and are not in the next, in words; `None` if all
+/// are there.
 pub(crate) fn lost_names(path: &str, before: &[u8], after: &[u8]) -> Option<String> {
     let mut lost = Vec::new();
     if path.ends_with(".json") {
-        if let (Ok(before), Ok(after)) = (serde_json::from_slice(before), serde_json::from_slice(after)) {
+        if let (Ok(before), Ok(after)) = (
+            serde_json::from_slice(before),
+            serde_json::from_slice(after),
+        ) {
             lose_values(&before, &after, "", &mut lost);
         }
-    } else if let (Ok(before), Ok(after)) = (std::str::from_utf8(before), std::str::from_utf8(after)) {
+    } else if let (Ok(before), Ok(after)) =
+        (std::str::from_utf8(before), std::str::from_utf8(after))
+    {
         let after: BTreeSet<String> = facts(after).into_iter().map(|fact| fact.key).collect();
-        let current = facts(before).into_iter().filter(|fact| !fact.older && !after.contains(&fact.key));
-        lost.extend(current.map(|fact| if fact.section.is_empty() { fact.key } else { format!("{}/{}", fact.section, fact.key) }));
+        let current = facts(before)
+            .into_iter()
+            .filter(|fact| !fact.older && !after.contains(&fact.key));
+        lost.extend(current.map(|fact| {
+            if fact.section.is_empty() {
+                fact.key
+            } else {
+                format!("{}/{}", fact.section, fact.key)
+            }
+        }));
     }
     // A whole item says more than a field of another.
     lost.sort_by_key(|name| name.matches('/').count());
-    let mut named = lost.iter().take(NAMED).map(|name| format!("`{}`", quotable(name))).collect::<Vec<_>>().join(", ");
+    let mut named = lost
+        .iter()
+        .take(NAMED)
+        .map(|name| format!("`{}`", quotable(name)))
+        .collect::<Vec<_>>()
+        .join(", ");
     if lost.len() > NAMED {
         named.push_str(&format!(" and {} more", lost.len() - NAMED));
     }
@@ -36,7 +55,13 @@ pub(crate) fn lost_names(path: &str, before: &[u8], after: &[u8]) -> Option<Stri
 }
 
 fn lose_values(before: &Value, after: &Value, at: &str, lost: &mut Vec<String>) {
-    let below = |name: &str| if at.is_empty() { name.to_owned() } else { format!("{at}/{name}") };
+    let below = |name: &str| {
+        if at.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{at}/{name}")
+        }
+    };
     match (before, after) {
         (Value::Object(before), Value::Object(after)) => {
             for (key, value) in before {
@@ -57,9 +82,17 @@ fn lose_values(before: &Value, after: &Value, at: &str, lost: &mut Vec<String>) 
             }
         }
         // Something with names in it became something else.
-        (Value::Object(names), _) if !names.is_empty() => lost.push(if at.is_empty() { "/".into() } else { at.to_owned() }),
+        (Value::Object(names), _) if !names.is_empty() => lost.push(if at.is_empty() {
+            "/".into()
+        } else {
+            at.to_owned()
+        }),
         (Value::Array(items), _) if items.iter().any(|item| item.get("id").is_some()) => {
-            lost.push(if at.is_empty() { "/".into() } else { at.to_owned() });
+            lost.push(if at.is_empty() {
+                "/".into()
+            } else {
+                at.to_owned()
+            });
         }
         _ => {}
     }
@@ -89,17 +122,41 @@ mod tests {
             assert_eq!(lost("s.json", before, after), None, "{after}");
         }
         let after = r#"{"phase":"plan","todos":[{"id":"1"}]}"#;
-        assert_eq!(lost("s.json", before, after).unwrap(), "`tags`, `todos/2`, `todos/1/s`");
-        assert_eq!(lost("s.json", before, r#"{"phase":"plan","tags":0,"todos":null}"#).unwrap(), "`todos`");
+        assert_eq!(
+            lost("s.json", before, after).unwrap(),
+            "`tags`, `todos/2`, `todos/1/s`"
+        );
+        assert_eq!(
+            lost(
+                "s.json",
+                before,
+                r#"{"phase":"plan","tags":0,"todos":null}"#
+            )
+            .unwrap(),
+            "`todos`"
+        );
         assert_eq!(lost("s.json", before, "[]").unwrap(), "`/`");
         let many = r#"{"a":1,"b":1,"c":1,"d":1,"e":1}"#;
-        assert_eq!(lost("s.json", many, "{}").unwrap(), "`a`, `b`, `c` and 2 more");
+        assert_eq!(
+            lost("s.json", many, "{}").unwrap(),
+            "`a`, `b`, `c` and 2 more"
+        );
     }
 
     #[test]
     fn keyed_lines_are_missed_and_other_lines_are_not() {
         let before = "# World\n\n## Places\n\n- harbour: north\n- mill: east\n\nSome words.\n";
-        assert_eq!(lost("w.md", before, "# World\n\n## Places\n\n- mill: west\n- harbour: south\n"), None);
-        assert_eq!(lost("w.md", before, "# World\n\n## Places\n\n- harbour: north\n").unwrap(), "`Places/mill`");
+        assert_eq!(
+            lost(
+                "w.md",
+                before,
+                "# World\n\n## Places\n\n- mill: west\n- harbour: south\n"
+            ),
+            None
+        );
+        assert_eq!(
+            lost("w.md", before, "# World\n\n## Places\n\n- harbour: north\n").unwrap(),
+            "`Places/mill`"
+        );
     }
 }

@@ -29,14 +29,16 @@ pub struct Manifest {
     /// Version of this format. Always 1.
     #[cfg_attr(test, schemars(with = "u32", range(min = 1, max = 1)))]
     pub quipu: Spanned<u32>,
-    /// Profiles: built-in names (book, novel, relay, worldlog, review) or folders of the project that hold a `profile.toml`.
+    /// Profiles: built-in names (book, novel, relay, worldlog, review) or folders of the project
+    /// that hold a `profile.toml`.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub profiles: Vec<Spanned<String>>,
     /// The language the project's own files are written in.
     #[serde(default)]
     pub language: Language,
-    /// The folder that holds the memory files: every path of the profiles is below it. Without it, the project's own folder.
+    /// The folder that holds the memory files: every path of the profiles is below it. Without it,
+    /// the project's own folder.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub dir: Option<Spanned<String>>,
@@ -60,7 +62,8 @@ pub struct Manifest {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Vec<StepTable>"))]
     pub steps: Vec<Spanned<StepTable>>,
-    /// What must be so before anyone may say "done". One with the name of a profile's item replaces it.
+    /// What must be so before anyone may say "done". One with the name of a profile's item replaces
+    /// it.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Vec<FinishTable>"))]
     pub finish: Vec<Spanned<FinishTable>>,
@@ -71,8 +74,9 @@ pub struct Manifest {
     /// What Quipu does with git, beside merging.
     #[serde(default)]
     pub git: GitTable,
-    /// What the journal records of an agent host's conversations: `off`, `requests` (what the user asked), or `full` (also the names of
-    /// changed files and the agent's last message). Default full.
+    /// What the journal records of an agent host's conversations: `off`, `requests` (what the user
+    /// asked), or `full` (also the names of changed files and the agent's last message). Default
+    /// full.
     #[serde(default)]
     pub capture: Capture,
     /// What the hooks of agent hosts do.
@@ -91,19 +95,23 @@ pub struct Manifest {
     /// Which old texts the history keeps when a person runs `quipu history prune`.
     #[serde(default)]
     pub history: HistoryTable,
-    /// Agents of your own, by name, as in the guide on agents: a program, a model behind an address. Only here, not in a profile:
-    /// a profile brings rules, not programs.
+    /// Agents of your own, by name, as in the guide on agents: a program, a model behind an
+    /// address. Only here, not in a profile: a profile brings rules, not programs.
     #[serde(default)]
-    #[cfg_attr(test, schemars(with = "BTreeMap<String, BTreeMap<String, serde_json::Value>>"))]
+    #[cfg_attr(
+        test,
+        schemars(with = "BTreeMap<String, BTreeMap<String, serde_json::Value>>")
+    )]
     pub agents: BTreeMap<String, toml::Table>,
-    /// Where the project's order is kept, if not here: `postgres://user@host/database`. Without a password.
+    /// Where the project's order is kept, if not here: `postgres://user@host/database`. Without a
+    /// password.
     #[serde(default)]
     pub store: Option<String>,
     /// What is refused when it is written.
     #[serde(default)]
     pub guards: GuardTable,
-    /// Folders and files that are left out when the files are looked through. Those that a rule names, or that a commit touched, are
-    /// never left out.
+    /// Folders and files that are left out when the files are looked through. Those that a rule
+    /// names, or that a commit touched, are never left out.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub ignore: Vec<Spanned<String>>,
@@ -121,10 +129,12 @@ pub struct ProfileFile {
     /// Shown after `quipu init`: what lies where, and what to do first.
     #[serde(default)]
     pub welcome: Option<Said>,
-    /// What `quipu integrate` tells agents about this profile, as list items: which commands to use, and when.
+    /// What `quipu integrate` tells agents about this profile, as list items: which commands to
+    /// use, and when.
     #[serde(default)]
     pub guide: Option<Said>,
-    /// What to use here in place of a command that only other profiles have: `task = 'quipu todo add "…"'`.
+    /// What to use here in place of a command that only other profiles have: `task = 'quipu todo
+    /// add "…"'`.
     #[serde(default)]
     pub instead: BTreeMap<String, String>,
     /// Further files of the profile's folder with more of the same keys.
@@ -241,7 +251,8 @@ pub struct FileTable {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<ShapeTable>"))]
     pub shape: Option<Spanned<ShapeTable>>,
-    /// What a text that contradicts memory meets: `warn`, `block`, or the name of a variable that says which.
+    /// What a text that contradicts memory meets: `warn`, `block`, or the name of a variable that
+    /// says which.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub conflicts: Option<Spanned<String>>,
@@ -272,10 +283,12 @@ pub struct ShapeTable {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub h4: Option<Spanned<String>>,
-    /// Headings that must be there with text below them; names that serve as well are joined by `|`: `Verdict|结论`.
+    /// Headings that must be there with text below them; names that serve as well are joined by
+    /// `|`: `Verdict|结论`.
     #[serde(default)]
     pub sections: Vec<String>,
-    /// A folder: every `path:line` is there, and a block of code with its place on the line above stands at that place.
+    /// A folder: every `path:line` is there, and a block of code with its place on the line above
+    /// stands at that place.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub places: Option<Spanned<String>>,
@@ -323,7 +336,8 @@ pub struct RoleTable {
     pub duty: Said,
     #[serde(default)]
     pub kind: AgentKind,
-    /// Roles of other profiles that it is as well, where those profiles are taken: it reads and writes what they do.
+    /// Roles of other profiles that it is as well, where those profiles are taken: it reads and
+    /// writes what they do.
     #[serde(default)]
     pub also: Vec<String>,
     #[serde(default)]
@@ -385,7 +399,8 @@ pub struct PointerTable {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub shrink: Option<Spanned<String>>,
-    /// A file whose section for the unit names, in the first column of a table, the files to show; the others are only listed.
+    /// A file whose section for the unit names, in the first column of a table, the files to show;
+    /// the others are only listed.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub map: Option<Spanned<String>>,
@@ -489,7 +504,8 @@ pub struct StepTable {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<Declare>"))]
     pub declare: Option<Spanned<Declare>>,
-    /// Two files of which the brief shows the difference, the older first: for a role that checks a revision.
+    /// Two files of which the brief shows the difference, the older first: for a role that checks a
+    /// revision.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub compare: Option<Spanned<Vec<String>>>,
@@ -521,7 +537,8 @@ pub struct FinishTable {
     pub text: Said,
     /// The form of the files it is about.
     pub form: Form,
-    /// What must hold: changed, created, answered, filled(/pointer), filled(#section), cleared, settled.
+    /// What must hold: changed, created, answered, filled(/pointer), filled(#section), cleared,
+    /// settled.
     #[cfg_attr(test, schemars(with = "String"))]
     pub need: Spanned<String>,
     /// When it counts.
@@ -590,8 +607,8 @@ pub struct GitTable {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct HistoryTable {
-    /// So many versions of each file (`50`), or those of so many days (`"180 days"`). Default: all. Nothing is dropped before a
-    /// person runs `quipu history prune`.
+    /// So many versions of each file (`50`), or those of so many days (`"180 days"`). Default: all.
+    /// Nothing is dropped before a person runs `quipu history prune`.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<KeepForms>"))]
     pub keep: Option<Keep>,
@@ -612,21 +629,25 @@ enum KeepForms {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct HooksTable {
-    /// What happens to an edit that cannot be judged: `open` lets it go ahead, `closed` denies it. Default open.
+    /// What happens to an edit that cannot be judged: `open` lets it go ahead, `closed` denies it.
+    /// Default open.
     #[serde(default)]
     pub fail: Fail,
 }
 
-/// The room in an agent's window, in tokens: the window less the system prompt less the reserve is for reading.
+/// The room in an agent's window, in tokens: the window less the system prompt less the reserve is
+/// for reading.
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct BudgetTable {
-    /// Everything the agent can hold at once. Default 128,000 for `explore`, 200,000 for `general-purpose`.
+    /// Everything the agent can hold at once. Default 128,000 for `explore`, 200,000 for
+    /// `general-purpose`.
     #[serde(default)]
     pub window: Option<u64>,
-    /// Kept free for what the agent writes. Default: three times what the role usually writes; 8,000 for `explore` and 16,000 for
-    /// `general-purpose` where the contract says nothing of its length.
+    /// Kept free for what the agent writes. Default: three times what the role usually writes;
+    /// 8,000 for `explore` and 16,000 for `general-purpose` where the contract says nothing of its
+    /// length.
     #[serde(default)]
     pub reserve: Option<u64>,
     /// The system prompt: the host's own, and the brief. Default 4,000.

@@ -1,8 +1,9 @@
 //! Merging two branches of one file, by its class.
 //!
 //! An append file keeps every entry of both sides. A state file in JSON merges key by key, lists of
-//! items by their id; a shared world by section and keyed line. Anything else is merged by lines. Where both sides changed the same thing
-//! differently, no one is guessed to be right: it stays a conflict for a person.
+//! items by their id; a shared world by section and keyed line. Anything else is merged by lines.
+//! Where both sides changed the same thing differently, no one is guessed to be right: it stays a
+//! conflict for a person.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -34,21 +35,40 @@ pub struct Way<'w> {
 
 /// Merges two branches that began at `base`.
 pub fn merge_branches(way: Way<'_>, base: &str, ours: &str, theirs: &str) -> Merged {
-    let Way { class, form, path, now, theirs_is_newer } = way;
+    let Way {
+        class,
+        form,
+        path,
+        now,
+        theirs_is_newer,
+    } = way;
     match class {
         Class::State if form == Some(Form::World) => {
-            let (newer, older) = if theirs_is_newer { (theirs, ours) } else { (ours, theirs) };
-            Merged { text: merge_keyed(base, newer, older, now), conflicts: Vec::new() }
+            let (newer, older) = if theirs_is_newer {
+                (theirs, ours)
+            } else {
+                (ours, theirs)
+            };
+            Merged {
+                text: merge_keyed(base, newer, older, now),
+                conflicts: Vec::new(),
+            }
         }
-        Class::Append => Merged { text: merge_append(base, ours, theirs), conflicts: Vec::new() },
-        Class::State if path.ends_with(".json") => merge_json(base, ours, theirs).unwrap_or_else(|| merge_lines(base, ours, theirs)),
+        Class::Append => Merged {
+            text: merge_append(base, ours, theirs),
+            conflicts: Vec::new(),
+        },
+        Class::State if path.ends_with(".json") => {
+            merge_json(base, ours, theirs).unwrap_or_else(|| merge_lines(base, ours, theirs))
+        }
         _ => merge_lines(base, ours, theirs),
     }
 }
 
 /// All of ours, then what is only theirs. Both sides only ever grew, so nothing else can be lost.
 fn merge_append(base: &str, ours: &str, theirs: &str) -> String {
-    if let (Some(our_tail), Some(their_tail)) = (ours.strip_prefix(base), theirs.strip_prefix(base)) {
+    if let (Some(our_tail), Some(their_tail)) = (ours.strip_prefix(base), theirs.strip_prefix(base))
+    {
         if our_tail == their_tail || their_tail.is_empty() {
             return ours.to_owned();
         }
@@ -57,17 +77,28 @@ fn merge_append(base: &str, ours: &str, theirs: &str) -> String {
         }
         return format!("{}{their_tail}", with_newline(ours));
     }
-    // A side that was itself merged before: keep the order of ours, add their lines where they stand.
+    // A side that was itself merged before: keep the order of ours, add their lines where they
+    // stand.
     let merge = TextMerge::from_lines(base, ours, theirs);
     let mut text = String::new();
     for region in merge.regions() {
-        let lines =
-            |range: std::ops::Range<usize>, line: &dyn Fn(usize) -> Option<String>| -> Vec<String> { range.filter_map(line).collect() };
-        let our = lines(region.ours_range(), &|i| merge.ours_line(i).map(str::to_owned));
-        let their = lines(region.theirs_range(), &|i| merge.theirs_line(i).map(str::to_owned));
-        let old = lines(region.base_range(), &|i| merge.base_line(i).map(str::to_owned));
+        let lines = |range: std::ops::Range<usize>,
+                     line: &dyn Fn(usize) -> Option<String>|
+         -> Vec<String> { range.filter_map(line).collect() };
+        let our = lines(region.ours_range(), &|i| {
+            merge.ours_line(i).map(str::to_owned)
+        });
+        let their = lines(region.theirs_range(), &|i| {
+            merge.theirs_line(i).map(str::to_owned)
+        });
+        let old = lines(region.base_range(), &|i| {
+            merge.base_line(i).map(str::to_owned)
+        });
         let known: BTreeSet<&String> = our.iter().chain(&old).collect();
-        for line in our.iter().chain(their.iter().filter(|l| !known.contains(l))) {
+        for line in our
+            .iter()
+            .chain(their.iter().filter(|l| !known.contains(l)))
+        {
             if !text.is_empty() && !text.ends_with('\n') {
                 text.push('\n');
             }
@@ -78,20 +109,38 @@ fn merge_append(base: &str, ours: &str, theirs: &str) -> String {
 }
 
 fn with_newline(text: &str) -> std::borrow::Cow<'_, str> {
-    if text.is_empty() || text.ends_with('\n') { text.into() } else { format!("{text}\n").into() }
+    if text.is_empty() || text.ends_with('\n') {
+        text.into()
+    } else {
+        format!("{text}\n").into()
+    }
 }
 
 fn merge_lines(base: &str, ours: &str, theirs: &str) -> Merged {
     let mut merge = TextMerge::from_lines(base, ours, theirs);
     merge.labels("base", "ours", "theirs");
-    let conflicts = merge.conflicts().map(|c| format!("line {}", c.ours_range().start + 1)).collect();
+    let conflicts = merge
+        .conflicts()
+        .map(|c| format!("line {}", c.ours_range().start + 1))
+        .collect();
     let mut bytes = Vec::new();
-    merge.to_writer(&mut bytes).expect("writing to memory cannot fail");
-    Merged { text: String::from_utf8_lossy(&bytes).into_owned(), conflicts }
+    merge
+        .to_writer(&mut bytes)
+        .expect("writing to memory cannot fail");
+    Merged {
+        text: String::from_utf8_lossy(&bytes).into_owned(),
+        conflicts,
+    }
 }
 
 fn merge_json(base: &str, ours: &str, theirs: &str) -> Option<Merged> {
-    let read = |text: &str| if text.trim().is_empty() { Some(Value::Null) } else { serde_json::from_str(text).ok() };
+    let read = |text: &str| {
+        if text.trim().is_empty() {
+            Some(Value::Null)
+        } else {
+            serde_json::from_str(text).ok()
+        }
+    };
     let (base, ours, theirs) = (read(base)?, read(ours)?, read(theirs)?);
     let mut conflicts = Vec::new();
     let merged = merge_values(Some(&base), &ours, &theirs, "", &mut conflicts);
@@ -100,7 +149,13 @@ fn merge_json(base: &str, ours: &str, theirs: &str) -> Option<Merged> {
     Some(Merged { text, conflicts })
 }
 
-fn merge_values(base: Option<&Value>, ours: &Value, theirs: &Value, at: &str, conflicts: &mut Vec<String>) -> Value {
+fn merge_values(
+    base: Option<&Value>,
+    ours: &Value,
+    theirs: &Value,
+    at: &str,
+    conflicts: &mut Vec<String>,
+) -> Value {
     if ours == theirs || base == Some(theirs) {
         return ours.clone();
     }
@@ -122,28 +177,47 @@ fn merge_values(base: Option<&Value>, ours: &Value, theirs: &Value, at: &str, co
             if let Some(both) = settle(base, ours, theirs, at) {
                 return both;
             }
-            conflicts.push(if at.is_empty() { "/".into() } else { at.to_owned() });
+            conflicts.push(if at.is_empty() {
+                "/".into()
+            } else {
+                at.to_owned()
+            });
             ours.clone()
         }
     }
 }
 
-/// What both sides may change without contradicting each other: counts that only grow add up, of two
-/// times the later one holds.
+/// What both sides may change without contradicting each other: counts that only grow add up, of
+/// two times the later one holds.
 fn settle(base: Option<&Value>, ours: &Value, theirs: &Value, at: &str) -> Option<Value> {
     let key = at.rsplit('/').next().unwrap_or_default();
     if key.starts_with("total_") {
-        let (base, ours, theirs) = (base.and_then(Value::as_u64).unwrap_or(0), ours.as_u64()?, theirs.as_u64()?);
+        let (base, ours, theirs) = (
+            base.and_then(Value::as_u64).unwrap_or(0),
+            ours.as_u64()?,
+            theirs.as_u64()?,
+        );
         return Some((ours + theirs).checked_sub(base)?.into());
     }
     // Who was here last is told by the journal; the state's word for it is worth no conflict.
     if key == "last_session" {
         return Some(ours.clone());
     }
-    let is_time = |text: &str| text.len() >= 20 && text.is_ascii() && text.as_bytes()[10] == b'T' && text.ends_with('Z');
-    let (our, their) = (ours.as_str().filter(|t| is_time(t))?, theirs.as_str().filter(|t| is_time(t))?);
+    let is_time = |text: &str| {
+        text.len() >= 20 && text.is_ascii() && text.as_bytes()[10] == b'T' && text.ends_with('Z')
+    };
+    let (our, their) = (
+        ours.as_str().filter(|t| is_time(t))?,
+        theirs.as_str().filter(|t| is_time(t))?,
+    );
     let told = key.starts_with("last_") || matches!(key, "updated" | "updated_at");
-    told.then(|| if their > our { theirs.clone() } else { ours.clone() })
+    told.then(|| {
+        if their > our {
+            theirs.clone()
+        } else {
+            ours.clone()
+        }
+    })
 }
 
 fn merge_objects(
@@ -154,7 +228,10 @@ fn merge_objects(
     conflicts: &mut Vec<String>,
 ) -> Map<String, Value> {
     let mut merged = Map::new();
-    for key in our.keys().chain(their.keys().filter(|k| !our.contains_key(*k))) {
+    for key in our
+        .keys()
+        .chain(their.keys().filter(|k| !our.contains_key(*k)))
+    {
         let place = format!("{at}/{key}");
         match (our.get(key), their.get(key), old.get(key)) {
             (Some(o), Some(t), base) => {
@@ -176,15 +253,40 @@ fn merge_objects(
     merged
 }
 
-/// Items with an `id` are merged by it, others by what they are. Of two with one name the first counts.
-fn merge_lists(old: &[Value], our: &[Value], their: &[Value], at: &str, conflicts: &mut Vec<String>) -> Vec<Value> {
+/// Items with an `id` are merged by it, others by what they are. Of two with one name the first
+/// counts.
+fn merge_lists(
+    old: &[Value],
+    our: &[Value],
+    their: &[Value],
+    at: &str,
+    conflicts: &mut Vec<String>,
+) -> Vec<Value> {
     let names = |list: &[Value]| -> Vec<String> { list.iter().map(item_name).collect() };
     let (old_names, our_names, their_names) = (names(old), names(our), names(their));
-    let (old, ours, theirs) = (first_of(&old_names, old), first_of(&our_names, our), first_of(&their_names, their));
+    let (old, ours, theirs) = (
+        first_of(&old_names, old),
+        first_of(&our_names, our),
+        first_of(&their_names, their),
+    );
     let mut merged = Vec::new();
-    for name in our_names.iter().chain(their_names.iter().filter(|name| !ours.contains_key(name.as_str()))) {
-        match (ours.get(name.as_str()), theirs.get(name.as_str()), old.get(name.as_str())) {
-            (Some(o), Some(t), base) => merged.push(merge_values(base.copied(), o, t, &format!("{at}/{name}"), conflicts)),
+    for name in our_names.iter().chain(
+        their_names
+            .iter()
+            .filter(|name| !ours.contains_key(name.as_str())),
+    ) {
+        match (
+            ours.get(name.as_str()),
+            theirs.get(name.as_str()),
+            old.get(name.as_str()),
+        ) {
+            (Some(o), Some(t), base) => merged.push(merge_values(
+                base.copied(),
+                o,
+                t,
+                &format!("{at}/{name}"),
+                conflicts,
+            )),
             (Some(kept), None, Some(base)) | (None, Some(kept), Some(base)) => {
                 if kept != base {
                     conflicts.push(format!("{at}/{name}"));
@@ -199,7 +301,8 @@ fn merge_lists(old: &[Value], our: &[Value], their: &[Value], at: &str, conflict
 }
 
 fn item_name(item: &Value) -> String {
-    item.get("id").map_or_else(|| item.to_string(), ToString::to_string)
+    item.get("id")
+        .map_or_else(|| item.to_string(), ToString::to_string)
 }
 
 /// The first item of each name.
@@ -218,15 +321,30 @@ mod tests {
     use proptest::prelude::*;
 
     fn way(class: Class, path: &str) -> Way<'_> {
-        Way { class, form: None, path, now: "", theirs_is_newer: false }
+        Way {
+            class,
+            form: None,
+            path,
+            now: "",
+            theirs_is_newer: false,
+        }
     }
 
     #[test]
     fn append_files_keep_both_sides() {
         let merged = merge_branches(way(Class::Append, "g.md"), "a\n", "a\nb\n", "a\nc\n");
-        assert_eq!((merged.text.as_str(), merged.conflicts.len()), ("a\nb\nc\n", 0));
-        assert_eq!(merge_branches(way(Class::Append, "g.md"), "a", "a\nb", "a\nc\n").text, "a\nb\n\nc\n");
-        assert_eq!(merge_branches(way(Class::Append, "g.md"), "a\n", "a\nb\n", "a\nb\n").text, "a\nb\n");
+        assert_eq!(
+            (merged.text.as_str(), merged.conflicts.len()),
+            ("a\nb\nc\n", 0)
+        );
+        assert_eq!(
+            merge_branches(way(Class::Append, "g.md"), "a", "a\nb", "a\nc\n").text,
+            "a\nb\n\nc\n"
+        );
+        assert_eq!(
+            merge_branches(way(Class::Append, "g.md"), "a\n", "a\nb\n", "a\nb\n").text,
+            "a\nb\n"
+        );
     }
 
     #[test]
@@ -239,9 +357,16 @@ mod tests {
         let value: Value = serde_json::from_str(&merged.text).unwrap();
         assert_eq!(value["phase"], "testing");
         assert_eq!(value["note"], "n");
-        let ids: Vec<_> =
-            value["todos"].as_array().unwrap().iter().map(|t| (t["id"].as_str().unwrap(), t["status"].as_str().unwrap())).collect();
-        assert_eq!(ids, [("1", "completed"), ("2", "pending"), ("3", "pending")]);
+        let ids: Vec<_> = value["todos"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|t| (t["id"].as_str().unwrap(), t["status"].as_str().unwrap()))
+            .collect();
+        assert_eq!(
+            ids,
+            [("1", "completed"), ("2", "pending"), ("3", "pending")]
+        );
     }
 
     /// Each of these would take minutes if every item were compared with all others.
@@ -249,19 +374,39 @@ mod tests {
     fn long_files_are_merged_in_linear_time() {
         const MANY: usize = 20_000;
         let list = |status: &str| -> String {
-            let items: Vec<String> = (0..MANY).map(|n| format!(r#"{{"id":"{n}","status":"{status}"}}"#)).collect();
+            let items: Vec<String> = (0..MANY)
+                .map(|n| format!(r#"{{"id":"{n}","status":"{status}"}}"#))
+                .collect();
             format!(r#"{{"todos":[{}]}}"#, items.join(","))
         };
-        let merged = merge_branches(way(Class::State, "s.json"), &list("a"), &list("b"), &list("a"));
-        assert_eq!((merged.conflicts.len(), merged.text.matches("\"b\"").count()), (0, MANY));
+        let merged = merge_branches(
+            way(Class::State, "s.json"),
+            &list("a"),
+            &list("b"),
+            &list("a"),
+        );
+        assert_eq!(
+            (merged.conflicts.len(), merged.text.matches("\"b\"").count()),
+            (0, MANY)
+        );
         let lines = |first: &str| -> String { format!("{first}\n") + &"line\n".repeat(MANY) };
-        let merged = merge_branches(way(Class::Append, "g.md"), &lines("a"), &lines("b"), &lines("c"));
+        let merged = merge_branches(
+            way(Class::Append, "g.md"),
+            &lines("a"),
+            &lines("b"),
+            &lines("c"),
+        );
         assert_eq!(merged.text.lines().count(), MANY + 2);
     }
 
     #[test]
     fn a_key_changed_on_both_sides_is_a_conflict() {
-        let merged = merge_branches(way(Class::State, "s.json"), r#"{"a":{"b":1}}"#, r#"{"a":{"b":2}}"#, r#"{"a":{"b":3}}"#);
+        let merged = merge_branches(
+            way(Class::State, "s.json"),
+            r#"{"a":{"b":1}}"#,
+            r#"{"a":{"b":2}}"#,
+            r#"{"a":{"b":3}}"#,
+        );
         assert_eq!(merged.conflicts, ["/a/b"]);
     }
 
@@ -274,7 +419,10 @@ mod tests {
         assert_eq!(merged.conflicts, Vec::<String>::new());
         let value: Value = serde_json::from_str(&merged.text).unwrap();
         assert_eq!(
-            (value["metadata"]["total_created"].as_u64(), value["metadata"]["last_review"].as_str()),
+            (
+                value["metadata"]["total_created"].as_u64(),
+                value["metadata"]["last_review"].as_str()
+            ),
             (Some(6), Some("2026-01-03T00:00:00Z"))
         );
     }

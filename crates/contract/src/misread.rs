@@ -1,5 +1,5 @@
-//! Everything that cannot be taken of a contract file, where the reader stops at the first: what it stumbles over is left out, and it
-//! reads again.
+//! Everything that cannot be taken of a contract file, where the reader stops at the first: what it
+//! stumbles over is left out, and it reads again.
 
 use std::ops::Range;
 
@@ -15,7 +15,8 @@ const MOST: usize = 50;
 /// What of a text cannot be read, in the order it was found, and what the rest says.
 pub(crate) struct Reading<T> {
     pub misreads: Vec<Misread>,
-    /// None if what was left out may be what the rest rests on: then it would be full of faults that are none.
+    /// None if what was left out may be what the rest rests on: then it would be full of faults
+    /// that are none.
     pub rest: Option<T>,
 }
 
@@ -23,7 +24,15 @@ pub(crate) struct Reading<T> {
 pub(crate) fn read_all<T: DeserializeOwned>(text: &str) -> Reading<T> {
     let mut table = match DeTable::parse(text) {
         Ok(table) => table,
-        Err(error) => return Reading { misreads: vec![Misread { message: error.message().to_owned(), span: error.span() }], rest: None },
+        Err(error) => {
+            return Reading {
+                misreads: vec![Misread {
+                    message: error.message().to_owned(),
+                    span: error.span(),
+                }],
+                rest: None,
+            };
+        }
     };
     let mut misreads: Vec<Misread> = Vec::new();
     let mut left_out: Vec<String> = Vec::new();
@@ -31,31 +40,55 @@ pub(crate) fn read_all<T: DeserializeOwned>(text: &str) -> Reading<T> {
     while misreads.len() < MOST {
         let mut row = Vec::new();
         let span = table.span();
-        let mut misread = match press_table(table.get_ref(), span, &mut row).and_then(|()| crate::pressed::read::<T>(&row)) {
-            Ok(rest) => return Reading { misreads, rest: rests_on_nothing.then_some(rest) },
+        let mut misread = match press_table(table.get_ref(), span, &mut row)
+            .and_then(|()| crate::pressed::read::<T>(&row))
+        {
+            Ok(rest) => {
+                return Reading {
+                    misreads,
+                    rest: rests_on_nothing.then_some(rest),
+                };
+            }
             Err(misread) => misread,
         };
         misread.message = in_plain_words(&misread.message);
         let place = misread.span.clone();
         // What is missing because it was left out is there.
-        if !left_out.iter().any(|key| misread.message == format!("missing field `{key}`")) {
+        if !left_out
+            .iter()
+            .any(|key| misread.message == format!("missing field `{key}`"))
+        {
             misreads.push(misread);
         }
         // What is wrong with the file as a whole hides the rest.
         let mut path = Vec::new();
-        let Some(whole) = place.and_then(|place| leave_out(table.get_mut(), &place, &mut path)) else { break };
-        rests_on_nothing &= !whole && !path.first().is_some_and(|top| NAMING.contains(&top.as_str()));
+        let Some(whole) = place.and_then(|place| leave_out(table.get_mut(), &place, &mut path))
+        else {
+            break;
+        };
+        rests_on_nothing &= !whole
+            && !path
+                .first()
+                .is_some_and(|top| NAMING.contains(&top.as_str()));
         left_out.extend(path.pop());
     }
-    Reading { misreads, rest: None }
+    Reading {
+        misreads,
+        rest: None,
+    }
 }
 
 /// Tables whose keys are names that others use.
 const NAMING: [&str; 4] = ["vars", "units", "profiles", "include"];
 
-/// Leaves out the innermost key or value at a place, tells the keys that lead there, and whether it was more than a plain value: the
-/// first of several tables of one name begins where all of them do. None if there is nothing.
-fn leave_out(table: &mut DeTable<'_>, place: &Range<usize>, path: &mut Vec<String>) -> Option<bool> {
+/// Leaves out the innermost key or value at a place, tells the keys that lead there, and whether it
+/// was more than a plain value: the first of several tables of one name begins where all of them
+/// do. None if there is nothing.
+fn leave_out(
+    table: &mut DeTable<'_>,
+    place: &Range<usize>,
+    path: &mut Vec<String>,
+) -> Option<bool> {
     for (key, value) in table.iter_mut() {
         path.push(key.get_ref().to_string());
         if let Some(whole) = leave_out_of(value, place, path) {
@@ -63,14 +96,23 @@ fn leave_out(table: &mut DeTable<'_>, place: &Range<usize>, path: &mut Vec<Strin
         }
         path.pop();
     }
-    let at_place = table.iter().find(|(key, value)| key.span() == *place || value.span() == *place).map(|(key, _)| key.clone())?;
+    let at_place = table
+        .iter()
+        .find(|(key, value)| key.span() == *place || value.span() == *place)
+        .map(|(key, _)| key.clone())?;
     path.push(at_place.get_ref().to_string());
     // A key that nobody knows names nothing, whatever it holds.
     let is_unknown = at_place.span() == *place;
-    table.remove(&at_place).map(|value| !is_unknown && matches!(value.get_ref(), DeValue::Table(_) | DeValue::Array(_)))
+    table.remove(&at_place).map(|value| {
+        !is_unknown && matches!(value.get_ref(), DeValue::Table(_) | DeValue::Array(_))
+    })
 }
 
-fn leave_out_of(value: &mut Spanned<DeValue<'_>>, place: &Range<usize>, path: &mut Vec<String>) -> Option<bool> {
+fn leave_out_of(
+    value: &mut Spanned<DeValue<'_>>,
+    place: &Range<usize>,
+    path: &mut Vec<String>,
+) -> Option<bool> {
     match value.get_mut() {
         DeValue::Table(table) => leave_out(table, place, path),
         DeValue::Array(values) => {
@@ -80,7 +122,11 @@ fn leave_out_of(value: &mut Spanned<DeValue<'_>>, place: &Range<usize>, path: &m
                 }
             }
             let before = values.len();
-            let kept: DeArray<'_> = values.iter().filter(|value| value.span() != *place).cloned().collect();
+            let kept: DeArray<'_> = values
+                .iter()
+                .filter(|value| value.span() != *place)
+                .cloned()
+                .collect();
             *values = kept;
             (values.len() != before).then_some(true)
         }
@@ -101,7 +147,11 @@ fn in_plain_words(message: &str) -> String {
         ("expected a boolean", "expected true or false"),
         ("expected a string", "expected text in quotes"),
     ];
-    WORDS.iter().fold(message.to_owned(), |message, (theirs, plain)| message.replace(theirs, plain))
+    WORDS
+        .iter()
+        .fold(message.to_owned(), |message, (theirs, plain)| {
+            message.replace(theirs, plain)
+        })
 }
 
 #[cfg(test)]
@@ -113,36 +163,66 @@ mod tests {
     fn every_fault_of_a_file_is_found() {
         let text = "quipu = 1\nprofiles = \"relay\"\n\n[[files]]\npth = \"a.md\"\n\n[[files]]\npath = \"b.md\"\nmarker = 3\ncreate = \"yes\"\n\n\
             [roles.x]\ntitle = 1\nfoo = 1\n\n[roles.y]\nduty = []\n\n[guards]\nshrink_below = \"x\"\ncredentials = 1\n\n[other]\n";
-        let line = |span: &Option<Range<usize>>| text[..span.clone().unwrap().start].matches('\n').count() + 1;
-        let mut found: Vec<(usize, String)> =
-            read_all::<Manifest>(text).misreads.iter().map(|m| (line(&m.span), m.message.clone())).collect();
+        let line = |span: &Option<Range<usize>>| {
+            text[..span.clone().unwrap().start].matches('\n').count() + 1
+        };
+        let mut found: Vec<(usize, String)> = read_all::<Manifest>(text)
+            .misreads
+            .iter()
+            .map(|m| (line(&m.span), m.message.clone()))
+            .collect();
         found.sort();
         let lines: Vec<usize> = found.iter().map(|(line, _)| *line).collect();
-        assert_eq!(lines, [2, 4, 5, 7, 9, 10, 13, 14, 17, 20, 21, 23], "{found:#?}");
+        assert_eq!(
+            lines,
+            [2, 4, 5, 7, 9, 10, 13, 14, 17, 20, 21, 23],
+            "{found:#?}"
+        );
         let told: Vec<&str> = found.iter().map(|(_, what)| what.as_str()).collect();
-        assert!(told.contains(&"invalid type: string \"x\", expected a number from 0 to 1"), "{told:#?}");
-        assert!(told.contains(&"invalid type: string \"yes\", expected true or false"), "{told:#?}");
+        assert!(
+            told.contains(&"invalid type: string \"x\", expected a number from 0 to 1"),
+            "{told:#?}"
+        );
+        assert!(
+            told.contains(&"invalid type: string \"yes\", expected true or false"),
+            "{told:#?}"
+        );
     }
 
     #[test]
     fn what_others_rest_on_hides_the_rest() {
         for (text, is_read) in [
             ("quipu = 1\nlanguage = \"fr\"\n", true),
-            ("quipu = 1\nother = [1]\n[guards]\nshrink_below = \"x\"\n", true),
+            (
+                "quipu = 1\nother = [1]\n[guards]\nshrink_below = \"x\"\n",
+                true,
+            ),
             ("quipu = 1\n[vars]\nname = 3\n", false),
             ("quipu = 1\n[[files]]\npth = \"a.md\"\n", false),
             ("quipu = 1\nprofiles = 3\n", false),
         ] {
             let reading = read_all::<Manifest>(text);
-            assert!(!reading.misreads.is_empty() && reading.rest.is_some() == is_read, "{text}: {:?}", reading.misreads);
+            assert!(
+                !reading.misreads.is_empty() && reading.rest.is_some() == is_read,
+                "{text}: {:?}",
+                reading.misreads
+            );
         }
     }
 
     #[test]
     fn a_sound_file_has_none() {
-        assert_eq!(read_all::<Manifest>("quipu = 1\nprofiles = [\"relay\"]\n[guards]\nshrink_below = 0\n").misreads, []);
+        assert_eq!(
+            read_all::<Manifest>("quipu = 1\nprofiles = [\"relay\"]\n[guards]\nshrink_below = 0\n")
+                .misreads,
+            []
+        );
         for share in ["0.2", "1", "0.0"] {
-            assert_eq!(read_all::<Manifest>(&format!("quipu = 1\n[guards]\nshrink_below = {share}\n")).misreads, []);
+            assert_eq!(
+                read_all::<Manifest>(&format!("quipu = 1\n[guards]\nshrink_below = {share}\n"))
+                    .misreads,
+                []
+            );
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Whether a pattern can name a path at all.
 //!
-//! Paths are checked before they are matched: none begins with `./`, has an empty part or a decomposed letter. A pattern that
-//! only such a path could match would be a rule that holds nothing, and nobody would notice.
+//! Paths are checked before they are matched: none begins with `./`, has an empty part or a
+//! decomposed letter. A pattern that only such a path could match would be a rule that holds
+//! nothing, and nobody would notice.
 
 use crate::characters::quotable;
 use crate::path::{BadPath, ProjectPath, normal_form};
@@ -16,19 +17,26 @@ pub struct NamesNothing {
 }
 
 impl Pattern {
-    /// Whether some path of a project can match; holes and wildcards stand for something that may be there.
+    /// Whether some path of a project can match; holes and wildcards stand for something that may
+    /// be there.
     pub fn can_name(&self) -> Result<(), NamesNothing> {
         let bad = match bad_path(&self.stand_in()) {
             Some(bad) => bad.told_of(self.as_str()),
             None => return Ok(()),
         };
         let plain = plain_spelling(self.as_str());
-        let names = |text: &String| Pattern::parse(text).is_ok_and(|pattern| bad_path(&pattern.stand_in()).is_none());
-        Err(NamesNothing { bad, instead: Some(plain).filter(names) })
+        let names = |text: &String| {
+            Pattern::parse(text).is_ok_and(|pattern| bad_path(&pattern.stand_in()).is_none())
+        };
+        Err(NamesNothing {
+            bad,
+            instead: Some(plain).filter(names),
+        })
     }
 }
 
-/// What is wrong with a path as it stands. A command may say `./a.md` and mean `a.md`; a rule is matched letter by letter.
+/// What is wrong with a path as it stands. A command may say `./a.md` and mean `a.md`; a rule is
+/// matched letter by letter.
 fn bad_path(text: &str) -> Option<BadPath> {
     match ProjectPath::parse(text) {
         Ok(path) if path.as_str() != text => Some(BadPath::Leaves(text.to_owned())),
@@ -46,7 +54,10 @@ impl BadPath {
             BadPath::Absolute(_) => BadPath::Absolute(path),
             BadPath::Leaves(_) => BadPath::Leaves(path),
             BadPath::Reserved { folder, .. } => BadPath::Reserved { path, folder },
-            BadPath::NotNormal { path, .. } => BadPath::NotNormal { path, normal: normal_form(text) },
+            BadPath::NotNormal { path, .. } => BadPath::NotNormal {
+                path,
+                normal: normal_form(text),
+            },
             BadPath::OddCharacter(_) => BadPath::OddCharacter(path),
             BadPath::TooLong(_) => BadPath::TooLong(path),
         }
@@ -55,7 +66,10 @@ impl BadPath {
 
 /// A pattern without what says nothing in it; a folder becomes all that lies below it.
 fn plain_spelling(text: &str) -> String {
-    let parts: Vec<&str> = text.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    let parts: Vec<&str> = text
+        .split('/')
+        .filter(|part| !part.is_empty() && *part != ".")
+        .collect();
     let below = if text.ends_with('/') { "/**" } else { "" };
     normal_form(&format!("{}{below}", parts.join("/")))
 }
@@ -85,15 +99,28 @@ mod tests {
             ("a\\b.md", None),
             ("notes./*.md", None),
         ] {
-            assert_eq!(judged(text).unwrap_err().instead.as_deref(), instead, "{text}");
+            assert_eq!(
+                judged(text).unwrap_err().instead.as_deref(),
+                instead,
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn whatever_can_match_a_path_is_left_alone() {
-        for text in
-            ["**", "*", "a/**/b.md", "**/*.md", ".notes/{agent}/*.md", "{unit}/{unit}?.md", ".github/**", "手稿/*.md", "..a/b", "a/..*"]
-        {
+        for text in [
+            "**",
+            "*",
+            "a/**/b.md",
+            "**/*.md",
+            ".notes/{agent}/*.md",
+            "{unit}/{unit}?.md",
+            ".github/**",
+            "手稿/*.md",
+            "..a/b",
+            "a/..*",
+        ] {
             assert_eq!(judged(text), Ok(()), "{text}");
         }
     }

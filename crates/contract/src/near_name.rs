@@ -1,7 +1,9 @@
-//! Names that are one slip away from a file of the contract: `decisons.md`, `todo.json`, `state.jsn`.
+//! Names that are one slip away from a file of the contract: `decisons.md`, `todo.json`,
+//! `state.jsn`.
 //!
-//! Text that goes to such a file is lost to everyone who reads the file that was meant. Only rules that name one file are compared:
-//! where a pattern names many, similar names are ordinary. So are names that differ in their digits.
+//! Text that goes to such a file is lost to everyone who reads the file that was meant. Only rules
+//! that name one file are compared: where a pattern names many, similar names are ordinary. So are
+//! names that differ in their digits.
 
 use crate::contract::{Contract, FileRule};
 use crate::path::ProjectPath;
@@ -9,34 +11,52 @@ use crate::path::ProjectPath;
 /// One letter tells shorter names apart too often.
 const SHORTEST: usize = 4;
 /// Endings that are written for one another.
-const ENDINGS: [&[&str]; 2] = [&["md", "markdown", "mdown", "mkd", "txt", ""], &["json", "jsonc", "json5", "jsn"]];
+const ENDINGS: [&[&str]; 2] = [
+    &["md", "markdown", "mdown", "mkd", "txt", ""],
+    &["json", "jsonc", "json5", "jsn"],
+];
 
 impl Contract {
-    /// The rule whose file a path probably means: in the same folder, with a name that differs by one slip. None for a path that a
-    /// rule names or that the contract ignores.
+    /// The rule whose file a path probably means: in the same folder, with a name that differs by
+    /// one slip. None for a path that a rule names or that the contract ignores.
     pub fn near_name(&self, path: &ProjectPath) -> Option<&FileRule> {
-        let named = self.files.iter().any(|rule| rule.path.matches(path.as_str()).is_some());
-        if named || self.ignore.iter().any(|pattern| pattern.matches(path.as_str()).is_some()) {
+        let named = self
+            .files
+            .iter()
+            .any(|rule| rule.path.matches(path.as_str()).is_some());
+        if named
+            || self
+                .ignore
+                .iter()
+                .any(|pattern| pattern.matches(path.as_str()).is_some())
+        {
             return None;
         }
         let (folder, name) = split_folder(path.as_str());
         self.files.iter().find(|rule| {
             let meant = rule.path.as_literal().map(split_folder);
-            meant.is_some_and(|(its_folder, its_name)| folder == its_folder && is_slip(name, its_name))
+            meant.is_some_and(|(its_folder, its_name)| {
+                folder == its_folder && is_slip(name, its_name)
+            })
         })
     }
 }
 
 impl Contract {
-    /// The rule whose file a new one probably means that has its name and stands in a folder above it: `decisions.md` where the contract
-    /// has `memory/decisions.md`.
+    /// The rule whose file a new one probably means that has its name and stands in a folder above
+    /// it: `decisions.md` where the contract has `memory/decisions.md`.
     pub fn same_name_below(&self, path: &ProjectPath) -> Option<&FileRule> {
-        let named = self.files.iter().any(|rule| rule.path.matches(path.as_str()).is_some());
+        let named = self
+            .files
+            .iter()
+            .any(|rule| rule.path.matches(path.as_str()).is_some());
         let (folder, name) = split_folder(path.as_str());
         let is_meant = |rule: &&FileRule| {
             let meant = rule.path.as_literal().map(split_folder);
             meant.is_some_and(|(its_folder, its_name)| {
-                let below = its_folder.strip_prefix(folder).is_some_and(|rest| folder.is_empty() || rest.starts_with('/'));
+                let below = its_folder
+                    .strip_prefix(folder)
+                    .is_some_and(|rest| folder.is_empty() || rest.starts_with('/'));
                 name == its_name && folder != its_folder && below
             })
         };
@@ -50,14 +70,26 @@ fn split_folder(path: &str) -> (&str, &str) {
 
 fn is_slip(name: &str, meant: &str) -> bool {
     let (name, meant) = (name.to_lowercase(), meant.to_lowercase());
-    let split =
-        |text: &str| text.rsplit_once('.').map_or((text.to_owned(), String::new()), |(stem, end)| (stem.to_owned(), end.to_owned()));
+    let split = |text: &str| {
+        text.rsplit_once('.')
+            .map_or((text.to_owned(), String::new()), |(stem, end)| {
+                (stem.to_owned(), end.to_owned())
+            })
+    };
     let ((stem, end), (its_stem, its_end)) = (split(&name), split(&meant));
-    let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
+    let digits = |text: &str| {
+        text.chars()
+            .filter(char::is_ascii_digit)
+            .collect::<String>()
+    };
     if its_stem.chars().count() < SHORTEST || digits(&stem) != digits(&its_stem) {
         return false;
     }
-    let plain = |text: &str| text.chars().filter(|c| !matches!(c, '-' | '_' | ' ')).collect::<Vec<char>>();
+    let plain = |text: &str| {
+        text.chars()
+            .filter(|c| !matches!(c, '-' | '_' | ' '))
+            .collect::<Vec<char>>()
+    };
     let (stem, its_stem) = (plain(&stem), plain(&its_stem));
     if end == its_end {
         return is_one_edit(&stem, &its_stem);
@@ -67,15 +99,25 @@ fn is_slip(name: &str, meant: &str) -> bool {
     stem == its_stem && (ENDINGS.iter().any(alike) || is_one_edit(&chars(&end), &chars(&its_end)))
 }
 
-/// Whether two words are the same but for one letter that is added, left out, replaced, or exchanged with its neighbour.
+/// Whether two words are the same but for one letter that is added, left out, replaced, or
+/// exchanged with its neighbour.
 fn is_one_edit(one: &[char], other: &[char]) -> bool {
     let begin = one.iter().zip(other).take_while(|(a, b)| a == b).count();
     let (one, other) = (&one[begin..], &other[begin..]);
-    let end = one.iter().rev().zip(other.iter().rev()).take_while(|(a, b)| a == b).count();
+    let end = one
+        .iter()
+        .rev()
+        .zip(other.iter().rev())
+        .take_while(|(a, b)| a == b)
+        .count();
     let (one, other) = (&one[..one.len() - end], &other[..other.len() - end]);
     match (one, other) {
         ([a, b], [c, d]) => a == d && b == c,
-        (one, other) => one.len() < 2 && other.len() < 2 && one.iter().chain(other).all(char::is_ascii_alphabetic),
+        (one, other) => {
+            one.len() < 2
+                && other.len() < 2
+                && one.iter().chain(other).all(char::is_ascii_alphabetic)
+        }
     }
 }
 

@@ -1,7 +1,9 @@
-//! Suggestions: the known name that a mistyped one most likely meant. Every "did you mean" comes from here.
+//! Suggestions: the known name that a mistyped one most likely meant. Every "did you mean" comes
+//! from here.
 
-/// The known name nearest to `typed`, if it is near enough to be a slip of the fingers. Case does not count, and a name that
-/// was cut short is near. Names that differ only in their numbers are different names: `ch05` is not suggested for `ch06`.
+/// The known name nearest to `typed`, if it is near enough to be a slip of the fingers. Case does
+/// not count, and a name that was cut short is near. Names that differ only in their numbers are
+/// different names: `ch05` is not suggested for `ch06`.
 pub fn nearest<'k>(typed: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let wanted = typed.to_lowercase();
     let distance = |name: &str| {
@@ -10,14 +12,24 @@ pub fn nearest<'k>(typed: &str, known: impl IntoIterator<Item = &'k str>) -> Opt
         let is_cut_short = wanted.chars().count() >= 3 && name.starts_with(&wanted);
         let length = wanted.chars().count().max(name.chars().count());
         let slip = far <= allowed_edits(length) && !differ_in_number(&wanted, &name);
-        if is_cut_short { Some(far.min(1)) } else { slip.then_some(far) }
+        if is_cut_short {
+            Some(far.min(1))
+        } else {
+            slip.then_some(far)
+        }
     };
-    known.into_iter().filter_map(|name| Some((distance(name)?, name))).min_by_key(|(far, _)| *far).map(|(_, name)| name)
+    known
+        .into_iter()
+        .filter_map(|name| Some((distance(name)?, name)))
+        .min_by_key(|(far, _)| *far)
+        .map(|(_, name)| name)
 }
 
 /// `: did you mean `claude`?`, to stand behind what is unknown; empty if nothing is near.
 pub fn did_you_mean<'k>(typed: &str, known: impl IntoIterator<Item = &'k str>) -> String {
-    nearest(typed, known).map(|name| format!(": did you mean `{name}`?")).unwrap_or_default()
+    nearest(typed, known)
+        .map(|name| format!(": did you mean `{name}`?"))
+        .unwrap_or_default()
 }
 
 /// `unknown role `writter`: did you mean `writer`?`; if nothing is near, the names there are.
@@ -41,10 +53,17 @@ fn allowed_edits(length: usize) -> usize {
 
 /// Whether two names have the same words and other numbers.
 fn differ_in_number(one: &str, other: &str) -> bool {
-    let words = |name: &str| name.chars().filter(|c| !c.is_ascii_digit()).collect::<String>();
+    let words = |name: &str| {
+        name.chars()
+            .filter(|c| !c.is_ascii_digit())
+            .collect::<String>()
+    };
     let numbers = |name: &str| -> Vec<String> {
-        let runs = name.split(|c: char| !c.is_ascii_digit()).filter(|run| !run.is_empty());
-        runs.map(|run| run.trim_start_matches('0').to_owned()).collect()
+        let runs = name
+            .split(|c: char| !c.is_ascii_digit())
+            .filter(|run| !run.is_empty());
+        runs.map(|run| run.trim_start_matches('0').to_owned())
+            .collect()
     };
     words(one) == words(other) && numbers(one) != numbers(other)
 }
@@ -56,10 +75,16 @@ mod tests {
     #[test]
     fn slips_are_recognised() {
         let near = |typed: &str, known: &[&'static str]| nearest(typed, known.iter().copied());
-        assert_eq!(near("cladue", &["codex", "claude", "claude-acp"]), Some("claude"));
+        assert_eq!(
+            near("cladue", &["codex", "claude", "claude-acp"]),
+            Some("claude")
+        );
         assert_eq!(near("relai", &["relay", "review"]), Some("relay"));
         assert_eq!(near("Writer", &["writer"]), Some("writer"));
-        assert_eq!(near("decisons.md", &["decisions.md", "state.json"]), Some("decisions.md"));
+        assert_eq!(
+            near("decisons.md", &["decisions.md", "state.json"]),
+            Some("decisions.md")
+        );
         assert_eq!(near("ch1", &["ch01", "ch11"]), Some("ch01"));
         assert_eq!(near("integ", &["init", "integrate"]), Some("integrate"));
         assert_eq!(near("作着", &["作者们"]), None);
@@ -72,7 +97,13 @@ mod tests {
         assert_eq!(nearest("TODO-012", ["TODO-001"]), None);
         assert_eq!(nearest("x", ["y"]), None);
         assert_eq!(did_you_mean("x", ["y"]), "");
-        assert_eq!(unknown("role", "x", ["editor", "writer"]), "unknown role `x`: there are editor, writer");
-        assert_eq!(did_you_mean("claud", ["claude"]), ": did you mean `claude`?");
+        assert_eq!(
+            unknown("role", "x", ["editor", "writer"]),
+            "unknown role `x`: there are editor, writer"
+        );
+        assert_eq!(
+            did_you_mean("claud", ["claude"]),
+            ": did you mean `claude`?"
+        );
     }
 }

@@ -13,10 +13,23 @@ const ROUND_SHOWN: usize = 12;
 const MOST_STEPS: usize = 1_000;
 
 pub(crate) fn check_units(found: &mut Vec<Fault>, units: &[Unit]) {
-    let after: After<'_> = units.iter().map(|unit| (unit.id.as_str(), unit.needs.iter().map(|need| need.as_str()).collect())).collect();
-    let by_name: BTreeMap<&str, &Unit> = units.iter().map(|unit| (unit.id.as_str(), unit)).collect();
+    let after: After<'_> = units
+        .iter()
+        .map(|unit| {
+            (
+                unit.id.as_str(),
+                unit.needs.iter().map(|need| need.as_str()).collect(),
+            )
+        })
+        .collect();
+    let by_name: BTreeMap<&str, &Unit> =
+        units.iter().map(|unit| (unit.id.as_str(), unit)).collect();
     for unit in units {
-        for need in unit.needs.iter().filter(|need| !after.contains_key(need.as_str())) {
+        for need in unit
+            .needs
+            .iter()
+            .filter(|need| !after.contains_key(need.as_str()))
+        {
             found.push(Fault {
                 what: format!("unit `{}` needs `{need}`, which is not declared", unit.id),
                 place: unit.place.clone(),
@@ -39,41 +52,104 @@ pub(crate) fn check_steps(found: &mut Vec<Fault>, contract: &Contract) {
     let steps = &contract.steps;
     if let Some(step) = steps.get(MOST_STEPS) {
         found.push(Fault {
-            what: format!("step `{}` is one too many: a flow may have at most {MOST_STEPS} steps", step.name),
+            what: format!(
+                "step `{}` is one too many: a flow may have at most {MOST_STEPS} steps",
+                step.name
+            ),
             place: step.place.clone(),
             other: None,
             mend: "fewer steps; `each = \"unit\"` does one for every unit".into(),
         });
         return;
     }
-    let after: After<'_> = steps.iter().map(|step| (step.name.as_str(), step.after.iter().map(String::as_str).collect())).collect();
+    let after: After<'_> = steps
+        .iter()
+        .map(|step| {
+            (
+                step.name.as_str(),
+                step.after.iter().map(String::as_str).collect(),
+            )
+        })
+        .collect();
     let names = || steps.iter().map(|step| step.name.as_str());
     for step in steps {
         let mut fault = |what: String, mend: String| {
-            found.push(Fault { place: step.place.clone(), what, other: None, mend });
+            found.push(Fault {
+                place: step.place.clone(),
+                what,
+                other: None,
+                mend,
+            });
         };
-        if let Some(role) = step.role.as_ref().filter(|r| !contract.roles.contains_key(*r)) {
+        if let Some(role) = step
+            .role
+            .as_ref()
+            .filter(|r| !contract.roles.contains_key(*r))
+        {
             let known = one_of(contract.roles.keys());
-            fault(format!("step `{}` is for role `{role}`, which is not declared", step.name), known);
+            fault(
+                format!(
+                    "step `{}` is for role `{role}`, which is not declared",
+                    step.name
+                ),
+                known,
+            );
         }
-        for earlier in step.after.iter().filter(|earlier| !after.contains_key(earlier.as_str())) {
-            fault(format!("step `{}` comes after `{earlier}`, which is not declared", step.name), one_of(names()));
+        for earlier in step
+            .after
+            .iter()
+            .filter(|earlier| !after.contains_key(earlier.as_str()))
+        {
+            fault(
+                format!(
+                    "step `{}` comes after `{earlier}`, which is not declared",
+                    step.name
+                ),
+                one_of(names()),
+            );
         }
-        let before = if step.back.is_empty() { BTreeSet::new() } else { all_before(&step.name, &after) };
+        let before = if step.back.is_empty() {
+            BTreeSet::new()
+        } else {
+            all_before(&step.name, &after)
+        };
         for earlier in &step.back {
             if !after.contains_key(earlier.as_str()) {
-                fault(format!("step `{}` sends back to `{earlier}`, which is not declared", step.name), one_of(names()));
+                fault(
+                    format!(
+                        "step `{}` sends back to `{earlier}`, which is not declared",
+                        step.name
+                    ),
+                    one_of(names()),
+                );
             } else if !before.contains(earlier.as_str()) {
-                let what = format!("step `{}` sends back to `{earlier}`, which does not come before it", step.name);
+                let what = format!(
+                    "step `{}` sends back to `{earlier}`, which does not come before it",
+                    step.name
+                );
                 fault(what, "an earlier step".into());
             }
         }
-        for member in step.subjects.values().flatten().filter(|member| !after.contains_key(member.as_str())) {
-            fault(format!("step `{}` has a subject of `{member}`, which is not declared", step.name), "names of steps".into());
+        for member in step
+            .subjects
+            .values()
+            .flatten()
+            .filter(|member| !after.contains_key(member.as_str()))
+        {
+            fault(
+                format!(
+                    "step `{}` has a subject of `{member}`, which is not declared",
+                    step.name
+                ),
+                "names of steps".into(),
+            );
         }
     }
     for round in find_cycles(names(), &after) {
-        let place = steps.iter().find(|step| step.name == round[0]).map(|step| step.place.clone());
+        let place = steps
+            .iter()
+            .find(|step| step.name == round[0])
+            .map(|step| step.place.clone());
         found.extend(place.map(|place| Fault {
             what: format!("steps wait for each other: {}", render_round(&round)),
             place,
@@ -106,8 +182,8 @@ struct Open<'n> {
     reported: Option<usize>,
 }
 
-/// Rounds of names that wait for each other: `a`, `b` for a → b → a. No two of them share a name, and each group of names that cannot
-/// begin has one. Every name and every need is looked at once.
+/// Rounds of names that wait for each other: `a`, `b` for a → b → a. No two of them share a name,
+/// and each group of names that cannot begin has one. Every name and every need is looked at once.
 fn find_cycles<'n>(names: impl Iterator<Item = &'n str>, after: &After<'n>) -> Vec<Vec<&'n str>> {
     let mut rounds = Vec::new();
     // Where a name is in the row that is being followed; none once it was left.
@@ -118,10 +194,18 @@ fn find_cycles<'n>(names: impl Iterator<Item = &'n str>, after: &After<'n>) -> V
         loop {
             if let Some(name) = next.take() {
                 seen.insert(name, Some(row.len()));
-                row.push(Open { name, followed: 0, reported: row.last().and_then(|above| above.reported) });
+                row.push(Open {
+                    name,
+                    followed: 0,
+                    reported: row.last().and_then(|above| above.reported),
+                });
             }
             let Some(top) = row.last_mut() else { break };
-            let Some(need) = after.get(top.name).and_then(|needs| needs.get(top.followed)).copied() else {
+            let Some(need) = after
+                .get(top.name)
+                .and_then(|needs| needs.get(top.followed))
+                .copied()
+            else {
                 seen.insert(top.name, None);
                 row.pop();
                 continue;
@@ -159,7 +243,11 @@ mod tests {
 
     /// Whether a name leads back to itself, found by following every way from it.
     fn is_in_a_round(start: &str, after: &After<'_>) -> bool {
-        after.get(start).into_iter().flatten().any(|next| all_before(next, after).contains(start))
+        after
+            .get(start)
+            .into_iter()
+            .flatten()
+            .any(|next| all_before(next, after).contains(start))
     }
 
     #[test]
@@ -167,7 +255,10 @@ mod tests {
         assert_eq!(render_round(&["a", "b"]), "a → b → a");
         let names: Vec<String> = (0..20).map(|n| n.to_string()).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        assert_eq!(render_round(&names), "0 → 1 → 2 → 3 → 4 → 5 → 6 → 7 → 8 → 9 → 10 → 11 → … → 0 (20 in all)");
+        assert_eq!(
+            render_round(&names),
+            "0 → 1 → 2 → 3 → 4 → 5 → 6 → 7 → 8 → 9 → 10 → 11 → … → 0 (20 in all)"
+        );
     }
 
     proptest! {

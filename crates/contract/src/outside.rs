@@ -17,11 +17,16 @@ pub enum Outside {
     Replaced,
     /// Adopted: the file is gone, and may be.
     Removed,
-    /// Not allowed; completes the sentence "`path` …". `line` is the first line that broke the rule.
-    Flagged { what: Cow<'static, str>, line: Option<usize> },
+    /// Not allowed; completes the sentence "`path` …". `line` is the first line that broke the
+    /// rule.
+    Flagged {
+        what: Cow<'static, str>,
+        line: Option<usize>,
+    },
 }
 
-/// How the flag of a state file begins from which something vanished, or which holds an older text again.
+/// How the flag of a state file begins from which something vanished, or which holds an older text
+/// again.
 const LOST: &str = "lost ";
 const WENT_BACK: &str = "went back to ";
 
@@ -30,11 +35,20 @@ pub fn is_loss(what: &str) -> bool {
     what.starts_with(LOST) || what.starts_with(WENT_BACK)
 }
 
-/// Judges the bytes found (`None`: the file is gone) against the bytes last journalled.
-/// `before` is `None` where the file was not known before. `earlier` finds the commit after which the file held the
-/// bytes found; it is asked only about state files.
-pub fn judge_outside(class: Class, path: &str, before: Option<&[u8]>, after: Option<&[u8]>, earlier: &dyn Fn() -> Option<u64>) -> Outside {
-    let flag = |what: &'static str, line| Outside::Flagged { what: what.into(), line };
+/// Judges the bytes found (`None`: the file is gone) against the bytes last journalled. `before` is
+/// `None` where the file was not known before. `earlier` finds the commit after which the file held
+/// the bytes found; it is asked only about state files.
+pub fn judge_outside(
+    class: Class,
+    path: &str,
+    before: Option<&[u8]>,
+    after: Option<&[u8]>,
+    earlier: &dyn Fn() -> Option<u64>,
+) -> Outside {
+    let flag = |what: &'static str, line| Outside::Flagged {
+        what: what.into(),
+        line,
+    };
     match (before, after) {
         (_, None) => match class {
             Class::Overwrite | Class::Free => Outside::Removed,
@@ -47,9 +61,18 @@ pub fn judge_outside(class: Class, path: &str, before: Option<&[u8]>, after: Opt
         },
         (Some(before), Some(after)) => match class {
             Class::Append => judge_append(before, after),
-            Class::Sealed => flag("is sealed, but was edited outside Quipu", changed_line(before, after)),
-            Class::Record => flag("is a record, but was edited outside Quipu", changed_line(before, after)),
-            Class::Derived => flag("is derived, but was edited outside Quipu", changed_line(before, after)),
+            Class::Sealed => flag(
+                "is sealed, but was edited outside Quipu",
+                changed_line(before, after),
+            ),
+            Class::Record => flag(
+                "is a record, but was edited outside Quipu",
+                changed_line(before, after),
+            ),
+            Class::Derived => flag(
+                "is derived, but was edited outside Quipu",
+                changed_line(before, after),
+            ),
             Class::State => match invalid_json(class, path, after) {
                 Some(line) => flag("is no longer valid JSON", Some(line)),
                 None => judge_state(path, before, after, earlier),
@@ -59,16 +82,26 @@ pub fn judge_outside(class: Class, path: &str, before: Option<&[u8]>, after: Opt
     }
 }
 
-/// Values may change and names may be added. A name that vanished, or a text that was there before, is what `git stash`,
-/// `git checkout` and an old backup leave.
-fn judge_state(path: &str, before: &[u8], after: &[u8], earlier: &dyn Fn() -> Option<u64>) -> Outside {
+/// Values may change and names may be added. A name that vanished, or a text that was there before,
+/// is what `git stash`, `git checkout` and an old backup leave.
+fn judge_state(
+    path: &str,
+    before: &[u8],
+    after: &[u8],
+    earlier: &dyn Fn() -> Option<u64>,
+) -> Outside {
     let what = match (earlier(), lost_names(path, before, after)) {
         (None, None) => return Outside::Replaced,
         (Some(seq), None) => format!("{WENT_BACK}the text of commit @{seq} in an external edit"),
         (None, Some(names)) => format!("{LOST}{names} in an external edit"),
-        (Some(seq), Some(names)) => format!("{WENT_BACK}the text of commit @{seq} in an external edit, without {names}"),
+        (Some(seq), Some(names)) => {
+            format!("{WENT_BACK}the text of commit @{seq} in an external edit, without {names}")
+        }
     };
-    Outside::Flagged { what: what.into(), line: None }
+    Outside::Flagged {
+        what: what.into(),
+        line: None,
+    }
 }
 
 /// Growth at the end is allowed; so is a merge of two branches, where new lines stand between old
@@ -78,14 +111,21 @@ fn judge_append(before: &[u8], after: &[u8]) -> Outside {
         return Outside::Grew { from: before.len() };
     }
     let mut found = after.split_inclusive(|b| *b == b'\n').map(trim_line);
-    for (number, line) in before.split_inclusive(|b| *b == b'\n').map(trim_line).enumerate() {
+    for (number, line) in before
+        .split_inclusive(|b| *b == b'\n')
+        .map(trim_line)
+        .enumerate()
+    {
         // A line that is no text may be repaired.
         if std::str::from_utf8(line).is_err() {
             continue;
         }
         if !found.by_ref().any(|candidate| candidate == line) {
             let what = "is append-only, but existing text was changed outside Quipu";
-            return Outside::Flagged { what: what.into(), line: Some(number + 1) };
+            return Outside::Flagged {
+                what: what.into(),
+                line: Some(number + 1),
+            };
         }
     }
     Outside::Replaced
@@ -97,7 +137,11 @@ fn trim_line(line: &[u8]) -> &[u8] {
 }
 
 fn changed_line(before: &[u8], after: &[u8]) -> Option<usize> {
-    let at = before.iter().zip(after).position(|(a, b)| a != b).unwrap_or(before.len().min(after.len()));
+    let at = before
+        .iter()
+        .zip(after)
+        .position(|(a, b)| a != b)
+        .unwrap_or(before.len().min(after.len()));
     Some(before[..at].iter().filter(|b| **b == b'\n').count() + 1)
 }
 
@@ -106,7 +150,9 @@ fn invalid_json(class: Class, path: &str, bytes: &[u8]) -> Option<usize> {
     if class != Class::State || !path.ends_with(".json") {
         return None;
     }
-    serde_json::from_slice::<serde::de::IgnoredAny>(bytes).err().map(|e| e.line())
+    serde_json::from_slice::<serde::de::IgnoredAny>(bytes)
+        .err()
+        .map(|e| e.line())
 }
 
 #[cfg(test)]
@@ -122,7 +168,13 @@ mod tests {
     fn a_state_file_that_lost_something_or_went_back_is_flagged() {
         let judge = |after: &str, earlier| {
             let before = Some(&br#"{"a":1,"b":2}"#[..]);
-            match judge_outside(Class::State, "s.json", before, Some(after.as_bytes()), &|| earlier) {
+            match judge_outside(
+                Class::State,
+                "s.json",
+                before,
+                Some(after.as_bytes()),
+                &|| earlier,
+            ) {
                 Outside::Flagged { what, .. } if is_loss(&what) => what.into_owned(),
                 Outside::Replaced => "adopted".to_owned(),
                 other => format!("{other:?}"),
@@ -130,42 +182,83 @@ mod tests {
         };
         assert_eq!(judge(r#"{"a":3,"b":2,"c":1}"#, None), "adopted");
         assert_eq!(judge(r#"{"a":3}"#, None), "lost `b` in an external edit");
-        assert_eq!(judge(r#"{"a":3,"b":2}"#, Some(7)), "went back to the text of commit @7 in an external edit");
-        assert_eq!(judge("{}", Some(7)), "went back to the text of commit @7 in an external edit, without `a`, `b`");
+        assert_eq!(
+            judge(r#"{"a":3,"b":2}"#, Some(7)),
+            "went back to the text of commit @7 in an external edit"
+        );
+        assert_eq!(
+            judge("{}", Some(7)),
+            "went back to the text of commit @7 in an external edit, without `a`, `b`"
+        );
     }
 
     #[test]
     fn append_files_may_grow_and_merge_but_not_change() {
-        let judge = |before: &str, after: &str| judge(Class::Append, "g.md", Some(before.as_bytes()), Some(after.as_bytes()));
+        let judge = |before: &str, after: &str| {
+            judge(
+                Class::Append,
+                "g.md",
+                Some(before.as_bytes()),
+                Some(after.as_bytes()),
+            )
+        };
         assert_eq!(judge("a\nb\n", "a\nb\nc\n"), Outside::Grew { from: 4 });
         assert_eq!(judge("a\nb\n", "a\nx\nb\ny\n"), Outside::Replaced);
         assert_eq!(judge("a\nb", "a\nx\nb\n"), Outside::Replaced);
-        assert!(matches!(judge("a\nb\n", "a\nB\n"), Outside::Flagged { line: Some(2), .. }));
-        assert!(matches!(judge("a\nb\n", "b\na\n"), Outside::Flagged { line: Some(2), .. }));
-        assert!(matches!(judge("a\nb\n", "a\n"), Outside::Flagged { line: Some(2), .. }));
+        assert!(matches!(
+            judge("a\nb\n", "a\nB\n"),
+            Outside::Flagged { line: Some(2), .. }
+        ));
+        assert!(matches!(
+            judge("a\nb\n", "b\na\n"),
+            Outside::Flagged { line: Some(2), .. }
+        ));
+        assert!(matches!(
+            judge("a\nb\n", "a\n"),
+            Outside::Flagged { line: Some(2), .. }
+        ));
     }
 
     #[test]
     fn a_line_of_an_append_file_that_is_no_text_may_be_repaired() {
-        let judge = |after: &[u8]| judge(Class::Append, "g.md", Some(b"a\nb\xff\nc\n"), Some(after));
+        let judge =
+            |after: &[u8]| judge(Class::Append, "g.md", Some(b"a\nb\xff\nc\n"), Some(after));
         assert_eq!(judge(b"a\nb\nc\n"), Outside::Replaced);
         assert_eq!(judge(b"a\nc\nd\n"), Outside::Replaced);
-        assert!(matches!(judge(b"a\nb\n"), Outside::Flagged { line: Some(3), .. }));
+        assert!(matches!(
+            judge(b"a\nb\n"),
+            Outside::Flagged { line: Some(3), .. }
+        ));
     }
 
     #[test]
     fn sealed_files_and_records_may_not_be_edited() {
         for class in [Class::Sealed, Class::Record, Class::Derived] {
-            assert!(matches!(judge(class, "x", Some(b"a\nb"), Some(b"a\nc")), Outside::Flagged { line: Some(2), .. }));
-            assert!(matches!(judge(class, "x", Some(b"a"), None), Outside::Flagged { .. }));
+            assert!(matches!(
+                judge(class, "x", Some(b"a\nb"), Some(b"a\nc")),
+                Outside::Flagged { line: Some(2), .. }
+            ));
+            assert!(matches!(
+                judge(class, "x", Some(b"a"), None),
+                Outside::Flagged { .. }
+            ));
         }
     }
 
     #[test]
     fn a_state_file_must_stay_json() {
-        assert_eq!(judge(Class::State, "s.json", Some(b"{}"), Some(b"{\"a\":1}")), Outside::Replaced);
-        assert!(matches!(judge(Class::State, "s.json", Some(b"{}"), Some(b"{\n\"a\":}")), Outside::Flagged { line: Some(2), .. }));
-        assert_eq!(judge(Class::State, "world.md", Some(b"a"), Some(b"{")), Outside::Replaced);
+        assert_eq!(
+            judge(Class::State, "s.json", Some(b"{}"), Some(b"{\"a\":1}")),
+            Outside::Replaced
+        );
+        assert!(matches!(
+            judge(Class::State, "s.json", Some(b"{}"), Some(b"{\n\"a\":}")),
+            Outside::Flagged { line: Some(2), .. }
+        ));
+        assert_eq!(
+            judge(Class::State, "world.md", Some(b"a"), Some(b"{")),
+            Outside::Replaced
+        );
     }
 
     proptest! {

@@ -35,7 +35,9 @@ pub enum BadPath {
     Reserved { path: String, folder: &'static str },
     #[error("`{path}` is not in normal form; write `{normal}`")]
     NotNormal { path: String, normal: String },
-    #[error("`{0}` holds a control or invisible character, a backslash or a part ending in a dot or space")]
+    #[error(
+        "`{0}` holds a control or invisible character, a backslash or a part ending in a dot or space"
+    )]
     OddCharacter(String),
     #[error("`{0}` is longer than 1,024 bytes or has a part longer than 255")]
     TooLong(String),
@@ -101,24 +103,35 @@ impl ProjectPath {
             if part.is_empty() || part == "." || part == ".." {
                 return Err(BadPath::Leaves(shown()));
             }
-            if part.ends_with(|c: char| c == '.' || c.is_whitespace()) || part.starts_with(char::is_whitespace) {
+            if part.ends_with(|c: char| c == '.' || c.is_whitespace())
+                || part.starts_with(char::is_whitespace)
+            {
                 return Err(BadPath::OddCharacter(shown()));
             }
             if part.len() > 255 {
                 return Err(BadPath::TooLong(shown()));
             }
             if let Some(folder) = reserved(part) {
-                return Err(BadPath::Reserved { path: shown(), folder });
+                return Err(BadPath::Reserved {
+                    path: shown(),
+                    folder,
+                });
             }
         }
         // `GIT~1` is how some file systems abbreviate `.git`.
         for (short, folder) in [("git~1", ".git"), ("quipu~1", ".quipu")] {
             if text.split('/').any(|part| part.eq_ignore_ascii_case(short)) {
-                return Err(BadPath::Reserved { path: shown(), folder });
+                return Err(BadPath::Reserved {
+                    path: shown(),
+                    folder,
+                });
             }
         }
         if !text.is_ascii() && !is_nfc(text) {
-            return Err(BadPath::NotNormal { path: show_marks(text), normal: text.nfc().collect() });
+            return Err(BadPath::NotNormal {
+                path: show_marks(text),
+                normal: text.nfc().collect(),
+            });
         }
         Ok(ProjectPath(text.to_owned()))
     }
@@ -136,17 +149,28 @@ impl ProjectPath {
         self.0.rsplit_once('/').map(|(parent, _)| parent)
     }
 
-    /// Whether a part of it, in whatever spelling, would make its folder a project with rules of its own.
+    /// Whether a part of it, in whatever spelling, would make its folder a project with rules of
+    /// its own.
     pub fn begins_a_project(&self) -> bool {
-        self.parts().any(|part| if part.is_ascii() { part.eq_ignore_ascii_case(MANIFEST) } else { fold(part) == MANIFEST })
+        self.parts().any(|part| {
+            if part.is_ascii() {
+                part.eq_ignore_ascii_case(MANIFEST)
+            } else {
+                fold(part) == MANIFEST
+            }
+        })
     }
 
-    /// Whether it is a file with which agent hosts are set up: their hooks and servers, and with them what holds an agent to the contract.
+    /// Whether it is a file with which agent hosts are set up: their hooks and servers, and with
+    /// them what holds an agent to the contract.
     pub fn sets_up_hosts(&self) -> bool {
         let look = self.look();
-        let is_below = |folder: &str| look.starts_with(folder) || look.contains(&format!("/{folder}"));
-        HOST_FILES.iter().any(|file| look.strip_suffix(file).is_some_and(|above| above.is_empty() || above.ends_with('/')))
-            || HOST_FOLDERS.into_iter().any(is_below)
+        let is_below =
+            |folder: &str| look.starts_with(folder) || look.contains(&format!("/{folder}"));
+        HOST_FILES.iter().any(|file| {
+            look.strip_suffix(file)
+                .is_some_and(|above| above.is_empty() || above.ends_with('/'))
+        }) || HOST_FOLDERS.into_iter().any(is_below)
     }
 
     /// What the path looks like to a careless reader or file system: two paths with one look are
@@ -180,10 +204,15 @@ pub(crate) fn fold(text: &str) -> String {
 /// The reserved folder that a part of a path names, in whatever spelling.
 fn reserved(part: &str) -> Option<&'static str> {
     let named = |folded: &str| {
-        let is = |r: &&str| folded.strip_prefix(*r).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"));
+        let is = |r: &&str| {
+            folded
+                .strip_prefix(*r)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+        };
         RESERVED.into_iter().find(is)
     };
-    // Compatibility forms of a dot and of letters are not ASCII; what is ASCII only has its case to fold.
+    // Compatibility forms of a dot and of letters are not ASCII; what is ASCII only has its case to
+    // fold.
     match part.is_ascii() {
         true if !part.starts_with('.') => None,
         true => named(&part.to_ascii_lowercase()),
@@ -194,7 +223,15 @@ fn reserved(part: &str) -> Option<&'static str> {
 /// With combining marks spelled out: the two forms look the same on a screen.
 fn show_marks(text: &str) -> String {
     let spelled = |c: char| unicode_normalization::char::is_combining_mark(c);
-    text.chars().map(|c| if spelled(c) { c.escape_unicode().to_string() } else { c.to_string() }).collect()
+    text.chars()
+        .map(|c| {
+            if spelled(c) {
+                c.escape_unicode().to_string()
+            } else {
+                c.to_string()
+            }
+        })
+        .collect()
 }
 
 fn is_odd(c: char) -> bool {
@@ -208,14 +245,37 @@ mod tests {
 
     #[test]
     fn ordinary_paths_are_kept_as_they_are() {
-        for path in ["meta/glossary.md", "./PROJECT.md", "手稿/第三章.md", ".notes/otto/task_process.md", "a b/c.md", ".github/x"] {
-            assert_eq!(ProjectPath::parse(path).unwrap().as_str(), path.trim_start_matches("./"));
+        for path in [
+            "meta/glossary.md",
+            "./PROJECT.md",
+            "手稿/第三章.md",
+            ".notes/otto/task_process.md",
+            "a b/c.md",
+            ".github/x",
+        ] {
+            assert_eq!(
+                ProjectPath::parse(path).unwrap().as_str(),
+                path.trim_start_matches("./")
+            );
         }
     }
 
     #[test]
     fn nothing_leaves_the_project() {
-        for path in ["", "/etc/passwd", "../x", "a/../../x", "a//b", "a/./b", "C:\\x", "C:/x", "a\\..\\b", "a\0b", "a\n", "a/b/"] {
+        for path in [
+            "",
+            "/etc/passwd",
+            "../x",
+            "a/../../x",
+            "a//b",
+            "a/./b",
+            "C:\\x",
+            "C:/x",
+            "a\\..\\b",
+            "a\0b",
+            "a\n",
+            "a/b/",
+        ] {
             assert!(ProjectPath::parse(path).is_err(), "{path:?}");
         }
     }
@@ -288,23 +348,48 @@ mod tests {
         for c in family {
             let path = format!("notes/a{c}b.md");
             let error = ProjectPath::parse(&path).unwrap_err();
-            assert!(matches!(error, BadPath::OddCharacter(_)), "{path:?}: {error}");
-            assert!(error.to_string().contains(&c.escape_unicode().to_string()), "{error}");
+            assert!(
+                matches!(error, BadPath::OddCharacter(_)),
+                "{path:?}: {error}"
+            );
+            assert!(
+                error.to_string().contains(&c.escape_unicode().to_string()),
+                "{error}"
+            );
         }
     }
 
     #[test]
     fn unnormalised_unicode_names_the_normal_form() {
         let error = ProjectPath::parse("cafe\u{301}.md").unwrap_err();
-        assert_eq!(error, BadPath::NotNormal { path: "cafe\\u{301}.md".into(), normal: "café.md".into() });
+        assert_eq!(
+            error,
+            BadPath::NotNormal {
+                path: "cafe\\u{301}.md".into(),
+                normal: "café.md".into()
+            }
+        );
     }
 
     #[test]
     fn a_contract_is_known_wherever_it_lies() {
-        for path in ["quipu.toml", "meta/quipu.toml", "a/b/Quipu.TOML", "quipu.toml/x.md", "ｑuipu.toml"] {
-            assert!(ProjectPath::parse(path).unwrap().begins_a_project(), "{path}");
+        for path in [
+            "quipu.toml",
+            "meta/quipu.toml",
+            "a/b/Quipu.TOML",
+            "quipu.toml/x.md",
+            "ｑuipu.toml",
+        ] {
+            assert!(
+                ProjectPath::parse(path).unwrap().begins_a_project(),
+                "{path}"
+            );
         }
-        assert!(!ProjectPath::parse("meta/quipu.toml.md").unwrap().begins_a_project());
+        assert!(
+            !ProjectPath::parse("meta/quipu.toml.md")
+                .unwrap()
+                .begins_a_project()
+        );
     }
 
     #[test]

@@ -26,7 +26,8 @@ enum Token {
 const MOST_HOLES: usize = 64;
 /// And so are more characters.
 const LONGEST: usize = 2048;
-/// From so many wildcards on it is remembered where the rest of a pattern was tried in vain: without that, each would multiply the work.
+/// From so many wildcards on it is remembered where the rest of a pattern was tried in vain:
+/// without that, each would multiply the work.
 const MANY_LOOPS: usize = 3;
 
 /// What the holes of a pattern stand for: `unit` → `ch05`.
@@ -56,7 +57,9 @@ impl Eq for Pattern {}
 impl Pattern {
     pub fn parse(text: &str) -> Result<Pattern, String> {
         if text.chars().count() > LONGEST {
-            return Err(format!("a path pattern may have at most {LONGEST} characters"));
+            return Err(format!(
+                "a path pattern may have at most {LONGEST} characters"
+            ));
         }
         let mut tokens = Vec::with_capacity(text.len());
         let mut holes = Vec::new();
@@ -100,10 +103,16 @@ impl Pattern {
         }
         let mut sorted: Vec<&String> = holes.iter().collect();
         sorted.sort();
-        let repeated = sorted.chunk_by(|a, b| a == b).filter(|same| same.len() > 1).count();
-        // Every value that a repeated name may have is tried: a second such name would try every pair of values.
+        let repeated = sorted
+            .chunk_by(|a, b| a == b)
+            .filter(|same| same.len() > 1)
+            .count();
+        // Every value that a repeated name may have is tried: a second such name would try every
+        // pair of values.
         if repeated > 1 {
-            return Err(format!("`{text}`: only one name may stand in a pattern more than once"));
+            return Err(format!(
+                "`{text}`: only one name may stand in a pattern more than once"
+            ));
         }
         Ok(Pattern::of(text.to_owned(), tokens, holes))
     }
@@ -114,15 +123,30 @@ impl Pattern {
             _ => None,
         });
         let mut prefix = text[..literal.sum::<usize>()].to_owned();
-        if tokens.iter().any(|token| matches!(token, Token::DoubleStar)) && prefix.ends_with('/') {
+        if tokens
+            .iter()
+            .any(|token| matches!(token, Token::DoubleStar))
+            && prefix.ends_with('/')
+        {
             prefix.pop();
         }
-        Pattern { text, tokens, holes, prefix, folded: OnceLock::new() }
+        Pattern {
+            text,
+            tokens,
+            holes,
+            prefix,
+            folded: OnceLock::new(),
+        }
     }
 
     /// Everything below a folder, whatever characters its name has.
     pub(crate) fn below(folder: &str) -> Pattern {
-        let tokens: Vec<Token> = folder.chars().chain(['/']).map(Token::Literal).chain([Token::DoubleStar]).collect();
+        let tokens: Vec<Token> = folder
+            .chars()
+            .chain(['/'])
+            .map(Token::Literal)
+            .chain([Token::DoubleStar])
+            .collect();
         Pattern::of(format!("{folder}/**"), tokens, Vec::new())
     }
 
@@ -137,7 +161,10 @@ impl Pattern {
 
     /// The path itself, where the pattern has neither holes nor wildcards.
     pub fn as_literal(&self) -> Option<&str> {
-        self.tokens.iter().all(|t| matches!(t, Token::Literal(_))).then_some(self.text.as_str())
+        self.tokens
+            .iter()
+            .all(|t| matches!(t, Token::Literal(_)))
+            .then_some(self.text.as_str())
     }
 
     /// The same pattern with the given holes filled; the others stay open.
@@ -183,10 +210,12 @@ impl Pattern {
             return None;
         }
         // The prefix is the first tokens, a character each.
-        Matching::of(&self.tokens, &self.holes, path).from(self.prefix.chars().count(), self.prefix.len())
+        Matching::of(&self.tokens, &self.holes, path)
+            .from(self.prefix.chars().count(), self.prefix.len())
     }
 
-    /// Whether some path *looks* as if this pattern named it, though it does not. The path comes folded.
+    /// Whether some path *looks* as if this pattern named it, though it does not. The path comes
+    /// folded.
     pub(crate) fn looks_like(&self, folded: &str) -> bool {
         let tokens = self.folded.get_or_init(|| {
             let fold = |token: &Token| match token {
@@ -195,7 +224,9 @@ impl Pattern {
             };
             self.tokens.iter().flat_map(fold).collect()
         });
-        Matching::of(tokens, &self.holes, folded).from(0, 0).is_some()
+        Matching::of(tokens, &self.holes, folded)
+            .from(0, 0)
+            .is_some()
     }
 
     /// Whether some path is named by both patterns.
@@ -243,15 +274,26 @@ struct Matching<'m> {
     holes: &'m [String],
     path: &'m str,
     binding: Binding,
-    /// For each wildcard and each place of the path: whether the rest was tried there in vain. Empty where there are few wildcards.
+    /// For each wildcard and each place of the path: whether the rest was tried there in vain.
+    /// Empty where there are few wildcards.
     in_vain: Vec<bool>,
 }
 
 impl<'m> Matching<'m> {
     fn of(tokens: &'m [Token], holes: &'m [String], path: &'m str) -> Self {
         let loops = tokens.iter().filter(|token| is_loop(token)).count();
-        let in_vain = if loops < MANY_LOOPS { Vec::new() } else { vec![false; tokens.len() * (path.len() + 1)] };
-        Matching { tokens, holes, path, binding: Binding::new(), in_vain }
+        let in_vain = if loops < MANY_LOOPS {
+            Vec::new()
+        } else {
+            vec![false; tokens.len() * (path.len() + 1)]
+        };
+        Matching {
+            tokens,
+            holes,
+            path,
+            binding: Binding::new(),
+            in_vain,
+        }
     }
 
     /// Matches the tokens from `at` and the path from `from`; what stands before is known to match.
@@ -283,7 +325,9 @@ impl<'m> Matching<'m> {
         let found = match self.tokens[at] {
             Token::DoubleStar => self.anything(at + 1, from),
             Token::Hole(name) => self.name(usize::from(name), at + 1, from),
-            _ => ends(self.part(from)).rev().any(|taken| self.matches(at + 1, from + taken)),
+            _ => ends(self.part(from))
+                .rev()
+                .any(|taken| self.matches(at + 1, from + taken)),
         };
         if !found && let Some(in_vain) = self.in_vain.get_mut(place) {
             *in_vain = true;
@@ -301,10 +345,12 @@ impl<'m> Matching<'m> {
         if self.tokens.get(rest) == Some(&Token::Literal('/')) && self.matches(rest + 1, from) {
             return true;
         }
-        rest == self.tokens.len() || ends(&self.path[from..]).any(|taken| self.matches(rest, from + taken))
+        rest == self.tokens.len()
+            || ends(&self.path[from..]).any(|taken| self.matches(rest, from + taken))
     }
 
-    /// Longest first, so that `{agent}` takes the whole part; never nothing. One name means one value.
+    /// Longest first, so that `{agent}` takes the whole part; never nothing. One name means one
+    /// value.
     fn name(&mut self, hole: usize, rest: usize, from: usize) -> bool {
         let name = &self.holes[hole];
         if let Some(bound) = self.binding.get(name) {
@@ -312,23 +358,28 @@ impl<'m> Matching<'m> {
             return self.part(from).starts_with(bound.as_str()) && self.matches(rest, end);
         }
         let again = self.holes[hole + 1..].contains(name);
-        ends(self.part(from)).rev().filter(|taken| *taken > 0).any(|taken| {
-            let value = &self.path[from..from + taken];
-            // What is tried in vain below is tried with one value: it is asked first whether the value can do.
-            if again && !self.can_go_on(name, value, rest, from + taken) {
-                return false;
-            }
-            self.binding.insert(name.clone(), value.to_owned());
-            let found = self.matches(rest, from + taken);
-            if !found {
-                self.binding.remove(name);
-            }
-            found
-        })
+        ends(self.part(from))
+            .rev()
+            .filter(|taken| *taken > 0)
+            .any(|taken| {
+                let value = &self.path[from..from + taken];
+                // What is tried in vain below is tried with one value: it is asked first whether
+                // the value can do.
+                if again && !self.can_go_on(name, value, rest, from + taken) {
+                    return false;
+                }
+                self.binding.insert(name.clone(), value.to_owned());
+                let found = self.matches(rest, from + taken);
+                if !found {
+                    self.binding.remove(name);
+                }
+                found
+            })
     }
 
-    /// Whether the tokens from `rest` match the path from `from` if a name stands for this value. From the end of the pattern to its
-    /// beginning: at which places of the path does the rest match? So each token costs one pass over the path.
+    /// Whether the tokens from `rest` match the path from `from` if a name stands for this value.
+    /// From the end of the pattern to its beginning: at which places of the path does the rest
+    /// match? So each token costs one pass over the path.
     fn can_go_on(&self, name: &str, value: &str, rest: usize, from: usize) -> bool {
         let path = self.path;
         if !path[from..].contains(value) {
@@ -358,8 +409,10 @@ impl<'m> Matching<'m> {
                     Token::Hole(_) => in_part && (after[step] || here[step]),
                 };
             }
-            let is_slash_of_double_star =
-                *token == Token::Literal('/') && index.checked_sub(1).is_some_and(|i| self.tokens[i] == Token::DoubleStar);
+            let is_slash_of_double_star = *token == Token::Literal('/')
+                && index
+                    .checked_sub(1)
+                    .is_some_and(|i| self.tokens[i] == Token::DoubleStar);
             behind_slash = is_slash_of_double_star.then_some(after);
             after = here;
         }
@@ -369,7 +422,9 @@ impl<'m> Matching<'m> {
 
 /// Every place at which a text can be cut, both ends included.
 fn ends(text: &str) -> impl DoubleEndedIterator<Item = usize> {
-    text.char_indices().map(|(at, _)| at).chain(std::iter::once(text.len()))
+    text.char_indices()
+        .map(|(at, _)| at)
+        .chain(std::iter::once(text.len()))
 }
 
 fn is_loop(token: &Token) -> bool {
@@ -390,16 +445,34 @@ mod tests {
 
     #[test]
     fn holes_capture_one_part() {
-        let bound = pattern("research/{unit}-research.md").matches("research/ch05-research.md").unwrap();
+        let bound = pattern("research/{unit}-research.md")
+            .matches("research/ch05-research.md")
+            .unwrap();
         assert_eq!(bound["unit"], "ch05");
-        assert!(pattern("research/{unit}-research.md").matches("research/a/b-research.md").is_none());
-        assert!(pattern(".notes/{agent}/task_process.md").matches(".notes//task_process.md").is_none());
+        assert!(
+            pattern("research/{unit}-research.md")
+                .matches("research/a/b-research.md")
+                .is_none()
+        );
+        assert!(
+            pattern(".notes/{agent}/task_process.md")
+                .matches(".notes//task_process.md")
+                .is_none()
+        );
     }
 
     #[test]
     fn one_name_means_one_value() {
-        assert!(pattern("{unit}/{unit}.md").matches("ch01/ch01.md").is_some());
-        assert!(pattern("{unit}/{unit}.md").matches("ch01/ch02.md").is_none());
+        assert!(
+            pattern("{unit}/{unit}.md")
+                .matches("ch01/ch01.md")
+                .is_some()
+        );
+        assert!(
+            pattern("{unit}/{unit}.md")
+                .matches("ch01/ch02.md")
+                .is_none()
+        );
     }
 
     #[test]
@@ -412,8 +485,28 @@ mod tests {
 
     #[test]
     fn what_follows_the_prefix_is_matched_as_if_all_were() {
-        let paths = ["第一章/稿.md", "第一章", "第一章/第一章/稿.md", "a", "a/b", "a/b/b", "ab/b", "第一章稿/稿.md"];
-        for pattern in ["第一章/*.md", "第一章/**", "第一章/**/稿.md", "第一章{x}/稿.md", "a/**", "a/**/b", "a?b", "a/b", "**"].map(pattern)
+        let paths = [
+            "第一章/稿.md",
+            "第一章",
+            "第一章/第一章/稿.md",
+            "a",
+            "a/b",
+            "a/b/b",
+            "ab/b",
+            "第一章稿/稿.md",
+        ];
+        for pattern in [
+            "第一章/*.md",
+            "第一章/**",
+            "第一章/**/稿.md",
+            "第一章{x}/稿.md",
+            "a/**",
+            "a/**/b",
+            "a?b",
+            "a/b",
+            "**",
+        ]
+        .map(pattern)
         {
             for path in paths {
                 let from_the_start = Matching::of(&pattern.tokens, &pattern.holes, path).from(0, 0);
@@ -434,38 +527,90 @@ mod tests {
     #[test]
     fn many_wildcards_are_matched_in_no_time() {
         let name = "a".repeat(200);
-        assert!(pattern(&format!("{}x", "**".repeat(40))).matches(&format!("{name}/{name}")).is_none());
-        assert!(pattern(&format!("{}X", "**?".repeat(40))).matches(&format!(".sessions/{name}")).is_none());
-        assert!(pattern(&format!("**/{}b", "*a".repeat(30))).matches(&format!("sessions/{name}")).is_none());
-        assert!(pattern(&format!("**/{}b", "*a".repeat(30))).matches(&format!("sessions/{name}b")).is_some());
+        assert!(
+            pattern(&format!("{}x", "**".repeat(40)))
+                .matches(&format!("{name}/{name}"))
+                .is_none()
+        );
+        assert!(
+            pattern(&format!("{}X", "**?".repeat(40)))
+                .matches(&format!(".sessions/{name}"))
+                .is_none()
+        );
+        assert!(
+            pattern(&format!("**/{}b", "*a".repeat(30)))
+                .matches(&format!("sessions/{name}"))
+                .is_none()
+        );
+        assert!(
+            pattern(&format!("**/{}b", "*a".repeat(30)))
+                .matches(&format!("sessions/{name}b"))
+                .is_some()
+        );
         assert!(pattern("{a}*?*?*?*{a}*?*x").matches(&name[..60]).is_none());
         assert!(Pattern::parse(&"*?".repeat(LONGEST)).is_err());
         assert!(pattern("*{a}*?*{b}*?*{a}*x").matches(&name).is_none());
-        assert!(pattern("**/{a}*{a}*?{a}*x").matches(&format!("{name}/{name}/{name}")).is_none());
-        let twice: String = (0..100).map(|n| char::from(b'a' + (n * n % 23) as u8)).collect();
-        assert!(pattern("{a}*?*?*{a}x").matches(&format!("{twice}{twice}")).is_none());
-        assert!(Pattern::parse("{a}{b}-{a}{b}").unwrap_err().contains("more than once"));
+        assert!(
+            pattern("**/{a}*{a}*?{a}*x")
+                .matches(&format!("{name}/{name}/{name}"))
+                .is_none()
+        );
+        let twice: String = (0..100)
+            .map(|n| char::from(b'a' + (n * n % 23) as u8))
+            .collect();
+        assert!(
+            pattern("{a}*?*?*{a}x")
+                .matches(&format!("{twice}{twice}"))
+                .is_none()
+        );
+        assert!(
+            Pattern::parse("{a}{b}-{a}{b}")
+                .unwrap_err()
+                .contains("more than once")
+        );
     }
 
     #[test]
     fn a_repeated_name_is_matched_as_by_trying_everything() {
-        let patterns = ["{a}{a}", "*{a}?{a}", "{a}/**/{a}", "**/{a}{b}{a}*", "{a}*/**{a}", "{b}{a}/{a}*", "?{a}**{a}?"].map(pattern);
+        let patterns = [
+            "{a}{a}",
+            "*{a}?{a}",
+            "{a}/**/{a}",
+            "**/{a}{b}{a}*",
+            "{a}*/**{a}",
+            "{b}{a}/{a}*",
+            "?{a}**{a}?",
+        ]
+        .map(pattern);
         let letters = ['a', 'b', '/', '稿'];
         for number in 0..4_usize.pow(6) {
-            let path: String = (0..6).map(|digit| letters[number / 4_usize.pow(digit) % 4]).collect();
+            let path: String = (0..6)
+                .map(|digit| letters[number / 4_usize.pow(digit) % 4])
+                .collect();
             for pattern in &patterns {
                 let name = "a".to_owned();
                 let values: std::collections::BTreeSet<String> = ends(&path)
-                    .flat_map(|from| ends(&path).filter(move |to| *to > from).map(move |to| (from, to)))
+                    .flat_map(|from| {
+                        ends(&path)
+                            .filter(move |to| *to > from)
+                            .map(move |to| (from, to))
+                    })
                     .map(|(from, to)| path[from..to].to_owned())
                     .filter(|value| !value.contains('/'))
                     .collect();
-                let by_trying =
-                    values.into_iter().any(|value| pattern.fill(&Binding::from([(name.clone(), value)])).matches(&path).is_some());
+                let by_trying = values.into_iter().any(|value| {
+                    pattern
+                        .fill(&Binding::from([(name.clone(), value)]))
+                        .matches(&path)
+                        .is_some()
+                });
                 let found = pattern.matches(&path);
                 assert_eq!(found.is_some(), by_trying, "{pattern} {path}");
                 if let Some(found) = found {
-                    assert!(pattern.fill(&found).matches(&path).is_some(), "{pattern} {path} {found:?}");
+                    assert!(
+                        pattern.fill(&found).matches(&path).is_some(),
+                        "{pattern} {path} {found:?}"
+                    );
                 }
             }
         }
@@ -473,15 +618,25 @@ mod tests {
 
     #[test]
     fn what_was_tried_in_vain_with_one_value_is_tried_with_the_next() {
-        assert_eq!(pattern("*{a}*-*{a}.md").matches("xab-cab.md").unwrap()["a"], "b");
-        assert_eq!(pattern("{a}-*{a}*").matches("ch-1-ch-2").unwrap()["a"], "ch");
+        assert_eq!(
+            pattern("*{a}*-*{a}.md").matches("xab-cab.md").unwrap()["a"],
+            "b"
+        );
+        assert_eq!(
+            pattern("{a}-*{a}*").matches("ch-1-ch-2").unwrap()["a"],
+            "ch"
+        );
         assert!(pattern("*{a}*-*{a}.md").matches("xy-z.md").is_none());
     }
 
     #[test]
     fn wildcards_side_by_side_are_one() {
         for text in ["a/****/b", "a/***/b"] {
-            assert!(pattern(text).matches("a/b").is_some() && pattern(text).matches("a/x/y/b").is_some(), "{text}");
+            assert!(
+                pattern(text).matches("a/b").is_some()
+                    && pattern(text).matches("a/x/y/b").is_some(),
+                "{text}"
+            );
             assert_eq!(pattern(text).as_str(), text);
         }
     }

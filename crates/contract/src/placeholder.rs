@@ -1,7 +1,8 @@
 //! Lines that stand for text someone was too lazy to write: "… rest unchanged", 「其余不变」.
 //!
-//! Such a line is short and says two things: what is meant (the rest, the sections before) and what became of it (unchanged, left out).
-//! Words that ordinary prose uses as well count only in brackets or beside an ellipsis.
+//! Such a line is short and says two things: what is meant (the rest, the sections before) and what
+//! became of it (unchanged, left out). Words that ordinary prose uses as well count only in
+//! brackets or beside an ellipsis.
 
 use crate::guard::Finding;
 
@@ -10,7 +11,10 @@ pub fn find_placeholder(text: &str) -> Option<Finding> {
     for (index, line) in text.lines().enumerate() {
         // Long lines are prose that mentions such words, not a placeholder.
         if line.len() <= 160 && may_be_placeholder(line) && is_placeholder(line) {
-            return Some(Finding { line: index + 1, what: format!("`{}` stands for text that is not there", line.trim()) });
+            return Some(Finding {
+                line: index + 1,
+                what: format!("`{}` stands for text that is not there", line.trim()),
+            });
         }
     }
     None
@@ -18,11 +22,17 @@ pub fn find_placeholder(text: &str) -> Option<Finding> {
 
 /// Whether a line begins as a stand-in can: most do not, and cost a glance.
 fn may_be_placeholder(line: &str) -> bool {
-    let Some(at) = line.find(|c: char| c.is_alphanumeric()) else { return false };
+    let Some(at) = line.find(|c: char| c.is_alphanumeric()) else {
+        return false;
+    };
     let (lead, bare) = line.split_at(at);
-    let begins = |word: &str| bare.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word));
-    lead.contains(['[', '(', '<', '（', '【', '［', '〔', '「', '/', '#', '.', '…'])
-        || begins("re")
+    let begins = |word: &str| {
+        bare.get(..word.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(word))
+    };
+    lead.contains([
+        '[', '(', '<', '（', '【', '［', '〔', '「', '/', '#', '.', '…',
+    ]) || begins("re")
         || begins("the re")
         || line.contains("...")
         || !line.is_ascii() && (line.len() <= LONGEST_CHINESE * 6 || line.contains('…'))
@@ -31,7 +41,13 @@ fn may_be_placeholder(line: &str) -> bool {
 fn is_placeholder(line: &str) -> bool {
     let bare: String = line
         .chars()
-        .map(|c| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { ' ' })
+        .map(|c| {
+            if c.is_alphanumeric() {
+                c.to_ascii_lowercase()
+            } else {
+                ' '
+            }
+        })
         .collect::<String>()
         .split_whitespace()
         .collect::<Vec<_>>()
@@ -45,7 +61,10 @@ fn is_placeholder(line: &str) -> bool {
     let dotted = line.contains("...") || line.contains('…');
     let bracketed = dotted || inner.starts_with(['[', '(', '<', '（', '【', '［', '〔', '「']);
     // Why it was left out says nothing about what was.
-    let bare = REASONS.iter().find_map(|why| bare.strip_suffix(why)).unwrap_or(&bare);
+    let bare = REASONS
+        .iter()
+        .find_map(|why| bare.strip_suffix(why))
+        .unwrap_or(&bare);
     let sort = if bracketed {
         Sort::Bracketed
     } else if comment {
@@ -65,7 +84,13 @@ enum Sort {
     Prose,
 }
 
-const REASONS: [&str; 5] = [" for brevity", " for space", " for length", " to save space", " for now"];
+const REASONS: [&str; 5] = [
+    " for brevity",
+    " for space",
+    " for length",
+    " to save space",
+    " for now",
+];
 
 /// What became of the text that is meant.
 const STATES: [&str; 22] = [
@@ -95,12 +120,36 @@ const STATES: [&str; 22] = [
 
 fn is_english(bare: &str, sort: Sort, dotted: bool) -> bool {
     /// In brackets these are said of nothing but a text.
-    const ALONE: [&str; 9] =
-        ["truncated", "omitted", "snip", "snipped", "elided", "abridged", "unchanged", "same as before", "same as above"];
+    const ALONE: [&str; 9] = [
+        "truncated",
+        "omitted",
+        "snip",
+        "snipped",
+        "elided",
+        "abridged",
+        "unchanged",
+        "same as before",
+        "same as above",
+    ];
     /// What can hardly mean anything but text, so that it needs no brackets.
-    const REST: [&str; 5] = ["rest ", "the rest ", "remaining ", "the remaining ", "remainder "];
+    const REST: [&str; 5] = [
+        "rest ",
+        "the rest ",
+        "remaining ",
+        "the remaining ",
+        "remainder ",
+    ];
     /// What a comment or a note in brackets means by it.
-    const OTHER: [&str; 8] = ["existing ", "previous ", "original ", "other ", "all other ", "the other ", "everything else ", "keep "];
+    const OTHER: [&str; 8] = [
+        "existing ",
+        "previous ",
+        "original ",
+        "other ",
+        "all other ",
+        "the other ",
+        "everything else ",
+        "keep ",
+    ];
     let words = bare.split(' ').count();
     let begins = |those: &[&str]| those.iter().any(|those| bare.starts_with(those));
     if sort == Sort::Bracketed && ALONE.contains(&bare) {
@@ -110,15 +159,26 @@ fn is_english(bare: &str, sort: Sort, dotted: bool) -> bool {
     if words <= 11 && STATES.iter().any(means) {
         return sort == Sort::Bracketed || begins(&REST) || sort == Sort::Comment && begins(&OTHER);
     }
-    // What says only which text is meant. A heading may well be about what exists, and a link about the chapter before.
-    let generic =
-        ["content", "contents", "text", "code", "body", "implementation"].iter().any(|noun| bare.split(' ').any(|word| word == *noun));
+    // What says only which text is meant. A heading may well be about what exists, and a link about
+    // the chapter before.
+    let generic = [
+        "content",
+        "contents",
+        "text",
+        "code",
+        "body",
+        "implementation",
+    ]
+    .iter()
+    .any(|noun| bare.split(' ').any(|word| word == *noun));
     let whole = bare.starts_with("rest of ") || bare.starts_with("the rest of ");
     match sort {
         Sort::Prose => false,
         _ if words > 6 || !only_means_text(bare) => false,
         Sort::Comment => whole || bare.starts_with("existing "),
-        Sort::Bracketed => whole || begins(&OTHER) && (dotted || generic) || begins(&REST) && dotted,
+        Sort::Bracketed => {
+            whole || begins(&OTHER) && (dotted || generic) || begins(&REST) && dotted
+        }
     }
 }
 
@@ -225,17 +285,27 @@ fn simplified(text: &str) -> String {
         ('沒', '没'),
         ('這', '这'),
     ];
-    text.chars().map(|c| PAIRS.iter().find(|(traditional, _)| *traditional == c).map_or(c, |(_, simple)| *simple)).collect()
+    text.chars()
+        .map(|c| {
+            PAIRS
+                .iter()
+                .find(|(traditional, _)| *traditional == c)
+                .map_or(c, |(_, simple)| *simple)
+        })
+        .collect()
 }
 
 /// The longest line that is taken for a Chinese stand-in, in characters.
 const LONGEST_CHINESE: usize = 16;
-/// How much may stand before what is meant (`第三章其余不变`) or behind what was left out (`此处省略三百字`).
+/// How much may stand before what is meant (`第三章其余不变`) or behind what was left out
+/// (`此处省略三百字`).
 const LONGEST_BESIDE: usize = 6;
 
 fn is_chinese(bare: &str, bracketed: bool) -> bool {
     /// What is left over, and can hardly mean anything but text.
-    const REST: [&str; 9] = ["其余", "其他", "其它", "剩余", "剩下", "余下", "以下", "后文", "此处"];
+    const REST: [&str; 9] = [
+        "其余", "其他", "其它", "剩余", "剩下", "余下", "以下", "后文", "此处",
+    ];
     /// In brackets they need not say what they mean.
     const ALONE: [&str; 18] = [
         "保持原样",
@@ -259,20 +329,26 @@ fn is_chinese(bare: &str, bracketed: bool) -> bool {
     ];
     const KEPT: [&str; 4] = ["内容保留", "原文保留", "正文保留", "其余保留"];
     /// What prose speaks of as well.
-    const TEXTS: [&str; 13] = ["前文", "上文", "下文", "以上", "原文", "正文", "全文", "内容", "章节", "段落", "部分", "前面", "后面"];
+    const TEXTS: [&str; 13] = [
+        "前文", "上文", "下文", "以上", "原文", "正文", "全文", "内容", "章节", "段落", "部分",
+        "前面", "后面",
+    ];
     if bare.chars().count() > LONGEST_CHINESE + bare.matches(' ').count() {
         return false;
     }
     let text = bare.replace(' ', "");
-    if bracketed && (ALONE.contains(&text.as_str()) || KEPT.iter().any(|kept| text.ends_with(kept))) {
+    if bracketed && (ALONE.contains(&text.as_str()) || KEPT.iter().any(|kept| text.ends_with(kept)))
+    {
         return true;
     }
     let says = |subject: &&str, is_rest: bool| {
         text.match_indices(*subject).any(|(at, _)| {
-            text[..at].chars().count() <= LONGEST_BESIDE && is_left(&text[at + subject.len()..], is_rest || bracketed, bracketed)
+            text[..at].chars().count() <= LONGEST_BESIDE
+                && is_left(&text[at + subject.len()..], is_rest || bracketed, bracketed)
         })
     };
-    REST.iter().any(|subject| says(subject, true)) || TEXTS.iter().any(|subject| says(subject, false))
+    REST.iter().any(|subject| says(subject, true))
+        || TEXTS.iter().any(|subject| says(subject, false))
 }
 
 /// Whether the rest of a line says that the text which is meant is as it was, or left out.
@@ -304,20 +380,45 @@ fn is_left(rest: &str, is_meant: bool, bracketed: bool) -> bool {
         "上一版",
         "原来",
     ];
-    const AS_IT_WAS: [&str; 8] = ["不变", "未变", "没有变化", "未改动", "不作修改", "不做修改", "无变化", "未修改"];
+    const AS_IT_WAS: [&str; 8] = [
+        "不变",
+        "未变",
+        "没有变化",
+        "未改动",
+        "不作修改",
+        "不做修改",
+        "无变化",
+        "未修改",
+    ];
     const LEFT_OUT: [&str; 2] = ["省略", "略去"];
     /// Said in prose as well.
-    const IN_BRACKETS: [&str; 11] = ["略", "从略", "照旧", "同前", "如前", "一致", "相同", "原样", "同原文", "同之前", "不动"];
+    const IN_BRACKETS: [&str; 11] = [
+        "略",
+        "从略",
+        "照旧",
+        "同前",
+        "如前",
+        "一致",
+        "相同",
+        "原样",
+        "同原文",
+        "同之前",
+        "不动",
+    ];
     let mut rest = rest;
     while let Some(behind) = BETWEEN.iter().find_map(|word| rest.strip_prefix(word)) {
         rest = behind;
     }
     // An ellipsis (省略号) is a sign, and there are ways to leave a word out.
     let left_out = |word: &&str| {
-        rest.strip_prefix(*word)
-            .is_some_and(|behind| behind.chars().count() <= LONGEST_BESIDE && !behind.starts_with(['号', '写', '词', '法', '主']))
+        rest.strip_prefix(*word).is_some_and(|behind| {
+            behind.chars().count() <= LONGEST_BESIDE
+                && !behind.starts_with(['号', '写', '词', '法', '主'])
+        })
     };
-    rest == "同上" || is_meant && (AS_IT_WAS.contains(&rest) || LEFT_OUT.iter().any(left_out)) || bracketed && IN_BRACKETS.contains(&rest)
+    rest == "同上"
+        || is_meant && (AS_IT_WAS.contains(&rest) || LEFT_OUT.iter().any(left_out))
+        || bracketed && IN_BRACKETS.contains(&rest)
 }
 
 #[cfg(test)]

@@ -49,7 +49,15 @@ pub enum Shrink {
 }
 
 impl Shrink {
-    pub const NAMES: [&str; 7] = ["auto", "recent(N)", "relevant", "section", "head", "stage", "never"];
+    pub const NAMES: [&str; 7] = [
+        "auto",
+        "recent(N)",
+        "relevant",
+        "section",
+        "head",
+        "stage",
+        "never",
+    ];
 
     pub fn parse(text: &str) -> Option<Shrink> {
         Some(match text {
@@ -107,7 +115,10 @@ pub struct WritePointer {
     pub place: Place,
 }
 
-pub(crate) fn as_text<S: serde::Serializer>(pattern: &Pattern, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn as_text<S: serde::Serializer>(
+    pattern: &Pattern,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(pattern.as_str())
 }
 

@@ -1,9 +1,11 @@
-//! Writes what a contract file says as a row of values, each with its place in the text; `pressed.rs` reads the row.
+//! Writes what a contract file says as a row of values, each with its place in the text;
+//! `pressed.rs` reads the row.
 //!
-//! A value is a tag, where it begins and ends in the text, and what it holds; numbers are little-endian, `u32` unless said otherwise:
+//! A value is a tag, where it begins and ends in the text, and what it holds; numbers are
+//! little-endian, `u32` unless said otherwise:
 //!
-//! `s` length, UTF-8 · `i` i64 · `f` f64 · `b` u8 · `a` count, values · `t` count, pairs of a key (written as an `s` without its tag) and
-//! a value
+//! `s` length, UTF-8 · `i` i64 · `f` f64 · `b` u8 · `a` count, values · `t` count, pairs of a key
+//! (written as an `s` without its tag) and a value
 //!
 //! The build script of the crate that holds the profiles presses them with this file too.
 
@@ -21,7 +23,10 @@ pub struct Misread {
 
 /// The row of a text.
 pub fn press(text: &str) -> Result<Vec<u8>, Misread> {
-    let parsed = DeTable::parse(text).map_err(|error| Misread { message: error.message().to_owned(), span: error.span() })?;
+    let parsed = DeTable::parse(text).map_err(|error| Misread {
+        message: error.message().to_owned(),
+        span: error.span(),
+    })?;
     let mut row = Vec::with_capacity(2 * text.len());
     press_table(parsed.get_ref(), parsed.span(), &mut row)?;
     Ok(row)
@@ -29,19 +34,26 @@ pub fn press(text: &str) -> Result<Vec<u8>, Misread> {
 
 fn press_value(value: &Spanned<DeValue<'_>>, row: &mut Vec<u8>) -> Result<(), Misread> {
     let span = value.span();
-    let bad = |message: &str| Misread { message: message.to_owned(), span: Some(span.clone()) };
+    let bad = |message: &str| Misread {
+        message: message.to_owned(),
+        span: Some(span.clone()),
+    };
     match value.get_ref() {
         DeValue::String(text) => {
             row.push(b's');
             press_text(text, &span, row);
         }
         DeValue::Integer(number) => {
-            let number = i64::from_str_radix(number.as_str(), number.radix()).map_err(|_| bad("the number has too many digits"))?;
+            let number = i64::from_str_radix(number.as_str(), number.radix())
+                .map_err(|_| bad("the number has too many digits"))?;
             press_head(b'i', &span, row);
             row.extend(number.to_le_bytes());
         }
         DeValue::Float(number) => {
-            let number = number.as_str().parse::<f64>().map_err(|_| bad("this is no number"))?;
+            let number = number
+                .as_str()
+                .parse::<f64>()
+                .map_err(|_| bad("this is no number"))?;
             press_head(b'f', &span, row);
             row.extend(number.to_le_bytes());
         }
@@ -62,7 +74,11 @@ fn press_value(value: &Spanned<DeValue<'_>>, row: &mut Vec<u8>) -> Result<(), Mi
     Ok(())
 }
 
-pub(crate) fn press_table(table: &DeTable<'_>, span: Range<usize>, row: &mut Vec<u8>) -> Result<(), Misread> {
+pub(crate) fn press_table(
+    table: &DeTable<'_>,
+    span: Range<usize>,
+    row: &mut Vec<u8>,
+) -> Result<(), Misread> {
     press_head(b't', &span, row);
     press_number(table.len(), row);
     for (key, value) in table.iter() {
@@ -85,7 +101,8 @@ fn press_text(text: &str, span: &Range<usize>, row: &mut Vec<u8>) {
     row.extend(text.as_bytes());
 }
 
-/// Places and lengths; a contract file of four gigabytes is cut off somewhere, and reading the row says so.
+/// Places and lengths; a contract file of four gigabytes is cut off somewhere, and reading the row
+/// says so.
 fn press_number(number: usize, row: &mut Vec<u8>) {
     row.extend(u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes());
 }

@@ -1,13 +1,16 @@
-//! What a contract file says, read from its row of values (`press.rs`) into the types of `manifest.rs`.
+//! What a contract file says, read from its row of values (`press.rs`) into the types of
+//! `manifest.rs`.
 //!
-//! Every command resolves the contract, so it must cost next to nothing: the built-in profiles are pressed when the program is built, and
-//! only a project's own files are when it runs. Both come this way, so there is one reader for them.
+//! Every command resolves the contract, so it must cost next to nothing: the built-in profiles are
+//! pressed when the program is built, and only a project's own files are when it runs. Both come
+//! this way, so there is one reader for them.
 
 use std::ops::Range;
 
 use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{
-    DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Error as _, IntoDeserializer, MapAccess, SeqAccess, VariantAccess, Visitor,
+    DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Error as _, IntoDeserializer,
+    MapAccess, SeqAccess, VariantAccess, Visitor,
 };
 use serde::forward_to_deserialize_any;
 use serde_spanned::de::{SpannedDeserializer, is_spanned};
@@ -32,7 +35,10 @@ impl std::error::Error for Misread {}
 
 impl serde::de::Error for Misread {
     fn custom<T: std::fmt::Display>(message: T) -> Misread {
-        Misread { message: message.to_string(), span: None }
+        Misread {
+            message: message.to_string(),
+            span: None,
+        }
     }
 }
 
@@ -71,7 +77,11 @@ impl<'de> Rest<'de> {
     fn value(&mut self) -> Result<Value<'de, '_>, Misread> {
         let [tag] = self.take()?;
         let span = self.number()?..self.number()?;
-        Ok(Value { tag, span, rest: self })
+        Ok(Value {
+            tag,
+            span,
+            rest: self,
+        })
     }
 }
 
@@ -96,21 +106,44 @@ impl<'de> Deserializer<'de> for Value<'de, '_> {
             b'f' => visitor.visit_f64(f64::from_le_bytes(self.rest.take()?)),
             b'b' => visitor.visit_bool(self.rest.take::<1>()? == [1]),
             b'a' => {
-                let mut many = Many { left: self.rest.number()?, rest: self.rest };
-                visitor.visit_seq(&mut many).and_then(|value| many.end().map(|()| value))
+                let mut many = Many {
+                    left: self.rest.number()?,
+                    rest: self.rest,
+                };
+                visitor
+                    .visit_seq(&mut many)
+                    .and_then(|value| many.end().map(|()| value))
             }
             b't' => {
-                let mut many = Many { left: self.rest.number()?, rest: self.rest };
-                visitor.visit_map(&mut many).and_then(|value| many.end().map(|()| value))
+                let mut many = Many {
+                    left: self.rest.number()?,
+                    rest: self.rest,
+                };
+                visitor
+                    .visit_map(&mut many)
+                    .and_then(|value| many.end().map(|()| value))
             }
-            tag => Err(Misread::custom(format!("a pressed file with a value of kind {tag}"))),
+            tag => Err(Misread::custom(format!(
+                "a pressed file with a value of kind {tag}"
+            ))),
         };
         read.map_err(|error| error.at(self.span))
     }
 
-    fn deserialize_struct<V: Visitor<'de>>(self, name: &'static str, _: &'static [&'static str], visitor: V) -> Result<V::Value, Misread> {
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Misread> {
         match is_spanned(name) {
-            true => visitor.visit_map(SpannedDeserializer::new(Value { span: self.span.clone(), ..self }, self.span)),
+            true => visitor.visit_map(SpannedDeserializer::new(
+                Value {
+                    span: self.span.clone(),
+                    ..self
+                },
+                self.span,
+            )),
             false => self.deserialize_any(visitor),
         }
     }
@@ -119,20 +152,36 @@ impl<'de> Deserializer<'de> for Value<'de, '_> {
         visitor.visit_some(self)
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Misread> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Misread> {
         visitor.visit_newtype_struct(self)
     }
 
-    fn deserialize_enum<V: Visitor<'de>>(self, _: &'static str, _: &'static [&'static str], visitor: V) -> Result<V::Value, Misread> {
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Misread> {
         let read = match self.tag {
             b's' => visitor.visit_enum(self.rest.text()?.into_deserializer()),
             b't' => match self.rest.number()? {
                 1 => {
                     let (name, _) = self.rest.key()?;
-                    visitor.visit_enum(Variant { name, rest: self.rest })
+                    visitor.visit_enum(Variant {
+                        name,
+                        rest: self.rest,
+                    })
                 }
-                0 => Err(Misread::custom("wanted exactly 1 element, found 0 elements")),
-                _ => Err(Misread::custom("wanted exactly 1 element, more than 1 element")),
+                0 => Err(Misread::custom(
+                    "wanted exactly 1 element, found 0 elements",
+                )),
+                _ => Err(Misread::custom(
+                    "wanted exactly 1 element, more than 1 element",
+                )),
             },
             _ => Err(Misread::custom("wanted string or table")),
         };
@@ -164,7 +213,9 @@ impl Many<'_, '_> {
     fn end(&self) -> Result<(), Misread> {
         match self.left {
             0 => Ok(()),
-            left => Err(Misread::custom(format!("more values than this key takes: {left} too many"))),
+            left => Err(Misread::custom(format!(
+                "more values than this key takes: {left} too many"
+            ))),
         }
     }
 }
@@ -172,8 +223,13 @@ impl Many<'_, '_> {
 impl<'de> SeqAccess<'de> for Many<'de, '_> {
     type Error = Misread;
 
-    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Misread> {
-        let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
+    fn next_element_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, Misread> {
+        let Some(left) = self.left.checked_sub(1) else {
+            return Ok(None);
+        };
         self.left = left;
         seed.deserialize(self.rest.value()?).map(Some)
     }
@@ -186,11 +242,18 @@ impl<'de> SeqAccess<'de> for Many<'de, '_> {
 impl<'de> MapAccess<'de> for Many<'de, '_> {
     type Error = Misread;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Misread> {
-        let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, Misread> {
+        let Some(left) = self.left.checked_sub(1) else {
+            return Ok(None);
+        };
         self.left = left;
         let (key, span) = self.rest.key()?;
-        seed.deserialize(BorrowedStrDeserializer::new(key)).map(Some).map_err(|error: Misread| error.at(span))
+        seed.deserialize(BorrowedStrDeserializer::new(key))
+            .map(Some)
+            .map_err(|error: Misread| error.at(span))
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Misread> {
@@ -208,7 +271,10 @@ impl<'de, 'r> EnumAccess<'de> for Variant<'de, 'r> {
     type Error = Misread;
     type Variant = Value<'de, 'r>;
 
-    fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, Value<'de, 'r>), Misread> {
+    fn variant_seed<S: DeserializeSeed<'de>>(
+        self,
+        seed: S,
+    ) -> Result<(S::Value, Value<'de, 'r>), Misread> {
         let name = seed.deserialize(BorrowedStrDeserializer::<Misread>::new(self.name))?;
         Ok((name, self.rest.value()?))
     }
@@ -218,7 +284,9 @@ impl<'de> VariantAccess<'de> for Value<'de, '_> {
     type Error = Misread;
 
     fn unit_variant(self) -> Result<(), Misread> {
-        Err(Misread::custom("a pressed file with a variant that holds nothing"))
+        Err(Misread::custom(
+            "a pressed file with a variant that holds nothing",
+        ))
     }
 
     fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, Misread> {
@@ -229,7 +297,11 @@ impl<'de> VariantAccess<'de> for Value<'de, '_> {
         self.deserialize_any(visitor)
     }
 
-    fn struct_variant<V: Visitor<'de>>(self, _: &'static [&'static str], visitor: V) -> Result<V::Value, Misread> {
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Misread> {
         self.deserialize_any(visitor)
     }
 }
@@ -240,7 +312,9 @@ mod tests {
     use crate::press::press;
 
     fn fault(text: &str) -> (String, String) {
-        let error = press(text).and_then(|row| super::read::<Manifest>(&row)).unwrap_err();
+        let error = press(text)
+            .and_then(|row| super::read::<Manifest>(&row))
+            .unwrap_err();
         let span = error.span.unwrap();
         (error.message, text[span].to_owned())
     }
@@ -248,7 +322,10 @@ mod tests {
     /// TOML's own reader is the judge of what is said of a fault.
     fn as_toml_says(text: &str) -> (String, String) {
         let error = toml::from_str::<Manifest>(text).unwrap_err();
-        (error.message().to_owned(), text[error.span().unwrap()].to_owned())
+        (
+            error.message().to_owned(),
+            text[error.span().unwrap()].to_owned(),
+        )
     }
 
     #[test]
@@ -266,9 +343,21 @@ mod tests {
         ] {
             assert_eq!(fault(text), as_toml_says(text), "{text}");
         }
-        assert_eq!(fault("quipu = 1\n[vars]\nday = 2026-01-01\n").1, "2026-01-01");
-        assert_eq!(fault("quipu = 99999999999999999999\n").1, "99999999999999999999");
+        assert_eq!(
+            fault("quipu = 1\n[vars]\nday = 2026-01-01\n").1,
+            "2026-01-01"
+        );
+        assert_eq!(
+            fault("quipu = 99999999999999999999\n").1,
+            "99999999999999999999"
+        );
         let too_much = "quipu = 1\nhooks = [\"closed\", \"x\"]\nlanguage = \"en\"\n";
-        assert_eq!(fault(too_much), ("more values than this key takes: 1 too many".to_owned(), "[\"closed\", \"x\"]".to_owned()));
+        assert_eq!(
+            fault(too_much),
+            (
+                "more values than this key takes: 1 too many".to_owned(),
+                "[\"closed\", \"x\"]".to_owned()
+            )
+        );
     }
 }

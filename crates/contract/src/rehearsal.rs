@@ -1,7 +1,7 @@
 //! Rehearsals: what the built-in agent does when it plays a role.
 //!
-//! A profile says on each role which of these it is, and which of the files that it reads is the matter at
-//! hand. The agent knows kinds of work, never the names of roles or profiles.
+//! A profile says on each role which of these it is, and which of the files that it reads is the
+//! matter at hand. The agent knows kinds of work, never the names of roles or profiles.
 
 use serde::{Deserialize, Serialize};
 
@@ -64,7 +64,10 @@ pub struct Rehearsed {
     pub from: Option<Pattern>,
 }
 
-fn maybe_text<S: serde::Serializer>(pattern: &Option<Pattern>, serializer: S) -> Result<S::Ok, S::Error> {
+fn maybe_text<S: serde::Serializer>(
+    pattern: &Option<Pattern>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     match pattern {
         Some(pattern) => as_text(pattern, serializer),
         None => serializer.serialize_none(),

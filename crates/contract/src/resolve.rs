@@ -18,7 +18,10 @@ use crate::flow::{Shape, parse_span};
 use crate::guard::{Fraction, GuardRules};
 use crate::ignore::folder_or_file;
 use crate::language::Said;
-use crate::manifest::{BudgetTable, FileTable, GuardTable, Manifest, PointerTable, ProfileFile, RoleTable, ShapeTable, UnitTable};
+use crate::manifest::{
+    BudgetTable, FileTable, GuardTable, Manifest, PointerTable, ProfileFile, RoleTable, ShapeTable,
+    UnitTable,
+};
 use crate::misread::{Reading, read_all};
 use crate::naming::NamesNothing;
 use crate::order::{check_steps, check_units};
@@ -37,11 +40,19 @@ const ACTOR_HOLES: [&str; 2] = ["unit", "agent"];
 
 /// Resolves a project's contract. `load` returns a file of a profile: `("book", "profile.toml")`,
 /// or the sentence that says why there is none.
-pub fn resolve_contract(manifest: &Source, load: &dyn Fn(&str, &str) -> Result<Source, String>) -> Result<Contract, Faults> {
+pub fn resolve_contract(
+    manifest: &Source,
+    load: &dyn Fn(&str, &str) -> Result<Source, String>,
+) -> Result<Contract, Faults> {
     let mut resolver = Resolver::default();
     let parsed: Manifest = resolver.parse(manifest).ok_or_else(|| resolver.faults())?;
     if *parsed.quipu.get_ref() != 1 {
-        resolver.fault(manifest, parsed.quipu.span(), format!("format {} is not known", parsed.quipu.get_ref()), "quipu = 1".into());
+        resolver.fault(
+            manifest,
+            parsed.quipu.span(),
+            format!("format {} is not known", parsed.quipu.get_ref()),
+            "quipu = 1".into(),
+        );
     }
     let mut loaded = Vec::new();
     let found_before = resolver.found.len();
@@ -52,9 +63,19 @@ pub fn resolve_contract(manifest: &Source, load: &dyn Fn(&str, &str) -> Result<S
         match resolver.load_profile(name.get_ref(), load) {
             Ok(profile) => loaded.push(profile),
             Err(what) => {
-                let folder = name.get_ref().trim_start_matches("./").trim_end_matches('/').to_owned();
-                let restore = format!("quipu restore {folder}/profile.toml     (if it was there); or quipu profile list");
-                let mend = if name.get_ref().contains('/') { restore } else { "quipu profile list".into() };
+                let folder = name
+                    .get_ref()
+                    .trim_start_matches("./")
+                    .trim_end_matches('/')
+                    .to_owned();
+                let restore = format!(
+                    "quipu restore {folder}/profile.toml     (if it was there); or quipu profile list"
+                );
+                let mend = if name.get_ref().contains('/') {
+                    restore
+                } else {
+                    "quipu profile list".into()
+                };
                 resolver.fault(manifest, name.span(), what, mend);
             }
         }
@@ -65,12 +86,24 @@ pub fn resolve_contract(manifest: &Source, load: &dyn Fn(&str, &str) -> Result<S
     }
     if let Some(dir) = &parsed.dir {
         match below_dir::parse_dir(dir.get_ref()) {
-            Ok(dir) => loaded.iter_mut().flat_map(|profile| &mut profile.files).for_each(|(_, file)| below_dir::move_below(&dir, file)),
-            Err(what) => resolver.fault(manifest, dir.span(), what, "the name of a folder: dir = \"memory\"".into()),
+            Ok(dir) => loaded
+                .iter_mut()
+                .flat_map(|profile| &mut profile.files)
+                .for_each(|(_, file)| below_dir::move_below(&dir, file)),
+            Err(what) => resolver.fault(
+                manifest,
+                dir.span(),
+                what,
+                "the name of a folder: dir = \"memory\"".into(),
+            ),
         }
     }
     let contract = resolver.join(manifest, parsed, loaded);
-    if resolver.found.is_empty() { Ok(contract) } else { Err(resolver.faults()) }
+    if resolver.found.is_empty() {
+        Ok(contract)
+    } else {
+        Err(resolver.faults())
+    }
 }
 
 /// The units that were declared so far.
@@ -96,8 +129,19 @@ impl Resolver {
         Faults(found)
     }
 
-    pub(crate) fn fault(&mut self, source: &Source, span: Range<usize>, what: String, mend: String) {
-        self.found.push(Fault { place: source.place(span), what, other: None, mend });
+    pub(crate) fn fault(
+        &mut self,
+        source: &Source,
+        span: Range<usize>,
+        what: String,
+        mend: String,
+    ) {
+        self.found.push(Fault {
+            place: source.place(span),
+            what,
+            other: None,
+            mend,
+        });
     }
 
     fn parse<T: serde::de::DeserializeOwned>(&mut self, source: &Source) -> Option<T> {
@@ -105,17 +149,30 @@ impl Resolver {
             Ok(parsed) => Some(parsed),
             Err(first) => {
                 let Reading { misreads, rest } = read_all::<T>(&source.text);
-                for error in if misreads.is_empty() { vec![first] } else { misreads } {
+                for error in if misreads.is_empty() {
+                    vec![first]
+                } else {
+                    misreads
+                } {
                     let span = error.span.unwrap_or(0..0);
                     // serde says "expected one of …" itself; that is the list of allowed values.
-                    self.fault(source, span, error.message, "quipu contract schema     (every key and value that is allowed)".into());
+                    self.fault(
+                        source,
+                        span,
+                        error.message,
+                        "quipu contract schema     (every key and value that is allowed)".into(),
+                    );
                 }
                 rest
             }
         }
     }
 
-    fn load_profile(&mut self, name: &str, load: &dyn Fn(&str, &str) -> Result<Source, String>) -> Result<Loaded, String> {
+    fn load_profile(
+        &mut self,
+        name: &str,
+        load: &dyn Fn(&str, &str) -> Result<Source, String>,
+    ) -> Result<Loaded, String> {
         let mut files = Vec::new();
         let mut wanted = vec!["profile.toml".to_owned()];
         while let Some(file) = wanted.pop() {
@@ -123,18 +180,35 @@ impl Resolver {
             let Some(parsed) = self.parse::<ProfileFile>(&source) else {
                 continue;
             };
-            for include in parsed.include.iter().filter(|i| ProjectPath::parse(i.get_ref()).is_err()) {
+            for include in parsed
+                .include
+                .iter()
+                .filter(|i| ProjectPath::parse(i.get_ref()).is_err())
+            {
                 let what = format!("`{}` is no file of the profile's folder", include.get_ref());
-                self.fault(&source, include.span(), what, "the name of a file beside profile.toml".into());
+                self.fault(
+                    &source,
+                    include.span(),
+                    what,
+                    "the name of a file beside profile.toml".into(),
+                );
             }
             if files.is_empty() {
                 wanted.extend(parsed.include.iter().rev().map(|i| i.get_ref().clone()));
             } else if let Some(nested) = parsed.include.first() {
-                self.fault(&source, nested.span(), "an included file may not include others".into(), String::new());
+                self.fault(
+                    &source,
+                    nested.span(),
+                    "an included file may not include others".into(),
+                    String::new(),
+                );
             }
             files.push((source, parsed));
         }
-        Ok(Loaded { name: name.to_owned(), files })
+        Ok(Loaded {
+            name: name.to_owned(),
+            files,
+        })
     }
 
     fn join(&mut self, manifest: &Source, parsed: Manifest, loaded: Vec<Loaded>) -> Contract {
@@ -142,21 +216,41 @@ impl Resolver {
         let mut vars: BTreeMap<String, Var> = BTreeMap::new();
         for (_, file) in loaded.iter().flat_map(|p| &p.files) {
             for (name, table) in &file.vars {
-                let value = table.default.as_ref().map(|d| d.in_language(language).to_owned());
-                vars.entry(name.clone()).or_insert(Var { value, about: table.about.clone(), declared: true });
+                let value = table
+                    .default
+                    .as_ref()
+                    .map(|d| d.in_language(language).to_owned());
+                vars.entry(name.clone()).or_insert(Var {
+                    value,
+                    about: table.about.clone(),
+                    declared: true,
+                });
             }
         }
         for (name, value) in &parsed.vars {
             if ACTOR_HOLES.contains(&name.as_str()) {
-                self.fault(manifest, value.span(), format!("`{name}` is given by whoever acts, not by a variable"), String::new());
+                self.fault(
+                    manifest,
+                    value.span(),
+                    format!("`{name}` is given by whoever acts, not by a variable"),
+                    String::new(),
+                );
             }
-            vars.entry(name.clone()).or_insert(Var { value: None, about: Said::default(), declared: false }).value =
-                Some(value.get_ref().clone());
+            vars.entry(name.clone())
+                .or_insert(Var {
+                    value: None,
+                    about: Said::default(),
+                    declared: false,
+                })
+                .value = Some(value.get_ref().clone());
         }
 
         let mut contract = Contract {
             language,
-            dir: parsed.dir.as_ref().and_then(|dir| below_dir::parse_dir(dir.get_ref()).ok()),
+            dir: parsed
+                .dir
+                .as_ref()
+                .and_then(|dir| below_dir::parse_dir(dir.get_ref()).ok()),
             profiles: Vec::new(),
             vars,
             units: Vec::new(),
@@ -179,18 +273,38 @@ impl Resolver {
             mark: mark(manifest, &loaded),
         };
         let binding = contract.binding();
-        let names: BTreeSet<String> = contract.vars.keys().cloned().chain(ACTOR_HOLES.map(str::to_owned)).collect();
-        let unit_tables = loaded.iter().flat_map(|p| &p.files).flat_map(|(_, file)| file.units.values()).chain(parsed.units.values());
-        self.of_units = unit_tables.flat_map(|unit| unit.get_ref().vars.keys().cloned()).collect();
+        let names: BTreeSet<String> = contract
+            .vars
+            .keys()
+            .cloned()
+            .chain(ACTOR_HOLES.map(str::to_owned))
+            .collect();
+        let unit_tables = loaded
+            .iter()
+            .flat_map(|p| &p.files)
+            .flat_map(|(_, file)| file.units.values())
+            .chain(parsed.units.values());
+        self.of_units = unit_tables
+            .flat_map(|unit| unit.get_ref().vars.keys().cloned())
+            .collect();
 
-        // In the pointers of roles a variable that units set stays open, whatever value it has for all of them.
+        // In the pointers of roles a variable that units set stays open, whatever value it has for
+        // all of them.
         let role_names = &names | &self.of_units;
-        let role_binding: Binding = binding.clone().into_iter().filter(|(name, _)| !self.of_units.contains(name)).collect();
+        let role_binding: Binding = binding
+            .clone()
+            .into_iter()
+            .filter(|(name, _)| !self.of_units.contains(name))
+            .collect();
         let mut units = Units::new();
 
-        contract.files.extend(Self::contract_files(manifest, &parsed));
+        contract
+            .files
+            .extend(Self::contract_files(manifest, &parsed));
         for rule in &parsed.files {
-            contract.files.extend(self.file_rule(manifest, rule, None, &binding, &names));
+            contract
+                .files
+                .extend(self.file_rule(manifest, rule, None, &binding, &names));
         }
         let own = contract.files.len();
         for profile in &loaded {
@@ -216,15 +330,36 @@ impl Resolver {
                 entry.instead.extend(file.instead.clone());
                 if let Some(unit) = &file.unit {
                     let table = unit.get_ref();
-                    entry.unit = Some(UnitKind { name: table.name.clone(), id: table.id.clone(), place: source.place(unit.span()) });
+                    entry.unit = Some(UnitKind {
+                        name: table.name.clone(),
+                        id: table.id.clone(),
+                        place: source.place(unit.span()),
+                    });
                 }
-                file.folders.iter().for_each(|folder| self.check_folder(source, folder));
-                entry.folders.extend(file.folders.iter().map(|f| f.get_ref().clone()));
+                file.folders
+                    .iter()
+                    .for_each(|folder| self.check_folder(source, folder));
+                entry
+                    .folders
+                    .extend(file.folders.iter().map(|f| f.get_ref().clone()));
                 for rule in &file.files {
-                    contract.files.extend(self.file_rule(source, rule, Some(&profile.name), &binding, &names));
+                    contract.files.extend(self.file_rule(
+                        source,
+                        rule,
+                        Some(&profile.name),
+                        &binding,
+                        &names,
+                    ));
                 }
                 for (name, role) in &file.roles {
-                    let role = self.role(source, name, role, &profile.name, &role_binding, &role_names);
+                    let role = self.role(
+                        source,
+                        name,
+                        role,
+                        &profile.name,
+                        &role_binding,
+                        &role_names,
+                    );
                     if let Some(earlier) = contract.roles.get(name) {
                         self.found.push(Fault {
                             what: format!("role `{name}` is declared twice, by `{}` and by `{}`", earlier.profile, profile.name),
@@ -242,7 +377,11 @@ impl Resolver {
                     let step = self.step(source, step, &profile.name, &contract.vars);
                     contract.steps.push(step);
                 }
-                let items: Vec<FinishItem> = file.finish.iter().filter_map(|item| self.finish_item(source, item)).collect();
+                let items: Vec<FinishItem> = file
+                    .finish
+                    .iter()
+                    .filter_map(|item| self.finish_item(source, item))
+                    .collect();
                 contract.finish.extend(items);
                 for (name, table) in &file.scenes {
                     let scene = session::scene(source, name, table);
@@ -279,7 +418,9 @@ impl Resolver {
         }
         let mut places = first_places(contract.finish.iter().map(|item| &item.name));
         for item in &parsed.finish {
-            let Some(item) = self.finish_item(manifest, item) else { continue };
+            let Some(item) = self.finish_item(manifest, item) else {
+                continue;
+            };
             match places.get(&item.name) {
                 Some(at) => contract.finish[*at] = item,
                 None => {
@@ -289,7 +430,9 @@ impl Resolver {
             }
         }
         for (name, table) in &parsed.scenes {
-            contract.scenes.insert(name.clone(), session::scene(manifest, name, table));
+            contract
+                .scenes
+                .insert(name.clone(), session::scene(manifest, name, table));
         }
         self.check_scenes(&contract);
         self.units(manifest, None, &parsed.units, &mut units);
@@ -298,32 +441,54 @@ impl Resolver {
         check_units(&mut self.found, &contract.units);
         check_steps(&mut self.found, &contract);
         self.check_names(&contract);
-        let said = loaded.iter().rev().flat_map(|p| p.files.iter().rev()).map(|(source, file)| (source, &file.budget));
+        let said = loaded
+            .iter()
+            .rev()
+            .flat_map(|p| p.files.iter().rev())
+            .map(|(source, file)| (source, &file.budget));
         for (source, table) in said.chain([(manifest, &parsed.budget)]) {
             if let Some(table) = table {
                 self.budgets(source, table, &mut contract.budgets);
             }
         }
-        let priced = loaded.iter().rev().flat_map(|p| p.files.iter().rev()).map(|(_, file)| &file.prices);
+        let priced = loaded
+            .iter()
+            .rev()
+            .flat_map(|p| p.files.iter().rev())
+            .map(|(_, file)| &file.prices);
         for prices in priced.chain([&parsed.prices]) {
-            contract.prices.extend(prices.iter().map(|(name, price)| (name.clone(), *price)));
+            contract
+                .prices
+                .extend(prices.iter().map(|(name, price)| (name.clone(), *price)));
         }
         contract.guards = self.guards(manifest, &parsed.guards, &binding, &names);
-        contract.ignore = parsed.ignore.iter().filter_map(|text| self.ignored(manifest, text, &binding, &names)).collect();
+        contract.ignore = parsed
+            .ignore
+            .iter()
+            .filter_map(|text| self.ignored(manifest, text, &binding, &names))
+            .collect();
         contract
     }
 
     /// The contract's own files: whoever could write them would write the rules.
     fn contract_files(manifest: &Source, parsed: &Manifest) -> Vec<FileRule> {
-        let folders = parsed.profiles.iter().map(|p| p.get_ref().as_str()).filter(|p| p.contains('/'));
-        let below = folders.map(|f| Pattern::below(f.trim_start_matches("./").trim_end_matches('/')));
+        let folders = parsed
+            .profiles
+            .iter()
+            .map(|p| p.get_ref().as_str())
+            .filter(|p| p.contains('/'));
+        let below =
+            folders.map(|f| Pattern::below(f.trim_start_matches("./").trim_end_matches('/')));
         Pattern::parse(&manifest.file)
             .into_iter()
             .chain(below)
             .map(|path| FileRule {
                 path,
                 class: Class::Overwrite,
-                about: Said::Each { en: "the contract of this project".into(), zh: "本项目的契约".into() },
+                about: Said::Each {
+                    en: "the contract of this project".into(),
+                    zh: "本项目的契约".into(),
+                },
                 tier: None,
                 form: None,
                 marker: None,
@@ -332,12 +497,21 @@ impl Resolver {
                 conflicts: None,
                 people_only: true,
                 profile: None,
-                place: Place { file: manifest.file.clone(), line: 1 },
+                place: Place {
+                    file: manifest.file.clone(),
+                    line: 1,
+                },
             })
             .collect()
     }
 
-    fn pattern(&mut self, source: &Source, text: &Spanned<String>, binding: &Binding, names: &BTreeSet<String>) -> Option<Pattern> {
+    fn pattern(
+        &mut self,
+        source: &Source,
+        text: &Spanned<String>,
+        binding: &Binding,
+        names: &BTreeSet<String>,
+    ) -> Option<Pattern> {
         let pattern = match Pattern::parse(text.get_ref()) {
             Ok(pattern) => pattern,
             Err(what) => {
@@ -349,12 +523,20 @@ impl Resolver {
             if !names.contains(hole) {
                 let known = list(names.iter().map(|name| format!("{{{name}}}")));
                 let mend = format!("known are {known}; declare more under [vars]");
-                self.fault(source, text.span(), format!("`{{{hole}}}` is no variable"), mend);
+                self.fault(
+                    source,
+                    text.span(),
+                    format!("`{{{hole}}}` is no variable"),
+                    mend,
+                );
                 return None;
             }
         }
         let filled = pattern.fill(binding);
-        if let Some(open) = filled.holes().find(|h| !ACTOR_HOLES.contains(h) && !self.of_units.contains(*h)) {
+        if let Some(open) = filled
+            .holes()
+            .find(|h| !ACTOR_HOLES.contains(h) && !self.of_units.contains(*h))
+        {
             self.fault(
                 source,
                 text.span(),
@@ -364,7 +546,12 @@ impl Resolver {
             return None;
         }
         if let Err(nothing) = filled.can_name() {
-            self.found.push(resolve_names::fault(source.place(text.span()), &pattern, &filled, nothing));
+            self.found.push(resolve_names::fault(
+                source.place(text.span()),
+                &pattern,
+                &filled,
+                nothing,
+            ));
             return None;
         }
         Some(filled)
@@ -379,13 +566,29 @@ impl Resolver {
         names: &BTreeSet<String>,
     ) -> Option<FileRule> {
         let table = rule.get_ref();
-        let class = Class::NAMED.into_iter().find(|c| c.as_str() == table.class.get_ref());
+        let class = Class::NAMED
+            .into_iter()
+            .find(|c| c.as_str() == table.class.get_ref());
         if class.is_none() {
             let known = Class::NAMED.map(Class::as_str).join(", ");
-            self.fault(source, table.class.span(), format!("`{}` is no class", table.class.get_ref()), format!("one of {known}"));
+            self.fault(
+                source,
+                table.class.span(),
+                format!("`{}` is no class", table.class.get_ref()),
+                format!("one of {known}"),
+            );
         }
-        if let Some(tier) = table.tier.as_ref().filter(|t| !["L0", "L1", "L2"].contains(&t.get_ref().as_str())) {
-            self.fault(source, tier.span(), format!("`{}` is no tier", tier.get_ref()), "one of L0, L1, L2".into());
+        if let Some(tier) = table
+            .tier
+            .as_ref()
+            .filter(|t| !["L0", "L1", "L2"].contains(&t.get_ref().as_str()))
+        {
+            self.fault(
+                source,
+                tier.span(),
+                format!("`{}` is no tier", tier.get_ref()),
+                "one of L0, L1, L2".into(),
+            );
         }
         let marker = self.marker(source, table.marker.as_ref());
         let path = self.pattern(source, &table.path, binding, names)?;
@@ -397,7 +600,10 @@ impl Resolver {
             form: table.form,
             marker,
             create: table.create,
-            shape: table.shape.as_ref().map(|shape| self.shape(source, shape, binding, names)),
+            shape: table
+                .shape
+                .as_ref()
+                .map(|shape| self.shape(source, shape, binding, names)),
             conflicts: self.conflicts(source, table.conflicts.as_ref(), binding, names),
             people_only: false,
             profile: profile.map(str::to_owned),
@@ -413,44 +619,95 @@ impl Resolver {
         names: &BTreeSet<String>,
     ) -> Option<String> {
         let said = said?;
-        let value = if names.contains(said.get_ref()) { binding.get(said.get_ref()) } else { Some(said.get_ref()) };
+        let value = if names.contains(said.get_ref()) {
+            binding.get(said.get_ref())
+        } else {
+            Some(said.get_ref())
+        };
         if let Some(value) = value.filter(|value| !["warn", "block"].contains(&value.as_str())) {
             let what = format!("`{value}` does not say what a contradiction meets");
-            self.fault(source, said.span(), what, "warn or block, or the name of a variable of [vars] with one of them".into());
+            self.fault(
+                source,
+                said.span(),
+                what,
+                "warn or block, or the name of a variable of [vars] with one of them".into(),
+            );
         }
         Some(said.get_ref().clone())
     }
 
-    fn shape(&mut self, source: &Source, shape: &Spanned<ShapeTable>, binding: &Binding, names: &BTreeSet<String>) -> Shape {
+    fn shape(
+        &mut self,
+        source: &Source,
+        shape: &Spanned<ShapeTable>,
+        binding: &Binding,
+        names: &BTreeSet<String>,
+    ) -> Shape {
         let table = shape.get_ref();
         let mut headings = BTreeMap::new();
-        for (level, span) in [(1, &table.h1), (2, &table.h2), (3, &table.h3), (4, &table.h4)] {
+        for (level, span) in [
+            (1, &table.h1),
+            (2, &table.h2),
+            (3, &table.h3),
+            (4, &table.h4),
+        ] {
             let Some(span) = span else { continue };
             match parse_span(span.get_ref()) {
                 Some(counts) => drop(headings.insert(level, counts)),
-                None => {
-                    self.fault(source, span.span(), format!("`{}` is no number of headings", span.get_ref()), "such as 1, or 3-6".into())
-                }
+                None => self.fault(
+                    source,
+                    span.span(),
+                    format!("`{}` is no number of headings", span.get_ref()),
+                    "such as 1, or 3-6".into(),
+                ),
             }
         }
-        if let Some(words) = table.words.as_ref().filter(|w| !names.contains(w.get_ref()) && w.get_ref().parse::<u32>().is_err()) {
-            let what = format!("`{}` is neither a number of words nor a variable", words.get_ref());
-            self.fault(source, words.span(), what, "such as 3000, or the name of a variable of [vars]".into());
+        if let Some(words) = table
+            .words
+            .as_ref()
+            .filter(|w| !names.contains(w.get_ref()) && w.get_ref().parse::<u32>().is_err())
+        {
+            let what = format!(
+                "`{}` is neither a number of words nor a variable",
+                words.get_ref()
+            );
+            self.fault(
+                source,
+                words.span(),
+                what,
+                "such as 3000, or the name of a variable of [vars]".into(),
+            );
         }
         let tolerance = table.tolerance.unwrap_or(0.2);
         if !(0.0..1.0).contains(&tolerance) {
-            self.fault(source, shape.span(), format!("`{tolerance}` is no share"), "a number from 0 to below 1".into());
+            self.fault(
+                source,
+                shape.span(),
+                format!("`{tolerance}` is no share"),
+                "a number from 0 to below 1".into(),
+            );
         }
         for path in [&table.places, &table.shows].into_iter().flatten() {
             self.pattern(source, path, binding, names);
         }
-        let names_of =
-            |said: &String| said.split('|').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect::<Vec<_>>();
+        let names_of = |said: &String| {
+            said.split('|')
+                .map(str::trim)
+                .filter(|name| !name.is_empty())
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
         let sections: Vec<Vec<String>> = table.sections.iter().map(names_of).collect();
         if sections.iter().any(Vec::is_empty) {
-            self.fault(source, shape.span(), "a section has no name".into(), "sections = [\"Verdict\", \"Findings\"]".into());
+            self.fault(
+                source,
+                shape.span(),
+                "a section has no name".into(),
+                "sections = [\"Verdict\", \"Findings\"]".into(),
+            );
         }
-        let text = |said: &Option<Spanned<String>>| said.as_ref().map(|said| said.get_ref().clone());
+        let text =
+            |said: &Option<Spanned<String>>| said.as_ref().map(|said| said.get_ref().clone());
         Shape {
             words: text(&table.words),
             tolerance,
@@ -463,11 +720,19 @@ impl Resolver {
         }
     }
 
-    pub(crate) fn marker(&mut self, source: &Source, marker: Option<&Spanned<String>>) -> Option<String> {
+    pub(crate) fn marker(
+        &mut self,
+        source: &Source,
+        marker: Option<&Spanned<String>>,
+    ) -> Option<String> {
         let marker = marker?;
         let good = !marker.get_ref().is_empty()
             && marker.get_ref().split('|').all(|name| {
-                !name.trim().is_empty() && name.trim().bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
+                !name.trim().is_empty()
+                    && name
+                        .trim()
+                        .bytes()
+                        .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
             });
         if !good {
             let what = format!("`{}` is no marker", marker.get_ref());
@@ -475,7 +740,8 @@ impl Resolver {
                 source,
                 marker.span(),
                 what,
-                "capital letters, digits and `_`, alternatives joined by `|`: QA_PASSED|QA_FAILED".into(),
+                "capital letters, digits and `_`, alternatives joined by `|`: QA_PASSED|QA_FAILED"
+                    .into(),
             );
         }
         Some(marker.get_ref().clone())
@@ -526,20 +792,46 @@ impl Resolver {
         let table = role.get_ref();
         if let Err(bad) = crate::ActorName::parse_given(name) {
             let (what, mend) = match bad {
-                crate::BadName::Odd(_) => (format!("`{name}` is no role name"), "letters, digits, `-` and `_`"),
+                crate::BadName::Odd(_) => (
+                    format!("`{name}` is no role name"),
+                    "letters, digits, `-` and `_`",
+                ),
                 crate::BadName::Taken(_) => (bad.to_string(), "another name"),
             };
             self.fault(source, role.span(), what, mend.into());
         }
-        let reads = table.read.iter().filter_map(|p| self.pointer(source, p, binding, names)).collect();
-        for deny in table.deny.iter().filter(|deny| deny.get_ref().section.is_some()) {
+        let reads = table
+            .read
+            .iter()
+            .filter_map(|p| self.pointer(source, p, binding, names))
+            .collect();
+        for deny in table
+            .deny
+            .iter()
+            .filter(|deny| deny.get_ref().section.is_some())
+        {
             let what = format!("role `{name}`: a deny takes whole files, and has no section");
-            self.fault(source, deny.span(), what, "a `read` with the sections that are open".into());
+            self.fault(
+                source,
+                deny.span(),
+                what,
+                "a `read` with the sections that are open".into(),
+            );
         }
-        let denies = table.deny.iter().filter_map(|p| self.pointer(source, p, binding, names)).collect();
+        let denies = table
+            .deny
+            .iter()
+            .filter_map(|p| self.pointer(source, p, binding, names))
+            .collect();
         let mut asks = Vec::new();
         for ask in table.ask.iter().map(|ask| &ask.get_ref().path) {
-            asks.extend(self.pattern(source, ask, binding, names).map(|path| AskPointer { path, place: source.place(ask.span()) }));
+            asks.extend(
+                self.pattern(source, ask, binding, names)
+                    .map(|path| AskPointer {
+                        path,
+                        place: source.place(ask.span()),
+                    }),
+            );
         }
         let mut writes = Vec::new();
         for write in &table.write {
@@ -547,13 +839,26 @@ impl Resolver {
             if let Some(path) = self.pattern(source, &write.get_ref().path, binding, names) {
                 let format = write.get_ref().format.clone().unwrap_or_default();
                 let optional = write.get_ref().optional;
-                let (words, place) = (write.get_ref().words, source.place(write.get_ref().path.span()));
-                writes.push(WritePointer { path, marker, format, optional, words, place });
+                let (words, place) = (
+                    write.get_ref().words,
+                    source.place(write.get_ref().path.span()),
+                );
+                writes.push(WritePointer {
+                    path,
+                    marker,
+                    format,
+                    optional,
+                    words,
+                    place,
+                });
             }
         }
         let rehearse = table.rehearse.as_ref().map(|rehearse| Rehearsed {
             kind: rehearse.kind,
-            from: rehearse.from.as_ref().and_then(|from| self.pattern(source, from, binding, names)),
+            from: rehearse
+                .from
+                .as_ref()
+                .and_then(|from| self.pattern(source, from, binding, names)),
         });
         Role {
             name: name.to_owned(),
@@ -623,12 +928,23 @@ impl Resolver {
     fn map_path(&mut self, source: &Source, table: &PointerTable) -> Option<String> {
         let map = table.map.as_ref()?;
         if let Err(error) = ProjectPath::parse(map.get_ref()) {
-            self.fault(source, map.span(), error.to_string(), "a file, such as source-map.md".into());
+            self.fault(
+                source,
+                map.span(),
+                error.to_string(),
+                "a file, such as source-map.md".into(),
+            );
         }
         Some(map.get_ref().clone())
     }
 
-    fn units(&mut self, source: &Source, profile: Option<&str>, tables: &BTreeMap<String, Spanned<UnitTable>>, units: &mut Units) {
+    fn units(
+        &mut self,
+        source: &Source,
+        profile: Option<&str>,
+        tables: &BTreeMap<String, Spanned<UnitTable>>,
+        units: &mut Units,
+    ) {
         for (id, unit) in tables {
             let table = unit.get_ref();
             let mut needs = Vec::new();
@@ -640,11 +956,27 @@ impl Resolver {
             }
             match UnitId::parse(id) {
                 Ok(id) => {
-                    // A later file replaces a unit, which stays one of the profile that declared it first.
-                    let profile = units.get(&id).map_or_else(|| profile.map(str::to_owned), |unit| unit.profile.clone());
-                    let title = table.title.clone().unwrap_or_else(|| Said::Once(id.to_string()));
+                    // A later file replaces a unit, which stays one of the profile that declared it
+                    // first.
+                    let profile = units
+                        .get(&id)
+                        .map_or_else(|| profile.map(str::to_owned), |unit| unit.profile.clone());
+                    let title = table
+                        .title
+                        .clone()
+                        .unwrap_or_else(|| Said::Once(id.to_string()));
                     let place = source.place(unit.span());
-                    units.insert(id.clone(), Unit { id, title, needs, vars: table.vars.clone(), profile, place });
+                    units.insert(
+                        id.clone(),
+                        Unit {
+                            id,
+                            title,
+                            needs,
+                            vars: table.vars.clone(),
+                            profile,
+                            place,
+                        },
+                    );
                 }
                 Err(error) => self.fault(source, unit.span(), error.to_string(), String::new()),
             }
@@ -655,17 +987,29 @@ impl Resolver {
         let all = table.get_ref();
         for (kind, budget, own) in [
             (AgentKind::Explore, &mut budgets.explore, all.explore),
-            (AgentKind::GeneralPurpose, &mut budgets.general_purpose, all.general_purpose),
+            (
+                AgentKind::GeneralPurpose,
+                &mut budgets.general_purpose,
+                all.general_purpose,
+            ),
         ] {
-            let pick = |own: Option<u64>, all: Option<u64>, so_far: Tokens| own.or(all).map_or(so_far, Tokens);
+            let pick = |own: Option<u64>, all: Option<u64>, so_far: Tokens| {
+                own.or(all).map_or(so_far, Tokens)
+            };
             *budget = Budget {
                 window: pick(own.window, all.window, budget.window),
                 system: pick(own.system, all.system, budget.system),
                 reserve: pick(own.reserve, all.reserve, budget.reserve),
-                reserve_is_stated: budget.reserve_is_stated || own.reserve.or(all.reserve).is_some(),
+                reserve_is_stated: budget.reserve_is_stated
+                    || own.reserve.or(all.reserve).is_some(),
             };
             if budget.room() == Tokens::ZERO {
-                let Budget { window, system, reserve, .. } = budget;
+                let Budget {
+                    window,
+                    system,
+                    reserve,
+                    ..
+                } = budget;
                 self.fault(
                     source,
                     table.span(),
@@ -678,25 +1022,56 @@ impl Resolver {
         }
     }
 
-    fn guards(&mut self, source: &Source, table: &GuardTable, binding: &Binding, names: &BTreeSet<String>) -> GuardRules {
-        let mut rules = GuardRules { credentials: table.credentials.clone(), ..GuardRules::default() };
+    fn guards(
+        &mut self,
+        source: &Source,
+        table: &GuardTable,
+        binding: &Binding,
+        names: &BTreeSet<String>,
+    ) -> GuardRules {
+        let mut rules = GuardRules {
+            credentials: table.credentials.clone(),
+            ..GuardRules::default()
+        };
         if let Some(share) = &table.shrink_below {
             let Fraction(number) = *share.get_ref();
             if (0.0..=1.0).contains(&number) {
                 rules.shrink_below = number;
             } else {
-                self.fault(source, share.span(), format!("`{number}` is no share"), "a number from 0 to 1".into());
+                self.fault(
+                    source,
+                    share.span(),
+                    format!("`{number}` is no share"),
+                    "a number from 0 to 1".into(),
+                );
             }
         }
-        rules.credentials_in = table.credentials_in.iter().filter_map(|p| self.pattern(source, p, binding, names)).collect();
+        rules.credentials_in = table
+            .credentials_in
+            .iter()
+            .filter_map(|p| self.pattern(source, p, binding, names))
+            .collect();
         rules
     }
 
-    fn ignored(&mut self, source: &Source, text: &Spanned<String>, binding: &Binding, names: &BTreeSet<String>) -> Option<Pattern> {
+    fn ignored(
+        &mut self,
+        source: &Source,
+        text: &Spanned<String>,
+        binding: &Binding,
+        names: &BTreeSet<String>,
+    ) -> Option<Pattern> {
         let plain = Spanned::new(text.span(), folder_or_file(text.get_ref()).to_owned());
-        // What no one can write anyway may be left out by name: people copy such lists from elsewhere.
+        // What no one can write anyway may be left out by name: people copy such lists from
+        // elsewhere.
         if let Ok(pattern) = Pattern::parse(plain.get_ref())
-            && matches!(pattern.can_name(), Err(NamesNothing { bad: BadPath::Reserved { .. }, .. }))
+            && matches!(
+                pattern.can_name(),
+                Err(NamesNothing {
+                    bad: BadPath::Reserved { .. },
+                    ..
+                })
+            )
         {
             return Some(pattern);
         }
@@ -719,7 +1094,10 @@ fn mark(manifest: &Source, loaded: &[Loaded]) -> u64 {
     manifest.text.hash(&mut hash);
     for profile in loaded {
         profile.name.hash(&mut hash);
-        profile.files.iter().for_each(|(source, _)| source.text.hash(&mut hash));
+        profile
+            .files
+            .iter()
+            .for_each(|(source, _)| source.text.hash(&mut hash));
     }
     hash.finish()
 }

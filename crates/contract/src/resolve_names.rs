@@ -1,7 +1,8 @@
-//! Resolving names of files: a path in a contract that can name nothing is a fault, wherever it stands.
+//! Resolving names of files: a path in a contract that can name nothing is a fault, wherever it
+//! stands.
 //!
-//! What is filled when the contract is read is checked there. Here are the paths that stay text until a step runs, and the
-//! pointers that wait for a unit's variables.
+//! What is filled when the contract is read is checked there. Here are the paths that stay text
+//! until a step runs, and the pointers that wait for a unit's variables.
 
 use toml::Spanned;
 
@@ -22,18 +23,37 @@ impl Resolver {
         let plain = folder.get_ref().trim_end_matches('/');
         let what = match ProjectPath::parse(plain) {
             Ok(path) if path.as_str() == plain => return,
-            Ok(path) => return self.fault(source, folder.span(), format!("`{plain}` begins with `./`"), format!("write `{path}`")),
+            Ok(path) => {
+                return self.fault(
+                    source,
+                    folder.span(),
+                    format!("`{plain}` begins with `./`"),
+                    format!("write `{path}`"),
+                );
+            }
             Err(bad) => bad.to_string(),
         };
-        self.fault(source, folder.span(), what, "name a folder below the project root".into());
+        self.fault(
+            source,
+            folder.span(),
+            what,
+            "name a folder below the project root".into(),
+        );
     }
 
-    /// Whether the paths of steps, and of pointers with a unit's variables, name something whatever unit is at work.
+    /// Whether the paths of steps, and of pointers with a unit's variables, name something whatever
+    /// unit is at work.
     pub(crate) fn check_names(&mut self, contract: &Contract) {
         let own = contract.binding();
-        let units: Vec<&Unit> = contract.units.iter().filter(|unit| !unit.vars.is_empty()).collect();
+        let units: Vec<&Unit> = contract
+            .units
+            .iter()
+            .filter(|unit| !unit.vars.is_empty())
+            .collect();
         for role in contract.roles.values() {
-            for (pattern, place) in pointers(role).filter(|(pattern, _)| pattern.holes().next().is_some()) {
+            for (pattern, place) in
+                pointers(role).filter(|(pattern, _)| pattern.holes().next().is_some())
+            {
                 self.check_filled(place, pattern, &own, &units);
             }
         }
@@ -43,7 +63,12 @@ impl Resolver {
                     Ok(pattern) => self.check_filled(&step.place, &pattern, &own, &units),
                     Err(what) => {
                         let mend = format!("a path of step `{}`", step.name);
-                        self.found.push(Fault { place: step.place.clone(), what, other: None, mend });
+                        self.found.push(Fault {
+                            place: step.place.clone(),
+                            what,
+                            other: None,
+                            mend,
+                        });
                     }
                 }
             }
@@ -51,11 +76,14 @@ impl Resolver {
     }
 
     fn check_filled(&mut self, place: &Place, pattern: &Pattern, own: &Binding, units: &[&Unit]) {
-        let speaks_of = units.iter().filter(|unit| pattern.holes().any(|hole| unit.vars.contains_key(hole)));
+        let speaks_of = units
+            .iter()
+            .filter(|unit| pattern.holes().any(|hole| unit.vars.contains_key(hole)));
         let with_unit = speaks_of.map(|unit| pattern.fill(&unit.vars).fill(own));
         for filled in std::iter::once(pattern.fill(own)).chain(with_unit) {
             if let Err(nothing) = filled.can_name() {
-                self.found.push(fault(place.clone(), pattern, &filled, nothing));
+                self.found
+                    .push(fault(place.clone(), pattern, &filled, nothing));
                 return;
             }
         }
@@ -63,33 +91,73 @@ impl Resolver {
 }
 
 /// A path that names nothing, with what to write instead.
-pub(crate) fn fault(place: Place, written: &Pattern, filled: &Pattern, nothing: NamesNothing) -> Fault {
+pub(crate) fn fault(
+    place: Place,
+    written: &Pattern,
+    filled: &Pattern,
+    nothing: NamesNothing,
+) -> Fault {
     let bad = nothing.bad.to_string();
     let by_variable = written.as_str() != filled.as_str();
-    let what = if by_variable { format!("{bad}: that is `{written}` with its variables") } else { bad };
+    let what = if by_variable {
+        format!("{bad}: that is `{written}` with its variables")
+    } else {
+        bad
+    };
     let mend = match nothing.instead {
-        Some(instead) if by_variable => format!("other values of its variables, so that it is `{instead}`"),
+        Some(instead) if by_variable => {
+            format!("other values of its variables, so that it is `{instead}`")
+        }
         Some(instead) => format!("write `{instead}`"),
         None => "name a path below the project root".into(),
     };
-    Fault { place, what, other: None, mend }
+    Fault {
+        place,
+        what,
+        other: None,
+        mend,
+    }
 }
 
 /// Every path that a role points to.
 fn pointers(role: &Role) -> impl Iterator<Item = (&Pattern, &Place)> {
-    let read = role.reads.iter().chain(&role.denies).map(|p| (&p.path, &p.place));
+    let read = role
+        .reads
+        .iter()
+        .chain(&role.denies)
+        .map(|p| (&p.path, &p.place));
     let written = role.writes.iter().map(|p| (&p.path, &p.place));
     let asked = role.asks.iter().map(|p| (&p.path, &p.place));
-    let rehearsed = role.rehearse.iter().filter_map(|r| r.from.as_ref()).map(|from| (from, &role.place));
+    let rehearsed = role
+        .rehearse
+        .iter()
+        .filter_map(|r| r.from.as_ref())
+        .map(|from| (from, &role.place));
     read.chain(written).chain(asked).chain(rehearsed)
 }
 
 /// Every path that a step names.
 fn paths(step: &Step) -> impl Iterator<Item = &String> {
     let remembered = step.remember.iter().flat_map(|remember| {
-        let named = [Some(&remember.from), remember.text.as_ref(), remember.to.as_ref()];
-        named.into_iter().flatten().chain(remember.items.iter().map(|item| &item.to))
+        let named = [
+            Some(&remember.from),
+            remember.text.as_ref(),
+            remember.to.as_ref(),
+        ];
+        named
+            .into_iter()
+            .flatten()
+            .chain(remember.items.iter().map(|item| &item.to))
     });
-    let declared = step.declare.iter().flat_map(|declare| std::iter::once(&declare.from).chain(&declare.map));
-    step.reads.iter().chain(&step.writes).chain(&step.when.files).chain(remembered).chain(declared).chain(&step.compare)
+    let declared = step
+        .declare
+        .iter()
+        .flat_map(|declare| std::iter::once(&declare.from).chain(&declare.map));
+    step.reads
+        .iter()
+        .chain(&step.writes)
+        .chain(&step.when.files)
+        .chain(remembered)
+        .chain(declared)
+        .chain(&step.compare)
 }

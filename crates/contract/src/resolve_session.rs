@@ -15,11 +15,20 @@ use crate::scene::{Moment, Next, Scene};
 use crate::source::Source;
 
 impl Resolver {
-    pub(super) fn finish_item(&mut self, source: &Source, item: &Spanned<FinishTable>) -> Option<FinishItem> {
+    pub(super) fn finish_item(
+        &mut self,
+        source: &Source,
+        item: &Spanned<FinishTable>,
+    ) -> Option<FinishItem> {
         let table = item.get_ref();
         let Some(need) = Condition::parse(table.need.get_ref()) else {
             let what = format!("`{}` is no condition", table.need.get_ref());
-            self.fault(source, table.need.span(), what, format!("one of {}", Condition::KNOWN));
+            self.fault(
+                source,
+                table.need.span(),
+                what,
+                format!("one of {}", Condition::KNOWN),
+            );
             return None;
         };
         Some(FinishItem {
@@ -37,21 +46,38 @@ impl Resolver {
     /// A scene wakes a role that there is.
     pub(super) fn check_scenes(&mut self, contract: &Contract) {
         for scene in contract.scenes.values() {
-            if let Some(role) = scene.role.as_ref().filter(|r| !contract.roles.contains_key(*r)) {
+            if let Some(role) = scene
+                .role
+                .as_ref()
+                .filter(|r| !contract.roles.contains_key(*r))
+            {
                 self.found.push(Fault {
-                    what: format!("scene `{}` wakes role `{role}`, which is not declared", scene.name),
+                    what: format!(
+                        "scene `{}` wakes role `{role}`, which is not declared",
+                        scene.name
+                    ),
                     place: scene.place.clone(),
                     other: None,
                     mend: one_of(contract.roles.keys()),
                 });
             }
         }
-        for form in contract.finish.iter().filter(|i| i.when != Occasion::Never && contract.of_form(i.form).next().is_none()) {
+        for form in contract
+            .finish
+            .iter()
+            .filter(|i| i.when != Occasion::Never && contract.of_form(i.form).next().is_none())
+        {
             self.found.push(Fault {
-                what: format!("finish item `{}` is about `{}`, and no file has that form", form.name, form.form),
+                what: format!(
+                    "finish item `{}` is about `{}`, and no file has that form",
+                    form.name, form.form
+                ),
                 place: form.place.clone(),
                 other: None,
-                mend: format!("[[files]] path = \"…\" form = \"{}\", or when = \"never\"", form.form),
+                mend: format!(
+                    "[[files]] path = \"…\" form = \"{}\", or when = \"never\"",
+                    form.form
+                ),
             });
         }
     }
@@ -61,7 +87,8 @@ impl Resolver {
 pub(super) fn join_roles(roles: &mut BTreeMap<String, Role>) {
     let alone = roles.clone();
     for role in roles.values_mut() {
-        role.also.retain(|name| alone.contains_key(name) && *name != role.name);
+        role.also
+            .retain(|name| alone.contains_key(name) && *name != role.name);
         for other in role.also.iter().filter_map(|name| alone.get(name)) {
             role.reads.extend(other.reads.iter().cloned());
             role.writes.extend(other.writes.iter().cloned());
@@ -87,7 +114,10 @@ pub(super) fn scene(source: &Source, name: &str, table: &Spanned<SceneTable>) ->
         next: match next {
             None => Vec::new(),
             Some(NextTable::Text(text)) => vec![step(Moment::Always, text, None)],
-            Some(NextTable::Steps(steps)) => steps.iter().map(|said| step(said.when, &said.text, said.short.as_ref())).collect(),
+            Some(NextTable::Steps(steps)) => steps
+                .iter()
+                .map(|said| step(said.when, &said.text, said.short.as_ref()))
+                .collect(),
         },
         place: source.header_place(&format!("scenes.{name}"), table.span()),
     }

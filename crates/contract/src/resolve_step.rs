@@ -19,20 +19,40 @@ const DEADLINE_SECONDS: u64 = 30 * 60;
 const LARGEST_BATCH: usize = 50;
 
 impl Resolver {
-    pub(crate) fn step(&mut self, source: &Source, step: &Spanned<StepTable>, profile: &str, vars: &BTreeMap<String, Var>) -> Step {
+    pub(crate) fn step(
+        &mut self,
+        source: &Source,
+        step: &Spanned<StepTable>,
+        profile: &str,
+        vars: &BTreeMap<String, Var>,
+    ) -> Step {
         let table = step.get_ref();
         let name = table.name.get_ref().clone();
         if table.role.is_some() == table.builtin.is_some() {
             let what = format!("step `{name}` must name either a `role` or a `builtin`");
-            self.fault(source, table.name.span(), what, "builtin is one of merge, remember, derive, publish, gate".into());
+            self.fault(
+                source,
+                table.name.span(),
+                what,
+                "builtin is one of merge, remember, derive, publish, gate".into(),
+            );
         }
         self.check_objection(source, table);
         self.check_builtin_tables(source, table);
         self.check_remember(source, table);
         if let Some(when) = &table.when {
             let asked = when.get_ref();
-            for var in [&asked.switch, &asked.units, &asked.var].into_iter().flatten().filter(|v| !vars.contains_key(*v)) {
-                self.fault(source, when.span(), format!("step `{name}`: `{var}` is no variable"), one_of(vars.keys()));
+            for var in [&asked.switch, &asked.units, &asked.var]
+                .into_iter()
+                .flatten()
+                .filter(|v| !vars.contains_key(*v))
+            {
+                self.fault(
+                    source,
+                    when.span(),
+                    format!("step `{name}`: `{var}` is no variable"),
+                    one_of(vars.keys()),
+                );
             }
             if asked.var.is_some() == asked.is.is_empty() {
                 self.fault(
@@ -43,7 +63,12 @@ impl Resolver {
                 );
             }
             if !asked.words.is_empty() && asked.files.is_none() {
-                self.fault(source, when.span(), format!("step `{name}`: `words` of which file?"), "files = \"PATH\"".into());
+                self.fault(
+                    source,
+                    when.span(),
+                    format!("step `{name}`: `words` of which file?"),
+                    "files = \"PATH\"".into(),
+                );
             }
             if asked.units.is_some() && table.each != Each::Unit {
                 self.fault(
@@ -62,7 +87,11 @@ impl Resolver {
             after: table.after.iter().map(|a| a.get_ref().clone()).collect(),
             phase: table.phase.clone(),
             domain: table.domain.clone(),
-            when: table.when.as_ref().map(|w| w.get_ref().clone()).unwrap_or_default(),
+            when: table
+                .when
+                .as_ref()
+                .map(|w| w.get_ref().clone())
+                .unwrap_or_default(),
             objection: table.objection.as_ref().map(|o| o.get_ref().clone()),
             back: table.back.iter().map(|b| b.get_ref().clone()).collect(),
             rounds: table.rounds.as_ref().map(|r| *r.get_ref()),
@@ -89,29 +118,75 @@ impl Resolver {
         if let Some(rounds) = &table.rounds
             && (table.back.is_empty() || table.objection.is_none())
         {
-            let what = format!("step `{name}` has `rounds`, but does not say what is an objection and to whom it sends the work back");
-            self.fault(source, rounds.span(), what, "objection = { sign = \"❌\" } and back = [\"STEP\"]".into());
+            let what = format!(
+                "step `{name}` has `rounds`, but does not say what is an objection and to whom it sends the work back"
+            );
+            self.fault(
+                source,
+                rounds.span(),
+                what,
+                "objection = { sign = \"❌\" } and back = [\"STEP\"]".into(),
+            );
         }
-        if let Some(back) = table.back.first().filter(|_| table.rounds.is_none() && table.builtin != Some(Builtin::Gate)) {
-            self.fault(source, back.span(), format!("step `{name}` has `back`, but not how often"), "rounds = 2".into());
+        if let Some(back) = table
+            .back
+            .first()
+            .filter(|_| table.rounds.is_none() && table.builtin != Some(Builtin::Gate))
+        {
+            self.fault(
+                source,
+                back.span(),
+                format!("step `{name}` has `back`, but not how often"),
+                "rounds = 2".into(),
+            );
         }
-        if let Some(objection) = table.objection.as_ref().filter(|o| o.get_ref().sign.is_none() && o.get_ref().marker.is_none()) {
+        if let Some(objection) = table
+            .objection
+            .as_ref()
+            .filter(|o| o.get_ref().sign.is_none() && o.get_ref().marker.is_none())
+        {
             let what = format!("step `{name}`: an objection is a sign or a marker");
-            self.fault(source, objection.span(), what, "objection = { sign = \"❌\" } or { marker = \"QA_FAILED\" }".into());
+            self.fault(
+                source,
+                objection.span(),
+                what,
+                "objection = { sign = \"❌\" } or { marker = \"QA_FAILED\" }".into(),
+            );
         }
     }
 
-    /// A table that only one kind of step reads must not stand on another: it would do nothing, silently.
+    /// A table that only one kind of step reads must not stand on another: it would do nothing,
+    /// silently.
     fn check_builtin_tables(&mut self, source: &Source, table: &StepTable) {
         let name = table.name.get_ref();
         let tables = [
-            ("merge", "merge", Builtin::Merge, table.merge.as_ref().map(Spanned::span)),
-            ("remember", "remember", Builtin::Remember, table.remember.as_ref().map(Spanned::span)),
-            ("declare", "gate", Builtin::Gate, table.declare.as_ref().map(Spanned::span)),
+            (
+                "merge",
+                "merge",
+                Builtin::Merge,
+                table.merge.as_ref().map(Spanned::span),
+            ),
+            (
+                "remember",
+                "remember",
+                Builtin::Remember,
+                table.remember.as_ref().map(Spanned::span),
+            ),
+            (
+                "declare",
+                "gate",
+                Builtin::Gate,
+                table.declare.as_ref().map(Spanned::span),
+            ),
         ];
         for (key, kind, builtin, span) in tables {
             if let Some(span) = span.filter(|_| table.builtin != Some(builtin)) {
-                self.fault(source, span, format!("step `{name}` has a table `{key}`, but is no `{kind}`"), format!("builtin = \"{kind}\""));
+                self.fault(
+                    source,
+                    span,
+                    format!("step `{name}` has a table `{key}`, but is no `{kind}`"),
+                    format!("builtin = \"{kind}\""),
+                );
             }
         }
     }
@@ -122,15 +197,35 @@ impl Resolver {
         let mend = "section and items, or entries = true".to_owned();
         match &table.remember {
             None if table.builtin == Some(Builtin::Remember) => {
-                self.fault(source, table.name.span(), format!("step `{name}` does not say what it remembers"), "[steps.remember]".into());
+                self.fault(
+                    source,
+                    table.name.span(),
+                    format!("step `{name}` does not say what it remembers"),
+                    "[steps.remember]".into(),
+                );
             }
             Some(remember) => {
                 let asked = remember.get_ref();
                 if asked.entries == (!asked.section.is_empty() || !asked.items.is_empty()) {
-                    self.fault(source, remember.span(), format!("step `{name}`: what is remembered, and where?"), mend);
+                    self.fault(
+                        source,
+                        remember.span(),
+                        format!("step `{name}`: what is remembered, and where?"),
+                        mend,
+                    );
                 }
-                if let Some(words) = asked.items.iter().filter_map(|i| i.words.as_ref()).find(|words| parse_span(words).is_none()) {
-                    self.fault(source, remember.span(), format!("`{words}` is no number of words"), "such as 250, or 200-300".into());
+                if let Some(words) = asked
+                    .items
+                    .iter()
+                    .filter_map(|i| i.words.as_ref())
+                    .find(|words| parse_span(words).is_none())
+                {
+                    self.fault(
+                        source,
+                        remember.span(),
+                        format!("`{words}` is no number of words"),
+                        "such as 250, or 200-300".into(),
+                    );
                 }
             }
             None => {}
@@ -138,7 +233,9 @@ impl Resolver {
     }
 
     fn compare(&mut self, source: &Source, table: &StepTable) -> Vec<String> {
-        let Some(compare) = &table.compare else { return Vec::new() };
+        let Some(compare) = &table.compare else {
+            return Vec::new();
+        };
         let name = table.name.get_ref();
         if table.role.is_none() {
             self.fault(
@@ -150,7 +247,12 @@ impl Resolver {
         }
         if compare.get_ref().len() != 2 {
             let help = "compare = [\"OLDER\", \"NEWER\"]".into();
-            self.fault(source, compare.span(), format!("step `{name}`: `compare` names two files"), help);
+            self.fault(
+                source,
+                compare.span(),
+                format!("step `{name}`: `compare` names two files"),
+                help,
+            );
         }
         compare.get_ref().clone()
     }
@@ -158,7 +260,12 @@ impl Resolver {
     fn retries(&mut self, source: &Source, table: &StepTable) -> u32 {
         match &table.retries {
             Some(retries) if *retries.get_ref() == 0 => {
-                self.fault(source, retries.span(), "`retries` counts from the first failure".into(), "a number from 1".into());
+                self.fault(
+                    source,
+                    retries.span(),
+                    "`retries` counts from the first failure".into(),
+                    "a number from 1".into(),
+                );
                 RETRIES
             }
             Some(retries) => *retries.get_ref(),
@@ -167,25 +274,55 @@ impl Resolver {
     }
 
     fn deadline(&mut self, source: &Source, table: &StepTable) -> u64 {
-        let Some(deadline) = &table.deadline else { return DEADLINE_SECONDS };
+        let Some(deadline) = &table.deadline else {
+            return DEADLINE_SECONDS;
+        };
         parse_seconds(deadline.get_ref()).unwrap_or_else(|| {
-            self.fault(source, deadline.span(), format!("`{}` is no length of time", deadline.get_ref()), "such as 90s, 30m, 2h".into());
+            self.fault(
+                source,
+                deadline.span(),
+                format!("`{}` is no length of time", deadline.get_ref()),
+                "such as 90s, 30m, 2h".into(),
+            );
             DEADLINE_SECONDS
         })
     }
 
-    fn batch(&mut self, source: &Source, table: &StepTable, vars: &BTreeMap<String, Var>) -> Option<usize> {
+    fn batch(
+        &mut self,
+        source: &Source,
+        table: &StepTable,
+        vars: &BTreeMap<String, Var>,
+    ) -> Option<usize> {
         let batch = table.batch.as_ref()?;
         if table.each != Each::Unit {
-            self.fault(source, batch.span(), "a batch is of units".into(), "each = \"unit\"".into());
+            self.fault(
+                source,
+                batch.span(),
+                "a batch is of units".into(),
+                "each = \"unit\"".into(),
+            );
         }
         let text = batch.get_ref();
-        let value = vars.get(text).and_then(|v| v.value.clone()).unwrap_or_else(|| text.clone());
-        match value.trim().parse::<usize>().ok().filter(|n| (1..=LARGEST_BATCH).contains(n)) {
+        let value = vars
+            .get(text)
+            .and_then(|v| v.value.clone())
+            .unwrap_or_else(|| text.clone());
+        match value
+            .trim()
+            .parse::<usize>()
+            .ok()
+            .filter(|n| (1..=LARGEST_BATCH).contains(n))
+        {
             Some(number) => Some(number),
             None => {
                 let what = format!("`{value}` is no size of a batch");
-                self.fault(source, batch.span(), what, format!("a number from 1 to {LARGEST_BATCH}, or a variable with one"));
+                self.fault(
+                    source,
+                    batch.span(),
+                    what,
+                    format!("a number from 1 to {LARGEST_BATCH}, or a variable with one"),
+                );
                 None
             }
         }

@@ -31,9 +31,16 @@ fn path(text: &str) -> ProjectPath {
 fn rules_come_with_their_place() {
     let contract = resolve("quipu = 1\nprofiles = [\"notes\"]\n").unwrap();
     let rule = contract.rule(&path("meta/glossary.md")).unwrap();
-    assert_eq!((rule.class, rule.place.to_string()), (Class::Append, "profiles/notes/profile.toml:9".to_owned()));
+    assert_eq!(
+        (rule.class, rule.place.to_string()),
+        (Class::Append, "profiles/notes/profile.toml:9".to_owned())
+    );
     assert_eq!(contract.class(&path("drafts/ch01.md")), Class::Overwrite);
-    assert_eq!(contract.class(&path("drafts/notes.md")), Class::Free, "`notes` is no chapter");
+    assert_eq!(
+        contract.class(&path("drafts/notes.md")),
+        Class::Free,
+        "`notes` is no chapter"
+    );
     assert!(contract.look_alike(&path("META/glossary.md")).is_some());
 }
 
@@ -48,37 +55,105 @@ fn the_manifest_overrides_a_profile() {
 fn two_profiles_that_disagree_are_refused_with_both_places() {
     let faults = resolve("quipu = 1\nprofiles = [\"notes\", \"other\"]\n").unwrap_err();
     assert_eq!(faults.0.len(), 1);
-    assert_eq!(faults.0[0].place.to_string(), "profiles/notes/profile.toml:9");
-    assert_eq!(faults.0[0].other.as_ref().unwrap().to_string(), "profiles/other/profile.toml:2");
-    let settled = resolve("quipu = 1\nprofiles = [\"notes\", \"other\"]\n[[files]]\npath = \"meta/log.md\"\nclass = \"record\"\n");
+    assert_eq!(
+        faults.0[0].place.to_string(),
+        "profiles/notes/profile.toml:9"
+    );
+    assert_eq!(
+        faults.0[0].other.as_ref().unwrap().to_string(),
+        "profiles/other/profile.toml:2"
+    );
+    let settled = resolve(
+        "quipu = 1\nprofiles = [\"notes\", \"other\"]\n[[files]]\npath = \"meta/log.md\"\nclass = \"record\"\n",
+    );
     assert_eq!(settled.unwrap().class(&path("meta/log.md")), Class::Record);
 }
 
 #[test]
 fn faults_name_line_and_allowed_values() {
     for (text, line, what) in [
-        ("quipu = 1\n[[files]]\npath = \"a.md\"\nclass = \"appendd\"\n", 4, "`appendd` is no class"),
-        ("quipu = 1\nprofiles = [\n\"nope\"]\n", 3, "no profile `nope`"),
+        (
+            "quipu = 1\n[[files]]\npath = \"a.md\"\nclass = \"appendd\"\n",
+            4,
+            "`appendd` is no class",
+        ),
+        (
+            "quipu = 1\nprofiles = [\n\"nope\"]\n",
+            3,
+            "no profile `nope`",
+        ),
         ("quipu = 1\nlanguage = \"fr\"\n", 2, "unknown variant `fr`"),
         ("quipu = 1\ncolour = 1\n", 2, "unknown field `colour`"),
-        ("quipu = 1\n[[files]]\npath = \"{nope}/a\"\nclass = \"append\"\n", 3, "`{nope}` is no variable"),
-        ("quipu = 1\n[[files]]\npath = \"../a\"\nclass = \"append\"\n", 3, "`../a` leaves the project"),
-        ("quipu = 1\n[[files]]\npath = \"./a.md\"\nclass = \"append\"\n", 3, "`./a.md` leaves the project or has a `.`"),
-        ("quipu = 1\n[[files]]\npath = \"a//b.md\"\nclass = \"append\"\n", 3, "`a//b.md` leaves the project or has"),
-        ("quipu = 1\n[[files]]\npath = \"cafe\u{301}.md\"\nclass = \"append\"\n", 3, "`cafe\\u{301}.md` is not in normal form"),
-        ("quipu = 1\n[[files]]\npath = \".quipu/live\"\nclass = \"append\"\n", 3, "`.quipu/live` lies in `.quipu/`"),
-        ("quipu = 1\n[vars]\nr = \"../..\"\n[[files]]\npath = \"{r}/y\"\nclass = \"append\"\n", 5, "`../../y` leaves the project"),
-        ("quipu = 1\n[roles.r]\ntitle = \"r\"\nduty = \"d\"\n[[roles.r.deny]]\npath = \"./secret/*.md\"\n", 6, "`./secret/*.md` leaves"),
+        (
+            "quipu = 1\n[[files]]\npath = \"{nope}/a\"\nclass = \"append\"\n",
+            3,
+            "`{nope}` is no variable",
+        ),
+        (
+            "quipu = 1\n[[files]]\npath = \"../a\"\nclass = \"append\"\n",
+            3,
+            "`../a` leaves the project",
+        ),
+        (
+            "quipu = 1\n[[files]]\npath = \"./a.md\"\nclass = \"append\"\n",
+            3,
+            "`./a.md` leaves the project or has a `.`",
+        ),
+        (
+            "quipu = 1\n[[files]]\npath = \"a//b.md\"\nclass = \"append\"\n",
+            3,
+            "`a//b.md` leaves the project or has",
+        ),
+        (
+            "quipu = 1\n[[files]]\npath = \"cafe\u{301}.md\"\nclass = \"append\"\n",
+            3,
+            "`cafe\\u{301}.md` is not in normal form",
+        ),
+        (
+            "quipu = 1\n[[files]]\npath = \".quipu/live\"\nclass = \"append\"\n",
+            3,
+            "`.quipu/live` lies in `.quipu/`",
+        ),
+        (
+            "quipu = 1\n[vars]\nr = \"../..\"\n[[files]]\npath = \"{r}/y\"\nclass = \"append\"\n",
+            5,
+            "`../../y` leaves the project",
+        ),
+        (
+            "quipu = 1\n[roles.r]\ntitle = \"r\"\nduty = \"d\"\n[[roles.r.deny]]\npath = \"./secret/*.md\"\n",
+            6,
+            "`./secret/*.md` leaves",
+        ),
         (
             "quipu = 1\n[units.a]\nvars = { w = \"..\" }\n[roles.r]\ntitle = \"r\"\nduty = \"d\"\n[[roles.r.deny]]\npath = \"{w}/*.md\"\n",
             8,
             "`../*.md` leaves",
         ),
-        ("quipu = 1\n[[steps]]\nname = \"g\"\nbuiltin = \"gate\"\nwrites = [\"./open.md\"]\n", 3, "`./open.md` leaves"),
-        ("quipu = 1\nignore = [\n\"./vendor/\"]\n", 3, "`./vendor` leaves"),
-        ("quipu = 1\n[guards]\ncredentials_in = [\"./vault/**\"]\n", 3, "`./vault/**` leaves"),
-        ("quipu = 1\n[units.a]\nneeds = [\"b\"]\n[units.b]\nneeds = [\"a\"]\n", 2, "units wait for each other: a → b → a"),
-        ("quipu = 1\n[[steps]]\nname = \"s\"\nrole = \"nobody\"\n", 3, "step `s` is for role `nobody`"),
+        (
+            "quipu = 1\n[[steps]]\nname = \"g\"\nbuiltin = \"gate\"\nwrites = [\"./open.md\"]\n",
+            3,
+            "`./open.md` leaves",
+        ),
+        (
+            "quipu = 1\nignore = [\n\"./vendor/\"]\n",
+            3,
+            "`./vendor` leaves",
+        ),
+        (
+            "quipu = 1\n[guards]\ncredentials_in = [\"./vault/**\"]\n",
+            3,
+            "`./vault/**` leaves",
+        ),
+        (
+            "quipu = 1\n[units.a]\nneeds = [\"b\"]\n[units.b]\nneeds = [\"a\"]\n",
+            2,
+            "units wait for each other: a → b → a",
+        ),
+        (
+            "quipu = 1\n[[steps]]\nname = \"s\"\nrole = \"nobody\"\n",
+            3,
+            "step `s` is for role `nobody`",
+        ),
         ("quipu = 2\n", 1, "format 2 is not known"),
     ] {
         let faults = resolve(text).unwrap_err();
@@ -90,18 +165,33 @@ fn faults_name_line_and_allowed_values() {
 #[test]
 fn a_path_that_names_nothing_says_what_to_write() {
     let mend = |text: &str| resolve(text).unwrap_err().0.remove(0).mend;
-    assert_eq!(mend("quipu = 1\n[[files]]\npath = \"./a.md\"\nclass = \"append\"\n"), "write `a.md`");
-    let by_variable = mend("quipu = 1\n[vars]\nr = \"src/\"\n[[files]]\npath = \"{r}/**\"\nclass = \"append\"\n");
-    assert_eq!(by_variable, "other values of its variables, so that it is `src/**`");
-    assert!(resolve("quipu = 1\nignore = [\".git/\", \".quipu\"]\n").is_ok(), "what nobody can write may be left out");
+    assert_eq!(
+        mend("quipu = 1\n[[files]]\npath = \"./a.md\"\nclass = \"append\"\n"),
+        "write `a.md`"
+    );
+    let by_variable =
+        mend("quipu = 1\n[vars]\nr = \"src/\"\n[[files]]\npath = \"{r}/**\"\nclass = \"append\"\n");
+    assert_eq!(
+        by_variable,
+        "other values of its variables, so that it is `src/**`"
+    );
+    assert!(
+        resolve("quipu = 1\nignore = [\".git/\", \".quipu\"]\n").is_ok(),
+        "what nobody can write may be left out"
+    );
 }
 
 #[test]
 fn a_budget_is_said_for_all_or_for_one_kind() {
     let budgets = |text: &str| resolve(&format!("quipu = 1\n{text}")).map(|c| c.budgets);
     assert_eq!(budgets("").unwrap(), Budgets::default());
-    let said = budgets("[budget]\nwindow = 60000\nreserve = 10000\n[budget.explore]\nwindow = 30000\n").unwrap();
-    assert_eq!((said.explore.window, said.explore.reserve), (Tokens(30_000), Tokens(10_000)));
+    let said =
+        budgets("[budget]\nwindow = 60000\nreserve = 10000\n[budget.explore]\nwindow = 30000\n")
+            .unwrap();
+    assert_eq!(
+        (said.explore.window, said.explore.reserve),
+        (Tokens(30_000), Tokens(10_000))
+    );
     assert_eq!(said.general_purpose.room(), Tokens(46_000));
     let faults = budgets("[budget]\nwindow = 9000\n").unwrap_err();
     assert!(faults.0[0].what.contains("no room for reading"), "{faults}");
@@ -110,28 +200,69 @@ fn a_budget_is_said_for_all_or_for_one_kind() {
 #[test]
 fn a_role_has_its_pointers_and_no_more() {
     let contract = resolve("quipu = 1\nprofiles = [\"notes\"]\n").unwrap();
-    let actor = Actor::Agent { role: ActorName::parse("writer").ok(), unit: UnitId::parse("ch05").ok(), agent: None };
+    let actor = Actor::Agent {
+        role: ActorName::parse("writer").ok(),
+        unit: UnitId::parse("ch05").ok(),
+        agent: None,
+    };
     let grant = contract.grant(&actor).unwrap();
     let binding = contract.actor_binding(&actor);
     assert!(grant.may_write(&path("drafts/ch05.md"), &binding).is_ok());
     assert_eq!(
-        grant.may_write(&path("drafts/ch06.md"), &binding).unwrap_err().what,
+        grant
+            .may_write(&path("drafts/ch06.md"), &binding)
+            .unwrap_err()
+            .what,
         "role `writer` writes `drafts/ch05.md`, not `drafts/ch06.md`"
     );
-    assert_eq!(grant.may_read(&path("meta/a.md"), &binding), Ok(crate::Readable::Whole));
-    assert_eq!(grant.may_read(&path("outline.md"), &binding), Ok(crate::Readable::Sections(vec!["ch05".into()])));
+    assert_eq!(
+        grant.may_read(&path("meta/a.md"), &binding),
+        Ok(crate::Readable::Whole)
+    );
+    assert_eq!(
+        grant.may_read(&path("outline.md"), &binding),
+        Ok(crate::Readable::Sections(vec!["ch05".into()]))
+    );
     assert!(grant.may_read(&path("wild/open.md"), &binding).is_ok());
-    assert!(grant.may_read(&path("wild/secret.md"), &binding).is_err(), "a wildcard yields to the deny list");
+    assert!(
+        grant.may_read(&path("wild/secret.md"), &binding).is_err(),
+        "a wildcard yields to the deny list"
+    );
     assert!(grant.may_read(&path("meta/b.md"), &binding).is_err());
-    assert!(grant.may_read(&path("src/lib.rs"), &binding).unwrap_err().what.ends_with("facts come from research"));
+    assert!(
+        grant
+            .may_read(&path("src/lib.rs"), &binding)
+            .unwrap_err()
+            .what
+            .ends_with("facts come from research")
+    );
 
-    let idle = Actor::Agent { role: ActorName::parse("writer").ok(), unit: None, agent: None };
+    let idle = Actor::Agent {
+        role: ActorName::parse("writer").ok(),
+        unit: None,
+        agent: None,
+    };
     let unbound = contract.actor_binding(&idle);
-    assert!(contract.grant(&idle).unwrap().may_write(&path("drafts/ch05.md"), &unbound).is_err(), "no unit, no wildcard");
+    assert!(
+        contract
+            .grant(&idle)
+            .unwrap()
+            .may_write(&path("drafts/ch05.md"), &unbound)
+            .is_err(),
+        "no unit, no wildcard"
+    );
 
-    let stranger = Actor::Agent { role: ActorName::parse("nobody").ok(), unit: None, agent: None };
+    let stranger = Actor::Agent {
+        role: ActorName::parse("nobody").ok(),
+        unit: None,
+        agent: None,
+    };
     assert!(contract.grant(&stranger).unwrap_err().contains("writer"));
-    let lost = Actor::Agent { role: None, unit: UnitId::parse("x9").ok(), agent: None };
+    let lost = Actor::Agent {
+        role: None,
+        unit: UnitId::parse("x9").ok(),
+        agent: None,
+    };
     assert!(contract.grant(&lost).is_err());
 }
 
@@ -139,19 +270,40 @@ fn a_role_has_its_pointers_and_no_more() {
 #[test]
 fn many_units_are_resolved_in_linear_time() {
     const UNITS: usize = 20_000;
-    let chain: String = (1..UNITS).map(|n| format!("[units.ch{n}]\nneeds = [\"ch{}\"]\n", n - 1)).collect();
+    let chain: String = (1..UNITS)
+        .map(|n| format!("[units.ch{n}]\nneeds = [\"ch{}\"]\n", n - 1))
+        .collect();
     let contract = resolve(&format!("quipu = 1\n[units.ch0]\n{chain}")).unwrap();
-    assert_eq!((contract.units.len(), contract.units[UNITS - 1].place.line), (UNITS, 2 * UNITS - 1));
+    assert_eq!(
+        (contract.units.len(), contract.units[UNITS - 1].place.line),
+        (UNITS, 2 * UNITS - 1)
+    );
     let ids: Vec<UnitId> = contract.units.iter().map(|unit| unit.id.clone()).collect();
-    assert!(ids.iter().all(|id| contract.unit(id).is_some_and(|unit| unit.id == *id)));
+    assert!(
+        ids.iter()
+            .all(|id| contract.unit(id).is_some_and(|unit| unit.id == *id))
+    );
     assert!(contract.unit(&UnitId::parse("ch00").unwrap()).is_none());
 
-    let faults = resolve(&format!("quipu = 1\n[units.ch0]\nneeds = [\"ch{}\"]\n{chain}", UNITS - 1)).unwrap_err();
+    let faults = resolve(&format!(
+        "quipu = 1\n[units.ch0]\nneeds = [\"ch{}\"]\n{chain}",
+        UNITS - 1
+    ))
+    .unwrap_err();
     assert_eq!(faults.0.len(), 1, "a ring of units is one fault");
-    assert!(faults.0[0].what.ends_with("→ … → ch0 (20000 in all)"), "{faults}");
+    assert!(
+        faults.0[0].what.ends_with("→ … → ch0 (20000 in all)"),
+        "{faults}"
+    );
 
-    let lost: String = (0..UNITS).map(|n| format!("[units.ch{n}]\nneeds = [\"x{n}\"]\n")).collect();
+    let lost: String = (0..UNITS)
+        .map(|n| format!("[units.ch{n}]\nneeds = [\"x{n}\"]\n"))
+        .collect();
     let faults = resolve(&format!("quipu = 1\n{lost}")).unwrap_err();
     assert_eq!(faults.0.len(), UNITS);
-    assert!(faults.0[0].mend.ends_with("ch29, … (19970 more)"), "{}", faults.0[0].mend);
+    assert!(
+        faults.0[0].mend.ends_with("ch29, … (19970 more)"),
+        "{}",
+        faults.0[0].mend
+    );
 }

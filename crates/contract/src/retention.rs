@@ -14,7 +14,8 @@ pub enum Keep {
 
 impl Keep {
     /// The accepted forms, for messages.
-    pub const FORMS: &'static str = "a number of versions (50) or of days (\"180 days\"), at least 1";
+    pub const FORMS: &'static str =
+        "a number of versions (50) or of days (\"180 days\"), at least 1";
 }
 
 /// A text that says none of the accepted forms.
@@ -34,9 +35,15 @@ impl FromStr for Keep {
 
     fn from_str(text: &str) -> Result<Keep, NoKeep> {
         let text = text.trim();
-        let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+        let digits = text
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(text.len());
         let (number, unit) = text.split_at(digits);
-        let number = number.parse().ok().filter(|number| *number > 0).ok_or(NoKeep)?;
+        let number = number
+            .parse()
+            .ok()
+            .filter(|number| *number > 0)
+            .ok_or(NoKeep)?;
         match unit.trim_start() {
             "" | "version" | "versions" => Ok(Keep::Versions(number)),
             "day" | "days" => Ok(Keep::Days(number)),
@@ -74,11 +81,14 @@ impl<'de> Deserialize<'de> for Keep {
 
             fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Keep, E> {
                 let versions = u32::try_from(number).ok().filter(|number| *number > 0);
-                versions.map(Keep::Versions).ok_or_else(|| E::invalid_value(serde::de::Unexpected::Signed(number), &self))
+                versions
+                    .map(Keep::Versions)
+                    .ok_or_else(|| E::invalid_value(serde::de::Unexpected::Signed(number), &self))
             }
 
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Keep, E> {
-                text.parse().map_err(|_| E::invalid_value(serde::de::Unexpected::Str(text), &self))
+                text.parse()
+                    .map_err(|_| E::invalid_value(serde::de::Unexpected::Str(text), &self))
             }
         }
         deserializer.deserialize_any(Reader)
@@ -91,7 +101,11 @@ mod tests {
 
     #[test]
     fn numbers_are_versions_and_days_are_named() {
-        for (text, keep) in [("50", Keep::Versions(50)), ("1 version", Keep::Versions(1)), ("180 days", Keep::Days(180))] {
+        for (text, keep) in [
+            ("50", Keep::Versions(50)),
+            ("1 version", Keep::Versions(1)),
+            ("180 days", Keep::Days(180)),
+        ] {
             assert_eq!(text.parse(), Ok(keep));
             assert_eq!(keep.to_string().parse(), Ok(keep));
         }

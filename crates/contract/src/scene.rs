@@ -12,7 +12,8 @@ pub struct Scene {
     /// The role that wakes so; a caller in that role gets this scene unasked.
     pub role: Option<String>,
     pub show: Vec<Paragraph>,
-    /// What to do next, in the order of the profiles that say it, each for the role that its profile wakes.
+    /// What to do next, in the order of the profiles that say it, each for the role that its
+    /// profile wakes.
     pub next: Vec<Next>,
     pub place: Place,
 }
@@ -49,7 +50,11 @@ impl Scene {
     /// What another profile says of the same scene, behind this one's.
     pub(crate) fn join(&mut self, other: Scene) {
         self.role = self.role.take().or(other.role);
-        let new: Vec<Paragraph> = other.show.into_iter().filter(|p| !self.show.contains(p)).collect();
+        let new: Vec<Paragraph> = other
+            .show
+            .into_iter()
+            .filter(|p| !self.show.contains(p))
+            .collect();
         self.show.extend(new);
         self.next.extend(other.next);
     }

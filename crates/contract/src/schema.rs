@@ -1,6 +1,7 @@
 //! The JSON Schemas of the files that a contract is written in, so that editors complete them.
 //!
-//! They are made from the types in `manifest.rs` by the test below, and lie in the binary as they are printed.
+//! They are made from the types in `manifest.rs` by the test below, and lie in the binary as they
+//! are printed.
 
 use serde_json::Value;
 
@@ -27,11 +28,22 @@ mod tests {
     #[test]
     fn the_schemas_are_those_of_the_types() {
         for (name, printed, types) in [
-            ("quipu.toml.json", manifest_schema(), schemars::schema_for!(Manifest).to_value()),
-            ("profile.toml.json", profile_schema(), schemars::schema_for!(ProfileFile).to_value()),
+            (
+                "quipu.toml.json",
+                manifest_schema(),
+                schemars::schema_for!(Manifest).to_value(),
+            ),
+            (
+                "profile.toml.json",
+                profile_schema(),
+                schemars::schema_for!(ProfileFile).to_value(),
+            ),
         ] {
             if std::env::var_os("QUIPU_RECORD").is_some() {
-                let path = format!("{}/schema/{name}", std::env::var("CARGO_MANIFEST_DIR").unwrap());
+                let path = format!(
+                    "{}/schema/{name}",
+                    std::env::var("CARGO_MANIFEST_DIR").unwrap()
+                );
                 std::fs::write(path, format!("{types:#}\n")).unwrap();
             } else {
                 assert_eq!(

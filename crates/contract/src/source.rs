@@ -1,7 +1,7 @@
 //! Contract files as texts, and the lines that messages name.
 //!
-//! Every rule, pointer and unit knows its line. The lines are indexed once for each file, so that a contract of
-//! many thousand units is resolved in linear time.
+//! Every rule, pointer and unit knows its line. The lines are indexed once for each file, so that a
+//! contract of many thousand units is resolved in linear time.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -32,17 +32,32 @@ struct Lines {
 
 impl Source {
     pub fn new(file: impl Into<String>, text: impl Into<Cow<'static, str>>) -> Source {
-        Source { file: file.into(), text: text.into(), pressed: None, lines: OnceLock::new() }
+        Source {
+            file: file.into(),
+            text: text.into(),
+            pressed: None,
+            lines: OnceLock::new(),
+        }
     }
 
     /// A file of the program itself, with the form it was compiled into.
-    pub fn compiled(file: impl Into<String>, text: impl Into<Cow<'static, str>>, pressed: Option<&'static [u8]>) -> Source {
-        Source { pressed, ..Source::new(file, text) }
+    pub fn compiled(
+        file: impl Into<String>,
+        text: impl Into<Cow<'static, str>>,
+        pressed: Option<&'static [u8]>,
+    ) -> Source {
+        Source {
+            pressed,
+            ..Source::new(file, text)
+        }
     }
 
     /// What a file says: from its text, if it was not parsed before.
     pub fn parse<T: serde::de::DeserializeOwned>(&self) -> Result<T, Misread> {
-        match self.pressed.and_then(|bytes| crate::pressed::read(bytes).ok()) {
+        match self
+            .pressed
+            .and_then(|bytes| crate::pressed::read(bytes).ok())
+        {
             Some(parsed) => Ok(parsed),
             None => crate::pressed::read(&press(&self.text)?),
         }
@@ -50,14 +65,24 @@ impl Source {
 
     /// The line on which a span begins.
     pub(crate) fn place(&self, span: Range<usize>) -> Place {
-        let line = self.lines().starts.partition_point(|start| *start <= span.start.min(self.text.len()));
-        Place { file: self.file.clone(), line }
+        let line = self
+            .lines()
+            .starts
+            .partition_point(|start| *start <= span.start.min(self.text.len()));
+        Place {
+            file: self.file.clone(),
+            line,
+        }
     }
 
-    /// The line of `[HEADER]`: the span of a table that is filled by several headers begins elsewhere.
+    /// The line of `[HEADER]`: the span of a table that is filled by several headers begins
+    /// elsewhere.
     pub(crate) fn header_place(&self, header: &str, span: Range<usize>) -> Place {
         match self.lines().headers.get(header) {
-            Some(line) => Place { file: self.file.clone(), line: *line },
+            Some(line) => Place {
+                file: self.file.clone(),
+                line: *line,
+            },
             None => self.place(span),
         }
     }
@@ -66,9 +91,13 @@ impl Source {
         self.lines.get_or_init(|| {
             let mut lines = Lines::default();
             lines.starts.push(0);
-            lines.starts.extend(memchr::memchr_iter(b'\n', self.text.as_bytes()).map(|newline| newline + 1));
+            lines.starts.extend(
+                memchr::memchr_iter(b'\n', self.text.as_bytes()).map(|newline| newline + 1),
+            );
             for (nth, line) in self.text.lines().enumerate() {
-                if let Some((header, _)) = line.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+                if let Some((header, _)) =
+                    line.strip_prefix('[').and_then(|rest| rest.split_once(']'))
+                {
                     lines.headers.entry(header.to_owned()).or_insert(nth + 1);
                 }
             }
@@ -83,9 +112,15 @@ mod tests {
 
     #[test]
     fn places_are_lines_of_the_file() {
-        let source = Source::new("q.toml", "a = 1\n[roles.writer]\nb = 2\n[roles.writer.x]\n[roles.writer]\n");
+        let source = Source::new(
+            "q.toml",
+            "a = 1\n[roles.writer]\nb = 2\n[roles.writer.x]\n[roles.writer]\n",
+        );
         let line = |at: usize| source.place(at..at).line;
-        assert_eq!([line(0), line(5), line(6), line(22), line(9999)], [1, 1, 2, 3, 6]);
+        assert_eq!(
+            [line(0), line(5), line(6), line(22), line(9999)],
+            [1, 1, 2, 3, 6]
+        );
         assert_eq!(source.header_place("roles.writer", 0..0).line, 2);
         assert_eq!(source.header_place("roles.reader", 22..22).line, 3);
         assert_eq!(Source::new("empty", "").place(0..0).line, 1);

@@ -9,7 +9,9 @@ use std::ops::{Add, AddAssign};
 use serde::{Deserialize, Serialize};
 
 /// A number of tokens.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct Tokens(pub u64);
 
@@ -56,7 +58,10 @@ mod tests {
     fn tokens_never_wrap() {
         assert_eq!(Tokens(3).saturating_sub(Tokens(5)), Tokens::ZERO);
         assert_eq!(Tokens(u64::MAX) + Tokens(1), Tokens(u64::MAX));
-        assert_eq!([Tokens(1), Tokens(2)].into_iter().sum::<Tokens>(), Tokens(3));
+        assert_eq!(
+            [Tokens(1), Tokens(2)].into_iter().sum::<Tokens>(),
+            Tokens(3)
+        );
         assert_eq!(serde_json::to_string(&Tokens(7)).unwrap(), "7");
     }
 }

@@ -25,17 +25,24 @@ impl UnitId {
 
     /// As people count: `s2` before `s10`.
     pub fn natural_cmp(&self, other: &UnitId) -> std::cmp::Ordering {
-        natural_parts(self.as_str()).cmp(&natural_parts(other.as_str())).then_with(|| self.cmp(other))
+        natural_parts(self.as_str())
+            .cmp(&natural_parts(other.as_str()))
+            .then_with(|| self.cmp(other))
     }
 }
 
-/// Runs of digits as numbers, the rest as text. A longer number is a greater one, so no number is too long.
+/// Runs of digits as numbers, the rest as text. A longer number is a greater one, so no number is
+/// too long.
 fn natural_parts(text: &str) -> Vec<(&str, usize, &str)> {
     let mut parts = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
-        let word = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
-        let end = rest[word..].find(|c: char| !c.is_ascii_digit()).map_or(rest.len(), |at| word + at);
+        let word = rest
+            .find(|c: char| c.is_ascii_digit())
+            .unwrap_or(rest.len());
+        let end = rest[word..]
+            .find(|c: char| !c.is_ascii_digit())
+            .map_or(rest.len(), |at| word + at);
         let digits = rest[word..end].trim_start_matches('0');
         parts.push((&rest[..word], digits.len(), digits));
         rest = &rest[end..];
@@ -68,7 +75,8 @@ impl UnitKind {
         while !shape.is_empty() {
             let hashes = shape.len() - shape.trim_start_matches('#').len();
             if hashes > 0 {
-                let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+                let digits =
+                    text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
                 if digits < hashes {
                     return false;
                 }
@@ -108,15 +116,34 @@ mod tests {
 
     #[test]
     fn units_are_in_the_order_that_people_count() {
-        let mut ids: Vec<UnitId> = ["s10", "s2", "w1", "s1", "ch100", "ch09", "s", "ch9"].map(|id| UnitId::parse(id).unwrap()).into();
+        let mut ids: Vec<UnitId> = ["s10", "s2", "w1", "s1", "ch100", "ch09", "s", "ch9"]
+            .map(|id| UnitId::parse(id).unwrap())
+            .into();
         ids.sort_by(UnitId::natural_cmp);
-        assert_eq!(ids.iter().map(UnitId::as_str).collect::<Vec<_>>(), ["ch09", "ch9", "ch100", "s", "s1", "s2", "s10", "w1"]);
+        assert_eq!(
+            ids.iter().map(UnitId::as_str).collect::<Vec<_>>(),
+            ["ch09", "ch9", "ch100", "s", "s1", "s2", "s10", "w1"]
+        );
     }
 
     #[test]
     fn hashes_stand_for_digits() {
-        let kind = UnitKind { name: Said::default(), id: "ch##".into(), place: Place { file: "p".into(), line: 1 } };
-        for (id, yes) in [("ch05", true), ("ch123", true), ("ch5", false), ("ch", false), ("xch05", false), ("ch05a", false)] {
+        let kind = UnitKind {
+            name: Said::default(),
+            id: "ch##".into(),
+            place: Place {
+                file: "p".into(),
+                line: 1,
+            },
+        };
+        for (id, yes) in [
+            ("ch05", true),
+            ("ch123", true),
+            ("ch5", false),
+            ("ch", false),
+            ("xch05", false),
+            ("ch05a", false),
+        ] {
             assert_eq!(kind.accepts(&UnitId::parse(id).unwrap()), yes, "{id}");
         }
     }

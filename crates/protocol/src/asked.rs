@@ -1,4 +1,5 @@
-//! How often each tier knew the answer: a line for each question, under `.quipu`, which anyone may delete.
+//! How often each tier knew the answer: a line for each question, under `.quipu`, which anyone may
+//! delete.
 
 use std::io::Write;
 
@@ -25,8 +26,15 @@ pub fn note_asked(project: &Project, questions: &[(Asked, Asked)]) {
         Asked::Miss => 'm',
         Asked::No => '-',
     };
-    let lines: String = questions.iter().map(|(l1, l2)| format!("{}{}\n", sign(l1), sign(l2))).collect();
-    if let Ok(mut file) = std::fs::OpenOptions::new().create(true).append(true).open(project.store.root().join(FILE)) {
+    let lines: String = questions
+        .iter()
+        .map(|(l1, l2)| format!("{}{}\n", sign(l1), sign(l2)))
+        .collect();
+    if let Ok(mut file) = std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(project.store.root().join(FILE))
+    {
         let _ = file.write_all(lines.as_bytes());
     }
 }

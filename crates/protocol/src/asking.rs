@@ -1,4 +1,5 @@
-//! A question to one leaf: whoever asks gets one sentence with its line, and nothing else of the text.
+//! A question to one leaf: whoever asks gets one sentence with its line, and nothing else of the
+//! text.
 
 use quipu_claims::{Page, Place, best_sentence};
 use quipu_contract::{Actor, AskPointer, BadPath, Place as Rule, ProjectPath, is_line_break};
@@ -12,8 +13,8 @@ use crate::reading::{ReadError, read_pointer, split_pointer};
 /// A leaf may ask about another leaf, but not without end.
 pub const DEEPEST: usize = 3;
 
-/// So much of a sentence comes back: few sentences are longer, and whoever may ask without reading must not be able
-/// to read a text that has no full stop.
+/// So much of a sentence comes back: few sentences are longer, and whoever may ask without reading
+/// must not be able to read a text that has no full stop.
 pub const MOST_ANSWER_CHARS: usize = 500;
 
 #[derive(Debug, Error)]
@@ -24,9 +25,16 @@ pub enum AskError {
     Silent(String),
     #[error("the reader failed: {0}")]
     Reader(String),
-    /// Whoever reads a text for a role that may not read it is named by the contract, not by the role.
-    #[error("a text that role `{role}` does not read is read for it by an agent of the contract, not by `{reader}`")]
-    ForeignReader { role: String, reader: String, rule: Rule },
+    /// Whoever reads a text for a role that may not read it is named by the contract, not by the
+    /// role.
+    #[error(
+        "a text that role `{role}` does not read is read for it by an agent of the contract, not by `{reader}`"
+    )]
+    ForeignReader {
+        role: String,
+        reader: String,
+        rule: Rule,
+    },
     #[error("`{path}` has no section `{anchor}`")]
     NoSection { path: ProjectPath, anchor: String },
     #[error(transparent)]
@@ -50,17 +58,31 @@ pub struct Asking {
 impl Asking {
     /// One sentence in one line, cut where it is too long.
     fn of(sentence: &str, at: Place, by: &str) -> Asking {
-        let line = sentence.split(is_line_break).map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
+        let line = sentence
+            .split(is_line_break)
+            .map(str::trim)
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join(" ");
         let cut = line.char_indices().nth(MOST_ANSWER_CHARS);
-        let answer = cut.map_or_else(|| line.clone(), |(end, _)| format!("{}…", line[..end].trim_end()));
-        Asking { answer, at, by: by.to_owned(), cut: cut.is_some() }
+        let answer = cut.map_or_else(
+            || line.clone(),
+            |(end, _)| format!("{}…", line[..end].trim_end()),
+        );
+        Asking {
+            answer,
+            at,
+            by: by.to_owned(),
+            cut: cut.is_some(),
+        }
     }
 }
 
 /// Whoever reads a leaf: text in with its first line, one sentence and its line out.
 pub type Reader<'a> = &'a dyn Fn(&str, usize, &str) -> Result<(String, usize), String>;
 
-/// Asks the text that a pointer names. A role may ask what it reads, and what the contract lets it ask without reading it.
+/// Asks the text that a pointer names. A role may ask what it reads, and what the contract lets it
+/// ask without reading it.
 pub fn ask_leaf(
     project: &Project,
     actor: &Actor,
@@ -74,37 +96,68 @@ pub fn ask_leaf(
     }
     let (path, _) = split_pointer(project, pointer)?;
     let reading = match read_pointer(project, actor, pointer, None) {
-        Err(refused @ (ReadError::Denied(_) | ReadError::OnlySections { .. })) => match may_ask(project, actor, &path) {
-            None => return Err(refused.into()),
-            Some(ask) => {
-                let role = actor.role().map(ToString::to_string).unwrap_or_default();
-                let foreign = reader.map(|(name, _)| name).filter(|name| !project.contract.agents.contains_key(*name));
-                if let Some(reader) = foreign {
-                    return Err(AskError::ForeignReader { role, reader: reader.to_owned(), rule: ask.place.clone() });
+        Err(refused @ (ReadError::Denied(_) | ReadError::OnlySections { .. })) => {
+            match may_ask(project, actor, &path) {
+                None => return Err(refused.into()),
+                Some(ask) => {
+                    let role = actor.role().map(ToString::to_string).unwrap_or_default();
+                    let foreign = reader
+                        .map(|(name, _)| name)
+                        .filter(|name| !project.contract.agents.contains_key(*name));
+                    if let Some(reader) = foreign {
+                        return Err(AskError::ForeignReader {
+                            role,
+                            reader: reader.to_owned(),
+                            rule: ask.place.clone(),
+                        });
+                    }
+                    read_pointer(project, &Actor::Person, pointer, None)
+                        .map_err(without_sections)?
                 }
-                read_pointer(project, &Actor::Person, pointer, None).map_err(without_sections)?
             }
-        },
+        }
         other => other?,
     };
     let text = String::from_utf8_lossy(&reading.bytes).into_owned();
     if let Some((name, read)) = reader {
         let (answer, line) = read(&text, reading.line, question).map_err(AskError::Reader)?;
-        return Ok(Asking::of(quipu_text::first_sentence(&answer), Place::new(path.as_str(), line), name));
+        return Ok(Asking::of(
+            quipu_text::first_sentence(&answer),
+            Place::new(path.as_str(), line),
+            name,
+        ));
     }
-    let page = Page { path: path.as_str().to_owned(), tier: Tier::L2, is_memory: true, form: None, text };
-    let (answer, at) = best_sentence(&page, question).ok_or_else(|| AskError::Silent(pointer.to_owned()))?;
-    Ok(Asking::of(&answer, Place::new(&at.path, at.line + reading.line - 1), "extract"))
+    let page = Page {
+        path: path.as_str().to_owned(),
+        tier: Tier::L2,
+        is_memory: true,
+        form: None,
+        text,
+    };
+    let (answer, at) =
+        best_sentence(&page, question).ok_or_else(|| AskError::Silent(pointer.to_owned()))?;
+    Ok(Asking::of(
+        &answer,
+        Place::new(&at.path, at.line + reading.line - 1),
+        "extract",
+    ))
 }
 
 fn may_ask<'p>(project: &'p Project, actor: &Actor, path: &ProjectPath) -> Option<&'p AskPointer> {
-    project.contract.grant(actor).ok()?.may_ask(path, &project.contract.actor_binding(actor))
+    project
+        .contract
+        .grant(actor)
+        .ok()?
+        .may_ask(path, &project.contract.actor_binding(actor))
 }
 
 /// The headings of a text are text of it: whoever does not read it is not told them.
 fn without_sections(error: ReadError) -> AskError {
     match error {
-        ReadError::NoSection { path, miss, .. } => AskError::NoSection { path, anchor: miss.anchor },
+        ReadError::NoSection { path, miss, .. } => AskError::NoSection {
+            path,
+            anchor: miss.anchor,
+        },
         other => other.into(),
     }
 }
@@ -117,9 +170,22 @@ mod tests {
     fn an_answer_is_one_line_of_bounded_length() {
         let at = || Place::new("a.md", 3);
         let short = Asking::of("Otto came\nhome.", at(), "extract");
-        assert_eq!((short.answer.as_str(), short.cut), ("Otto came home.", false));
+        assert_eq!(
+            (short.answer.as_str(), short.cut),
+            ("Otto came home.", false)
+        );
         let long = Asking::of(&"word, ".repeat(10_000), at(), "extract");
-        assert_eq!((long.answer.chars().count() <= MOST_ANSWER_CHARS + 1, long.answer.ends_with('…'), long.cut), (true, true, true));
-        assert!(Asking::of(&"字".repeat(501), at(), "x").cut && !Asking::of(&"字".repeat(500), at(), "x").cut);
+        assert_eq!(
+            (
+                long.answer.chars().count() <= MOST_ANSWER_CHARS + 1,
+                long.answer.ends_with('…'),
+                long.cut
+            ),
+            (true, true, true)
+        );
+        assert!(
+            Asking::of(&"字".repeat(501), at(), "x").cut
+                && !Asking::of(&"字".repeat(500), at(), "x").cut
+        );
     }
 }

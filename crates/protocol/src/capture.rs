@@ -1,7 +1,8 @@
 //! What a session was asked and what it did, recorded by hooks without the agent's help.
 //!
-//! Everything is in notes of the journal, never in memory files, and only as far as `capture` in the contract allows. A text is
-//! bounded and searched for credentials before it is stored. What is read back is text of others: whoever shows it quotes it.
+//! Everything is in notes of the journal, never in memory files, and only as far as `capture` in
+//! the contract allows. A text is bounded and searched for credentials before it is stored. What is
+//! read back is text of others: whoever shows it quotes it.
 
 use quipu_contract::{Actor, Capture, GuardRules, find_credentials};
 use quipu_store::{OpenSession, SessionNote};
@@ -24,7 +25,8 @@ const MOST_CREDENTIALS: usize = 20;
 pub struct Captured {
     /// What the user asked, oldest first.
     pub requests: Vec<Request>,
-    /// Names of files that the agent changed with its host's tools, relative to the project root, in the order of the first change.
+    /// Names of files that the agent changed with its host's tools, relative to the project root,
+    /// in the order of the first change.
     pub changed: Vec<String>,
     /// The newest message of the agent.
     pub last_message: Option<String>,
@@ -64,11 +66,18 @@ pub fn load_captured(project: &Project, session: &OpenSession) -> Result<Capture
 }
 
 /// The same for several sessions, in their order, with one look at the journal.
-pub(crate) fn load_captured_of(project: &Project, sessions: &[OpenSession]) -> Result<Vec<Captured>, WorkError> {
+pub(crate) fn load_captured_of(
+    project: &Project,
+    sessions: &[OpenSession],
+) -> Result<Vec<Captured>, WorkError> {
     let mut captured = vec![Captured::default(); sessions.len()];
-    let Some(oldest) = sessions.iter().map(|session| session.seq).min() else { return Ok(captured) };
+    let Some(oldest) = sessions.iter().map(|session| session.seq).min() else {
+        return Ok(captured);
+    };
     for note in project.store.session_notes(oldest)? {
-        let of = sessions.iter().position(|s| note.note["session"] == json!(s.id) && note.seq >= s.seq && note.who == s.who);
+        let of = sessions.iter().position(|s| {
+            note.note["session"] == json!(s.id) && note.seq >= s.seq && note.who == s.who
+        });
         if let Some(index) = of {
             captured[index].take(note);
         }
@@ -77,7 +86,16 @@ pub(crate) fn load_captured_of(project: &Project, sessions: &[OpenSession]) -> R
 }
 
 impl Captured {
-    fn take(&mut self, SessionNote { seq, at, note, text, .. }: SessionNote) {
+    fn take(
+        &mut self,
+        SessionNote {
+            seq,
+            at,
+            note,
+            text,
+            ..
+        }: SessionNote,
+    ) {
         if let Some(process) = note.get("host") {
             (self.is_hosted, self.process) = (true, HostProcess::parse(process));
         }
@@ -92,7 +110,10 @@ impl Captured {
             }
             Some("changed") => {
                 self.has_changed = true;
-                let new = text.iter().flat_map(|text| text.lines()).filter(|name| !self.changed.iter().any(|known| known == name));
+                let new = text
+                    .iter()
+                    .flat_map(|text| text.lines())
+                    .filter(|name| !self.changed.iter().any(|known| known == name));
                 let new: Vec<String> = new.map(str::to_owned).collect();
                 self.changed.extend(new);
             }
@@ -106,52 +127,130 @@ impl Captured {
         }
     }
 
-    /// The agent that began the session can still be at work: its host's process lives. None where that cannot be known.
+    /// The agent that began the session can still be at work: its host's process lives. None where
+    /// that cannot be known.
     pub fn is_alive(&self) -> Option<bool> {
         self.process.as_ref().and_then(HostProcess::is_alive)
     }
 }
 
 /// Records what the user asked.
-pub fn record_request(project: &Project, actor: &Actor, session: &OpenSession, text: &str) -> Result<(), WorkError> {
-    let text = (project.contract.capture >= Capture::Requests).then(|| storable(&project.contract.guards, text)).flatten();
-    note(project, actor, session, "request", "capture: request", text.as_deref())
+pub fn record_request(
+    project: &Project,
+    actor: &Actor,
+    session: &OpenSession,
+    text: &str,
+) -> Result<(), WorkError> {
+    let text = (project.contract.capture >= Capture::Requests)
+        .then(|| storable(&project.contract.guards, text))
+        .flatten();
+    note(
+        project,
+        actor,
+        session,
+        "request",
+        "capture: request",
+        text.as_deref(),
+    )
 }
 
-/// Records the names of files that the agent changes. A name that is recorded already is not recorded again.
-pub fn record_changed(project: &Project, actor: &Actor, session: &OpenSession, names: &[String]) -> Result<(), WorkError> {
+/// Records the names of files that the agent changes. A name that is recorded already is not
+/// recorded again.
+pub fn record_changed(
+    project: &Project,
+    actor: &Actor,
+    session: &OpenSession,
+    names: &[String],
+) -> Result<(), WorkError> {
     let known = load_captured(project, session)?;
     let is_full = project.contract.capture == Capture::Full;
-    let is_storable = |name: &&String| !known.changed.contains(name) && find_credentials(&project.contract.guards, name).is_none();
-    let new: Vec<&str> = names.iter().filter(|_| is_full).filter(is_storable).map(String::as_str).collect();
+    let is_storable = |name: &&String| {
+        !known.changed.contains(name) && find_credentials(&project.contract.guards, name).is_none()
+    };
+    let new: Vec<&str> = names
+        .iter()
+        .filter(|_| is_full)
+        .filter(is_storable)
+        .map(String::as_str)
+        .collect();
     if names.is_empty() || (new.is_empty() && known.has_changed) {
         return Ok(());
     }
     let text = (!new.is_empty()).then(|| new.join("\n"));
-    note(project, actor, session, "changed", "capture: changed files", text.as_deref())
+    note(
+        project,
+        actor,
+        session,
+        "changed",
+        "capture: changed files",
+        text.as_deref(),
+    )
 }
 
 /// Records that the agent stopped, with its last message.
-pub fn record_last_message(project: &Project, actor: &Actor, session: &OpenSession, text: Option<&str>) -> Result<(), WorkError> {
+pub fn record_last_message(
+    project: &Project,
+    actor: &Actor,
+    session: &OpenSession,
+    text: Option<&str>,
+) -> Result<(), WorkError> {
     let text = text.filter(|_| project.contract.capture == Capture::Full);
     let text = text.and_then(|text| storable(&project.contract.guards, text));
-    note(project, actor, session, "stop", "capture: last message", text.as_deref())
+    note(
+        project,
+        actor,
+        session,
+        "stop",
+        "capture: last message",
+        text.as_deref(),
+    )
 }
 
 /// Records that the gate held the agent, or let it go without a finish.
-pub fn record_gate(project: &Project, actor: &Actor, session: &OpenSession, is_let_go: bool, why: &str) -> Result<(), WorkError> {
-    note(project, actor, session, if is_let_go { "let go" } else { "held" }, why, None)
+pub fn record_gate(
+    project: &Project,
+    actor: &Actor,
+    session: &OpenSession,
+    is_let_go: bool,
+    why: &str,
+) -> Result<(), WorkError> {
+    note(
+        project,
+        actor,
+        session,
+        if is_let_go { "let go" } else { "held" },
+        why,
+        None,
+    )
 }
 
 /// Records something about a session that is no text of the conversation.
-pub(crate) fn record_note(project: &Project, actor: &Actor, session: &OpenSession, why: &str, mut note: Value) -> Result<(), WorkError> {
+pub(crate) fn record_note(
+    project: &Project,
+    actor: &Actor,
+    session: &OpenSession,
+    why: &str,
+    mut note: Value,
+) -> Result<(), WorkError> {
     note["session"] = json!(session.id);
     project.store.capture(actor, why, note, None)?;
     Ok(())
 }
 
-fn note(project: &Project, actor: &Actor, session: &OpenSession, what: &str, why: &str, text: Option<&str>) -> Result<(), WorkError> {
-    project.store.capture(actor, why, json!({"session": session.id, "capture": what}), text)?;
+fn note(
+    project: &Project,
+    actor: &Actor,
+    session: &OpenSession,
+    what: &str,
+    why: &str,
+    text: Option<&str>,
+) -> Result<(), WorkError> {
+    project.store.capture(
+        actor,
+        why,
+        json!({"session": session.id, "capture": what}),
+        text,
+    )?;
     Ok(())
 }
 
@@ -165,7 +264,9 @@ fn storable(rules: &GuardRules, text: &str) -> Option<String> {
 /// A text whose lines with a credential only say so.
 pub(crate) fn without_credentials(rules: &GuardRules, mut text: String) -> String {
     for _ in 0..MOST_CREDENTIALS {
-        let Some(found) = find_credentials(rules, &text) else { return text };
+        let Some(found) = find_credentials(rules, &text) else {
+            return text;
+        };
         // A private key goes on in the lines below.
         if found.what.contains("private key") {
             return format!("[left out: it {}]", found.what);
@@ -174,7 +275,12 @@ pub(crate) fn without_credentials(rules: &GuardRules, mut text: String) -> Strin
             true => format!("[a line was left out: it {}]", found.what),
             false => line.to_owned(),
         };
-        text = text.split('\n').enumerate().map(mask).collect::<Vec<_>>().join("\n");
+        text = text
+            .split('\n')
+            .enumerate()
+            .map(mask)
+            .collect::<Vec<_>>()
+            .join("\n");
     }
     "[left out: it looks like a list of credentials]".to_owned()
 }
@@ -198,7 +304,9 @@ mod tests {
         let asked = format!("Deploy it.\nThe key is {key} for now\nand tell me");
         let stored = storable(&rules, &asked).unwrap();
         assert!(
-            !stored.contains(&key) && stored.starts_with("Deploy it.\n[a line was left out") && stored.ends_with("and tell me"),
+            !stored.contains(&key)
+                && stored.starts_with("Deploy it.\n[a line was left out")
+                && stored.ends_with("and tell me"),
             "{stored}"
         );
         let pem = "Use this:\n-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA7x\n-----END RSA PRIVATE KEY-----";

@@ -8,11 +8,23 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum ChangeFileError {
     #[error("{file}, line {line}: {what}")]
-    Malformed { file: String, line: usize, what: String },
+    Malformed {
+        file: String,
+        line: usize,
+        what: String,
+    },
     #[error("{file}, operation {number}: {what}")]
-    BadOp { file: String, number: usize, what: String },
+    BadOp {
+        file: String,
+        number: usize,
+        what: String,
+    },
     #[error("{file}, operation {number}: {source}")]
-    BadPath { file: String, number: usize, source: BadPath },
+    BadPath {
+        file: String,
+        number: usize,
+        source: BadPath,
+    },
     #[error("{file}: there is no operation")]
     NoOp { file: String },
 }
@@ -47,16 +59,21 @@ enum OpName {
 
 /// Reads `{"why": …, "key": …, "ops": [{"op": "append", "path": …, "text": …}, …]}`.
 pub fn parse_change(file: &str, text: &str, actor: &Actor) -> Result<Change, ChangeFileError> {
-    let parsed: ChangeFile = serde_json::from_str(text).map_err(|error| ChangeFileError::Malformed {
-        file: file.to_owned(),
-        line: error.line(),
-        what: without_place(&error),
-    })?;
+    let parsed: ChangeFile =
+        serde_json::from_str(text).map_err(|error| ChangeFileError::Malformed {
+            file: file.to_owned(),
+            line: error.line(),
+            what: without_place(&error),
+        })?;
     let mut change = Change::by(actor);
     change.why = parsed.why;
     change.key = parsed.key;
     for (index, entry) in parsed.ops.into_iter().enumerate() {
-        let bad = |what: String| ChangeFileError::BadOp { file: file.to_owned(), number: index + 1, what };
+        let bad = |what: String| ChangeFileError::BadOp {
+            file: file.to_owned(),
+            number: index + 1,
+            what,
+        };
         let path = ProjectPath::parse(&entry.path).map_err(|source| ChangeFileError::BadPath {
             file: file.to_owned(),
             number: index + 1,
@@ -79,15 +96,28 @@ pub fn parse_change(file: &str, text: &str, actor: &Actor) -> Result<Change, Cha
             return Err(bad("`value` goes with `merge`, and only with it".into()));
         }
         change.ops.push(match entry.op {
-            OpName::Append => Op::Append { path, bytes, apart: false },
-            OpName::Write => Op::Write { path, bytes, expect },
+            OpName::Append => Op::Append {
+                path,
+                bytes,
+                apart: false,
+            },
+            OpName::Write => Op::Write {
+                path,
+                bytes,
+                expect,
+            },
             OpName::Create => Op::Create { path, bytes },
             OpName::Remove => Op::Remove { path, expect },
-            OpName::Merge => Op::Merge { path, value: entry.value.unwrap_or_default() },
+            OpName::Merge => Op::Merge {
+                path,
+                value: entry.value.unwrap_or_default(),
+            },
         });
     }
     if change.ops.is_empty() {
-        return Err(ChangeFileError::NoOp { file: file.to_owned() });
+        return Err(ChangeFileError::NoOp {
+            file: file.to_owned(),
+        });
     }
     Ok(change)
 }
@@ -110,13 +140,30 @@ mod tests {
         for (text, what) in [
             ("{\n\"ops\": [}", "c.json, line 2"),
             (r#"{"ops": []}"#, "no operation"),
-            (r#"{"ops": [{"op": "append", "path": "a"}]}"#, "operation 1: `text` is missing"),
-            (r#"{"ops": [{"op": "append", "path": "../a", "text": ""}]}"#, "leaves the project"),
-            (r#"{"ops": [{"op": "paint", "path": "a"}]}"#, "unknown variant `paint`"),
-            (r#"{"ops": [{"op": "append", "path": "a", "text": "", "expect": "v"}]}"#, "`expect` has no meaning"),
-            (r#"{"ops": [{"op": "merge", "path": "a"}]}"#, "`value` goes with `merge`"),
+            (
+                r#"{"ops": [{"op": "append", "path": "a"}]}"#,
+                "operation 1: `text` is missing",
+            ),
+            (
+                r#"{"ops": [{"op": "append", "path": "../a", "text": ""}]}"#,
+                "leaves the project",
+            ),
+            (
+                r#"{"ops": [{"op": "paint", "path": "a"}]}"#,
+                "unknown variant `paint`",
+            ),
+            (
+                r#"{"ops": [{"op": "append", "path": "a", "text": "", "expect": "v"}]}"#,
+                "`expect` has no meaning",
+            ),
+            (
+                r#"{"ops": [{"op": "merge", "path": "a"}]}"#,
+                "`value` goes with `merge`",
+            ),
         ] {
-            let error = parse_change("c.json", text, &Actor::Person).unwrap_err().to_string();
+            let error = parse_change("c.json", text, &Actor::Person)
+                .unwrap_err()
+                .to_string();
             assert!(error.contains(what), "{text}: {error}");
         }
     }

@@ -4,11 +4,13 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use quipu_claims::{
-    Bounds, Checked, Evidence, Judged, Memory, Page, Passages, Verdict, Waiver, chapter_number, check, cut_claims, read_waivers,
-    render_revocation, render_waiver,
+    Bounds, Checked, Evidence, Judged, Memory, Page, Passages, Verdict, Waiver, chapter_number,
+    check, cut_claims, read_waivers, render_revocation, render_waiver,
 };
 use quipu_contract::{Actor, Form, ProjectPath};
-use quipu_store::{Change, Judged as JudgedChange, LeaseToken, Op, Receipt, Refused, StoreError, merge_object};
+use quipu_store::{
+    Change, Judged as JudgedChange, LeaseToken, Op, Receipt, Refused, StoreError, merge_object,
+};
 use quipu_text::recall::{Damage, Tier};
 use serde::Serialize;
 use thiserror::Error;
@@ -90,45 +92,88 @@ pub struct Checking {
 }
 
 /// Checks a draft, or one claim, against the pages that the actor may read.
-pub fn check_draft(project: &Project, actor: &Actor, request: &CheckRequest<'_>) -> Result<Checking, CheckError> {
+pub fn check_draft(
+    project: &Project,
+    actor: &Actor,
+    request: &CheckRequest<'_>,
+) -> Result<Checking, CheckError> {
     let (path, text) = match request.draft {
         Draft::Claim(text) => (None, text.to_owned()),
         Draft::File(pointer) => {
             let reading = read_pointer(project, actor, pointer, None)?;
             // Blank lines in front keep the line numbers of a section.
             let lead = "\n".repeat(reading.line - 1);
-            (Some(reading.path.as_str().to_owned()), lead + &String::from_utf8_lossy(&reading.bytes))
+            (
+                Some(reading.path.as_str().to_owned()),
+                lead + &String::from_utf8_lossy(&reading.bytes),
+            )
         }
     };
     check_text(project, actor, path, &text, request)
 }
 
-/// The conflicts that keep a text from its place: none where the contract only warns. What a waiver covers is none. All of memory is
-/// asked; each conflict comes as a fault that can be sent back to the actor, and quotes nothing that it may not read.
-pub fn find_blocking(project: &Project, actor: &Actor, path: &ProjectPath, text: &str) -> Result<Vec<Blocking>, CheckError> {
+/// The conflicts that keep a text from its place: none where the contract only warns. What a waiver
+/// covers is none. All of memory is asked; each conflict comes as a fault that can be sent back to
+/// the actor, and quotes nothing that it may not read.
+pub fn find_blocking(
+    project: &Project,
+    actor: &Actor,
+    path: &ProjectPath,
+    text: &str,
+) -> Result<Vec<Blocking>, CheckError> {
     if !project.contract.blocks_conflicts(path) {
         return Ok(Vec::new());
     }
-    let request = CheckRequest { draft: Draft::Claim(text), k: 0, judge: None };
-    let conflicts = check_text(project, &Actor::Person, Some(path.as_str().to_owned()), text, &request)?.conflicts;
+    let request = CheckRequest {
+        draft: Draft::Claim(text),
+        k: 0,
+        judge: None,
+    };
+    let conflicts = check_text(
+        project,
+        &Actor::Person,
+        Some(path.as_str().to_owned()),
+        text,
+        &request,
+    )?
+    .conflicts;
     let Some(role) = actor.role().filter(|_| !conflicts.is_empty()) else {
         return Ok(conflicts
             .into_iter()
-            .map(|conflict| Blocking { fault: quoting(&conflict), id: conflict.id, at: conflict.at })
+            .map(|conflict| Blocking {
+                fault: quoting(&conflict),
+                id: conflict.id,
+                at: conflict.at,
+            })
             .collect());
     };
     let own = gather(project, actor)?.pages;
-    let lines: BTreeMap<&str, Vec<&str>> = own.iter().map(|page| (page.path.as_str(), page.text.lines().collect())).collect();
+    let lines: BTreeMap<&str, Vec<&str>> = own
+        .iter()
+        .map(|page| (page.path.as_str(), page.text.lines().collect()))
+        .collect();
     let is_read = |against: &str| {
-        let place = against.rsplit_once(':').and_then(|(path, line)| Some((path, line.parse::<usize>().ok()?)));
+        let place = against
+            .rsplit_once(':')
+            .and_then(|(path, line)| Some((path, line.parse::<usize>().ok()?)));
         let line = place.and_then(|(path, line)| lines.get(path)?.get(line.checked_sub(1)?));
         line.is_some_and(|line| !line.trim().is_empty())
     };
     let told = |conflict: Unwaived| match is_read(&conflict.against) {
-        true => Blocking { fault: quoting(&conflict), id: conflict.id, at: conflict.at },
+        true => Blocking {
+            fault: quoting(&conflict),
+            id: conflict.id,
+            at: conflict.at,
+        },
         false => {
             let Unwaived { id, at, claim, .. } = conflict;
-            Blocking { fault: format!("`{at}` contradicts memory that role `{role}` does not read: “{claim}”"), id, at }
+            Blocking {
+                fault: format!(
+                    "`{at}` contradicts memory that role `{role}` does not read: “{claim}”"
+                ),
+                id,
+                at,
+            }
         }
     };
     Ok(conflicts.into_iter().map(told).collect())
@@ -143,32 +188,59 @@ pub struct Blocking {
 }
 
 fn quoting(conflict: &Unwaived) -> String {
-    let Unwaived { at, against, claim, evidence, why, .. } = conflict;
+    let Unwaived {
+        at,
+        against,
+        claim,
+        evidence,
+        why,
+        ..
+    } = conflict;
     format!("`{at}` contradicts `{against}`: “{claim}” / “{evidence}”: {why}")
 }
 
 impl Project {
-    /// Judges a change: first by what memory says of what the actor may write, where the contract lets contradictions block, then by
-    /// the store. Every change goes this way, whichever door it came through.
+    /// Judges a change: first by what memory says of what the actor may write, where the contract
+    /// lets contradictions block, then by the store. Every change goes this way, whichever door it
+    /// came through.
     pub fn judge(&self, mut change: Change) -> Result<JudgedChange<'_>, StoreError> {
         change.with_rules = true;
         for (path, bytes) in self.resulting_texts(&change)? {
-            // An actor that may not write the file learns nothing of its text: the store refuses the change.
+            // An actor that may not write the file learns nothing of its text: the store refuses
+            // the change.
             let binding = self.contract.actor_binding(&change.actor);
-            if self.contract.grant(&change.actor).map_or(true, |grant| grant.may_write(path, &binding).is_err()) {
+            if self
+                .contract
+                .grant(&change.actor)
+                .map_or(true, |grant| grant.may_write(path, &binding).is_err())
+            {
                 continue;
             }
             let text = String::from_utf8_lossy(&bytes);
-            let found = self.find_brought(&change.actor, path, &text).map_err(|error| match error {
-                CheckError::Store(error) => error,
-                other => StoreError::refused(format!("`{path}` cannot be checked: {other}"), format!("quipu check {path}")),
-            })?;
+            let found =
+                self.find_brought(&change.actor, path, &text)
+                    .map_err(|error| match error {
+                        CheckError::Store(error) => error,
+                        other => StoreError::refused(
+                            format!("`{path}` cannot be checked: {other}"),
+                            format!("quipu check {path}"),
+                        ),
+                    })?;
             if let Some(first) = found.first() {
-                let rule = self.contract.rule(path).map(|rule| (rule.place.clone(), "conflicts = \"block\"".to_owned()));
-                let mend = format!("mend it; or, if it is meant, quipu waive {} --why \"…\"", first.id);
+                let rule = self
+                    .contract
+                    .rule(path)
+                    .map(|rule| (rule.place.clone(), "conflicts = \"block\"".to_owned()));
+                let mend = format!(
+                    "mend it; or, if it is meant, quipu waive {} --why \"…\"",
+                    first.id
+                );
                 let what = match may_read_whole(self, &change.actor, path) {
                     Ok(()) => first.fault.clone(),
-                    Err(_) => format!("`{}` contradicts memory, and you do not read the file", first.at),
+                    Err(_) => format!(
+                        "`{}` contradicts memory, and you do not read the file",
+                        first.at
+                    ),
                 };
                 return Err(StoreError::Refused(Refused { what, rule, mend }));
             }
@@ -177,24 +249,41 @@ impl Project {
     }
 
     /// The whole text that each file will have of those whose contradictions block.
-    fn resulting_texts<'c>(&self, change: &'c Change) -> Result<BTreeMap<&'c ProjectPath, Cow<'c, [u8]>>, StoreError> {
+    fn resulting_texts<'c>(
+        &self,
+        change: &'c Change,
+    ) -> Result<BTreeMap<&'c ProjectPath, Cow<'c, [u8]>>, StoreError> {
         let mut texts: BTreeMap<&ProjectPath, Cow<'_, [u8]>> = BTreeMap::new();
-        for op in change.ops.iter().filter(|op| self.contract.blocks_conflicts(op.path())) {
+        for op in change
+            .ops
+            .iter()
+            .filter(|op| self.contract.blocks_conflicts(op.path()))
+        {
             let path = op.path();
             let mut so_far = || match texts.remove(path) {
                 Some(text) => Ok(text.into_owned()),
-                None => Ok::<_, StoreError>(self.store.read(path)?.map(|(text, _)| text).unwrap_or_default()),
+                None => Ok::<_, StoreError>(
+                    self.store
+                        .read(path)?
+                        .map(|(text, _)| text)
+                        .unwrap_or_default(),
+                ),
             };
             let text: Cow<'_, [u8]> = match op {
                 Op::Write { bytes, .. }
                 | Op::Create { bytes, .. }
                 | Op::Derive { bytes, .. }
-                | Op::Amend { bytes: Some(bytes), .. }
-                | Op::Restore { bytes, older: true, .. } => bytes.into(),
+                | Op::Amend {
+                    bytes: Some(bytes), ..
+                }
+                | Op::Restore {
+                    bytes, older: true, ..
+                } => bytes.into(),
                 Op::Append { bytes, apart, .. } => {
                     let mut text = so_far()?;
                     // As the store joins them: an entry begins a line of its own.
-                    let is_open = text.last().is_some_and(|last| *last != b'\n') && bytes.first().is_some_and(|first| *first != b'\n');
+                    let is_open = text.last().is_some_and(|last| *last != b'\n')
+                        && bytes.first().is_some_and(|first| *first != b'\n');
                     if *apart && is_open {
                         text.push(b'\n');
                     }
@@ -213,7 +302,8 @@ impl Project {
                     Some(found) => found.into(),
                     None => continue,
                 },
-                // The newest version was judged when it came, and nothing is left to judge of what goes.
+                // The newest version was judged when it came, and nothing is left to judge of what
+                // goes.
                 Op::Restore { older: false, .. } | Op::Remove { .. } => {
                     texts.remove(path);
                     continue;
@@ -224,14 +314,21 @@ impl Project {
         Ok(texts)
     }
 
-    /// The conflicts of a text that the one before it does not have: whoever adds to a file answers for what is added, and for
-    /// what that makes of the rest, not for what stood there.
-    fn find_brought(&self, actor: &Actor, path: &ProjectPath, text: &str) -> Result<Vec<Blocking>, CheckError> {
+    /// The conflicts of a text that the one before it does not have: whoever adds to a file answers
+    /// for what is added, and for what that makes of the rest, not for what stood there.
+    fn find_brought(
+        &self,
+        actor: &Actor,
+        path: &ProjectPath,
+        text: &str,
+    ) -> Result<Vec<Blocking>, CheckError> {
         let mut found = find_blocking(self, actor, path, text)?;
         if found.is_empty() {
             return Ok(found);
         }
-        let Some((before, _)) = self.store.read(path)? else { return Ok(found) };
+        let Some((before, _)) = self.store.read(path)? else {
+            return Ok(found);
+        };
         let mut stood: BTreeMap<String, usize> = BTreeMap::new();
         for conflict in find_blocking(self, actor, path, &String::from_utf8_lossy(&before))? {
             *stood.entry(conflict.id).or_default() += 1;
@@ -259,34 +356,64 @@ fn check_text(
     pages.retain(|page| Some(&page.path) != path.as_ref());
     let memory = Memory::of(&pages);
     let passages = Passages::of(pages.iter().filter(|page| page.tier == Tier::L2))?;
-    let chapter = path.as_deref().and_then(chapter_number).or_else(|| actor.unit().and_then(|unit| chapter_number(unit.as_str())));
-    let bounds = Bounds { k: request.k, chapter, ..Bounds::default() };
+    let chapter = path
+        .as_deref()
+        .and_then(chapter_number)
+        .or_else(|| actor.unit().and_then(|unit| chapter_number(unit.as_str())));
+    let bounds = Bounds {
+        k: request.k,
+        chapter,
+        ..Bounds::default()
+    };
     let mut claims = check(&memory, &passages, &cut_claims(text), &bounds);
-    note_asked(project, &claims.iter().map(|claim| (claim.l1, claim.l2)).collect::<Vec<_>>());
+    note_asked(
+        project,
+        &claims
+            .iter()
+            .map(|claim| (claim.l1, claim.l2))
+            .collect::<Vec<_>>(),
+    );
 
-    let mut held: BTreeMap<String, Waiver> = waivers(project)?.into_iter().map(|waiver| (waiver.id.clone(), waiver)).collect();
+    let mut held: BTreeMap<String, Waiver> = waivers(project)?
+        .into_iter()
+        .map(|waiver| (waiver.id.clone(), waiver))
+        .collect();
     if may_read_whole(project, actor, &waiver_file(project)).is_err() {
         // That a conflict is waived holds for everyone; why is for those who read it.
-        held.values_mut().for_each(|waiver| (waiver.reason, waiver.about) = (String::new(), String::new()));
+        held.values_mut()
+            .for_each(|waiver| (waiver.reason, waiver.about) = (String::new(), String::new()));
     }
     let here = path.clone().unwrap_or_else(|| "claim".to_owned());
     let (mut conflicts, mut waived) = (Vec::new(), Vec::new());
     for checked in &mut claims {
-        for judged in checked.findings.iter().filter(|judged| judged.finding.conflict) {
+        for judged in checked
+            .findings
+            .iter()
+            .filter(|judged| judged.finding.conflict)
+        {
             match held.get(&judged.id) {
                 Some(waiver) => waived.push(waiver.clone()),
                 None => conflicts.push(told(&here, checked, judged)),
             }
         }
-        checked.findings.retain(|judged| !held.contains_key(&judged.id));
+        checked
+            .findings
+            .retain(|judged| !held.contains_key(&judged.id));
         if checked.verdict == Verdict::Conflict && checked.findings.is_empty() {
             checked.verdict = Verdict::Unknown;
         }
-        if let (Some(judge), Verdict::Unknown, false) = (request.judge, checked.verdict, checked.evidence.is_empty()) {
+        if let (Some(judge), Verdict::Unknown, false) =
+            (request.judge, checked.verdict, checked.evidence.is_empty())
+        {
             let line = checked.claim.line;
-            let ruling = judge.rule(&checked.claim.text, &checked.evidence).map_err(|what| CheckError::Judge { line, what })?;
+            let ruling = judge
+                .rule(&checked.claim.text, &checked.evidence)
+                .map_err(|what| CheckError::Judge { line, what })?;
             checked.verdict = ruling.verdict;
-            if let (Verdict::Conflict, Some(evidence)) = (ruling.verdict, checked.evidence.get(ruling.evidence.unwrap_or(0))) {
+            if let (Verdict::Conflict, Some(evidence)) = (
+                ruling.verdict,
+                checked.evidence.get(ruling.evidence.unwrap_or(0)),
+            ) {
                 let id = quipu_claims::finding_id(&checked.claim.text, &evidence.text);
                 match held.get(&id) {
                     Some(waiver) => waived.push(waiver.clone()),
@@ -306,7 +433,12 @@ fn check_text(
             }
         }
     }
-    Ok(Checking { path, conflicts, waived, claims })
+    Ok(Checking {
+        path,
+        conflicts,
+        waived,
+        claims,
+    })
 }
 
 fn told(here: &str, checked: &Checked, judged: &Judged) -> Unwaived {
@@ -334,7 +466,10 @@ pub(crate) fn tier_name(tier: Tier) -> &'static str {
 
 /// The file of a form, if the contract names one by a plain path, or the usual name.
 pub(crate) fn file_of(project: &Project, form: Form, usual: &str) -> ProjectPath {
-    let named = project.contract.of_form(form).find_map(|rule| ProjectPath::parse(rule.path.as_literal()?).ok());
+    let named = project
+        .contract
+        .of_form(form)
+        .find_map(|rule| ProjectPath::parse(rule.path.as_literal()?).ok());
     named.unwrap_or_else(|| ProjectPath::parse(usual).expect("the usual names are plain paths"))
 }
 
@@ -350,12 +485,23 @@ pub fn waivers_for(project: &Project, actor: &Actor) -> Result<Vec<Waiver>, Chec
 
 fn waivers(project: &Project) -> Result<Vec<Waiver>, StoreError> {
     let path = waiver_file(project);
-    let text = project.store.read(&path)?.map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+    let text = project
+        .store
+        .read(&path)?
+        .map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned())
+        .unwrap_or_default();
     Ok(read_waivers(path.as_str(), &text))
 }
 
 /// Lets a conflict stand, for a reason.
-pub fn waive(project: &Project, actor: &Actor, id: &str, why: &str, about: &str, lease: Option<LeaseToken>) -> Result<Receipt, CheckError> {
+pub fn waive(
+    project: &Project,
+    actor: &Actor,
+    id: &str,
+    why: &str,
+    about: &str,
+    lease: Option<LeaseToken>,
+) -> Result<Receipt, CheckError> {
     if why.trim().is_empty() {
         return Err(CheckError::NoReason);
     }
@@ -363,16 +509,31 @@ pub fn waive(project: &Project, actor: &Actor, id: &str, why: &str, about: &str,
 }
 
 /// Takes a waiver back.
-pub fn revoke_waiver(project: &Project, actor: &Actor, id: &str, why: &str, lease: Option<LeaseToken>) -> Result<Receipt, CheckError> {
+pub fn revoke_waiver(
+    project: &Project,
+    actor: &Actor,
+    id: &str,
+    why: &str,
+    lease: Option<LeaseToken>,
+) -> Result<Receipt, CheckError> {
     if !waivers(project)?.iter().any(|waiver| waiver.id == id) {
         return Err(CheckError::NoWaiver(id.to_owned()));
     }
     add(project, actor, render_revocation(id, why), lease)
 }
 
-fn add(project: &Project, actor: &Actor, line: String, lease: Option<LeaseToken>) -> Result<Receipt, CheckError> {
+fn add(
+    project: &Project,
+    actor: &Actor,
+    line: String,
+    lease: Option<LeaseToken>,
+) -> Result<Receipt, CheckError> {
     let path = waiver_file(project);
-    let head = if project.store.read(&path)?.is_some() { "" } else { "# Waivers\n\n" };
+    let head = if project.store.read(&path)?.is_some() {
+        ""
+    } else {
+        "# Waivers\n\n"
+    };
     let mut change = Change::by(actor).append(&path, format!("{head}{line}"));
     change.lease = lease;
     Ok(project.judge(change)?.publish()?)
@@ -380,5 +541,9 @@ fn add(project: &Project, actor: &Actor, line: String, lease: Option<LeaseToken>
 
 /// The last chapter that is final.
 pub fn last_chapter(pages: &[Page]) -> Option<u64> {
-    pages.iter().filter(|page| page.tier == Tier::L2).filter_map(|page| chapter_number(&page.path)).max()
+    pages
+        .iter()
+        .filter(|page| page.tier == Tier::L2)
+        .filter_map(|page| chapter_number(&page.path))
+        .max()
 }

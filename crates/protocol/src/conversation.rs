@@ -1,7 +1,8 @@
 //! Which session a call belongs to: one conversation of a host is one session.
 //!
-//! A hook knows the host's own id of the conversation, and the session's id derives from it. Any other call belongs to the session
-//! that its caller names (`QUIPU_SESSION`), or to the one whose host started the caller, or to the newest of the same name.
+//! A hook knows the host's own id of the conversation, and the session's id derives from it. Any
+//! other call belongs to the session that its caller names (`QUIPU_SESSION`), or to the one whose
+//! host started the caller, or to the newest of the same name.
 
 use quipu_contract::Actor;
 use quipu_store::{OpenSession, Who, session_id};
@@ -14,7 +15,9 @@ use crate::work::WorkError;
 /// After so long a session without a host is considered dead.
 pub(crate) const LONGEST_SESSION_SECONDS: u64 = 12 * 60 * 60;
 /// Programs that only start others: the host is further up.
-const STARTERS: [&str; 12] = ["sh", "bash", "dash", "zsh", "fish", "ksh", "ash", "busybox", "env", "timeout", "nice", "quipu"];
+const STARTERS: [&str; 12] = [
+    "sh", "bash", "dash", "zsh", "fish", "ksh", "ash", "busybox", "env", "timeout", "nice", "quipu",
+];
 /// No process has more ancestors that matter.
 const MOST_ANCESTORS: usize = 64;
 
@@ -39,66 +42,132 @@ impl Caller {
     /// A hook that was told the host's own id of the conversation.
     pub fn hook(actor: &Actor, conversation: Option<&str>) -> Caller {
         let session = conversation.map(|conversation| session_id(&Who::from(actor), conversation));
-        Caller { session, is_hook: true, is_heard: true, ..Caller::default() }
+        Caller {
+            session,
+            is_hook: true,
+            is_heard: true,
+            ..Caller::default()
+        }
     }
 
     fn note(&self, told: bool) -> Option<Value> {
         let id = self.session.as_deref()?;
-        Some(json!({"session": id, "host": HostProcess::of_caller().map_or(Value::Null, |host| host.render()), "told": told}))
+        Some(
+            json!({"session": id, "host": HostProcess::of_caller().map_or(Value::Null, |host| host.render()), "told": told}),
+        )
     }
 }
 
 /// The open session that a call belongs to.
-pub fn find_session(project: &Project, actor: &Actor, caller: &Caller) -> Result<Option<OpenSession>, WorkError> {
+pub fn find_session(
+    project: &Project,
+    actor: &Actor,
+    caller: &Caller,
+) -> Result<Option<OpenSession>, WorkError> {
     if *actor == Actor::Person {
         return Ok(None);
     }
     let mine = Who::from(actor);
-    let (sessions, others): (Vec<_>, Vec<_>) = project.store.sessions()?.into_iter().partition(|s| s.who == mine);
+    let (sessions, others): (Vec<_>, Vec<_>) = project
+        .store
+        .sessions()?
+        .into_iter()
+        .partition(|s| s.who == mine);
     // A child inherits the variable of whoever started it; its work is a session of its own.
-    let caller = match others.iter().any(|s| Some(&s.id) == caller.session.as_ref()) {
-        true => &Caller { session: None, ..caller.clone() },
+    let caller = match others
+        .iter()
+        .any(|s| Some(&s.id) == caller.session.as_ref())
+    {
+        true => &Caller {
+            session: None,
+            ..caller.clone()
+        },
         false => caller,
     };
-    if let Some(named) = sessions.iter().find(|s| Some(&s.id) == caller.session.as_ref()) {
+    if let Some(named) = sessions
+        .iter()
+        .find(|s| Some(&s.id) == caller.session.as_ref())
+    {
         return Ok(Some(named.clone()));
     }
     let captured = load_captured_of(project, &sessions)?;
     let with: Vec<(OpenSession, Captured)> = sessions.into_iter().zip(captured).collect();
     if let Some(id) = &caller.session {
-        let known = with.iter().rfind(|(_, captured)| captured.also.contains(id));
+        let known = with
+            .iter()
+            .rfind(|(_, captured)| captured.also.contains(id));
         // The conversation that was replaced ran in the same process.
         let replaced = || {
             let here = HostProcess::of_caller();
-            with.iter().rfind(|(_, captured)| captured.is_hosted && captured.process == here)
+            with.iter()
+                .rfind(|(_, captured)| captured.is_hosted && captured.process == here)
         };
         let found = known.or_else(|| if caller.replaces { replaced() } else { None });
         return Ok(found.map(|(session, _)| session.clone()));
     }
     if caller.is_hook {
-        return Ok(with.into_iter().filter(|_| !caller.is_startup).rfind(|(session, _)| !session.over).map(|(session, _)| session));
+        return Ok(with
+            .into_iter()
+            .filter(|_| !caller.is_startup)
+            .rfind(|(session, _)| !session.over)
+            .map(|(session, _)| session));
     }
     let around = HostProcess::around();
-    let is_of_caller = |captured: &Captured| captured.process.as_ref().is_some_and(|host| around.contains(host));
-    let hosted: Vec<_> = with.into_iter().filter(|(_, captured)| captured.is_hosted && captured.is_alive() != Some(false)).collect();
-    let found = hosted.iter().rfind(|(_, captured)| is_of_caller(captured)).or(hosted.last());
+    let is_of_caller = |captured: &Captured| {
+        captured
+            .process
+            .as_ref()
+            .is_some_and(|host| around.contains(host))
+    };
+    let hosted: Vec<_> = with
+        .into_iter()
+        .filter(|(_, captured)| captured.is_hosted && captured.is_alive() != Some(false))
+        .collect();
+    let found = hosted
+        .iter()
+        .rfind(|(_, captured)| is_of_caller(captured))
+        .or(hosted.last());
     Ok(found.map(|(session, _)| session.clone()))
 }
 
 /// Goes on with the session that a call belongs to (`open`, from [`find_session`]), or begins it.
-pub fn begin_or_continue(project: &Project, actor: &Actor, caller: &Caller, open: Option<OpenSession>) -> Result<OpenSession, WorkError> {
+pub fn begin_or_continue(
+    project: &Project,
+    actor: &Actor,
+    caller: &Caller,
+    open: Option<OpenSession>,
+) -> Result<OpenSession, WorkError> {
     let Some(open) = open else {
         let note = caller.note(caller.is_heard);
-        let is_anothers = |id: &String| project.store.sessions().is_ok_and(|all| all.iter().any(|s| s.id == *id));
-        return Ok(match caller.session.as_ref().filter(|id| !is_anothers(id)) {
-            Some(id) => project.store.begin_session_as(actor, id, LONGEST_SESSION_SECONDS, note.as_ref())?,
-            None => project.store.begin_session(actor, LONGEST_SESSION_SECONDS)?,
-        });
+        let is_anothers = |id: &String| {
+            project
+                .store
+                .sessions()
+                .is_ok_and(|all| all.iter().any(|s| s.id == *id))
+        };
+        return Ok(
+            match caller.session.as_ref().filter(|id| !is_anothers(id)) {
+                Some(id) => project.store.begin_session_as(
+                    actor,
+                    id,
+                    LONGEST_SESSION_SECONDS,
+                    note.as_ref(),
+                )?,
+                None => project
+                    .store
+                    .begin_session(actor, LONGEST_SESSION_SECONDS)?,
+            },
+        );
     };
     // A conversation that was resumed has another process, one that was cleared another id.
-    let Some(mut note) = caller.note(false).filter(|_| caller.is_hook) else { return Ok(open) };
+    let Some(mut note) = caller.note(false).filter(|_| caller.is_hook) else {
+        return Ok(open);
+    };
     let captured = crate::capture::load_captured(project, &open)?;
-    let is_new_id = caller.session.as_ref().is_some_and(|id| *id != open.id && !captured.also.contains(id));
+    let is_new_id = caller
+        .session
+        .as_ref()
+        .is_some_and(|id| *id != open.id && !captured.also.contains(id));
     if is_new_id {
         note["also"] = json!(caller.session);
     }
@@ -135,7 +204,9 @@ impl HostProcess {
 
     /// The program that started this one; none where the system does not tell.
     pub(crate) fn of_caller() -> Option<HostProcess> {
-        Ancestors::new().find(|(_, name)| !STARTERS.contains(&name.as_str())).map(|(process, _)| process)
+        Ancestors::new()
+            .find(|(_, name)| !STARTERS.contains(&name.as_str()))
+            .map(|(process, _)| process)
     }
 
     /// Every process above this one.
@@ -149,7 +220,8 @@ impl HostProcess {
         if self.boot != boot {
             return Some(false);
         }
-        (self.space == space).then(|| stat(self.pid).is_some_and(|stat| stat.began == self.began && !stat.has_ended))
+        (self.space == space)
+            .then(|| stat(self.pid).is_some_and(|stat| stat.began == self.began && !stat.has_ended))
     }
 }
 
@@ -163,7 +235,11 @@ struct Ancestors {
 impl Ancestors {
     fn new() -> Ancestors {
         let next = stat(std::process::id()).map_or(0, |own| own.parent);
-        Ancestors { place: here(), next, left: MOST_ANCESTORS }
+        Ancestors {
+            place: here(),
+            next,
+            left: MOST_ANCESTORS,
+        }
     }
 }
 
@@ -174,7 +250,12 @@ impl Iterator for Ancestors {
         let (boot, space) = self.place.clone()?;
         self.left = self.left.checked_sub(1)?;
         let found = stat(self.next).filter(|_| self.next > 0)?;
-        let process = HostProcess { pid: self.next, began: found.began, boot, space };
+        let process = HostProcess {
+            pid: self.next,
+            began: found.began,
+            boot,
+            space,
+        };
         self.next = found.parent;
         Some((process, found.name))
     }
@@ -195,7 +276,12 @@ fn stat(pid: u32) -> Option<Stat> {
     let (name, rest) = text.split_once('(')?.1.rsplit_once(") ")?;
     let fields: Vec<&str> = rest.split(' ').collect();
     let has_ended = fields.first().is_some_and(|state| *state == "Z");
-    Some(Stat { has_ended, name: name.to_owned(), parent: fields.get(1)?.parse().ok()?, began: fields.get(19)?.parse().ok()? })
+    Some(Stat {
+        has_ended,
+        name: name.to_owned(),
+        parent: fields.get(1)?.parse().ok()?,
+        began: fields.get(19)?.parse().ok()?,
+    })
 }
 
 fn here() -> Option<(String, String)> {
@@ -211,22 +297,46 @@ mod tests {
     #[test]
     fn a_process_that_ended_is_dead() {
         let Some((boot, space)) = here() else { return };
-        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
         let began = stat(child.id()).unwrap().began;
-        let process = HostProcess { pid: child.id(), began, boot, space };
+        let process = HostProcess {
+            pid: child.id(),
+            began,
+            boot,
+            space,
+        };
         assert_eq!(process.is_alive(), Some(true));
         assert_eq!(HostProcess::parse(&process.render()), Some(process.clone()));
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(process.is_alive(), Some(false));
-        assert_eq!(HostProcess { boot: "another".into(), ..process.clone() }.is_alive(), Some(false));
-        assert_eq!(HostProcess { space: "another".into(), ..process }.is_alive(), None);
+        assert_eq!(
+            HostProcess {
+                boot: "another".into(),
+                ..process.clone()
+            }
+            .is_alive(),
+            Some(false)
+        );
+        assert_eq!(
+            HostProcess {
+                space: "another".into(),
+                ..process
+            }
+            .is_alive(),
+            None
+        );
     }
 
     #[test]
     fn the_programs_above_are_known() {
         if here().is_some() {
-            assert!(HostProcess::of_caller().is_some_and(|host| HostProcess::around().contains(&host)));
+            assert!(
+                HostProcess::of_caller().is_some_and(|host| HostProcess::around().contains(&host))
+            );
         }
     }
 }

@@ -16,8 +16,8 @@ use crate::project::Project;
 use crate::reading::may_read_whole;
 use crate::work::WorkError;
 
-/// So often a composition is done again. Each time another's change went through, so that many agents
-/// at once are served in turn.
+/// So often a composition is done again. Each time another's change went through, so that many
+/// agents at once are served in turn.
 const ATTEMPTS: usize = 100;
 
 /// A change in the making.
@@ -58,7 +58,13 @@ pub struct Terms {
 
 impl<'p> Draft<'p> {
     pub fn new(project: &'p Project, actor: &'p Actor) -> Draft<'p> {
-        Draft { project, actor, files: BTreeMap::new(), note: None, made: Vec::new() }
+        Draft {
+            project,
+            actor,
+            files: BTreeMap::new(),
+            note: None,
+            made: Vec::new(),
+        }
     }
 
     fn load(&mut self, path: &ProjectPath) -> Result<&mut Drafted, WorkError> {
@@ -67,13 +73,26 @@ impl<'p> Draft<'p> {
             let old = match self.project.store.read(path)? {
                 None => None,
                 Some((bytes, version)) => {
-                    // A byte that is not UTF-8 hides nothing else. What is added at the end leaves it as it is.
-                    let text = String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+                    // A byte that is not UTF-8 hides nothing else. What is added at the end leaves
+                    // it as it is.
+                    let text = String::from_utf8(bytes).unwrap_or_else(|error| {
+                        String::from_utf8_lossy(error.as_bytes()).into_owned()
+                    });
                     Some((text, version))
                 }
             };
-            let new = old.as_ref().map(|(text, _)| text.clone()).unwrap_or_default();
-            self.files.insert(path.clone(), Drafted { old, new, added: None });
+            let new = old
+                .as_ref()
+                .map(|(text, _)| text.clone())
+                .unwrap_or_default();
+            self.files.insert(
+                path.clone(),
+                Drafted {
+                    old,
+                    new,
+                    added: None,
+                },
+            );
         }
         Ok(self.files.get_mut(path).expect("inserted above"))
     }
@@ -114,7 +133,10 @@ impl<'p> Draft<'p> {
 
     /// The paths that shall be otherwise than they are.
     pub fn changed(&self) -> impl Iterator<Item = &ProjectPath> {
-        self.files.iter().filter(|(_, f)| f.is_changed()).map(|(path, _)| path)
+        self.files
+            .iter()
+            .filter(|(_, f)| f.is_changed())
+            .map(|(path, _)| path)
     }
 
     /// What would change, file by file.
@@ -131,19 +153,22 @@ impl<'p> Draft<'p> {
         change.revised = true;
         // The texts are whole by construction: what shrinks here is meant to.
         change.force = true;
-        (change.lease, change.ends, change.note) = (terms.lease.clone(), terms.ends.clone(), self.note.clone());
+        (change.lease, change.ends, change.note) =
+            (terms.lease.clone(), terms.ends.clone(), self.note.clone());
         for (path, file) in self.files.iter().filter(|(_, f)| f.is_changed()) {
             change = match (&file.old, &file.added) {
                 (None, _) => change.create(path, file.new.clone()),
                 (Some(_), Some(added)) => change.append(path, added.clone()),
-                (Some((_, version)), None) => change.write(path, file.new.clone(), Expect::Version(version.clone())),
+                (Some((_, version)), None) => {
+                    change.write(path, file.new.clone(), Expect::Version(version.clone()))
+                }
             };
         }
         change
     }
 
-    /// Where nothing would change because a file is not read as it stands on disk, that must be put right first. Where something
-    /// changes, the store says so.
+    /// Where nothing would change because a file is not read as it stands on disk, that must be put
+    /// right first. Where something changes, the store says so.
     fn refuse_flagged(&self) -> Result<(), WorkError> {
         if self.changed().next().is_some() {
             return Ok(());
@@ -152,8 +177,14 @@ impl<'p> Draft<'p> {
             if let Some(file) = self.project.store.flagged(path)?
                 && let Some(flag) = &file.flag
             {
-                let line = flag.line.map(|line| format!(" (line {line})")).unwrap_or_default();
-                return Err(WorkError::refused(format!("`{path}` {}{line}", flag.what), file.mend()));
+                let line = flag
+                    .line
+                    .map(|line| format!(" (line {line})"))
+                    .unwrap_or_default();
+                return Err(WorkError::refused(
+                    format!("`{path}` {}{line}", flag.what),
+                    file.mend(),
+                ));
             }
         }
         Ok(())
@@ -161,7 +192,11 @@ impl<'p> Draft<'p> {
 
     /// Whether a refusal only means that another has made a file meanwhile.
     fn was_overtaken(&self) -> bool {
-        self.files.iter().any(|(path, f)| f.old.is_none() && f.is_changed() && matches!(self.project.store.read(path), Ok(Some(_))))
+        self.files.iter().any(|(path, f)| {
+            f.old.is_none()
+                && f.is_changed()
+                && matches!(self.project.store.read(path), Ok(Some(_)))
+        })
     }
 }
 
@@ -181,7 +216,9 @@ pub fn revise<T>(
         let mut draft = Draft::new(project, actor);
         let (outcome, terms) = compose(&mut draft)?;
         draft.refuse_flagged()?;
-        let published = project.judge(draft.change(&terms)).and_then(|judged| judged.publish());
+        let published = project
+            .judge(draft.change(&terms))
+            .and_then(|judged| judged.publish());
         match published {
             Ok(receipt) => return Ok((outcome, receipt)),
             Err(StoreError::Stale { .. }) => {}
@@ -210,8 +247,16 @@ pub fn load_formed(project: &Project, actor: &Actor, form: Form) -> Result<Forme
     let path = resolve_form(project, actor, form)?;
     let mut draft = Draft::new(project, actor);
     let text = draft.text_or_template(&path)?;
-    let version = draft.load(&path)?.old.as_ref().map(|(_, version)| version.clone());
-    Ok(Formed { path, version, text })
+    let version = draft
+        .load(&path)?
+        .old
+        .as_ref()
+        .map(|(_, version)| version.clone());
+    Ok(Formed {
+        path,
+        version,
+        text,
+    })
 }
 
 /// Changes the one file of a form in one commit. `edit` is called again if the file has moved on.
@@ -228,7 +273,14 @@ pub fn change_formed(
         draft.replace(&path, text.clone())?;
         Ok((text, terms.clone()))
     })?;
-    Ok((receipt, Formed { path, version: None, text }))
+    Ok((
+        receipt,
+        Formed {
+            path,
+            version: None,
+            text,
+        },
+    ))
 }
 
 #[cfg(test)]
@@ -246,24 +298,59 @@ mod tests {
     #[test]
     fn changes_of_one_file_at_once_are_all_in_it() {
         let folder = tempfile::tempdir().unwrap();
-        let layout = Layout { profiles: vec!["worldlog".into()], ..Layout::default() };
+        let layout = Layout {
+            profiles: vec!["worldlog".into()],
+            ..Layout::default()
+        };
         lay_out(folder.path(), &layout, Options::default()).unwrap();
         let name = |text: &str| ActorName::parse(text).ok();
-        let actor = Actor::Agent { role: name("agent"), unit: None, agent: name("otto") };
-        let patient = Options { wait: Duration::from_secs(120), ..Options::default() };
+        let actor = Actor::Agent {
+            role: name("agent"),
+            unit: None,
+            agent: name("otto"),
+        };
+        let patient = Options {
+            wait: Duration::from_secs(120),
+            ..Options::default()
+        };
         let open = || Project::open(folder.path(), patient.clone()).unwrap();
-        let terms = Terms { why: "test".into(), ..Terms::default() };
-        let new = NewTask { description: "much".into(), ..NewTask::default() };
+        let terms = Terms {
+            why: "test".into(),
+            ..Terms::default()
+        };
+        let new = NewTask {
+            description: "much".into(),
+            ..NewTask::default()
+        };
         std::thread::scope(|scope| {
             for number in 0..AT_ONCE {
                 let (open, new, terms, actor) = (&open, &new, &terms, &actor);
                 scope.spawn(move || {
                     let project = open();
                     // Whoever is first begins the task.
-                    let begun = |text: &str| start_task(text, Language::En, new).unwrap_or_else(|_| text.to_owned());
-                    let plan = |text: &str| Ok(add_todo(&begun(text), Language::En, &format!("item {number}"), None)?);
+                    let begun = |text: &str| {
+                        start_task(text, Language::En, new).unwrap_or_else(|_| text.to_owned())
+                    };
+                    let plan = |text: &str| {
+                        Ok(add_todo(
+                            &begun(text),
+                            Language::En,
+                            &format!("item {number}"),
+                            None,
+                        )?)
+                    };
                     change_formed(&project, actor, terms, Form::Task, plan).unwrap();
-                    let set = |text: &str| Ok(set_fact(text, Some("Structure"), &[], &format!("key {number}"), "x", "t")?.0);
+                    let set = |text: &str| {
+                        Ok(set_fact(
+                            text,
+                            Some("Structure"),
+                            &[],
+                            &format!("key {number}"),
+                            "x",
+                            "t",
+                        )?
+                        .0)
+                    };
                     change_formed(&project, actor, terms, Form::World, set).unwrap();
                 });
             }
@@ -272,6 +359,13 @@ mod tests {
         let task = read_task(&load_formed(&project, &actor, Form::Task).unwrap().text).unwrap();
         assert_eq!(task.todos.len(), AT_ONCE);
         let world = load_formed(&project, &actor, Form::World).unwrap().text;
-        assert_eq!(facts(&world).iter().filter(|fact| fact.section == "Structure" && !fact.older).count(), AT_ONCE, "{world}");
+        assert_eq!(
+            facts(&world)
+                .iter()
+                .filter(|fact| fact.section == "Structure" && !fact.older)
+                .count(),
+            AT_ONCE,
+            "{world}"
+        );
     }
 }

@@ -24,7 +24,10 @@ pub enum EjectError {
     #[error(transparent)]
     Path(BadPath),
     #[error("cannot write `{path}`: {source}")]
-    Io { path: String, source: std::io::Error },
+    Io {
+        path: String,
+        source: std::io::Error,
+    },
 }
 
 /// Copies a built-in profile into `profiles/NAME` of a project.
@@ -42,7 +45,16 @@ pub fn eject_profile(root: &Path, name: &str) -> Result<Ejected, EjectError> {
         let path = ProjectPath::parse(&format!("{folder}/{path}")).map_err(EjectError::Path)?;
         laid.push((path, text));
     }
-    lay_files(root, &laid).map_err(|source| EjectError::Io { path: folder.clone(), source })?;
-    let written = laid.into_iter().map(|(path, _)| path.as_str().to_owned()).collect();
-    Ok(Ejected { folder: format!("./{folder}"), files: written })
+    lay_files(root, &laid).map_err(|source| EjectError::Io {
+        path: folder.clone(),
+        source,
+    })?;
+    let written = laid
+        .into_iter()
+        .map(|(path, _)| path.as_str().to_owned())
+        .collect();
+    Ok(Ejected {
+        folder: format!("./{folder}"),
+        files: written,
+    })
 }

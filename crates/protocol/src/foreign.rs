@@ -1,6 +1,8 @@
-//! Files that stand where a profile wants its own, and are someone else's: an application's `state.json`.
+//! Files that stand where a profile wants its own, and are someone else's: an application's
+//! `state.json`.
 //!
-//! Only for a folder that is no project yet: there, a file of a known form that does not read as that form is not taken over.
+//! Only for a folder that is no project yet: there, a file of a known form that does not read as
+//! that form is not taken over.
 
 use std::path::Path;
 
@@ -14,7 +16,13 @@ use crate::state::check_state;
 use crate::todos::parse_todos;
 
 /// Keys of a state file that no application is likely to have by chance in the same types.
-const STATE_KEYS: [&str; 5] = ["phase", "current_task", "progress", "delegations", "last_session"];
+const STATE_KEYS: [&str; 5] = [
+    "phase",
+    "current_task",
+    "progress",
+    "delegations",
+    "last_session",
+];
 
 /// A file that is not Quipu's, and how that can be told.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,33 +35,56 @@ pub struct Foreign {
 pub(crate) fn find_foreign(root: &Path, contract: &Contract) -> Vec<Foreign> {
     let created = contract.files.iter().filter(|rule| rule.create);
     let mut found = Vec::new();
-    for (rule, path) in created.filter_map(|rule| Some((rule, ProjectPath::parse(rule.path.as_literal()?).ok()?))) {
+    for (rule, path) in
+        created.filter_map(|rule| Some((rule, ProjectPath::parse(rule.path.as_literal()?).ok()?)))
+    {
         // A link or a folder is reported with its own message when the file is made.
-        let Ok(Some(bytes)) = Below::read_in(root, path.as_str()) else { continue };
+        let Ok(Some(bytes)) = Below::read_in(root, path.as_str()) else {
+            continue;
+        };
         if let Some(why) = tell(contract, &path, rule.form, rule.class, bytes) {
-            found.push(Foreign { path: path.as_str().to_owned(), why });
+            found.push(Foreign {
+                path: path.as_str().to_owned(),
+                why,
+            });
         }
     }
     found
 }
 
 /// Why a text is not of its form; none if it may be.
-fn tell(contract: &Contract, path: &ProjectPath, form: Option<Form>, class: Class, bytes: Vec<u8>) -> Option<&'static str> {
+fn tell(
+    contract: &Contract,
+    path: &ProjectPath,
+    form: Option<Form>,
+    class: Class,
+    bytes: Vec<u8>,
+) -> Option<&'static str> {
     let form = form?;
-    let Ok(text) = String::from_utf8(bytes) else { return Some("it is not UTF-8 text") };
+    let Ok(text) = String::from_utf8(bytes) else {
+        return Some("it is not UTF-8 text");
+    };
     if text.trim().is_empty() {
         return None;
     }
     let json = || serde_json::from_str::<Value>(&text).ok();
-    let has = |keys: &[&str]| json().is_some_and(|value| keys.iter().any(|key| value.get(*key).is_some()));
+    let has = |keys: &[&str]| {
+        json().is_some_and(|value| keys.iter().any(|key| value.get(*key).is_some()))
+    };
     match form {
-        Form::State if !has(&STATE_KEYS) => Some("it has none of the keys `phase`, `current_task`, `progress`"),
-        Form::State => check_state(contract, path, &text).err().map(|_| "its keys hold other values than a state file of Quipu"),
-        Form::Todos => {
-            (parse_todos(path, &text).is_err() || !is_todo_list(json())).then_some("it is not a list of todos as Quipu writes it")
+        Form::State if !has(&STATE_KEYS) => {
+            Some("it has none of the keys `phase`, `current_task`, `progress`")
         }
-        Form::Decisions => (!has_decisions(&text)).then_some("no section of it reads as a decision (`## ADR-001: title`)"),
-        Form::Index => Listing::from_first_row(&text).is_empty().then_some("it lists no files as an index of Quipu does"),
+        Form::State => check_state(contract, path, &text)
+            .err()
+            .map(|_| "its keys hold other values than a state file of Quipu"),
+        Form::Todos => (parse_todos(path, &text).is_err() || !is_todo_list(json()))
+            .then_some("it is not a list of todos as Quipu writes it"),
+        Form::Decisions => (!has_decisions(&text))
+            .then_some("no section of it reads as a decision (`## ADR-001: title`)"),
+        Form::Index => Listing::from_first_row(&text)
+            .is_empty()
+            .then_some("it lists no files as an index of Quipu does"),
         Form::Panel => (!has(&["review_progress"])).then_some("it is not the state of a review"),
         _ if class == Class::Derived => Some("Quipu would replace it"),
         _ => None,
@@ -64,18 +95,34 @@ fn tell(contract: &Contract, path: &ProjectPath, form: Option<Form>, class: Clas
 fn is_todo_list(value: Option<Value>) -> bool {
     let Some(value) = value else { return false };
     let items = value.get("todos").and_then(Value::as_array);
-    let has_status = |items: &Vec<Value>| !items.is_empty() && items.iter().all(|item| item.get("status").is_some_and(Value::is_string));
-    value.get("metadata").is_some() || value.get("last_review").is_some() || items.is_some_and(has_status)
+    let has_status = |items: &Vec<Value>| {
+        !items.is_empty()
+            && items
+                .iter()
+                .all(|item| item.get("status").is_some_and(Value::is_string))
+    };
+    value.get("metadata").is_some()
+        || value.get("last_review").is_some()
+        || items.is_some_and(has_status)
 }
 
-/// Decisions by number, or sections with the fields of one; a file with no section at all is a beginning.
+/// Decisions by number, or sections with the fields of one; a file with no section at all is a
+/// beginning.
 fn has_decisions(text: &str) -> bool {
     let document = Document::parse(text);
     if !document.sections().iter().any(|section| section.level == 2) {
-        return document.sections().iter().all(|section| document.slice(&section.body).trim().is_empty());
+        return document
+            .sections()
+            .iter()
+            .all(|section| document.slice(&section.body).trim().is_empty());
     }
-    let is_numbered = |id: &str| id.ends_with(|c: char| c.is_ascii_digit()) && id.starts_with(|c: char| c.is_ascii_uppercase());
-    parse_decisions(text)
-        .iter()
-        .any(|entry| is_numbered(&entry.id) && entry.id != entry.title || entry.decision.is_some() || entry.context.is_some())
+    let is_numbered = |id: &str| {
+        id.ends_with(|c: char| c.is_ascii_digit())
+            && id.starts_with(|c: char| c.is_ascii_uppercase())
+    };
+    parse_decisions(text).iter().any(|entry| {
+        is_numbered(&entry.id) && entry.id != entry.title
+            || entry.decision.is_some()
+            || entry.context.is_some()
+    })
 }

@@ -14,26 +14,57 @@ use crate::work::WorkError;
 const MOST_NAMES: usize = 20_000;
 
 /// The one file of a form: the first rule whose path has no holes left for this actor.
-pub fn resolve_form(project: &Project, actor: &Actor, form: Form) -> Result<ProjectPath, WorkError> {
+pub fn resolve_form(
+    project: &Project,
+    actor: &Actor,
+    form: Form,
+) -> Result<ProjectPath, WorkError> {
     let binding = project.contract.actor_binding(actor);
-    let literal = |pattern: &Pattern| pattern.fill(&binding).as_literal().and_then(|text| ProjectPath::parse(text).ok());
-    if let Some(path) = project.contract.of_form(form).find_map(|rule| literal(&rule.path)) {
+    let literal = |pattern: &Pattern| {
+        pattern
+            .fill(&binding)
+            .as_literal()
+            .and_then(|text| ProjectPath::parse(text).ok())
+    };
+    if let Some(path) = project
+        .contract
+        .of_form(form)
+        .find_map(|rule| literal(&rule.path))
+    {
         return Ok(path);
     }
-    let open = project.contract.of_form(form).map(|rule| rule.path.fill(&binding)).find(|path| path.as_str().contains("{agent}"));
-    Err(open.map_or(WorkError::NoForm(form), |path| WorkError::WhichAgent { path: path.as_str().to_owned() }))
+    let open = project
+        .contract
+        .of_form(form)
+        .map(|rule| rule.path.fill(&binding))
+        .find(|path| path.as_str().contains("{agent}"));
+    Err(
+        open.map_or(WorkError::NoForm(form), |path| WorkError::WhichAgent {
+            path: path.as_str().to_owned(),
+        }),
+    )
 }
 
 /// What the template of a file says, with the project's values; empty where there is none.
 pub fn template_of(project: &Project, path: &ProjectPath) -> Result<String, WorkError> {
-    let Some((rule, profile)) = project.contract.rule(path).and_then(|rule| Some((rule, rule.profile.as_ref()?))) else {
+    let Some((rule, profile)) = project
+        .contract
+        .rule(path)
+        .and_then(|rule| Some((rule, rule.profile.as_ref()?)))
+    else {
         return Ok(String::new());
     };
-    let file = project.contract.template_path(project.contract.language, rule.path.as_str());
+    let file = project
+        .contract
+        .template_path(project.contract.language, rule.path.as_str());
     let text = project.library.read(profile, &file).unwrap_or_default();
     let mut values = template_values(&project.contract.binding(), now(&project.store));
     values.extend(rule.path.matches(path.as_str()).unwrap_or_default());
-    Ok(render_template(&Library::shown(profile, &file), &text, &values)?)
+    Ok(render_template(
+        &Library::shown(profile, &file),
+        &text,
+        &values,
+    )?)
 }
 
 /// The folders in which files of a form lie, whatever their names.
@@ -41,19 +72,38 @@ pub fn folders_of(project: &Project, form: Form) -> Vec<String> {
     let fixed = |pattern: &Pattern| {
         let text = pattern.as_str();
         let open = text.find(['*', '?', '{', '[']).unwrap_or(text.len());
-        text[..open].rfind('/').map_or(String::new(), |slash| text[..slash].to_owned())
+        text[..open]
+            .rfind('/')
+            .map_or(String::new(), |slash| text[..slash].to_owned())
     };
-    let mut folders: Vec<String> = project.contract.of_form(form).map(|rule| fixed(&rule.path)).collect();
+    let mut folders: Vec<String> = project
+        .contract
+        .of_form(form)
+        .map(|rule| fixed(&rule.path))
+        .collect();
     folders.dedup();
     folders
 }
 
 /// The file of a form for one unit: `delegations/{unit}.md`.
-pub fn resolve_unit_form(project: &Project, form: Form, unit: &str) -> Result<ProjectPath, WorkError> {
+pub fn resolve_unit_form(
+    project: &Project,
+    form: Form,
+    unit: &str,
+) -> Result<ProjectPath, WorkError> {
     let mut binding = project.contract.binding();
     binding.insert("unit".into(), unit.to_owned());
-    let literal = |pattern: &Pattern| pattern.fill(&binding).as_literal().and_then(|text| ProjectPath::parse(text).ok());
-    project.contract.of_form(form).find_map(|rule| literal(&rule.path)).ok_or(WorkError::NoForm(form))
+    let literal = |pattern: &Pattern| {
+        pattern
+            .fill(&binding)
+            .as_literal()
+            .and_then(|text| ProjectPath::parse(text).ok())
+    };
+    project
+        .contract
+        .of_form(form)
+        .find_map(|rule| literal(&rule.path))
+        .ok_or(WorkError::NoForm(form))
 }
 
 /// The files of a form that are there. Looks into the folders that the rules name, nowhere else.
@@ -63,7 +113,10 @@ pub fn list_form(project: &Project, actor: &Actor, form: Form) -> Vec<ProjectPat
     for rule in project.contract.of_form(form) {
         let pattern = rule.path.fill(&binding);
         let text = pattern.as_str();
-        if let Some(path) = pattern.as_literal().and_then(|literal| ProjectPath::parse(literal).ok()) {
+        if let Some(path) = pattern
+            .as_literal()
+            .and_then(|literal| ProjectPath::parse(literal).ok())
+        {
             if project.store.root().join(path.as_str()).is_file() {
                 found.push(path);
             }
@@ -71,12 +124,21 @@ pub fn list_form(project: &Project, actor: &Actor, form: Form) -> Vec<ProjectPat
         }
         let open = text.find(['*', '?', '{']).unwrap_or(text.len());
         let folder = text[..open].rfind('/').map_or("", |slash| &text[..slash]);
-        walk(project.store.root(), folder, text.contains("**"), &mut |path| {
-            // A path belongs to the first rule that names it.
-            if project.contract.rule(&path).is_some_and(|r| r.form == Some(form)) {
-                found.push(path);
-            }
-        });
+        walk(
+            project.store.root(),
+            folder,
+            text.contains("**"),
+            &mut |path| {
+                // A path belongs to the first rule that names it.
+                if project
+                    .contract
+                    .rule(&path)
+                    .is_some_and(|r| r.form == Some(form))
+                {
+                    found.push(path);
+                }
+            },
+        );
     }
     found.sort();
     found.dedup();
@@ -84,10 +146,21 @@ pub fn list_form(project: &Project, actor: &Actor, form: Form) -> Vec<ProjectPat
 }
 
 fn walk(root: &Path, folder: &str, deep: bool, visit: &mut dyn FnMut(ProjectPath)) {
-    let Ok(entries) = std::fs::read_dir(root.join(folder)) else { return };
+    let Ok(entries) = std::fs::read_dir(root.join(folder)) else {
+        return;
+    };
     for entry in entries.flatten().take(MOST_NAMES) {
-        let (Ok(kind), Some(name)) = (entry.file_type(), entry.file_name().to_str().map(str::to_owned)) else { continue };
-        let path = if folder.is_empty() { name } else { format!("{folder}/{name}") };
+        let (Ok(kind), Some(name)) = (
+            entry.file_type(),
+            entry.file_name().to_str().map(str::to_owned),
+        ) else {
+            continue;
+        };
+        let path = if folder.is_empty() {
+            name
+        } else {
+            format!("{folder}/{name}")
+        };
         if kind.is_dir() && deep {
             walk(root, &path, deep, visit);
         } else if kind.is_file()

@@ -30,18 +30,33 @@ enum Loaded {
     Gone,
 }
 
-/// Every Markdown page that the actor may read. Of a page of which it may read only sections, the rest is blank.
+/// Every Markdown page that the actor may read. Of a page of which it may read only sections, the
+/// rest is blank.
 pub fn gather(project: &Project, actor: &Actor) -> Result<Gathered, ReadError> {
     refresh_index(project)?;
-    let mut gathered = Gathered { pages: Vec::new(), versions: Vec::new(), unread: Vec::new() };
+    let mut gathered = Gathered {
+        pages: Vec::new(),
+        versions: Vec::new(),
+        unread: Vec::new(),
+    };
     for path in project.store.list()? {
-        if !path.as_str().ends_with(".md") && project.contract.rule(&path).and_then(|rule| rule.tier.as_ref()).is_none() {
+        if !path.as_str().ends_with(".md")
+            && project
+                .contract
+                .rule(&path)
+                .and_then(|rule| rule.tier.as_ref())
+                .is_none()
+        {
             continue;
         }
-        let Ok(readable) = may_read(project, actor, &path) else { continue };
+        let Ok(readable) = may_read(project, actor, &path) else {
+            continue;
+        };
         match load_page(project, &path, readable)? {
             Loaded::Page(page, version) => {
-                gathered.versions.push((version, project.contract.class(&path)));
+                gathered
+                    .versions
+                    .push((version, project.contract.class(&path)));
                 gathered.pages.push(page);
             }
             Loaded::Unread(why) => gathered.unread.push((path.as_str().to_owned(), why)),
@@ -51,12 +66,23 @@ pub fn gather(project: &Project, actor: &Actor) -> Result<Gathered, ReadError> {
     Ok(gathered)
 }
 
-fn load_page(project: &Project, path: &ProjectPath, readable: Readable) -> Result<Loaded, StoreError> {
-    let Some((bytes, version)) = project.store.read(path)? else { return Ok(Loaded::Gone) };
+fn load_page(
+    project: &Project,
+    path: &ProjectPath,
+    readable: Readable,
+) -> Result<Loaded, StoreError> {
+    let Some((bytes, version)) = project.store.read(path)? else {
+        return Ok(Loaded::Gone);
+    };
     if bytes.len() > LARGEST {
-        return Ok(Loaded::Unread(format!("has {} bytes, too many to be read as a page (at most {LARGEST})", bytes.len())));
+        return Ok(Loaded::Unread(format!(
+            "has {} bytes, too many to be read as a page (at most {LARGEST})",
+            bytes.len()
+        )));
     }
-    let Ok(text) = String::from_utf8(bytes) else { return Ok(Loaded::Unread("is not text".to_owned())) };
+    let Ok(text) = String::from_utf8(bytes) else {
+        return Ok(Loaded::Unread("is not text".to_owned()));
+    };
     let text = match readable {
         Readable::Whole => text,
         Readable::Sections(sections) => only_sections(&text, &sections),
@@ -70,7 +96,9 @@ fn load_page(project: &Project, path: &ProjectPath, readable: Readable) -> Resul
     let page = Page {
         path: path.as_str().to_owned(),
         tier,
-        is_memory: rule.is_none_or(|rule| rule.tier.is_some() || matches!(rule.form, Some(Form::Glossary | Form::Metaphors))),
+        is_memory: rule.is_none_or(|rule| {
+            rule.tier.is_some() || matches!(rule.form, Some(Form::Glossary | Form::Metaphors))
+        }),
         form: rule.and_then(|rule| rule.form),
         text,
     };
@@ -80,7 +108,14 @@ fn load_page(project: &Project, path: &ProjectPath, readable: Readable) -> Resul
 /// The text with everything outside the named sections blank, line for line.
 fn only_sections(text: &str, sections: &[String]) -> String {
     let document = Document::parse(text);
-    let shown: Vec<_> = sections.iter().filter_map(|name| document.find(name).ok()).map(|section| section.range.clone()).collect();
+    let shown: Vec<_> = sections
+        .iter()
+        .filter_map(|name| document.find(name).ok())
+        .map(|section| section.range.clone())
+        .collect();
     let visible = |at: usize| shown.iter().any(|range| range.contains(&at));
-    text.char_indices().filter(|(at, c)| *c == '\n' || visible(*at)).map(|(_, c)| c).collect()
+    text.char_indices()
+        .filter(|(at, c)| *c == '\n' || visible(*at))
+        .map(|(_, c)| c)
+        .collect()
 }

@@ -55,27 +55,57 @@ pub fn split_page(
 ) -> Result<Grown, GrowthError> {
     // Pages that the actor sees in part would be written back in part.
     let gathered = gather(project, &Actor::Person)?;
-    let Some(page) = gathered.pages.iter().find(|page| page.path == path.as_str()) else { return Err(GrowthError::NotFound(path.clone())) };
+    let Some(page) = gathered
+        .pages
+        .iter()
+        .find(|page| page.path == path.as_str())
+    else {
+        return Err(GrowthError::NotFound(path.clone()));
+    };
     may_read_whole(project, actor, path)?;
-    let name = path.as_str().trim_end_matches(".md").rsplit('/').next().unwrap_or_default().to_owned() + BOUND;
-    let bound = project.contract.vars.get(&name).and_then(|var| var.value.as_ref()?.parse().ok());
+    let name = path
+        .as_str()
+        .trim_end_matches(".md")
+        .rsplit('/')
+        .next()
+        .unwrap_or_default()
+        .to_owned()
+        + BOUND;
+    let bound = project
+        .contract
+        .vars
+        .get(&name)
+        .and_then(|var| var.value.as_ref()?.parse().ok());
     let tokens = Counter::O200k.count(&page.text).0;
     if bound.is_none_or(|bound| tokens <= bound) && !now {
-        return Ok(Grown::Within { tokens, bound, variable: name });
+        return Ok(Grown::Within {
+            tokens,
+            bound,
+            variable: name,
+        });
     }
-    let split = plan_split(&gathered.pages, path.as_str()).ok_or_else(|| GrowthError::Whole(path.clone()))?;
+    let split = plan_split(&gathered.pages, path.as_str())
+        .ok_or_else(|| GrowthError::Whole(path.clone()))?;
     let mut change = Change::by(actor).why(format!("{path} is split by its sections"));
     // The page is shorter afterwards, and that is meant.
     (change.lease, change.force) = (lease, true);
     let (mut fixed, mut mended) = (Vec::new(), Vec::new());
     for page in split.changed {
-        let nth = gathered.pages.iter().position(|p| p.path == page.path).expect("a mended page was gathered");
+        let nth = gathered
+            .pages
+            .iter()
+            .position(|p| p.path == page.path)
+            .expect("a mended page was gathered");
         let (version, class) = &gathered.versions[nth];
         let linking = ProjectPath::parse(&page.path).map_err(ReadError::Path)?;
         match class {
             Class::Derived => {}
-            _ if may_read_whole(project, actor, &linking).is_err() => return Err(GrowthError::Unseen(path.clone())),
-            Class::Sealed | Class::Append | Class::Record => fixed.push(format!("`{}` ({})", page.path, class.as_str())),
+            _ if may_read_whole(project, actor, &linking).is_err() => {
+                return Err(GrowthError::Unseen(path.clone()));
+            }
+            Class::Sealed | Class::Append | Class::Record => {
+                fixed.push(format!("`{}` ({})", page.path, class.as_str()))
+            }
             _ => {
                 mended.extend(page.links.iter().map(ToString::to_string));
                 change = change.write(&linking, page.text, Expect::Version(version.clone()));
@@ -83,7 +113,10 @@ pub fn split_page(
         }
     }
     if !fixed.is_empty() {
-        return Err(GrowthError::Fixed { path: path.clone(), pages: fixed.join(", ") });
+        return Err(GrowthError::Fixed {
+            path: path.clone(),
+            pages: fixed.join(", "),
+        });
     }
     let mut created = Vec::new();
     for (path, text) in split.created {
@@ -91,5 +124,9 @@ pub fn split_page(
         created.push(path);
     }
     let receipt = project.judge(change)?.publish()?;
-    Ok(Grown::Split { receipt: Box::new(receipt), created, mended })
+    Ok(Grown::Split {
+        receipt: Box::new(receipt),
+        created,
+        mended,
+    })
 }

@@ -1,8 +1,8 @@
 //! The derived index, brought up to date with what is on disk.
 //!
-//! A commit keeps its own rows (see `store`). Files that came, went or changed outside Quipu are found
-//! here, when someone is about to read the index. Only files whose look on disk is another than the last time are read:
-//! what each looked like is noted in a file that anyone may delete.
+//! A commit keeps its own rows (see `store`). Files that came, went or changed outside Quipu are
+//! found here, when someone is about to read the index. Only files whose look on disk is another
+//! than the last time are read: what each looked like is noted in a file that anyone may delete.
 
 use std::collections::BTreeMap;
 
@@ -16,19 +16,30 @@ const LOOKS: &str = ".quipu/index-looks.json";
 
 type Looks = BTreeMap<String, String>;
 
-/// Writes the index anew if it does not say what the files say. Does nothing where the contract has none.
+/// Writes the index anew if it does not say what the files say. Does nothing where the contract has
+/// none.
 pub fn refresh_index(project: &Project) -> Result<(), StoreError> {
-    let Some(path) = project.contract.index_path() else { return Ok(()) };
+    let Some(path) = project.contract.index_path() else {
+        return Ok(());
+    };
     if project.store.is_read_only() {
         return Ok(());
     }
-    let listed: Vec<ProjectPath> = project.store.list()?.into_iter().filter(|file| project.contract.is_listed(file)).collect();
+    let listed: Vec<ProjectPath> = project
+        .store
+        .list()?
+        .into_iter()
+        .filter(|file| project.contract.is_listed(file))
+        .collect();
     let seen = look_at(project, &path, &listed)?;
     let known = load_looks(project);
     if seen == known {
         return Ok(());
     }
-    let now = project.store.read(&path)?.map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned());
+    let now = project
+        .store
+        .read(&path)?
+        .map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned());
     let listing = Listing::parse(now.as_deref().unwrap_or_default());
     let mut rows = Vec::new();
     for file in listed {
@@ -43,14 +54,27 @@ pub fn refresh_index(project: &Project) -> Result<(), StoreError> {
             }
         }
     }
-    let listed: Vec<ProjectPath> = rows.iter().filter_map(|(name, _)| ProjectPath::parse(name).ok()).collect();
+    let listed: Vec<ProjectPath> = rows
+        .iter()
+        .filter_map(|(name, _)| ProjectPath::parse(name).ok())
+        .collect();
     let text = listing.with_rows(rows).render();
-    let edited = project.store.on_disk(&path)?.is_some_and(|bytes| bytes != text.as_bytes());
+    let edited = project
+        .store
+        .on_disk(&path)?
+        .is_some_and(|bytes| bytes != text.as_bytes());
     if now.as_deref() != Some(text.as_str()) || edited {
-        let op = Op::Derive { path: path.clone(), bytes: text.into_bytes(), expect: quipu_store::Expect::Any };
-        project.judge(Change::by(&Actor::Runtime).op(op))?.publish()?;
+        let op = Op::Derive {
+            path: path.clone(),
+            bytes: text.into_bytes(),
+            expect: quipu_store::Expect::Any,
+        };
+        project
+            .judge(Change::by(&Actor::Runtime).op(op))?
+            .publish()?;
     }
-    // Taken after the reading, which may adopt an edit and write the file anew; a note that cannot be written costs time only.
+    // Taken after the reading, which may adopt an edit and write the file anew; a note that cannot
+    // be written costs time only.
     let seen = look_at(project, &path, &listed)?;
     if let Ok(text) = serde_json::to_string(&seen) {
         let _ = std::fs::write(project.store.root().join(LOOKS), text);
@@ -58,7 +82,11 @@ pub fn refresh_index(project: &Project) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn look_at(project: &Project, index: &ProjectPath, listed: &[ProjectPath]) -> Result<Looks, StoreError> {
+fn look_at(
+    project: &Project,
+    index: &ProjectPath,
+    listed: &[ProjectPath],
+) -> Result<Looks, StoreError> {
     let mut looks = Looks::new();
     for path in listed.iter().chain([index]) {
         if let Some(look) = project.store.look_of(path)? {

@@ -52,7 +52,8 @@ pub struct Laid {
     pub known_vars: Vec<String>,
     pub replaced: Vec<String>,
     pub folders: Vec<String>,
-    /// The file that says who we are, if it was filled in, and the files that it was filled in from.
+    /// The file that says who we are, if it was filled in, and the files that it was filled in
+    /// from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filled_in: Option<FilledIn>,
     /// What each profile says to its user.
@@ -85,21 +86,28 @@ pub enum InitError {
     #[error(transparent)]
     Template(#[from] TemplateError),
     #[error("{what}: {source}")]
-    Io { what: String, source: std::io::Error },
+    Io {
+        what: String,
+        source: std::io::Error,
+    },
 }
 
 fn render_foreign(found: &[Foreign]) -> String {
-    let said = found.iter().map(|file| format!("`{}` is there for another purpose: {}", file.path, file.why));
+    let said = found
+        .iter()
+        .map(|file| format!("`{}` is there for another purpose: {}", file.path, file.why));
     said.collect::<Vec<_>>().join("; ")
 }
 
-/// Makes a project in a folder, or joins one that holds such files already. What is refused leaves no store behind.
+/// Makes a project in a folder, or joins one that holds such files already. What is refused leaves
+/// no store behind.
 pub fn lay_out(root: &Path, layout: &Layout, options: Options) -> Result<Laid, InitError> {
     let store = root.join(".quipu");
     let (was_there, had_root) = (store.symlink_metadata().is_ok(), root.exists());
     let mut committed = false;
     let laid = lay_out_in(root, layout, options, &mut committed);
-    // A shared store knows the project by now, and this folder by what it keeps there: that tie stays for the next try.
+    // A shared store knows the project by now, and this folder by what it keeps there: that tie
+    // stays for the next try.
     let is_tied = store.join(SHARED).exists();
     if laid.is_err() && !was_there && !committed && !is_tied {
         // Nothing is in it but what was made here, and what was adopted lies where it lay.
@@ -111,7 +119,12 @@ pub fn lay_out(root: &Path, layout: &Layout, options: Options) -> Result<Laid, I
     laid
 }
 
-fn lay_out_in(root: &Path, layout: &Layout, options: Options, committed: &mut bool) -> Result<Laid, InitError> {
+fn lay_out_in(
+    root: &Path,
+    layout: &Layout,
+    options: Options,
+    committed: &mut bool,
+) -> Result<Laid, InitError> {
     if layout.profiles.is_empty() {
         return Err(InitError::NoProfile);
     }
@@ -134,10 +147,14 @@ fn lay_out_in(root: &Path, layout: &Layout, options: Options, committed: &mut bo
     // The contract is resolved before anything is written: a faulty one leaves no trace.
     let library = Library::of(root);
     for name in &layout.profiles {
-        library.load(name, "profile.toml").map_err(InitError::UnknownProfile)?;
+        library
+            .load(name, "profile.toml")
+            .map_err(InitError::UnknownProfile)?;
     }
     let source = quipu_contract::Source::new("quipu.toml", text.clone());
-    let contract = quipu_contract::resolve_contract(&source, &|name, file| library.load(name, file)).map_err(ProjectError::Faulty)?;
+    let contract =
+        quipu_contract::resolve_contract(&source, &|name, file| library.load(name, file))
+            .map_err(ProjectError::Faulty)?;
     if !has_manifest && !Store::has_history(root) {
         let foreign = find_foreign(root, &contract);
         if !foreign.is_empty() {
@@ -162,21 +179,49 @@ fn lay_out_in(root: &Path, layout: &Layout, options: Options, committed: &mut bo
         store.check_file(path)?;
     }
     let survey = store.survey()?;
-    let said = |f: &quipu_store::Standing| f.flag.as_ref().map(|flag| format!("{} {}", f.path, flag.what));
-    let strange = survey.strange.iter().map(|(path, why)| format!("{path} {why}"));
+    let said = |f: &quipu_store::Standing| {
+        f.flag
+            .as_ref()
+            .map(|flag| format!("{} {}", f.path, flag.what))
+    };
+    let strange = survey
+        .strange
+        .iter()
+        .map(|(path, why)| format!("{path} {why}"));
     let flagged: Vec<String> = survey.flagged().filter_map(said).chain(strange).collect();
-    let adopted: Vec<String> = survey.adopted.into_iter().map(|a| a.path).filter(|p| p != "quipu.toml").collect();
+    let adopted: Vec<String> = survey
+        .adopted
+        .into_iter()
+        .map(|a| a.path)
+        .filter(|p| p != "quipu.toml")
+        .collect();
 
     let parsed = |folder: &String| ProjectPath::parse(folder.trim_end_matches('/')).ok();
-    let asked: Vec<ProjectPath> = contract.profiles.iter().flat_map(|profile| &profile.folders).filter_map(parsed).collect();
-    asked.iter().try_for_each(|folder| store.check_folder(folder))?;
-    let folders: Vec<String> = asked.iter().map(ToString::to_string).filter(|folder| !root.join(folder).is_dir()).collect();
+    let asked: Vec<ProjectPath> = contract
+        .profiles
+        .iter()
+        .flat_map(|profile| &profile.folders)
+        .filter_map(parsed)
+        .collect();
+    asked
+        .iter()
+        .try_for_each(|folder| store.check_folder(folder))?;
+    let folders: Vec<String> = asked
+        .iter()
+        .map(ToString::to_string)
+        .filter(|folder| !root.join(folder).is_dir())
+        .collect();
     let (mut created, mut replaced) = (Vec::new(), Vec::new());
     let mut by_person = Change::by(&Actor::Person).why("laid out by quipu init");
     by_person.force = true;
     // The contract and the files it asks for are one commit: a crash leaves no half of it.
     let path = ProjectPath::parse("quipu.toml").expect("it is a plain name");
-    if has_manifest { &mut replaced } else { &mut created }.push(path.as_str().to_owned());
+    if has_manifest {
+        &mut replaced
+    } else {
+        &mut created
+    }
+    .push(path.as_str().to_owned());
     by_person = by_person.write(&path, text, Expect::Any);
     let mut by_quipu = Change::by(&Actor::Runtime).why("laid out by quipu init");
     for (path, class, text) in files {
@@ -191,7 +236,11 @@ fn lay_out_in(root: &Path, layout: &Layout, options: Options, committed: &mut bo
         }
         if exists { &mut replaced } else { &mut created }.push(path.as_str().to_owned());
         if class == Class::Derived {
-            by_quipu = by_quipu.op(Op::Derive { path, bytes: text.into_bytes(), expect: Expect::Any });
+            by_quipu = by_quipu.op(Op::Derive {
+                path,
+                bytes: text.into_bytes(),
+                expect: Expect::Any,
+            });
         } else {
             let expect = match store.read(&path)? {
                 Some((_, version)) => Expect::Version(version),
@@ -207,27 +256,60 @@ fn lay_out_in(root: &Path, layout: &Layout, options: Options, committed: &mut bo
             judged.publish()?;
         }
     }
-    asked.iter().try_for_each(|folder| store.make_folder(folder))?;
-    // Empty folders are in no record: a power cut may take neither them nor the project's own folder.
+    asked
+        .iter()
+        .try_for_each(|folder| store.make_folder(folder))?;
+    // Empty folders are in no record: a power cut may take neither them nor the project's own
+    // folder.
     store.sync_files()?;
     let mut welcome = Vec::new();
     let values = template_values(&contract.binding(), jiff::Timestamp::now());
     for profile in &contract.profiles {
         let text = profile.welcome.in_language(contract.language);
-        let text = render_template(&Library::shown(&profile.name, "profile.toml"), text, &values)?.trim_end().to_owned();
+        let text = render_template(
+            &Library::shown(&profile.name, "profile.toml"),
+            text,
+            &values,
+        )?
+        .trim_end()
+        .to_owned();
         if !text.is_empty() {
             welcome.push(text);
         }
     }
-    let is_unknown = |name: &&String| contract.vars.get(*name).is_some_and(|var| !var.declared) && *name != PROJECT;
+    let is_unknown = |name: &&String| {
+        contract.vars.get(*name).is_some_and(|var| !var.declared) && *name != PROJECT
+    };
     let unknown_vars = layout.vars.keys().filter(is_unknown).cloned().collect();
-    let known_vars = contract.vars.iter().filter(|(_, var)| var.declared).map(|(name, _)| name.clone()).collect();
-    let identity =
-        contract.of_form(Form::Identity).filter_map(|rule| rule.path.as_literal()).find(|path| created.iter().any(|c| c == path));
+    let known_vars = contract
+        .vars
+        .iter()
+        .filter(|(_, var)| var.declared)
+        .map(|(name, _)| name.clone())
+        .collect();
+    let identity = contract
+        .of_form(Form::Identity)
+        .filter_map(|rule| rule.path.as_literal())
+        .find(|path| created.iter().any(|c| c == path));
     let from = layout.repository.sources.clone();
-    let filled_in = identity.filter(|_| !from.is_empty()).map(|path| FilledIn { path: path.to_owned(), from });
+    let filled_in = identity.filter(|_| !from.is_empty()).map(|path| FilledIn {
+        path: path.to_owned(),
+        from,
+    });
     let (language, dir) = (contract.language, contract.dir.clone());
-    Ok(Laid { language, dir, created, adopted, flagged, unknown_vars, known_vars, replaced, folders, filled_in, welcome })
+    Ok(Laid {
+        language,
+        dir,
+        created,
+        adopted,
+        flagged,
+        unknown_vars,
+        known_vars,
+        replaced,
+        folders,
+        filled_in,
+        welcome,
+    })
 }
 
 /// The files that `init` makes, rendered, in the order of the contract.
@@ -240,12 +322,27 @@ pub(crate) fn plan_files(
     values.extend(repository.clone());
     let mut files = Vec::new();
     for rule in contract.files.iter().filter(|r| r.create) {
-        let (Some(profile), Some(literal)) = (&rule.profile, rule.path.as_literal()) else { continue };
-        let Ok(path) = ProjectPath::parse(literal) else { continue };
+        let (Some(profile), Some(literal)) = (&rule.profile, rule.path.as_literal()) else {
+            continue;
+        };
+        let Ok(path) = ProjectPath::parse(literal) else {
+            continue;
+        };
         let template = contract.template_path(contract.language, literal);
-        let unreadable = |error: crate::library::Unreadable| TemplateError { file: error.file, line: 1, what: error.what };
-        let text = library.find(profile, &template).map_err(unreadable)?.unwrap_or_default();
-        files.push((path, rule.class, render_template(&Library::shown(profile, &template), &text, &values)?));
+        let unreadable = |error: crate::library::Unreadable| TemplateError {
+            file: error.file,
+            line: 1,
+            what: error.what,
+        };
+        let text = library
+            .find(profile, &template)
+            .map_err(unreadable)?
+            .unwrap_or_default();
+        files.push((
+            path,
+            rule.class,
+            render_template(&Library::shown(profile, &template), &text, &values)?,
+        ));
     }
     Ok(files)
 }
@@ -257,7 +354,12 @@ fn render_manifest(layout: &Layout, root: &Path) -> String {
     {
         vars.insert(PROJECT.into(), name);
     }
-    let profiles = layout.profiles.iter().map(|p| toml::Value::from(p.as_str()).to_string()).collect::<Vec<_>>().join(", ");
+    let profiles = layout
+        .profiles
+        .iter()
+        .map(|p| toml::Value::from(p.as_str()).to_string())
+        .collect::<Vec<_>>()
+        .join(", ");
     let mut text = format!(
         "# The contract of this project. `quipu contract show` prints every rule and where it comes from,\n\
          # `quipu contract schema` every key that may stand here.\n\
@@ -269,16 +371,30 @@ fn render_manifest(layout: &Layout, root: &Path) -> String {
     }
     text.push_str("\n[vars]\n");
     for (name, value) in vars {
-        text.push_str(&format!("{} = {}\n", quote_key(&name), toml::Value::from(value)));
+        text.push_str(&format!(
+            "{} = {}\n",
+            quote_key(&name),
+            toml::Value::from(value)
+        ));
     }
     text
 }
 
 fn name_of(folder: &Path) -> Option<String> {
-    std::path::absolute(folder).ok()?.file_name().map(|name| name.to_string_lossy().into_owned())
+    std::path::absolute(folder)
+        .ok()?
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
 }
 
 fn quote_key(name: &str) -> String {
-    let bare = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-    if bare { name.to_owned() } else { toml::Value::from(name).to_string() }
+    let bare = !name.is_empty()
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+    if bare {
+        name.to_owned()
+    } else {
+        toml::Value::from(name).to_string()
+    }
 }

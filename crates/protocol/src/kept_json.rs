@@ -1,7 +1,7 @@
 //! Cache files in JSON with a checksum in the first line.
 //!
-//! A flipped digit is still JSON. A file that does not match its checksum counts as absent, and the caller
-//! computes the content again.
+//! A flipped digit is still JSON. A file that does not match its checksum counts as absent, and the
+//! caller computes the content again.
 
 use std::path::Path;
 
@@ -13,7 +13,9 @@ use serde::de::DeserializeOwned;
 pub fn load_kept<T: DeserializeOwned>(file: &Path) -> Option<T> {
     let text = std::fs::read_to_string(file).ok()?;
     let (sum, json) = text.split_once('\n')?;
-    (Version::of(json.as_bytes()).as_str() == sum).then(|| serde_json::from_str(json).ok()).flatten()
+    (Version::of(json.as_bytes()).as_str() == sum)
+        .then(|| serde_json::from_str(json).ok())
+        .flatten()
 }
 
 /// Replaces a cache file. The caller may ignore a failure: then the content is computed again.

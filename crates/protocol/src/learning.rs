@@ -1,6 +1,10 @@
-//! Memory grows by being asked: what L1 lacks is looked for in L2, offered as a fact, and becomes memory on acceptance.
+//! Memory grows by being asked: what L1 lacks is looked for in L2, offered as a fact, and becomes
+//! memory on acceptance.
 
-use quipu_claims::{Asked, Page, Passages, Place, Proposal, best_sentence, read_offers, read_proposals, speaks_of, with_entry};
+use quipu_claims::{
+    Asked, Page, Passages, Place, Proposal, best_sentence, read_offers, read_proposals, speaks_of,
+    with_entry,
+};
 use quipu_contract::{Actor, BadPath, Form, ProjectPath};
 use quipu_store::{Change, Expect, LeaseToken, Receipt, StoreError, Version};
 use quipu_text::recall::{Damage, Error, Tier};
@@ -54,15 +58,28 @@ pub enum Learned {
     /// Memory knows it already.
     Known { text: String, at: Place },
     /// A manuscript does; the fact is offered.
-    Proposed { proposal: Proposal, sentence: String, at: Place, receipt: Box<Receipt> },
+    Proposed {
+        proposal: Proposal,
+        sentence: String,
+        at: Place,
+        receipt: Box<Receipt>,
+    },
 }
 
 /// Looks for an answer in memory, then in the manuscripts.
-pub fn learn(project: &Project, actor: &Actor, wanted: &Wanted<'_>, lease: Option<LeaseToken>) -> Result<Learned, LearnError> {
+pub fn learn(
+    project: &Project,
+    actor: &Actor,
+    wanted: &Wanted<'_>,
+    lease: Option<LeaseToken>,
+) -> Result<Learned, LearnError> {
     let pages = gather(project, actor)?.pages;
-    let memory = pages.iter().filter(|page| page.tier == Tier::L1 && page.is_memory);
-    if let Some((text, at)) =
-        memory.filter_map(|page| best_sentence(page, wanted.question)).find(|(text, _)| speaks_of(text, wanted.question))
+    let memory = pages
+        .iter()
+        .filter(|page| page.tier == Tier::L1 && page.is_memory);
+    if let Some((text, at)) = memory
+        .filter_map(|page| best_sentence(page, wanted.question))
+        .find(|(text, _)| speaks_of(text, wanted.question))
     {
         note_asked(project, &[(Asked::Hit, Asked::No)]);
         return Ok(Learned::Known { text, at });
@@ -73,13 +90,24 @@ pub fn learn(project: &Project, actor: &Actor, wanted: &Wanted<'_>, lease: Optio
     };
     note_asked(project, &[(Asked::Miss, Asked::Hit)]);
     let source = section_of(&pages, &at);
-    let proposal = Proposal::new(wanted.text.unwrap_or(&sentence), wanted.level, &source, wanted.to);
+    let proposal = Proposal::new(
+        wanted.text.unwrap_or(&sentence),
+        wanted.level,
+        &source,
+        wanted.to,
+    );
     let path = proposal_file(project);
     let ((), receipt) = commit_anew(project, || {
         let before = own_text_of(project, &path)?;
         let text = before.as_ref().map_or("# Learned\n\n", |(text, _)| text);
-        let is_known = read_proposals(text).iter().any(|other| other.id == proposal.id);
-        let text = if is_known { text.to_owned() } else { text.to_owned() + &proposal.render() };
+        let is_known = read_proposals(text)
+            .iter()
+            .any(|other| other.id == proposal.id);
+        let text = if is_known {
+            text.to_owned()
+        } else {
+            text.to_owned() + &proposal.render()
+        };
         let mut change = Change::by(actor);
         change.lease = lease.clone();
         change = match before {
@@ -88,17 +116,29 @@ pub fn learn(project: &Project, actor: &Actor, wanted: &Wanted<'_>, lease: Optio
         };
         Ok(((), change))
     })?;
-    Ok(Learned::Proposed { proposal, sentence, at, receipt: Box::new(receipt) })
+    Ok(Learned::Proposed {
+        proposal,
+        sentence,
+        at,
+        receipt: Box::new(receipt),
+    })
 }
 
 /// Commits what is made of the texts as they are, and makes it anew as long as others are quicker.
-fn commit_anew<T>(project: &Project, make: impl Fn() -> Result<(T, Change), LearnError>) -> Result<(T, Receipt), LearnError> {
+fn commit_anew<T>(
+    project: &Project,
+    make: impl Fn() -> Result<(T, Change), LearnError>,
+) -> Result<(T, Receipt), LearnError> {
     const TRIES: usize = 64;
     let mut tried = 0;
     loop {
         let (told, change) = make()?;
-        let news: Vec<ProjectPath> =
-            change.ops.iter().filter(|op| matches!(op, quipu_store::Op::Create { .. })).map(|op| op.path().clone()).collect();
+        let news: Vec<ProjectPath> = change
+            .ops
+            .iter()
+            .filter(|op| matches!(op, quipu_store::Op::Create { .. }))
+            .map(|op| op.path().clone())
+            .collect();
         tried += 1;
         match project.judge(change).and_then(quipu_store::Judged::publish) {
             Err(StoreError::Stale { .. }) if tried < TRIES => {}
@@ -118,13 +158,26 @@ fn made_meanwhile(project: &Project, news: &[ProjectPath]) -> Result<bool, Store
 }
 
 /// The sentence of the manuscripts that answers, with its place.
-pub(crate) fn find_in_manuscripts(pages: &[Page], question: &str) -> Result<Option<(String, Place)>, LearnError> {
+pub(crate) fn find_in_manuscripts(
+    pages: &[Page],
+    question: &str,
+) -> Result<Option<(String, Place)>, LearnError> {
     let passages = Passages::of(pages.iter().filter(|page| page.tier == Tier::L2))?;
     let mut best: Option<(String, Place)> = None;
     for (passage, _) in passages.nearest(question, PASSAGES)? {
-        let page = Page { path: passage.at.path.clone(), tier: Tier::L2, is_memory: true, form: None, text: passage.text.clone() };
+        let page = Page {
+            path: passage.at.path.clone(),
+            tier: Tier::L2,
+            is_memory: true,
+            form: None,
+            text: passage.text.clone(),
+        };
         if let Some((sentence, at)) = best_sentence(&page, question) {
-            let line = passage.lines.get(at.line - 1).copied().unwrap_or(passage.at.line);
+            let line = passage
+                .lines
+                .get(at.line - 1)
+                .copied()
+                .unwrap_or(passage.at.line);
             let place = Place::new(&passage.at.path, line);
             if speaks_of(&sentence, question) {
                 return Ok(Some((sentence, place)));
@@ -137,9 +190,14 @@ pub(crate) fn find_in_manuscripts(pages: &[Page], question: &str) -> Result<Opti
 
 /// `path#section` of a place.
 fn section_of(pages: &[Page], at: &Place) -> String {
-    let Some(page) = pages.iter().find(|page| page.path == at.path) else { return at.path.clone() };
+    let Some(page) = pages.iter().find(|page| page.path == at.path) else {
+        return at.path.clone();
+    };
     let document = Document::parse(&page.text);
-    let offset = document.lines().range(at.line, page.text.len()).map_or(0, |range| range.start);
+    let offset = document
+        .lines()
+        .range(at.line, page.text.len())
+        .map_or(0, |range| range.start);
     match document.anchor_of(document.section_at(offset)) {
         "" => at.path.clone(),
         anchor => format!("{}#{anchor}", at.path),
@@ -151,20 +209,30 @@ fn proposal_file(project: &Project) -> ProjectPath {
 }
 
 /// The text of a file that is written anew from it, and its version.
-fn own_text_of(project: &Project, path: &ProjectPath) -> Result<Option<(String, Version)>, LearnError> {
-    let Some((bytes, version)) = project.store.read(path)? else { return Ok(None) };
+fn own_text_of(
+    project: &Project,
+    path: &ProjectPath,
+) -> Result<Option<(String, Version)>, LearnError> {
+    let Some((bytes, version)) = project.store.read(path)? else {
+        return Ok(None);
+    };
     let text = String::from_utf8(bytes).map_err(|_| LearnError::NotText(path.clone()))?;
     Ok(Some((text, version)))
 }
 
 fn text_of(project: &Project, path: &ProjectPath) -> Result<Option<String>, StoreError> {
-    Ok(project.store.read(path)?.map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned()))
+    Ok(project
+        .store
+        .read(path)?
+        .map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// The facts that wait to be accepted, of the files that the actor may read: those learnt at a miss, and those taken out of a final
-/// chapter.
+/// The facts that wait to be accepted, of the files that the actor may read: those learnt at a
+/// miss, and those taken out of a final chapter.
 pub fn proposals(project: &Project, actor: &Actor) -> Result<Vec<Proposal>, LearnError> {
-    let seen = offered(project)?.into_iter().filter(|file| may_read_whole(project, actor, &file.path).is_ok());
+    let seen = offered(project)?
+        .into_iter()
+        .filter(|file| may_read_whole(project, actor, &file.path).is_ok());
     Ok(seen.flat_map(|file| file.waiting).collect())
 }
 
@@ -179,37 +247,71 @@ struct Offered {
 fn offered(project: &Project) -> Result<Vec<Offered>, LearnError> {
     let mut found = Vec::new();
     let own = proposal_file(project);
-    let is_offers = |path: &ProjectPath| *path == own || project.contract.rule(path).and_then(|rule| rule.form) == Some(Form::Facts);
+    let is_offers = |path: &ProjectPath| {
+        *path == own || project.contract.rule(path).and_then(|rule| rule.form) == Some(Form::Facts)
+    };
     for path in project.store.list()?.into_iter().filter(is_offers) {
-        let Some((text, version)) = own_text_of(project, &path)? else { continue };
+        let Some((text, version)) = own_text_of(project, &path)? else {
+            continue;
+        };
         let mut waiting = Vec::new();
         for offer in read_proposals(&text).into_iter().chain(read_offers(&text)) {
-            let memory = ProjectPath::parse(offer.file()).ok().map(|file| text_of(project, &file)).transpose()?.flatten();
+            let memory = ProjectPath::parse(offer.file())
+                .ok()
+                .map(|file| text_of(project, &file))
+                .transpose()?
+                .flatten();
             if !memory.is_some_and(|memory| offer.stands_in(&memory)) {
                 waiting.push(offer);
             }
         }
-        found.push(Offered { path, text, version, waiting });
+        found.push(Offered {
+            path,
+            text,
+            version,
+            waiting,
+        });
     }
     Ok(found)
 }
 
 /// Puts a fact into memory and takes it off the list, in one commit.
-pub fn accept_proposal(project: &Project, actor: &Actor, id: &str, lease: Option<LeaseToken>) -> Result<(Proposal, Receipt), LearnError> {
+pub fn accept_proposal(
+    project: &Project,
+    actor: &Actor,
+    id: &str,
+    lease: Option<LeaseToken>,
+) -> Result<(Proposal, Receipt), LearnError> {
     commit_anew(project, || {
         let (proposal, mut change) = taken_off(project, actor, id)?;
         change.lease = lease.clone();
         let (path, section) = (ProjectPath::parse(proposal.file())?, proposal.section());
         change = match own_text_of(project, &path)? {
-            Some((text, version)) => change.write(&path, with_entry(&text, section, &proposal.entry)?, Expect::Version(version)),
-            None => change.create(&path, with_entry(&format!("# {}\n", path.as_str().trim_end_matches(".md")), section, &proposal.entry)?),
+            Some((text, version)) => change.write(
+                &path,
+                with_entry(&text, section, &proposal.entry)?,
+                Expect::Version(version),
+            ),
+            None => change.create(
+                &path,
+                with_entry(
+                    &format!("# {}\n", path.as_str().trim_end_matches(".md")),
+                    section,
+                    &proposal.entry,
+                )?,
+            ),
         };
         Ok((proposal, change.why(format!("learnt {id}"))))
     })
 }
 
 /// Takes a fact off the list.
-pub fn reject_proposal(project: &Project, actor: &Actor, id: &str, lease: Option<LeaseToken>) -> Result<(Proposal, Receipt), LearnError> {
+pub fn reject_proposal(
+    project: &Project,
+    actor: &Actor,
+    id: &str,
+    lease: Option<LeaseToken>,
+) -> Result<(Proposal, Receipt), LearnError> {
     commit_anew(project, || {
         let (proposal, mut change) = taken_off(project, actor, id)?;
         change.lease = lease.clone();
@@ -223,9 +325,22 @@ fn taken_off(project: &Project, actor: &Actor, id: &str) -> Result<(Proposal, Ch
         Some((file, proposal))
     };
     let taken = offered(project)?.into_iter().find_map(waits);
-    let (Offered { path, text, version, .. }, proposal) = taken.ok_or_else(|| LearnError::NoProposal(id.to_owned()))?;
+    let (
+        Offered {
+            path,
+            text,
+            version,
+            ..
+        },
+        proposal,
+    ) = taken.ok_or_else(|| LearnError::NoProposal(id.to_owned()))?;
     let its = proposal.line..proposal.line + proposal.lines;
-    let kept: String = text.split_inclusive('\n').enumerate().filter(|(nth, _)| !its.contains(&(nth + 1))).map(|(_, line)| line).collect();
+    let kept: String = text
+        .split_inclusive('\n')
+        .enumerate()
+        .filter(|(nth, _)| !its.contains(&(nth + 1)))
+        .map(|(_, line)| line)
+        .collect();
     let mut change = Change::by(actor).write(&path, kept, Expect::Version(version));
     change.force = true;
     Ok((proposal, change))

@@ -57,31 +57,40 @@ mod work;
 pub use asked::{AskedCounts, asked_counts, note_asked};
 pub use asking::{AskError, Asking, MOST_ANSWER_CHARS, Reader, ask_leaf};
 pub use brief::{Brief, BriefError, BriefOptions, make_brief, render_brief};
-pub use capture::{Captured, Request, load_captured, record_changed, record_gate, record_last_message, record_request};
+pub use capture::{
+    Captured, Request, load_captured, record_changed, record_gate, record_last_message,
+    record_request,
+};
 pub use change_file::{ChangeFileError, parse_change};
 pub use checking::{
-    Blocking, CheckError, CheckRequest, Checking, ClaimJudge, Draft, Ruling, Unwaived, check_draft, find_blocking, last_chapter,
-    revoke_waiver, waive, waivers_for,
+    Blocking, CheckError, CheckRequest, Checking, ClaimJudge, Draft, Ruling, Unwaived, check_draft,
+    find_blocking, last_chapter, revoke_waiver, waive, waivers_for,
 };
 pub use conversation::{Caller, HostProcess, begin_or_continue, find_session};
 pub use decisions::{Decision, NewDecision, decide, load_decisions, parse_decisions};
 pub use delegation::{
-    Again, Collected, Delegation, NewDelegation, Progress, Report, collect, delegate, delegate_again, find_delegation, report,
+    Again, Collected, Delegation, NewDelegation, Progress, Report, collect, delegate,
+    delegate_again, find_delegation, report,
 };
 pub use difference::render_difference;
 pub use draft::{Formed, Made, Terms, change_formed, load_formed};
 pub use eject::{EjectError, Ejected, eject_profile};
 pub use finish::{
-    Closed, Finish, FinishText, Material, Missing, finish, finish_template, is_in_journal_only, parse_finish_text, parse_material,
+    Closed, Finish, FinishText, Material, Missing, finish, finish_template, is_in_journal_only,
+    parse_finish_text, parse_material,
 };
 pub use foreign::Foreign;
 pub use forms::resolve_form;
 pub use gather::{Gathered, gather};
 pub use growth::{Grown, GrowthError, split_page};
-pub use import::{Act as ImportAct, Import, ImportError, ImportSource, Imported, ImportedFile, LeftOut, import};
+pub use import::{
+    Act as ImportAct, Import, ImportError, ImportSource, Imported, ImportedFile, LeftOut, import,
+};
 pub use index_file::refresh_index;
 pub use init::{FilledIn, InitError, Laid, Layout, lay_out};
-pub use learning::{LearnError, Learned, Wanted, accept_proposal, learn, proposals, reject_proposal};
+pub use learning::{
+    LearnError, Learned, Wanted, accept_proposal, learn, proposals, reject_proposal,
+};
 pub use library::{Library, ProfileSummary};
 pub use links::{LinkMap, MoveError, Moved, link_graph, map_links, most_links, move_file};
 pub use merging::{MergeCall, MergeError, merge_for_git};
@@ -103,13 +112,16 @@ pub use state::{Blocked, List, change_list, get_state, merge_state, set_state};
 pub use state_folder::{make_state_folder, state_folder};
 pub use template::{TemplateError, render_template};
 pub use todos::{
-    LATER, Move, NewTodo, Priority, Status, Todo, TodoEdit, TodoMoves, Todos, add_todo, edit_todo, load_todos, move_todo, parse_todos,
-    review_todos,
+    LATER, Move, NewTodo, Priority, Status, Todo, TodoEdit, TodoMoves, Todos, add_todo, edit_todo,
+    load_todos, move_todo, parse_todos, review_todos,
 };
-pub use trust::{Power, Setting, TRUST_COMMAND, TrustError, is_trusted, revoke_trust, trust, trust_only};
+pub use trust::{
+    Power, Setting, TRUST_COMMAND, TrustError, is_trusted, revoke_trust, trust, trust_only,
+};
 pub use untrusted_git::{StandIn, UntrustedRepository};
 pub use view::{
-    Absent, Denied, Drift, FolderError, Lexical, Manifest, Order, Relevance, Repeated, Seen, ShownFile, StageView, Topic, Unreadable,
-    Verdict, View, ViewError, ViewRequest, Writer, lay_view, make_view, render_explanation, verify_view,
+    Absent, Denied, Drift, FolderError, Lexical, Manifest, Order, Relevance, Repeated, Seen,
+    ShownFile, StageView, Topic, Unreadable, Verdict, View, ViewError, ViewRequest, Writer,
+    lay_view, make_view, render_explanation, verify_view,
 };
 pub use work::WorkError;

@@ -36,13 +36,18 @@ pub struct Unreadable {
 impl Library {
     /// Profiles with a `/` in their name are folders below `root`.
     pub fn of(root: &Path) -> Library {
-        Library { root: root.to_owned() }
+        Library {
+            root: root.to_owned(),
+        }
     }
 
     /// The names of the built-in profiles.
     pub fn built_in() -> Vec<String> {
-        let mut names: Vec<String> =
-            BUILT_IN.dirs().filter_map(|d| d.path().file_name()).map(|n| n.to_string_lossy().into_owned()).collect();
+        let mut names: Vec<String> = BUILT_IN
+            .dirs()
+            .filter_map(|d| d.path().file_name())
+            .map(|n| n.to_string_lossy().into_owned())
+            .collect();
         names.sort();
         names
     }
@@ -54,16 +59,29 @@ impl Library {
     /// A contract file of a profile, under the name that messages show.
     pub fn load(&self, name: &str, file: &str) -> Result<Source, String> {
         let text = match Self::is_folder(name) {
-            true => self.find(name, file).map_err(|unreadable| unreadable.to_string())?.map(Cow::Owned),
+            true => self
+                .find(name, file)
+                .map_err(|unreadable| unreadable.to_string())?
+                .map(Cow::Owned),
             false => built_in(name, file).map(Cow::Borrowed),
         };
         match text {
-            Some(text) => Ok(Source::compiled(Self::shown(name, file), text, pressed(name, file))),
+            Some(text) => Ok(Source::compiled(
+                Self::shown(name, file),
+                text,
+                pressed(name, file),
+            )),
             None if Self::is_folder(name) => Err(format!("no file `{name}/{file}`")),
-            None if Self::built_in().iter().any(|n| n == name) => Err(format!("profile `{name}` has no file `{file}`")),
+            None if Self::built_in().iter().any(|n| n == name) => {
+                Err(format!("profile `{name}` has no file `{file}`"))
+            }
             None => {
                 let what = unknown("profile", name, Self::built_in().iter().map(String::as_str));
-                let folder = if what.ends_with('?') { "" } else { "; a folder is written ./NAME" };
+                let folder = if what.ends_with('?') {
+                    ""
+                } else {
+                    "; a folder is written ./NAME"
+                };
                 Err(format!("{what}{folder}"))
             }
         }
@@ -72,7 +90,10 @@ impl Library {
     /// A file of a profile as messages name it.
     pub(crate) fn shown(name: &str, file: &str) -> String {
         match Self::is_folder(name) {
-            true => format!("{}/{file}", name.trim_start_matches("./").trim_end_matches('/')),
+            true => format!(
+                "{}/{file}",
+                name.trim_start_matches("./").trim_end_matches('/')
+            ),
             false => format!("profiles/{name}/{file}"),
         }
     }
@@ -88,11 +109,17 @@ impl Library {
             return Ok(built_in(name, file).map(str::to_owned));
         }
         let shown = Self::shown(name, file);
-        let unreadable = |what: String| Unreadable { file: shown.clone(), what };
-        let path = ProjectPath::parse(&shown).map_err(|error| unreadable(format!("is no path of a profile: {error}")))?;
+        let unreadable = |what: String| Unreadable {
+            file: shown.clone(),
+            what,
+        };
+        let path = ProjectPath::parse(&shown)
+            .map_err(|error| unreadable(format!("is no path of a profile: {error}")))?;
         // No link is followed, neither the folder nor what lies in it.
         match Below::read_in(&self.root, path.as_str()) {
-            Ok(Some(bytes)) => String::from_utf8(bytes).map(Some).map_err(|_| unreadable("is not UTF-8".to_owned())),
+            Ok(Some(bytes)) => String::from_utf8(bytes)
+                .map(Some)
+                .map_err(|_| unreadable("is not UTF-8".to_owned())),
             Ok(None) => Ok(None),
             Err(error) => Err(unreadable(format!("cannot be read: {error}"))),
         }
@@ -102,7 +129,9 @@ impl Library {
     pub fn files(name: &str) -> Vec<(String, String)> {
         fn walk(dir: &Dir<'_>, found: &mut Vec<(String, String)>, prefix: &str) {
             for file in dir.files() {
-                if let (Ok(path), Some(text)) = (file.path().strip_prefix(prefix), file.contents_utf8()) {
+                if let (Ok(path), Some(text)) =
+                    (file.path().strip_prefix(prefix), file.contents_utf8())
+                {
                     found.push((path.to_string_lossy().into_owned(), text.to_owned()));
                 }
             }
@@ -121,21 +150,32 @@ impl Library {
         Self::built_in()
             .into_iter()
             .map(|name| {
-                let file =
-                    Library { root: PathBuf::new() }.load(&name, "profile.toml").ok().and_then(|source| source.parse::<ProfileFile>().ok());
+                let file = Library {
+                    root: PathBuf::new(),
+                }
+                .load(&name, "profile.toml")
+                .ok()
+                .and_then(|source| source.parse::<ProfileFile>().ok());
                 let about = file.and_then(|file| file.about).unwrap_or_default();
-                ProfileSummary { name, about: about.in_language(language).to_owned() }
+                ProfileSummary {
+                    name,
+                    about: about.in_language(language).to_owned(),
+                }
             })
             .collect()
     }
 }
 
 fn built_in(name: &str, file: &str) -> Option<&'static str> {
-    BUILT_IN.get_file(format!("{name}/{file}")).and_then(|f| f.contents_utf8())
+    BUILT_IN
+        .get_file(format!("{name}/{file}"))
+        .and_then(|f| f.contents_utf8())
 }
 
 fn pressed(name: &str, file: &str) -> Option<&'static [u8]> {
-    let found = PRESSED.iter().find(|(path, _)| path.split_once('/') == Some((name, file)))?;
+    let found = PRESSED
+        .iter()
+        .find(|(path, _)| path.split_once('/') == Some((name, file)))?;
     Some(found.1)
 }
 
@@ -150,11 +190,21 @@ mod tests {
             let (name, file) = path.split_once('/').unwrap();
             let source = library.load(name, file).unwrap();
             assert!(source.pressed.is_some());
-            let (parsed, pressed): (ProfileFile, ProfileFile) = (toml::from_str(&source.text).unwrap(), source.parse().unwrap());
+            let (parsed, pressed): (ProfileFile, ProfileFile) = (
+                toml::from_str(&source.text).unwrap(),
+                source.parse().unwrap(),
+            );
             assert_eq!(format!("{pressed:#?}"), format!("{parsed:#?}"), "{path}");
         }
-        let files: usize =
-            Library::built_in().iter().map(|name| Library::files(name).iter().filter(|(f, _)| f.ends_with(".toml")).count()).sum();
+        let files: usize = Library::built_in()
+            .iter()
+            .map(|name| {
+                Library::files(name)
+                    .iter()
+                    .filter(|(f, _)| f.ends_with(".toml"))
+                    .count()
+            })
+            .sum();
         assert_eq!(PRESSED.len(), files, "every contract file is pressed");
     }
 }

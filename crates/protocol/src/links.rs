@@ -37,17 +37,43 @@ pub struct LinkMap {
 /// The same with the levels of the pages.
 pub fn map_links(project: &Project, actor: &Actor) -> Result<LinkMap, ReadError> {
     let Gathered { pages, unread, .. } = gather(project, actor)?;
-    let index = project.contract.index_path().map(|path| path.as_str().to_owned());
-    let root = index.or_else(|| ROOTS.into_iter().find(|root| pages.iter().any(|page| page.path == *root)).map(str::to_owned));
+    let index = project
+        .contract
+        .index_path()
+        .map(|path| path.as_str().to_owned());
+    let root = index.or_else(|| {
+        ROOTS
+            .into_iter()
+            .find(|root| pages.iter().any(|page| page.path == *root))
+            .map(str::to_owned)
+    });
     let mut graph = Graph::of(&pages, root.as_deref(), most_links(project));
     graph.note_unread(&unread);
-    let levels = pages.iter().map(|page| Document::parse(&page.text).level_tags().iter().map(|tag| tag.level).min()).collect();
-    Ok(LinkMap { graph, root, levels })
+    let levels = pages
+        .iter()
+        .map(|page| {
+            Document::parse(&page.text)
+                .level_tags()
+                .iter()
+                .map(|tag| tag.level)
+                .min()
+        })
+        .collect();
+    Ok(LinkMap {
+        graph,
+        root,
+        levels,
+    })
 }
 
 /// How many links a section may have.
 pub fn most_links(project: &Project) -> usize {
-    project.contract.vars.get("max_links").and_then(|var| var.value.as_ref()?.parse().ok()).unwrap_or(MOST_LINKS)
+    project
+        .contract
+        .vars
+        .get("max_links")
+        .and_then(|var| var.value.as_ref()?.parse().ok())
+        .unwrap_or(MOST_LINKS)
 }
 
 #[derive(Debug, Error)]
@@ -57,7 +83,10 @@ pub enum MoveError {
     #[error("`{0}` is there already")]
     Exists(ProjectPath),
     #[error("{} with a link to `{path}` may not be edited: {}", if .pages.len() == 1 { "a file" } else { "files" }, render_pages(.pages))]
-    Fixed { path: ProjectPath, pages: Vec<(String, Class)> },
+    Fixed {
+        path: ProjectPath,
+        pages: Vec<(String, Class)>,
+    },
     #[error("a file that you do not read has a link to `{0}`")]
     Unseen(ProjectPath),
     #[error(transparent)]
@@ -67,7 +96,11 @@ pub enum MoveError {
 }
 
 fn render_pages(pages: &[(String, Class)]) -> String {
-    pages.iter().map(|(path, class)| format!("`{path}` ({class})", class = class.as_str())).collect::<Vec<_>>().join(", ")
+    pages
+        .iter()
+        .map(|(path, class)| format!("`{path}` ({class})", class = class.as_str()))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// What a move did.
@@ -89,9 +122,12 @@ pub fn move_file(
     leave: bool,
     lease: Option<LeaseToken>,
 ) -> Result<Moved, MoveError> {
-    // Links of pages that the actor does not see must be mended too: the store judges whether it may.
+    // Links of pages that the actor does not see must be mended too: the store judges whether it
+    // may.
     let gathered = gather(project, &Actor::Person)?;
-    let Some((bytes, version)) = project.store.read(old)? else { return Err(MoveError::NotFound(old.clone())) };
+    let Some((bytes, version)) = project.store.read(old)? else {
+        return Err(MoveError::NotFound(old.clone()));
+    };
     may_read_whole(project, actor, old)?;
     if project.store.read(new)?.is_some() {
         return Err(MoveError::Exists(new.clone()));
@@ -99,7 +135,12 @@ pub fn move_file(
     let mut change = Change::by(actor).why(format!("move {old} to {new}"));
     change.lease = lease;
     let (mut mended, mut left, mut moved_text) = (Vec::new(), Vec::new(), bytes);
-    let places: BTreeMap<&str, usize> = gathered.pages.iter().enumerate().map(|(nth, page)| (page.path.as_str(), nth)).collect();
+    let places: BTreeMap<&str, usize> = gathered
+        .pages
+        .iter()
+        .enumerate()
+        .map(|(nth, page)| (page.path.as_str(), nth))
+        .collect();
     for page in plan_rename(&gathered.pages, old.as_str(), new.as_str()) {
         if page.path == old.as_str() {
             mended.extend(page.links.iter().map(ToString::to_string));
@@ -111,7 +152,9 @@ pub fn move_file(
         match class {
             // The index follows by itself, in the same commit.
             Class::Derived => {}
-            _ if may_read_whole(project, actor, &path).is_err() => return Err(MoveError::Unseen(old.clone())),
+            _ if may_read_whole(project, actor, &path).is_err() => {
+                return Err(MoveError::Unseen(old.clone()));
+            }
             Class::Sealed | Class::Append | Class::Record => left.push((page.path, *class)),
             _ => {
                 mended.extend(page.links.iter().map(ToString::to_string));
@@ -120,9 +163,19 @@ pub fn move_file(
         }
     }
     if !left.is_empty() && !leave {
-        return Err(MoveError::Fixed { path: old.clone(), pages: left });
+        return Err(MoveError::Fixed {
+            path: old.clone(),
+            pages: left,
+        });
     }
-    change = change.create(new, moved_text).op(Op::Remove { path: old.clone(), expect: Expect::Version(version) });
+    change = change.create(new, moved_text).op(Op::Remove {
+        path: old.clone(),
+        expect: Expect::Version(version),
+    });
     let receipt = project.judge(change)?.publish()?;
-    Ok(Moved { receipt, mended, left })
+    Ok(Moved {
+        receipt,
+        mended,
+        left,
+    })
 }

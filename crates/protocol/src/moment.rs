@@ -14,19 +14,29 @@ pub fn render_moment(moment: Timestamp) -> String {
 }
 
 pub fn render_date(moment: Timestamp) -> String {
-    moment.to_zoned(jiff::tz::TimeZone::UTC).strftime("%Y-%m-%d").to_string()
+    moment
+        .to_zoned(jiff::tz::TimeZone::UTC)
+        .strftime("%Y-%m-%d")
+        .to_string()
 }
 
 /// A moment with any offset, or a date: its first moment.
 pub fn parse_moment(text: &str) -> Option<Timestamp> {
     let text = text.trim();
-    text.parse().ok().or_else(|| format!("{text}T00:00:00Z").parse().ok())
+    text.parse()
+        .ok()
+        .or_else(|| format!("{text}T00:00:00Z").parse().ok())
 }
 
 /// A moment, a date, or a while from now: `30m`, `2h`, `3d`.
 pub fn parse_deadline(text: &str, now: Timestamp) -> Option<Timestamp> {
-    let number = |unit: &str| text.strip_suffix(unit).and_then(|digits| digits.parse::<i64>().ok());
-    let minutes = number("m").or_else(|| number("h").map(|h| h * 60)).or_else(|| number("d").map(|d| d * 24 * 60));
+    let number = |unit: &str| {
+        text.strip_suffix(unit)
+            .and_then(|digits| digits.parse::<i64>().ok())
+    };
+    let minutes = number("m")
+        .or_else(|| number("h").map(|h| h * 60))
+        .or_else(|| number("d").map(|d| d * 24 * 60));
     match minutes {
         Some(minutes) if minutes >= 0 => now.checked_add(SignedDuration::from_mins(minutes)).ok(),
         _ => parse_moment(text),

@@ -1,4 +1,5 @@
-//! Where a drawn picture may go. It is no memory and has no history, so it never takes the place of anything but an older picture.
+//! Where a drawn picture may go. It is no memory and has no history, so it never takes the place of
+//! anything but an older picture.
 
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -27,45 +28,82 @@ pub enum PictureError {
     #[error(transparent)]
     Path(#[from] BadPath),
     #[error("cannot write `{}`: {source}", file.display())]
-    Io { file: PathBuf, source: std::io::Error },
+    Io {
+        file: PathBuf,
+        source: std::io::Error,
+    },
 }
 
 /// Writes a picture to a file, which is named as the caller said it and lies below `folder`.
-pub fn lay_picture(project: &Project, actor: &Actor, folder: &Path, file: &Path, svg: &str) -> Result<(), PictureError> {
-    let io = |source| PictureError::Io { file: file.to_owned(), source };
+pub fn lay_picture(
+    project: &Project,
+    actor: &Actor,
+    folder: &Path,
+    file: &Path,
+    svg: &str,
+) -> Result<(), PictureError> {
+    let io = |source| PictureError::Io {
+        file: file.to_owned(),
+        source,
+    };
     let target = folder.join(file);
-    let (Some(parent), Some(name)) = (target.parent(), target.file_name()) else { return Err(PictureError::NoName(file.to_owned())) };
+    let (Some(parent), Some(name)) = (target.parent(), target.file_name()) else {
+        return Err(PictureError::NoName(file.to_owned()));
+    };
     let target = std::fs::canonicalize(parent).map_err(io)?.join(name);
     let root = std::fs::canonicalize(project.store.root()).map_err(io)?;
-    let grant = project.contract.grant(actor).map_err(PictureError::UnknownActor)?;
+    let grant = project
+        .contract
+        .grant(actor)
+        .map_err(PictureError::UnknownActor)?;
     match target.strip_prefix(&root) {
         Ok(inside) => {
             let path = ProjectPath::parse(&inside.to_string_lossy())?;
             if project.contract.class(&path) != Class::Free {
                 return Err(PictureError::Ruled(path));
             }
-            grant.may_write(&path, &project.contract.actor_binding(actor)).map_err(PictureError::Denied)?;
+            grant
+                .may_write(&path, &project.contract.actor_binding(actor))
+                .map_err(PictureError::Denied)?;
         }
         // What is outside is none of the contract's business, unless it is another project's.
         Err(_) => {
-            if let Some(reserved) = RESERVED.into_iter().find(|folder| target.components().any(|part| part.as_os_str() == *folder)) {
+            if let Some(reserved) = RESERVED
+                .into_iter()
+                .find(|folder| target.components().any(|part| part.as_os_str() == *folder))
+            {
                 ProjectPath::parse(reserved)?;
             }
         }
     }
-    if target.extension().is_none_or(|extension| extension != "svg") {
+    if target
+        .extension()
+        .is_none_or(|extension| extension != "svg")
+    {
         return Err(PictureError::NoName(file.to_owned()));
     }
     match std::fs::symlink_metadata(&target) {
-        Ok(_) => replace_picture(&target, svg).map_err(io)?.ok_or_else(|| PictureError::NoPicture(file.to_owned())),
-        Err(_) => std::fs::File::create_new(&target).and_then(|mut new| new.write_all(svg.as_bytes())).map_err(io),
+        Ok(_) => replace_picture(&target, svg)
+            .map_err(io)?
+            .ok_or_else(|| PictureError::NoPicture(file.to_owned())),
+        Err(_) => std::fs::File::create_new(&target)
+            .and_then(|mut new| new.write_all(svg.as_bytes()))
+            .map_err(io),
     }
 }
 
-/// Writes over an older picture; none if something else is there: another file, a link, or a file with a second name, which may be memory.
+/// Writes over an older picture; none if something else is there: another file, a link, or a file
+/// with a second name, which may be memory.
 fn replace_picture(target: &Path, svg: &str) -> std::io::Result<Option<()>> {
-    let (Some(folder), Some(name)) = (target.parent(), target.file_name().and_then(|name| name.to_str())) else { return Ok(None) };
-    let Some(folder) = Below::open(folder)? else { return Ok(None) };
+    let (Some(folder), Some(name)) = (
+        target.parent(),
+        target.file_name().and_then(|name| name.to_str()),
+    ) else {
+        return Ok(None);
+    };
+    let Some(folder) = Below::open(folder)? else {
+        return Ok(None);
+    };
     let mut there = match folder.open_single(name) {
         Err(error) if error.kind() == std::io::ErrorKind::InvalidInput => return Ok(None),
         other => other?,

@@ -1,10 +1,10 @@
 //! Recall over a project: the sections that answer a question, from the files as they are now.
 //!
-//! The index in `.quipu/recall` is derived and follows the files: before every answer all files are looked at. If they look as
-//! they did when the index was last found to cover them, it does; if not, the versions it covers are compared with those of
-//! the files, and what differs is read anew. Where the index
-//! cannot be written, fresh text is laid over it: an answer always speaks of the current files. An
-//! index that turns out to be damaged is built anew.
+//! The index in `.quipu/recall` is derived and follows the files: before every answer all files are
+//! looked at. If they look as they did when the index was last found to cover them, it does; if
+//! not, the versions it covers are compared with those of the files, and what differs is read anew.
+//! Where the index cannot be written, fresh text is laid over it: an answer always speaks of the
+//! current files. An index that turns out to be damaged is built anew.
 
 mod files;
 mod kept;
@@ -68,7 +68,12 @@ pub(crate) fn index_folder(project: &Project) -> PathBuf {
 
 /// Finds the sections that answer a question, among those the actor may read.
 pub fn recall(project: &Project, actor: &Actor, ask: &Ask<'_>) -> Result<Recalled, RecallError> {
-    Asking { project, actor, ask }.recall()
+    Asking {
+        project,
+        actor,
+        ask,
+    }
+    .recall()
 }
 
 /// Who asks what.
@@ -89,29 +94,52 @@ impl Asking<'_> {
         let (current, sight) = current_files(project)?;
         match self.answer(bring_up_to_date(project, &current, sight, ask, false)?) {
             // Damage may show only where a question looks.
-            Err(RecallError::Index(error)) if error.needs_rebuild() => self.answer(bring_up_to_date(project, &current, sight, ask, true)?),
+            Err(RecallError::Index(error)) if error.needs_rebuild() => {
+                self.answer(bring_up_to_date(project, &current, sight, ask, true)?)
+            }
             other => other,
         }
     }
 
-    /// The answer of the index as it is, if it is known to cover exactly the files as they look now.
+    /// The answer of the index as it is, if it is known to cover exactly the files as they look
+    /// now.
     fn recall_as_covered(&self) -> Result<Option<Recalled>, RecallError> {
         let project = self.project;
         let folder = index_folder(project);
         let as_it_is = |index: &Arc<Index>| {
-            self.answer(UpToDate { index: Arc::clone(index), fresh: Vec::new(), gone: Vec::new(), read_anew: Vec::new() })
+            self.answer(UpToDate {
+                index: Arc::clone(index),
+                fresh: Vec::new(),
+                gone: Vec::new(),
+                read_anew: Vec::new(),
+            })
         };
-        let covers = |index: &Index, sight: Sight| project.index.is_complete(&folder, index, sight, project.contract.mark);
+        let covers = |index: &Index, sight: Sight| {
+            project
+                .index
+                .is_complete(&folder, index, sight, project.contract.mark)
+        };
         let answered = if KeptIndex::is_large(&folder) {
-            // Thousands of files: they are looked at while the answer is worked out, and it holds if nothing has changed.
-            let (sight, asked) = project.store.sight_while(|| project.index.open(&folder).ok().map(|index| (as_it_is(&index), index)));
-            let Some((answered, index)) = asked else { return Ok(None) };
+            // Thousands of files: they are looked at while the answer is worked out, and it holds
+            // if nothing has changed.
+            let (sight, asked) = project.store.sight_while(|| {
+                project
+                    .index
+                    .open(&folder)
+                    .ok()
+                    .map(|index| (as_it_is(&index), index))
+            });
+            let Some((answered, index)) = asked else {
+                return Ok(None);
+            };
             if !covers(&index, sight?) {
                 return Ok(None);
             }
             answered
         } else {
-            let Ok(index) = project.index.open(&folder) else { return Ok(None) };
+            let Ok(index) = project.index.open(&folder) else {
+                return Ok(None);
+            };
             if !covers(&index, project.store.sight()?) {
                 return Ok(None);
             }
@@ -124,23 +152,50 @@ impl Asking<'_> {
     }
 
     fn answer(&self, up_to_date: UpToDate) -> Result<Recalled, RecallError> {
-        let Self { project, actor, ask } = *self;
+        let Self {
+            project,
+            actor,
+            ask,
+        } = *self;
         let folder = index_folder(project);
-        let UpToDate { index, mut fresh, gone, read_anew } = up_to_date;
+        let UpToDate {
+            index,
+            mut fresh,
+            gone,
+            read_anew,
+        } = up_to_date;
         let readable = readable(project, actor, &index, &mut fresh)?;
         let visible = |path: &str, tier: Tier| {
-            readable.as_ref().is_none_or(|readable| readable.contains(path))
+            readable
+                .as_ref()
+                .is_none_or(|readable| readable.contains(path))
                 && ask.tier.is_none_or(|wanted| wanted == tier)
-                && ask.within.as_ref().is_none_or(|pattern| pattern.matches(path).is_some())
+                && ask
+                    .within
+                    .as_ref()
+                    .is_none_or(|pattern| pattern.matches(path).is_some())
         };
         let all = readable.is_none() && ask.tier.is_none() && ask.within.is_none();
-        let mut overlay = Overlay::new(&fresh, &gone).map_err(|damage| Error::Damaged { folder: folder.clone(), damage })?;
+        let mut overlay = Overlay::new(&fresh, &gone).map_err(|damage| Error::Damaged {
+            folder: folder.clone(),
+            damage,
+        })?;
         if ask.use_model && !fresh.is_empty() {
-            overlay.encode(ENCODE_AT_ONCE).map_err(|damage| Error::Damaged { folder: folder.clone(), damage })?;
+            overlay
+                .encode(ENCODE_AT_ONCE)
+                .map_err(|damage| Error::Damaged {
+                    folder: folder.clone(),
+                    damage,
+                })?;
         }
-        let options = Options { k: ask.k, visible: (!all).then_some(&visible), use_model: ask.use_model };
+        let options = Options {
+            k: ask.k,
+            visible: (!all).then_some(&visible),
+            use_model: ask.use_model,
+        };
         let mut answer = index.recall_with(&overlay, ask.question, &options)?;
-        // Sections that were indexed by words alone are read by the encoder when it is first wanted.
+        // Sections that were indexed by words alone are read by the encoder when it is first
+        // wanted.
         if ask.use_model
             && answer.encoded < answer.sections
             && read_anew.is_empty()
@@ -149,38 +204,79 @@ impl Asking<'_> {
             answer = index.recall_with(&overlay, ask.question, &options)?;
         }
         // What is hidden from someone is not counted for them either.
-        let read_anew = read_anew.iter().filter(|path| readable.as_ref().is_none_or(|readable| readable.contains(*path))).count();
-        let covered =
-            index.files().filter(|(path, ..)| !fresh.iter().any(|file| file.path == *path) && !gone.iter().any(|gone| gone == path));
-        let noted = covered.chain(fresh.iter().map(|file| (file.path.as_str(), file.version.as_str(), file.tier)));
+        let read_anew = read_anew
+            .iter()
+            .filter(|path| {
+                readable
+                    .as_ref()
+                    .is_none_or(|readable| readable.contains(*path))
+            })
+            .count();
+        let covered = index.files().filter(|(path, ..)| {
+            !fresh.iter().any(|file| file.path == *path) && !gone.iter().any(|gone| gone == path)
+        });
+        let noted = covered.chain(
+            fresh
+                .iter()
+                .map(|file| (file.path.as_str(), file.version.as_str(), file.tier)),
+        );
         let not_searched: Vec<String> = noted
             .filter(|(path, version, tier)| is_not_searched(version) && visible(path, *tier))
             .map(|(path, ..)| path.to_owned())
             .collect();
         answer.files -= not_searched.len().min(answer.files);
-        answer.hits.iter_mut().for_each(|hit| hit.version.truncate(version_of(&hit.version).len()));
-        Ok(Recalled { answer, read_anew, not_searched })
+        answer
+            .hits
+            .iter_mut()
+            .for_each(|hit| hit.version.truncate(version_of(&hit.version).len()));
+        Ok(Recalled {
+            answer,
+            read_anew,
+            not_searched,
+        })
     }
 }
 
-/// The files an actor may read; none if that is no question. Where a role reads only a section of a file, only that
-/// section is searched, as fresh text.
-fn readable(project: &Project, actor: &Actor, index: &Index, fresh: &mut Vec<FileText>) -> Result<Option<BTreeSet<String>>, RecallError> {
-    let grant = project.contract.grant(actor).map_err(ReadError::UnknownActor)?;
+/// The files an actor may read; none if that is no question. Where a role reads only a section of a
+/// file, only that section is searched, as fresh text.
+fn readable(
+    project: &Project,
+    actor: &Actor,
+    index: &Index,
+    fresh: &mut Vec<FileText>,
+) -> Result<Option<BTreeSet<String>>, RecallError> {
+    let grant = project
+        .contract
+        .grant(actor)
+        .map_err(ReadError::UnknownActor)?;
     if grant.role.is_none() {
         return Ok(None);
     }
     let binding = project.contract.actor_binding(actor);
     let mut files: BTreeMap<String, Current> = BTreeMap::new();
     for (path, version, tier) in index.files() {
-        files.insert(path.to_owned(), Current { tier, version: version_of(version).to_owned() });
+        files.insert(
+            path.to_owned(),
+            Current {
+                tier,
+                version: version_of(version).to_owned(),
+            },
+        );
     }
     for file in fresh.iter() {
-        files.insert(file.path.clone(), Current { tier: file.tier, version: version_of(&file.version).to_owned() });
+        files.insert(
+            file.path.clone(),
+            Current {
+                tier: file.tier,
+                version: version_of(&file.version).to_owned(),
+            },
+        );
     }
     let mut readable = BTreeSet::new();
     for (path, current) in files {
-        let Ok(parsed) = ProjectPath::parse(&path) else { continue };
+        let Ok(parsed) = ProjectPath::parse(&path) else {
+            continue;
+        };
         match grant.may_read(&parsed, &binding) {
             Ok(Readable::Whole) => drop(readable.insert(path)),
             Ok(Readable::Sections(sections)) => {
@@ -225,7 +321,9 @@ fn bring_up_to_date(
     };
     let covered = |index: &Index| {
         if let Some(sight) = sight {
-            project.index.set_complete(folder, index, sight, project.contract.mark);
+            project
+                .index
+                .set_complete(folder, index, sight, project.contract.mark);
         }
     };
     if let Some(index) = opened
@@ -234,31 +332,58 @@ fn bring_up_to_date(
         && !ask.complete
     {
         covered(&index);
-        return Ok(UpToDate { index, fresh: Vec::new(), gone: Vec::new(), read_anew: Vec::new() });
+        return Ok(UpToDate {
+            index,
+            fresh: Vec::new(),
+            gone: Vec::new(),
+            read_anew: Vec::new(),
+        });
     }
     let read_anew: Vec<String> = texts.iter().map(|file| file.path.clone()).collect();
     match write(project, folder, &texts, &gone, ask, anew) {
         Ok(index) => {
-            // Another process may have written meanwhile, what it saw before: then the files as they are now are laid over it.
+            // Another process may have written meanwhile, what it saw before: then the files as
+            // they are now are laid over it.
             let (fresh, gone) = beyond(project, &index, current)?;
             if fresh.is_empty() && gone.is_empty() {
                 covered(&index);
             }
-            Ok(UpToDate { index, fresh, gone, read_anew })
+            Ok(UpToDate {
+                index,
+                fresh,
+                gone,
+                read_anew,
+            })
         }
         // A folder that cannot be written is still searched, with what is new laid over the index.
-        Err(Error::Io(_)) if anew => Ok(UpToDate { index: Arc::new(Index::empty()), fresh: texts, gone, read_anew }),
+        Err(Error::Io(_)) if anew => Ok(UpToDate {
+            index: Arc::new(Index::empty()),
+            fresh: texts,
+            gone,
+            read_anew,
+        }),
         Err(Error::Io(_)) => {
-            let index = project.index.open(folder).unwrap_or_else(|_| Arc::new(Index::empty()));
-            Ok(UpToDate { index, fresh: texts, gone, read_anew })
+            let index = project
+                .index
+                .open(folder)
+                .unwrap_or_else(|_| Arc::new(Index::empty()));
+            Ok(UpToDate {
+                index,
+                fresh: texts,
+                gone,
+                read_anew,
+            })
         }
         Err(error) => Err(error.into()),
     }
 }
 
-/// The files that the index does not cover at their current version, and those it covers in vain. Both lists are
-/// in the order of paths, so one walk over both tells.
-fn compare<'c>(index: &Index, current: &'c BTreeMap<String, Current>) -> (Vec<&'c str>, Vec<String>) {
+/// The files that the index does not cover at their current version, and those it covers in vain.
+/// Both lists are in the order of paths, so one walk over both tells.
+fn compare<'c>(
+    index: &Index,
+    current: &'c BTreeMap<String, Current>,
+) -> (Vec<&'c str>, Vec<String>) {
     let (mut stale, mut gone) = (Vec::new(), Vec::new());
     let mut covered = index.files().peekable();
     for (path, file) in current {
@@ -274,8 +399,13 @@ fn compare<'c>(index: &Index, current: &'c BTreeMap<String, Current>) -> (Vec<&'
     (stale, gone)
 }
 
-/// The files that the index does not cover at their current version, read anew, and those it covers in vain.
-fn beyond(project: &Project, index: &Index, current: &BTreeMap<String, Current>) -> Result<(Vec<FileText>, Vec<String>), StoreError> {
+/// The files that the index does not cover at their current version, read anew, and those it covers
+/// in vain.
+fn beyond(
+    project: &Project,
+    index: &Index,
+    current: &BTreeMap<String, Current>,
+) -> Result<(Vec<FileText>, Vec<String>), StoreError> {
     let (stale, mut gone) = compare(index, current);
     let mut fresh = Vec::new();
     for path in stale {
@@ -287,8 +417,19 @@ fn beyond(project: &Project, index: &Index, current: &BTreeMap<String, Current>)
     Ok((fresh, gone))
 }
 
-fn write(project: &Project, folder: &Path, texts: &[FileText], gone: &[String], ask: &Ask<'_>, anew: bool) -> Result<Arc<Index>, Error> {
-    let opened = if anew { Writer::create(folder) } else { Writer::open(folder) };
+fn write(
+    project: &Project,
+    folder: &Path,
+    texts: &[FileText],
+    gone: &[String],
+    ask: &Ask<'_>,
+    anew: bool,
+) -> Result<Arc<Index>, Error> {
+    let opened = if anew {
+        Writer::create(folder)
+    } else {
+        Writer::open(folder)
+    };
     let mut writer = match opened {
         Err(error) if error.needs_rebuild() => Writer::create(folder)?,
         other => other?,

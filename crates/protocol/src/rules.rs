@@ -18,7 +18,9 @@ pub(crate) struct Rules {
 
 impl Rules {
     pub(crate) fn of(root: &Path) -> Rules {
-        Rules { root: root.to_owned() }
+        Rules {
+            root: root.to_owned(),
+        }
     }
 }
 
@@ -32,8 +34,14 @@ impl RuleBook for Rules {
         let text = String::from_utf8(text).map_err(|error| not_utf8(MANIFEST, &error))?;
         let load = |name: &str, file: &str| {
             let shown = Library::shown(name, file);
-            match changed.get(shown.as_str()).filter(|_| Library::is_folder(name)) {
-                Some(Some(text)) => Ok(Source::new(shown, String::from_utf8_lossy(text).into_owned())),
+            match changed
+                .get(shown.as_str())
+                .filter(|_| Library::is_folder(name))
+            {
+                Some(Some(text)) => Ok(Source::new(
+                    shown,
+                    String::from_utf8_lossy(text).into_owned(),
+                )),
                 Some(None) => Err(format!("no file `{shown}`")),
                 None => library.load(name, file),
             }
@@ -41,30 +49,54 @@ impl RuleBook for Rules {
         resolve_contract(&Source::new(MANIFEST, text), &load).map(|_| ())
     }
 
-    fn form_fault(&self, contract: &Contract, path: &ProjectPath, form: Form, text: &str) -> Option<FormFault> {
+    fn form_fault(
+        &self,
+        contract: &Contract,
+        path: &ProjectPath,
+        form: Form,
+        text: &str,
+    ) -> Option<FormFault> {
         let checked = match form {
             Form::State => check_state(contract, path, text),
             Form::Todos => parse_todos(path, text).map(drop),
             _ => Ok(()),
         };
         match checked {
-            Err(WorkError::Malformed { line, what, allowed, .. }) => Some(FormFault { line, what, allowed }),
+            Err(WorkError::Malformed {
+                line,
+                what,
+                allowed,
+                ..
+            }) => Some(FormFault {
+                line,
+                what,
+                allowed,
+            }),
             _ => None,
         }
     }
 }
 
-/// Whether a path holds the rules of a project whose contract cannot be read: its `quipu.toml`, and the folders of profiles as far
-/// as that file still tells them.
+/// Whether a path holds the rules of a project whose contract cannot be read: its `quipu.toml`, and
+/// the folders of profiles as far as that file still tells them.
 pub fn is_of_faulty_rules(root: &Path, path: &ProjectPath) -> bool {
     let text = read_manifest(root).unwrap_or_default();
     let table: toml::Table = String::from_utf8_lossy(&text).parse().unwrap_or_default();
-    let named = table.get("profiles").and_then(|p| p.as_array()).into_iter().flatten().filter_map(|p| p.as_str());
-    let mut folders = named.filter(|name| Library::is_folder(name)).map(|name| Library::shown(name, ""));
+    let named = table
+        .get("profiles")
+        .and_then(|p| p.as_array())
+        .into_iter()
+        .flatten()
+        .filter_map(|p| p.as_str());
+    let mut folders = named
+        .filter(|name| Library::is_folder(name))
+        .map(|name| Library::shown(name, ""));
     path.as_str() == MANIFEST || folders.any(|folder| path.as_str().starts_with(&folder))
 }
 
 /// A contract that says nothing, for whoever only needs the history.
 pub(crate) fn no_rules() -> Result<quipu_contract::Contract, Faults> {
-    resolve_contract(&Source::new(MANIFEST, "quipu = 1\n"), &|name, _| Err(format!("no profile `{name}`")))
+    resolve_contract(&Source::new(MANIFEST, "quipu = 1\n"), &|name, _| {
+        Err(format!("no profile `{name}`"))
+    })
 }

@@ -1,8 +1,10 @@
-//! Files that a caller names as the source of a text: `write --file`, `commit --file`, `import`, stdin from a file.
+//! Files that a caller names as the source of a text: `write --file`, `commit --file`, `import`,
+//! stdin from a file.
 //!
-//! An agent must not copy what it may not read. Every operation that takes a source path reads it here, so the rule is the same
-//! for all: a file inside a project must be readable as a whole by the caller, under the contract of that project. The check
-//! looks at the file that was opened, not at the name, so links, `..` and `/proc` lead to the same answer.
+//! An agent must not copy what it may not read. Every operation that takes a source path reads it
+//! here, so the rule is the same for all: a file inside a project must be readable as a whole by
+//! the caller, under the contract of that project. The check looks at the file that was opened, not
+//! at the name, so links, `..` and `/proc` lead to the same answer.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -52,7 +54,10 @@ impl<'c> Sources<'c> {
 
     /// The bytes of a file, if the caller may have them. `named` is for messages.
     pub fn read(&self, place: &Path, named: &Path) -> Result<Vec<u8>, SourceError> {
-        let unreadable = |source| SourceError::Unreadable { file: named.to_owned(), source };
+        let unreadable = |source| SourceError::Unreadable {
+            file: named.to_owned(),
+            source,
+        };
         let mut opened = open(place).map_err(unreadable)?;
         self.check(opened.as_raw_fd(), named)?;
         let mut bytes = Vec::new();
@@ -66,17 +71,24 @@ impl<'c> Sources<'c> {
         let stdin = io::stdin().lock();
         self.check(stdin.as_raw_fd(), name)?;
         let mut bytes = Vec::new();
-        let unreadable = |source| SourceError::Unreadable { file: name.to_owned(), source };
+        let unreadable = |source| SourceError::Unreadable {
+            file: name.to_owned(),
+            source,
+        };
         { stdin }.read_to_end(&mut bytes).map_err(unreadable)?;
         Ok(bytes)
     }
 
-    /// Refuses a file that is open under this descriptor and that the caller may not read. `named` is for messages.
+    /// Refuses a file that is open under this descriptor and that the caller may not read. `named`
+    /// is for messages.
     fn check(&self, descriptor: i32, named: &Path) -> Result<(), SourceError> {
         if !matches!(self.actor, Actor::Agent { .. }) {
             return Ok(());
         }
-        let unreadable = |source| SourceError::Unreadable { file: named.to_owned(), source };
+        let unreadable = |source| SourceError::Unreadable {
+            file: named.to_owned(),
+            source,
+        };
         let link = PathBuf::from(format!("/proc/self/fd/{descriptor}"));
         let found = std::fs::metadata(&link).map_err(unreadable)?;
         // A pipe or a terminal has no place, and a folder no bytes.
@@ -84,7 +96,11 @@ impl<'c> Sources<'c> {
             return Ok(());
         }
         let real = std::fs::read_link(&link).map_err(unreadable)?;
-        let real = if found.nlink() == 0 { without_deleted(&real) } else { real };
+        let real = if found.nlink() == 0 {
+            without_deleted(&real)
+        } else {
+            real
+        };
         if !real.is_absolute() {
             return Err(SourceError::NoPlace(named.to_owned()));
         }
@@ -107,11 +123,16 @@ impl<'c> Sources<'c> {
     fn may_take(&self, root: &Path, real: &Path) -> Result<(), SourceError> {
         let inside = real.strip_prefix(root).unwrap_or(real).to_string_lossy();
         let contract = Project::load_contract(root)?;
-        let grant = contract.grant(self.actor).map_err(ReadError::UnknownActor)?;
+        let grant = contract
+            .grant(self.actor)
+            .map_err(ReadError::UnknownActor)?;
         let path = match ProjectPath::parse(&inside) {
             Ok(path) => path,
-            Err(error @ BadPath::Reserved { .. }) => copied_file(root, &inside)?.ok_or(ReadError::Path(error))?,
-            // No rule and no pointer can name it: it is nobody's memory, but a role reads only what a pointer names.
+            Err(error @ BadPath::Reserved { .. }) => {
+                copied_file(root, &inside)?.ok_or(ReadError::Path(error))?
+            }
+            // No rule and no pointer can name it: it is nobody's memory, but a role reads only what
+            // a pointer names.
             Err(_) if grant.role.is_none() => return Ok(()),
             Err(error) => return Err(ReadError::Path(error).into()),
         };
@@ -119,56 +140,86 @@ impl<'c> Sources<'c> {
             Some(_) => ReadError::Denied(denial).into(),
             None => SourceError::NoRule(denial),
         };
-        match grant.may_read(&path, &contract.actor_binding(self.actor)).map_err(denied)? {
+        match grant
+            .may_read(&path, &contract.actor_binding(self.actor))
+            .map_err(denied)?
+        {
             Readable::Whole => Ok(()),
             Readable::Sections(sections) => Err(ReadError::OnlySections { path, sections }.into()),
         }
     }
 }
 
-/// Opens a file that ends. A named pipe would keep its reader waiting for a writer, and a device may never end. The pipe of a shell
-/// (`--file <(command)`) has its writer already.
+/// Opens a file that ends. A named pipe would keep its reader waiting for a writer, and a device
+/// may never end. The pipe of a shell (`--file <(command)`) has its writer already.
 fn open(place: &Path) -> io::Result<File> {
-    let opened = File::from(rustix::fs::open(place, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?);
+    let opened = File::from(rustix::fs::open(
+        place,
+        OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?);
     let found = opened.metadata()?;
     let kind = found.file_type();
-    let is_named = || std::fs::read_link(format!("/proc/self/fd/{}", opened.as_raw_fd())).is_ok_and(|real| real.is_absolute());
+    let is_named = || {
+        std::fs::read_link(format!("/proc/self/fd/{}", opened.as_raw_fd()))
+            .is_ok_and(|real| real.is_absolute())
+    };
     let is_empty_device = found.rdev() == rustix::fs::makedev(1, 3);
     let what = match () {
         () if kind.is_fifo() && is_named() => "is a named pipe",
-        () if kind.is_char_device() && !is_empty_device && !opened.is_terminal() || kind.is_block_device() => "is a device",
+        () if kind.is_char_device() && !is_empty_device && !opened.is_terminal()
+            || kind.is_block_device() =>
+        {
+            "is a device"
+        }
         () => {
             rustix::fs::fcntl_setfl(&opened, OFlags::empty())?;
             return Ok(opened);
         }
     };
-    Err(io::Error::new(io::ErrorKind::InvalidInput, format!("it {what}, not a file")))
+    Err(io::Error::new(
+        io::ErrorKind::InvalidInput,
+        format!("it {what}, not a file"),
+    ))
 }
 
-/// The memory file whose conflict copy this is: `quipu status` offers it to whoever may read that file.
+/// The memory file whose conflict copy this is: `quipu status` offers it to whoever may read that
+/// file.
 fn copied_file(root: &Path, inside: &str) -> Result<Option<ProjectPath>, SourceError> {
     if !inside.starts_with(".quipu/conflicts/") {
         return Ok(None);
     }
     let conflicts = Project::open(root, Options::default())?.store.conflicts()?;
-    let found = conflicts.into_iter().find(|conflict| conflict.kept == inside);
+    let found = conflicts
+        .into_iter()
+        .find(|conflict| conflict.kept == inside);
     Ok(found.and_then(|conflict| ProjectPath::parse(&conflict.path?).ok()))
 }
 
-/// Every project that a file is in. More than one: a contract in a folder of a project must not take its files out of the project.
+/// Every project that a file is in. More than one: a contract in a folder of a project must not
+/// take its files out of the project.
 fn roots_around(real: &Path) -> BTreeSet<PathBuf> {
-    let is_root = |folder: &&Path| folder.join("quipu.toml").symlink_metadata().is_ok() || Store::has_history(folder);
-    real.ancestors().skip(1).filter(is_root).map(Path::to_owned).collect()
+    let is_root = |folder: &&Path| {
+        folder.join("quipu.toml").symlink_metadata().is_ok() || Store::has_history(folder)
+    };
+    real.ancestors()
+        .skip(1)
+        .filter(is_root)
+        .map(Path::to_owned)
+        .collect()
 }
 
 /// The names that a file has below a folder; links are not followed.
 fn names_of(folder: &Path, device: u64, inode: u64) -> Vec<PathBuf> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let Ok(kind) = entry.file_type() else { continue };
+        let Ok(kind) = entry.file_type() else {
+            continue;
+        };
         if kind.is_dir() {
             names.extend(names_of(&entry.path(), device, inode));
-        } else if entry.ino() == inode && entry.metadata().is_ok_and(|found| found.dev() == device) {
+        } else if entry.ino() == inode && entry.metadata().is_ok_and(|found| found.dev() == device)
+        {
             names.push(entry.path());
         }
     }
@@ -177,7 +228,9 @@ fn names_of(folder: &Path, device: u64, inode: u64) -> Vec<PathBuf> {
 
 /// The kernel marks the path of a file that has no name any more.
 fn without_deleted(path: &Path) -> PathBuf {
-    path.to_str().and_then(|text| text.strip_suffix(" (deleted)")).map_or_else(|| path.to_owned(), PathBuf::from)
+    path.to_str()
+        .and_then(|text| text.strip_suffix(" (deleted)"))
+        .map_or_else(|| path.to_owned(), PathBuf::from)
 }
 
 #[cfg(test)]
@@ -192,19 +245,37 @@ mod tests {
         std::fs::write(&file, "text").unwrap();
         std::os::unix::fs::symlink(&pipe, folder.path().join("link")).unwrap();
         let sources = Sources::of(&Actor::Person, folder.path());
-        let read = |place: &Path| sources.read(place, place).map_err(|error| error.to_string());
+        let read = |place: &Path| {
+            sources
+                .read(place, place)
+                .map_err(|error| error.to_string())
+        };
         assert_eq!(read(&file).unwrap(), b"text");
         assert_eq!(read(Path::new("/dev/null")).unwrap(), b"");
-        for (place, what) in
-            [(pipe.as_path(), "a named pipe"), (&folder.path().join("link"), "a named pipe"), (Path::new("/dev/zero"), "a device")]
-        {
-            assert!(read(place).unwrap_err().ends_with(&format!("it is {what}, not a file")), "{}", place.display());
+        for (place, what) in [
+            (pipe.as_path(), "a named pipe"),
+            (&folder.path().join("link"), "a named pipe"),
+            (Path::new("/dev/zero"), "a device"),
+        ] {
+            assert!(
+                read(place)
+                    .unwrap_err()
+                    .ends_with(&format!("it is {what}, not a file")),
+                "{}",
+                place.display()
+            );
         }
         // The pipe of a shell has no name and is read to its end, also if its writer is slow.
-        let mut child =
-            std::process::Command::new("sh").args(["-c", "sleep 0.1; echo late"]).stdout(std::process::Stdio::piped()).spawn().unwrap();
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", "sleep 0.1; echo late"])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
         let pipe = child.stdout.take().unwrap();
-        assert_eq!(read(Path::new(&format!("/dev/fd/{}", pipe.as_raw_fd()))).unwrap(), b"late\n");
+        assert_eq!(
+            read(Path::new(&format!("/dev/fd/{}", pipe.as_raw_fd()))).unwrap(),
+            b"late\n"
+        );
         child.wait().unwrap();
     }
 }

@@ -1,18 +1,29 @@
-//! The user's own folder for what Quipu keeps outside of projects: `$XDG_STATE_HOME/quipu`, or `~/.local/state/quipu`.
+//! The user's own folder for what Quipu keeps outside of projects: `$XDG_STATE_HOME/quipu`, or
+//! `~/.local/state/quipu`.
 
 use std::io;
 use std::path::PathBuf;
 
 /// The path of the folder, whether or not it exists. None where the user has no home.
 pub fn state_folder() -> Option<PathBuf> {
-    let given = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let state = given("XDG_STATE_HOME").or_else(|| given("HOME").map(|home| home.join(".local/state")))?;
+    let given = |name: &str| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    let state =
+        given("XDG_STATE_HOME").or_else(|| given("HOME").map(|home| home.join(".local/state")))?;
     Some(state.join("quipu"))
 }
 
 /// Makes a folder inside it that nobody else can enter.
 pub fn make_state_folder(name: &str) -> io::Result<PathBuf> {
-    let none = || io::Error::new(io::ErrorKind::NotFound, "neither XDG_STATE_HOME nor HOME names a folder");
+    let none = || {
+        io::Error::new(
+            io::ErrorKind::NotFound,
+            "neither XDG_STATE_HOME nor HOME names a folder",
+        )
+    };
     let folder = state_folder().ok_or_else(none)?.join(name);
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);

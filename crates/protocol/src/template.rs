@@ -22,7 +22,11 @@ pub struct TemplateError {
 }
 
 /// Renders a template. An unknown variable is an error with file and line.
-pub fn render_template<S: serde::Serialize>(file: &str, text: &str, values: &S) -> Result<String, TemplateError> {
+pub fn render_template<S: serde::Serialize>(
+    file: &str,
+    text: &str,
+    values: &S,
+) -> Result<String, TemplateError> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
@@ -35,32 +39,47 @@ pub fn render_template<S: serde::Serialize>(file: &str, text: &str, values: &S) 
         ("slice", Value::from_function(filters::slice)),
         ("format", Value::from_function(filters::format)),
     ] {
-        environment.add_filter(name, move |state: &mut State<'_, '_>, Rest(mut arguments): Rest<Value>, named: Kwargs| {
-            arguments.push(named.into());
-            stay_narrow(&arguments)?;
-            filter.call(state, &arguments)
-        });
+        environment.add_filter(
+            name,
+            move |state: &mut State<'_, '_>, Rest(mut arguments): Rest<Value>, named: Kwargs| {
+                arguments.push(named.into());
+                stay_narrow(&arguments)?;
+                filter.call(state, &arguments)
+            },
+        );
     }
-    let failed =
-        |error: minijinja::Error| TemplateError { file: file.to_owned(), line: error.line().unwrap_or(0), what: describe(&error, text) };
-    let template = environment.template_from_named_str(file, text).map_err(failed)?;
+    let failed = |error: minijinja::Error| TemplateError {
+        file: file.to_owned(),
+        line: error.line().unwrap_or(0),
+        what: describe(&error, text),
+    };
+    let template = environment
+        .template_from_named_str(file, text)
+        .map_err(failed)?;
     let values = Value::from(minijinja::value::Serde(values));
     let rendered = template.render(&values).map_err(failed)?;
     // A variable that is only handed on, as to a filter, fails nowhere.
     let is_global = |name: &str| environment.globals().any(|(global, _)| global == name);
     let names = template.undeclared_variables(true).into_iter();
     let mut unknown: Vec<(usize, String)> = names
-        .filter(|name| is_unknown(&values, name) && !is_global(name.split('.').next().unwrap_or_default()))
+        .filter(|name| {
+            is_unknown(&values, name) && !is_global(name.split('.').next().unwrap_or_default())
+        })
         .filter_map(|name| Some((find_use(text, &name)?, name)))
         .collect();
     unknown.sort();
     match unknown.into_iter().next() {
-        Some((line, name)) => Err(TemplateError { file: file.to_owned(), line, what: format!("undefined value: `{name}` is undefined") }),
+        Some((line, name)) => Err(TemplateError {
+            file: file.to_owned(),
+            line,
+            what: format!("undefined value: `{name}` is undefined"),
+        }),
         None => Ok(rendered),
     }
 }
 
-/// Whether there is no such variable, or no such part of one. What is empty today, such as the unit, has its parts another time.
+/// Whether there is no such variable, or no such part of one. What is empty today, such as the
+/// unit, has its parts another time.
 fn is_unknown(values: &Value, name: &str) -> bool {
     let mut value = values.clone();
     for part in name.split('.') {
@@ -78,13 +97,17 @@ fn is_unknown(values: &Value, name: &str) -> bool {
 /// The line on which a template uses a variable; none if it asks whether there is one.
 fn find_use(text: &str, name: &str) -> Option<usize> {
     let word = |c: char| c.is_alphanumeric() || c == '_';
-    let uses = text
-        .match_indices(name)
-        .filter(|(at, _)| !text[..*at].ends_with(|c| word(c) || c == '.') && !text[at + name.len()..].starts_with(word));
+    let uses = text.match_indices(name).filter(|(at, _)| {
+        !text[..*at].ends_with(|c| word(c) || c == '.')
+            && !text[at + name.len()..].starts_with(word)
+    });
     let mut first = None;
     for (at, _) in uses {
         let rest = text[at + name.len()..].trim_start();
-        let asks = rest.starts_with("is ") || rest.strip_prefix('|').is_some_and(|filter| filter.trim_start().starts_with("default"));
+        let asks = rest.starts_with("is ")
+            || rest
+                .strip_prefix('|')
+                .is_some_and(|filter| filter.trim_start().starts_with("default"));
         if asks {
             return None;
         }
@@ -99,18 +122,40 @@ fn find_use(text: &str, name: &str) -> Option<usize> {
 
 /// A width that no text has would take all memory before anyone could stop it.
 fn stay_narrow(arguments: &[Value]) -> Result<(), minijinja::Error> {
-    let too_wide = || minijinja::Error::new(ErrorKind::InvalidOperation, format!("a width beyond {WIDEST} is refused"));
+    let too_wide = || {
+        minijinja::Error::new(
+            ErrorKind::InvalidOperation,
+            format!("a width beyond {WIDEST} is refused"),
+        )
+    };
     for argument in arguments.iter().skip(1) {
-        let named = argument.is_kwargs().then(|| argument.try_iter().ok()).flatten().into_iter().flatten();
-        let numbers = named.filter_map(|key| argument.get_item(&key).ok()).chain([argument.clone()]);
-        if numbers.into_iter().filter(Value::is_number).any(|n| n.as_usize().is_none_or(|n| n > WIDEST)) {
+        let named = argument
+            .is_kwargs()
+            .then(|| argument.try_iter().ok())
+            .flatten()
+            .into_iter()
+            .flatten();
+        let numbers = named
+            .filter_map(|key| argument.get_item(&key).ok())
+            .chain([argument.clone()]);
+        if numbers
+            .into_iter()
+            .filter(Value::is_number)
+            .any(|n| n.as_usize().is_none_or(|n| n > WIDEST))
+        {
             return Err(too_wide());
         }
     }
     // A format says its widths itself, or takes them from its arguments.
-    if let Some(format) = arguments.first().and_then(Value::as_str).filter(|format| format.contains('%')) {
+    if let Some(format) = arguments
+        .first()
+        .and_then(Value::as_str)
+        .filter(|format| format.contains('%'))
+    {
         let mut digits = format.split(|c: char| !c.is_ascii_digit());
-        if digits.any(|width| !width.is_empty() && width.parse::<usize>().map_or(true, |width| width > WIDEST)) {
+        if digits.any(|width| {
+            !width.is_empty() && width.parse::<usize>().map_or(true, |width| width > WIDEST)
+        }) {
             return Err(too_wide());
         }
     }
@@ -123,7 +168,11 @@ fn describe(error: &minijinja::Error, text: &str) -> String {
         None => error.kind().to_string(),
     };
     // Where the engine names nothing, what it was at does.
-    let at = error.range().and_then(|range| text.get(range)).map(str::trim).filter(|at| !at.is_empty() && !said.contains('`'));
+    let at = error
+        .range()
+        .and_then(|range| text.get(range))
+        .map(str::trim)
+        .filter(|at| !at.is_empty() && !said.contains('`'));
     match at {
         Some(at) => format!("{said}: `{}`", at.lines().next().unwrap_or_default()),
         None => said,
@@ -131,7 +180,10 @@ fn describe(error: &minijinja::Error, text: &str) -> String {
 }
 
 /// The variables as templates see them.
-pub(crate) fn template_values(vars: &BTreeMap<String, String>, now: jiff::Timestamp) -> BTreeMap<String, String> {
+pub(crate) fn template_values(
+    vars: &BTreeMap<String, String>,
+    now: jiff::Timestamp,
+) -> BTreeMap<String, String> {
     let zoned = now.to_zoned(jiff::tz::TimeZone::UTC);
     let mut values = vars.clone();
     values.insert("date".into(), zoned.strftime("%Y-%m-%d").to_string());
@@ -148,7 +200,12 @@ mod tests {
 
     #[test]
     fn an_unknown_variable_names_its_line() {
-        let error = render_template("t.md", "a\n{{ nope }}\n", &BTreeMap::<String, String>::new()).unwrap_err();
+        let error = render_template(
+            "t.md",
+            "a\n{{ nope }}\n",
+            &BTreeMap::<String, String>::new(),
+        )
+        .unwrap_err();
         assert_eq!((error.file.as_str(), error.line), ("t.md", 2));
     }
 
@@ -164,7 +221,10 @@ mod tests {
             ("\n{{ list|join(list.nope) }}", 2, "list.nope"),
         ] {
             let error = render(text).unwrap_err();
-            assert!(error.line == line && error.what.contains(name), "{text}: {error}");
+            assert!(
+                error.line == line && error.what.contains(name),
+                "{text}: {error}"
+            );
         }
         for fine in [
             "{% if nope is defined %}{{ nope }}{% endif %}",
@@ -188,14 +248,23 @@ mod tests {
             "{{ [1]|slice(99999999999)|list }}",
         ] {
             let error = render(wide).unwrap_err();
-            assert!(error.what.contains("a width beyond 10000"), "{wide}: {error}");
+            assert!(
+                error.what.contains("a width beyond 10000"),
+                "{wide}: {error}"
+            );
         }
-        assert_eq!(render("{{ 'a\nb'|indent(2) }} {{ '%03d'|format(7) }}").unwrap(), "a\n  b 007");
+        assert_eq!(
+            render("{{ 'a\nb'|indent(2) }} {{ '%03d'|format(7) }}").unwrap(),
+            "a\n  b 007"
+        );
     }
 
     #[test]
     fn text_is_not_escaped() {
         let values = BTreeMap::from([("project".to_owned(), "A & <B>".to_owned())]);
-        assert_eq!(render_template("t.json", "{{ project }}\n", &values).unwrap(), "A & <B>\n");
+        assert_eq!(
+            render_template("t.json", "{{ project }}\n", &values).unwrap(),
+            "A & <B>\n"
+        );
     }
 }

@@ -1,9 +1,11 @@
-//! Trust: which settings of a project may run programs or contact servers, because a person of this machine agreed.
+//! Trust: which settings of a project may run programs or contact servers, because a person of this
+//! machine agreed.
 //!
-//! A project may come from a stranger. Its `quipu.toml` can name programs (`[agents]`), a server (`store`) and have git run
-//! (`[git] finish`), and its `.quipu/shared` can name a server. Nothing of that is run or contacted before a person has seen it and
-//! agreed with `quipu trust`. The agreement is kept outside the project, for one folder and the exact text of each setting:
-//! a setting that changes is asked about again, all others stay trusted.
+//! A project may come from a stranger. Its `quipu.toml` can name programs (`[agents]`), a server
+//! (`store`) and have git run (`[git] finish`), and its `.quipu/shared` can name a server. Nothing
+//! of that is run or contacted before a person has seen it and agreed with `quipu trust`. The
+//! agreement is kept outside the project, for one folder and the exact text of each setting: a
+//! setting that changes is asked about again, all others stay trusted.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -16,7 +18,8 @@ use thiserror::Error;
 use crate::state_folder::{make_state_folder, state_folder};
 
 /// The command that a refusal names.
-pub const TRUST_COMMAND: &str = "quipu trust     (a person agrees once; it shows what would run or be contacted)";
+pub const TRUST_COMMAND: &str =
+    "quipu trust     (a person agrees once; it shows what would run or be contacted)";
 
 /// What a setting makes Quipu do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,23 +43,39 @@ pub struct Setting {
 impl Setting {
     pub fn agents(contract: &Contract) -> Option<Setting> {
         let text = || toml::to_string(&contract.agents).unwrap_or_default();
-        (!contract.agents.is_empty()).then(|| Setting { power: Power::Agents, text: text() })
+        (!contract.agents.is_empty()).then(|| Setting {
+            power: Power::Agents,
+            text: text(),
+        })
     }
 
     pub fn store(address: &str) -> Setting {
-        Setting { power: Power::Store, text: address.to_owned() }
+        Setting {
+            power: Power::Store,
+            text: address.to_owned(),
+        }
     }
 
     pub fn git(contract: &Contract) -> Option<Setting> {
-        contract.git_at_finish.then(|| Setting { power: Power::Git, text: "[git]\nfinish = true\n".to_owned() })
+        contract.git_at_finish.then(|| Setting {
+            power: Power::Git,
+            text: "[git]\nfinish = true\n".to_owned(),
+        })
     }
 
     /// Every setting of a project that needs trust; `attached` is the address in `.quipu/shared`.
     pub fn all(contract: &Contract, attached: Option<&str>) -> Vec<Setting> {
-        let mut addresses: Vec<&str> = attached.into_iter().chain(contract.store.as_deref()).collect();
+        let mut addresses: Vec<&str> = attached
+            .into_iter()
+            .chain(contract.store.as_deref())
+            .collect();
         addresses.dedup();
         let stores = addresses.into_iter().map(Setting::store);
-        Setting::agents(contract).into_iter().chain(stores).chain(Setting::git(contract)).collect()
+        Setting::agents(contract)
+            .into_iter()
+            .chain(stores)
+            .chain(Setting::git(contract))
+            .collect()
     }
 }
 
@@ -81,7 +100,9 @@ const FORMAT: u32 = 1;
 
 /// Whether a person has agreed to this setting of the project in this folder.
 pub fn is_trusted(root: &Path, setting: &Setting) -> bool {
-    let Ok((root, file)) = place_of(root) else { return false };
+    let Ok((root, file)) = place_of(root) else {
+        return false;
+    };
     load(&root, &file).settings.contains(setting)
 }
 
@@ -98,7 +119,8 @@ pub fn trust(root: &Path, settings: &[Setting]) -> Result<(), TrustError> {
     save(&file, &agreement)
 }
 
-/// Records that a person agrees to exactly these settings and to nothing that the project said before.
+/// Records that a person agrees to exactly these settings and to nothing that the project said
+/// before.
 pub fn trust_only(root: &Path, settings: &[Setting]) -> Result<(), TrustError> {
     revoke_trust(root)?;
     trust(root, settings)
@@ -117,22 +139,36 @@ pub fn revoke_trust(root: &Path) -> Result<bool, TrustError> {
 /// The folder's real path, and the file that holds what was agreed for it.
 fn place_of(root: &Path) -> Result<(PathBuf, PathBuf), TrustError> {
     let root = std::fs::canonicalize(root)?;
-    let none = || io::Error::new(io::ErrorKind::NotFound, "neither XDG_STATE_HOME nor HOME names a folder");
+    let none = || {
+        io::Error::new(
+            io::ErrorKind::NotFound,
+            "neither XDG_STATE_HOME nor HOME names a folder",
+        )
+    };
     let folder = state_folder().ok_or_else(none)?.join("trust");
     let real = std::fs::canonicalize(&folder).unwrap_or_else(|_| folder.clone());
     if real.starts_with(&root) {
         return Err(TrustError::Inside(folder));
     }
-    let file = folder.join(format!("{}.json", Version::of(root.as_os_str().as_encoded_bytes())));
+    let file = folder.join(format!(
+        "{}.json",
+        Version::of(root.as_os_str().as_encoded_bytes())
+    ));
     Ok((root, file))
 }
 
 /// What was agreed; nothing if the file is missing, unreadable or about another folder.
 fn load(root: &Path, file: &Path) -> Agreement {
     let root = root.to_string_lossy().into_owned();
-    let found = std::fs::read(file).ok().and_then(|text| serde_json::from_slice::<Agreement>(&text).ok());
+    let found = std::fs::read(file)
+        .ok()
+        .and_then(|text| serde_json::from_slice::<Agreement>(&text).ok());
     let fits = found.filter(|agreement| agreement.v == FORMAT && agreement.root == root);
-    fits.unwrap_or(Agreement { v: FORMAT, root, settings: Vec::new() })
+    fits.unwrap_or(Agreement {
+        v: FORMAT,
+        root,
+        settings: Vec::new(),
+    })
 }
 
 fn save(file: &Path, agreement: &Agreement) -> Result<(), TrustError> {

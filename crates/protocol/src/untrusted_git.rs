@@ -1,8 +1,9 @@
 //! Git processes in a repository that a stranger may have written.
 //!
-//! Invariant: no git process started here reads the repository's configuration, so nothing that it names (filters, hooks, monitors,
-//! transports, helpers) can run. A stand-in git directory in a temporary folder holds an empty configuration and points at the objects,
-//! references and index of the real one. Only `ADOPTED` settings, none of which names a program, are carried over.
+//! Invariant: no git process started here reads the repository's configuration, so nothing that it
+//! names (filters, hooks, monitors, transports, helpers) can run. A stand-in git directory in a
+//! temporary folder holds an empty configuration and points at the objects, references and index of
+//! the real one. Only `ADOPTED` settings, none of which names a program, are carried over.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +16,8 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-/// Settings that say how files are compared. Each is a word, a number or, for `core.excludesfile`, a file of patterns.
+/// Settings that say how files are compared. Each is a word, a number or, for `core.excludesfile`,
+/// a file of patterns.
 const ADOPTED: [&str; 12] = [
     "autocrlf",
     "checkstat",
@@ -31,7 +33,10 @@ const ADOPTED: [&str; 12] = [
     "trustctime",
 ];
 /// Extensions without which git misreads the objects or the references, and their values.
-const EXTENSIONS: [(&str, &[&str]); 2] = [("objectformat", &["sha1", "sha256"]), ("refstorage", &["files", "reftable"])];
+const EXTENSIONS: [(&str, &[&str]); 2] = [
+    ("objectformat", &["sha1", "sha256"]),
+    ("refstorage", &["files", "reftable"]),
+];
 /// How long a process is waited for, and how much of its output is read.
 #[derive(Debug, Clone, Copy)]
 struct Bounds {
@@ -40,9 +45,15 @@ struct Bounds {
 }
 
 /// For what every session start asks.
-const SHORT: Bounds = Bounds { patience: Duration::from_secs(2), bytes: 256 << 10 };
+const SHORT: Bounds = Bounds {
+    patience: Duration::from_secs(2),
+    bytes: 256 << 10,
+};
 /// For the history of a large repository, which only `verify` reads.
-const HISTORY: Bounds = Bounds { patience: Duration::from_secs(20), bytes: 64 << 20 };
+const HISTORY: Bounds = Bounds {
+    patience: Duration::from_secs(20),
+    bytes: 64 << 20,
+};
 /// `HEAD`, `commondir` and a `.git` file are one short line.
 const MOST_LINE: u64 = 8 << 10;
 
@@ -65,15 +76,22 @@ pub struct StandIn {
 }
 
 impl UntrustedRepository {
-    /// The repository of a folder: the nearest `.git` in it or above it. A bare repository that lies among the files is none.
+    /// The repository of a folder: the nearest `.git` in it or above it. A bare repository that
+    /// lies among the files is none.
     pub fn find(folder: &Path) -> Option<UntrustedRepository> {
         let folder = folder.canonicalize().ok()?;
-        let (top, own) = folder.ancestors().find_map(|top| Some((top, git_directory(top)?)))?;
+        let (top, own) = folder
+            .ancestors()
+            .find_map(|top| Some((top, git_directory(top)?)))?;
         let common = match read_line(&own.join("commondir")) {
             Some(common) => own.join(common).canonicalize().ok()?,
             None => own.clone(),
         };
-        Some(UntrustedRepository { top: top.to_owned(), common, own })
+        Some(UntrustedRepository {
+            top: top.to_owned(),
+            common,
+            own,
+        })
     }
 
     /// The folder that holds its work tree.
@@ -81,14 +99,19 @@ impl UntrustedRepository {
         &self.top
     }
 
-    /// Sets a value in the configuration that git reads for this clone. Nothing else in it counts meanwhile.
+    /// Sets a value in the configuration that git reads for this clone. Nothing else in it counts
+    /// meanwhile.
     pub fn configure(&self, key: &str, value: &str) -> Result<(), String> {
         let file = self.common.join("config");
         if fs::symlink_metadata(&file).is_ok_and(|found| !found.is_file() && !found.is_symlink()) {
             return Err(format!("`{}` is not a regular file", file.display()));
         }
         let mut git = plain_git();
-        git.args(["config", "--file"]).arg(file).args([key, value]).current_dir(&self.top).env("GIT_DIR", "/dev/null");
+        git.args(["config", "--file"])
+            .arg(file)
+            .args([key, value])
+            .current_dir(&self.top)
+            .env("GIT_DIR", "/dev/null");
         git.stdout(Stdio::null()).stderr(Stdio::piped());
         match run(git, SHORT) {
             Some((0, _)) => Ok(()),
@@ -100,31 +123,61 @@ impl UntrustedRepository {
     /// A folder's path below the top as git spells it: with a slash at its end, or empty.
     pub fn prefix(&self, folder: &Path) -> Option<String> {
         let folder = folder.canonicalize().ok()?;
-        let below = folder.strip_prefix(&self.top).ok()?.to_string_lossy().into_owned();
+        let below = folder
+            .strip_prefix(&self.top)
+            .ok()?
+            .to_string_lossy()
+            .into_owned();
         Some(if below.is_empty() { below } else { below + "/" })
     }
 
     /// Makes the stand-in; none if the repository cannot be read without its configuration.
     pub fn stand_in(&self) -> Option<StandIn> {
         let mut settings = self.adopted()?;
-        let folder = tempfile::Builder::new().prefix("quipu-git-").tempdir().ok()?;
+        let folder = tempfile::Builder::new()
+            .prefix("quipu-git-")
+            .tempdir()
+            .ok()?;
         let extensions = EXTENSIONS.iter().filter_map(|(name, known)| {
             let value = settings.remove(&format!("extensions.{name}"))?;
-            Some(known.contains(&value.as_str()).then(|| format!("\t{name} = {value}\n")))
+            Some(
+                known
+                    .contains(&value.as_str())
+                    .then(|| format!("\t{name} = {value}\n")),
+            )
         });
         let extensions: String = extensions.collect::<Option<_>>()?;
         self.fill(folder.path(), &extensions).ok()?;
-        let settings = settings.into_iter().map(|(key, value)| format!("{key}={value}")).collect();
-        Some(StandIn { top: self.top.clone(), objects: self.common.join("objects"), index: self.own.join("index"), settings, folder })
+        let settings = settings
+            .into_iter()
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect();
+        Some(StandIn {
+            top: self.top.clone(),
+            objects: self.common.join("objects"),
+            index: self.own.join("index"),
+            settings,
+            folder,
+        })
     }
 
     fn fill(&self, folder: &Path, extensions: &str) -> io::Result<()> {
         let head = read_line(&self.own.join("HEAD")).ok_or(io::ErrorKind::NotFound)?;
         fs::write(folder.join("HEAD"), head + "\n")?;
         let version = u8::from(!extensions.is_empty());
-        fs::write(folder.join("config"), format!("[core]\n\trepositoryformatversion = {version}\n[extensions]\n{extensions}"))?;
+        fs::write(
+            folder.join("config"),
+            format!("[core]\n\trepositoryformatversion = {version}\n[extensions]\n{extensions}"),
+        )?;
         fs::create_dir(folder.join("info"))?;
-        for name in ["refs", "packed-refs", "reftable", "shallow", "info/exclude", "info/attributes"] {
+        for name in [
+            "refs",
+            "packed-refs",
+            "reftable",
+            "shallow",
+            "info/exclude",
+            "info/attributes",
+        ] {
             link(&self.common, folder, name)?;
         }
         for name in ["logs", "info/sparse-checkout"] {
@@ -132,7 +185,11 @@ impl UntrustedRepository {
         }
         for entry in fs::read_dir(&self.own)?.flatten() {
             // An index may be split: the other half lies in the git directory.
-            if let Some(name) = entry.file_name().to_str().filter(|name| name.starts_with("sharedindex.")) {
+            if let Some(name) = entry
+                .file_name()
+                .to_str()
+                .filter(|name| name.starts_with("sharedindex."))
+            {
                 link(&self.own, folder, name)?;
             }
         }
@@ -142,12 +199,19 @@ impl UntrustedRepository {
         Ok(())
     }
 
-    /// The settings that are carried over, as the user's and the repository's configuration have them. To list them runs nothing.
+    /// The settings that are carried over, as the user's and the repository's configuration have
+    /// them. To list them runs nothing.
     fn adopted(&self) -> Option<BTreeMap<String, String>> {
         let extensions: Vec<&str> = EXTENSIONS.iter().map(|(name, _)| *name).collect();
-        let wanted = format!(r"^(core\.({})|extensions\.({}))$", ADOPTED.join("|"), extensions.join("|"));
+        let wanted = format!(
+            r"^(core\.({})|extensions\.({}))$",
+            ADOPTED.join("|"),
+            extensions.join("|")
+        );
         let mut git = plain_git();
-        git.env("GIT_DIR", &self.own).env("GIT_WORK_TREE", &self.top).current_dir(&self.top);
+        git.env("GIT_DIR", &self.own)
+            .env("GIT_WORK_TREE", &self.top)
+            .current_dir(&self.top);
         git.args(["config", "-z", "--get-regexp", &wanted]);
         git.stdout(Stdio::piped()).stderr(Stdio::null());
         let (code, bytes) = run(git, SHORT)?;
@@ -160,7 +224,12 @@ impl UntrustedRepository {
             let (key, value) = entry.split_once('\n').unwrap_or((entry, "true"));
             (key.to_owned(), value.to_owned())
         };
-        Some(text.split('\0').filter(|text| !text.is_empty()).map(entry).collect())
+        Some(
+            text.split('\0')
+                .filter(|text| !text.is_empty())
+                .map(entry)
+                .collect(),
+        )
     }
 }
 
@@ -168,10 +237,21 @@ impl StandIn {
     /// A git process in a folder of the work tree.
     pub fn command(&self, folder: &Path) -> Command {
         let mut git = plain_git();
-        git.env("GIT_DIR", self.folder.path()).env("GIT_WORK_TREE", &self.top);
-        git.env("GIT_OBJECT_DIRECTORY", &self.objects).env("GIT_INDEX_FILE", &self.index);
-        git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_ATTR_NOSYSTEM", "1");
-        git.args(["-c", "core.fsmonitor=false", "-c", "core.untrackedCache=false", "-c", "core.hooksPath=/dev/null"]);
+        git.env("GIT_DIR", self.folder.path())
+            .env("GIT_WORK_TREE", &self.top);
+        git.env("GIT_OBJECT_DIRECTORY", &self.objects)
+            .env("GIT_INDEX_FILE", &self.index);
+        git.env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_ATTR_NOSYSTEM", "1");
+        git.args([
+            "-c",
+            "core.fsmonitor=false",
+            "-c",
+            "core.untrackedCache=false",
+            "-c",
+            "core.hooksPath=/dev/null",
+        ]);
         for setting in &self.settings {
             git.args(["-c", setting]);
         }
@@ -191,27 +271,37 @@ impl StandIn {
 
     fn read_within(&self, folder: &Path, arguments: &[&str], bounds: Bounds) -> Option<Vec<u8>> {
         let mut git = self.command(folder);
-        git.args(arguments).stdout(Stdio::piped()).stderr(Stdio::null());
-        run(git, bounds).filter(|(code, _)| *code == 0).map(|(_, bytes)| bytes)
+        git.args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        run(git, bounds)
+            .filter(|(code, _)| *code == 0)
+            .map(|(_, bytes)| bytes)
     }
 }
 
-/// Git without a pager, a prompt, a lock or a network, and with nothing in the environment that names a repository or a program.
+/// Git without a pager, a prompt, a lock or a network, and with nothing in the environment that
+/// names a repository or a program.
 fn plain_git() -> Command {
     let mut git = Command::new("git");
     for (name, _) in std::env::vars_os() {
-        let is_of_git = name.to_str().is_some_and(|name| name.starts_with("GIT_") && name != "GIT_EXEC_PATH");
+        let is_of_git = name
+            .to_str()
+            .is_some_and(|name| name.starts_with("GIT_") && name != "GIT_EXEC_PATH");
         if is_of_git {
             git.env_remove(name);
         }
     }
-    git.env("GIT_ALLOW_PROTOCOL", "none").env("GIT_NO_LAZY_FETCH", "1").env("GIT_TERMINAL_PROMPT", "0").env("GIT_OPTIONAL_LOCKS", "0");
+    git.env("GIT_ALLOW_PROTOCOL", "none")
+        .env("GIT_NO_LAZY_FETCH", "1")
+        .env("GIT_TERMINAL_PROMPT", "0")
+        .env("GIT_OPTIONAL_LOCKS", "0");
     git.arg("--no-pager").stdin(Stdio::null());
     git
 }
 
-/// The exit status and the output, or the errors if only they are piped; none if git cannot be started, takes too long or prints
-/// too much.
+/// The exit status and the output, or the errors if only they are piped; none if git cannot be
+/// started, takes too long or prints too much.
 fn run(mut git: Command, bounds: Bounds) -> Option<(i32, Vec<u8>)> {
     let mut child = git.spawn().ok()?;
     let said: Box<dyn Read + Send> = match (child.stdout.take(), child.stderr.take()) {
@@ -224,7 +314,10 @@ fn run(mut git: Command, bounds: Bounds) -> Option<(i32, Vec<u8>)> {
         let _ = said.take(bounds.bytes).read_to_end(&mut bytes);
         let _ = send.send(bytes);
     });
-    let bytes = receive.recv_timeout(bounds.patience).ok().filter(|bytes| (bytes.len() as u64) < bounds.bytes);
+    let bytes = receive
+        .recv_timeout(bounds.patience)
+        .ok()
+        .filter(|bytes| (bytes.len() as u64) < bounds.bytes);
     if bytes.is_none() {
         let _ = child.kill();
     }
@@ -236,7 +329,10 @@ fn run(mut git: Command, bounds: Bounds) -> Option<(i32, Vec<u8>)> {
 fn git_directory(top: &Path) -> Option<PathBuf> {
     let there = top.join(".git");
     let own = match read_line(&there) {
-        Some(line) => top.join(line.strip_prefix("gitdir: ")?).canonicalize().ok()?,
+        Some(line) => top
+            .join(line.strip_prefix("gitdir: ")?)
+            .canonicalize()
+            .ok()?,
         None => there,
     };
     own.join("HEAD").is_file().then_some(own)
@@ -248,7 +344,11 @@ fn read_line(path: &Path) -> Option<String> {
         return None;
     }
     let mut text = String::new();
-    fs::File::open(path).ok()?.take(MOST_LINE).read_to_string(&mut text).ok()?;
+    fs::File::open(path)
+        .ok()?
+        .take(MOST_LINE)
+        .read_to_string(&mut text)
+        .ok()?;
     Some(text.lines().next().unwrap_or_default().to_owned())
 }
 
@@ -256,7 +356,11 @@ fn link(from: &Path, to: &Path, name: &str) -> io::Result<()> {
     let there = from.join(name);
     // A named pipe would make git wait for ever.
     let is_usable = fs::metadata(&there).is_ok_and(|found| found.is_file() || found.is_dir());
-    if is_usable { symlink(there, to.join(name)) } else { Ok(()) }
+    if is_usable {
+        symlink(there, to.join(name))
+    } else {
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -267,16 +371,42 @@ mod tests {
     fn nothing_that_a_repository_configures_counts_except_how_files_are_compared() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
-        let run = |line: &str| assert!(Command::new("sh").args(["-c", line]).current_dir(root).status().unwrap().success());
+        let run = |line: &str| {
+            assert!(
+                Command::new("sh")
+                    .args(["-c", line])
+                    .current_dir(root)
+                    .status()
+                    .unwrap()
+                    .success()
+            )
+        };
         run("git init -q . && git config core.fileMode false && mkdir sub");
-        for key in ["core.sshCommand", "core.pager", "gpg.program", "diff.external", "remote.origin.promisor", "core.attributesFile"] {
+        for key in [
+            "core.sshCommand",
+            "core.pager",
+            "gpg.program",
+            "diff.external",
+            "remote.origin.promisor",
+            "core.attributesFile",
+        ] {
             run(&format!("git config {key} bad-value"));
         }
         let repository = UntrustedRepository::find(&root.join("sub")).unwrap();
-        assert_eq!(repository.prefix(&root.join("sub")).as_deref(), Some("sub/"));
-        let listed = repository.stand_in().unwrap().read(root, &["config", "--list"]).unwrap();
+        assert_eq!(
+            repository.prefix(&root.join("sub")).as_deref(),
+            Some("sub/")
+        );
+        let listed = repository
+            .stand_in()
+            .unwrap()
+            .read(root, &["config", "--list"])
+            .unwrap();
         let listed = String::from_utf8(listed).unwrap();
-        assert!(listed.contains("core.filemode=false") && !listed.contains("bad-value"), "{listed}");
+        assert!(
+            listed.contains("core.filemode=false") && !listed.contains("bad-value"),
+            "{listed}"
+        );
         repository.configure("merge.quipu.name", "a b").unwrap();
         run("test \"$(git config merge.quipu.name)\" = 'a b'");
     }

@@ -19,7 +19,12 @@ pub enum WorkError {
     WhichAgent { path: String },
     /// A file that is not valid in its form. It stays as it is.
     #[error("`{path}`, line {line}: {what}")]
-    Malformed { path: ProjectPath, line: usize, what: String, allowed: String },
+    Malformed {
+        path: ProjectPath,
+        line: usize,
+        what: String,
+        allowed: String,
+    },
     #[error("{what}")]
     Refused { what: String, mend: String },
     #[error("{what}")]
@@ -46,7 +51,11 @@ pub enum WorkError {
 }
 
 /// A text in the language of the project.
-pub(crate) fn in_language(language: Language, en: impl Into<String>, zh: impl Into<String>) -> String {
+pub(crate) fn in_language(
+    language: Language,
+    en: impl Into<String>,
+    zh: impl Into<String>,
+) -> String {
     match language {
         Language::En => en.into(),
         Language::Zh => zh.into(),
@@ -55,19 +64,33 @@ pub(crate) fn in_language(language: Language, en: impl Into<String>, zh: impl In
 
 impl WorkError {
     pub(crate) fn refused(what: impl Into<String>, mend: impl Into<String>) -> WorkError {
-        WorkError::Refused { what: what.into(), mend: mend.into() }
+        WorkError::Refused {
+            what: what.into(),
+            mend: mend.into(),
+        }
     }
 
     pub(crate) fn not_found(what: impl Into<String>, mend: impl Into<String>) -> WorkError {
-        WorkError::NotFound { what: what.into(), mend: mend.into() }
+        WorkError::NotFound {
+            what: what.into(),
+            mend: mend.into(),
+        }
     }
 
     pub(crate) fn usage(what: impl Into<String>, mend: impl Into<String>) -> WorkError {
-        WorkError::Usage { what: what.into(), mend: mend.into() }
+        WorkError::Usage {
+            what: what.into(),
+            mend: mend.into(),
+        }
     }
 
     /// A fault of a JSON text, in the file that holds it.
     pub(crate) fn in_file(path: &ProjectPath) -> impl Fn(JsonError) -> WorkError + '_ {
-        |JsonError { line, what }| WorkError::Malformed { path: path.clone(), line, what, allowed: String::new() }
+        |JsonError { line, what }| WorkError::Malformed {
+            path: path.clone(),
+            line,
+            what,
+            allowed: String::new(),
+        }
     }
 }

@@ -1,13 +1,17 @@
 //! The text of a chapter as markup.
 //!
-//! One renderer for pages and EPUB: they differ in the spelling of empty elements and in what a link to a
-//! chapter is called. Emphasis of Han text is marked, so that the stylesheet need not slant it; a line break
-//! between two Han characters leaves no space; a paragraph in the other language says so.
+//! One renderer for pages and EPUB: they differ in the spelling of empty elements and in what a
+//! link to a chapter is called. Emphasis of Han text is marked, so that the stylesheet need not
+//! slant it; a line break between two Han characters leaves no space; a paragraph in the other
+//! language says so.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-use pulldown_cmark::{Alignment, BlockQuoteKind, CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{
+    Alignment, BlockQuoteKind, CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag,
+    TagEnd,
+};
 use quipu_contract::Language;
 use quipu_text::{Document, parse_target};
 
@@ -36,11 +40,21 @@ pub(crate) struct Edition<'e> {
 }
 
 /// The chapter at `at` as markup, and what could not be set.
-pub(crate) fn render(book: &Book, shelf: &Shelf<'_>, media: &Media<'_>, at: usize, edition: &Edition<'_>) -> (String, Vec<Remark>) {
+pub(crate) fn render(
+    book: &Book,
+    shelf: &Shelf<'_>,
+    media: &Media<'_>,
+    at: usize,
+    edition: &Edition<'_>,
+) -> (String, Vec<Remark>) {
     let text = shelf.as_markdown(at);
     let document = Document::parse(&text);
     // Marks never add or remove a heading, so the sections of both spellings are the same ones.
-    let ids = document.sections().iter().zip(&shelf.volumes[at].ids).map(|(section, id)| (section.heading.start, id.as_str()));
+    let ids = document
+        .sections()
+        .iter()
+        .zip(&shelf.volumes[at].ids)
+        .map(|(section, id)| (section.heading.start, id.as_str()));
     let mut setter = Setter {
         book,
         shelf,
@@ -71,7 +85,9 @@ pub(crate) fn render(book: &Book, shelf: &Shelf<'_>, media: &Media<'_>, at: usiz
         | Options::ENABLE_TASKLISTS
         | Options::ENABLE_FOOTNOTES
         | Options::ENABLE_GFM;
-    let mut events = Parser::new_ext(&text, options).into_offset_iter().peekable();
+    let mut events = Parser::new_ext(&text, options)
+        .into_offset_iter()
+        .peekable();
     while let Some((event, range)) = events.next() {
         let soft = matches!(event, Event::SoftBreak);
         if soft {
@@ -130,14 +146,19 @@ impl Setter<'_> {
     fn title(&mut self) {
         let volume = &self.shelf.volumes[self.at];
         if !volume.has_title() {
-            self.out.push_str(&format!("<h1>{}</h1>\n", escaped(&volume.chapter.title)));
+            self.out
+                .push_str(&format!("<h1>{}</h1>\n", escaped(&volume.chapter.title)));
         }
     }
 
     fn remark(&mut self, start: usize, what: String) {
         let volume = &self.shelf.volumes[self.at];
         let line = volume.lines_before + self.document.lines().line(start);
-        self.remarks.push(Remark { path: volume.chapter.path.clone(), line, what });
+        self.remarks.push(Remark {
+            path: volume.chapter.path.clone(),
+            line,
+            what,
+        });
     }
 
     fn set(&mut self, event: Event<'_>, range: Range<usize>) {
@@ -154,11 +175,19 @@ impl Setter<'_> {
             Event::Html(html) | Event::InlineHtml(html) => self.raw(&html, start),
             Event::SoftBreak => self.out.push('\n'),
             Event::HardBreak => self.line_break(),
-            Event::Rule => self.out.push_str(&format!("<hr{}\n", self.edition.markup.void())),
+            Event::Rule => self
+                .out
+                .push_str(&format!("<hr{}\n", self.edition.markup.void())),
             Event::FootnoteReference(name) => self.reference(&name),
             Event::TaskListMarker(done) => {
-                let (sign, said) = if done { ("☑", self.words.done) } else { ("☐", self.words.open) };
-                self.out.push_str(&format!("<span class=\"task\" role=\"img\" aria-label=\"{said}\">{sign}</span> "));
+                let (sign, said) = if done {
+                    ("☑", self.words.done)
+                } else {
+                    ("☐", self.words.open)
+                };
+                self.out.push_str(&format!(
+                    "<span class=\"task\" role=\"img\" aria-label=\"{said}\">{sign}</span> "
+                ));
             }
             Event::InlineMath(text) | Event::DisplayMath(text) => self.text(&text),
         }
@@ -186,17 +215,22 @@ impl Setter<'_> {
     }
 
     fn line_break(&mut self) {
-        self.out.push_str(&format!("<br{}\n", self.edition.markup.void()));
+        self.out
+            .push_str(&format!("<br{}\n", self.edition.markup.void()));
     }
 
-    /// Raw HTML: comments are for the workshop and go, a line break stays, all else is shown as what it is.
+    /// Raw HTML: comments are for the workshop and go, a line break stays, all else is shown as
+    /// what it is.
     fn raw(&mut self, html: &CowStr<'_>, start: usize) {
         let shown = without_comments(html);
         let trimmed = shown.trim();
         if trimmed.is_empty() {
             return;
         }
-        if matches!(trimmed.to_ascii_lowercase().as_str(), "<br>" | "<br/>" | "<br />") {
+        if matches!(
+            trimmed.to_ascii_lowercase().as_str(),
+            "<br>" | "<br/>" | "<br />"
+        ) {
             self.line_break();
             return;
         }
@@ -211,8 +245,13 @@ impl Setter<'_> {
     fn start(&mut self, tag: Tag<'_>, start: usize) {
         match tag {
             Tag::Heading { level, .. } => {
-                let id = self.ids.get(&start).filter(|id| !id.is_empty()).map(|id| format!(" id=\"{}\"", escaped(id)));
-                self.out.push_str(&format!("<{}{}>", tag_of(level), id.unwrap_or_default()));
+                let id = self
+                    .ids
+                    .get(&start)
+                    .filter(|id| !id.is_empty())
+                    .map(|id| format!(" id=\"{}\"", escaped(id)));
+                self.out
+                    .push_str(&format!("<{}{}>", tag_of(level), id.unwrap_or_default()));
             }
             Tag::BlockQuote(kind) => self.quote(kind),
             Tag::CodeBlock(kind) => {
@@ -257,7 +296,11 @@ impl Setter<'_> {
                     _ => "",
                 };
                 self.column += 1;
-                let (name, scope) = if self.in_head { ("th", " scope=\"col\"") } else { ("td", "") };
+                let (name, scope) = if self.in_head {
+                    ("th", " scope=\"col\"")
+                } else {
+                    ("td", "")
+                };
                 self.out.push_str(&format!("<{name}{scope}{side}>"));
             }
             Tag::Emphasis => {
@@ -284,39 +327,58 @@ impl Setter<'_> {
         }
     }
 
-    /// A paragraph. One that is nothing but a place in the source, as above a block of code, is a link to it.
+    /// A paragraph. One that is nothing but a place in the source, as above a block of code, is a
+    /// link to it.
     fn paragraph(&mut self, range: Range<usize>) {
         self.opened.push(self.out.len());
         self.out.push_str("<p>");
         let written = self.document.slice(&range).trim();
-        self.place_link = parse_place(written).and_then(|(path, line)| self.cite(path, Some(line), written, range.start));
+        self.place_link = parse_place(written)
+            .and_then(|(path, line)| self.cite(path, Some(line), written, range.start));
         if let Some(address) = &self.place_link {
-            self.out.push_str(&format!("<a href=\"{}\">", escaped(address)));
+            self.out
+                .push_str(&format!("<a href=\"{}\">", escaped(address)));
         }
     }
 
     /// Code within a line; a place in the source is a link to it.
     fn code_span(&mut self, text: &str, start: usize) {
         let free = !self.links.contains(&true) && self.place_link.is_none();
-        let link = parse_place(text).filter(|_| free).and_then(|(path, line)| self.cite(path, Some(line), text, start));
+        let link = parse_place(text)
+            .filter(|_| free)
+            .and_then(|(path, line)| self.cite(path, Some(line), text, start));
         let mut code = "<code>".to_owned();
         escape_into(&mut code, text);
         code.push_str("</code>");
         match link {
-            Some(address) => self.out.push_str(&format!("<a class=\"place\" href=\"{}\">{code}</a>", escaped(&address))),
+            Some(address) => self.out.push_str(&format!(
+                "<a class=\"place\" href=\"{}\">{code}</a>",
+                escaped(&address)
+            )),
             None => self.out.push_str(&code),
         }
     }
 
     /// The address of a place in the source; if there is none, a remark says why.
-    fn cite(&mut self, path: &str, line: Option<usize>, written: &str, start: usize) -> Option<String> {
+    fn cite(
+        &mut self,
+        path: &str,
+        line: Option<usize>,
+        written: &str,
+        start: usize,
+    ) -> Option<String> {
         let source = self.edition.source?;
         self.book.places.sources.as_ref()?;
         let root = format!("{}/", self.book.source_root);
         match source::find(self.book, self.shelf, path, line) {
             Cited::File { path, line: found } => {
                 if line.is_some() && found.is_none() {
-                    self.remark(start, format!("`{written}` is past the end of `{path}`; the link goes to the file"));
+                    self.remark(
+                        start,
+                        format!(
+                            "`{written}` is past the end of `{path}`; the link goes to the file"
+                        ),
+                    );
                 }
                 source(path, found)
             }
@@ -324,9 +386,13 @@ impl Setter<'_> {
                 self.remark(start, format!("`{written}` is set without a link: {why}"));
                 None
             }
-            // Only a path that begins with the folder is surely meant as a place: `note:1` may be anything.
+            // Only a path that begins with the folder is surely meant as a place: `note:1` may be
+            // anything.
             Cited::Unknown if path.starts_with(&root) => {
-                self.remark(start, format!("`{written}` is set without a link: there is no file `{path}`"));
+                self.remark(
+                    start,
+                    format!("`{written}` is set without a link: there is no file `{path}`"),
+                );
                 None
             }
             Cited::Unknown => None,
@@ -369,11 +435,14 @@ impl Setter<'_> {
                 self.out.push_str("</tr>\n</thead>\n<tbody>\n");
             }
             TagEnd::TableRow => self.out.push_str("</tr>\n"),
-            TagEnd::TableCell => self.out.push_str(if self.in_head { "</th>" } else { "</td>" }),
+            TagEnd::TableCell => self
+                .out
+                .push_str(if self.in_head { "</th>" } else { "</td>" }),
             TagEnd::Emphasis => {
                 let from = self.opened.pop().unwrap_or_default();
                 if self.out[from..].chars().any(is_cjk) {
-                    self.out.replace_range(from..from + "<em>".len(), "<em class=\"cjk\">");
+                    self.out
+                        .replace_range(from..from + "<em>".len(), "<em class=\"cjk\">");
                 }
                 self.out.push_str("</em>");
             }
@@ -406,10 +475,14 @@ impl Setter<'_> {
             BlockQuoteKind::Warning => (3, "warning"),
             BlockQuoteKind::Caution => (4, "caution"),
         };
-        self.out.push_str(&format!("<aside class=\"{class}\">\n<p class=\"label\">{}</p>\n", self.words.alerts[at]));
+        self.out.push_str(&format!(
+            "<aside class=\"{class}\">\n<p class=\"label\">{}</p>\n",
+            self.words.alerts[at]
+        ));
     }
 
-    /// A paragraph wholly in the other language says so: line breaking, fonts and voices follow from it.
+    /// A paragraph wholly in the other language says so: line breaking, fonts and voices follow
+    /// from it.
     fn say_language(&mut self) {
         let from = self.opened.pop().unwrap_or_default();
         let (cjk, other) = letters(&without_tags(&self.out[from..]));
@@ -418,7 +491,8 @@ impl Setter<'_> {
             Language::Zh if cjk == 0 && other > 12 => "en",
             _ => return,
         };
-        self.out.replace_range(from..from + "<p>".len(), &format!("<p lang=\"{tag}\">"));
+        self.out
+            .replace_range(from..from + "<p>".len(), &format!("<p lang=\"{tag}\">"));
     }
 
     fn code_block(&mut self) {
@@ -431,11 +505,16 @@ impl Setter<'_> {
         self.code_element(&language, &text);
     }
 
-    /// A diagram: its picture with its text folded away, or its text with a caption. Every word of the chapter is there either way.
+    /// A diagram: its picture with its text folded away, or its text with a caption. Every word of
+    /// the chapter is there either way.
     fn diagram(&mut self, text: &str) {
         self.out.push_str(diagram::DIAGRAM);
         self.out.push('\n');
-        let (name, source, void) = (self.words.diagram, self.words.diagram_source, self.edition.markup.void());
+        let (name, source, void) = (
+            self.words.diagram,
+            self.words.diagram_source,
+            self.edition.markup.void(),
+        );
         if let Some(image) = self.media.drawing(text) {
             let place = escaped(&(self.edition.image)(&self.media.place(image)));
             self.out.push_str(&format!("<img src=\"{place}\" alt=\"{name}\"{void}\n<details>\n<summary>{source}</summary>\n"));
@@ -447,9 +526,13 @@ impl Setter<'_> {
                 Some(Ok(_)) => "the picture is no PNG".to_owned(),
                 None => "no renderer is set up ([agents.mermaid] in quipu.toml)".to_owned(),
             };
-            self.remark(self.code_start, format!("the Mermaid diagram is set as code: {why}"));
+            self.remark(
+                self.code_start,
+                format!("the Mermaid diagram is set as code: {why}"),
+            );
             self.code_element(diagram::LANGUAGE, text);
-            self.out.push_str(&format!("<figcaption>{source}</figcaption>\n"));
+            self.out
+                .push_str(&format!("<figcaption>{source}</figcaption>\n"));
         }
         self.out.push_str("</figure>\n");
     }
@@ -459,8 +542,15 @@ impl Setter<'_> {
             true => String::new(),
             false => format!(" class=\"language-{}\"", escaped(language)),
         };
-        self.out.push_str(&format!("<pre role=\"region\" aria-label=\"{}\" tabindex=\"0\"><code{class}>", self.words.code));
-        code::colour(&mut self.out, language, text.strip_suffix('\n').unwrap_or(text));
+        self.out.push_str(&format!(
+            "<pre role=\"region\" aria-label=\"{}\" tabindex=\"0\"><code{class}>",
+            self.words.code
+        ));
+        code::colour(
+            &mut self.out,
+            language,
+            text.strip_suffix('\n').unwrap_or(text),
+        );
         self.out.push_str("</code></pre>\n");
     }
 
@@ -472,9 +562,16 @@ impl Setter<'_> {
             Target::Outside(address) => Some(address_of(&address)),
             Target::Chapter { at, id } => {
                 if id.is_none() && parse_target(address).1.is_some() {
-                    self.remark(start, format!("`{address}` leads to no section; the link goes to the chapter"));
+                    self.remark(
+                        start,
+                        format!("`{address}` leads to no section; the link goes to the chapter"),
+                    );
                 }
-                let page = if at == self.at { String::new() } else { (self.edition.address)(at) };
+                let page = if at == self.at {
+                    String::new()
+                } else {
+                    (self.edition.address)(at)
+                };
                 match id {
                     Some(id) => Some(format!("{page}#{}", encoded(id))),
                     None if page.is_empty() => Some("#text".to_owned()),
@@ -484,13 +581,19 @@ impl Setter<'_> {
             Target::Nowhere => {
                 let cited = self.cite_link(address, start);
                 if cited.is_none() {
-                    self.remark(start, format!("`{address}` leads nowhere that is published; it is set without a link"));
+                    self.remark(
+                        start,
+                        format!(
+                            "`{address}` leads nowhere that is published; it is set without a link"
+                        ),
+                    );
                 }
                 cited
             }
         };
         if let Some(address) = &found {
-            self.out.push_str(&format!("<a href=\"{}\">", escaped(address)));
+            self.out
+                .push_str(&format!("<a href=\"{}\">", escaped(address)));
         }
         self.links.push(found.is_some());
     }
@@ -500,15 +603,21 @@ impl Setter<'_> {
         let (path, line) = parse_address(address)?;
         let chapter = self.shelf.volumes[self.at].chapter;
         let root = format!("{}/", self.book.source_root);
-        let path =
-            candidates(&chapter.path, &path).into_iter().find(|path| self.book.sources.contains_key(path) && path.starts_with(&root))?;
+        let path = candidates(&chapter.path, &path)
+            .into_iter()
+            .find(|path| self.book.sources.contains_key(path) && path.starts_with(&root))?;
         self.cite(&path, line, address, start)
     }
 
     fn image(&mut self) {
         let start = self.opened.pop().unwrap_or_default();
         // The inner end of a nested image.
-        if self.alt.is_some() && self.opened.last().is_some_and(|outer| self.is_open_image(*outer, start)) {
+        if self.alt.is_some()
+            && self
+                .opened
+                .last()
+                .is_some_and(|outer| self.is_open_image(*outer, start))
+        {
             return;
         }
         let Some((address, alt)) = self.alt.take() else {
@@ -519,14 +628,22 @@ impl Setter<'_> {
         match self.media.find(chapter, &path) {
             Some(image) => {
                 let place = (self.edition.image)(&self.media.place(image));
-                self.out.push_str(&format!("<img src=\"{}\" alt=\"{}\"{}", escaped(&place), escaped(&alt), self.edition.markup.void()));
+                self.out.push_str(&format!(
+                    "<img src=\"{}\" alt=\"{}\"{}",
+                    escaped(&place),
+                    escaped(&alt),
+                    self.edition.markup.void()
+                ));
             }
             None => {
                 self.remark(
                     start,
                     format!("the image `{address}` is not there (or is no PNG, JPEG, GIF, WebP or SVG); its description is set"),
                 );
-                self.out.push_str(&format!("<span class=\"missing\">[{}]</span>", escaped(if alt.is_empty() { &address } else { &alt })));
+                self.out.push_str(&format!(
+                    "<span class=\"missing\">[{}]</span>",
+                    escaped(if alt.is_empty() { &address } else { &alt })
+                ));
             }
         }
     }
@@ -548,16 +665,26 @@ impl Setter<'_> {
         let number = self.number(name);
         let note = &mut self.notes[number - 1];
         note.references += 1;
-        let again = if note.references > 1 { format!("-{}", note.references) } else { String::new() };
+        let again = if note.references > 1 {
+            format!("-{}", note.references)
+        } else {
+            String::new()
+        };
         self.out.push_str(&format!("<sup><a id=\"_ref{number}{again}\" href=\"#_note{number}\" role=\"doc-noteref\">{number}</a></sup>"));
     }
 
     fn finish(mut self) -> (String, Vec<Remark>) {
         if !self.notes.is_empty() {
-            self.out.push_str(&format!("<section class=\"notes\" role=\"doc-endnotes\" aria-label=\"{}\">\n<ol>\n", self.words.notes));
+            self.out.push_str(&format!(
+                "<section class=\"notes\" role=\"doc-endnotes\" aria-label=\"{}\">\n<ol>\n",
+                self.words.notes
+            ));
             for (at, note) in self.notes.iter().enumerate() {
                 let number = at + 1;
-                self.out.push_str(&format!("<li id=\"_note{number}\">{}", note.markup.trim_end()));
+                self.out.push_str(&format!(
+                    "<li id=\"_note{number}\">{}",
+                    note.markup.trim_end()
+                ));
                 if note.references > 0 {
                     let back = self.words.back;
                     self.out.push_str(&format!(
@@ -583,11 +710,16 @@ fn tag_of(level: HeadingLevel) -> &'static str {
     }
 }
 
-/// An outside address that any validator takes: what an address may not hold is encoded, what is encoded stays.
+/// An outside address that any validator takes: what an address may not hold is encoded, what is
+/// encoded stays.
 fn address_of(address: &str) -> String {
     let mut out = String::with_capacity(address.len());
     for (at, c) in address.char_indices() {
-        let escape = c == '%' && address.as_bytes().get(at + 1..at + 3).is_some_and(|pair| pair.iter().all(u8::is_ascii_hexdigit));
+        let escape = c == '%'
+            && address
+                .as_bytes()
+                .get(at + 1..at + 3)
+                .is_some_and(|pair| pair.iter().all(u8::is_ascii_hexdigit));
         match c {
             _ if escape => out.push(c),
             c if c.is_ascii_alphanumeric() || "-._~:/?#@!$&'()*+,;=".contains(c) => out.push(c),

@@ -1,7 +1,8 @@
-//! Colours in code: comments, strings, numbers, keywords, types and calls, told apart by a small scanner.
+//! Colours in code: comments, strings, numbers, keywords, types and calls, told apart by a small
+//! scanner.
 //!
-//! A scanner knows no syntax, so it never fails: what it does not know stays plain, and every character of the
-//! code is on the page whatever it was taken for.
+//! A scanner knows no syntax, so it never fails: what it does not know stays plain, and every
+//! character of the code is on the page whatever it was taken for.
 
 use crate::languages::{Grammar, Quote, grammar};
 use crate::markup::escape_into;
@@ -14,7 +15,13 @@ pub(crate) fn colour(out: &mut String, language: &str, code: &str) {
     let Some(grammar) = grammar(language) else {
         return escape_into(out, code);
     };
-    let mut scanner = Scanner { out, grammar, rust: grammar.names.contains(&"rust"), code, at: 0 };
+    let mut scanner = Scanner {
+        out,
+        grammar,
+        rust: grammar.names.contains(&"rust"),
+        code,
+        at: 0,
+    };
     while scanner.at < code.len() {
         scanner.step();
     }
@@ -22,7 +29,9 @@ pub(crate) fn colour(out: &mut String, language: &str, code: &str) {
 
 fn difference(out: &mut String, code: &str) {
     for line in code.split_inclusive('\n') {
-        let (text, end) = line.strip_suffix('\n').map_or((line, ""), |text| (text, "\n"));
+        let (text, end) = line
+            .strip_suffix('\n')
+            .map_or((line, ""), |text| (text, "\n"));
         let class = match text.as_bytes().first() {
             Some(b'+') => "ins",
             Some(b'-') => "cut",
@@ -70,11 +79,15 @@ impl Scanner<'_> {
             return self.take("n", number(rest));
         }
         if first.is_alphabetic() || first == '_' {
-            let len = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+            let len = rest
+                .find(|c: char| !c.is_alphanumeric() && c != '_')
+                .unwrap_or(rest.len());
             let class = self.class_of(&rest[..len], &rest[len..]);
             return self.take(class, len);
         }
-        let len = rest.find(|c: char| c.is_alphanumeric() || c == '_' || c.is_ascii_punctuation()).filter(|len| *len > 0);
+        let len = rest
+            .find(|c: char| c.is_alphanumeric() || c == '_' || c.is_ascii_punctuation())
+            .filter(|len| *len > 0);
         self.take("", len.unwrap_or(first.len_utf8()));
     }
 
@@ -85,14 +98,21 @@ impl Scanner<'_> {
 
     fn comment(&self, rest: &str) -> Option<usize> {
         // `#` within a word (`a#b`, `$#`) begins no comment.
-        let free = self.code[..self.at].chars().next_back().is_none_or(|c| c.is_whitespace() || c == ';');
+        let free = self.code[..self.at]
+            .chars()
+            .next_back()
+            .is_none_or(|c| c.is_whitespace() || c == ';');
         let begins = |mark: &&&str| rest.starts_with(**mark) && (free || **mark != "#");
         if self.grammar.line_comments.iter().any(|mark| begins(&mark)) {
             return Some(rest.find('\n').unwrap_or(rest.len()));
         }
         let (open, close) = self.grammar.block_comment?;
         let inner = rest.strip_prefix(open)?;
-        Some(inner.find(close).map_or(rest.len(), |end| open.len() + end + close.len()))
+        Some(
+            inner
+                .find(close)
+                .map_or(rest.len(), |end| open.len() + end + close.len()),
+        )
     }
 
     fn string(&self, rest: &str) -> Option<usize> {
@@ -101,7 +121,11 @@ impl Scanner<'_> {
         {
             return Some(len);
         }
-        let quote = self.grammar.strings.iter().find(|quote| rest.starts_with(quote.open))?;
+        let quote = self
+            .grammar
+            .strings
+            .iter()
+            .find(|quote| rest.starts_with(quote.open))?;
         closed(rest, quote)
     }
 
@@ -114,8 +138,11 @@ impl Scanner<'_> {
             word
         };
         let capital = word.starts_with(char::is_uppercase);
-        // A member may have the name of a keyword, as `re.match`; only Rust has a keyword behind a dot.
-        let is_member = self.code[..self.at].ends_with('.') && !self.code[..self.at].ends_with("..") && word != "await";
+        // A member may have the name of a keyword, as `re.match`; only Rust has a keyword behind a
+        // dot.
+        let is_member = self.code[..self.at].ends_with('.')
+            && !self.code[..self.at].ends_with("..")
+            && word != "await";
         match after.chars().next() {
             _ if !is_member && self.grammar.keywords.contains(&known) => "k",
             _ if capital && self.grammar.capital_types => "t",
@@ -145,7 +172,8 @@ fn number(rest: &str) -> usize {
     len
 }
 
-/// The length of a string that `rest` begins with. One that should end with its line and does not is none.
+/// The length of a string that `rest` begins with. One that should end with its line and does not
+/// is none.
 fn closed(rest: &str, quote: &Quote) -> Option<usize> {
     let mut at = quote.open.len();
     while at < rest.len() {
@@ -167,13 +195,19 @@ fn closed(rest: &str, quote: &Quote) -> Option<usize> {
 
 /// `r"…"`, `r#"…"#`, `b"…"`.
 fn rust_raw(rest: &str) -> Option<usize> {
-    let prefix = ["br", "cr", "r"].into_iter().find(|prefix| rest.starts_with(prefix))?;
+    let prefix = ["br", "cr", "r"]
+        .into_iter()
+        .find(|prefix| rest.starts_with(prefix))?;
     let after = &rest[prefix.len()..];
     let hashes = after.len() - after.trim_start_matches('#').len();
     let inner = after[hashes..].strip_prefix('"')?;
     let close = format!("\"{}", &after[..hashes]);
     let body = prefix.len() + hashes + 1;
-    Some(inner.find(&close).map_or(rest.len(), |end| body + end + close.len()))
+    Some(
+        inner
+            .find(&close)
+            .map_or(rest.len(), |end| body + end + close.len()),
+    )
 }
 
 /// `'x'` or `'\n'`, but not the lifetime `'a`.
@@ -209,19 +243,54 @@ mod tests {
             coloured("rust", "r#\"a\"b\"# 'x' '\\n' 0x1f_u8 1.5e-3 Vec::new()"),
             "<\"s\">r#&quot;a&quot;b&quot;#> <\"s\">'x'> <\"s\">'\\n'> <\"n\">0x1f_u8> <\"n\">1.5e-3> <\"t\">Vec>::<\"f\">new>()"
         );
-        assert_eq!(coloured("py", "def f(a): # é\n  '''x\ny'''"), "<\"k\">def> <\"f\">f>(a): <\"c\"># é>\n  <\"s\">'''x\ny'''>");
-        assert_eq!(coloured("py", "RE.match(a) in b"), "<\"t\">RE>.<\"f\">match>(a) <\"k\">in> b");
-        assert_eq!(coloured("rust", "a.await..self"), "a.<\"k\">await>..<\"k\">self>");
-        assert_eq!(coloured("sh", "echo $# 'a b'"), "<\"k\">echo> $# <\"s\">'a b'>");
-        assert_eq!(coloured("sql", "SELECT a FROM b -- c"), "<\"k\">SELECT> a <\"k\">FROM> b <\"c\">-- c>");
-        assert_eq!(coloured("diff", "+a\n-b\n c"), "<\"ins\">+a>\n<\"cut\">-b>\n c");
+        assert_eq!(
+            coloured("py", "def f(a): # é\n  '''x\ny'''"),
+            "<\"k\">def> <\"f\">f>(a): <\"c\"># é>\n  <\"s\">'''x\ny'''>"
+        );
+        assert_eq!(
+            coloured("py", "RE.match(a) in b"),
+            "<\"t\">RE>.<\"f\">match>(a) <\"k\">in> b"
+        );
+        assert_eq!(
+            coloured("rust", "a.await..self"),
+            "a.<\"k\">await>..<\"k\">self>"
+        );
+        assert_eq!(
+            coloured("sh", "echo $# 'a b'"),
+            "<\"k\">echo> $# <\"s\">'a b'>"
+        );
+        assert_eq!(
+            coloured("sql", "SELECT a FROM b -- c"),
+            "<\"k\">SELECT> a <\"k\">FROM> b <\"c\">-- c>"
+        );
+        assert_eq!(
+            coloured("diff", "+a\n-b\n c"),
+            "<\"ins\">+a>\n<\"cut\">-b>\n c"
+        );
     }
 
     /// Whatever is thrown at it, all of it comes out, and nothing of it as markup.
     #[test]
     fn no_character_is_lost() {
-        let nasty = ["'", "'\\", "r#\"", "/*", "\"\\", "<script>", "'''", "中文'字'", "\u{0}x", "b'\\x", "#", "1e", "1.", "é\"é"];
-        for language in ["rust", "py", "js", "html", "sh", "json", "sql", "", "klingon"] {
+        let nasty = [
+            "'",
+            "'\\",
+            "r#\"",
+            "/*",
+            "\"\\",
+            "<script>",
+            "'''",
+            "中文'字'",
+            "\u{0}x",
+            "b'\\x",
+            "#",
+            "1e",
+            "1.",
+            "é\"é",
+        ];
+        for language in [
+            "rust", "py", "js", "html", "sh", "json", "sql", "", "klingon",
+        ] {
             for code in nasty {
                 let mut out = String::new();
                 colour(&mut out, language, code);

@@ -1,8 +1,8 @@
 //! The book as EPUB 3.
 //!
-//! The archive is written by `zip`: the same book gives the same bytes. What EPUB wants to know of time is the
-//! first moment ZIP can tell, and the identifier follows from title, author and language, so that a new edition
-//! of a book is the same book to a reader's library.
+//! The archive is written by `zip`: the same book gives the same bytes. What EPUB wants to know of
+//! time is the first moment ZIP can tell, and the identifier follows from title, author and
+//! language, so that a new edition of a book is the same book to a reader's library.
 
 use std::fmt::Write as _;
 
@@ -34,17 +34,36 @@ pub(crate) fn bind(book: &Book, shelf: &Shelf<'_>, media: &Media<'_>) -> Vec<u8>
     zip.deflate("EPUB/title.xhtml", title_page(book).as_bytes());
     zip.deflate("EPUB/style.css", STYLE.as_bytes());
     let folder = format!("{}/", book.places.media);
-    let image = |place: &str| format!("media/{}", encoded(place.strip_prefix(&folder).unwrap_or(place)));
+    let image = |place: &str| {
+        format!(
+            "media/{}",
+            encoded(place.strip_prefix(&folder).unwrap_or(place))
+        )
+    };
     for (at, volume) in shelf.volumes.iter().enumerate() {
-        let edition = Edition { markup: Markup::Xhtml, address: &file_of, image: &image, source: None };
+        let edition = Edition {
+            markup: Markup::Xhtml,
+            address: &file_of,
+            image: &image,
+            source: None,
+        };
         let (text, _) = render(book, shelf, media, at, &edition);
         let also = see_also(book, shelf, at, &file_of);
         let main = format!("<main id=\"text\" epub:type=\"chapter\">\n{text}{also}</main>\n");
-        zip.deflate(&format!("EPUB/{}", file_of(at)), document(book, volume.title(), "chapter", &main).as_bytes());
+        zip.deflate(
+            &format!("EPUB/{}", file_of(at)),
+            document(book, volume.title(), "chapter", &main).as_bytes(),
+        );
     }
     if !book.terms.is_empty() {
-        let main = format!("<main id=\"text\" epub:type=\"glossary\">\n{}</main>\n", glossary(book, shelf, &file_of));
-        zip.deflate("EPUB/glossary.xhtml", document(book, words(book.language).glossary, "terms", &main).as_bytes());
+        let main = format!(
+            "<main id=\"text\" epub:type=\"glossary\">\n{}</main>\n",
+            glossary(book, shelf, &file_of)
+        );
+        zip.deflate(
+            "EPUB/glossary.xhtml",
+            document(book, words(book.language).glossary, "terms", &main).as_bytes(),
+        );
     }
     for image in media.images.values() {
         zip.deflate(&format!("EPUB/media/{}", image.name), &image.bytes);
@@ -70,16 +89,29 @@ fn package(book: &Book, media: &Media<'_>) -> String {
     }
     out.push_str("<meta property=\"dcterms:modified\">1980-01-01T00:00:00Z</meta>\n</metadata>\n<manifest>\n");
     out.push_str("<item id=\"nav\" href=\"nav.xhtml\" media-type=\"application/xhtml+xml\" properties=\"nav\"/>\n");
-    out.push_str("<item id=\"title\" href=\"title.xhtml\" media-type=\"application/xhtml+xml\"/>\n");
+    out.push_str(
+        "<item id=\"title\" href=\"title.xhtml\" media-type=\"application/xhtml+xml\"/>\n",
+    );
     out.push_str("<item id=\"style\" href=\"style.css\" media-type=\"text/css\"/>\n");
     for at in 0..book.chapters.len() {
-        let _ = writeln!(out, "<item id=\"c{}\" href=\"{}\" media-type=\"application/xhtml+xml\"/>", at + 1, file_of(at));
+        let _ = writeln!(
+            out,
+            "<item id=\"c{}\" href=\"{}\" media-type=\"application/xhtml+xml\"/>",
+            at + 1,
+            file_of(at)
+        );
     }
     if !book.terms.is_empty() {
         out.push_str("<item id=\"glossary\" href=\"glossary.xhtml\" media-type=\"application/xhtml+xml\"/>\n");
     }
     for (at, image) in media.images.values().enumerate() {
-        let _ = writeln!(out, "<item id=\"i{}\" href=\"media/{}\" media-type=\"{}\"/>", at + 1, encoded(&image.name), image.kind);
+        let _ = writeln!(
+            out,
+            "<item id=\"i{}\" href=\"media/{}\" media-type=\"{}\"/>",
+            at + 1,
+            encoded(&image.name),
+            image.kind
+        );
     }
     out.push_str("</manifest>\n<spine>\n<itemref idref=\"title\"/>\n<itemref idref=\"nav\"/>\n");
     for at in 1..=book.chapters.len() {
@@ -94,13 +126,21 @@ fn package(book: &Book, media: &Media<'_>) -> String {
 
 /// EPUB knows no book without a title.
 fn named(title: &str) -> String {
-    if escaped(title).trim().is_empty() { "—".into() } else { title.to_owned() }
+    if escaped(title).trim().is_empty() {
+        "—".into()
+    } else {
+        title.to_owned()
+    }
 }
 
 /// A UUID of the version that is for private schemes, from title, author and language.
 fn identifier(book: &Book) -> String {
     let mut hasher = blake3::Hasher::new();
-    for part in [book.title.as_str(), book.author.as_deref().unwrap_or_default(), book.language.as_str()] {
+    for part in [
+        book.title.as_str(),
+        book.author.as_deref().unwrap_or_default(),
+        book.language.as_str(),
+    ] {
         hasher.update(part.as_bytes()).update(&[0]);
     }
     let hash = hasher.finalize();
@@ -109,7 +149,14 @@ fn identifier(book: &Book) -> String {
     bytes[6] = bytes[6] & 0x0f | 0x80;
     bytes[8] = bytes[8] & 0x3f | 0x80;
     let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("urn:uuid:{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+    format!(
+        "urn:uuid:{}-{}-{}-{}-{}",
+        &hex[..8],
+        &hex[8..12],
+        &hex[12..16],
+        &hex[16..20],
+        &hex[20..]
+    )
 }
 
 fn document(book: &Book, title: &str, class: &str, body: &str) -> String {
@@ -123,7 +170,10 @@ fn document(book: &Book, title: &str, class: &str, body: &str) -> String {
 }
 
 fn title_page(book: &Book) -> String {
-    let mut body = format!("<section epub:type=\"titlepage\">\n<h1>{}</h1>\n", escaped(&book.title));
+    let mut body = format!(
+        "<section epub:type=\"titlepage\">\n<h1>{}</h1>\n",
+        escaped(&book.title)
+    );
     if let Some(author) = &book.author {
         let _ = writeln!(body, "<p class=\"author\">{}</p>", escaped(author));
     }
@@ -133,21 +183,38 @@ fn title_page(book: &Book) -> String {
 
 fn contents(book: &Book, shelf: &Shelf<'_>) -> String {
     let said = words(book.language);
-    let mut body = format!("<nav epub:type=\"toc\" id=\"toc\">\n<h1>{}</h1>\n<ol>\n", said.contents);
+    let mut body = format!(
+        "<nav epub:type=\"toc\" id=\"toc\">\n<h1>{}</h1>\n<ol>\n",
+        said.contents
+    );
     for (at, volume) in shelf.volumes.iter().enumerate() {
-        let _ = write!(body, "<li><a href=\"{}\">{}</a>", file_of(at), escaped(&named(volume.title())));
+        let _ = write!(
+            body,
+            "<li><a href=\"{}\">{}</a>",
+            file_of(at),
+            escaped(&named(volume.title()))
+        );
         if volume.headings().next().is_some() {
             body.push_str("\n<ol>\n");
             for heading in volume.headings() {
-                let _ =
-                    writeln!(body, "<li><a href=\"{}#{}\">{}</a></li>", file_of(at), encoded(heading.id), escaped(&named(heading.title)));
+                let _ = writeln!(
+                    body,
+                    "<li><a href=\"{}#{}\">{}</a></li>",
+                    file_of(at),
+                    encoded(heading.id),
+                    escaped(&named(heading.title))
+                );
             }
             body.push_str("</ol>\n");
         }
         body.push_str("</li>\n");
     }
     if !book.terms.is_empty() {
-        let _ = writeln!(body, "<li><a href=\"glossary.xhtml\">{}</a></li>", said.glossary);
+        let _ = writeln!(
+            body,
+            "<li><a href=\"glossary.xhtml\">{}</a></li>",
+            said.glossary
+        );
     }
     body.push_str("</ol>\n</nav>\n");
     document(book, said.contents, "cover", &body)

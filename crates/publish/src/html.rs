@@ -1,24 +1,30 @@
 //! The text of an HTML page as its readers see it, as far as its own markup tells.
 //!
-//! Agents set pages, so this reads markup as browsers do where a difference would hide text: comments, quoted attributes, elements whose
-//! content is no markup. Where in doubt, text counts as hidden. Style sheets are not read.
+//! Agents set pages, so this reads markup as browsers do where a difference would hide text:
+//! comments, quoted attributes, elements whose content is no markup. Where in doubt, text counts as
+//! hidden. Style sheets are not read.
 
 /// Stands where a passage ends.
 pub(crate) const BREAK: char = '\u{1}';
 
 /// Elements that end a passage.
-const PASSAGES: [&str; 11] = ["p", "li", "h1", "h2", "h3", "h4", "h5", "h6", "td", "th", "pre"];
+const PASSAGES: [&str; 11] = [
+    "p", "li", "h1", "h2", "h3", "h4", "h5", "h6", "td", "th", "pre",
+];
 /// Elements that are never shown, or only where something else fails.
 const UNSHOWN: [&str; 16] = [
-    "script", "style", "template", "noscript", "title", "iframe", "noembed", "noframes", "object", "audio", "video", "canvas", "datalist",
-    "dialog", "optgroup", "option",
+    "script", "style", "template", "noscript", "title", "iframe", "noembed", "noframes", "object",
+    "audio", "video", "canvas", "datalist", "dialog", "optgroup", "option",
 ];
 /// Those of them whose content is text for browsers, up to the end tag.
-const RAW: [&str; 7] = ["script", "style", "noscript", "title", "iframe", "noembed", "noframes"];
+const RAW: [&str; 7] = [
+    "script", "style", "noscript", "title", "iframe", "noembed", "noframes",
+];
 /// Elements without content: of HTML, and the shapes of drawings.
 const EMPTY: [&str; 24] = [
-    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr", "path", "circle",
-    "rect", "line", "polyline", "polygon", "ellipse", "use", "stop", "image",
+    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source",
+    "track", "wbr", "path", "circle", "rect", "line", "polyline", "polygon", "ellipse", "use",
+    "stop", "image",
 ];
 /// Declarations that hide an element.
 const HIDING: [(&str, &[&str]); 5] = [
@@ -29,7 +35,8 @@ const HIDING: [(&str, &[&str]); 5] = [
     ("font-size", &["0", "0px", "0em", "0rem", "0%", "0pt"]),
 ];
 
-/// The text that a page shows, with a `BREAK` at the end of each passage. The text that stands for an image is shown.
+/// The text that a page shows, with a `BREAK` at the end of each passage. The text that stands for
+/// an image is shown.
 pub(crate) fn shown_text(html: &str) -> String {
     let mut out = String::new();
     // The open elements from the outermost hidden one on.
@@ -49,20 +56,32 @@ pub(crate) fn shown_text(html: &str) -> String {
                 if hidden.is_empty() && PASSAGES.contains(&name.as_str()) {
                     out.push(BREAK);
                 }
-                // Browsers close other elements by rules of their own: an end tag that does not fit closes nothing here.
+                // Browsers close other elements by rules of their own: an end tag that does not fit
+                // closes nothing here.
                 hidden.pop_if(|open| *open == name);
             }
             Tag::Start(name, attributes) => {
                 if RAW.contains(&name.as_str()) {
                     rest = behind_raw(rest, &name);
                 } else if EMPTY.contains(&name.as_str()) {
-                    let alternative = attributes.iter().find(|(key, _)| key == "alt").filter(|_| name == "img");
-                    if let Some((_, text)) = alternative.filter(|_| hidden.is_empty() && !hides(&name, &attributes)) {
+                    let alternative = attributes
+                        .iter()
+                        .find(|(key, _)| key == "alt")
+                        .filter(|_| name == "img");
+                    if let Some((_, text)) =
+                        alternative.filter(|_| hidden.is_empty() && !hides(&name, &attributes))
+                    {
                         out.push_str(text);
                     }
                 } else if !hidden.is_empty() || hides(&name, &attributes) {
                     // `<li>` ends the item before it.
-                    hidden.pop_if(|open| *open == name && matches!(name.as_str(), "p" | "li" | "td" | "th" | "tr" | "dt" | "dd"));
+                    hidden.pop_if(|open| {
+                        *open == name
+                            && matches!(
+                                name.as_str(),
+                                "p" | "li" | "td" | "th" | "tr" | "dt" | "dd"
+                            )
+                    });
                     hidden.push(name);
                 }
             }
@@ -77,20 +96,32 @@ pub(crate) fn shown_text(html: &str) -> String {
 type Attributes = Vec<(String, String)>;
 
 fn hides(name: &str, attributes: &Attributes) -> bool {
-    UNSHOWN.contains(&name) || attributes.iter().any(|(key, value)| key == "hidden" || key == "style" && is_hiding(value))
+    UNSHOWN.contains(&name)
+        || attributes
+            .iter()
+            .any(|(key, value)| key == "hidden" || key == "style" && is_hiding(value))
 }
 
 /// Whether a `style` hides its element. Escapes in it have no other use on a page.
 fn is_hiding(style: &str) -> bool {
     let mut plain = style.to_ascii_lowercase();
     while let Some(at) = plain.find("/*") {
-        let end = plain[at + 2..].find("*/").map_or(plain.len(), |end| at + 2 + end + 2);
+        let end = plain[at + 2..]
+            .find("*/")
+            .map_or(plain.len(), |end| at + 2 + end + 2);
         plain.replace_range(at..end, "");
     }
     let hides = |declaration: &str| {
         let (name, value) = declaration.split_once(':').unwrap_or_default();
-        let value = value.trim().trim_end_matches("important").trim_end().trim_end_matches('!').trim_end();
-        HIDING.iter().any(|(hiding, values)| *hiding == name.trim() && values.contains(&value))
+        let value = value
+            .trim()
+            .trim_end_matches("important")
+            .trim_end()
+            .trim_end_matches('!')
+            .trim_end();
+        HIDING
+            .iter()
+            .any(|(hiding, values)| *hiding == name.trim() && values.contains(&value))
     };
     plain.contains('\\') || plain.split(';').any(hides)
 }
@@ -108,8 +139,13 @@ enum Tag {
 fn read_tag(html: &str) -> (Tag, &str) {
     if let Some(comment) = html.strip_prefix("<!--") {
         let at_once = [">", "->"].iter().find_map(|end| comment.strip_prefix(end));
-        let later =
-            || comment.match_indices("--").find_map(|(at, _)| [">", "!>"].iter().find_map(|end| comment[at + 2..].strip_prefix(end)));
+        let later = || {
+            comment.match_indices("--").find_map(|(at, _)| {
+                [">", "!>"]
+                    .iter()
+                    .find_map(|end| comment[at + 2..].strip_prefix(end))
+            })
+        };
         return (Tag::Nothing, at_once.or_else(later).unwrap_or_default());
     }
     let (is_end, name) = match html.strip_prefix("</") {
@@ -119,18 +155,33 @@ fn read_tag(html: &str) -> (Tag, &str) {
     if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
         let is_declaration = is_end || name.starts_with(['!', '?']);
         return match is_declaration {
-            true => (Tag::Nothing, html.split_once('>').map_or("", |(_, behind)| behind)),
+            true => (
+                Tag::Nothing,
+                html.split_once('>').map_or("", |(_, behind)| behind),
+            ),
             false => (Tag::Sign, name),
         };
     }
-    let end = name.find(|c: char| c.is_ascii_whitespace() || matches!(c, '/' | '>')).unwrap_or(name.len());
+    let end = name
+        .find(|c: char| c.is_ascii_whitespace() || matches!(c, '/' | '>'))
+        .unwrap_or(name.len());
     let (name, rest) = name.split_at(end);
-    let Some((attributes, behind)) = read_attributes(rest) else { return (Tag::Nothing, "") };
+    let Some((attributes, behind)) = read_attributes(rest) else {
+        return (Tag::Nothing, "");
+    };
     let name = name.to_ascii_lowercase();
-    (if is_end { Tag::End(name) } else { Tag::Start(name, attributes) }, behind)
+    (
+        if is_end {
+            Tag::End(name)
+        } else {
+            Tag::Start(name, attributes)
+        },
+        behind,
+    )
 }
 
-/// The attributes of a tag that decide what is shown, and what is behind its `>`; none if the page ends first.
+/// The attributes of a tag that decide what is shown, and what is behind its `>`; none if the page
+/// ends first.
 fn read_attributes(mut rest: &str) -> Option<(Attributes, &str)> {
     let mut found: Attributes = Vec::new();
     loop {
@@ -139,7 +190,9 @@ fn read_attributes(mut rest: &str) -> Option<(Attributes, &str)> {
             return Some((found, behind));
         }
         let first = rest.chars().next()?.len_utf8();
-        let end = first + rest[first..].find(|c: char| c.is_ascii_whitespace() || matches!(c, '/' | '>' | '='))?;
+        let end = first
+            + rest[first..]
+                .find(|c: char| c.is_ascii_whitespace() || matches!(c, '/' | '>' | '='))?;
         let name = rest[..end].to_ascii_lowercase();
         rest = rest[end..].trim_start_matches(|c: char| c.is_ascii_whitespace());
         let mut value = "";
@@ -151,7 +204,9 @@ fn read_attributes(mut rest: &str) -> Option<(Attributes, &str)> {
             };
         }
         // The first of two attributes with one name counts.
-        if ["alt", "hidden", "style"].contains(&name.as_str()) && !found.iter().any(|(known, _)| *known == name) {
+        if ["alt", "hidden", "style"].contains(&name.as_str())
+            && !found.iter().any(|(known, _)| *known == name)
+        {
             found.push((name, resolved(value)));
         }
     }
@@ -161,13 +216,22 @@ fn read_attributes(mut rest: &str) -> Option<(Attributes, &str)> {
 fn behind_raw<'h>(html: &'h str, name: &str) -> &'h str {
     let is_end = |at: &usize| {
         let behind = &html.as_bytes()[at + 2..];
-        let is_named = behind.get(..name.len()).is_some_and(|found| found.eq_ignore_ascii_case(name.as_bytes()));
-        is_named && behind.get(name.len()).is_some_and(|c| c.is_ascii_whitespace() || matches!(c, b'/' | b'>'))
+        let is_named = behind
+            .get(..name.len())
+            .is_some_and(|found| found.eq_ignore_ascii_case(name.as_bytes()));
+        is_named
+            && behind
+                .get(name.len())
+                .is_some_and(|c| c.is_ascii_whitespace() || matches!(c, b'/' | b'>'))
     };
     let mut ends = html.match_indices("</").map(|(at, _)| at).filter(is_end);
     let Some(first) = ends.next() else { return "" };
     // A script in a comment of a script: browsers then end it later.
-    let at = if html[..first].contains("<!--") { ends.last().unwrap_or(first) } else { first };
+    let at = if html[..first].contains("<!--") {
+        ends.last().unwrap_or(first)
+    } else {
+        first
+    };
     html[at..].split_once('>').map_or("", |(_, behind)| behind)
 }
 
@@ -194,10 +258,12 @@ fn resolved(text: &str) -> String {
 }
 
 fn entity(name: &str) -> char {
-    let coded = name.strip_prefix('#').and_then(|code| match code.strip_prefix(['x', 'X']) {
-        Some(hex) => u32::from_str_radix(hex, 16).ok(),
-        None => code.parse().ok(),
-    });
+    let coded = name
+        .strip_prefix('#')
+        .and_then(|code| match code.strip_prefix(['x', 'X']) {
+            Some(hex) => u32::from_str_radix(hex, 16).ok(),
+            None => code.parse().ok(),
+        });
     match (coded.and_then(char::from_u32), name) {
         (Some(letter), _) => letter,
         (None, "lt") => '<',
@@ -240,7 +306,11 @@ mod tests {
             "<p word",
             "<?word>",
         ] {
-            assert!(!shown_text(html).contains("word"), "{html}: {}", shown_text(html));
+            assert!(
+                !shown_text(html).contains("word"),
+                "{html}: {}",
+                shown_text(html)
+            );
         }
     }
 
@@ -260,7 +330,11 @@ mod tests {
             "<img alt='word'>",
             "w&#111;rd",
         ] {
-            assert!(shown_text(html).contains("word"), "{html}: {}", shown_text(html));
+            assert!(
+                shown_text(html).contains("word"),
+                "{html}: {}",
+                shown_text(html)
+            );
         }
     }
 }

@@ -62,7 +62,12 @@ mod tests {
 
     #[test]
     fn ids_are_names_and_unique() {
-        let document = Document::parse("pre\n\n# 1. Cords\n\n## 绳结\n\n## 绳结\n\n## !?\n\n## Text\n\n## Own {#my id}\n");
-        assert_eq!(heading_ids(&document), ["", "s-1-cords", "绳结", "绳结-1", "section", "text-2", "my"]);
+        let document = Document::parse(
+            "pre\n\n# 1. Cords\n\n## 绳结\n\n## 绳结\n\n## !?\n\n## Text\n\n## Own {#my id}\n",
+        );
+        assert_eq!(
+            heading_ids(&document),
+            ["", "s-1-cords", "绳结", "绳结-1", "section", "text-2", "my"]
+        );
     }
 }

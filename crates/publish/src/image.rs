@@ -23,18 +23,27 @@ const KINDS: [(&str, &str, &[&[u8]]); 6] = [
     ("svg", SVG, &[b""]),
 ];
 
-/// The project paths that the images of a chapter may stand at, in the order in which they are tried.
+/// The project paths that the images of a chapter may stand at, in the order in which they are
+/// tried.
 pub fn images_of(chapter: &Chapter) -> Vec<String> {
     let document = Document::parse(&chapter.text);
-    let images = document.links().iter().filter(|link| link.kind == LinkKind::Image);
-    let paths: BTreeSet<String> =
-        images.flat_map(|link| candidates(&chapter.path, &link.path)).filter(|path| media_type(path).is_some()).collect();
+    let images = document
+        .links()
+        .iter()
+        .filter(|link| link.kind == LinkKind::Image);
+    let paths: BTreeSet<String> = images
+        .flat_map(|link| candidates(&chapter.path, &link.path))
+        .filter(|path| media_type(path).is_some())
+        .collect();
     paths.into_iter().collect()
 }
 
 fn media_type(path: &str) -> Option<&'static str> {
     let ending = path.rsplit_once('.')?.1.to_ascii_lowercase();
-    KINDS.iter().find(|(name, ..)| *name == ending).map(|(_, kind, _)| *kind)
+    KINDS
+        .iter()
+        .find(|(name, ..)| *name == ending)
+        .map(|(_, kind, _)| *kind)
 }
 
 /// Whether the bytes are what the name says: a text named `.png` would break the EPUB.
@@ -42,7 +51,9 @@ fn is_what_it_says(path: &str, bytes: &[u8]) -> bool {
     let Some(kind) = media_type(path) else {
         return false;
     };
-    KINDS.iter().any(|(_, name, starts)| *name == kind && starts.iter().any(|start| bytes.starts_with(start)))
+    KINDS.iter().any(|(_, name, starts)| {
+        *name == kind && starts.iter().any(|start| bytes.starts_with(start))
+    })
 }
 
 /// A published image.
@@ -53,7 +64,8 @@ pub(crate) struct Image<'b> {
     pub bytes: Cow<'b, [u8]>,
 }
 
-/// All images of a book, by their path in the project; pictures of diagrams by the text of the diagram.
+/// All images of a book, by their path in the project; pictures of diagrams by the text of the
+/// diagram.
 pub(crate) struct Media<'b> {
     folder: String,
     pub images: BTreeMap<&'b str, Image<'b>>,
@@ -75,19 +87,36 @@ impl<'b> Media<'b> {
                         Ok(drawing) => drawing,
                         Err(svg::Undrawn::NoSvg) => continue,
                         Err(svg::Undrawn::Excessive(why)) => {
-                            remarks.push(Remark { path: path.clone(), line: 1, what: format!("this drawing is not published: {why}") });
+                            remarks.push(Remark {
+                                path: path.clone(),
+                                line: 1,
+                                what: format!("this drawing is not published: {why}"),
+                            });
                             continue;
                         }
                     };
                     if !drawing.left_out.is_empty() {
                         let what = drawing.left_out.into_iter().collect::<Vec<_>>().join(", ");
-                        remarks.push(Remark { path: path.clone(), line: 1, what: format!("left out of this drawing: {what}") });
+                        remarks.push(Remark {
+                            path: path.clone(),
+                            line: 1,
+                            what: format!("left out of this drawing: {what}"),
+                        });
                     }
                     Cow::Owned(drawing.bytes)
                 }
                 _ => Cow::Borrowed(bytes.as_slice()),
             };
-            let plain: String = path.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }).collect();
+            let plain: String = path
+                .chars()
+                .map(|c| {
+                    if c.is_ascii_alphanumeric() || c == '.' {
+                        c
+                    } else {
+                        '-'
+                    }
+                })
+                .collect();
             let mut name = plain.to_ascii_lowercase();
             let mut count = 1;
             while !taken.insert(name.clone()) {
@@ -100,15 +129,28 @@ impl<'b> Media<'b> {
             if let Ok(bytes) = drawn
                 && is_what_it_says("drawing.png", bytes)
             {
-                images.insert(diagram.as_str(), Image { name: drawing_name(diagram), kind: "image/png", bytes: Cow::Borrowed(bytes) });
+                images.insert(
+                    diagram.as_str(),
+                    Image {
+                        name: drawing_name(diagram),
+                        kind: "image/png",
+                        bytes: Cow::Borrowed(bytes),
+                    },
+                );
             }
         }
-        Media { folder: book.places.media.clone(), images, remarks }
+        Media {
+            folder: book.places.media.clone(),
+            images,
+            remarks,
+        }
     }
 
     /// The image that a chapter means by a path.
     pub fn find(&self, chapter: &Chapter, path: &str) -> Option<&Image<'b>> {
-        candidates(&chapter.path, path).into_iter().find_map(|path| self.images.get(path.as_str()))
+        candidates(&chapter.path, path)
+            .into_iter()
+            .find_map(|path| self.images.get(path.as_str()))
     }
 
     /// The picture of a diagram.
@@ -121,6 +163,8 @@ impl<'b> Media<'b> {
     }
 
     pub fn files(&self) -> impl Iterator<Item = (String, &[u8])> {
-        self.images.values().map(|image| (self.place(image), image.bytes.as_ref()))
+        self.images
+            .values()
+            .map(|image| (self.place(image), image.bytes.as_ref()))
     }
 }

@@ -23,15 +23,30 @@ pub(crate) struct Quote {
 }
 
 const fn quote(mark: &'static str) -> Quote {
-    Quote { open: mark, close: mark, many_lines: false, escapes: true }
+    Quote {
+        open: mark,
+        close: mark,
+        many_lines: false,
+        escapes: true,
+    }
 }
 
 const fn block(mark: &'static str) -> Quote {
-    Quote { open: mark, close: mark, many_lines: true, escapes: true }
+    Quote {
+        open: mark,
+        close: mark,
+        many_lines: true,
+        escapes: true,
+    }
 }
 
 const fn raw(mark: &'static str) -> Quote {
-    Quote { open: mark, close: mark, many_lines: true, escapes: false }
+    Quote {
+        open: mark,
+        close: mark,
+        many_lines: true,
+        escapes: false,
+    }
 }
 
 const C_COMMENT: Option<(&str, &str)> = Some(("/*", "*/"));
@@ -111,10 +126,12 @@ pub(crate) static GRAMMARS: &[Grammar] = &[
         // Lifetimes and raw strings are known to `code`.
         strings: &[block("\"")],
         keywords: &[
-            "as", "async", "await", "break", "const", "continue", "crate", "dyn", "else", "enum", "extern", "false", "fn", "for", "if",
-            "impl", "in", "let", "loop", "match", "mod", "move", "mut", "pub", "ref", "return", "self", "Self", "static", "struct",
-            "super", "trait", "true", "type", "unsafe", "use", "where", "while", "bool", "char", "f32", "f64", "i8", "i16", "i32", "i64",
-            "i128", "isize", "str", "u8", "u16", "u32", "u64", "u128", "usize",
+            "as", "async", "await", "break", "const", "continue", "crate", "dyn", "else", "enum",
+            "extern", "false", "fn", "for", "if", "impl", "in", "let", "loop", "match", "mod",
+            "move", "mut", "pub", "ref", "return", "self", "Self", "static", "struct", "super",
+            "trait", "true", "type", "unsafe", "use", "where", "while", "bool", "char", "f32",
+            "f64", "i8", "i16", "i32", "i64", "i128", "isize", "str", "u8", "u16", "u32", "u64",
+            "u128", "usize",
         ],
         ..C
     },
@@ -124,15 +141,26 @@ pub(crate) static GRAMMARS: &[Grammar] = &[
         block_comment: None,
         strings: &[block("\"\"\""), block("'''"), quote("\""), quote("'")],
         keywords: &[
-            "and", "as", "assert", "async", "await", "break", "case", "class", "continue", "def", "del", "elif", "else", "except", "False",
-            "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "match", "None", "nonlocal", "not", "or", "pass",
+            "and", "as", "assert", "async", "await", "break", "case", "class", "continue", "def",
+            "del", "elif", "else", "except", "False", "finally", "for", "from", "global", "if",
+            "import", "in", "is", "lambda", "match", "None", "nonlocal", "not", "or", "pass",
             "raise", "return", "self", "True", "try", "while", "with", "yield",
         ],
         any_case: false,
         capital_types: true,
     },
     Grammar {
-        names: &["javascript", "js", "jsx", "mjs", "cjs", "typescript", "ts", "tsx", "mts"],
+        names: &[
+            "javascript",
+            "js",
+            "jsx",
+            "mjs",
+            "cjs",
+            "typescript",
+            "ts",
+            "tsx",
+            "mts",
+        ],
         strings: &[quote("\""), quote("'"), block("`")],
         keywords: &[
             "abstract",
@@ -251,7 +279,9 @@ pub(crate) static GRAMMARS: &[Grammar] = &[
         ..C
     },
     Grammar {
-        names: &["java", "kotlin", "kt", "scala", "csharp", "cs", "c#", "swift", "dart", "php"],
+        names: &[
+            "java", "kotlin", "kt", "scala", "csharp", "cs", "c#", "swift", "dart", "php",
+        ],
         strings: &[block("\"\"\""), quote("\""), quote("'")],
         keywords: &[
             "abstract",
@@ -393,7 +423,19 @@ pub(crate) static GRAMMARS: &[Grammar] = &[
         capital_types: true,
     },
     Grammar {
-        names: &["shell", "sh", "bash", "zsh", "fish", "console", "shellsession", "terminal", "dockerfile", "make", "makefile"],
+        names: &[
+            "shell",
+            "sh",
+            "bash",
+            "zsh",
+            "fish",
+            "console",
+            "shellsession",
+            "terminal",
+            "dockerfile",
+            "make",
+            "makefile",
+        ],
         line_comments: &["#"],
         block_comment: None,
         strings: &[block("\""), raw("'")],
@@ -528,8 +570,9 @@ pub(crate) static GRAMMARS: &[Grammar] = &[
         block_comment: None,
         strings: &[quote("\"")],
         keywords: &[
-            "and", "break", "case", "class", "data", "deriving", "do", "else", "elseif", "end", "false", "for", "function", "if", "import",
-            "in", "instance", "let", "local", "module", "newtype", "nil", "not", "of", "or", "repeat", "return", "then", "true", "type",
+            "and", "break", "case", "class", "data", "deriving", "do", "else", "elseif", "end",
+            "false", "for", "function", "if", "import", "in", "instance", "let", "local", "module",
+            "newtype", "nil", "not", "of", "or", "repeat", "return", "then", "true", "type",
             "until", "where", "while",
         ],
         any_case: false,
@@ -539,7 +582,16 @@ pub(crate) static GRAMMARS: &[Grammar] = &[
         names: &["css", "scss", "less"],
         line_comments: &[],
         strings: &[quote("\""), quote("'")],
-        keywords: &["important", "media", "supports", "import", "font-face", "root", "not", "and"],
+        keywords: &[
+            "important",
+            "media",
+            "supports",
+            "import",
+            "font-face",
+            "root",
+            "not",
+            "and",
+        ],
         capital_types: false,
         ..C
     },
@@ -556,5 +608,7 @@ pub(crate) static GRAMMARS: &[Grammar] = &[
 
 /// The grammar that a code block names.
 pub(crate) fn grammar(name: &str) -> Option<&'static Grammar> {
-    GRAMMARS.iter().find(|grammar| grammar.names.contains(&name))
+    GRAMMARS
+        .iter()
+        .find(|grammar| grammar.names.contains(&name))
 }

@@ -1,8 +1,9 @@
 //! From final chapters to what readers get: pages and an EPUB.
 //!
-//! Pure: texts in, files in memory out, the same bytes for the same input; no I/O, no clock. Not a word of a
-//! chapter changes, is added or is lost, but for completion markers and comments, which are for the workshop.
-//! What agents wrote is not trusted: raw HTML is shown as text, and no link leads to a script.
+//! Pure: texts in, files in memory out, the same bytes for the same input; no I/O, no clock. Not a
+//! word of a chapter changes, is added or is lost, but for completion markers and comments, which
+//! are for the workshop. What agents wrote is not trusted: raw HTML is shown as text, and no link
+//! leads to a script.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -67,7 +68,10 @@ pub struct Book {
 impl Book {
     /// Where the glossary goes, if there is anything in it.
     pub(crate) fn glossary_page(&self) -> Option<&str> {
-        self.places.glossary.as_deref().filter(|_| !self.terms.is_empty())
+        self.places
+            .glossary
+            .as_deref()
+            .filter(|_| !self.terms.is_empty())
     }
 }
 
@@ -141,22 +145,40 @@ pub const PAGE_MARKER: &str = "HTML_COMPLETE";
 pub fn publish(book: &Book) -> Published {
     let shelf = Shelf::new(book);
     let media = Media::collect(book);
-    let mut made = Published { remarks: media.remarks.clone(), ..Published::default() };
+    let mut made = Published {
+        remarks: media.remarks.clone(),
+        ..Published::default()
+    };
     for (at, chapter) in book.chapters.iter().enumerate() {
         let (page, remarks) = page::chapter(book, &shelf, &media, at);
         made.files.insert(chapter.page.clone(), page.into_bytes());
         made.remarks.extend(remarks);
     }
-    made.files.insert(book.places.contents.clone(), page::contents(book, &shelf).into_bytes());
-    made.files.insert(book.places.stylesheet.clone(), page::STYLE.as_bytes().to_vec());
+    made.files.insert(
+        book.places.contents.clone(),
+        page::contents(book, &shelf).into_bytes(),
+    );
+    made.files.insert(
+        book.places.stylesheet.clone(),
+        page::STYLE.as_bytes().to_vec(),
+    );
     if let Some(here) = book.glossary_page() {
         let page_of = |at: usize| encoded(&relative(here, &book.chapters[at].page));
-        let about = Sheet { here, title: words(book.language).glossary, class: "terms", script: None };
-        made.files.insert(here.to_owned(), page::sheet(book, &about, &reference::glossary(book, &shelf, &page_of)).into_bytes());
+        let about = Sheet {
+            here,
+            title: words(book.language).glossary,
+            class: "terms",
+            script: None,
+        };
+        made.files.insert(
+            here.to_owned(),
+            page::sheet(book, &about, &reference::glossary(book, &shelf, &page_of)).into_bytes(),
+        );
     }
     made.remarks.extend(reference::unresolved(book, &shelf));
     if let Some(here) = &book.places.search {
-        made.files.insert(here.clone(), search::page(book, &shelf, here).into_bytes());
+        made.files
+            .insert(here.clone(), search::page(book, &shelf, here).into_bytes());
     }
     for (path, text) in &book.sources {
         if let Some(here) = source::page_of(book, path) {
@@ -168,7 +190,8 @@ pub fn publish(book: &Book) -> Published {
         made.files.insert(path, bytes.to_vec());
     }
     if let Some(ebook) = &book.places.ebook {
-        made.files.insert(ebook.clone(), epub::bind(book, &shelf, &media));
+        made.files
+            .insert(ebook.clone(), epub::bind(book, &shelf, &media));
     }
     made.remarks.sort();
     made.remarks.dedup();

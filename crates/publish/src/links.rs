@@ -1,7 +1,8 @@
 //! Links between chapters: from the paths that authors write to the pages that readers have.
 //!
-//! A link may start from the chapter's own folder or from the project's root, or name a chapter by its id.
-//! Marks that are no Markdown (`[→ path#anchor]`, `[[path|alias]]`) are first spelt as Markdown links.
+//! A link may start from the chapter's own folder or from the project's root, or name a chapter by
+//! its id. Marks that are no Markdown (`[→ path#anchor]`, `[[path|alias]]`) are first spelt as
+//! Markdown links.
 
 use std::collections::BTreeMap;
 
@@ -51,20 +52,39 @@ impl<'b> Shelf<'b> {
             let text = readable(&chapter.text);
             let source = Document::parse(text);
             let before = &chapter.text[..chapter.text.len() - text.len()];
-            Volume { ids: heading_ids(&source), lines_before: before.matches('\n').count(), chapter, source }
+            Volume {
+                ids: heading_ids(&source),
+                lines_before: before.matches('\n').count(),
+                chapter,
+                source,
+            }
         });
-        let source_lines = book.sources.iter().map(|(path, text)| (path.as_str(), text.lines().count()));
-        Shelf { volumes: volumes.collect(), source_lines: source_lines.collect() }
+        let source_lines = book
+            .sources
+            .iter()
+            .map(|(path, text)| (path.as_str(), text.lines().count()));
+        Shelf {
+            volumes: volumes.collect(),
+            source_lines: source_lines.collect(),
+        }
     }
 
     /// Where an address written in the chapter at `from` leads.
     pub fn resolve(&self, from: usize, address: &str) -> Target<'_> {
         if is_external(address) {
             let address = address.trim();
-            return if is_safe(address) { Target::Outside(address.to_owned()) } else { Target::Nowhere };
+            return if is_safe(address) {
+                Target::Outside(address.to_owned())
+            } else {
+                Target::Nowhere
+            };
         }
         let (path, anchor) = parse_target(address);
-        let at = if path.is_empty() { Some(from) } else { self.chapter_at(from, &path) };
+        let at = if path.is_empty() {
+            Some(from)
+        } else {
+            self.chapter_at(from, &path)
+        };
         let Some(at) = at else {
             return Target::Nowhere;
         };
@@ -75,16 +95,30 @@ impl<'b> Shelf<'b> {
 
     fn chapter_at(&self, from: usize, path: &str) -> Option<usize> {
         let paths = candidates(&self.volumes[from].chapter.path, path);
-        let by_path =
-            |wanted: &String| self.volumes.iter().position(|volume| volume.chapter.path == *wanted || volume.chapter.page == *wanted);
+        let by_path = |wanted: &String| {
+            self.volumes
+                .iter()
+                .position(|volume| volume.chapter.path == *wanted || volume.chapter.page == *wanted)
+        };
         let stem = path.rsplit('/').next().unwrap_or(path);
-        let stem = stem.strip_suffix(".md").or_else(|| stem.strip_suffix(".html")).unwrap_or(stem);
-        paths.iter().find_map(by_path).or_else(|| self.volumes.iter().position(|volume| volume.chapter.id == stem))
+        let stem = stem
+            .strip_suffix(".md")
+            .or_else(|| stem.strip_suffix(".html"))
+            .unwrap_or(stem);
+        paths.iter().find_map(by_path).or_else(|| {
+            self.volumes
+                .iter()
+                .position(|volume| volume.chapter.id == stem)
+        })
     }
 
-    /// The chapter that a cell of a memory file names: `ch02`, `ch02#leases`, or words with its id among them.
+    /// The chapter that a cell of a memory file names: `ch02`, `ch02#leases`, or words with its id
+    /// among them.
     pub fn named(&self, cell: &str) -> Option<(usize, Option<&str>)> {
-        let plain: String = cell.chars().filter(|c| !matches!(c, '`' | '*' | '_' | '[' | ']')).collect();
+        let plain: String = cell
+            .chars()
+            .filter(|c| !matches!(c, '`' | '*' | '_' | '[' | ']'))
+            .collect();
         let address = plain.trim();
         if self.volumes.is_empty() || address.is_empty() || address.starts_with('#') {
             return None;
@@ -93,7 +127,13 @@ impl<'b> Shelf<'b> {
             return Some((at, id));
         }
         let mut words = plain.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
-        words.find_map(|word| self.volumes.iter().position(|volume| volume.chapter.id == word)).map(|at| (at, None))
+        words
+            .find_map(|word| {
+                self.volumes
+                    .iter()
+                    .position(|volume| volume.chapter.id == word)
+            })
+            .map(|at| (at, None))
     }
 
     /// The text of a chapter with every mark that links spelt as a Markdown link.
@@ -114,7 +154,11 @@ impl<'b> Shelf<'b> {
             }
             let address = source.slice(&link.target);
             let label = match (link.kind, source.slice(&link.range).split_once('|')) {
-                (LinkKind::Wiki, Some((_, alias))) => alias.trim_end_matches(']').trim_end_matches('\\').trim().to_owned(),
+                (LinkKind::Wiki, Some((_, alias))) => alias
+                    .trim_end_matches(']')
+                    .trim_end_matches('\\')
+                    .trim()
+                    .to_owned(),
                 _ => self.label(at, address),
             };
             out.push_str(&text[from..link.range.start]);
@@ -122,7 +166,12 @@ impl<'b> Shelf<'b> {
             out.push('[');
             push_literal(&mut out, &label);
             out.push_str("](<");
-            out.extend(address.trim().chars().filter(|c| !matches!(c, '<' | '>' | '\n' | '\r' | '\\')));
+            out.extend(
+                address
+                    .trim()
+                    .chars()
+                    .filter(|c| !matches!(c, '<' | '>' | '\n' | '\r' | '\\')),
+            );
             out.push_str(">)");
             from = link.range.end;
         }
@@ -136,7 +185,10 @@ impl<'b> Shelf<'b> {
             Target::Chapter { at, id: Some(id) } => {
                 let volume = &self.volumes[at];
                 let section = volume.ids.iter().position(|known| known == id);
-                section.map_or_else(|| volume.title().to_owned(), |section| volume.source.sections()[section].title.clone())
+                section.map_or_else(
+                    || volume.title().to_owned(),
+                    |section| volume.source.sections()[section].title.clone(),
+                )
             }
             Target::Chapter { at, id: None } if at != from => self.volumes[at].title().to_owned(),
             _ => address.trim().to_owned(),
@@ -147,18 +199,30 @@ impl<'b> Shelf<'b> {
 impl Volume<'_> {
     /// The chapter's H1 or, if it has none, the title of its unit.
     pub fn title(&self) -> &str {
-        let first = self.source.sections().iter().find(|section| section.level == 1 && !section.title.is_empty());
+        let first = self
+            .source
+            .sections()
+            .iter()
+            .find(|section| section.level == 1 && !section.title.is_empty());
         first.map_or(&self.chapter.title, |section| &section.title)
     }
 
     pub fn has_title(&self) -> bool {
-        self.source.sections().iter().any(|section| section.level == 1)
+        self.source
+            .sections()
+            .iter()
+            .any(|section| section.level == 1)
     }
 
     /// The H2 of the chapter.
     pub fn headings(&self) -> impl Iterator<Item = Heading<'_>> {
         let sections = self.source.sections().iter().zip(&self.ids);
-        sections.filter(|(section, _)| section.level == 2).map(|(section, id)| Heading { id, title: &section.title })
+        sections
+            .filter(|(section, _)| section.level == 2)
+            .map(|(section, id)| Heading {
+                id,
+                title: &section.title,
+            })
     }
 
     fn find(&self, anchor: &str) -> Option<&str> {
@@ -175,8 +239,14 @@ fn is_safe(address: &str) -> bool {
     match scheme.to_ascii_lowercase().as_str() {
         "mailto" => true,
         "http" | "https" => {
-            let host = rest.strip_prefix("//").and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
-            !host.is_empty() && host.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | ':'))
+            let host = rest
+                .strip_prefix("//")
+                .and_then(|rest| rest.split(['/', '?', '#']).next())
+                .unwrap_or_default();
+            !host.is_empty()
+                && host
+                    .chars()
+                    .all(|c| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | ':'))
         }
         _ => false,
     }
@@ -193,7 +263,11 @@ fn readable(text: &str) -> &str {
 pub(crate) fn candidates(from: &str, path: &str) -> Vec<String> {
     let folder = from.rsplit_once('/').map_or("", |(folder, _)| folder);
     let mut paths = Vec::new();
-    let starts: &[&str] = if path.starts_with('/') { &[""] } else { &[folder, ""] };
+    let starts: &[&str] = if path.starts_with('/') {
+        &[""]
+    } else {
+        &[folder, ""]
+    };
     for start in starts {
         let mut parts: Vec<&str> = Vec::new();
         let mut inside = true;
@@ -228,9 +302,18 @@ mod tests {
 
     #[test]
     fn paths_start_from_the_file_or_from_the_root() {
-        assert_eq!(candidates("chapters/ch01.md", "ch02.md"), ["chapters/ch02.md", "ch02.md"]);
-        assert_eq!(candidates("chapters/ch01.md", "../meta/x.md"), ["meta/x.md"]);
-        assert_eq!(candidates("chapters/ch01.md", "../../etc/passwd"), Vec::<String>::new());
+        assert_eq!(
+            candidates("chapters/ch01.md", "ch02.md"),
+            ["chapters/ch02.md", "ch02.md"]
+        );
+        assert_eq!(
+            candidates("chapters/ch01.md", "../meta/x.md"),
+            ["meta/x.md"]
+        );
+        assert_eq!(
+            candidates("chapters/ch01.md", "../../etc/passwd"),
+            Vec::<String>::new()
+        );
         assert_eq!(candidates("ch01.md", "/img/a.png"), ["img/a.png"]);
     }
 }

@@ -21,7 +21,8 @@ impl Markup {
     }
 }
 
-/// Adds text, with everything that markup could mistake escaped and what neither HTML nor XML may hold left out.
+/// Adds text, with everything that markup could mistake escaped and what neither HTML nor XML may
+/// hold left out.
 pub(crate) fn escape_into(out: &mut String, text: &str) {
     for c in text.chars() {
         match c {
@@ -53,7 +54,9 @@ pub(crate) fn encoded(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
     for byte in path.bytes() {
         match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b'/' => out.push(byte as char),
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b'/' => {
+                out.push(byte as char)
+            }
             _ => {
                 let _ = write!(out, "%{byte:02X}");
             }
@@ -70,8 +73,14 @@ pub(crate) fn is_cjk(c: char) -> bool {
 
 /// How many letters of a text are Han (or kana) and how many are other letters.
 pub(crate) fn letters(text: &str) -> (usize, usize) {
-    let cjk = text.chars().filter(|c| is_cjk(*c) && c.is_alphabetic()).count();
-    (cjk, text.chars().filter(|c| c.is_alphabetic()).count() - cjk)
+    let cjk = text
+        .chars()
+        .filter(|c| is_cjk(*c) && c.is_alphabetic())
+        .count();
+    (
+        cjk,
+        text.chars().filter(|c| c.is_alphabetic()).count() - cjk,
+    )
 }
 
 /// The address of `to` from the folder of `from`, both paths of the project.
@@ -79,7 +88,11 @@ pub(crate) fn relative(from: &str, to: &str) -> String {
     let mut here: Vec<&str> = from.split('/').collect();
     here.pop();
     let there: Vec<&str> = to.split('/').collect();
-    let shared = here.iter().zip(&there[..there.len() - 1]).take_while(|(a, b)| a == b).count();
+    let shared = here
+        .iter()
+        .zip(&there[..there.len() - 1])
+        .take_while(|(a, b)| a == b)
+        .count();
     let mut parts = vec![".."; here.len() - shared];
     parts.extend(&there[shared..]);
     parts.join("/")
@@ -91,15 +104,24 @@ mod tests {
 
     #[test]
     fn paths_lead_from_file_to_file() {
-        assert_eq!(relative("publish/ch01.html", "publish/ch02.html"), "ch02.html");
-        assert_eq!(relative("publish/ch01.html", "publish/media/a.png"), "media/a.png");
+        assert_eq!(
+            relative("publish/ch01.html", "publish/ch02.html"),
+            "ch02.html"
+        );
+        assert_eq!(
+            relative("publish/ch01.html", "publish/media/a.png"),
+            "media/a.png"
+        );
         assert_eq!(relative("a/b/x.html", "c/y.html"), "../../c/y.html");
         assert_eq!(relative("x.html", "y.html"), "y.html");
     }
 
     #[test]
     fn nothing_that_breaks_a_page_passes() {
-        assert_eq!(escaped("<a href=\"x\">&\u{0}\u{b}\u{ffff}\r\n"), "&lt;a href=&quot;x&quot;&gt;&amp;\n");
+        assert_eq!(
+            escaped("<a href=\"x\">&\u{0}\u{b}\u{ffff}\r\n"),
+            "&lt;a href=&quot;x&quot;&gt;&amp;\n"
+        );
         assert_eq!(encoded("图 1.png"), "%E5%9B%BE%201.png");
     }
 }

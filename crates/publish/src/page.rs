@@ -1,7 +1,9 @@
-//! Pages: a chapter with its way forward and back, the contents of the book, and the frame that all pages share.
+//! Pages: a chapter with its way forward and back, the contents of the book, and the frame that all
+//! pages share.
 //!
-//! They need nothing from elsewhere and no other file than the stylesheet and the images. None but the search page has a
-//! script, and a browser is told so: what agents wrote could not run even if it got through.
+//! They need nothing from elsewhere and no other file than the stylesheet and the images. None but
+//! the search page has a script, and a browser is told so: what agents wrote could not run even if
+//! it got through.
 
 use quipu_text::render_marker;
 
@@ -27,32 +29,57 @@ pub(crate) struct Sheet<'s> {
 }
 
 /// The page of the chapter at `at`.
-pub(crate) fn chapter(book: &Book, shelf: &Shelf<'_>, media: &Media<'_>, at: usize) -> (String, Vec<Remark>) {
+pub(crate) fn chapter(
+    book: &Book,
+    shelf: &Shelf<'_>,
+    media: &Media<'_>,
+    at: usize,
+) -> (String, Vec<Remark>) {
     let said = words(book.language);
     let volume = &shelf.volumes[at];
     let here = volume.chapter.page.as_str();
     let to = |place: &str| encoded(&relative(here, place));
     let page_of = |at: usize| to(&book.chapters[at].page);
     let source = |path: &str, line: Option<usize>| source::address(book, here, path, line);
-    let edition = Edition { markup: Markup::Html, address: &page_of, image: &to, source: Some(&source) };
+    let edition = Edition {
+        markup: Markup::Html,
+        address: &page_of,
+        image: &to,
+        source: Some(&source),
+    };
     let (text, remarks) = render(book, shelf, media, at, &edition);
 
     let before = at.checked_sub(1);
     let after = Some(at + 1).filter(|next| *next < book.chapters.len());
     let contents = to(&book.places.contents);
-    let mut out = head(book, &format!("{} · {}", volume.title(), book.title), here, None);
+    let mut out = head(
+        book,
+        &format!("{} · {}", volume.title(), book.title),
+        here,
+        None,
+    );
     for (relation, neighbour) in [("prev", before), ("next", after)] {
         if let Some(neighbour) = neighbour {
-            out.push_str(&format!("<link rel=\"{relation}\" href=\"{}\">\n", escaped(&page_of(neighbour))));
+            out.push_str(&format!(
+                "<link rel=\"{relation}\" href=\"{}\">\n",
+                escaped(&page_of(neighbour))
+            ));
         }
     }
     out.push_str("</head>\n<body>\n");
     out.push_str(&top(book, here));
     out.push_str("<div class=\"sheet\">\n");
     if volume.headings().next().is_some() {
-        out.push_str(&format!("<nav class=\"inside\" aria-label=\"{0}\">\n<p>{0}</p>\n<ol>\n", said.in_chapter));
+        out.push_str(&format!(
+            "<nav class=\"inside\" aria-label=\"{0}\">\n<p>{0}</p>\n<ol>\n",
+            said.in_chapter
+        ));
         for heading in volume.headings() {
-            out.push_str(&format!("<li><a href=\"#{}\">{}</a></li>\n", encoded(heading.id), escaped(heading.title)));
+            out.push_str(&format!(
+                "<li><a href=\"#{}\">{}</a></li>\n",
+                encoded(heading.id),
+                escaped(heading.title)
+            ));
         }
         out.push_str("</ol>\n</nav>\n");
     }
@@ -61,16 +88,26 @@ pub(crate) fn chapter(book: &Book, shelf: &Shelf<'_>, media: &Media<'_>, at: usi
     out.push_str("</article>\n");
     out.push_str(&see_also(book, shelf, at, &page_of));
     out.push_str("</main>\n</div>\n");
-    out.push_str(&format!("<nav class=\"turn\" aria-label=\"{}\">\n", said.chapters));
+    out.push_str(&format!(
+        "<nav class=\"turn\" aria-label=\"{}\">\n",
+        said.chapters
+    ));
     let step = |class: &str, label: &str, neighbour: Option<usize>| match neighbour {
         Some(neighbour) => {
             let title = escaped(shelf.volumes[neighbour].title());
-            format!("<a class=\"{class}\" rel=\"{class}\" href=\"{}\"><span>{label}</span> {title}</a>\n", escaped(&page_of(neighbour)))
+            format!(
+                "<a class=\"{class}\" rel=\"{class}\" href=\"{}\"><span>{label}</span> {title}</a>\n",
+                escaped(&page_of(neighbour))
+            )
         }
         None => String::new(),
     };
     out.push_str(&step("prev", said.previous, before));
-    out.push_str(&format!("<a class=\"up\" href=\"{}\">{}</a>\n", escaped(&contents), said.contents));
+    out.push_str(&format!(
+        "<a class=\"up\" href=\"{}\">{}</a>\n",
+        escaped(&contents),
+        said.contents
+    ));
     out.push_str(&step("next", said.next, after));
     out.push_str("</nav>\n");
     (tail(out), remarks)
@@ -88,14 +125,24 @@ pub(crate) fn contents(book: &Book, shelf: &Shelf<'_>) -> String {
         out.push_str(&format!("<p class=\"author\">{}</p>\n", escaped(author)));
     }
     out.push_str(&search_box(book, here));
-    out.push_str(&format!("<nav aria-label=\"{0}\">\n<h2>{0}</h2>\n<ol>\n", said.contents));
+    out.push_str(&format!(
+        "<nav aria-label=\"{0}\">\n<h2>{0}</h2>\n<ol>\n",
+        said.contents
+    ));
     for volume in &shelf.volumes {
         let page = to(&volume.chapter.page);
-        out.push_str(&format!("<li><a href=\"{page}\">{}</a>", escaped(volume.title())));
+        out.push_str(&format!(
+            "<li><a href=\"{page}\">{}</a>",
+            escaped(volume.title())
+        ));
         if volume.headings().next().is_some() {
             out.push_str("\n<ul>\n");
             for heading in volume.headings() {
-                out.push_str(&format!("<li><a href=\"{page}#{}\">{}</a></li>\n", encoded(heading.id), escaped(heading.title)));
+                out.push_str(&format!(
+                    "<li><a href=\"{page}#{}\">{}</a></li>\n",
+                    encoded(heading.id),
+                    escaped(heading.title)
+                ));
             }
             out.push_str("</ul>\n");
         }
@@ -103,10 +150,18 @@ pub(crate) fn contents(book: &Book, shelf: &Shelf<'_>) -> String {
     }
     out.push_str("</ol>\n</nav>\n");
     if let Some(glossary) = book.glossary_page() {
-        out.push_str(&format!("<p class=\"ebook\"><a href=\"{}\">{}</a></p>\n", to(glossary), said.glossary));
+        out.push_str(&format!(
+            "<p class=\"ebook\"><a href=\"{}\">{}</a></p>\n",
+            to(glossary),
+            said.glossary
+        ));
     }
     if let Some(ebook) = &book.places.ebook {
-        out.push_str(&format!("<p class=\"ebook\"><a href=\"{}\">{}</a></p>\n", to(ebook), said.ebook));
+        out.push_str(&format!(
+            "<p class=\"ebook\"><a href=\"{}\">{}</a></p>\n",
+            to(ebook),
+            said.ebook
+        ));
     }
     out.push_str("</main>\n");
     tail(out)
@@ -114,18 +169,31 @@ pub(crate) fn contents(book: &Book, shelf: &Shelf<'_>) -> String {
 
 /// A page with the book's frame around its text.
 pub(crate) fn sheet(book: &Book, about: &Sheet<'_>, body: &str) -> String {
-    let mut out = head(book, &format!("{} · {}", about.title, book.title), about.here, about.script);
+    let mut out = head(
+        book,
+        &format!("{} · {}", about.title, book.title),
+        about.here,
+        about.script,
+    );
     out.push_str(&format!("</head>\n<body class=\"{}\">\n", about.class));
     out.push_str(&top(book, about.here));
-    out.push_str(&format!("<div class=\"sheet\">\n<main id=\"text\">\n{body}</main>\n</div>\n"));
+    out.push_str(&format!(
+        "<div class=\"sheet\">\n<main id=\"text\">\n{body}</main>\n</div>\n"
+    ));
     tail(out)
 }
 
 /// The top of every page but the contents.
 fn top(book: &Book, here: &str) -> String {
     let contents = escaped(&encoded(&relative(here, &book.places.contents)));
-    let mut out = format!("<a class=\"skip\" href=\"#text\">{}</a>\n", words(book.language).skip);
-    out.push_str(&format!("<header><a href=\"{contents}\">{}</a>", escaped(&book.title)));
+    let mut out = format!(
+        "<a class=\"skip\" href=\"#text\">{}</a>\n",
+        words(book.language).skip
+    );
+    out.push_str(&format!(
+        "<header><a href=\"{contents}\">{}</a>",
+        escaped(&book.title)
+    ));
     if book.places.search.as_deref() != Some(here) {
         out.push_str(&search_box(book, here));
     }
@@ -148,7 +216,10 @@ pub(crate) fn search_box(book: &Book, here: &str) -> String {
 
 fn head(book: &Book, title: &str, here: &str, script: Option<&str>) -> String {
     let stylesheet = encoded(&relative(here, &book.places.stylesheet));
-    let mut out = format!("<!doctype html>\n<html lang=\"{}\">\n<head>\n<meta charset=\"utf-8\">\n", words(book.language).tag);
+    let mut out = format!(
+        "<!doctype html>\n<html lang=\"{}\">\n<head>\n<meta charset=\"utf-8\">\n",
+        words(book.language).tag
+    );
     let scripts = script.map_or_else(|| "'none'".to_owned(), |hash| format!("'{hash}'"));
     out.push_str(&format!(
         "<meta http-equiv=\"Content-Security-Policy\" content=\"script-src {scripts}; connect-src 'none'; object-src 'none'; \
@@ -158,9 +229,15 @@ fn head(book: &Book, title: &str, here: &str, script: Option<&str>) -> String {
     out.push_str("<meta name=\"color-scheme\" content=\"light dark\">\n");
     out.push_str(&format!("<title>{}</title>\n", escaped(title)));
     if let Some(author) = &book.author {
-        out.push_str(&format!("<meta name=\"author\" content=\"{}\">\n", escaped(author)));
+        out.push_str(&format!(
+            "<meta name=\"author\" content=\"{}\">\n",
+            escaped(author)
+        ));
     }
-    out.push_str(&format!("<link rel=\"stylesheet\" href=\"{}\">\n", escaped(&stylesheet)));
+    out.push_str(&format!(
+        "<link rel=\"stylesheet\" href=\"{}\">\n",
+        escaped(&stylesheet)
+    ));
     out
 }
 

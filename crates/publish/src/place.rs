@@ -1,4 +1,5 @@
-//! Places in the source as chapters write them (`source/journal.rs:12`, `journal.rs:12-20`), and the files they name.
+//! Places in the source as chapters write them (`source/journal.rs:12`, `journal.rs:12-20`), and
+//! the files they name.
 //!
 //! A place counts only below the folder of the source. Whether the file is there is not known here.
 
@@ -20,7 +21,9 @@ pub(crate) fn parse_place(text: &str) -> Option<(&str, usize)> {
 /// Parses the address of a link: `source/journal.rs#L12`, `source/journal.rs:12` or the file alone.
 pub(crate) fn parse_address(address: &str) -> Option<(String, Option<usize>)> {
     let (path, anchor) = parse_target(address);
-    let line = anchor.and_then(|anchor| anchor.trim_start_matches(['L', 'l']).parse().ok()).filter(|line| *line > 0);
+    let line = anchor
+        .and_then(|anchor| anchor.trim_start_matches(['L', 'l']).parse().ok())
+        .filter(|line| *line > 0);
     match parse_place(&path) {
         Some((path, line)) => Some((path.to_owned(), Some(line))),
         None => (!path.is_empty()).then_some((path, line)),
@@ -42,7 +45,8 @@ pub(crate) fn below_root(root: &str, path: &str) -> Vec<String> {
 pub fn sources_of(chapter: &Chapter, root: &str) -> Vec<String> {
     let document = Document::parse(&chapter.text);
     let mut found = BTreeSet::new();
-    for (event, range) in Parser::new_ext(&chapter.text, Options::ENABLE_TABLES).into_offset_iter() {
+    for (event, range) in Parser::new_ext(&chapter.text, Options::ENABLE_TABLES).into_offset_iter()
+    {
         let written = match &event {
             Event::Code(text) => text.as_ref(),
             Event::Start(Tag::Paragraph) => &chapter.text[range],
@@ -52,9 +56,17 @@ pub fn sources_of(chapter: &Chapter, root: &str) -> Vec<String> {
             found.extend(below_root(root, path));
         }
     }
-    for link in document.links().iter().filter(|link| link.kind != LinkKind::Image) {
+    for link in document
+        .links()
+        .iter()
+        .filter(|link| link.kind != LinkKind::Image)
+    {
         if let Some((path, _)) = parse_address(document.slice(&link.target)) {
-            found.extend(candidates(&chapter.path, &path).into_iter().filter(|path| path.starts_with(&format!("{root}/"))));
+            found.extend(
+                candidates(&chapter.path, &path)
+                    .into_iter()
+                    .filter(|path| path.starts_with(&format!("{root}/"))),
+            );
         }
     }
     found.into_iter().collect()
@@ -72,12 +84,25 @@ mod tests {
 
     #[test]
     fn nothing_outside_the_source_is_named() {
-        assert_eq!(below_root("source", "source/a.rs"), ["source/a.rs", "source/source/a.rs"]);
+        assert_eq!(
+            below_root("source", "source/a.rs"),
+            ["source/a.rs", "source/source/a.rs"]
+        );
         assert_eq!(below_root("source", "a.rs"), ["source/a.rs"]);
         assert_eq!(below_root("lib/src", "./a.rs"), ["lib/src/a.rs"]);
-        for outside in ["../quipu.toml", "/etc/passwd", "source/../quipu.toml", "../../x"] {
+        for outside in [
+            "../quipu.toml",
+            "/etc/passwd",
+            "source/../quipu.toml",
+            "../../x",
+        ] {
             let found = below_root("source", outside);
-            assert!(found.iter().all(|path| path.starts_with("source/") && !path.contains("..")), "{outside}: {found:?}");
+            assert!(
+                found
+                    .iter()
+                    .all(|path| path.starts_with("source/") && !path.contains("..")),
+                "{outside}: {found:?}"
+            );
         }
     }
 }

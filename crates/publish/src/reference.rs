@@ -1,6 +1,8 @@
-//! What the book remembers for its readers: terms with their definitions, and which chapter refers to which.
+//! What the book remembers for its readers: terms with their definitions, and which chapter refers
+//! to which.
 //!
-//! The texts of both come from memory files, cell by cell, and are set as one line of Markdown each.
+//! The texts of both come from memory files, cell by cell, and are set as one line of Markdown
+//! each.
 
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 
@@ -11,11 +13,18 @@ use crate::words::words;
 use crate::{Book, Reference, Remark};
 
 /// The lists of chapters that a chapter refers to, and that refer to it; empty if there are none.
-pub(crate) fn see_also(book: &Book, shelf: &Shelf<'_>, at: usize, address: &dyn Fn(usize) -> String) -> String {
+pub(crate) fn see_also(
+    book: &Book,
+    shelf: &Shelf<'_>,
+    at: usize,
+    address: &dyn Fn(usize) -> String,
+) -> String {
     let said = words(book.language);
     let (mut to, mut from) = (Vec::new(), Vec::new());
     for reference in &book.references {
-        let (Some(source), Some(target)) = (shelf.named(&reference.from), shelf.named(&reference.to)) else {
+        let (Some(source), Some(target)) =
+            (shelf.named(&reference.from), shelf.named(&reference.to))
+        else {
             continue;
         };
         let (list, other) = match (source.0 == at, target.0 == at) {
@@ -23,10 +32,20 @@ pub(crate) fn see_also(book: &Book, shelf: &Shelf<'_>, at: usize, address: &dyn 
             (false, true) => (&mut from, source),
             _ => continue,
         };
-        let anchor = other.1.map_or_else(String::new, |id| format!("#{}", encoded(id)));
-        let link = format!("<a href=\"{}{anchor}\">{}</a>", escaped(&address(other.0)), escaped(shelf.volumes[other.0].title()));
+        let anchor = other
+            .1
+            .map_or_else(String::new, |id| format!("#{}", encoded(id)));
+        let link = format!(
+            "<a href=\"{}{anchor}\">{}</a>",
+            escaped(&address(other.0)),
+            escaped(shelf.volumes[other.0].title())
+        );
         let about = inline(&reference.about);
-        let entry = if about.is_empty() { link } else { format!("{link}{}{about}", said.colon) };
+        let entry = if about.is_empty() {
+            link
+        } else {
+            format!("{link}{}{about}", said.colon)
+        };
         if !list.contains(&entry) {
             list.push(entry);
         }
@@ -34,8 +53,12 @@ pub(crate) fn see_also(book: &Book, shelf: &Shelf<'_>, at: usize, address: &dyn 
     let mut out = String::new();
     for (title, entries) in [(said.see_also, to), (said.referred, from)] {
         if !entries.is_empty() {
-            out.push_str(&format!("<section class=\"see\">\n<h2>{title}</h2>\n<ul>\n"));
-            entries.iter().for_each(|entry| out.push_str(&format!("<li>{entry}</li>\n")));
+            out.push_str(&format!(
+                "<section class=\"see\">\n<h2>{title}</h2>\n<ul>\n"
+            ));
+            entries
+                .iter()
+                .for_each(|entry| out.push_str(&format!("<li>{entry}</li>\n")));
             out.push_str("</ul>\n</section>\n");
         }
     }
@@ -46,11 +69,20 @@ pub(crate) fn see_also(book: &Book, shelf: &Shelf<'_>, at: usize, address: &dyn 
 pub(crate) fn unresolved(book: &Book, shelf: &Shelf<'_>) -> Vec<Remark> {
     let missing = |reference: &Reference| {
         let ends = [&reference.from, &reference.to];
-        ends.into_iter().find(|end| shelf.named(end).is_none()).cloned()
+        ends.into_iter()
+            .find(|end| shelf.named(end).is_none())
+            .cloned()
     };
     let remark = |reference: &Reference| {
-        let what = format!("`{}` is no published chapter; this cross-reference is left out", missing(reference)?);
-        Some(Remark { path: reference.path.clone(), line: reference.line, what })
+        let what = format!(
+            "`{}` is no published chapter; this cross-reference is left out",
+            missing(reference)?
+        );
+        Some(Remark {
+            path: reference.path.clone(),
+            line: reference.line,
+            what,
+        })
     };
     book.references.iter().filter_map(remark).collect()
 }
@@ -63,25 +95,42 @@ pub(crate) struct Entry<'b> {
     chapter: &'b str,
 }
 
-/// The terms in the order of the glossary: by the alphabet, those in Han characters after it as the book introduces them.
+/// The terms in the order of the glossary: by the alphabet, those in Han characters after it as the
+/// book introduces them.
 pub(crate) fn entries(book: &Book) -> Vec<Entry<'_>> {
     let mut names = Names::default();
     let mut terms: Vec<_> = book.terms.iter().enumerate().collect();
     terms.sort_by_cached_key(|(at, term)| {
         let plain = plain(&term.term);
-        if plain.starts_with(is_cjk) { (true, String::new(), *at) } else { (false, plain.to_lowercase(), *at) }
+        if plain.starts_with(is_cjk) {
+            (true, String::new(), *at)
+        } else {
+            (false, plain.to_lowercase(), *at)
+        }
     });
     let mut entries = Vec::new();
     for (_, term) in terms {
         let id = names.take(&plain(&term.term));
-        entries.push(Entry { id, term: &term.term, definition: &term.definition, chapter: &term.chapter });
+        entries.push(Entry {
+            id,
+            term: &term.term,
+            definition: &term.definition,
+            chapter: &term.chapter,
+        });
     }
     entries
 }
 
 /// The glossary as markup, the same in pages and EPUB.
-pub(crate) fn glossary(book: &Book, shelf: &Shelf<'_>, address: &dyn Fn(usize) -> String) -> String {
-    let mut out = format!("<h1>{}</h1>\n<dl class=\"glossary\">\n", words(book.language).glossary);
+pub(crate) fn glossary(
+    book: &Book,
+    shelf: &Shelf<'_>,
+    address: &dyn Fn(usize) -> String,
+) -> String {
+    let mut out = format!(
+        "<h1>{}</h1>\n<dl class=\"glossary\">\n",
+        words(book.language).glossary
+    );
     for entry in entries(book) {
         out.push_str(&format!(
             "<dt id=\"{}\"><dfn>{}</dfn></dt>\n<dd>{}",
@@ -92,7 +141,10 @@ pub(crate) fn glossary(book: &Book, shelf: &Shelf<'_>, address: &dyn Fn(usize) -
         if let Some((at, id)) = shelf.named(entry.chapter) {
             let anchor = id.map_or_else(String::new, |id| format!("#{}", encoded(id)));
             let title = escaped(shelf.volumes[at].title());
-            out.push_str(&format!(" <a class=\"from\" href=\"{}{anchor}\">{title}</a>", escaped(&address(at))));
+            out.push_str(&format!(
+                " <a class=\"from\" href=\"{}{anchor}\">{title}</a>",
+                escaped(&address(at))
+            ));
         }
         out.push_str("</dd>\n");
     }
@@ -105,7 +157,9 @@ fn inline(text: &str) -> String {
     let mut out = String::new();
     for event in Parser::new(text) {
         match event {
-            Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => escape_into(&mut out, &text),
+            Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => {
+                escape_into(&mut out, &text)
+            }
             Event::Code(text) => {
                 out.push_str("<code>");
                 escape_into(&mut out, &text);
@@ -125,7 +179,9 @@ fn inline(text: &str) -> String {
 /// One line of Markdown without its markup.
 pub(crate) fn plain(text: &str) -> String {
     let text_of = |event| match event {
-        Event::Text(text) | Event::Code(text) | Event::Html(text) | Event::InlineHtml(text) => Some(text.into_string()),
+        Event::Text(text) | Event::Code(text) | Event::Html(text) | Event::InlineHtml(text) => {
+            Some(text.into_string())
+        }
         _ => None,
     };
     Parser::new(text).filter_map(text_of).collect()
@@ -137,8 +193,14 @@ mod tests {
 
     #[test]
     fn a_cell_is_one_line_of_harmless_markup() {
-        assert_eq!(inline("a *b* `c<d>` **e**"), "a <em>b</em> <code>c&lt;d&gt;</code> <strong>e</strong>");
-        assert_eq!(inline("<script>x</script>"), "&lt;script&gt;x&lt;/script&gt;");
+        assert_eq!(
+            inline("a *b* `c<d>` **e**"),
+            "a <em>b</em> <code>c&lt;d&gt;</code> <strong>e</strong>"
+        );
+        assert_eq!(
+            inline("<script>x</script>"),
+            "&lt;script&gt;x&lt;/script&gt;"
+        );
         assert_eq!(inline("# [x](javascript:y) ![z](w)"), "x z");
         assert_eq!(plain("`append` *lock*"), "append lock");
     }

@@ -1,7 +1,9 @@
-//! The search page: the text of every section in one block of data, and one small script that looks through it.
+//! The search page: the text of every section in one block of data, and one small script that looks
+//! through it.
 //!
-//! A page opened from disk cannot load another file, so the index is in the page itself. The data holds no `<`, so no text
-//! can end its block, and the browser is told the hash of the one script that may run. Results are put into the page as text.
+//! A page opened from disk cannot load another file, so the index is in the page itself. The data
+//! holds no `<`, so no text can end its block, and the browser is told the hash of the one script
+//! that may run. Results are put into the page as text.
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use quipu_text::Document;
@@ -30,7 +32,16 @@ pub(crate) fn page(book: &Book, shelf: &Shelf<'_>, here: &str) -> String {
         said.nothing,
         index(book, shelf, here),
     );
-    sheet(book, &Sheet { here, title: said.search, class: "search", script: Some(SCRIPT_HASH) }, &body)
+    sheet(
+        book,
+        &Sheet {
+            here,
+            title: said.search,
+            class: "search",
+            script: Some(SCRIPT_HASH),
+        },
+        &body,
+    )
 }
 
 /// Every section and every term, as JSON that markup cannot mistake for anything else.
@@ -39,27 +50,41 @@ fn index(book: &Book, shelf: &Shelf<'_>, here: &str) -> String {
     for (at, volume) in shelf.volumes.iter().enumerate() {
         let page = encoded(&relative(here, &volume.chapter.page));
         for section in sections(shelf, at) {
-            let anchor = section.id.map_or_else(String::new, |id| format!("#{}", encoded(id)));
-            rows.push([format!("{page}{anchor}"), volume.title().to_owned(), section.title, section.text]);
+            let anchor = section
+                .id
+                .map_or_else(String::new, |id| format!("#{}", encoded(id)));
+            rows.push([
+                format!("{page}{anchor}"),
+                volume.title().to_owned(),
+                section.title,
+                section.text,
+            ]);
         }
     }
     if let Some(glossary) = book.glossary_page() {
         let page = encoded(&relative(here, glossary));
         for entry in entries(book) {
             let address = format!("{page}#{}", encoded(&entry.id));
-            rows.push([address, words(book.language).glossary.to_owned(), plain(entry.term), plain(entry.definition)]);
+            rows.push([
+                address,
+                words(book.language).glossary.to_owned(),
+                plain(entry.term),
+                plain(entry.definition),
+            ]);
         }
     }
     harmless(&serde_json::to_string(&rows).unwrap_or_else(|_| "[]".to_owned()))
 }
 
-/// JSON in which every character that markup or a script could obey is spelt as an escape. All of them are inside strings, and what no page
-/// may hold is left out.
+/// JSON in which every character that markup or a script could obey is spelt as an escape. All of
+/// them are inside strings, and what no page may hold is left out.
 fn harmless(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
         match c {
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => out.push_str(&format!("\\u{:04x}", c as u32)),
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                out.push_str(&format!("\\u{:04x}", c as u32))
+            }
             c if is_unfit(c) => {}
             c => out.push(c),
         }
@@ -77,30 +102,62 @@ struct Found<'s> {
 fn sections<'s>(shelf: &'s Shelf<'_>, at: usize) -> Vec<Found<'s>> {
     let text = shelf.as_markdown(at);
     let document = Document::parse(&text);
-    let ids: Vec<(usize, &str)> =
-        document.sections().iter().zip(&shelf.volumes[at].ids).map(|(section, id)| (section.heading.start, id.as_str())).collect();
-    let mut found = vec![Found { id: None, title: String::new(), text: String::new() }];
+    let ids: Vec<(usize, &str)> = document
+        .sections()
+        .iter()
+        .zip(&shelf.volumes[at].ids)
+        .map(|(section, id)| (section.heading.start, id.as_str()))
+        .collect();
+    let mut found = vec![Found {
+        id: None,
+        title: String::new(),
+        text: String::new(),
+    }];
     let mut in_heading = false;
-    for (event, range) in Parser::new_ext(&text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH).into_offset_iter() {
+    for (event, range) in Parser::new_ext(
+        &text,
+        Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH,
+    )
+    .into_offset_iter()
+    {
         let Some(last) = found.last_mut() else { break };
         match event {
             Event::Start(Tag::Heading { .. }) => {
-                let id = ids.iter().find(|(start, id)| *start == range.start && !id.is_empty()).map(|(_, id)| *id);
-                found.push(Found { id, title: String::new(), text: String::new() });
+                let id = ids
+                    .iter()
+                    .find(|(start, id)| *start == range.start && !id.is_empty())
+                    .map(|(_, id)| *id);
+                found.push(Found {
+                    id,
+                    title: String::new(),
+                    text: String::new(),
+                });
                 in_heading = true;
             }
             Event::End(TagEnd::Heading(_)) => in_heading = false,
             Event::Text(text) | Event::Code(text) => {
-                let to = if in_heading { &mut last.title } else { &mut last.text };
+                let to = if in_heading {
+                    &mut last.title
+                } else {
+                    &mut last.text
+                };
                 to.push_str(&text);
             }
-            Event::SoftBreak | Event::HardBreak | Event::End(_) if !in_heading && !last.text.ends_with([' ', '\n']) => last.text.push(' '),
+            Event::SoftBreak | Event::HardBreak | Event::End(_)
+                if !in_heading && !last.text.ends_with([' ', '\n']) =>
+            {
+                last.text.push(' ')
+            }
             _ => {}
         }
     }
     found.retain(|section| !section.title.is_empty() || !section.text.trim().is_empty());
     for section in &mut found {
-        section.text = section.text.split_whitespace().collect::<Vec<_>>().join(" ");
+        section.text = section
+            .text
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
     }
     found
 }
@@ -114,19 +171,32 @@ mod tests {
 
     #[test]
     fn the_policy_names_the_script() {
-        let hash = base64::engine::general_purpose::STANDARD.encode(sha2::Sha256::digest(SCRIPT.as_bytes()));
+        let hash = base64::engine::general_purpose::STANDARD
+            .encode(sha2::Sha256::digest(SCRIPT.as_bytes()));
         assert_eq!(SCRIPT_HASH, format!("sha256-{hash}"));
         assert!(!SCRIPT.contains("</") && !SCRIPT.contains("<!--"));
     }
 
     #[test]
     fn no_text_leaves_its_block_of_data() {
-        let json = serde_json::to_string(&["</script><script>alert(1)</script>", "a\u{2028}b\u{2029}<!--", "\u{85}&amp;"]).unwrap();
+        let json = serde_json::to_string(&[
+            "</script><script>alert(1)</script>",
+            "a\u{2028}b\u{2029}<!--",
+            "\u{85}&amp;",
+        ])
+        .unwrap();
         let safe = harmless(&json);
-        assert!(!safe.contains(['<', '>', '&', '\u{2028}', '\u{2029}', '\u{85}']), "{safe}");
+        assert!(
+            !safe.contains(['<', '>', '&', '\u{2028}', '\u{2029}', '\u{85}']),
+            "{safe}"
+        );
         assert_eq!(
             serde_json::from_str::<Vec<String>>(&safe).unwrap(),
-            ["</script><script>alert(1)</script>", "a\u{2028}b\u{2029}<!--", "&amp;"]
+            [
+                "</script><script>alert(1)</script>",
+                "a\u{2028}b\u{2029}<!--",
+                "&amp;"
+            ]
         );
     }
 }

@@ -12,7 +12,9 @@ use crate::words::words;
 pub(crate) fn page_of(book: &Book, path: &str) -> Option<String> {
     let folder = book.places.sources.as_ref()?;
     let below = path.strip_prefix(&book.source_root)?.strip_prefix('/')?;
-    book.sources.contains_key(path).then(|| format!("{folder}/{below}.html"))
+    book.sources
+        .contains_key(path)
+        .then(|| format!("{folder}/{below}.html"))
 }
 
 /// A cited file with the line to go to.
@@ -27,11 +29,26 @@ pub(crate) enum Cited<'b> {
 }
 
 /// Finds the file that a path means.
-pub(crate) fn find<'b>(book: &'b Book, shelf: &Shelf<'_>, path: &str, line: Option<usize>) -> Cited<'b> {
+pub(crate) fn find<'b>(
+    book: &'b Book,
+    shelf: &Shelf<'_>,
+    path: &str,
+    line: Option<usize>,
+) -> Cited<'b> {
     let paths = below_root(&book.source_root, path);
-    if let Some((path, _)) = paths.iter().find_map(|path| book.sources.get_key_value(path)) {
-        let lines = shelf.source_lines.get(path.as_str()).copied().unwrap_or_default();
-        return Cited::File { path, line: line.filter(|line| *line <= lines) };
+    if let Some((path, _)) = paths
+        .iter()
+        .find_map(|path| book.sources.get_key_value(path))
+    {
+        let lines = shelf
+            .source_lines
+            .get(path.as_str())
+            .copied()
+            .unwrap_or_default();
+        return Cited::File {
+            path,
+            line: line.filter(|line| *line <= lines),
+        };
     }
     match paths.iter().find_map(|path| book.withheld.get(path)) {
         Some(why) => Cited::Withheld(why.clone()),
@@ -42,11 +59,22 @@ pub(crate) fn find<'b>(book: &'b Book, shelf: &Shelf<'_>, path: &str, line: Opti
 /// The page of a source file: each line has its number and its anchor.
 pub(crate) fn page(book: &Book, path: &str, text: &str, here: &str) -> String {
     let said = words(book.language);
-    let language = path.rsplit('/').next().and_then(|name| name.rsplit_once('.')).map_or("", |(_, ending)| ending);
+    let language = path
+        .rsplit('/')
+        .next()
+        .and_then(|name| name.rsplit_once('.'))
+        .map_or("", |(_, ending)| ending);
     let mut coloured = String::with_capacity(text.len() * 2);
-    colour(&mut coloured, &language.to_ascii_lowercase(), text.strip_suffix('\n').unwrap_or(text));
+    colour(
+        &mut coloured,
+        &language.to_ascii_lowercase(),
+        text.strip_suffix('\n').unwrap_or(text),
+    );
     let mut body = format!("<h1 class=\"path\">{}</h1>\n", escaped(path));
-    body.push_str(&format!("<pre class=\"source\" role=\"region\" aria-label=\"{}\" tabindex=\"0\"><code>", said.code));
+    body.push_str(&format!(
+        "<pre class=\"source\" role=\"region\" aria-label=\"{}\" tabindex=\"0\"><code>",
+        said.code
+    ));
     let mut open: Option<String> = None;
     for (at, line) in coloured.split('\n').enumerate() {
         let number = at + 1;
@@ -56,16 +84,28 @@ pub(crate) fn page(book: &Book, path: &str, text: &str, here: &str) -> String {
         body.push_str(&format!("<span class=\"line\" id=\"L{number}\"><a href=\"#L{number}\">{number}</a>{before}{line}{after}</span>\n"));
     }
     body.push_str("</code></pre>\n");
-    sheet(book, &Sheet { here, title: path, class: "wide", script: None }, &body)
+    sheet(
+        book,
+        &Sheet {
+            here,
+            title: path,
+            class: "wide",
+            script: None,
+        },
+        &body,
+    )
 }
 
-/// The tag of the span that is open at the end of a line. Spans do not nest: `colour` writes none inside another.
+/// The tag of the span that is open at the end of a line. Spans do not nest: `colour` writes none
+/// inside another.
 fn open_span(line: &str, open: Option<String>) -> Option<String> {
     let last_open = line.rfind("<span");
     let last_close = line.rfind("</span>");
     match (last_open, last_close) {
         (Some(from), close) if close.is_none_or(|close| close < from) => {
-            let end = line[from..].find('>').map_or(line.len(), |end| from + end + 1);
+            let end = line[from..]
+                .find('>')
+                .map_or(line.len(), |end| from + end + 1);
             Some(line[from..end].to_owned())
         }
         (_, Some(_)) => None,

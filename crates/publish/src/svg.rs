@@ -1,8 +1,9 @@
 //! SVG images as they are published: drawings only.
 //!
-//! An SVG file is a document that can run scripts and load files from elsewhere when a reader opens it. What is
-//! published is written anew from the parsed file by lists of what is allowed: shapes, text, gradients and
-//! filters, with references inside the file and embedded bitmaps. The rest is left out and named.
+//! An SVG file is a document that can run scripts and load files from elsewhere when a reader opens
+//! it. What is published is written anew from the parsed file by lists of what is allowed: shapes,
+//! text, gradients and filters, with references inside the file and embedded bitmaps. The rest is
+//! left out and named.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -24,7 +25,8 @@ const MOST_BYTES: usize = 32 << 20;
 /// The parser compares the attributes of one element with each other.
 const MOST_ATTRIBUTES: usize = 5_000;
 
-/// The parser copies the namespaces of an element to its children and compares each with each. Drawing programs declare a dozen.
+/// The parser copies the namespaces of an element to its children and compares each with each.
+/// Drawing programs declare a dozen.
 const MOST_NAMESPACES: usize = 500;
 
 /// Why there is no drawing.
@@ -47,16 +49,28 @@ pub(crate) fn redraw(bytes: &[u8]) -> Result<Drawing, Undrawn> {
     if let Some(excess) = excess_of(text) {
         return Err(Undrawn::Excessive(excess));
     }
-    let options = ParsingOptions { allow_dtd: true, nodes_limit: MOST_NODES, ..ParsingOptions::default() };
-    let document = Document::parse_with_options(text.trim_start_matches('\u{feff}').trim_start(), options).map_err(|_| Undrawn::NoSvg)?;
+    let options = ParsingOptions {
+        allow_dtd: true,
+        nodes_limit: MOST_NODES,
+        ..ParsingOptions::default()
+    };
+    let document =
+        Document::parse_with_options(text.trim_start_matches('\u{feff}').trim_start(), options)
+            .map_err(|_| Undrawn::NoSvg)?;
     let root = document.root_element();
     if root.tag_name().name() != "svg" || !is_svg(root) {
         return Err(Undrawn::NoSvg);
     }
-    let mut writer = Writer { out: String::with_capacity(text.len()), left_out: BTreeSet::new() };
+    let mut writer = Writer {
+        out: String::with_capacity(text.len()),
+        left_out: BTreeSet::new(),
+    };
     writer.element(root, 0);
     writer.out.push('\n');
-    Ok(Drawing { bytes: writer.out.into_bytes(), left_out: writer.left_out })
+    Ok(Drawing {
+        bytes: writer.out.into_bytes(),
+        left_out: writer.left_out,
+    })
 }
 
 /// Looks before the file is parsed: the parser writes every entity out, wherever it is used.
@@ -74,7 +88,10 @@ fn excess_of(text: &str) -> Option<&'static str> {
             return Some("an element has too many attributes");
         }
         if piece.starts_with("!ENTITY") {
-            let value = piece.find(['"', '\'']).and_then(|at| piece[at + 1..].split_once(&piece[at..=at])).map(|(value, _)| value);
+            let value = piece
+                .find(['"', '\''])
+                .and_then(|at| piece[at + 1..].split_once(&piece[at..=at]))
+                .map(|(value, _)| value);
             match value.filter(|value| !value.contains('&')) {
                 Some(value) => longest = longest.max(value.len()),
                 None => return Some("its entities hold elements or other entities"),
@@ -82,7 +99,8 @@ fn excess_of(text: &str) -> Option<&'static str> {
         }
     }
     let uses = text.bytes().filter(|byte| *byte == b'&').count();
-    (uses.saturating_mul(longest) > 4 * text.len() + (1 << 20)).then_some("its entities make it many times larger")
+    (uses.saturating_mul(longest) > 4 * text.len() + (1 << 20))
+        .then_some("its entities make it many times larger")
 }
 
 /// Old files name no namespace at all.
@@ -98,7 +116,10 @@ struct Writer {
 impl Writer {
     fn element(&mut self, node: Node<'_, '_>, level: usize) {
         let name = node.tag_name().name();
-        if level > MOST_LEVELS || !is_svg(node) || !(ELEMENTS.contains(&name) || PASSED_THROUGH.contains(&name)) {
+        if level > MOST_LEVELS
+            || !is_svg(node)
+            || !(ELEMENTS.contains(&name) || PASSED_THROUGH.contains(&name))
+        {
             self.left_out.insert(format!("<{name}>"));
             return;
         }
@@ -114,9 +135,14 @@ impl Writer {
         }
         for attribute in node.attributes() {
             let kept = match (attribute.namespace(), attribute.name()) {
-                (None | Some(XLINK), "href") => is_own_reference(name, attribute.value()).then_some("xlink:href"),
+                (None | Some(XLINK), "href") => {
+                    is_own_reference(name, attribute.value()).then_some("xlink:href")
+                }
                 (None, "style") => is_harmless_style(attribute.value()).then_some("style"),
-                (None, known) => ATTRIBUTES.contains(&known).then_some(known).filter(|_| refers_inside(attribute.value())),
+                (None, known) => ATTRIBUTES
+                    .contains(&known)
+                    .then_some(known)
+                    .filter(|_| refers_inside(attribute.value())),
                 (Some("http://www.w3.org/XML/1998/namespace"), "space") => Some("xml:space"),
                 (Some("http://www.w3.org/XML/1998/namespace"), "lang") => Some("xml:lang"),
                 _ => None,
@@ -128,7 +154,8 @@ impl Writer {
                     self.out.push('"');
                 }
                 // What drawing programs note for themselves is nothing that a reader misses.
-                None if attribute.namespace().is_some_and(|space| space != XLINK) || attribute.name().starts_with("data-") => {}
+                None if attribute.namespace().is_some_and(|space| space != XLINK)
+                    || attribute.name().starts_with("data-") => {}
                 None => drop(self.left_out.insert(attribute.name().to_owned())),
             }
         }
@@ -163,9 +190,17 @@ impl Writer {
 fn is_own_reference(element: &str, value: &str) -> bool {
     let value = value.trim();
     let is_bitmap = || {
-        let kinds = ["data:image/png;base64,", "data:image/jpeg;base64,", "data:image/gif;base64,", "data:image/webp;base64,"];
+        let kinds = [
+            "data:image/png;base64,",
+            "data:image/jpeg;base64,",
+            "data:image/gif;base64,",
+            "data:image/webp;base64,",
+        ];
         let data = kinds.iter().find_map(|kind| value.strip_prefix(kind));
-        data.is_some_and(|data| data.chars().all(|c| c.is_ascii_alphanumeric() || "+/= \n\r\t".contains(c)))
+        data.is_some_and(|data| {
+            data.chars()
+                .all(|c| c.is_ascii_alphanumeric() || "+/= \n\r\t".contains(c))
+        })
     };
     value.starts_with('#') || element == "image" && is_bitmap()
 }
@@ -173,7 +208,11 @@ fn is_own_reference(element: &str, value: &str) -> bool {
 /// Whether every `url(…)` of a value leads into the file itself.
 fn refers_inside(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
-    let inside = |after: &str| after.trim_start_matches([' ', '\t', '\n', '\r', '"', '\'']).starts_with('#');
+    let inside = |after: &str| {
+        after
+            .trim_start_matches([' ', '\t', '\n', '\r', '"', '\''])
+            .starts_with('#')
+    };
     lower.split("url").skip(1).all(|after| !after.trim_start().starts_with('(') || inside(after.trim_start().trim_start_matches('(')))
         // An escape could spell `url`.
         && !lower.contains('\\')
@@ -182,7 +221,8 @@ fn refers_inside(value: &str) -> bool {
         && !lower.contains("javascript:")
 }
 
-/// Style that only draws: no rule that loads or imports, no spelling by escapes or comments that could hide one.
+/// Style that only draws: no rule that loads or imports, no spelling by escapes or comments that
+/// could hide one.
 fn is_harmless_style(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     let acts = ["@", "\\", "/*", "<", "expression", "behavior", "binding"];
@@ -417,7 +457,10 @@ mod tests {
             "<?xml version=\"1.0\"?>\n<svg xmlns=\"{SVG}\" xmlns:xlink=\"{XLINK}\" viewBox=\"0 0 9 9\"><rect width=\"1\"/>{inside}</svg>"
         );
         let drawing = redraw(file.as_bytes()).unwrap_or_else(|_| panic!("not parsed: {inside}"));
-        (String::from_utf8(drawing.bytes).unwrap(), drawing.left_out.into_iter().collect())
+        (
+            String::from_utf8(drawing.bytes).unwrap(),
+            drawing.left_out.into_iter().collect(),
+        )
     }
 
     #[test]
@@ -465,14 +508,22 @@ mod tests {
         for vector in vectors {
             let (text, left_out) = redrawn(vector);
             let lower = text.to_lowercase();
-            for sign in
-                ["script", "alert", "evil", "onload", "onclick", "data:", "file:", "import", "<?", "<!", "foreign", "iframe", "animate"]
-            {
+            for sign in [
+                "script", "alert", "evil", "onload", "onclick", "data:", "file:", "import", "<?",
+                "<!", "foreign", "iframe", "animate",
+            ] {
                 assert!(!lower.contains(sign), "{vector} -> {text}");
             }
-            assert!(text.contains("<rect width=\"1\"></rect>"), "{vector} -> {text}");
+            assert!(
+                text.contains("<rect width=\"1\"></rect>"),
+                "{vector} -> {text}"
+            );
             // Comments, instructions and the links around a text go without a word.
-            assert_eq!(left_out.is_empty(), vector.starts_with("<?") || vector.starts_with("<a "), "{vector}: {left_out:?}");
+            assert_eq!(
+                left_out.is_empty(),
+                vector.starts_with("<?") || vector.starts_with("<a "),
+                "{vector}: {left_out:?}"
+            );
         }
     }
 
@@ -482,34 +533,82 @@ mod tests {
             "\u{feff}<?xml version=\"1.0\"?>\n<!DOCTYPE svg [<!ENTITY a \"told>\"><!ENTITY e SYSTEM \"file:///etc/passwd\">]>\n\
              <svg xmlns=\"{SVG}\"><text>&a;</text></svg>"
         );
-        let text = redraw(file.as_bytes()).map(|drawing| String::from_utf8(drawing.bytes).unwrap()).unwrap_or_default();
-        assert!(text.contains("<text>told&gt;</text>") && !text.contains("<!"), "{text}");
+        let text = redraw(file.as_bytes())
+            .map(|drawing| String::from_utf8(drawing.bytes).unwrap())
+            .unwrap_or_default();
+        assert!(
+            text.contains("<text>told&gt;</text>") && !text.contains("<!"),
+            "{text}"
+        );
         let script = file.replace("told>", "&lt;script>alert(1)&lt;/script>");
         assert!(redraw(script.as_bytes()).is_err());
-        let bomb: String = (1..12).map(|n| format!("<!ENTITY a{n} \"{}\">", format!("&a{};", n - 1).repeat(10))).collect();
-        let bomb = format!("<!DOCTYPE svg [<!ENTITY a0 \"x\">{bomb}]><svg xmlns=\"{SVG}\"><text>&a11;</text></svg>");
+        let bomb: String = (1..12)
+            .map(|n| format!("<!ENTITY a{n} \"{}\">", format!("&a{};", n - 1).repeat(10)))
+            .collect();
+        let bomb = format!(
+            "<!DOCTYPE svg [<!ENTITY a0 \"x\">{bomb}]><svg xmlns=\"{SVG}\"><text>&a11;</text></svg>"
+        );
         assert!(redraw(bomb.as_bytes()).is_err());
     }
 
     #[test]
     fn a_drawing_is_not_many_times_its_file() {
         let excess = |file: String| redraw(file.as_bytes()).err();
-        let uses =
-            |entity: String| format!("<!DOCTYPE svg [<!ENTITY a {entity}>]><svg xmlns=\"{SVG}\">{}</svg>", "<text>&a;</text>".repeat(2000));
+        let uses = |entity: String| {
+            format!(
+                "<!DOCTYPE svg [<!ENTITY a {entity}>]><svg xmlns=\"{SVG}\">{}</svg>",
+                "<text>&a;</text>".repeat(2000)
+            )
+        };
         assert_eq!(excess(uses("\"short\"".into())), None);
-        assert_eq!(excess(uses(format!("'{}'", "A".repeat(20_000)))), Some(Undrawn::Excessive("its entities make it many times larger")));
-        let elements = Some(Undrawn::Excessive("its entities hold elements or other entities"));
+        assert_eq!(
+            excess(uses(format!("'{}'", "A".repeat(20_000)))),
+            Some(Undrawn::Excessive("its entities make it many times larger"))
+        );
+        let elements = Some(Undrawn::Excessive(
+            "its entities hold elements or other entities",
+        ));
         assert_eq!(excess(uses("\"<g></g>\"".into())), elements);
         assert_eq!(excess(uses("\"b\"><!ENTITY c \"&a;&a;\"".into())), elements);
-        let attributes = |count: usize| (0..count).map(|n| format!(" a{n}=\"\"")).collect::<String>();
-        assert_eq!(excess(format!("<svg xmlns=\"{SVG}\"><g{}/></svg>", attributes(100))), None);
+        let attributes = |count: usize| {
+            (0..count)
+                .map(|n| format!(" a{n}=\"\""))
+                .collect::<String>()
+        };
+        assert_eq!(
+            excess(format!(
+                "<svg xmlns=\"{SVG}\"><g{}/></svg>",
+                attributes(100)
+            )),
+            None
+        );
         let many = format!("<svg xmlns=\"{SVG}\"><g{}/></svg>", attributes(40_000));
-        assert_eq!(excess(many), Some(Undrawn::Excessive("an element has too many attributes")));
-        let namespaces = |count: usize| (0..count).map(|n| format!(" xmlns:a{n}=\"u\"")).collect::<String>();
-        assert_eq!(excess(format!("<svg xmlns=\"{SVG}\"{}/>", namespaces(100))), None);
-        let many = format!("<svg xmlns=\"{SVG}\"{}>{}</svg>", namespaces(4_000), "<g xmlns:b=\"v\"/>".repeat(400));
-        assert_eq!(excess(many), Some(Undrawn::Excessive("it declares too many namespaces")));
-        assert_eq!(excess(" ".repeat(MOST_BYTES + 1)), Some(Undrawn::Excessive("it is larger than 32 MB")));
+        assert_eq!(
+            excess(many),
+            Some(Undrawn::Excessive("an element has too many attributes"))
+        );
+        let namespaces = |count: usize| {
+            (0..count)
+                .map(|n| format!(" xmlns:a{n}=\"u\""))
+                .collect::<String>()
+        };
+        assert_eq!(
+            excess(format!("<svg xmlns=\"{SVG}\"{}/>", namespaces(100))),
+            None
+        );
+        let many = format!(
+            "<svg xmlns=\"{SVG}\"{}>{}</svg>",
+            namespaces(4_000),
+            "<g xmlns:b=\"v\"/>".repeat(400)
+        );
+        assert_eq!(
+            excess(many),
+            Some(Undrawn::Excessive("it declares too many namespaces"))
+        );
+        assert_eq!(
+            excess(" ".repeat(MOST_BYTES + 1)),
+            Some(Undrawn::Excessive("it is larger than 32 MB"))
+        );
     }
 
     #[test]
@@ -523,6 +622,10 @@ mod tests {
         let (text, left_out) = redrawn("<switch><foreignObject/><text>shown</text></switch>");
         assert!(text.contains("<text>shown</text>"), "{text}");
         assert_eq!(left_out, ["<foreignObject>"]);
-        assert!(redraw(b"<html/>").is_err() && redraw(b"<svg").is_err() && redraw(b"\xff\xfe<").is_err());
+        assert!(
+            redraw(b"<html/>").is_err()
+                && redraw(b"<svg").is_err()
+                && redraw(b"\xff\xfe<").is_err()
+        );
     }
 }

@@ -71,7 +71,8 @@ impl Zip {
         self.bytes.extend([0; 4]);
         self.bytes.extend(self.count.to_le_bytes());
         self.bytes.extend(self.count.to_le_bytes());
-        self.bytes.extend((self.directory.len() as u32).to_le_bytes());
+        self.bytes
+            .extend((self.directory.len() as u32).to_le_bytes());
         self.bytes.extend(start.to_le_bytes());
         self.bytes.extend([0; 2]);
         self.bytes

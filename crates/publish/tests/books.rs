@@ -1,6 +1,7 @@
 //! A small book in each language, set whole and held against real checkers.
 //!
-//! `epubcheck` and `tidy` are installed by `scripts/test`. Where they are not, the tests fail and say so.
+//! `epubcheck` and `tidy` are installed by `scripts/test`. Where they are not, the tests fail and
+//! say so.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,7 +10,10 @@ use std::path::Path;
 use std::process::Command;
 
 use quipu_contract::Language;
-use quipu_publish::{Book, Chapter, Places, Published, Reference, Term, diagrams_of, drawing_name, images_of, publish, sources_of};
+use quipu_publish::{
+    Book, Chapter, Places, Published, Reference, Term, diagrams_of, drawing_name, images_of,
+    publish, sources_of,
+};
 
 /// One black pixel.
 const PIXEL: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\0\0\0\0:~\x9bU\0\0\0\nIDATx\x9cc`\0\0\0\x02\0\x01H\xaf\xa4q\0\0\0\0IEND\xaeB`\x82";
@@ -18,11 +22,21 @@ const PIXEL: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\0\0
 const SOURCE: &str = "//! The journal.\n\n/* a comment\n   of two lines */\npub fn append() -> &'static str {\n    \"</code></pre><script>alert(1)</script>\n\n    \"\n}\n\n\nfn twelfth() {}\n// end\n";
 
 fn term(term: &str, definition: &str, chapter: &str) -> Term {
-    Term { term: term.into(), definition: definition.into(), chapter: chapter.into() }
+    Term {
+        term: term.into(),
+        definition: definition.into(),
+        chapter: chapter.into(),
+    }
 }
 
 fn refer(from: &str, to: &str, about: &str) -> Reference {
-    Reference { from: from.into(), to: to.into(), about: about.into(), path: "meta/cross-references.md".into(), line: 5 }
+    Reference {
+        from: from.into(),
+        to: to.into(),
+        about: about.into(),
+        path: "meta/cross-references.md".into(),
+        line: 5,
+    }
 }
 
 fn chapter(id: &str, text: &str) -> Chapter {
@@ -50,9 +64,18 @@ fn book(language: Language, chapters: Vec<Chapter>) -> Book {
         sources: Some("publish/source".into()),
     };
     Book {
-        drawings: BTreeMap::from([("graph TD\n  A --> B\n".into(), Ok(PIXEL.to_vec())), ("bad\n".into(), Err("<no>".into()))]),
-        terms: vec![term("journal", "the *file* that only grows", "ch01"), term("Append `lock`", "held by `one`", "ch02")],
-        references: vec![refer("ch01", "ch02#leases", "who holds the journal"), refer("ch02", "ch01", "what a lease guards")],
+        drawings: BTreeMap::from([
+            ("graph TD\n  A --> B\n".into(), Ok(PIXEL.to_vec())),
+            ("bad\n".into(), Err("<no>".into())),
+        ]),
+        terms: vec![
+            term("journal", "the *file* that only grows", "ch01"),
+            term("Append `lock`", "held by `one`", "ch02"),
+        ],
+        references: vec![
+            refer("ch01", "ch02#leases", "who holds the journal"),
+            refer("ch02", "ch01", "what a lease guards"),
+        ],
         source_root: "source".into(),
         sources: BTreeMap::from([("source/journal.rs".into(), SOURCE.into())]),
         withheld: BTreeMap::new(),
@@ -66,11 +89,23 @@ fn book(language: Language, chapters: Vec<Chapter>) -> Book {
 }
 
 fn english() -> Book {
-    book(Language::En, vec![chapter("ch01", include_str!("book/en1.md")), chapter("ch02", include_str!("book/en2.md"))])
+    book(
+        Language::En,
+        vec![
+            chapter("ch01", include_str!("book/en1.md")),
+            chapter("ch02", include_str!("book/en2.md")),
+        ],
+    )
 }
 
 fn chinese() -> Book {
-    book(Language::Zh, vec![chapter("ch01", include_str!("book/zh1.md")), chapter("ch02", include_str!("book/zh2.md"))])
+    book(
+        Language::Zh,
+        vec![
+            chapter("ch01", include_str!("book/zh1.md")),
+            chapter("ch02", include_str!("book/zh2.md")),
+        ],
+    )
 }
 
 /// What people and agents do to files, at its worst.
@@ -87,19 +122,33 @@ fn hostile() -> Book {
         &deep,
         &many,
     ];
-    let chapters = texts.iter().enumerate().map(|(at, text)| chapter(&format!("ch{:02}", at + 1), text)).collect();
+    let chapters = texts
+        .iter()
+        .enumerate()
+        .map(|(at, text)| chapter(&format!("ch{:02}", at + 1), text))
+        .collect();
     let mut book = book(Language::En, chapters);
     book.title = "A <b>\"book\"</b> & \u{1}".into();
-    book.images.insert("chapters/img/text.png".into(), b"not an image".to_vec());
-    book.terms.push(term("</script><script>alert(1)</script>", "<img src=x onerror=alert(1)> \u{2028}", "ch99"));
-    book.terms.extend([term("", "", ""), term("journal", "[x](javascript:alert(1))", "[→ ../..]"), term("*", "**", "#text")]);
+    book.images
+        .insert("chapters/img/text.png".into(), b"not an image".to_vec());
+    book.terms.push(term(
+        "</script><script>alert(1)</script>",
+        "<img src=x onerror=alert(1)> \u{2028}",
+        "ch99",
+    ));
+    book.terms.extend([
+        term("", "", ""),
+        term("journal", "[x](javascript:alert(1))", "[→ ../..]"),
+        term("*", "**", "#text"),
+    ]);
     book.references.extend([
         refer("ch01", "ch99", "<b>"),
         refer("", "", ""),
         refer("#text", "javascript:x", ""),
         refer("ch03", "ch04", "<b>*"),
     ]);
-    book.sources.insert("source/a <b>\".rs".into(), "x\u{0}\r\n</pre>".into());
+    book.sources
+        .insert("source/a <b>\".rs".into(), "x\u{0}\r\n</pre>".into());
     book
 }
 
@@ -117,28 +166,60 @@ fn lay_down(made: &Published, folder: &Path) {
 
 /// Runs a checker; its complaints fail the test, and so does its absence.
 fn check(program: &str, arguments: &[&str], file: &Path, passes: impl Fn(i32, &str) -> bool) {
-    let run = |program: &str, before: &[&str]| Command::new(program).args(before).args(arguments).arg(file).output();
+    let run = |program: &str, before: &[&str]| {
+        Command::new(program)
+            .args(before)
+            .args(arguments)
+            .arg(file)
+            .output()
+    };
     // Debian installs epubcheck as a jar that can be executed only where the kernel was told how.
-    let done = run(program, &[]).or_else(|_| run("java", &["-jar", &format!("/usr/share/java/{program}.jar")]));
+    let done = run(program, &[])
+        .or_else(|_| run("java", &["-jar", &format!("/usr/share/java/{program}.jar")]));
     let done = done.unwrap_or_else(|e| panic!("{program} is needed ({e}): run scripts/test"));
-    let said = format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
-    assert!(passes(done.status.code().unwrap_or(-1), &said), "{program} {}:\n{said}", file.display());
+    let said = format!(
+        "{}{}",
+        String::from_utf8_lossy(&done.stdout),
+        String::from_utf8_lossy(&done.stderr)
+    );
+    assert!(
+        passes(done.status.code().unwrap_or(-1), &said),
+        "{program} {}:\n{said}",
+        file.display()
+    );
 }
 
 #[test]
 fn real_checkers_find_nothing() {
-    for (name, book) in [("english", english()), ("chinese", chinese()), ("hostile", hostile())] {
+    for (name, book) in [
+        ("english", english()),
+        ("chinese", chinese()),
+        ("hostile", hostile()),
+    ] {
         let made = publish(&book);
         let folder = tempfile::tempdir().unwrap();
         lay_down(&made, folder.path());
         if let Ok(kept) = std::env::var("QUIPU_LOOK") {
             lay_down(&made, &Path::new(&kept).join(name));
         }
-        check("epubcheck", &["--failonwarnings"], &folder.path().join("publish/book.epub"), |code, _| code == 0);
+        check(
+            "epubcheck",
+            &["--failonwarnings"],
+            &folder.path().join("publish/book.epub"),
+            |code, _| code == 0,
+        );
         for path in made.files.keys().filter(|path| path.ends_with(".html")) {
             // An empty heading or paragraph is what the author wrote.
-            let known = |line: &str| line.contains("trimming empty") || !line.contains("Warning:") && !line.contains("Error:");
-            check("tidy", &["-q", "-e", "--show-info", "no", "-utf8"], &folder.path().join(path), |_, said| said.lines().all(known));
+            let known = |line: &str| {
+                line.contains("trimming empty")
+                    || !line.contains("Warning:") && !line.contains("Error:")
+            };
+            check(
+                "tidy",
+                &["-q", "-e", "--show-info", "no", "-utf8"],
+                &folder.path().join(path),
+                |_, said| said.lines().all(known),
+            );
         }
     }
 }
@@ -153,7 +234,16 @@ fn pages_hold_the_chapter_and_nothing_of_the_workshop() {
     let made = publish(&english());
     let page = text_of(&made, "publish/ch01.html");
     assert!(page.ends_with("</html>\n<!-- HTML_COMPLETE -->\n"));
-    for hidden in ["CHAPTER_FINAL", "do not print", "status: final", "<script", "onclick=\"", "javascript:", "<b>", "style=\""] {
+    for hidden in [
+        "CHAPTER_FINAL",
+        "do not print",
+        "status: final",
+        "<script",
+        "onclick=\"",
+        "javascript:",
+        "<b>",
+        "style=\"",
+    ] {
         assert!(!page.contains(hidden), "{hidden}");
     }
     for shown in [
@@ -173,9 +263,21 @@ fn pages_hold_the_chapter_and_nothing_of_the_workshop() {
     ] {
         assert!(page.contains(shown), "{shown}\n{page}");
     }
-    let remarks: Vec<String> = made.remarks.iter().map(|remark| format!("{}:{} {}", remark.path, remark.line, remark.what)).collect();
-    assert!(remarks.iter().any(|remark| remark.contains("img/none.png")), "{remarks:?}");
-    assert!(remarks.iter().any(|remark| remark.starts_with("chapters/ch01.md:43 `source/none.rs` leads nowhere")), "{remarks:?}");
+    let remarks: Vec<String> = made
+        .remarks
+        .iter()
+        .map(|remark| format!("{}:{} {}", remark.path, remark.line, remark.what))
+        .collect();
+    assert!(
+        remarks.iter().any(|remark| remark.contains("img/none.png")),
+        "{remarks:?}"
+    );
+    assert!(
+        remarks
+            .iter()
+            .any(|remark| remark.starts_with("chapters/ch01.md:43 `source/none.rs` leads nowhere")),
+        "{remarks:?}"
+    );
 }
 
 #[test]
@@ -184,10 +286,21 @@ fn places_in_the_source_lead_to_their_lines() {
     let text = "# A\n\n`journal.rs:5-8` and `source/journal.rs:99`, `source/gone.rs:1`, `other.rs:1`, `a:1`, [a link](source/journal.rs#L12).\n\n\
         source/journal.rs:3\n\n```rust\nx\n```\n";
     book.chapters[0].text = text.into();
-    book.withheld.insert("source/other.rs".into(), "`source/other.rs` is not text".into());
+    book.withheld.insert(
+        "source/other.rs".into(),
+        "`source/other.rs` is not text".into(),
+    );
     assert_eq!(
-        sources_of(&book.chapters[0], "source").iter().filter(|path| !path.starts_with("source/source")).collect::<Vec<_>>(),
-        ["source/a", "source/gone.rs", "source/journal.rs", "source/other.rs"]
+        sources_of(&book.chapters[0], "source")
+            .iter()
+            .filter(|path| !path.starts_with("source/source"))
+            .collect::<Vec<_>>(),
+        [
+            "source/a",
+            "source/gone.rs",
+            "source/journal.rs",
+            "source/other.rs"
+        ]
     );
     let made = publish(&book);
     let page = text_of(&made, "publish/ch01.html");
@@ -200,55 +313,119 @@ fn places_in_the_source_lead_to_their_lines() {
     ] {
         assert!(page.contains(shown), "{shown}\n{page}");
     }
-    let remarks: Vec<String> = made.remarks.iter().map(|remark| format!("{}:{} {}", remark.path, remark.line, remark.what)).collect();
+    let remarks: Vec<String> = made
+        .remarks
+        .iter()
+        .map(|remark| format!("{}:{} {}", remark.path, remark.line, remark.what))
+        .collect();
     for said in [
         "chapters/ch01.md:3 `source/journal.rs:99` is past the end of `source/journal.rs`; the link goes to the file",
         "chapters/ch01.md:3 `source/gone.rs:1` is set without a link: there is no file `source/gone.rs`",
         "chapters/ch01.md:3 `other.rs:1` is set without a link: `source/other.rs` is not text",
     ] {
-        assert!(remarks.iter().any(|remark| remark == said), "{said}\n{remarks:#?}");
+        assert!(
+            remarks.iter().any(|remark| remark == said),
+            "{said}\n{remarks:#?}"
+        );
     }
     let source = text_of(&made, "publish/source/journal.rs.html");
     assert!(
         source.contains("<span class=\"line\" id=\"L4\"><a href=\"#L4\">4</a><span class=\"c\">   of two lines */</span></span>"),
         "{source}"
     );
-    assert!(source.contains("id=\"L13\"") && !source.contains("id=\"L14\"") && !source.contains("<script"), "{source}");
+    assert!(
+        source.contains("id=\"L13\"")
+            && !source.contains("id=\"L14\"")
+            && !source.contains("<script"),
+        "{source}"
+    );
 }
 
 #[test]
 fn terms_and_references_are_published() {
     for (book, glossary, also, by) in [
-        (english(), "<h1>Glossary</h1>", "<h2>See also</h2>", "<h2>Chapters that refer to this one</h2>"),
-        (chinese(), "<h1>术语表</h1>", "<h2>参见</h2>", "<h2>提到本章的章节</h2>"),
+        (
+            english(),
+            "<h1>Glossary</h1>",
+            "<h2>See also</h2>",
+            "<h2>Chapters that refer to this one</h2>",
+        ),
+        (
+            chinese(),
+            "<h1>术语表</h1>",
+            "<h2>参见</h2>",
+            "<h2>提到本章的章节</h2>",
+        ),
     ] {
         let made = publish(&book);
         let page = text_of(&made, "publish/glossary.html");
-        let first = page.find("<dfn>Append <code>lock</code></dfn>").expect("by the alphabet");
-        assert!(page.contains(glossary) && first < page.find("<dt id=\"journal\"><dfn>journal</dfn></dt>").unwrap(), "{page}");
-        assert!(page.contains("<dd>the <em>file</em> that only grows <a class=\"from\" href=\"ch01.html\">"), "{page}");
+        let first = page
+            .find("<dfn>Append <code>lock</code></dfn>")
+            .expect("by the alphabet");
+        assert!(
+            page.contains(glossary)
+                && first
+                    < page
+                        .find("<dt id=\"journal\"><dfn>journal</dfn></dt>")
+                        .unwrap(),
+            "{page}"
+        );
+        assert!(
+            page.contains(
+                "<dd>the <em>file</em> that only grows <a class=\"from\" href=\"ch01.html\">"
+            ),
+            "{page}"
+        );
         let chapter = text_of(&made, "publish/ch01.html");
         let after = chapter.split("</article>").nth(1).unwrap();
-        assert!(after.contains(also) && after.contains(by) && after.contains("who holds the journal</li>"), "{after}");
+        assert!(
+            after.contains(also)
+                && after.contains(by)
+                && after.contains("who holds the journal</li>"),
+            "{after}"
+        );
         assert!(text_of(&made, "publish/index.html").contains("<a href=\"glossary.html\">"));
     }
     let mut book = english();
     book.references.push(refer("ch01", "ch07", "later"));
     let said = "`ch07` is no published chapter; this cross-reference is left out";
-    assert!(publish(&book).remarks.iter().any(|remark| remark.what == said && remark.line == 5));
+    assert!(
+        publish(&book)
+            .remarks
+            .iter()
+            .any(|remark| remark.what == said && remark.line == 5)
+    );
     (book.terms, book.references) = (Vec::new(), Vec::new());
     let made = publish(&book);
-    assert!(!made.files.contains_key("publish/glossary.html") && !text_of(&made, "publish/index.html").contains("glossary.html"));
+    assert!(
+        !made.files.contains_key("publish/glossary.html")
+            && !text_of(&made, "publish/index.html").contains("glossary.html")
+    );
 }
 
 #[test]
 fn the_search_page_holds_every_section() {
     let made = publish(&chinese());
     let page = text_of(&made, "publish/search.html");
-    assert_eq!((page.matches("<script").count(), page.matches("</script>").count()), (2, 2));
-    assert!(page.contains("[\"ch01.html#%E6%97%A5%E5%BF%97\",\"绳与结\",\"日志\","), "{page}");
-    assert!(page.contains("script-src 'sha256-") && text_of(&made, "publish/ch01.html").contains("script-src 'none'"));
-    assert!(text_of(&made, "publish/ch01.html").contains("<form role=\"search\" action=\"search.html\">"));
+    assert_eq!(
+        (
+            page.matches("<script").count(),
+            page.matches("</script>").count()
+        ),
+        (2, 2)
+    );
+    assert!(
+        page.contains("[\"ch01.html#%E6%97%A5%E5%BF%97\",\"绳与结\",\"日志\","),
+        "{page}"
+    );
+    assert!(
+        page.contains("script-src 'sha256-")
+            && text_of(&made, "publish/ch01.html").contains("script-src 'none'")
+    );
+    assert!(
+        text_of(&made, "publish/ch01.html")
+            .contains("<form role=\"search\" action=\"search.html\">")
+    );
 }
 
 #[test]
@@ -269,29 +446,58 @@ fn contents_lead_to_every_chapter_and_section() {
 #[test]
 fn hostile_texts_do_no_harm() {
     let made = publish(&hostile());
-    for (path, bytes) in made.files.iter().filter(|(path, _)| path.ends_with(".html")) {
+    for (path, bytes) in made
+        .files
+        .iter()
+        .filter(|(path, _)| path.ends_with(".html"))
+    {
         let page = String::from_utf8_lossy(bytes).to_lowercase();
         let page = match path.ends_with("search.html") {
-            true => page.replacen("<script type=\"application/json\"", "", 1).replacen("<script>'use strict'", "", 1),
+            true => page
+                .replacen("<script type=\"application/json\"", "", 1)
+                .replacen("<script>'use strict'", "", 1),
             false => page,
         };
-        for harm in ["<script", "<iframe", "<img src=x", "href=\"javascript", "href=\"data", "href=\"vbscript", "<b>"] {
+        for harm in [
+            "<script",
+            "<iframe",
+            "<img src=x",
+            "href=\"javascript",
+            "href=\"data",
+            "href=\"vbscript",
+            "<b>",
+        ] {
             assert!(!page.contains(harm), "{path}: {harm}");
         }
     }
-    assert!(!made.files.contains_key("publish/media/chapters-img-text.png"));
+    assert!(
+        !made
+            .files
+            .contains_key("publish/media/chapters-img-text.png")
+    );
 }
 
 #[test]
 fn a_chapter_names_its_images() {
-    assert_eq!(images_of(&english().chapters[0]), ["chapters/img/knots.png", "chapters/img/none.png", "img/knots.png", "img/none.png"]);
+    assert_eq!(
+        images_of(&english().chapters[0]),
+        [
+            "chapters/img/knots.png",
+            "chapters/img/none.png",
+            "img/knots.png",
+            "img/none.png"
+        ]
+    );
 }
 
 #[test]
 fn diagrams_are_pictures_or_readable_code() {
     let mut book = english();
     book.chapters[0].text = "# A\n\n```mermaid\ngraph TD\n  A --> B\n```\n\n```mermaid\nbad\n```\n\n```mermaid\nnew <b>\n```\n".into();
-    assert_eq!(diagrams_of(&book.chapters[0]), ["graph TD\n  A --> B\n", "bad\n", "new <b>\n"]);
+    assert_eq!(
+        diagrams_of(&book.chapters[0]),
+        ["graph TD\n  A --> B\n", "bad\n", "new <b>\n"]
+    );
     let made = publish(&book);
     let page = text_of(&made, "publish/ch01.html");
     let name = drawing_name("graph TD\n  A --> B\n");
@@ -303,8 +509,15 @@ fn diagrams_are_pictures_or_readable_code() {
     ] {
         assert!(page.contains(shown), "{shown}\n{page}");
     }
-    let said: Vec<(usize, &str)> =
-        made.remarks.iter().filter(|r| r.path == "chapters/ch01.md").map(|r| (r.line, r.what.as_str())).collect();
+    let said: Vec<(usize, &str)> = made
+        .remarks
+        .iter()
+        .filter(|r| r.path == "chapters/ch01.md")
+        .map(|r| (r.line, r.what.as_str()))
+        .collect();
     let no = "the Mermaid diagram is set as code: no renderer is set up ([agents.mermaid] in quipu.toml)";
-    assert_eq!(said, [(8, "the Mermaid diagram is set as code: <no>"), (12, no)]);
+    assert_eq!(
+        said,
+        [(8, "the Mermaid diagram is set as code: <no>"), (12, no)]
+    );
 }

@@ -2,7 +2,10 @@
 
 use quipu_contract::{BadPath, Fault, Faults, Place, Withheld, in_one_line};
 use quipu_protocol::flow::{FlowError, GateError, ReplayError};
-use quipu_protocol::{ChangeFileError, EjectError, InitError, ProjectError, PublishError, ReadError, RecallError, SourceError, WorkError};
+use quipu_protocol::{
+    ChangeFileError, EjectError, InitError, ProjectError, PublishError, ReadError, RecallError,
+    SourceError, WorkError,
+};
 use quipu_store::StoreError;
 use serde_json::{Value, json};
 
@@ -25,10 +28,19 @@ pub mod exit {
     #[cfg(test)]
     pub const MEANINGS: [(u8, &str); 8] = [
         (FINE, "fine"),
-        (NO, "the answer is no: conflicts found, verification failed, files flagged"),
-        (USAGE, "usage: the command, a file given to it or the contract cannot be understood"),
+        (
+            NO,
+            "the answer is no: conflicts found, verification failed, files flagged",
+        ),
+        (
+            USAGE,
+            "usage: the command, a file given to it or the contract cannot be understood",
+        ),
         (REFUSED, "refused by the contract"),
-        (STALE, "stale version, or a lease that is lost or held by another"),
+        (
+            STALE,
+            "stale version, or a lease that is lost or held by another",
+        ),
         (NOT_FOUND, "not found"),
         (AGENT, "an agent failed"),
         (IO, "input or output failed"),
@@ -53,13 +65,24 @@ pub struct Answer {
 
 impl Answer {
     pub fn new(json: Value, text: impl Into<String>) -> Answer {
-        Answer { json, text: text.into(), raw: None, talk: Vec::new(), compact: false, exit: exit::FINE }
+        Answer {
+            json,
+            text: text.into(),
+            raw: None,
+            talk: Vec::new(),
+            compact: false,
+            exit: exit::FINE,
+        }
     }
 
     /// Text that programs read: exact where stdout is no terminal, with a line break at its end.
     pub fn data(json: Value, text: impl Into<String>) -> Answer {
         let mut answer = Answer::new(json, text);
-        let end = if answer.text.is_empty() || answer.text.ends_with('\n') { "" } else { "\n" };
+        let end = if answer.text.is_empty() || answer.text.ends_with('\n') {
+            ""
+        } else {
+            "\n"
+        };
         answer.raw = Some(format!("{}{end}", answer.text).into_bytes());
         answer
     }
@@ -89,7 +112,13 @@ pub struct Failure {
 impl Failure {
     pub fn new(exit: u8, what: impl Into<String>, mend: impl Into<String>) -> Failure {
         let mend = mend.into();
-        Failure { what: what.into(), rule: None, mend: (!mend.is_empty()).then_some(mend), faults: None, exit }
+        Failure {
+            what: what.into(),
+            rule: None,
+            mend: (!mend.is_empty()).then_some(mend),
+            faults: None,
+            exit,
+        }
     }
 
     pub fn usage(what: impl Into<String>, mend: impl Into<String>) -> Failure {
@@ -104,8 +133,7 @@ impl Failure {
             "exit": self.exit,
         });
         if let Some(faults) = &self.faults {
-            let told =
-                |f: &Fault| json!({"what": f.what, "at": f.place.to_string(), "and": f.other.as_ref().map(Place::to_string), "do": f.mend});
+            let told = |f: &Fault| json!({"what": f.what, "at": f.place.to_string(), "and": f.other.as_ref().map(Place::to_string), "do": f.mend});
             json["faults"] = faults.0.iter().map(told).collect();
         }
         json
@@ -114,7 +142,11 @@ impl Failure {
     /// What happened, as it may be shown.
     pub fn shown_what(&self) -> String {
         // What a contract's faults say is one line each already.
-        if self.what.starts_with(FAULTY) { self.what.clone() } else { in_own_lines(&self.what) }
+        if self.what.starts_with(FAULTY) {
+            self.what.clone()
+        } else {
+            in_own_lines(&self.what)
+        }
     }
 
     /// What, which rule, and the command that mends it.
@@ -124,7 +156,10 @@ impl Failure {
             text.push_str(&format!("\n{faults}"));
         }
         if let Some((place, rule)) = &self.rule {
-            text.push_str(&format!("\n  rule  {}", in_one_line(&format!("{place}  {rule}"))));
+            text.push_str(&format!(
+                "\n  rule  {}",
+                in_one_line(&format!("{place}  {rule}"))
+            ));
         }
         if let Some(mend) = &self.mend {
             text.push_str(&format!("\n  help  {}", without_labels(mend)));
@@ -139,15 +174,21 @@ const FAULTY: &str = "the contract would be faulty\n";
 /// What lines of a message begin with.
 const LABELS: [&str; 5] = ["error:", "  rule  ", "  help  ", "  at    ", "  and   "];
 
-/// What happened, as it may be shown. Values of others stand in it: names, keys, texts. Quipu sets further lines of its own in; a line
-/// that is not, or that begins with a label, comes from such a value, and its line break is spelled out.
+/// What happened, as it may be shown. Values of others stand in it: names, keys, texts. Quipu sets
+/// further lines of its own in; a line that is not, or that begins with a label, comes from such a
+/// value, and its line break is spelled out.
 fn in_own_lines(text: &str) -> String {
-    joined(text, |line| line.starts_with("  ") && !LABELS.iter().any(|label| line.starts_with(label)))
+    joined(text, |line| {
+        line.starts_with("  ") && !LABELS.iter().any(|label| line.starts_with(label))
+    })
 }
 
-/// A remedy as it may be shown: it may be a text to copy, but has no line that looks like another part of a message.
+/// A remedy as it may be shown: it may be a text to copy, but has no line that looks like another
+/// part of a message.
 fn without_labels(text: &str) -> String {
-    joined(text, |line| !LABELS.iter().any(|label| line.starts_with(label)))
+    joined(text, |line| {
+        !LABELS.iter().any(|label| line.starts_with(label))
+    })
 }
 
 /// The lines of a text; the line break before one that is not `own` is spelled out.
@@ -165,39 +206,79 @@ fn joined(text: &str, own: impl Fn(&str) -> bool) -> String {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Failure {
         use std::io::ErrorKind::{InvalidInput, IsADirectory, NotADirectory};
-        let (what, is_full, is_closed) = (error.to_string(), error.is_full_disk(), error.is_closed_index());
+        let (what, is_full, is_closed) = (
+            error.to_string(),
+            error.is_full_disk(),
+            error.is_closed_index(),
+        );
         match error {
-            StoreError::Refused(refused) => Failure { rule: refused.rule, ..Failure::new(exit::REFUSED, what, refused.mend) },
-            StoreError::Stale { path, now, .. } if now.if_any().is_none() => {
-                Failure::new(exit::STALE, what, format!("quipu write {path} --expect none     (it is not there; that makes it)"))
-            }
-            StoreError::Stale { path, .. } => {
-                Failure::new(exit::STALE, what, format!("quipu read {path} --json     (then write on that version)"))
-            }
-            StoreError::LeaseLost { .. } => {
-                Failure::new(exit::STALE, what, "quipu lease list     (a person may end one: quipu lease release ID)")
-            }
+            StoreError::Refused(refused) => Failure {
+                rule: refused.rule,
+                ..Failure::new(exit::REFUSED, what, refused.mend)
+            },
+            StoreError::Stale { path, now, .. } if now.if_any().is_none() => Failure::new(
+                exit::STALE,
+                what,
+                format!("quipu write {path} --expect none     (it is not there; that makes it)"),
+            ),
+            StoreError::Stale { path, .. } => Failure::new(
+                exit::STALE,
+                what,
+                format!("quipu read {path} --json     (then write on that version)"),
+            ),
+            StoreError::LeaseLost { .. } => Failure::new(
+                exit::STALE,
+                what,
+                "quipu lease list     (a person may end one: quipu lease release ID)",
+            ),
             StoreError::NotFound { mend, .. } => Failure::new(exit::NOT_FOUND, what, mend),
-            StoreError::Busy { .. } => Failure::new(exit::IO, what, "wait for it, or end it; the lock goes with the process"),
-            StoreError::Unfinished { path, source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
-                Failure::new(exit::IO, what, format!("give permission, then: quipu restore {path}     (do not repeat the command)"))
+            StoreError::Busy { .. } => Failure::new(
+                exit::IO,
+                what,
+                "wait for it, or end it; the lock goes with the process",
+            ),
+            StoreError::Unfinished { path, source, .. }
+                if source.kind() == std::io::ErrorKind::PermissionDenied =>
+            {
+                Failure::new(
+                    exit::IO,
+                    what,
+                    format!(
+                        "give permission, then: quipu restore {path}     (do not repeat the command)"
+                    ),
+                )
             }
             StoreError::Full { .. } | StoreError::Heads(_) | StoreError::Io { .. } if is_full => {
                 Failure::new(exit::IO, what, "make room, then the same command again")
             }
-            StoreError::Unfinished { source, .. } if !is_full && matches!(source.kind(), InvalidInput | NotADirectory | IsADirectory) => {
-                Failure::new(exit::IO, what, "move away what stands there, then: quipu doctor     (do not repeat the command)")
+            StoreError::Unfinished { source, .. }
+                if !is_full
+                    && matches!(source.kind(), InvalidInput | NotADirectory | IsADirectory) =>
+            {
+                Failure::new(
+                    exit::IO,
+                    what,
+                    "move away what stands there, then: quipu doctor     (do not repeat the command)",
+                )
             }
-            StoreError::Heads(_) if is_closed => Failure::new(exit::IO, what, "move `.quipu/heads.db` away: it is rebuilt"),
-            StoreError::Unfinished { .. } => {
-                Failure::new(exit::IO, what, "make room or give permission, then: quipu doctor     (do not repeat the command)")
+            StoreError::Heads(_) if is_closed => {
+                Failure::new(exit::IO, what, "move `.quipu/heads.db` away: it is rebuilt")
             }
+            StoreError::Unfinished { .. } => Failure::new(
+                exit::IO,
+                what,
+                "make room or give permission, then: quipu doctor     (do not repeat the command)",
+            ),
             StoreError::Unsure { .. } => Failure::new(
                 exit::IO,
                 what,
                 "quipu log     (when the disk is well: it tells whether the commit is there; do not repeat the command before)",
             ),
-            StoreError::Unreachable { sent: false, mend: Some(mend), .. } => Failure::new(exit::REFUSED, what, mend),
+            StoreError::Unreachable {
+                sent: false,
+                mend: Some(mend),
+                ..
+            } => Failure::new(exit::REFUSED, what, mend),
             StoreError::Unreachable { sent, .. } => Failure::new(
                 exit::IO,
                 what,
@@ -209,21 +290,36 @@ impl From<StoreError> for Failure {
             ),
             StoreError::NoStore(_) => Failure::new(exit::NOT_FOUND, what, "quipu init"),
             // No command brings back what the record said.
-            StoreError::Damaged { segment: 0, .. } => {
-                Failure::new(exit::IO, what, "quipu verify     (names the record; what is whole: quipu log PATH)")
-            }
-            StoreError::Failing { .. } => Failure::new(exit::IO, what, "repair the disk, then the same command again; reading goes on"),
+            StoreError::Damaged { segment: 0, .. } => Failure::new(
+                exit::IO,
+                what,
+                "quipu verify     (names the record; what is whole: quipu log PATH)",
+            ),
+            StoreError::Failing { .. } => Failure::new(
+                exit::IO,
+                what,
+                "repair the disk, then the same command again; reading goes on",
+            ),
             StoreError::Full { .. } | StoreError::Damaged { .. } | StoreError::Heads(_) => {
                 Failure::new(exit::IO, what, "quipu verify; quipu doctor")
             }
             StoreError::Io { ref source, .. } => {
-                // The kernel's refusal of a link or an odd file is a rule of ours, not a fault of the disk.
+                // The kernel's refusal of a link or an odd file is a rule of ours, not a fault of
+                // the disk.
                 if source.kind() == std::io::ErrorKind::InvalidInput {
-                    return Failure::new(exit::REFUSED, what, "name a plain file: folders, links and devices hold no memory");
+                    return Failure::new(
+                        exit::REFUSED,
+                        what,
+                        "name a plain file: folders, links and devices hold no memory",
+                    );
                 }
                 let mend = match source.kind() {
-                    std::io::ErrorKind::PermissionDenied => "give permission, then the same command again",
-                    std::io::ErrorKind::ReadOnlyFilesystem => "let the disk be written to, then the same command again",
+                    std::io::ErrorKind::PermissionDenied => {
+                        "give permission, then the same command again"
+                    }
+                    std::io::ErrorKind::ReadOnlyFilesystem => {
+                        "let the disk be written to, then the same command again"
+                    }
                     _ => "",
                 };
                 Failure::new(exit::IO, what, mend)
@@ -236,12 +332,21 @@ impl From<ProjectError> for Failure {
     fn from(error: ProjectError) -> Failure {
         let what = error.to_string();
         match error {
-            ProjectError::NotFound(_) => Failure::new(exit::NOT_FOUND, what, "quipu init --profile NAME     (quipu profile list)"),
-            ProjectError::Removed(_) => Failure::new(exit::NOT_FOUND, what, "quipu restore quipu.toml     (a person may)"),
+            ProjectError::NotFound(_) => Failure::new(
+                exit::NOT_FOUND,
+                what,
+                "quipu init --profile NAME     (quipu profile list)",
+            ),
+            ProjectError::Removed(_) => Failure::new(
+                exit::NOT_FOUND,
+                what,
+                "quipu restore quipu.toml     (a person may)",
+            ),
             ProjectError::Unreadable { .. } => Failure::new(exit::IO, what, ""),
-            ProjectError::Faulty(faults) => {
-                Failure { faults: Some(Box::new(faults)), ..Failure::new(exit::USAGE, "the contract is faulty", "") }
-            }
+            ProjectError::Faulty(faults) => Failure {
+                faults: Some(Box::new(faults)),
+                ..Failure::new(exit::USAGE, "the contract is faulty", "")
+            },
             ProjectError::Store(error) => error.into(),
         }
     }
@@ -251,12 +356,20 @@ impl From<InitError> for Failure {
     fn from(error: InitError) -> Failure {
         let what = error.to_string();
         match error {
-            InitError::Exists => Failure::new(exit::REFUSED, what, "quipu status; or, to replace it: quipu init --profile NAME --force"),
-            InitError::Removed => {
-                Failure::new(exit::REFUSED, what, "quipu restore quipu.toml; or, to begin with another: quipu init --profile NAME --force")
-            }
+            InitError::Exists => Failure::new(
+                exit::REFUSED,
+                what,
+                "quipu status; or, to replace it: quipu init --profile NAME --force",
+            ),
+            InitError::Removed => Failure::new(
+                exit::REFUSED,
+                what,
+                "quipu restore quipu.toml; or, to begin with another: quipu init --profile NAME --force",
+            ),
             InitError::Foreign(_) => Failure::new(exit::REFUSED, what, "quipu init --dir memory"),
-            InitError::UnknownProfile(_) => Failure::new(exit::NOT_FOUND, what, "quipu profile list"),
+            InitError::UnknownProfile(_) => {
+                Failure::new(exit::NOT_FOUND, what, "quipu profile list")
+            }
             InitError::NoProfile => Failure::usage(what, "quipu profile list"),
             InitError::Project(error) => error.into(),
             InitError::Store(error) => error.into(),
@@ -276,20 +389,39 @@ impl From<ReadError> for Failure {
             ReadError::Path(error) => error.into(),
             ReadError::Denied(denial) => Failure {
                 rule: Some((denial.place, "pointers of the role".into())),
-                ..Failure::new(exit::REFUSED, what, format!("quipu contract show --role {}     (what it may read)", denial.role))
+                ..Failure::new(
+                    exit::REFUSED,
+                    what,
+                    format!(
+                        "quipu contract show --role {}     (what it may read)",
+                        denial.role
+                    ),
+                )
             },
             ReadError::OnlySections { path, sections } => {
                 let section = sections.first().cloned().unwrap_or_default();
-                Failure::new(exit::REFUSED, what, format!("quipu read '{path}#{section}'"))
+                Failure::new(
+                    exit::REFUSED,
+                    what,
+                    format!("quipu read '{path}#{section}'"),
+                )
             }
             ReadError::UnknownActor(_) => Failure::new(exit::REFUSED, what, "quipu contract show"),
-            ReadError::NotFound { near: Some(near), .. } => Failure::new(exit::NOT_FOUND, what, format!("quipu read {near}")),
+            ReadError::NotFound {
+                near: Some(near), ..
+            } => Failure::new(exit::NOT_FOUND, what, format!("quipu read {near}")),
             ReadError::NotFound { .. } => Failure::new(exit::NOT_FOUND, what, "quipu status"),
             ReadError::NoSection { path, miss, .. } => match miss.nearest.first() {
-                Some(nearest) => Failure::new(exit::NOT_FOUND, what, format!("quipu read '{path}#{nearest}'")),
+                Some(nearest) => Failure::new(
+                    exit::NOT_FOUND,
+                    what,
+                    format!("quipu read '{path}#{nearest}'"),
+                ),
                 None => Failure::new(exit::NOT_FOUND, what, format!("quipu read {path}")),
             },
-            ReadError::NotText(path) => Failure::new(exit::USAGE, what, format!("quipu read {path}")),
+            ReadError::NotText(path) => {
+                Failure::new(exit::USAGE, what, format!("quipu read {path}"))
+            }
             ReadError::BadVersion { path, .. } => Failure::usage(what, format!("quipu log {path}")),
             ReadError::Store(error) => error.into(),
         }
@@ -300,14 +432,24 @@ impl From<SourceError> for Failure {
     fn from(error: SourceError) -> Failure {
         let what = error.to_string();
         match error {
-            SourceError::Unreadable { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            SourceError::Unreadable { source, .. }
+                if source.kind() == std::io::ErrorKind::NotFound =>
+            {
                 Failure::new(exit::NOT_FOUND, what, "")
             }
             SourceError::Unreadable { .. } => Failure::new(exit::IO, what, ""),
-            SourceError::NoPlace(_) => Failure::new(exit::REFUSED, what, "copy the text to a file of your own first"),
+            SourceError::NoPlace(_) => Failure::new(
+                exit::REFUSED,
+                what,
+                "copy the text to a file of your own first",
+            ),
             SourceError::NoRule(denial) => Failure {
                 rule: Some((denial.place, "pointers of the role".into())),
-                ..Failure::new(exit::REFUSED, what, "pipe the text in (--file -), or keep your own file outside the project")
+                ..Failure::new(
+                    exit::REFUSED,
+                    what,
+                    "pipe the text in (--file -), or keep your own file outside the project",
+                )
             },
             SourceError::Denied(error) => error.into(),
             SourceError::Project(error) => error.into(),
@@ -320,10 +462,18 @@ impl From<PublishError> for Failure {
     fn from(error: PublishError) -> Failure {
         let what = error.to_string();
         match error {
-            PublishError::NoForm(form) => {
-                Failure::new(exit::NOT_FOUND, what, format!("[[files]] path = \"…\" class = \"…\" form = \"{form}\"     (in quipu.toml)"))
-            }
-            PublishError::NothingFinal(_) => Failure::new(exit::NOT_FOUND, what, "quipu contract show     (which marker ends a chapter)"),
+            PublishError::NoForm(form) => Failure::new(
+                exit::NOT_FOUND,
+                what,
+                format!(
+                    "[[files]] path = \"…\" class = \"…\" form = \"{form}\"     (in quipu.toml)"
+                ),
+            ),
+            PublishError::NothingFinal(_) => Failure::new(
+                exit::NOT_FOUND,
+                what,
+                "quipu contract show     (which marker ends a chapter)",
+            ),
             PublishError::Denied(denial) => ReadError::Denied(denial).into(),
             PublishError::Read(error) => error.into(),
             PublishError::Store(error) => error.into(),
@@ -334,9 +484,13 @@ impl From<PublishError> for Failure {
 impl From<BadPath> for Failure {
     fn from(error: BadPath) -> Failure {
         let mend = match &error {
-            BadPath::Empty | BadPath::Absolute(_) | BadPath::Leaves(_) => "name a path below the project root, such as notes/a.md",
+            BadPath::Empty | BadPath::Absolute(_) | BadPath::Leaves(_) => {
+                "name a path below the project root, such as notes/a.md"
+            }
             BadPath::Reserved { .. } => "name another path: that folder is no memory",
-            BadPath::NotNormal { .. } | BadPath::OddCharacter(_) | BadPath::TooLong(_) => "name it so that every system spells it alike",
+            BadPath::NotNormal { .. } | BadPath::OddCharacter(_) | BadPath::TooLong(_) => {
+                "name it so that every system spells it alike"
+            }
         };
         Failure::new(exit::REFUSED, error.to_string(), mend)
     }
@@ -345,9 +499,15 @@ impl From<BadPath> for Failure {
 impl From<ChangeFileError> for Failure {
     fn from(error: ChangeFileError) -> Failure {
         if let ChangeFileError::BadPath { source, .. } = &error {
-            return Failure { what: error.to_string(), ..source.clone().into() };
+            return Failure {
+                what: error.to_string(),
+                ..source.clone().into()
+            };
         }
-        Failure::usage(error.to_string(), "{\"ops\": [{\"op\": \"append|write|create|merge|remove\", \"path\": …, \"text\": …}]}")
+        Failure::usage(
+            error.to_string(),
+            "{\"ops\": [{\"op\": \"append|write|create|merge|remove\", \"path\": …, \"text\": …}]}",
+        )
     }
 }
 
@@ -356,10 +516,18 @@ impl From<EjectError> for Failure {
         let what = error.to_string();
         match error {
             EjectError::Unknown(_) => Failure::new(exit::NOT_FOUND, what, "quipu profile list"),
-            EjectError::Exists(_) => Failure::new(exit::REFUSED, what, "edit it there, or move it away"),
+            EjectError::Exists(_) => {
+                Failure::new(exit::REFUSED, what, "edit it there, or move it away")
+            }
             EjectError::Path(_) => Failure::usage(what, "quipu profile list"),
-            EjectError::Io { ref source, .. } if source.kind() == std::io::ErrorKind::InvalidInput => {
-                Failure::new(exit::REFUSED, what, "a plain folder `profiles` in its place")
+            EjectError::Io { ref source, .. }
+                if source.kind() == std::io::ErrorKind::InvalidInput =>
+            {
+                Failure::new(
+                    exit::REFUSED,
+                    what,
+                    "a plain folder `profiles` in its place",
+                )
             }
             EjectError::Io { .. } => Failure::new(exit::IO, what, ""),
         }
@@ -371,7 +539,11 @@ impl From<RecallError> for Failure {
         match error {
             RecallError::Store(error) => error.into(),
             RecallError::Read(error) => error.into(),
-            RecallError::Index(error) => Failure::new(exit::IO, error.to_string(), "rm -r .quipu/recall     (it is rebuilt)"),
+            RecallError::Index(error) => Failure::new(
+                exit::IO,
+                error.to_string(),
+                "rm -r .quipu/recall     (it is rebuilt)",
+            ),
         }
     }
 }
@@ -387,12 +559,18 @@ impl From<WorkError> for Failure {
                     "[[files]] path = \"…\" class = \"…\" form = \"{form}\" in quipu.toml, or take a profile that has one: quipu profile list"
                 ),
             ),
-            WorkError::WhichAgent { .. } => Failure::usage(what, "--agent NAME, or QUIPU_AGENT=NAME in the environment"),
+            WorkError::WhichAgent { .. } => {
+                Failure::usage(what, "--agent NAME, or QUIPU_AGENT=NAME in the environment")
+            }
             WorkError::Task(error) => error.into(),
             WorkError::Keyed(error) => error.into(),
             WorkError::Splice(error) => error.into(),
             WorkError::Malformed { path, allowed, .. } => {
-                let allowed = if allowed.is_empty() { String::new() } else { format!("allowed: {allowed}; ") };
+                let allowed = if allowed.is_empty() {
+                    String::new()
+                } else {
+                    format!("allowed: {allowed}; ")
+                };
                 let mend = format!(
                     "{allowed}correct `{path}` in an editor; quipu status     (says whether an earlier version can be brought back)"
                 );
@@ -402,7 +580,11 @@ impl From<WorkError> for Failure {
             WorkError::NotFound { mend, .. } => Failure::new(exit::NOT_FOUND, what, mend),
             WorkError::Usage { mend, .. } => Failure::usage(what, mend),
             WorkError::Unfinished(_) => Failure::new(exit::REFUSED, what, "quipu finish --dry-run"),
-            WorkError::Crowded(_) => Failure::new(exit::STALE, what, "the same command again: nothing was changed"),
+            WorkError::Crowded(_) => Failure::new(
+                exit::STALE,
+                what,
+                "the same command again: nothing was changed",
+            ),
             WorkError::Read(error) => error.into(),
             WorkError::Template(_) => Failure::usage(what, "fix the profile's template"),
             WorkError::Store(error) => error.into(),
@@ -415,8 +597,13 @@ impl From<FlowError> for Failure {
         match error {
             FlowError::Project(error) => error.into(),
             FlowError::Store(error) => error.into(),
-            FlowError::Template(error) => Failure::usage(error.to_string(), "quipu profile eject NAME     (then fix the template)"),
-            FlowError::Busy | FlowError::NoStage(_) => Failure::new(exit::IO, error.to_string(), "start it again"),
+            FlowError::Template(error) => Failure::usage(
+                error.to_string(),
+                "quipu profile eject NAME     (then fix the template)",
+            ),
+            FlowError::Busy | FlowError::NoStage(_) => {
+                Failure::new(exit::IO, error.to_string(), "start it again")
+            }
         }
     }
 }
@@ -437,12 +624,19 @@ impl From<GateError> for Failure {
             GateError::Plan { turn, .. } => {
                 let (what, remedy) = (
                     format!("the plan cannot be approved: {what}"),
-                    format!("quipu reject {} --why \"…\"; or change the units in quipu.toml", turn.step),
+                    format!(
+                        "quipu reject {} --why \"…\"; or change the units in quipu.toml",
+                        turn.step
+                    ),
                 );
                 Failure::new(exit::REFUSED, what, remedy)
             }
             GateError::Withheld(withheld) => withheld.into(),
-            GateError::NoGate(_) => Failure::new(exit::REFUSED, what, "quipu run --step STEP --again --by NAME"),
+            GateError::NoGate(_) => Failure::new(
+                exit::REFUSED,
+                what,
+                "quipu run --step STEP --again --by NAME",
+            ),
             GateError::Flow(error) => error.into(),
             GateError::Store(error) => error.into(),
         }
@@ -453,9 +647,17 @@ impl From<ReplayError> for Failure {
     fn from(error: ReplayError) -> Failure {
         let what = error.to_string();
         match error {
-            ReplayError::NoRun(_) => Failure::new(exit::NOT_FOUND, what, "quipu replay STEP/UNIT, or PATH for the run that made it"),
-            ReplayError::Ambiguous { .. } => Failure::usage(what, "quipu replay RUN, with more of its name"),
-            ReplayError::NotMade { path, .. } => Failure::new(exit::NOT_FOUND, what, format!("quipu log {path}")),
+            ReplayError::NoRun(_) => Failure::new(
+                exit::NOT_FOUND,
+                what,
+                "quipu replay STEP/UNIT, or PATH for the run that made it",
+            ),
+            ReplayError::Ambiguous { .. } => {
+                Failure::usage(what, "quipu replay RUN, with more of its name")
+            }
+            ReplayError::NotMade { path, .. } => {
+                Failure::new(exit::NOT_FOUND, what, format!("quipu log {path}"))
+            }
             ReplayError::Store(error) => error.into(),
         }
     }
@@ -467,8 +669,17 @@ mod tests {
 
     #[test]
     fn no_value_in_a_message_begins_a_line() {
-        let forged = Failure::usage("unknown status `x\nerror: y\n  help  run this\r\u{2028}z`", "quipu a\n  rule  b");
-        assert_eq!(forged.render(), "error: unknown status `x\\nerror: y\\n  help  run this\\r\\u{2028}z`\n  help  quipu a\\n  rule  b");
-        assert_eq!(Failure::usage("it has\n  a.md\n  b.md", "").render(), "error: it has\n  a.md\n  b.md");
+        let forged = Failure::usage(
+            "unknown status `x\nerror: y\n  help  run this\r\u{2028}z`",
+            "quipu a\n  rule  b",
+        );
+        assert_eq!(
+            forged.render(),
+            "error: unknown status `x\\nerror: y\\n  help  run this\\r\\u{2028}z`\n  help  quipu a\\n  rule  b"
+        );
+        assert_eq!(
+            Failure::usage("it has\n  a.md\n  b.md", "").render(),
+            "error: it has\n  a.md\n  b.md"
+        );
     }
 }

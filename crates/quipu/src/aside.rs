@@ -19,7 +19,11 @@ pub struct Aside {
 
 impl Aside {
     pub fn of(root: &Path, actor: &Actor) -> Aside {
-        Aside { root: root.to_owned(), actor: actor.clone(), before: conflict_names(&root.join(".quipu")) }
+        Aside {
+            root: root.to_owned(),
+            actor: actor.clone(),
+            before: conflict_names(&root.join(".quipu")),
+        }
     }
 
     /// What is to be said of edits that the command put aside, where its answer does not name them.
@@ -34,8 +38,14 @@ impl Aside {
         let project = Project::open(&self.root, Options::default()).ok()?;
         let scope = ReadScope::of(&project, &self.actor);
         // In a working copy the conflict copy is told of.
-        set_aside.retain(|kept| project.store.order().is_none() && scope.names_all(std::slice::from_ref(&kept.path)));
-        let told = set_aside.iter().map(told_kept).chain(told_conflicts(&project.store, &names)).collect::<Vec<_>>();
+        set_aside.retain(|kept| {
+            project.store.order().is_none() && scope.names_all(std::slice::from_ref(&kept.path))
+        });
+        let told = set_aside
+            .iter()
+            .map(told_kept)
+            .chain(told_conflicts(&project.store, &names))
+            .collect::<Vec<_>>();
         (!told.is_empty()).then(|| told.join("\n"))
     }
 }
@@ -43,13 +53,19 @@ impl Aside {
 fn names_it(result: &Result<Answer, Failure>, json: bool, name: &str) -> bool {
     match result {
         Ok(answer) if json => answer.json.to_string().contains(name),
-        Ok(answer) => answer.text.contains(name) || answer.talk.iter().any(|line| line.contains(name)),
+        Ok(answer) => {
+            answer.text.contains(name) || answer.talk.iter().any(|line| line.contains(name))
+        }
         Err(failure) => failure.what.contains(name),
     }
 }
 
 fn told_kept(kept: &Kept) -> String {
-    format!("an edit of {} by hand met a commit and gave way; it is kept: quipu show {}", kept.path, kept_at(kept))
+    format!(
+        "an edit of {} by hand met a commit and gave way; it is kept: quipu show {}",
+        kept.path,
+        kept_at(kept)
+    )
 }
 
 /// The arguments that show an edit which is kept in the journal.
@@ -60,9 +76,16 @@ pub fn kept_at(kept: &Kept) -> String {
 /// What was put aside, where it lies, and how it is taken back.
 pub fn told_conflicts(store: &Store, names: &[String]) -> Option<String> {
     let all = store.conflicts().unwrap_or_default();
-    let known = |name: &String| all.iter().find(|conflict| conflict.kept == *name).and_then(|conflict| conflict.path.clone());
+    let known = |name: &String| {
+        all.iter()
+            .find(|conflict| conflict.kept == *name)
+            .and_then(|conflict| conflict.path.clone())
+    };
     let told = |name: &String| match known(name) {
-        Some(path) => format!("an edit of {path} met a newer commit and was kept aside: {}", take_back(&path, name)),
+        Some(path) => format!(
+            "an edit of {path} met a newer commit and was kept aside: {}",
+            take_back(&path, name)
+        ),
         None => format!("an edit met a newer commit and was kept aside: {name}"),
     };
     (!names.is_empty()).then(|| names.iter().map(told).collect::<Vec<_>>().join("\n"))
@@ -72,9 +95,15 @@ pub fn told_conflicts(store: &Store, names: &[String]) -> Option<String> {
 pub fn told_in_status(conflict: &Conflict) -> String {
     match &conflict.path {
         Some(path) => {
-            format!("  aside    {path}: an edit made here met a newer commit\n           help  {}\n", take_back(path, &conflict.kept))
+            format!(
+                "  aside    {path}: an edit made here met a newer commit\n           help  {}\n",
+                take_back(path, &conflict.kept)
+            )
         }
-        None => format!("  aside    {}: an edit made here met a newer commit\n", conflict.kept),
+        None => format!(
+            "  aside    {}: an edit made here met a newer commit\n",
+            conflict.kept
+        ),
     }
 }
 

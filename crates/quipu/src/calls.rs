@@ -1,7 +1,7 @@
 //! Watching an agent's calls: the derived file behind what it is told at its next call.
 //!
-//! Only a caller that names its agent is watched, and only where the contract sets a limit. Whatever goes wrong
-//! here is no reason for a command to fail.
+//! Only a caller that names its agent is watched, and only where the contract sets a limit.
+//! Whatever goes wrong here is no reason for a command to fail.
 
 use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -25,8 +25,21 @@ pub struct Watched {
 impl Watched {
     pub fn of(project: &Project, actor: &Actor) -> Option<Watched> {
         let agent = actor.agent()?;
-        let limit = |name: &str| project.contract.vars.get(name)?.value.as_ref()?.trim().parse().ok();
-        let limits = Limits { repeat_calls: limit("repeat_calls"), quiet_rounds: limit("quiet_rounds") };
+        let limit = |name: &str| {
+            project
+                .contract
+                .vars
+                .get(name)?
+                .value
+                .as_ref()?
+                .trim()
+                .parse()
+                .ok()
+        };
+        let limits = Limits {
+            repeat_calls: limit("repeat_calls"),
+            quiet_rounds: limit("quiet_rounds"),
+        };
         if limits == Limits::default() || project.store.is_read_only() {
             return None;
         }
@@ -41,11 +54,27 @@ impl Watched {
     }
 
     /// Takes a call into account and returns what the calls before it have to tell.
-    pub fn take(&self, operation: &str, arguments: &[OsString], result: &Result<Answer, Failure>) -> Vec<String> {
-        let mut calls: Calls = std::fs::read(&self.file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+    pub fn take(
+        &self,
+        operation: &str,
+        arguments: &[OsString],
+        result: &Result<Answer, Failure>,
+    ) -> Vec<String> {
+        let mut calls: Calls = std::fs::read(&self.file)
+            .ok()
+            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+            .unwrap_or_default();
         let told = calls.warnings(self.limits, &self.name);
         let failure = result.as_ref().err().map(|failure| failure.what.as_str());
-        calls.take(&Call { name: operation, fingerprint: fingerprint(arguments), failure, process: self.look() }, self.limits);
+        calls.take(
+            &Call {
+                name: operation,
+                fingerprint: fingerprint(arguments),
+                failure,
+                process: self.look(),
+            },
+            self.limits,
+        );
         let folder = self.file.parent().map(std::fs::create_dir_all);
         if let (Some(Ok(())), Ok(bytes)) = (folder, serde_json::to_vec(&calls)) {
             let _ = write_derived(&self.file, &bytes);
@@ -54,15 +83,28 @@ impl Watched {
     }
 
     fn look(&self) -> String {
-        let Ok(found) = std::fs::metadata(&self.process) else { return "none".into() };
-        let modified = found.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
-        format!("{}-{}", found.len(), modified.map_or(0, |time| time.as_nanos()))
+        let Ok(found) = std::fs::metadata(&self.process) else {
+            return "none".into();
+        };
+        let modified = found
+            .modified()
+            .ok()
+            .and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+        format!(
+            "{}-{}",
+            found.len(),
+            modified.map_or(0, |time| time.as_nanos())
+        )
     }
 }
 
 /// Arguments may hold what was written, so only their hash is kept.
 fn fingerprint(arguments: &[OsString]) -> String {
     let mut hasher = DefaultHasher::new();
-    arguments.iter().skip(1).filter(|argument| *argument != "--json").for_each(|argument| argument.hash(&mut hasher));
+    arguments
+        .iter()
+        .skip(1)
+        .filter(|argument| *argument != "--json")
+        .for_each(|argument| argument.hash(&mut hasher));
     format!("{:016x}", hasher.finish())
 }

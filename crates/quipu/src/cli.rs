@@ -1,4 +1,5 @@
-//! The command line: arguments in, data on stdout, talk on stderr, an exit code that means something.
+//! The command line: arguments in, data on stdout, talk on stderr, an exit code that means
+//! something.
 
 use std::env::VarError;
 use std::ffi::OsString;
@@ -26,7 +27,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let word = first_word(&arguments);
     let matches = match parse(hide_unused(command_of(word), &arguments), &arguments) {
         Ok(matches) => matches,
-        Err(error) => return ExitCode::from(never_a_denial(word == Some("hook"), print_misuse(&error, &arguments))),
+        Err(error) => {
+            return ExitCode::from(never_a_denial(
+                word == Some("hook"),
+                print_misuse(&error, &arguments),
+            ));
+        }
     };
     let (operation, inner) = called(&matches);
     let json = inner.get_flag("json");
@@ -34,10 +40,18 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         let session = Session { json, ..session };
         let result = (operation.call)(inner, &session);
         // An agent that gets nowhere is told so, beside whatever this call says.
-        let told = session.watched.get().map(|watched| watched.take(operation.name, &arguments, &result)).unwrap_or_default();
-        told.iter().for_each(|warning| terminal::say(&format!("warning: {warning}")));
+        let told = session
+            .watched
+            .get()
+            .map(|watched| watched.take(operation.name, &arguments, &result))
+            .unwrap_or_default();
+        told.iter()
+            .for_each(|warning| terminal::say(&format!("warning: {warning}")));
         // Neither is an edit replaced without a word.
-        let aside = session.aside.get().and_then(|aside| aside.told(&result, json));
+        let aside = session
+            .aside
+            .get()
+            .and_then(|aside| aside.told(&result, json));
         aside.iter().for_each(|told| terminal::say(told));
         // A refusal says it itself.
         let offline = session.offline.get().filter(|_| result.is_ok());
@@ -49,12 +63,18 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     ExitCode::from(never_a_denial(failed_early, print(result, json)))
 }
 
-/// Agent hosts read exit 2 of a hook as a denial, so a hook that was called wrongly must not exit so.
+/// Agent hosts read exit 2 of a hook as a denial, so a hook that was called wrongly must not exit
+/// so.
 fn never_a_denial(hook_failed: bool, code: u8) -> u8 {
-    if hook_failed && code == DENIED { UNJUDGED } else { code }
+    if hook_failed && code == DENIED {
+        UNJUDGED
+    } else {
+        code
+    }
 }
 
-/// The first word of a command line that is no flag and no value of one: the operation or its group.
+/// The first word of a command line that is no flag and no value of one: the operation or its
+/// group.
 fn first_word(arguments: &[OsString]) -> Option<&str> {
     let mut words = arguments.iter().skip(1);
     while let Some(word) = words.next() {
@@ -72,15 +92,21 @@ pub fn command() -> Command {
     command_with(&|_| true)
 }
 
-/// What of the command line is needed to understand a call of this operation or group, all of it if there is none:
-/// most of what a short command takes would else be the making of all the others.
+/// What of the command line is needed to understand a call of this operation or group, all of it if
+/// there is none: most of what a short command takes would else be the making of all the others.
 fn command_of(word: Option<&str>) -> Command {
-    let known = TABLE.iter().map(first_of).find(|first| Some(*first) == word);
+    let known = TABLE
+        .iter()
+        .map(first_of)
+        .find(|first| Some(*first) == word);
     known.map_or_else(command, |known| command_with(&|first| first == known))
 }
 
 fn first_of(operation: &Operation) -> &'static str {
-    operation.name.split_once(' ').map_or(operation.name, |(group, _)| group)
+    operation
+        .name
+        .split_once(' ')
+        .map_or(operation.name, |(group, _)| group)
 }
 
 fn command_with(wanted: &dyn Fn(&str) -> bool) -> Command {
@@ -93,18 +119,29 @@ fn command_with(wanted: &dyn Fn(&str) -> bool) -> Command {
     let mut groups: Vec<Command> = GROUPS
         .iter()
         .filter(|(name, _)| wanted(name))
-        .map(|(name, about)| Command::new(*name).about(*about).subcommand_required(true).arg_required_else_help(true))
+        .map(|(name, about)| {
+            Command::new(*name)
+                .about(*about)
+                .subcommand_required(true)
+                .arg_required_else_help(true)
+        })
         .collect();
     for operation in TABLE.iter().filter(|operation| wanted(first_of(operation))) {
         match operation.name.split_once(' ') {
             None => {
                 root = root.subcommand((operation.augment)(
-                    Command::new(operation.name).about(operation.about).after_help(render_examples(operation.name)),
+                    Command::new(operation.name)
+                        .about(operation.about)
+                        .after_help(render_examples(operation.name)),
                 ))
             }
             Some((group, name)) => {
                 for command in groups.iter_mut().filter(|g| g.get_name() == group) {
-                    let inner = (operation.augment)(Command::new(name).about(operation.about).after_help(render_examples(operation.name)));
+                    let inner = (operation.augment)(
+                        Command::new(name)
+                            .about(operation.about)
+                            .after_help(render_examples(operation.name)),
+                    );
                     *command = std::mem::take(command).subcommand(inner);
                 }
             }
@@ -117,10 +154,20 @@ fn command_with(wanted: &dyn Fn(&str) -> bool) -> Command {
 pub fn common() -> Vec<Arg> {
     let heading = "Everywhere";
     let text = |name: &'static str, value: &'static str, help: &'static str| {
-        Arg::new(name).long(name).value_name(value).help(help).global(true).help_heading(heading)
+        Arg::new(name)
+            .long(name)
+            .value_name(value)
+            .help(help)
+            .global(true)
+            .help_heading(heading)
     };
     vec![
-        Arg::new("json").long("json").action(ArgAction::SetTrue).global(true).help("Print data as JSON").help_heading(heading),
+        Arg::new("json")
+            .long("json")
+            .action(ArgAction::SetTrue)
+            .global(true)
+            .help("Print data as JSON")
+            .help_heading(heading),
         Arg::new("folder")
             .short('C')
             .value_name("DIR")
@@ -130,7 +177,11 @@ pub fn common() -> Vec<Arg> {
             .help_heading(heading),
         text("as", "ROLE", "Act in this role [env: QUIPU_ROLE]"),
         text("unit", "UNIT", "Act for this unit [env: QUIPU_UNIT]"),
-        text("agent", "NAME", "Act under this agent name [env: QUIPU_AGENT]"),
+        text(
+            "agent",
+            "NAME",
+            "Act under this agent name [env: QUIPU_AGENT]",
+        ),
         text("lease", "ID:FENCE", "Use this lease [env: QUIPU_LEASE]"),
     ]
 }
@@ -141,19 +192,41 @@ fn called(matches: &ArgMatches) -> (&'static Operation, &ArgMatches) {
         Some((second, inner)) => (format!("{first} {second}"), inner),
         None => (first.to_owned(), inner),
     };
-    (TABLE.iter().find(|o| o.name == name).expect("every command comes from the table"), inner)
+    (
+        TABLE
+            .iter()
+            .find(|o| o.name == name)
+            .expect("every command comes from the table"),
+        inner,
+    )
 }
 
 fn session(matches: &ArgMatches, operation: &str) -> Result<Session, Failure> {
     let flag = |name: &str| matches.get_one::<String>(name).cloned();
-    let folder = matches.get_one::<PathBuf>("folder").cloned().unwrap_or_else(|| PathBuf::from("."));
+    let folder = matches
+        .get_one::<PathBuf>("folder")
+        .cloned()
+        .unwrap_or_else(|| PathBuf::from("."));
     if !folder.is_dir() {
-        return Err(Failure::new(exit::NOT_FOUND, format!("there is no folder `{}`", folder.display()), ""));
+        return Err(Failure::new(
+            exit::NOT_FOUND,
+            format!("there is no folder `{}`", folder.display()),
+            "",
+        ));
     }
-    let flags = Names { role: flag("as"), unit: flag("unit"), agent: flag("agent"), lease: flag("lease"), session: None };
+    let flags = Names {
+        role: flag("as"),
+        unit: flag("unit"),
+        agent: flag("agent"),
+        lease: flag("lease"),
+        session: None,
+    };
     // A name that cannot be read is still one: whoever has it is not a person.
     let variable = |name: &str| match std::env::var(name) {
-        Err(VarError::NotUnicode(_)) => Err(Failure::usage(format!("{name} is not UTF-8"), format!("set {name} to a name, or unset it"))),
+        Err(VarError::NotUnicode(_)) => Err(Failure::usage(
+            format!("{name} is not UTF-8"),
+            format!("set {name} to a name, or unset it"),
+        )),
         other => Ok(other.ok()),
     };
     let environment = Names {
@@ -163,8 +236,13 @@ fn session(matches: &ArgMatches, operation: &str) -> Result<Session, Failure> {
         lease: variable("QUIPU_LEASE")?,
         session: variable("QUIPU_SESSION")?,
     };
-    // An agent host's hooks and server say who it usually is; whoever started it for another task says so in the environment.
-    let flags = if ["hook", "mcp"].contains(&operation) { flags.unless(&environment) } else { flags };
+    // An agent host's hooks and server say who it usually is; whoever started it for another task
+    // says so in the environment.
+    let flags = if ["hook", "mcp"].contains(&operation) {
+        flags.unless(&environment)
+    } else {
+        flags
+    };
     Session::new(folder, flags, environment)
 }
 
@@ -186,7 +264,11 @@ fn print_misuse(error: &clap::Error, arguments: &[OsString]) -> u8 {
         // Help repeats nothing of the line, so clap may write it with colours.
         None => {
             let _ = error.print();
-            if error.use_stderr() { exit::USAGE } else { exit::FINE }
+            if error.use_stderr() {
+                exit::USAGE
+            } else {
+                exit::FINE
+            }
         }
     }
 }
@@ -200,7 +282,9 @@ fn print(result: Result<Answer, Failure>, json: bool) -> u8 {
                 (true, _) if answer.compact => terminal::show_json(&answer.json.to_string()),
                 (true, _) => terminal::show_json(&format!("{:#}", answer.json)),
                 (false, Some(raw)) => terminal::show_bytes(&raw),
-                (false, None) if answer.text.is_empty() || answer.text.ends_with('\n') => terminal::show_text(&answer.text),
+                (false, None) if answer.text.is_empty() || answer.text.ends_with('\n') => {
+                    terminal::show_text(&answer.text)
+                }
                 (false, None) => terminal::show_text(&format!("{}\n", answer.text)),
             };
             match written {
@@ -245,13 +329,25 @@ mod tests {
 
     #[test]
     fn a_part_of_the_command_line_says_what_the_whole_says() {
-        let said = |command: Command, line: &[&str]| command.try_get_matches_from(line).map(|_| ()).map_err(|error| error.to_string());
+        let said = |command: Command, line: &[&str]| {
+            command
+                .try_get_matches_from(line)
+                .map(|_| ())
+                .map_err(|error| error.to_string())
+        };
         for operation in TABLE {
             for tail in [&["--help"][..], &["--no-such-flag"], &[], &["no-such-word"]] {
-                let line: Vec<&str> =
-                    ["quipu", "-C", "."].into_iter().chain(operation.name.split(' ')).chain(tail.iter().copied()).collect();
+                let line: Vec<&str> = ["quipu", "-C", "."]
+                    .into_iter()
+                    .chain(operation.name.split(' '))
+                    .chain(tail.iter().copied())
+                    .collect();
                 let arguments: Vec<OsString> = line.iter().map(OsString::from).collect();
-                assert_eq!(said(command_of(first_word(&arguments)), &line), said(command(), &line), "{line:?}");
+                assert_eq!(
+                    said(command_of(first_word(&arguments)), &line),
+                    said(command(), &line),
+                    "{line:?}"
+                );
             }
         }
     }

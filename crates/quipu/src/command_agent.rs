@@ -14,7 +14,8 @@ use crate::terminal;
 
 /// A program that has said nothing for so long will say nothing.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// What a program wrote to stderr before it ended is there at once; a child of its own that lives on may hold the pipe open.
+/// What a program wrote to stderr before it ended is there at once; a child of its own that lives
+/// on may hold the pipe open.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// A longer line of stderr is shown in parts.
 const LONGEST_LINE: u64 = 64 << 10;
@@ -30,10 +31,15 @@ pub struct CommandAgent {
 impl CommandAgent {
     pub fn parse(text: &str) -> Result<CommandAgent, Failure> {
         match text.strip_prefix("command:").map(str::trim) {
-            Some(command) if !command.is_empty() => {
-                Ok(CommandAgent { name: text.to_owned(), command: command.to_owned(), depth: depth() + 1 })
-            }
-            _ => Err(Failure::usage(format!("`{text}` is no agent that can be called here"), "command:PROGRAM ARGS")),
+            Some(command) if !command.is_empty() => Ok(CommandAgent {
+                name: text.to_owned(),
+                command: command.to_owned(),
+                depth: depth() + 1,
+            }),
+            _ => Err(Failure::usage(
+                format!("`{text}` is no agent that can be called here"),
+                "command:PROGRAM ARGS",
+            )),
         }
     }
 
@@ -76,7 +82,9 @@ impl CommandAgent {
         }
         let _ = child.wait();
         let _ = all_told.recv_timeout(LAST_WORDS);
-        let text = text.map_err(|_| format!("no answer within {} s", PATIENCE.as_secs()))?.map_err(|e| e.to_string())?;
+        let text = text
+            .map_err(|_| format!("no answer within {} s", PATIENCE.as_secs()))?
+            .map_err(|e| e.to_string())?;
         serde_json::from_str(text.trim()).map_err(|e| format!("its answer is no JSON: {e}"))
     }
 }
@@ -86,7 +94,11 @@ fn relay(stderr: impl Read) {
     let mut reader = BufReader::new(stderr);
     loop {
         let mut line = Vec::new();
-        match reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line) {
+        match reader
+            .by_ref()
+            .take(LONGEST_LINE)
+            .read_until(b'\n', &mut line)
+        {
             Ok(0) | Err(_) => return,
             Ok(_) => terminal::say(String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n'])),
         }
@@ -95,5 +107,8 @@ fn relay(stderr: impl Read) {
 
 /// How deep we are asked.
 pub fn depth() -> usize {
-    std::env::var(DEPTH).ok().and_then(|depth| depth.parse().ok()).unwrap_or(0)
+    std::env::var(DEPTH)
+        .ok()
+        .and_then(|depth| depth.parse().ok())
+        .unwrap_or(0)
 }

@@ -1,7 +1,9 @@
-//! Whoever is consulted: a judge of one claim, a reader of one text. It is given that and nothing else.
+//! Whoever is consulted: a judge of one claim, a reader of one text. It is given that and nothing
+//! else.
 //!
-//! `command:PROGRAM` gets JSON on stdin (see `command_agent`); every other name is an agent of `quipu-agents`, asked in words in a
-//! folder of its own, outside the project. What it says is believed only in the form that was asked for.
+//! `command:PROGRAM` gets JSON on stdin (see `command_agent`); every other name is an agent of
+//! `quipu-agents`, asked in words in a folder of its own, outside the project. What it says is
+//! believed only in the form that was asked for.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -22,13 +24,21 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// Someone who can be asked.
 pub enum Consulted {
     Program(CommandAgent),
-    Agent { agent: Box<dyn Agent>, name: String, root: PathBuf, language: Language },
+    Agent {
+        agent: Box<dyn Agent>,
+        name: String,
+        root: PathBuf,
+        language: Language,
+    },
 }
 
 impl Consulted {
     pub fn of(name: &str, contract: &Contract, root: &Path) -> Result<Consulted, Failure> {
         match name {
-            "rehearse" | "script" => Err(Failure::usage(format!("`{name}` has no opinion"), "an agent, or command:PROGRAM ARGUMENTS")),
+            "rehearse" | "script" => Err(Failure::usage(
+                format!("`{name}` has no opinion"),
+                "an agent, or command:PROGRAM ARGUMENTS",
+            )),
             _ if name.starts_with("command:") => Ok(Consulted::Program(CommandAgent::parse(name)?)),
             _ => Ok(Consulted::Agent {
                 agent: hire(name, None, contract, root)?,
@@ -47,19 +57,41 @@ impl Consulted {
     }
 
     /// The answer to a question: as JSON to a program, in words to an agent.
-    fn answer(&self, question: &Value, words: impl Fn(Language) -> String) -> Result<Value, String> {
+    fn answer(
+        &self,
+        question: &Value,
+        words: impl Fn(Language) -> String,
+    ) -> Result<Value, String> {
         match self {
             Consulted::Program(program) => program.call(question),
-            Consulted::Agent { agent, name, root, language } => consult(agent.as_ref(), name, root, *language, words(*language)),
+            Consulted::Agent {
+                agent,
+                name,
+                root,
+                language,
+            } => consult(agent.as_ref(), name, root, *language, words(*language)),
         }
     }
 
     /// One sentence and its line.
-    pub fn read(&self, text: &str, first_line: usize, question: &str) -> Result<(String, usize), String> {
+    pub fn read(
+        &self,
+        text: &str,
+        first_line: usize,
+        question: &str,
+    ) -> Result<(String, usize), String> {
         let asked = json!({"question": question, "first_line": first_line, "text": text});
-        let answer = self.answer(&asked, |language| reading_brief(language, text, first_line, question))?;
-        let said = answer["answer"].as_str().ok_or("its answer has no `answer`")?.to_owned();
-        let line = answer["line"].as_u64().and_then(|line| usize::try_from(line).ok()).ok_or("its answer has no `line`")?;
+        let answer = self.answer(&asked, |language| {
+            reading_brief(language, text, first_line, question)
+        })?;
+        let said = answer["answer"]
+            .as_str()
+            .ok_or("its answer has no `answer`")?
+            .to_owned();
+        let line = answer["line"]
+            .as_u64()
+            .and_then(|line| usize::try_from(line).ok())
+            .ok_or("its answer has no `line`")?;
         let last = first_line + text.lines().count();
         if !(first_line..=last).contains(&line) {
             return Err(format!("line {line} is not in what it was shown"));
@@ -82,20 +114,42 @@ impl ClaimJudge for Consulted {
             Some("unknown") => Verdict::Unknown,
             _ => return Err("its `verdict` is none of conflict, consistent, unknown".into()),
         };
-        let evidence = answer["evidence"].as_u64().and_then(|nth| usize::try_from(nth).ok()).filter(|nth| *nth < evidence.len());
+        let evidence = answer["evidence"]
+            .as_u64()
+            .and_then(|nth| usize::try_from(nth).ok())
+            .filter(|nth| *nth < evidence.len());
         let reason = answer["reason"].as_str().unwrap_or_default().to_owned();
-        #[allow(clippy::cast_possible_truncation, reason = "a confidence has two digits")]
+        #[allow(
+            clippy::cast_possible_truncation,
+            reason = "a confidence has two digits"
+        )]
         let confidence = answer["confidence"].as_f64().unwrap_or(0.5).clamp(0.0, 1.0) as f32;
-        Ok(Ruling { verdict, reason, evidence, confidence })
+        Ok(Ruling {
+            verdict,
+            reason,
+            evidence,
+            confidence,
+        })
     }
 }
 
 /// Asks an agent in a folder of its own; an answer that is no JSON goes back once.
-fn consult(agent: &dyn Agent, name: &str, root: &Path, language: Language, brief: String) -> Result<Value, String> {
-    let folder = tempfile::Builder::new().prefix("quipu-ask-").tempdir().map_err(|e| format!("no folder for it: {e}"))?;
+fn consult(
+    agent: &dyn Agent,
+    name: &str,
+    root: &Path,
+    language: Language,
+    brief: String,
+) -> Result<Value, String> {
+    let folder = tempfile::Builder::new()
+        .prefix("quipu-ask-")
+        .tempdir()
+        .map_err(|e| format!("no folder for it: {e}"))?;
     let make = |part: &str| {
         let path = folder.path().join(part);
-        std::fs::create_dir(&path).and_then(|()| std::fs::canonicalize(&path)).map_err(|e| format!("no folder for it: {e}"))
+        std::fs::create_dir(&path)
+            .and_then(|()| std::fs::canonicalize(&path))
+            .map_err(|e| format!("no folder for it: {e}"))
     };
     let assignment = Assignment {
         inline: Some(brief.clone()),
@@ -104,7 +158,12 @@ fn consult(agent: &dyn Agent, name: &str, root: &Path, language: Language, brief
         out: make("out")?,
         outputs: Vec::new(),
         last_lines: std::collections::BTreeMap::new(),
-        names: Names { role: "consulted".into(), unit: None, agent: Some(name.to_owned()), run: "ask".into() },
+        names: Names {
+            role: "consulted".into(),
+            unit: None,
+            agent: Some(name.to_owned()),
+            run: "ask".into(),
+        },
         deadline: PATIENCE,
         record: make("record")?,
         mcp: None,
@@ -116,12 +175,24 @@ fn consult(agent: &dyn Agent, name: &str, root: &Path, language: Language, brief
         bounds: Bounds::default(),
     };
     let stop = Stop::default();
-    let mut turns = agent.open(&assignment, Watch { events: &|_| {}, stop: &stop });
+    let mut turns = agent.open(
+        &assignment,
+        Watch {
+            events: &|_| {},
+            stop: &stop,
+        },
+    );
     let mut outcome = turns.first();
-    let mut found = outcome.final_message.as_deref().map_or_else(|| Err("it said nothing".to_owned()), find_object);
+    let mut found = outcome
+        .final_message
+        .as_deref()
+        .map_or_else(|| Err("it said nothing".to_owned()), find_object);
     if let (Err(fault), true) = (&found, outcome.ending.is_finished()) {
         outcome = turns.again(fault);
-        found = outcome.final_message.as_deref().map_or_else(|| Err("it said nothing".to_owned()), find_object);
+        found = outcome
+            .final_message
+            .as_deref()
+            .map_or_else(|| Err("it said nothing".to_owned()), find_object);
     }
     if !outcome.ending.is_finished() && found.is_err() {
         return Err(outcome.ending.to_string());
@@ -131,7 +202,11 @@ fn consult(agent: &dyn Agent, name: &str, root: &Path, language: Language, brief
 
 /// The JSON object in what someone said, whatever stands around it.
 fn find_object(said: &str) -> Result<Value, String> {
-    let inner = said.find('{').zip(said.rfind('}')).filter(|(open, close)| open < close).map(|(open, close)| &said[open..=close]);
+    let inner = said
+        .find('{')
+        .zip(said.rfind('}'))
+        .filter(|(open, close)| open < close)
+        .map(|(open, close)| &said[open..=close]);
     let inner = inner.ok_or("its answer holds no JSON object")?;
     serde_json::from_str(inner).map_err(|e| format!("its answer is no JSON: {e}"))
 }
@@ -140,7 +215,13 @@ fn judging_brief(language: Language, claim: &str, evidence: &[Evidence]) -> Stri
     let listed: String = evidence
         .iter()
         .enumerate()
-        .map(|(nth, one)| format!("{nth}. ({}) {}\n", one.at, one.text.split_whitespace().collect::<Vec<_>>().join(" ")))
+        .map(|(nth, one)| {
+            format!(
+                "{nth}. ({}) {}\n",
+                one.at,
+                one.text.split_whitespace().collect::<Vec<_>>().join(" ")
+            )
+        })
         .collect();
     match language {
         Language::En => format!(
@@ -159,7 +240,11 @@ fn judging_brief(language: Language, claim: &str, evidence: &[Evidence]) -> Stri
 }
 
 fn reading_brief(language: Language, text: &str, first_line: usize, question: &str) -> String {
-    let numbered: String = text.lines().enumerate().map(|(nth, line)| format!("{}: {line}\n", nth + first_line)).collect();
+    let numbered: String = text
+        .lines()
+        .enumerate()
+        .map(|(nth, line)| format!("{}: {line}\n", nth + first_line))
+        .collect();
     match language {
         Language::En => format!(
             "Answer one question from one text, in one sentence that can be understood without it.\n\nQuestion: {question}\n\nText, by lines:\n{numbered}\n\
@@ -178,7 +263,10 @@ mod tests {
 
     #[test]
     fn an_object_is_found_in_talk() {
-        assert_eq!(find_object("Sure:\n```json\n{\"verdict\": \"unknown\"}\n```").unwrap()["verdict"], "unknown");
+        assert_eq!(
+            find_object("Sure:\n```json\n{\"verdict\": \"unknown\"}\n```").unwrap()["verdict"],
+            "unknown"
+        );
         assert!(find_object("conflict").is_err());
     }
 }

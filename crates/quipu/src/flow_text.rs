@@ -2,7 +2,9 @@
 
 use quipu_contract::{Builtin, Class, UnitId};
 use quipu_protocol::Project;
-use quipu_protocol::flow::{Estimate, Flow, Planned, PlannedUnit, State, StepUsage, Usage, load_unit_plan, next_command};
+use quipu_protocol::flow::{
+    Estimate, Flow, Planned, PlannedUnit, State, StepUsage, Usage, load_unit_plan, next_command,
+};
 
 use crate::answer::Failure;
 
@@ -15,7 +17,11 @@ pub fn render_flow(project: &Project, flow: &Flow<'_>) -> String {
         return "flow: no unit is declared yet: [units.ID] in quipu.toml\n".into();
     }
     let counts = |found: &dyn Fn(State) -> usize| {
-        let said = State::ALL.iter().filter_map(|s| Some(found(*s)).filter(|n| *n > 0).map(|n| format!("{n} {}", s.as_str())));
+        let said = State::ALL.iter().filter_map(|s| {
+            Some(found(*s))
+                .filter(|n| *n > 0)
+                .map(|n| format!("{n} {}", s.as_str()))
+        });
         said.collect::<Vec<_>>().join(", ")
     };
     let mut text = format!("flow: {}\n", counts(&|state| flow.count(state)));
@@ -27,39 +33,88 @@ pub fn render_flow(project: &Project, flow: &Flow<'_>) -> String {
         }
     }
     for step in steps {
-        let of = |state: State| flow.standings.iter().filter(|s| s.turn.step == step && s.state == state).count();
-        let all = flow.standings.iter().filter(|s| s.turn.step == step).count();
+        let of = |state: State| {
+            flow.standings
+                .iter()
+                .filter(|s| s.turn.step == step && s.state == state)
+                .count()
+        };
+        let all = flow
+            .standings
+            .iter()
+            .filter(|s| s.turn.step == step)
+            .count();
         // Steps that wait for others, and those that are over, say nothing new.
         if of(State::Pending) < all && of(State::Done) + of(State::Skipped) < all {
             rows.push(vec![format!("  {step}"), counts(&of)]);
         }
     }
     text.push_str(&table(&rows));
-    for state in [State::Running, State::Stale, State::Failed, State::Blocked, State::Waiting] {
+    for state in [
+        State::Running,
+        State::Stale,
+        State::Failed,
+        State::Blocked,
+        State::Waiting,
+    ] {
         let found: Vec<_> = flow.standings.iter().filter(|s| s.state == state).collect();
         for standing in found.iter().take(NAMED) {
             let mut why = standing.why.iter();
             text.push_str(
-                &format!("  {:<8} {} {}\n", state.as_str(), standing.turn, why.next().map_or("", String::as_str)).replace(" \n", "\n"),
+                &format!(
+                    "  {:<8} {} {}\n",
+                    state.as_str(),
+                    standing.turn,
+                    why.next().map_or("", String::as_str)
+                )
+                .replace(" \n", "\n"),
             );
             why.for_each(|more| text.push_str(&format!("           {more}\n")));
         }
         if found.len() > NAMED {
-            text.push_str(&format!("           … and {} more {}\n", found.len() - NAMED, state.as_str()));
+            text.push_str(&format!(
+                "           … and {} more {}\n",
+                found.len() - NAMED,
+                state.as_str()
+            ));
         }
     }
-    let doubted: Vec<_> = flow.standings.iter().filter(|s| s.state == State::Done && !s.warnings.is_empty()).collect();
+    let doubted: Vec<_> = flow
+        .standings
+        .iter()
+        .filter(|s| s.state == State::Done && !s.warnings.is_empty())
+        .collect();
     for standing in doubted.iter().take(NAMED) {
-        let more = if standing.warnings.len() > 1 { format!(" (and {} more)", standing.warnings.len() - 1) } else { String::new() };
-        text.push_str(&format!("  warning  {} {}{more}: quipu replay {}\n", standing.turn, standing.warnings[0], standing.turn));
+        let more = if standing.warnings.len() > 1 {
+            format!(" (and {} more)", standing.warnings.len() - 1)
+        } else {
+            String::new()
+        };
+        text.push_str(&format!(
+            "  warning  {} {}{more}: quipu replay {}\n",
+            standing.turn, standing.warnings[0], standing.turn
+        ));
     }
     if doubted.len() > NAMED {
-        text.push_str(&format!("           … and {} more with warnings\n", doubted.len() - NAMED));
+        text.push_str(&format!(
+            "           … and {} more with warnings\n",
+            doubted.len() - NAMED
+        ));
     }
-    // A sealed file is never stale, whatever its job would have read: one that a person wrote raises no doubt.
-    let sealed = |t: &Planned<'_>| t.required().all(|output| project.contract.class(&output.path) == Class::Sealed);
-    let certain = |t: &Planned<'_>| t.is_builtin(Builtin::Derive) || t.is_builtin(Builtin::Gate) || sealed(t);
-    let unknown = flow.turns.iter().zip(&flow.standings).filter(|(t, s)| s.state == State::Done && !s.known && !certain(t)).count();
+    // A sealed file is never stale, whatever its job would have read: one that a person wrote
+    // raises no doubt.
+    let sealed = |t: &Planned<'_>| {
+        t.required()
+            .all(|output| project.contract.class(&output.path) == Class::Sealed)
+    };
+    let certain =
+        |t: &Planned<'_>| t.is_builtin(Builtin::Derive) || t.is_builtin(Builtin::Gate) || sealed(t);
+    let unknown = flow
+        .turns
+        .iter()
+        .zip(&flow.standings)
+        .filter(|(t, s)| s.state == State::Done && !s.known && !certain(t))
+        .count();
     if unknown > 0 {
         text.push_str(&format!(
             "  {unknown} done by their markers alone: what they read is not on record, so nothing tells whether it changed since\n"
@@ -73,8 +128,17 @@ pub fn render_flow(project: &Project, flow: &Flow<'_>) -> String {
 
 /// A unit as a plan has it.
 pub fn render_unit(unit: &PlannedUnit) -> String {
-    let needs = unit.needs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    let needs = if needs.is_empty() { String::new() } else { format!(" (needs {needs})") };
+    let needs = unit
+        .needs
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(", ");
+    let needs = if needs.is_empty() {
+        String::new()
+    } else {
+        format!(" (needs {needs})")
+    };
     format!("{} \"{}\"{needs}", unit.id, unit.title)
 }
 
@@ -83,48 +147,103 @@ pub fn render_plans(project: &Project, flow: &Flow<'_>) -> Result<String, Failur
     let mut text = String::new();
     for (planned, standing) in flow.turns.iter().zip(&flow.standings) {
         let decided = standing.state == State::Done;
-        let Some(plan) = load_unit_plan(project, planned)?.filter(|_| decided || standing.state == State::Waiting) else { continue };
+        let Some(plan) = load_unit_plan(project, planned)?
+            .filter(|_| decided || standing.state == State::Waiting)
+        else {
+            continue;
+        };
         let fresh: Vec<_> = plan.fresh(&project.contract).collect();
         if decided && !fresh.is_empty() {
-            let ids = fresh.iter().map(|unit| unit.id.as_str()).collect::<Vec<_>>().join(", ");
+            let ids = fresh
+                .iter()
+                .map(|unit| unit.id.as_str())
+                .collect::<Vec<_>>()
+                .join(", ");
             let step = &planned.turn.step;
-            text.push_str(&format!("  `{}` has {ids}, which quipu.toml does not declare: quipu approve {step}\n", plan.path));
+            text.push_str(&format!(
+                "  `{}` has {ids}, which quipu.toml does not declare: quipu approve {step}\n",
+                plan.path
+            ));
         } else {
-            fresh.iter().for_each(|unit| text.push_str(&format!("  approving declares {}\n", render_unit(unit))));
+            fresh.iter().for_each(|unit| {
+                text.push_str(&format!("  approving declares {}\n", render_unit(unit)))
+            });
         }
-        plan.faults.iter().for_each(|fault| text.push_str(&format!("  plan     {fault}\n")));
+        plan.faults
+            .iter()
+            .for_each(|fault| text.push_str(&format!("  plan     {fault}\n")));
     }
     Ok(text)
 }
 
 /// Tokens and what they cost.
 pub fn render_usage(used: Usage) -> String {
-    let cost = used.cost.map(|cost| format!(", {} by the contract's prices", render_cost(cost))).unwrap_or_default();
+    let cost = used
+        .cost
+        .map(|cost| format!(", {} by the contract's prices", render_cost(cost)))
+        .unwrap_or_default();
     format!("{} tokens read, {} written{cost}", used.input, used.output)
 }
 
 /// An amount with two digits that say something.
 pub fn render_cost(cost: f64) -> String {
-    if cost == 0.0 || cost >= 0.1 { format!("{cost:.2}") } else { format!("{cost:.4}") }
+    if cost == 0.0 || cost >= 0.1 {
+        format!("{cost:.2}")
+    } else {
+        format!("{cost:.4}")
+    }
 }
 
 /// The plan of a dry run.
 pub fn render_estimate(estimate: &Estimate) -> String {
     let priced = estimate.cost.is_some();
-    let mut rows = vec![["job", "who", "state", "reads", "writes", if priced { "costs" } else { "" }].map(str::to_owned).to_vec()];
+    let mut rows = vec![
+        [
+            "job",
+            "who",
+            "state",
+            "reads",
+            "writes",
+            if priced { "costs" } else { "" },
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+    ];
     for turn in &estimate.turns {
         let reads = match &turn.fault {
             Some(fault) => fault.lines().next().unwrap_or_default().to_owned(),
             None if turn.input.0 == 0 => String::new(),
             None => turn.input.to_string(),
         };
-        let writes = if turn.output.0 == 0 { String::new() } else { turn.output.to_string() };
+        let writes = if turn.output.0 == 0 {
+            String::new()
+        } else {
+            turn.output.to_string()
+        };
         let cost = turn.cost.map(render_cost).unwrap_or_default();
-        let job = if turn.times > 1 { format!("{} ×{}", turn.turn, turn.times) } else { turn.turn.to_string() };
-        rows.push(vec![job, turn.who.clone(), turn.state.as_str().to_owned(), reads, writes, cost]);
+        let job = if turn.times > 1 {
+            format!("{} ×{}", turn.turn, turn.times)
+        } else {
+            turn.turn.to_string()
+        };
+        rows.push(vec![
+            job,
+            turn.who.clone(),
+            turn.state.as_str().to_owned(),
+            reads,
+            writes,
+            cost,
+        ]);
     }
     let cost = estimate.cost.map(render_cost).unwrap_or_default();
-    rows.push(vec!["total".into(), String::new(), String::new(), estimate.input.to_string(), estimate.output.to_string(), cost]);
+    rows.push(vec![
+        "total".into(),
+        String::new(),
+        String::new(),
+        estimate.input.to_string(),
+        estimate.output.to_string(),
+        cost,
+    ]);
     table(&rows) + &render_batches(&estimate.batches)
 }
 
@@ -132,18 +251,45 @@ pub fn render_estimate(estimate: &Estimate) -> String {
 pub fn render_compared(steps: &[StepUsage]) -> String {
     let priced = steps.iter().any(|step| step.used.cost.is_some());
     let head: &[&str] = if priced { &["cost", "estimated"] } else { &[] };
-    let head = ["step", "jobs", "read", "estimated", "written", "estimated"].iter().chain(head);
+    let head = ["step", "jobs", "read", "estimated", "written", "estimated"]
+        .iter()
+        .chain(head);
     let mut rows = vec![head.map(|name| (*name).to_owned()).collect::<Vec<_>>()];
-    let mut total = StepUsage { step: "total".into(), jobs: 0, used: Usage::default(), estimated: Usage::default() };
+    let mut total = StepUsage {
+        step: "total".into(),
+        jobs: 0,
+        used: Usage::default(),
+        estimated: Usage::default(),
+    };
     for step in steps {
         total.jobs += step.jobs;
         total.used.add(step.used);
         total.estimated.add(step.estimated);
     }
-    for StepUsage { step, jobs, used, estimated } in steps.iter().chain([&total]) {
+    for StepUsage {
+        step,
+        jobs,
+        used,
+        estimated,
+    } in steps.iter().chain([&total])
+    {
         let mut row = vec![step.clone()];
-        row.extend([*jobs as u64, used.input, estimated.input, used.output, estimated.output].map(|number| number.to_string()));
-        row.extend([used.cost, estimated.cost].iter().filter(|_| priced).map(|cost| cost.map(render_cost).unwrap_or_default()));
+        row.extend(
+            [
+                *jobs as u64,
+                used.input,
+                estimated.input,
+                used.output,
+                estimated.output,
+            ]
+            .map(|number| number.to_string()),
+        );
+        row.extend(
+            [used.cost, estimated.cost]
+                .iter()
+                .filter(|_| priced)
+                .map(|cost| cost.map(render_cost).unwrap_or_default()),
+        );
         rows.push(row);
     }
     table(&rows)
@@ -154,18 +300,40 @@ fn render_batches(batches: &[Vec<UnitId>]) -> String {
     if batches.is_empty() {
         return String::new();
     }
-    let said: Vec<String> = batches.iter().map(|batch| batch.iter().map(UnitId::as_str).collect::<Vec<_>>().join(" ")).collect();
-    format!("batches: {}     (by `needs`; a unit sees what the batches before its own left in memory)\n", said.join(" | "))
+    let said: Vec<String> = batches
+        .iter()
+        .map(|batch| {
+            batch
+                .iter()
+                .map(UnitId::as_str)
+                .collect::<Vec<_>>()
+                .join(" ")
+        })
+        .collect();
+    format!(
+        "batches: {}     (by `needs`; a unit sees what the batches before its own left in memory)\n",
+        said.join(" | ")
+    )
 }
 
 /// Rows with their columns aligned; wide characters take two.
 pub fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let widths: Vec<usize> =
-        (0..columns).map(|c| rows.iter().filter_map(|r| r.get(c)).map(|cell| width(cell)).max().unwrap_or(0)).collect();
+    let widths: Vec<usize> = (0..columns)
+        .map(|c| {
+            rows.iter()
+                .filter_map(|r| r.get(c))
+                .map(|cell| width(cell))
+                .max()
+                .unwrap_or(0)
+        })
+        .collect();
     let mut text = String::new();
     for row in rows {
-        let cells = row.iter().enumerate().map(|(c, cell)| format!("{cell}{}", " ".repeat(widths[c] - width(cell))));
+        let cells = row
+            .iter()
+            .enumerate()
+            .map(|(c, cell)| format!("{cell}{}", " ".repeat(widths[c] - width(cell))));
         text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
         text.push('\n');
     }

@@ -1,7 +1,8 @@
-//! The user's key for signing heads of journals: ed25519, in the user's configuration folder, never in a project.
+//! The user's key for signing heads of journals: ed25519, in the user's configuration folder, never
+//! in a project.
 //!
-//! A signature shows that a head was noted by someone who could read this key. That is every program of the same user, so it
-//! proves nothing against an attacker who has the account.
+//! A signature shows that a head was noted by someone who could read this key. That is every
+//! program of the same user, so it proves nothing against an attacker who has the account.
 
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -16,7 +17,11 @@ const FILE: &str = "head.key";
 
 /// `$XDG_CONFIG_HOME/quipu/head.key`, or below `~/.config`.
 pub fn path() -> Option<PathBuf> {
-    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let absolute = |name: &str| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
     let config = absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))?;
     Some(config.join("quipu").join(FILE))
 }
@@ -24,12 +29,21 @@ pub fn path() -> Option<PathBuf> {
 /// Makes a key and returns its public part; refuses to replace one.
 pub fn make() -> std::io::Result<String> {
     let random = |_| std::io::Error::other("no randomness to be had");
-    let path = path().ok_or_else(|| std::io::Error::other("neither XDG_CONFIG_HOME nor HOME is set"))?;
+    let path =
+        path().ok_or_else(|| std::io::Error::other("neither XDG_CONFIG_HOME nor HOME is set"))?;
     let folder = path.parent().ok_or(std::io::ErrorKind::NotFound)?;
     let document = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).map_err(random)?;
-    let pair = Ed25519KeyPair::from_pkcs8(document.as_ref()).map_err(|e| std::io::Error::other(e.to_string()))?;
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+    let pair = Ed25519KeyPair::from_pkcs8(document.as_ref())
+        .map_err(|e| std::io::Error::other(e.to_string()))?;
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)?;
+    let mut file = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&path)?;
     file.write_all(format!("{}\n", STANDARD.encode(document.as_ref())).as_bytes())?;
     file.sync_all()?;
     Ok(STANDARD.encode(pair.public_key()))
@@ -48,10 +62,17 @@ pub fn public_key() -> Option<String> {
 /// Public key and signature of a text; none without a key.
 pub fn sign(text: &str) -> Option<(String, String)> {
     let pair = load()?;
-    Some((STANDARD.encode(pair.public_key()), STANDARD.encode(pair.sign(text.as_bytes()))))
+    Some((
+        STANDARD.encode(pair.public_key()),
+        STANDARD.encode(pair.sign(text.as_bytes())),
+    ))
 }
 
 pub fn verifies(key: &str, signature: &str, text: &str) -> bool {
-    let (Ok(key), Ok(signature)) = (STANDARD.decode(key), STANDARD.decode(signature)) else { return false };
-    UnparsedPublicKey::new(&ED25519, key).verify(text.as_bytes(), &signature).is_ok()
+    let (Ok(key), Ok(signature)) = (STANDARD.decode(key), STANDARD.decode(signature)) else {
+        return false;
+    };
+    UnparsedPublicKey::new(&ED25519, key)
+        .verify(text.as_bytes(), &signature)
+        .is_ok()
 }

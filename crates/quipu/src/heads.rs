@@ -1,12 +1,15 @@
 //! Heads of the journal that were noted outside it, and the comparison of the journal with them.
 //!
-//! `finish` writes the head into the git commit that it makes, and signs it if the user has a key. An attacker who rewrites the
-//! journal and recomputes its hashes passes every check of the journal alone; these notes show it.
+//! `finish` writes the head into the git commit that it makes, and signs it if the user has a key.
+//! An attacker who rewrites the journal and recomputes its hashes passes every check of the journal
+//! alone; these notes show it.
 
 use std::path::Path;
 
 use quipu_protocol::UntrustedRepository;
-use quipu_store::{ExpectedHead, HeadFound, HeadsFound, JournalHead, Store, StoreError, parse_time};
+use quipu_store::{
+    ExpectedHead, HeadFound, HeadsFound, JournalHead, Store, StoreError, parse_time,
+};
 use serde::Serialize;
 
 use crate::head_key;
@@ -14,7 +17,8 @@ use crate::head_key;
 /// The trailers of a git commit: `Quipu-Head: SEQ:HASH JOURNAL [FOLDER]`, and a signature of it.
 const TRAILER: &str = "Quipu-Head";
 const SIGNATURE: &str = "Quipu-Head-Signature";
-/// So many commits with a head are compared, the newest first; so many entries of the reflog are read.
+/// So many commits with a head are compared, the newest first; so many entries of the reflog are
+/// read.
 const MOST_COMMITS: &str = "--max-count=500";
 /// The file of signed heads, below `.quipu/`.
 pub const SIGNED: &str = "signed-heads";
@@ -23,7 +27,12 @@ pub const SIGNED: &str = "signed-heads";
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Noted {
     /// In a commit; `local` if the reflog says that it was made in this clone.
-    Git { commit: String, time: i64, local: bool, folder: String },
+    Git {
+        commit: String,
+        time: i64,
+        local: bool,
+        folder: String,
+    },
     /// In the file of signed heads.
     File { line: usize },
 }
@@ -62,25 +71,39 @@ pub fn compare(store: &Store) -> Result<Compared, StoreError> {
     let mut noted = heads_in_git(store.root());
     noted.extend(heads_in_file(store.root()));
     let expected: Vec<ExpectedHead> = noted.iter().map(|note| note.head.clone()).collect();
-    let mut compared = Compared { any: !noted.is_empty(), ..Compared::default() };
+    let mut compared = Compared {
+        any: !noted.is_empty(),
+        ..Compared::default()
+    };
     if noted.is_empty() {
         return Ok(compared);
     }
     let found = store.find_heads(&expected)?;
     let own_key = head_key::public_key();
     for (note, is) in noted.iter().zip(&found.found) {
-        if !is_of(note, &found, &folder, own_key.as_deref(), store.order().is_some()) {
+        if !is_of(
+            note,
+            &found,
+            &folder,
+            own_key.as_deref(),
+            store.order().is_some(),
+        ) {
             compared.of_other_journals += 1;
             continue;
         }
         let place = match &note.noted {
-            Noted::Git { commit, .. } => format!("git commit {}", commit.get(..12).unwrap_or(commit)),
+            Noted::Git { commit, .. } => {
+                format!("git commit {}", commit.get(..12).unwrap_or(commit))
+            }
             Noted::File { line } => format!(".quipu/{SIGNED}:{line}"),
         };
         let signed = match &note.signature {
             Some((key, signature)) if own_key.as_ref() == Some(key) => {
                 if !head_key::verifies(key, signature, &signed_text(&note.head, &note.journal)) {
-                    let what = format!("the signature of head {} is not by your key: the line was changed", note.head);
+                    let what = format!(
+                        "the signature of head {} is not by your key: the line was changed",
+                        note.head
+                    );
                     compared.problems.push((place, what, "compare the file with a backup, and the journal with a head that you noted elsewhere: quipu verify --expect SEQ:HASH".into()));
                     continue;
                 }
@@ -96,29 +119,44 @@ pub fn compare(store: &Store) -> Result<Compared, StoreError> {
             compared.agree += 1;
             compared.signed += usize::from(signed);
         } else {
-            compared.problems.push((place, differs(&note.head, is, found.newest), AFTER_DIFFERENCE.into()));
+            compared.problems.push((
+                place,
+                differs(&note.head, is, found.newest),
+                AFTER_DIFFERENCE.into(),
+            ));
         }
     }
     Ok(compared)
 }
 
 /// Compares the journal with one head that the caller noted.
-pub fn compare_one(store: &Store, head: &ExpectedHead) -> Result<Option<(String, String)>, StoreError> {
+pub fn compare_one(
+    store: &Store,
+    head: &ExpectedHead,
+) -> Result<Option<(String, String)>, StoreError> {
     let found = store.find_heads(std::slice::from_ref(head))?;
     let is = found.found.first().unwrap_or(&HeadFound::Missing);
-    Ok((*is != HeadFound::Same).then(|| (differs(head, is, found.newest), AFTER_DIFFERENCE.to_owned())))
+    Ok((*is != HeadFound::Same)
+        .then(|| (differs(head, is, found.newest), AFTER_DIFFERENCE.to_owned())))
 }
 
-/// Compares a working copy's journal with the shared store. What came of it: a report line, the JSON of it, and a problem.
+/// Compares a working copy's journal with the shared store. What came of it: a report line, the
+/// JSON of it, and a problem.
 pub fn compare_shared(store: &Store) -> Result<Option<ComparedShared>, StoreError> {
-    let Some(order) = store.order() else { return Ok(None) };
+    let Some(order) = store.order() else {
+        return Ok(None);
+    };
     let about = order.describe();
     let place = format!("`{}` at {}", about.project, about.address);
     let log = match store.compare_log() {
         Ok(Some(log)) => log,
         Ok(None) => return Ok(None),
-        Err(StoreError::Unreachable { what, .. }) => return Ok(Some(ComparedShared::not_asked(&place, &what))),
-        Err(StoreError::Refused(refused)) => return Ok(Some(ComparedShared::not_asked(&place, &refused.what))),
+        Err(StoreError::Unreachable { what, .. }) => {
+            return Ok(Some(ComparedShared::not_asked(&place, &what)));
+        }
+        Err(StoreError::Refused(refused)) => {
+            return Ok(Some(ComparedShared::not_asked(&place, &refused.what)));
+        }
         Err(error) => return Err(error),
     };
     let problem = log.differing.first().map(|first| {
@@ -131,8 +169,15 @@ pub fn compare_shared(store: &Store) -> Result<Option<ComparedShared>, StoreErro
         (place.clone(), what, mend)
     });
     let newest = log.agree + log.differ;
-    let report = format!("revision {newest} of {place}: {} of {newest} records agree with the shared store\n", log.agree);
-    Ok(Some(ComparedShared { report, json: serde_json::json!(log), problem }))
+    let report = format!(
+        "revision {newest} of {place}: {} of {newest} records agree with the shared store\n",
+        log.agree
+    );
+    Ok(Some(ComparedShared {
+        report,
+        json: serde_json::json!(log),
+        problem,
+    }))
 }
 
 /// How a working copy's journal agrees with its shared store.
@@ -145,7 +190,11 @@ pub struct ComparedShared {
 impl ComparedShared {
     fn not_asked(place: &str, why: &str) -> ComparedShared {
         let report = format!("not compared with {place}: {why}\n");
-        ComparedShared { report, json: serde_json::json!({"not_compared": why}), problem: None }
+        ComparedShared {
+            report,
+            json: serde_json::json!({"not_compared": why}),
+            problem: None,
+        }
     }
 }
 
@@ -157,22 +206,45 @@ fn differs(head: &ExpectedHead, is: &HeadFound, newest: u64) -> String {
             let seq = head.seq.unwrap_or_default();
             format!("head {head} is not in the journal: record {seq} is {seq}:{hash}")
         }
-        _ if head.seq.is_some_and(|seq| seq > newest) => format!("head {head} is not in the journal, which ends at record {newest}"),
+        _ if head.seq.is_some_and(|seq| seq > newest) => {
+            format!("head {head} is not in the journal, which ends at record {newest}")
+        }
         _ => format!("head {head} is not in the journal"),
     }
 }
 
-/// Whether a head must be in this journal: it carries the journal's name, or the reflog says that this clone made the commit after the
-/// journal began, in a later second: commits have whole seconds. The second rule counts where the first record was rewritten as well. In a working copy of a shared store each
-/// checkout has a journal of its own, so there only the name counts.
-fn is_of(note: &NotedHead, found: &HeadsFound, own_folder: &str, own_key: Option<&str>, is_shared: bool) -> bool {
-    let Some((journal, began)) = &found.journal else { return true };
+/// Whether a head must be in this journal: it carries the journal's name, or the reflog says that
+/// this clone made the commit after the journal began, in a later second: commits have whole
+/// seconds. The second rule counts where the first record was rewritten as well. In a working copy
+/// of a shared store each checkout has a journal of its own, so there only the name counts.
+fn is_of(
+    note: &NotedHead,
+    found: &HeadsFound,
+    own_folder: &str,
+    own_key: Option<&str>,
+    is_shared: bool,
+) -> bool {
+    let Some((journal, began)) = &found.journal else {
+        return true;
+    };
     let began = parse_time(began).unwrap_or(i64::MAX).div_euclid(1_000_000);
     match &note.noted {
         _ if note.journal == *journal => true,
-        Noted::Git { time, local, folder, .. } => *local && !is_shared && folder == own_folder && *time > began,
-        // It lies beside the journal and goes with it: a journal that was honestly begun anew has none of another.
-        Noted::File { .. } => !is_shared && note.signature.as_ref().is_some_and(|(key, _)| Some(key.as_str()) == own_key),
+        Noted::Git {
+            time,
+            local,
+            folder,
+            ..
+        } => *local && !is_shared && folder == own_folder && *time > began,
+        // It lies beside the journal and goes with it: a journal that was honestly begun anew has
+        // none of another.
+        Noted::File { .. } => {
+            !is_shared
+                && note
+                    .signature
+                    .as_ref()
+                    .is_some_and(|(key, _)| Some(key.as_str()) == own_key)
+        }
     }
 }
 
@@ -185,32 +257,50 @@ fn signed_text(head: &ExpectedHead, journal: &str) -> String {
 pub fn trailers(root: &Path, head: &JournalHead) -> String {
     let folder = folder_in_repository(root).unwrap_or_default();
     let line = format!("{TRAILER}: {head} {} {folder}", head.journal);
-    let signature = sign(head).map(|(key, signature)| format!("\n{SIGNATURE}: {key} {signature}")).unwrap_or_default();
+    let signature = sign(head)
+        .map(|(key, signature)| format!("\n{SIGNATURE}: {key} {signature}"))
+        .unwrap_or_default();
     format!("{}{signature}", line.trim_end())
 }
 
 /// The signature of a head by the user's key; none without a key.
 fn sign(head: &JournalHead) -> Option<(String, String)> {
-    let expected = ExpectedHead { seq: Some(head.seq), hash: head.hash.clone() };
+    let expected = ExpectedHead {
+        seq: Some(head.seq),
+        hash: head.hash.clone(),
+    };
     head_key::sign(&signed_text(&expected, &head.journal))
 }
 
 /// Adds the signed head to the file of signed heads; false without a key.
 pub fn note_signed(root: &Path, head: &JournalHead) -> std::io::Result<bool> {
     use std::io::Write;
-    let Some((key, signature)) = sign(head) else { return Ok(false) };
+    let Some((key, signature)) = sign(head) else {
+        return Ok(false);
+    };
     let file = root.join(".quipu").join(SIGNED);
-    let mut file = std::fs::OpenOptions::new().create(true).append(true).open(file)?;
+    let mut file = std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(file)?;
     file.write_all(format!("{head} {} {key} {signature}\n", head.journal).as_bytes())?;
     Ok(true)
 }
 
 fn heads_in_file(root: &Path) -> Vec<NotedHead> {
-    let text = quipu_store::read_regular_text(&root.join(".quipu").join(SIGNED)).unwrap_or_default();
+    let text =
+        quipu_store::read_regular_text(&root.join(".quipu").join(SIGNED)).unwrap_or_default();
     let head = |(line, text): (usize, &str)| {
-        let [head, journal, key, signature] = text.split(' ').collect::<Vec<_>>()[..] else { return None };
+        let [head, journal, key, signature] = text.split(' ').collect::<Vec<_>>()[..] else {
+            return None;
+        };
         let signature = Some((key.to_owned(), signature.to_owned()));
-        Some(NotedHead { noted: Noted::File { line }, head: ExpectedHead::parse(head)?, journal: journal.to_owned(), signature })
+        Some(NotedHead {
+            noted: Noted::File { line },
+            head: ExpectedHead::parse(head)?,
+            journal: journal.to_owned(),
+            signature,
+        })
     };
     (1..).zip(text.lines()).filter_map(head).collect()
 }
@@ -218,22 +308,52 @@ fn heads_in_file(root: &Path) -> Vec<NotedHead> {
 /// The project's folder in its repository: several projects may share one.
 fn folder_in_repository(root: &Path) -> Option<String> {
     let prefix = UntrustedRepository::find(root)?.prefix(root)?;
-    Some(prefix.chars().map(|c| if c.is_control() { '?' } else { c }).collect())
+    Some(
+        prefix
+            .chars()
+            .map(|c| if c.is_control() { '?' } else { c })
+            .collect(),
+    )
 }
 
 /// The heads in commits that are reachable from HEAD or named by its reflog.
 fn heads_in_git(root: &Path) -> Vec<NotedHead> {
     let trailer = |key: &str| format!("%(trailers:key={key},valueonly,separator=%x1f)");
-    let format = format!("--format=%H%x1e%ct%x1e%gs%x1e{}%x1e{}%x1d", trailer(TRAILER), trailer(SIGNATURE));
+    let format = format!(
+        "--format=%H%x1e%ct%x1e%gs%x1e{}%x1e{}%x1d",
+        trailer(TRAILER),
+        trailer(SIGNATURE)
+    );
     let wanted = format!("--grep=^{TRAILER}: ");
     let mut heads: Vec<NotedHead> = Vec::new();
-    let Some(repository) = UntrustedRepository::find(root).and_then(|repository| repository.stand_in()) else { return heads };
+    let Some(repository) =
+        UntrustedRepository::find(root).and_then(|repository| repository.stand_in())
+    else {
+        return heads;
+    };
     for from in [&["log", "--walk-reflogs"][..], &["log"][..]] {
-        let arguments = [from, &[MOST_COMMITS, &wanted, "--no-show-signature", "--no-notes", "-s", &format, "HEAD", "--"]].concat();
-        let text = repository.read_history(root, &arguments).unwrap_or_default();
+        let arguments = [
+            from,
+            &[
+                MOST_COMMITS,
+                &wanted,
+                "--no-show-signature",
+                "--no-notes",
+                "-s",
+                &format,
+                "HEAD",
+                "--",
+            ],
+        ]
+        .concat();
+        let text = repository
+            .read_history(root, &arguments)
+            .unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         for entry in text.split('\x1d').filter_map(parse_commit) {
-            let is_known = |known: &NotedHead| known.noted_in() == entry.noted_in() && known.head == entry.head;
+            let is_known = |known: &NotedHead| {
+                known.noted_in() == entry.noted_in() && known.head == entry.head
+            };
             if !heads.iter().any(is_known) {
                 heads.push(entry);
             }
@@ -252,15 +372,35 @@ impl NotedHead {
 }
 
 fn parse_commit(entry: &str) -> Option<NotedHead> {
-    let [commit, time, action, heads, signatures] = entry.trim_start().split('\x1e').collect::<Vec<_>>()[..] else { return None };
+    let [commit, time, action, heads, signatures] =
+        entry.trim_start().split('\x1e').collect::<Vec<_>>()[..]
+    else {
+        return None;
+    };
     // Only the last trailer counts: a squashed commit holds those of several.
     let value = heads.split('\x1f').next_back()?.trim();
     let mut parts = value.splitn(3, ' ');
-    let (head, journal, folder) =
-        (ExpectedHead::parse(parts.next()?)?, parts.next()?.to_owned(), parts.next().unwrap_or_default().to_owned());
-    let signature = signatures.split('\x1f').next_back().and_then(|text| text.trim().split_once(' '));
+    let (head, journal, folder) = (
+        ExpectedHead::parse(parts.next()?)?,
+        parts.next()?.to_owned(),
+        parts.next().unwrap_or_default().to_owned(),
+    );
+    let signature = signatures
+        .split('\x1f')
+        .next_back()
+        .and_then(|text| text.trim().split_once(' '));
     let signature = signature.map(|(key, signature)| (key.to_owned(), signature.to_owned()));
     let local = action.starts_with("commit: ") || action.starts_with("commit (initial): ");
-    let noted = Noted::Git { commit: commit.to_owned(), time: time.parse().ok()?, local, folder };
-    Some(NotedHead { noted, head, journal, signature })
+    let noted = Noted::Git {
+        commit: commit.to_owned(),
+        time: time.parse().ok()?,
+        local,
+        folder,
+    };
+    Some(NotedHead {
+        noted,
+        head,
+        journal,
+        signature,
+    })
 }

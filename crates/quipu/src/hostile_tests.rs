@@ -1,4 +1,5 @@
-//! The program's own parsers of hostile input: messages of MCP clients, and what agent hosts hand to hooks.
+//! The program's own parsers of hostile input: messages of MCP clients, and what agent hosts hand
+//! to hooks.
 
 use proptest::prelude::*;
 use quipu_testkit::{Playground, mutated};
@@ -39,7 +40,10 @@ const COMMANDS: &[&str] = &[
 ];
 
 fn session(play: &Playground) -> Session {
-    let agent = Names { agent: Some("ada".into()), ..Names::default() };
+    let agent = Names {
+        agent: Some("ada".into()),
+        ..Names::default()
+    };
     Session::new(play.root().to_owned(), agent, Names::default()).unwrap()
 }
 

@@ -40,11 +40,13 @@ mod uses;
 use quipu_protocol::{Setting, is_trusted};
 
 fn main() -> std::process::ExitCode {
-    // The program is its own sandbox: called so, it becomes an agent's keeper, before any thread is there.
+    // The program is its own sandbox: called so, it becomes an agent's keeper, before any thread is
+    // there.
     if let Some(code) = quipu_agents::sandbox_main(std::env::args_os().skip(1)) {
         return code;
     }
-    let may_contact = |root: &std::path::Path, address: &str| is_trusted(root, &Setting::store(address));
+    let may_contact =
+        |root: &std::path::Path, address: &str| is_trusted(root, &Setting::store(address));
     quipu_shared::register(terminal::say, may_contact);
     cli::run(std::env::args_os())
 }

@@ -1,4 +1,5 @@
-//! Reports a command line that could not be understood: what is wrong, what was probably meant, and a call that works.
+//! Reports a command line that could not be understood: what is wrong, what was probably meant, and
+//! a call that works.
 
 use std::ffi::OsString;
 
@@ -18,35 +19,66 @@ pub fn misuse(error: &clap::Error, arguments: &[OsString]) -> Option<Failure> {
     let called = called(arguments);
     let help = || help_for(called);
     Some(match error.kind() {
-        Kind::DisplayHelp | Kind::DisplayVersion | Kind::DisplayHelpOnMissingArgumentOrSubcommand => return None,
-        Kind::InvalidSubcommand => unknown_command(&said(ContextKind::InvalidSubcommand), arguments),
+        Kind::DisplayHelp
+        | Kind::DisplayVersion
+        | Kind::DisplayHelpOnMissingArgumentOrSubcommand => return None,
+        Kind::InvalidSubcommand => {
+            unknown_command(&said(ContextKind::InvalidSubcommand), arguments)
+        }
         Kind::UnknownArgument => {
             let word = said(ContextKind::InvalidArg);
             let known = flags_of(called);
             match word.starts_with('-') {
-                true => Failure::usage(format!("unknown flag `{word}`{}", did_you_mean(&word, known.iter().map(String::as_str))), help()),
-                false => Failure::usage(format!("unexpected argument `{word}`: quote a text of several words"), help()),
+                true => Failure::usage(
+                    format!(
+                        "unknown flag `{word}`{}",
+                        did_you_mean(&word, known.iter().map(String::as_str))
+                    ),
+                    help(),
+                ),
+                false => Failure::usage(
+                    format!("unexpected argument `{word}`: quote a text of several words"),
+                    help(),
+                ),
             }
         }
         Kind::MissingRequiredArgument => {
             let missing = said(ContextKind::InvalidArg);
-            // An option is missing beside others that were given: the usage says which belong together.
-            let usage = said(ContextKind::Usage).trim_start_matches("Usage: ").to_owned();
-            let mend = if missing.starts_with('-') && !usage.is_empty() { usage } else { help() };
+            // An option is missing beside others that were given: the usage says which belong
+            // together.
+            let usage = said(ContextKind::Usage)
+                .trim_start_matches("Usage: ")
+                .to_owned();
+            let mend = if missing.starts_with('-') && !usage.is_empty() {
+                usage
+            } else {
+                help()
+            };
             Failure::usage(format!("missing: {missing}"), mend)
         }
-        Kind::InvalidValue if said(ContextKind::InvalidValue).is_empty() => {
-            Failure::usage(format!("`{}` needs a value", said(ContextKind::InvalidArg)), help())
-        }
+        Kind::InvalidValue if said(ContextKind::InvalidValue).is_empty() => Failure::usage(
+            format!("`{}` needs a value", said(ContextKind::InvalidArg)),
+            help(),
+        ),
         Kind::InvalidValue => {
-            let (argument, value) = (said(ContextKind::InvalidArg), said(ContextKind::InvalidValue));
+            let (argument, value) = (
+                said(ContextKind::InvalidArg),
+                said(ContextKind::InvalidValue),
+            );
             let allowed = match error.get(ContextKind::ValidValue) {
                 Some(ContextValue::Strings(allowed)) => allowed.clone(),
                 _ => Vec::new(),
             };
             let near = did_you_mean(&value, allowed.iter().map(String::as_str));
-            let listed = if allowed.is_empty() { String::new() } else { format!(" takes {}", allowed.join(", ")) };
-            Failure::usage(format!("`{argument}`{listed}; `{value}` is none of them{near}"), help())
+            let listed = if allowed.is_empty() {
+                String::new()
+            } else {
+                format!(" takes {}", allowed.join(", "))
+            };
+            Failure::usage(
+                format!("`{argument}`{listed}; `{value}` is none of them{near}"),
+                help(),
+            )
         }
         _ => Failure::usage(first_paragraph(error), help()),
     })
@@ -55,7 +87,11 @@ pub fn misuse(error: &clap::Error, arguments: &[OsString]) -> Option<Failure> {
 /// The operation that a command line names, as far as its words go.
 fn called(arguments: &[OsString]) -> Option<&'static Operation> {
     let mut words = arguments.iter().skip(1).filter_map(|word| word.to_str());
-    let first = words.find(|word| TABLE.iter().any(|row| row.name.split(' ').next() == Some(word)))?;
+    let first = words.find(|word| {
+        TABLE
+            .iter()
+            .any(|row| row.name.split(' ').next() == Some(word))
+    })?;
     let row = |name: &str| TABLE.iter().find(|row| row.name == name);
     row(first).or_else(|| row(&format!("{first} {}", words.next()?)))
 }
@@ -65,35 +101,62 @@ fn help_for(called: Option<&Operation>) -> String {
     match called {
         Some(operation) => {
             let how = format!("quipu {} --help", operation.name);
-            first_example(operation.name).map_or(how.clone(), |example| format!("{example}     ({how})"))
+            first_example(operation.name)
+                .map_or(how.clone(), |example| format!("{example}     ({how})"))
         }
         None => "quipu --help".to_owned(),
     }
 }
 
 fn unknown_command(word: &str, arguments: &[OsString]) -> Failure {
-    let group = GROUPS.iter().map(|(name, _)| *name).find(|name| arguments.iter().any(|word| word == name));
+    let group = GROUPS
+        .iter()
+        .map(|(name, _)| *name)
+        .find(|name| arguments.iter().any(|word| word == name));
     let known: Vec<&str> = match group {
-        Some(group) => TABLE.iter().filter_map(|row| row.name.strip_prefix(group)?.strip_prefix(' ')).collect(),
-        None => TABLE.iter().map(|row| row.name).filter(|name| !name.contains(' ')).chain(GROUPS.map(|(name, _)| name)).collect(),
+        Some(group) => TABLE
+            .iter()
+            .filter_map(|row| row.name.strip_prefix(group)?.strip_prefix(' '))
+            .collect(),
+        None => TABLE
+            .iter()
+            .map(|row| row.name)
+            .filter(|name| !name.contains(' '))
+            .chain(GROUPS.map(|(name, _)| name))
+            .collect(),
     };
     let prefix = group.map(|group| format!("{group} ")).unwrap_or_default();
     let near = nearest(word, known);
-    let meant = near.map(|near| format!(": did you mean `{prefix}{near}`?")).unwrap_or_default();
-    let help = near.map_or_else(|| format!("quipu {prefix}--help"), |near| format!("quipu {prefix}{near} --help"));
+    let meant = near
+        .map(|near| format!(": did you mean `{prefix}{near}`?"))
+        .unwrap_or_default();
+    let help = near.map_or_else(
+        || format!("quipu {prefix}--help"),
+        |near| format!("quipu {prefix}{near} --help"),
+    );
     Failure::usage(format!("unknown command `{prefix}{word}`{meant}"), help)
 }
 
 /// The flags that a command takes, its own and those of all commands.
 fn flags_of(called: Option<&Operation>) -> Vec<String> {
     let own = called.map(|operation| (operation.augment)(Command::new(operation.name)));
-    let own: Vec<Arg> = own.iter().flat_map(|command| command.get_arguments().cloned()).collect();
-    own.into_iter().chain(common()).filter_map(|argument| argument.get_long().map(|long| format!("--{long}"))).collect()
+    let own: Vec<Arg> = own
+        .iter()
+        .flat_map(|command| command.get_arguments().cloned())
+        .collect();
+    own.into_iter()
+        .chain(common())
+        .filter_map(|argument| argument.get_long().map(|long| format!("--{long}")))
+        .collect()
 }
 
 /// What clap says first, without its label: one line.
 fn first_paragraph(error: &clap::Error) -> String {
     let text = error.render().to_string();
-    let first = text.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
+    let first = text
+        .split("\n\n")
+        .next()
+        .unwrap_or_default()
+        .trim_start_matches("error: ");
     first.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,4 +1,5 @@
-//! What is going on while a flow runs: a line for each running turn on a terminal, plain lines in a pipe, JSON events.
+//! What is going on while a flow runs: a line for each running turn on a terminal, plain lines in a
+//! pipe, JSON events.
 //!
 //! Talk goes to stderr, events are data and go to stdout.
 
@@ -33,8 +34,16 @@ struct Shown {
 
 impl Progress {
     pub fn new(json: bool) -> Progress {
-        let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(80);
-        Progress { json, terminal: !json && terminal::stderr_is_terminal(), columns, running: Mutex::default() }
+        let columns = std::env::var("COLUMNS")
+            .ok()
+            .and_then(|columns| columns.parse().ok())
+            .unwrap_or(80);
+        Progress {
+            json,
+            terminal: !json && terminal::stderr_is_terminal(),
+            columns,
+            running: Mutex::default(),
+        }
     }
 
     /// Runs something while the lines are kept fresh.
@@ -75,11 +84,23 @@ impl Progress {
         let mut shown = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let mut end = |turn: &Turn| shown.turns.retain(|(t, _, _)| t != turn);
         Some(match event {
-            Event::Released { paths } => format!("released   {} (its worker had died)", in_one_line(&paths.join(", "))),
-            Event::Pruned { runs } => format!("pruned     the folders of {} ([runs] in quipu.toml)", count(*runs, "old run")),
+            Event::Released { paths } => format!(
+                "released   {} (its worker had died)",
+                in_one_line(&paths.join(", "))
+            ),
+            Event::Pruned { runs } => format!(
+                "pruned     the folders of {} ([runs] in quipu.toml)",
+                count(*runs, "old run")
+            ),
             Event::Started { turn, agent, round } => {
-                let round = if *round > 0 { format!(", round {round}") } else { String::new() };
-                shown.turns.push((turn.clone(), Instant::now(), format!("{agent}{round}")));
+                let round = if *round > 0 {
+                    format!(", round {round}")
+                } else {
+                    String::new()
+                };
+                shown
+                    .turns
+                    .push((turn.clone(), Instant::now(), format!("{agent}{round}")));
                 if self.terminal {
                     return None;
                 }
@@ -101,37 +122,82 @@ impl Progress {
                 if line.trim().lines().count() < 2 {
                     return None;
                 }
-                format!("asked      {turn}:\n           {}", indented(line.trim_end()))
+                format!(
+                    "asked      {turn}:\n           {}",
+                    indented(line.trim_end())
+                )
             }
             Event::Denied { turn, attempt } => format!("denied     {turn}: {}", indented(attempt)),
             Event::VerificationOnly { turn, why } => {
-                format!("verification only for {turn}: {}; what it writes is looked at, what it reads is not held", indented(why))
+                format!(
+                    "verification only for {turn}: {}; what it writes is looked at, what it reads is not held",
+                    indented(why)
+                )
             }
             Event::KeptAside { path, kept } => {
-                format!("kept       {} as {}: it had no marker", in_one_line(path), in_one_line(kept))
+                format!(
+                    "kept       {} as {}: it had no marker",
+                    in_one_line(path),
+                    in_one_line(kept)
+                )
             }
-            Event::Accepted { turn, files, dropped, sealed, usage, ended, warnings } => {
+            Event::Accepted {
+                turn,
+                files,
+                dropped,
+                sealed,
+                usage,
+                ended,
+                warnings,
+            } => {
                 end(turn);
-                let mut line = format!("accepted   {turn}: {}{}", in_one_line(&files.join(", ")), used(*usage));
+                let mut line = format!(
+                    "accepted   {turn}: {}{}",
+                    in_one_line(&files.join(", ")),
+                    used(*usage)
+                );
                 if !dropped.is_empty() {
-                    line.push_str(&format!("\n           dropped, for nobody asked: {}", in_one_line(&dropped.join(", "))));
+                    line.push_str(&format!(
+                        "\n           dropped, for nobody asked: {}",
+                        in_one_line(&dropped.join(", "))
+                    ));
                 }
                 if let Some(ended) = ended {
-                    line.push_str(&format!("\n           what it left is complete, although {}", indented(ended)));
+                    line.push_str(&format!(
+                        "\n           what it left is complete, although {}",
+                        indented(ended)
+                    ));
                 }
                 for warning in warnings {
                     line.push_str(&format!("\n           warning: {}", indented(warning)));
                 }
                 for path in sealed {
-                    line.push_str(&format!("\n           {} is sealed and stays as it is", in_one_line(path)));
+                    line.push_str(&format!(
+                        "\n           {} is sealed and stays as it is",
+                        in_one_line(path)
+                    ));
                 }
                 line
             }
-            Event::Failed { turn, why, count, retries, usage } => {
+            Event::Failed {
+                turn,
+                why,
+                count,
+                retries,
+                usage,
+            } => {
                 end(turn);
-                format!("failed     {turn} ({count} of {retries}): {}{}", indented(why), used(*usage))
+                format!(
+                    "failed     {turn} ({count} of {retries}): {}{}",
+                    indented(why),
+                    used(*usage)
+                )
             }
-            Event::Did { turn, what } => format!("did        {turn}{}{}", if what.is_empty() { "" } else { ": " }, indented(what)),
+            Event::Did { turn, what } => format!(
+                "did        {turn}{}{}",
+                if what.is_empty() { "" } else { ": " },
+                indented(what)
+            ),
             Event::Lost { turn, why } => {
                 end(turn);
                 format!("lost       {turn}: {}", indented(why))
@@ -168,9 +234,12 @@ impl Progress {
     }
 }
 
-/// A text behind the word that says what happened: its further lines are set in, so that none of them looks like an event.
+/// A text behind the word that says what happened: its further lines are set in, so that none of
+/// them looks like an event.
 fn indented(text: &str) -> String {
-    let lines = text.split(is_line_break).map(|line| line.strip_suffix('\r').unwrap_or(line));
+    let lines = text
+        .split(is_line_break)
+        .map(|line| line.strip_suffix('\r').unwrap_or(line));
     lines.collect::<Vec<_>>().join("\n           ")
 }
 
@@ -187,7 +256,9 @@ fn clipped(line: &str, columns: usize) -> String {
 
 /// What a turn used, behind its line.
 fn used(usage: Option<Usage>) -> String {
-    usage.map(|used| format!("  ({})", render_usage(used))).unwrap_or_default()
+    usage
+        .map(|used| format!("  ({})", render_usage(used)))
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -196,7 +267,10 @@ mod tests {
 
     #[test]
     fn a_running_line_never_wraps() {
-        assert_eq!(clipped("  … write/ch01  0:02  claude", 20), "  … write/ch01  0:0");
+        assert_eq!(
+            clipped("  … write/ch01  0:02  claude", 20),
+            "  … write/ch01  0:0"
+        );
         assert_eq!(clipped("写作写作写作", 8), "写作写");
         assert_eq!(clipped("short", 80), "short");
     }

@@ -10,7 +10,8 @@ use crate::answer::exit;
 use crate::cli::command;
 use crate::table::TABLE;
 
-const HEAD: &str = "<!-- Written from the table of operations: QUIPU_RECORD=1 cargo test -p quipu reference -->
+const HEAD: &str =
+    "<!-- Written from the table of operations: QUIPU_RECORD=1 cargo test -p quipu reference -->
 
 # The command line
 
@@ -36,10 +37,18 @@ fn render() -> String {
     text.push_str(&arguments(root.get_arguments()));
     text.push_str("\n## Commands\n\n| command | what it does |\n|---|---|\n");
     for operation in TABLE {
-        text.push_str(&format!("| [`{}`](#quipu-{}) | {} |\n", operation.name, operation.name.replace(' ', "-"), cell(operation.about)));
+        text.push_str(&format!(
+            "| [`{}`](#quipu-{}) | {} |\n",
+            operation.name,
+            operation.name.replace(' ', "-"),
+            cell(operation.about)
+        ));
     }
     for operation in TABLE {
-        let found = operation.name.split(' ').try_fold(&root, |command, word| command.find_subcommand(word));
+        let found = operation
+            .name
+            .split(' ')
+            .try_fold(&root, |command, word| command.find_subcommand(word));
         let found = found.expect("every row of the table is a command");
         text.push_str(&format!(
             "\n### quipu {}\n\n{}.\n\n```text\n{}\n```\n",
@@ -59,13 +68,23 @@ fn usage(name: &str, command: &Command) -> String {
     let mut words = vec![format!("quipu {name}")];
     for argument in command.get_arguments().filter(|a| a.is_positional()) {
         let mut word = shown(argument);
-        if argument.get_action().takes_values() && argument.get_num_args().is_some_and(|n| n.max_values() > 1) {
+        if argument.get_action().takes_values()
+            && argument.get_num_args().is_some_and(|n| n.max_values() > 1)
+        {
             word.push('…');
         }
-        words.push(if argument.is_required_set() { word } else { format!("[{word}]") });
+        words.push(if argument.is_required_set() {
+            word
+        } else {
+            format!("[{word}]")
+        });
     }
     for argument in command.get_arguments().filter(|a| !a.is_positional()) {
-        words.push(if argument.is_required_set() { shown(argument) } else { format!("[{}]", shown(argument)) });
+        words.push(if argument.is_required_set() {
+            shown(argument)
+        } else {
+            format!("[{}]", shown(argument))
+        });
     }
     words.join(" ")
 }
@@ -75,25 +94,55 @@ fn shown(argument: &Arg) -> String {
     let value = argument
         .get_value_names()
         .and_then(|names| names.first())
-        .map_or_else(|| argument.get_id().as_str().to_uppercase(), ToString::to_string);
+        .map_or_else(
+            || argument.get_id().as_str().to_uppercase(),
+            ToString::to_string,
+        );
     let name = match (argument.get_short(), argument.get_long()) {
         (_, Some(long)) => format!("--{long}"),
         (Some(short), None) => format!("-{short}"),
         (None, None) => return value,
     };
-    if matches!(argument.get_action(), ArgAction::SetTrue) { name } else { format!("{name} {value}") }
+    if matches!(argument.get_action(), ArgAction::SetTrue) {
+        name
+    } else {
+        format!("{name} {value}")
+    }
 }
 
 fn arguments<'a>(arguments: impl Iterator<Item = &'a Arg>) -> String {
     let mut text = String::new();
     for argument in arguments.filter(|a| !a.is_hide_set()) {
-        let short = argument.get_short().filter(|_| argument.get_long().is_some()).map(|s| format!("`-{s}`, ")).unwrap_or_default();
-        let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
-        let default = argument.get_default_values().first().map(|d| format!(" (default `{}`)", d.to_string_lossy())).unwrap_or_default();
-        let default = if matches!(argument.get_action(), ArgAction::SetTrue) { String::new() } else { default };
-        text.push_str(&format!("| {short}`{}` | {}{default} |\n", cell(&shown(argument)), cell(&help)));
+        let short = argument
+            .get_short()
+            .filter(|_| argument.get_long().is_some())
+            .map(|s| format!("`-{s}`, "))
+            .unwrap_or_default();
+        let help = argument
+            .get_help()
+            .map(ToString::to_string)
+            .unwrap_or_default();
+        let default = argument
+            .get_default_values()
+            .first()
+            .map(|d| format!(" (default `{}`)", d.to_string_lossy()))
+            .unwrap_or_default();
+        let default = if matches!(argument.get_action(), ArgAction::SetTrue) {
+            String::new()
+        } else {
+            default
+        };
+        text.push_str(&format!(
+            "| {short}`{}` | {}{default} |\n",
+            cell(&shown(argument)),
+            cell(&help)
+        ));
     }
-    if text.is_empty() { text } else { format!("| argument | meaning |\n|---|---|\n{text}") }
+    if text.is_empty() {
+        text
+    } else {
+        format!("| argument | meaning |\n|---|---|\n{text}")
+    }
 }
 
 fn cell(text: &str) -> String {
@@ -113,7 +162,11 @@ fn the_reference_is_up_to_date() {
     }
     let found = std::fs::read_to_string(&file).unwrap_or_default();
     let advice = "docs/cli.md is out of date: QUIPU_RECORD=1 cargo test -p quipu reference";
-    assert!(found == wanted, "{advice}\n{}", quipu_protocol::render_difference("docs/cli.md", &found, "the table", &wanted));
+    assert!(
+        found == wanted,
+        "{advice}\n{}",
+        quipu_protocol::render_difference("docs/cli.md", &found, "the table", &wanted)
+    );
 }
 
 #[test]
@@ -121,7 +174,12 @@ fn every_argument_says_what_it_is() {
     for operation in TABLE {
         let command = (operation.augment)(Command::new("x"));
         for argument in command.get_arguments() {
-            assert!(argument.get_help().is_some(), "{} {}", operation.name, argument.get_id());
+            assert!(
+                argument.get_help().is_some(),
+                "{} {}",
+                operation.name,
+                argument.get_id()
+            );
         }
     }
 }
@@ -132,9 +190,14 @@ const COMING: [&str; 1] = ["ask"];
 /// The commands that a line of text tells the reader to type.
 fn named(line: &str) -> impl Iterator<Item = &str> {
     line.match_indices("quipu ").filter_map(|(at, quipu)| {
-        let typed = line[..at].chars().next_back().is_none_or(|c| !c.is_alphanumeric() && !"/._-".contains(c));
+        let typed = line[..at]
+            .chars()
+            .next_back()
+            .is_none_or(|c| !c.is_alphanumeric() && !"/._-".contains(c));
         let rest = &line[at + quipu.len()..];
-        let word = &rest[..rest.find(|c: char| !c.is_ascii_lowercase()).unwrap_or(rest.len())];
+        let word = &rest[..rest
+            .find(|c: char| !c.is_ascii_lowercase())
+            .unwrap_or(rest.len())];
         (typed && !word.is_empty()).then_some(word)
     })
 }
@@ -152,7 +215,10 @@ fn profiles_name_commands_that_exist() {
         for (file, text) in quipu_protocol::Library::files(&name) {
             for (number, line) in text.lines().enumerate() {
                 let unknown = named(line).filter(|word| !exists(&root, word));
-                wrong.extend(unknown.map(|word| format!("profiles/{name}/{file}:{}: quipu {word}", number + 1)));
+                wrong
+                    .extend(unknown.map(|word| {
+                        format!("profiles/{name}/{file}:{}: quipu {word}", number + 1)
+                    }));
             }
         }
     }
@@ -163,7 +229,9 @@ fn transcripts() -> Vec<String> {
     let mut texts = Vec::new();
     for profile in std::fs::read_dir(repository().join("tests/scenarios")).unwrap() {
         for scenario in std::fs::read_dir(profile.unwrap().path()).unwrap() {
-            texts.push(std::fs::read_to_string(scenario.unwrap().path().join("transcript")).unwrap());
+            texts.push(
+                std::fs::read_to_string(scenario.unwrap().path().join("transcript")).unwrap(),
+            );
         }
     }
     texts
@@ -174,7 +242,11 @@ fn transcripts() -> Vec<String> {
 fn messages_name_commands_that_exist() {
     let root = command();
     let mut told = 0;
-    for line in transcripts().iter().flat_map(|t| t.lines()).filter(|l| l.trim_start_matches('!').trim_start().starts_with("help  ")) {
+    for line in transcripts()
+        .iter()
+        .flat_map(|t| t.lines())
+        .filter(|l| l.trim_start_matches('!').trim_start().starts_with("help  "))
+    {
         for word in named(line) {
             assert!(exists(&root, word), "{line}");
             told += 1;
@@ -188,7 +260,13 @@ fn every_operation_is_in_a_scenario() {
     let texts = transcripts();
     for operation in TABLE {
         let call = format!("quipu {}", operation.name);
-        let mut commands = texts.iter().flat_map(|t| t.lines()).filter(|l| l.starts_with("$ "));
-        assert!(commands.any(|l| l.contains(&call)), "no scenario runs `{call}`");
+        let mut commands = texts
+            .iter()
+            .flat_map(|t| t.lines())
+            .filter(|l| l.starts_with("$ "));
+        assert!(
+            commands.any(|l| l.contains(&call)),
+            "no scenario runs `{call}`"
+        );
     }
 }

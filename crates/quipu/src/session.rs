@@ -22,7 +22,8 @@ pub struct Session {
     pub conversation: Option<String>,
     /// What is watched of an agent's calls, once its project is known.
     pub watched: OnceLock<Watched>,
-    /// The caller named nothing but a unit, with `--unit`: then it may say what is meant, and not who asks.
+    /// The caller named nothing but a unit, with `--unit`: then it may say what is meant, and not
+    /// who asks.
     pub means_unit: bool,
     /// The edits that lay aside when the project was opened.
     pub aside: OnceLock<Aside>,
@@ -66,20 +67,33 @@ impl Session {
         let role = agree("--as", "QUIPU_ROLE", flags.role, environment.role)?;
         let unit = agree("--unit", "QUIPU_UNIT", flags.unit, environment.unit)?;
         let agent = agree("--agent", "QUIPU_AGENT", flags.agent, environment.agent)?;
-        let bad = |e: quipu_contract::BadName| Failure::usage(e.to_string(), "--agent NAME, --as ROLE");
+        let bad =
+            |e: quipu_contract::BadName| Failure::usage(e.to_string(), "--agent NAME, --as ROLE");
         let actor = if role.is_none() && unit.is_none() && agent.is_none() {
             Actor::Person
         } else {
             Actor::Agent {
-                role: role.as_deref().map(ActorName::parse_given).transpose().map_err(bad)?,
-                unit: unit.as_deref().map(UnitId::parse).transpose().map_err(bad)?,
-                agent: agent.as_deref().map(ActorName::parse_given).transpose().map_err(bad)?,
+                role: role
+                    .as_deref()
+                    .map(ActorName::parse_given)
+                    .transpose()
+                    .map_err(bad)?,
+                unit: unit
+                    .as_deref()
+                    .map(UnitId::parse)
+                    .transpose()
+                    .map_err(bad)?,
+                agent: agent
+                    .as_deref()
+                    .map(ActorName::parse_given)
+                    .transpose()
+                    .map_err(bad)?,
             }
         };
         let lease = match flags.lease.or(environment.lease) {
-            Some(text) => {
-                Some(LeaseToken::parse(&text).ok_or_else(|| Failure::usage(format!("`{text}` is no lease"), "--lease ID:FENCE"))?)
-            }
+            Some(text) => Some(LeaseToken::parse(&text).ok_or_else(|| {
+                Failure::usage(format!("`{text}` is no lease"), "--lease ID:FENCE")
+            })?),
             None => None,
         };
         let means_unit = means_unit && role.is_none() && agent.is_none();
@@ -103,16 +117,30 @@ impl Session {
     }
 
     fn open(&self, root: &Path) -> Result<Project, ProjectError> {
-        Project::open_to_read(root, Options { door: self.door, ..Options::default() })
+        Project::open_to_read(
+            root,
+            Options {
+                door: self.door,
+                ..Options::default()
+            },
+        )
     }
 
-    /// The project for whoever needs its history and not its rules: with a faulty contract a person can still look, and bring the
-    /// rules back as they were.
+    /// The project for whoever needs its history and not its rules: with a faulty contract a person
+    /// can still look, and bring the rules back as they were.
     pub fn history(&self) -> Result<Project, Failure> {
         let root = self.root()?;
         match self.open(&root) {
-            Err(ProjectError::Faulty(_) | ProjectError::Removed(_)) if self.actor == Actor::Person => {
-                Ok(Project::open_unruled(&root, Options { door: self.door, ..Options::default() })?)
+            Err(ProjectError::Faulty(_) | ProjectError::Removed(_))
+                if self.actor == Actor::Person =>
+            {
+                Ok(Project::open_unruled(
+                    &root,
+                    Options {
+                        door: self.door,
+                        ..Options::default()
+                    },
+                )?)
             }
             opened => self.known(opened?),
         }
@@ -126,18 +154,24 @@ impl Session {
 
     /// Whoever the contract does not know is told so, whatever it came for.
     fn known(&self, project: Project) -> Result<Project, Failure> {
-        project.contract.grant(&self.actor).map_err(|what| Failure::new(exit::REFUSED, what, "quipu contract show"))?;
+        project
+            .contract
+            .grant(&self.actor)
+            .map_err(|what| Failure::new(exit::REFUSED, what, "quipu contract show"))?;
         if let Some(watched) = Watched::of(&project, &self.actor) {
             let _ = self.watched.set(watched);
         }
         if let Some((why, mend)) = project.store.order().and_then(|order| order.offline()) {
-            let mend = mend.map(|mend| format!("; to agree: {mend}")).unwrap_or_default();
+            let mend = mend
+                .map(|mend| format!("; to agree: {mend}"))
+                .unwrap_or_default();
             let _ = self.offline.set(format!("{why}{mend}"));
         }
         Ok(project)
     }
 
-    /// The project, a working copy brought up to date first; and what to tell if its server does not answer.
+    /// The project, a working copy brought up to date first; and what to tell if its server does
+    /// not answer.
     pub fn newest_project(&self, root: &Path) -> Result<(Project, Option<String>), Failure> {
         let _ = self.aside.set(Aside::of(root, &self.actor));
         let project = self.open(root)?;
@@ -146,13 +180,19 @@ impl Session {
         }
         match project.store.sync() {
             // What came may have brought another contract.
-            Ok(synced) if synced.to > synced.from => {
-                Ok((Project::open(root, Options::default())?, told_conflicts(&project.store, &synced.conflicts)))
-            }
+            Ok(synced) if synced.to > synced.from => Ok((
+                Project::open(root, Options::default())?,
+                told_conflicts(&project.store, &synced.conflicts),
+            )),
             Ok(_) => Ok((project, None)),
-            Err(StoreError::Unreachable { what, mend: None, .. }) => {
+            Err(StoreError::Unreachable {
+                what, mend: None, ..
+            }) => {
                 let at = project.store.pulse()?;
-                Ok((project, Some(format!("{what}; this is the state of revision {at}"))))
+                Ok((
+                    project,
+                    Some(format!("{what}; this is the state of revision {at}")),
+                ))
             }
             Err(error) => Err(error.into()),
         }
@@ -160,17 +200,29 @@ impl Session {
 
     /// Where a call comes from that is no hook's.
     pub fn caller(&self) -> Caller {
-        Caller { session: self.conversation.clone(), ..Caller::default() }
+        Caller {
+            session: self.conversation.clone(),
+            ..Caller::default()
+        }
     }
 
     /// Who decides at a gate: with `--unit` alone a person says which one is meant.
     pub fn decider(&self) -> Actor {
-        if self.means_unit { Actor::Person } else { self.actor.clone() }
+        if self.means_unit {
+            Actor::Person
+        } else {
+            self.actor.clone()
+        }
     }
 
-    /// What a change of the caller's is besides its texts: the reason for the journal, the lease it works under.
+    /// What a change of the caller's is besides its texts: the reason for the journal, the lease it
+    /// works under.
     pub fn terms(&self, why: impl Into<String>) -> Terms {
-        Terms { why: why.into(), lease: self.lease.clone(), ends: None }
+        Terms {
+            why: why.into(),
+            lease: self.lease.clone(),
+            ends: None,
+        }
     }
 
     /// A path as the caller wrote it: relative to the project root.
@@ -178,7 +230,8 @@ impl Session {
         Ok(ProjectPath::parse(text)?)
     }
 
-    /// A source file that an argument names, relative to the folder of the call. An agent may not copy what it may not read.
+    /// A source file that an argument names, relative to the folder of the call. An agent may not
+    /// copy what it may not read.
     pub fn load_file(&self, file: &Path) -> Result<Vec<u8>, Failure> {
         Ok(Sources::of(&self.actor, &self.folder).read(&self.folder.join(file), file)?)
     }
@@ -189,11 +242,18 @@ impl Session {
     }
 }
 
-fn agree(flag: &str, variable: &str, said: Option<String>, given: Option<String>) -> Result<Option<String>, Failure> {
+fn agree(
+    flag: &str,
+    variable: &str,
+    said: Option<String>,
+    given: Option<String>,
+) -> Result<Option<String>, Failure> {
     match (said, given.filter(|g| !g.is_empty())) {
-        (Some(said), Some(given)) if said != given => {
-            Err(Failure::new(exit::REFUSED, format!("{flag} {said} contradicts {variable}={given}"), format!("leave {flag} out")))
-        }
+        (Some(said), Some(given)) if said != given => Err(Failure::new(
+            exit::REFUSED,
+            format!("{flag} {said} contradicts {variable}={given}"),
+            format!("leave {flag} out"),
+        )),
         (said, given) => Ok(given.or(said)),
     }
 }
@@ -203,13 +263,26 @@ mod tests {
     use super::*;
 
     fn names(role: Option<&str>) -> Names {
-        Names { role: role.map(str::to_owned), ..Names::default() }
+        Names {
+            role: role.map(str::to_owned),
+            ..Names::default()
+        }
     }
 
     #[test]
     fn without_a_name_it_is_a_person() {
-        assert_eq!(Session::new(".".into(), names(None), names(None)).unwrap().actor, Actor::Person);
-        assert_eq!(Session::new(".".into(), names(None), names(Some(""))).unwrap().actor, Actor::Person);
+        assert_eq!(
+            Session::new(".".into(), names(None), names(None))
+                .unwrap()
+                .actor,
+            Actor::Person
+        );
+        assert_eq!(
+            Session::new(".".into(), names(None), names(Some("")))
+                .unwrap()
+                .actor,
+            Actor::Person
+        );
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Ctrl-C and its like: the first asks everyone to end and leases are given back, the second ends at once.
+//! Ctrl-C and its like: the first asks everyone to end and leases are given back, the second ends
+//! at once.
 
 use std::sync::Arc;
 

@@ -28,7 +28,12 @@ pub struct Operation {
 }
 
 const fn row<T: Operate>() -> Operation {
-    Operation { name: T::NAME, about: T::ABOUT, augment: T::augment_args, call: call::<T> }
+    Operation {
+        name: T::NAME,
+        about: T::ABOUT,
+        augment: T::augment_args,
+        call: call::<T>,
+    }
 }
 
 fn call<T: Operate>(matches: &ArgMatches, session: &Session) -> Result<Answer, Failure> {

@@ -1,9 +1,9 @@
 //! The only place that writes to stdout and stderr.
 //!
-//! Messages and text for people are written through [`printable`], on a terminal as in a pipe: a name,
-//! a reason or a line of an agent must not move the cursor, write the clipboard or fake a line.
-//! Data is exact: JSON keeps its values, and the bytes of a file are only spelled out where stdout is
-//! a terminal.
+//! Messages and text for people are written through [`printable`], on a terminal as in a pipe: a
+//! name, a reason or a line of an agent must not move the cursor, write the clipboard or fake a
+//! line. Data is exact: JSON keeps its values, and the bytes of a file are only spelled out where
+//! stdout is a terminal.
 
 #![allow(clippy::disallowed_methods)]
 
@@ -14,8 +14,16 @@ use quipu_contract::printable;
 /// Writes a message to stderr, with a line break behind it.
 pub fn say(message: &str) {
     let text = printable(message);
-    let colours = uses_colours(stderr_is_terminal(), std::env::var("NO_COLOR").ok().as_deref(), std::env::var("TERM").ok().as_deref());
-    if colours { write_stderr(&format!("{}\n", paint(&text))) } else { write_stderr(&format!("{text}\n")) }
+    let colours = uses_colours(
+        stderr_is_terminal(),
+        std::env::var("NO_COLOR").ok().as_deref(),
+        std::env::var("TERM").ok().as_deref(),
+    );
+    if colours {
+        write_stderr(&format!("{}\n", paint(&text)))
+    } else {
+        write_stderr(&format!("{text}\n"))
+    }
 }
 
 /// Colours are for terminals whose owner does not object (no-color.org).
@@ -24,18 +32,29 @@ fn uses_colours(is_terminal: bool, no_color: Option<&str>, term: Option<&str>) -
 }
 
 /// The labels of messages and the codes of their colours.
-const LABELS: [(&str, &str); 4] = [("error:", "1;31"), ("warning:", "1;33"), ("  rule  ", "36"), ("  help  ", "32")];
+const LABELS: [(&str, &str); 4] = [
+    ("error:", "1;31"),
+    ("warning:", "1;33"),
+    ("  rule  ", "36"),
+    ("  help  ", "32"),
+];
 
-/// A message with its labels in colour. Its text is [`printable`], so the only escape sequences are these.
+/// A message with its labels in colour. Its text is [`printable`], so the only escape sequences are
+/// these.
 fn paint(text: &str) -> String {
-    let lines = text.split('\n').map(|line| match LABELS.iter().find(|(label, _)| line.starts_with(label)) {
-        Some((label, code)) => format!("\u{1b}[{code}m{label}\u{1b}[0m{}", &line[label.len()..]),
-        None => line.to_owned(),
+    let lines = text.split('\n').map(|line| {
+        match LABELS.iter().find(|(label, _)| line.starts_with(label)) {
+            Some((label, code)) => {
+                format!("\u{1b}[{code}m{label}\u{1b}[0m{}", &line[label.len()..])
+            }
+            None => line.to_owned(),
+        }
     });
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Writes text to stderr as it is. For the program's own cursor movements around [`printable`] text.
+/// Writes text to stderr as it is. For the program's own cursor movements around [`printable`]
+/// text.
 pub fn write_stderr(text: &str) {
     // A reader that closed stderr does not want to know.
     let _ = io::stderr().lock().write_all(text.as_bytes());
@@ -73,8 +92,8 @@ fn write_stdout(bytes: &[u8]) -> io::Result<()> {
     stdout.write_all(bytes).and_then(|()| stdout.flush())
 }
 
-/// The same JSON with the characters spelled `\u009b` that JSON need not escape and a terminal obeys. They can only
-/// stand in strings, so the values stay the same.
+/// The same JSON with the characters spelled `\u009b` that JSON need not escape and a terminal
+/// obeys. They can only stand in strings, so the values stay the same.
 fn escaped_json(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
@@ -100,7 +119,11 @@ mod tests {
             "\u{1b}[1;31merror:\u{1b}[0m no\n\u{1b}[32m  help  \u{1b}[0mquipu x\nand so on"
         );
         assert!(uses_colours(true, None, Some("xterm")) && uses_colours(true, Some(""), None));
-        for (is_terminal, no_color, term) in [(false, None, None), (true, Some("1"), None), (true, None, Some("dumb"))] {
+        for (is_terminal, no_color, term) in [
+            (false, None, None),
+            (true, Some("1"), None),
+            (true, None, Some("dumb")),
+        ] {
             assert!(!uses_colours(is_terminal, no_color, term));
         }
     }
@@ -111,7 +134,10 @@ mod tests {
         for json in [value.to_string(), format!("{value:#}")] {
             let shown = escaped_json(&json);
             assert_eq!(printable(&shown), shown);
-            assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
+            assert_eq!(
+                serde_json::from_str::<serde_json::Value>(&shown).unwrap(),
+                value
+            );
         }
     }
 }

@@ -10,10 +10,19 @@ impl From<KeyedError> for Failure {
     fn from(error: KeyedError) -> Failure {
         let what = error.to_string();
         match error {
-            KeyedError::NoSection { .. } => Failure::new(exit::NOT_FOUND, what, "the same command with one of these"),
-            KeyedError::WhichSection { .. } | KeyedError::Ambiguous { .. } => Failure::usage(what, "--section SECTION"),
-            KeyedError::NotOneLine { .. } => Failure::usage(what, "one fact per line; what is longer belongs in a session"),
-            KeyedError::NoKey { .. } => Failure::usage(what, "a short name, such as `test command`"),
+            KeyedError::NoSection { .. } => {
+                Failure::new(exit::NOT_FOUND, what, "the same command with one of these")
+            }
+            KeyedError::WhichSection { .. } | KeyedError::Ambiguous { .. } => {
+                Failure::usage(what, "--section SECTION")
+            }
+            KeyedError::NotOneLine { .. } => Failure::usage(
+                what,
+                "one fact per line; what is longer belongs in a session",
+            ),
+            KeyedError::NoKey { .. } => {
+                Failure::usage(what, "a short name, such as `test command`")
+            }
             KeyedError::OtherCells { .. } => Failure::usage(what, "\"cell | cell\""),
         }
     }
@@ -23,9 +32,11 @@ impl From<TaskError> for Failure {
     fn from(error: TaskError) -> Failure {
         let what = error.to_string();
         match error {
-            TaskError::UnderWay(_) => {
-                Failure::new(exit::REFUSED, what, "quipu task status; then quipu finish …, or quipu finish --abandon --why \"…\"")
-            }
+            TaskError::UnderWay(_) => Failure::new(
+                exit::REFUSED,
+                what,
+                "quipu task status; then quipu finish …, or quipu finish --abandon --why \"…\"",
+            ),
             TaskError::NoTask => Failure::new(exit::NOT_FOUND, what, "quipu task start \"…\""),
             TaskError::NoItem { .. } => Failure::new(exit::NOT_FOUND, what, "quipu task status"),
             TaskError::Edit(error) => error.into(),

@@ -1,4 +1,5 @@
-//! How a view or a brief that cannot be made is told: what is missing or too long, and what mends it.
+//! How a view or a brief that cannot be made is told: what is missing or too long, and what mends
+//! it.
 
 use quipu_contract::plan::{Overflow, Stuck};
 use quipu_contract::{Shrink, Tokens};
@@ -11,24 +12,47 @@ impl From<ViewError> for Failure {
     fn from(error: ViewError) -> Failure {
         let what = error.to_string();
         match error {
-            ViewError::UnknownActor(_) => Failure::new(exit::NOT_FOUND, what, "quipu contract show"),
-            ViewError::NeedsUnit { place, .. } => {
-                Failure { rule: Some((place, "its pointers name `{unit}`".into())), ..Failure::usage(what, "--unit UNIT") }
+            ViewError::UnknownActor(_) => {
+                Failure::new(exit::NOT_FOUND, what, "quipu contract show")
             }
-            ViewError::NeedsAgent { place, .. } => {
-                Failure { rule: Some((place, "its pointers name `{agent}`".into())), ..Failure::usage(what, "--agent NAME") }
-            }
-            ViewError::NoValue { ref name, ref place } => {
-                let mend = format!("set it in quipu.toml under [units.UNIT.vars] or [vars]: {name} = \"…\"");
-                Failure { rule: Some((place.clone(), "a pointer names it".into())), ..Failure::usage(what, mend) }
+            ViewError::NeedsUnit { place, .. } => Failure {
+                rule: Some((place, "its pointers name `{unit}`".into())),
+                ..Failure::usage(what, "--unit UNIT")
+            },
+            ViewError::NeedsAgent { place, .. } => Failure {
+                rule: Some((place, "its pointers name `{agent}`".into())),
+                ..Failure::usage(what, "--agent NAME")
+            },
+            ViewError::NoValue {
+                ref name,
+                ref place,
+            } => {
+                let mend = format!(
+                    "set it in quipu.toml under [units.UNIT.vars] or [vars]: {name} = \"…\""
+                );
+                Failure {
+                    rule: Some((place.clone(), "a pointer names it".into())),
+                    ..Failure::usage(what, mend)
+                }
             }
             ViewError::Absent(absent) => {
-                let rule = absent.first().map(|a| (a.place.clone(), "need = \"must\"".to_owned()));
-                Failure { rule, ..Failure::new(exit::NOT_FOUND, what, mend_absent(&absent)) }
+                let rule = absent
+                    .first()
+                    .map(|a| (a.place.clone(), "need = \"must\"".to_owned()));
+                Failure {
+                    rule,
+                    ..Failure::new(exit::NOT_FOUND, what, mend_absent(&absent))
+                }
             }
             ViewError::Overflow { overflow, places } => {
-                let rule = places.into_iter().next().zip(overflow.stuck.first().map(told_shrink));
-                Failure { rule, ..Failure::new(exit::NO, what, mend_overflow(&overflow)) }
+                let rule = places
+                    .into_iter()
+                    .next()
+                    .zip(overflow.stuck.first().map(told_shrink));
+                Failure {
+                    rule,
+                    ..Failure::new(exit::NO, what, mend_overflow(&overflow))
+                }
             }
             ViewError::Store(error) => error.into(),
         }
@@ -39,11 +63,18 @@ fn mend_absent(absent: &[Absent]) -> String {
     if let Some((found, unreadable)) = absent.iter().find_map(|a| Some((a, a.unreadable?))) {
         let path = found.name.split('#').next().unwrap_or_default();
         return match unreadable {
-            Unreadable::NotText => format!("save it as UTF-8; or quipu restore {path}; or --partial, to go on without"),
-            Unreadable::NotFile => "put a plain file in its place; or --partial, to go on without".into(),
+            Unreadable::NotText => {
+                format!("save it as UTF-8; or quipu restore {path}; or --partial, to go on without")
+            }
+            Unreadable::NotFile => {
+                "put a plain file in its place; or --partial, to go on without".into()
+            }
         };
     }
-    let writer = absent.iter().flat_map(|a| &a.writers).find_map(|w| w.role.clone());
+    let writer = absent
+        .iter()
+        .flat_map(|a| &a.writers)
+        .find_map(|w| w.role.clone());
     match writer {
         Some(role) => format!("quipu brief {role} …     (or --partial, to go on without)"),
         None => "put it there, or --partial, to go on without".into(),
@@ -81,15 +112,26 @@ impl From<FolderError> for Failure {
     fn from(error: FolderError) -> Failure {
         let what = error.to_string();
         match error {
-            FolderError::NotEmpty { .. } | FolderError::Foreign(_) | FolderError::IsProject(_) | FolderError::Ruled(_) => {
+            FolderError::NotEmpty { .. }
+            | FolderError::Foreign(_)
+            | FolderError::IsProject(_)
+            | FolderError::Ruled(_) => {
                 Failure::new(exit::REFUSED, what, "name an empty or a new folder")
             }
             FolderError::InProject(_) => Failure::new(exit::REFUSED, what, "name a folder outside"),
-            FolderError::OtherRole { .. } => Failure::new(exit::REFUSED, what, "quipu view --out DIR     (your own)"),
+            FolderError::OtherRole { .. } => {
+                Failure::new(exit::REFUSED, what, "quipu view --out DIR     (your own)")
+            }
             FolderError::Path(error) => error.into(),
             FolderError::Read(error) => error.into(),
-            FolderError::NoManifest(_) => Failure::new(exit::NOT_FOUND, what, "quipu view ROLE --out DIR"),
-            FolderError::BadManifest { .. } => Failure::new(exit::USAGE, what, "quipu view ROLE --out DIR     (make it anew)"),
+            FolderError::NoManifest(_) => {
+                Failure::new(exit::NOT_FOUND, what, "quipu view ROLE --out DIR")
+            }
+            FolderError::BadManifest { .. } => Failure::new(
+                exit::USAGE,
+                what,
+                "quipu view ROLE --out DIR     (make it anew)",
+            ),
             FolderError::Io { .. } => Failure::new(exit::IO, what, ""),
             FolderError::Store(error) => error.into(),
         }
@@ -101,10 +143,17 @@ impl From<BriefError> for Failure {
         let what = error.to_string();
         match error {
             BriefError::View(error) => error.into(),
-            BriefError::Template(_) => Failure::usage(what, "quipu profile eject NAME     (then mend the template)"),
-            BriefError::OwnTemplate(error) => Failure::usage(what, format!("mend line {} of {}", error.line, error.file)),
+            BriefError::Template(_) => Failure::usage(
+                what,
+                "quipu profile eject NAME     (then mend the template)",
+            ),
+            BriefError::OwnTemplate(error) => {
+                Failure::usage(what, format!("mend line {} of {}", error.line, error.file))
+            }
             BriefError::Profile(_) => Failure::usage(what, "save it as UTF-8"),
-            BriefError::NoStage { .. } => Failure::new(exit::NOT_FOUND, what, "quipu view ROLE --explain"),
+            BriefError::NoStage { .. } => {
+                Failure::new(exit::NOT_FOUND, what, "quipu view ROLE --explain")
+            }
         }
     }
 }

@@ -12,15 +12,26 @@ fn quipu(folder: &Path, arguments: &[&str]) -> Output {
     for name in ["QUIPU_ROLE", "QUIPU_UNIT", "QUIPU_AGENT", "QUIPU_LEASE"] {
         command.env_remove(name);
     }
-    command.current_dir(folder).args(arguments).output().unwrap()
+    command
+        .current_dir(folder)
+        .args(arguments)
+        .output()
+        .unwrap()
 }
 
 /// Runs a command, checks its exit code, and returns stdout and stderr.
 fn say(folder: &Path, exit: i32, line: &str) -> (String, String) {
     let arguments: Vec<&str> = line.split_whitespace().collect();
     let output = quipu(folder, &arguments);
-    let (out, err) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
-    assert_eq!(output.status.code(), Some(exit), "quipu {line}\n{out}\n{err}");
+    let (out, err) = (
+        String::from_utf8(output.stdout).unwrap(),
+        String::from_utf8(output.stderr).unwrap(),
+    );
+    assert_eq!(
+        output.status.code(),
+        Some(exit),
+        "quipu {line}\n{out}\n{err}"
+    );
     (out, err)
 }
 
@@ -28,15 +39,25 @@ fn say(folder: &Path, exit: i32, line: &str) -> (String, String) {
 fn an_answer_that_cannot_be_written_is_no_success() {
     let folder = book();
     let mut command = Command::new(env!("CARGO_BIN_EXE_quipu"));
-    command.current_dir(folder.path()).args(["contract", "show"]);
-    let output = command.stdout(std::fs::File::options().write(true).open("/dev/full").unwrap()).output().unwrap();
+    command
+        .current_dir(folder.path())
+        .args(["contract", "show"]);
+    let output = command
+        .stdout(
+            std::fs::File::options()
+                .write(true)
+                .open("/dev/full")
+                .unwrap(),
+        )
+        .output()
+        .unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(7), "{err}");
     assert!(err.contains("the answer could not be written"), "{err}");
 }
 
-/// A small disk in a namespace of its own. Commits are refused while there is little room; the text is so long that sometimes the
-/// journal has room for it and the file has none.
+/// A small disk in a namespace of its own. Commits are refused while there is little room; the text
+/// is so long that sometimes the journal has room for it and the file has none.
 #[test]
 fn a_full_disk_keeps_nobody_from_reading() {
     const SCRIPT: &str = r###"
@@ -55,17 +76,39 @@ fn a_full_disk_keeps_nobody_from_reading() {
         mount -o remount,size=9m . && "$QUIPU" doctor > /dev/null && "$QUIPU" verify > /dev/null || exit 92
         test "$(grep -c '^## ADR [0-9]' decisions.md)" = "$n" || exit 91
     "###;
-    if !Command::new("unshare").args(["-rm", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]).status().is_ok_and(|s| s.success()) {
+    if !Command::new("unshare")
+        .args(["-rm", "mount", "-t", "tmpfs", "tmpfs", "/mnt"])
+        .status()
+        .is_ok_and(|s| s.success())
+    {
         return; // no namespaces here; what the store does is shown without a disk
     }
     let mut pending = 0;
     for size in (640..900).step_by(24) {
-        let (folder, said) = (tempfile::tempdir().unwrap(), tempfile::NamedTempFile::new().unwrap());
+        let (folder, said) = (
+            tempfile::tempdir().unwrap(),
+            tempfile::NamedTempFile::new().unwrap(),
+        );
         let mut command = Command::new("unshare");
-        command.args(["-rm", "sh", "-c", SCRIPT, "sh", &size.to_string(), &"a long line of words ".repeat(5900)]);
-        let output =
-            command.env("QUIPU", env!("CARGO_BIN_EXE_quipu")).env("SAID", said.path()).current_dir(folder.path()).output().unwrap();
-        let (said, erred) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        command.args([
+            "-rm",
+            "sh",
+            "-c",
+            SCRIPT,
+            "sh",
+            &size.to_string(),
+            &"a long line of words ".repeat(5900),
+        ]);
+        let output = command
+            .env("QUIPU", env!("CARGO_BIN_EXE_quipu"))
+            .env("SAID", said.path())
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        let (said, erred) = (
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr),
+        );
         assert_eq!(output.status.code(), Some(0), "{size} KB: {said}{erred}");
         pending += usize::from(said.contains("pending"));
     }
@@ -74,7 +117,9 @@ fn a_full_disk_keeps_nobody_from_reading() {
 
 fn book() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let book = SampleBook { tongue: Tongue::English };
+    let book = SampleBook {
+        tongue: Tongue::English,
+    };
     for (path, text) in book.files() {
         let target = folder.path().join(path);
         std::fs::create_dir_all(target.parent().unwrap()).unwrap();
@@ -82,7 +127,11 @@ fn book() -> tempfile::TempDir {
     }
     say(folder.path(), 0, "init --profile book --var project=Knots");
     let manifest = folder.path().join("quipu.toml");
-    std::fs::write(&manifest, std::fs::read_to_string(&manifest).unwrap() + &book.units()).unwrap();
+    std::fs::write(
+        &manifest,
+        std::fs::read_to_string(&manifest).unwrap() + &book.units(),
+    )
+    .unwrap();
     folder
 }
 
@@ -93,23 +142,54 @@ fn a_folder_shows_the_view_and_knows_when_it_is_old() {
     let out = tempfile::tempdir().unwrap();
     let view = out.path().join("v");
     let shown = view.display();
-    say(root, 0, &format!("view writer --unit ch10 --budget 10k --out {shown}"));
-    assert!(view.join("meta/glossary.md").exists() && !view.join("drafts").exists() && !view.join("source").exists());
+    say(
+        root,
+        0,
+        &format!("view writer --unit ch10 --budget 10k --out {shown}"),
+    );
+    assert!(
+        view.join("meta/glossary.md").exists()
+            && !view.join("drafts").exists()
+            && !view.join("source").exists()
+    );
     let outline = std::fs::read_to_string(view.join("outline-final.md")).unwrap();
-    assert!(outline.starts_with("## ch10") && !outline.contains("## ch09"), "only this chapter's section");
-    assert!(say(root, 0, &format!("view --verify {shown}")).0.contains("all as shown"));
+    assert!(
+        outline.starts_with("## ch10") && !outline.contains("## ch09"),
+        "only this chapter's section"
+    );
+    assert!(
+        say(root, 0, &format!("view --verify {shown}"))
+            .0
+            .contains("all as shown")
+    );
 
     // Another chapter's file is none of this view's business; what it showed is.
     say(root, 0, "write drafts/ch01-draft.md --text changed --force");
     say(root, 0, &format!("view --verify {shown}"));
     say(root, 0, "append meta/glossary.md --text |x|y|ch10||");
-    assert!(say(root, 1, &format!("view --verify {shown}")).0.contains("meta/glossary.md grew"));
-    say(root, 0, "write research/ch10-research.md --text new --force");
-    assert!(say(root, 1, &format!("view --verify {shown}")).0.contains("research/ch10-research.md changed"));
+    assert!(
+        say(root, 1, &format!("view --verify {shown}"))
+            .0
+            .contains("meta/glossary.md grew")
+    );
+    say(
+        root,
+        0,
+        "write research/ch10-research.md --text new --force",
+    );
+    assert!(
+        say(root, 1, &format!("view --verify {shown}"))
+            .0
+            .contains("research/ch10-research.md changed")
+    );
 
     say(root, 0, &format!("view writer --unit ch10 --out {shown}"));
     std::fs::write(view.join("meta/style-guide.md"), "mine").unwrap();
-    assert!(say(root, 1, &format!("view --verify {shown}")).0.contains("meta/style-guide.md was edited in the folder"));
+    assert!(
+        say(root, 1, &format!("view --verify {shown}"))
+            .0
+            .contains("meta/style-guide.md was edited in the folder")
+    );
     std::fs::write(view.join("other.txt"), "mine").unwrap();
     say(root, 3, &format!("view writer --unit ch10 --out {shown}"));
     assert!(view.join("other.txt").exists());
@@ -129,18 +209,35 @@ fn no_link_in_a_folder_is_followed() {
     std::fs::remove_dir_all(view.join("meta")).unwrap();
     std::os::unix::fs::symlink(root.join("meta"), view.join("meta")).unwrap();
     let (_, err) = say(root, 3, &make);
-    assert!(err.contains("holds `meta`, which is no part of a view"), "{err}");
-    assert_eq!(std::fs::read(root.join("meta/glossary.md")).unwrap(), glossary, "what the link leads to is untouched");
+    assert!(
+        err.contains("holds `meta`, which is no part of a view"),
+        "{err}"
+    );
+    assert_eq!(
+        std::fs::read(root.join("meta/glossary.md")).unwrap(),
+        glossary,
+        "what the link leads to is untouched"
+    );
     let (told, _) = say(root, 1, &format!("view --verify {}", view.display()));
-    assert!(told.contains("meta/glossary.md is no copy in the folder, but a link"), "{told}");
+    assert!(
+        told.contains("meta/glossary.md is no copy in the folder, but a link"),
+        "{told}"
+    );
     std::fs::remove_file(view.join("meta")).unwrap();
     say(root, 0, &make);
     std::fs::remove_file(view.join("meta/glossary.md")).unwrap();
-    std::os::unix::fs::symlink(root.join("meta/glossary.md"), view.join("meta/glossary.md")).unwrap();
+    std::os::unix::fs::symlink(root.join("meta/glossary.md"), view.join("meta/glossary.md"))
+        .unwrap();
     let (told, _) = say(root, 1, &format!("view --verify {}", view.display()));
-    assert!(told.contains("meta/glossary.md is no copy in the folder, but a link"), "{told}");
+    assert!(
+        told.contains("meta/glossary.md is no copy in the folder, but a link"),
+        "{told}"
+    );
     say(root, 3, &make);
-    assert_eq!(std::fs::read(root.join("meta/glossary.md")).unwrap(), glossary);
+    assert_eq!(
+        std::fs::read(root.join("meta/glossary.md")).unwrap(),
+        glossary
+    );
 }
 
 #[test]
@@ -154,14 +251,25 @@ fn an_older_view_stays_whole_where_a_newer_one_is_refused() {
     let (_, err) = say(folder.path(), 3, &make);
     assert!(err.contains("holds `meta/my-notes.txt`"), "{err}");
     assert!(view.join(".quipu-view.json").exists() && view.join("meta/glossary.md").exists());
-    let (told, _) = say(folder.path(), 1, &format!("view --verify {}", view.display()));
-    assert!(told.contains("meta/my-notes.txt is in the folder, and no part of the view"), "{told}");
+    let (told, _) = say(
+        folder.path(),
+        1,
+        &format!("view --verify {}", view.display()),
+    );
+    assert!(
+        told.contains("meta/my-notes.txt is in the folder, and no part of the view"),
+        "{told}"
+    );
     std::fs::remove_file(view.join("meta/my-notes.txt")).unwrap();
     std::fs::create_dir(view.join("empty")).unwrap();
     say(folder.path(), 3, &make);
     std::fs::remove_dir(view.join("empty")).unwrap();
     say(folder.path(), 0, &make);
-    say(folder.path(), 0, &format!("view --verify {}", view.display()));
+    say(
+        folder.path(),
+        0,
+        &format!("view --verify {}", view.display()),
+    );
 }
 
 #[test]
@@ -171,21 +279,45 @@ fn verifying_misses_nothing_that_is_gone_from_the_folder() {
     std::fs::write(root.join("research/ch10-research.md"), "").unwrap();
     let out = tempfile::tempdir().unwrap();
     let view = out.path().join("v");
-    say(root, 0, &format!("view writer --unit ch10 --out {}", view.display()));
+    say(
+        root,
+        0,
+        &format!("view writer --unit ch10 --out {}", view.display()),
+    );
     std::fs::remove_file(view.join("research/ch10-research.md")).unwrap();
     let (told, _) = say(root, 1, &format!("view --verify {}", view.display()));
-    assert!(told.contains("research/ch10-research.md is missing from the folder"), "{told}");
+    assert!(
+        told.contains("research/ch10-research.md is missing from the folder"),
+        "{told}"
+    );
     let staged = self::book();
     let parts = out.path().join("parts");
-    let make = format!("view writer --unit ch10 --budget 6000 --out {}", parts.display());
+    let make = format!(
+        "view writer --unit ch10 --budget 6000 --out {}",
+        parts.display()
+    );
     say(staged.path(), 0, &make);
     std::fs::remove_dir_all(parts.join("stage-2")).unwrap();
-    let (told, _) = say(staged.path(), 1, &format!("view --verify {}", parts.display()));
-    assert!(told.contains("stage-2 is missing from the folder"), "{told}");
+    let (told, _) = say(
+        staged.path(),
+        1,
+        &format!("view --verify {}", parts.display()),
+    );
+    assert!(
+        told.contains("stage-2 is missing from the folder"),
+        "{told}"
+    );
     say(staged.path(), 0, &make);
     std::fs::remove_dir_all(parts.join("stage-1")).unwrap();
-    let (told, _) = say(staged.path(), 1, &format!("view --verify {}", parts.display()));
-    assert!(told.contains("stage-1 is missing from the folder"), "{told}");
+    let (told, _) = say(
+        staged.path(),
+        1,
+        &format!("view --verify {}", parts.display()),
+    );
+    assert!(
+        told.contains("stage-1 is missing from the folder"),
+        "{told}"
+    );
 }
 
 /// A manifest that no view wrote.
@@ -205,16 +337,36 @@ fn a_forged_manifest_tells_nothing_of_what_a_role_does_not_read() {
         let source = serde_json::json!({"section": section, "version": version, "text": hash, "bytes": text.len(), "whole": true});
         let file = serde_json::json!([{"path": path, "shown": quipu_store::Version::of(b""), "tokens": 0, "sources": [source]}]);
         std::fs::write(out.path().join(".quipu-view.json"), forged(file)).unwrap();
-        let (told, err) = say(root, 3, &format!("--as writer --unit ch10 view --verify {}", out.path().display()));
+        let (told, err) = say(
+            root,
+            3,
+            &format!(
+                "--as writer --unit ch10 view --verify {}",
+                out.path().display()
+            ),
+        );
         told + &err
     };
     let draft = std::fs::read(root.join("drafts/ch01-draft.md")).unwrap();
     let right = ask("drafts/ch01-draft.md", None, "0", &draft[..5]);
     assert!(right.contains("does not read"), "{right}");
-    assert_eq!(right, ask("drafts/ch01-draft.md", None, "0", b"wrong"), "a right guess looks like a wrong one");
-    assert_eq!(right.replace("ch01", "ch99"), ask("drafts/ch99-draft.md", None, "0", b"wrong"), "and like a file that is not there");
+    assert_eq!(
+        right,
+        ask("drafts/ch01-draft.md", None, "0", b"wrong"),
+        "a right guess looks like a wrong one"
+    );
+    assert_eq!(
+        right.replace("ch01", "ch99"),
+        ask("drafts/ch99-draft.md", None, "0", b"wrong"),
+        "and like a file that is not there"
+    );
     let outline = std::fs::read(root.join("outline-final.md")).unwrap();
-    let other = ask("outline-final.md", Some("ch09"), quipu_store::Version::of(&outline).as_str(), b"");
+    let other = ask(
+        "outline-final.md",
+        Some("ch09"),
+        quipu_store::Version::of(&outline).as_str(),
+        b"",
+    );
     assert!(other.contains("reads only the section"), "{other}");
 }
 
@@ -223,28 +375,68 @@ fn a_role_has_its_view_outside_and_no_one_in_reserved_folders() {
     let folder = book();
     let root = folder.path();
     for place in [".", "drafts", "v/w", "meta"] {
-        let (_, err) = say(root, 3, &format!("--as writer --unit ch10 view --out {place}"));
+        let (_, err) = say(
+            root,
+            3,
+            &format!("--as writer --unit ch10 view --out {place}"),
+        );
         assert!(err.contains("lies in a project"), "{err}");
-        say(root, 3, &format!("--agent otto view writer --unit ch10 --out {place}"));
+        say(
+            root,
+            3,
+            &format!("--agent otto view writer --unit ch10 --out {place}"),
+        );
     }
     for place in [".quipu/v", ".git/hooks", "v/.git"] {
         say(root, 3, &format!("view writer --unit ch10 --out {place}"));
-        say(root, 3, &format!("--as writer --unit ch10 view --out {place}"));
+        say(
+            root,
+            3,
+            &format!("--as writer --unit ch10 view --out {place}"),
+        );
     }
     // Through a link, too.
     let out = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(root, out.path().join("in")).unwrap();
-    say(root, 3, &format!("--as writer --unit ch10 view --out {}", out.path().join("in/v").display()));
-    assert!(!root.join("v").exists() && !root.join(".quipu/v").exists() && !root.join(".git").exists());
+    say(
+        root,
+        3,
+        &format!(
+            "--as writer --unit ch10 view --out {}",
+            out.path().join("in/v").display()
+        ),
+    );
+    assert!(
+        !root.join("v").exists() && !root.join(".quipu/v").exists() && !root.join(".git").exists()
+    );
     // A person may keep one in the project, beside what the contract rules.
     say(root, 0, "view writer --unit ch10 --out v");
     let manifest = root.join("quipu.toml");
-    let ruled = std::fs::read_to_string(&manifest).unwrap() + "\n[[files]]\npath = \"source/**\"\nclass = \"overwrite\"\n";
+    let ruled = std::fs::read_to_string(&manifest).unwrap()
+        + "\n[[files]]\npath = \"source/**\"\nclass = \"overwrite\"\n";
     std::fs::write(&manifest, ruled).unwrap();
-    let (_, err) = say(root, 3, "view writer --unit ch10 --budget 6000 --out source/v");
+    let (_, err) = say(
+        root,
+        3,
+        "view writer --unit ch10 --budget 6000 --out source/v",
+    );
     assert!(err.contains("is under the contract"), "{err}");
-    say(root, 0, &format!("--as writer --unit ch10 view --out {}", out.path().join("v").display()));
-    say(root, 0, &format!("--as writer --unit ch10 view --verify {}", out.path().join("v").display()));
+    say(
+        root,
+        0,
+        &format!(
+            "--as writer --unit ch10 view --out {}",
+            out.path().join("v").display()
+        ),
+    );
+    say(
+        root,
+        0,
+        &format!(
+            "--as writer --unit ch10 view --verify {}",
+            out.path().join("v").display()
+        ),
+    );
 }
 
 #[test]
@@ -253,12 +445,22 @@ fn stages_become_folders_and_briefs() {
     let root = folder.path();
     let out = tempfile::tempdir().unwrap();
     let shown = out.path().join("v");
-    let (_, talk) = say(root, 0, &format!("view writer --unit ch10 --budget 6000 --out {}", shown.display()));
+    let (_, talk) = say(
+        root,
+        0,
+        &format!(
+            "view writer --unit ch10 --budget 6000 --out {}",
+            shown.display()
+        ),
+    );
     assert!(talk.contains("2 stages"), "{talk}");
     assert!(shown.join("stage-2/research/ch10-research.md").exists());
     say(root, 0, &format!("view --verify {}", shown.display()));
     let (brief, _) = say(root, 0, "brief writer --unit ch10 --budget 6000 --stage 2");
-    assert!(brief.contains("Part 2 of 2") && brief.contains("part 2 of 2"), "{brief}");
+    assert!(
+        brief.contains("Part 2 of 2") && brief.contains("part 2 of 2"),
+        "{brief}"
+    );
     say(root, 5, "brief writer --unit ch10 --budget 6000 --stage 3");
 }
 
@@ -266,12 +468,30 @@ fn stages_become_folders_and_briefs() {
 fn what_does_not_fit_is_refused_with_the_pointer_and_the_rule() {
     let folder = book();
     let (_, err) = say(folder.path(), 1, "view writer --unit ch10 --budget 2000");
-    assert!(err.contains("`meta/style-guide.md`") && err.contains("roles.toml") && err.contains("--budget "), "{err}");
-    let (out, _) = say(folder.path(), 0, "view writer --unit ch10 --window 40k --reserve 15k --explain");
-    assert!(out.contains("output reserve") && out.contains("15,000") && out.contains("left over"), "{out}");
-    let json: serde_json::Value = serde_json::from_str(&say(folder.path(), 0, "view writer --unit ch10 --json").0).unwrap();
+    assert!(
+        err.contains("`meta/style-guide.md`")
+            && err.contains("roles.toml")
+            && err.contains("--budget "),
+        "{err}"
+    );
+    let (out, _) = say(
+        folder.path(),
+        0,
+        "view writer --unit ch10 --window 40k --reserve 15k --explain",
+    );
+    assert!(
+        out.contains("output reserve") && out.contains("15,000") && out.contains("left over"),
+        "{out}"
+    );
+    let json: serde_json::Value =
+        serde_json::from_str(&say(folder.path(), 0, "view writer --unit ch10 --json").0).unwrap();
     assert_eq!(json["stages"].as_array().unwrap().len(), 1);
-    assert!(json["stages"][0]["files"][0]["text"].as_str().unwrap().starts_with("# Style guide"));
+    assert!(
+        json["stages"][0]["files"][0]["text"]
+            .as_str()
+            .unwrap()
+            .starts_with("# Style guide")
+    );
 }
 
 #[test]
@@ -282,9 +502,15 @@ fn a_role_sees_its_own_view_alone() {
     say(root, 3, "--as r2 brief writer --unit ch10");
     say(root, 0, "--as writer --unit ch10 view");
     let (brief, _) = say(root, 0, "--as writer --unit ch10 brief --lang zh");
-    assert!(brief.contains("📖 `research/ch10-research.md`") && brief.contains("必读"), "{brief}");
+    assert!(
+        brief.contains("📖 `research/ch10-research.md`") && brief.contains("必读"),
+        "{brief}"
+    );
     let (_, err) = say(root, 3, "--as writer --unit ch10 read drafts/ch01-draft.md");
-    assert!(err.contains("does not read") && err.contains("roles.toml"), "{err}");
+    assert!(
+        err.contains("does not read") && err.contains("roles.toml"),
+        "{err}"
+    );
     let (_, err) = say(root, 5, "view r1 --unit ch10");
     assert!(err.contains("step `write` (role `writer`)"), "{err}");
     say(root, 0, "brief r1 --unit ch10 --partial");

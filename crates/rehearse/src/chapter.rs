@@ -1,4 +1,5 @@
-//! A chapter of a story, from its plan to memory: retold, checked by rule, left as it is, and its facts taken out.
+//! A chapter of a story, from its plan to memory: retold, checked by rule, left as it is, and its
+//! facts taken out.
 
 use quipu_claims::{Asked, Bounds, Checked, Memory, Page, Passages, check as query, cut_claims};
 use quipu_contract::{FileRule, Form};
@@ -13,8 +14,8 @@ use crate::view::View;
 
 /// Words by which a sentence gives a cause, a rule or a relation.
 const SIGNS: [&str; 20] = [
-    "because", "since", "so that", "never", "always", "must", "cannot", "promised", "afraid", "wanted", "因为", "所以", "从不", "总是",
-    "必须", "不能", "答应", "害怕", "想要", "为了",
+    "because", "since", "so that", "never", "always", "must", "cannot", "promised", "afraid",
+    "wanted", "因为", "所以", "从不", "总是", "必须", "不能", "答应", "害怕", "想要", "为了",
 ];
 /// So many facts of a text are many.
 const FACTS: usize = 12;
@@ -23,13 +24,18 @@ const MISSES: usize = 8;
 
 impl RehearseTask {
     pub(crate) fn rule(&self, path: &str) -> Option<&FileRule> {
-        self.files.iter().find(|rule| rule.path.matches(path).is_some())
+        self.files
+            .iter()
+            .find(|rule| rule.path.matches(path).is_some())
     }
 }
 
 /// The texts of a view as pages, but for those at hand.
 fn pages(view: &View, task: &RehearseTask, but: &[&str]) -> Vec<Page> {
-    let others = view.texts.iter().filter(|(path, _)| path.ends_with(".md") && !but.contains(&path.as_str()));
+    let others = view
+        .texts
+        .iter()
+        .filter(|(path, _)| path.ends_with(".md") && !but.contains(&path.as_str()));
     others
         .map(|(path, seen)| {
             let rule = task.rule(path);
@@ -39,7 +45,13 @@ fn pages(view: &View, task: &RehearseTask, but: &[&str]) -> Vec<Page> {
                 _ => Tier::L1,
             };
             let is_memory = rule.is_none_or(|rule| rule.tier.is_some());
-            Page { path: path.clone(), tier, is_memory, form: rule.and_then(|rule| rule.form), text: seen.text.clone() }
+            Page {
+                path: path.clone(),
+                tier,
+                is_memory,
+                form: rule.and_then(|rule| rule.form),
+                text: seen.text.clone(),
+            }
         })
         .collect()
 }
@@ -47,12 +59,26 @@ fn pages(view: &View, task: &RehearseTask, but: &[&str]) -> Vec<Page> {
 /// The unit's part of a plan, as scenes: each of its lines is one.
 pub(crate) fn retell(plan: &str, task: &RehearseTask) -> Sheet {
     let l = task.language;
-    let (id, title) = task.unit.as_ref().map_or((String::new(), task.project.clone()), |unit| (unit.id.clone(), unit.title.clone()));
+    let (id, title) = task
+        .unit
+        .as_ref()
+        .map_or((String::new(), task.project.clone()), |unit| {
+            (unit.id.clone(), unit.title.clone())
+        });
     let mut sheet = Sheet::titled(&title);
     let document = Document::parse(plan);
-    let part = document.sections().iter().find(|section| section.title == id).map(|section| document.slice(&section.body)).unwrap_or(plan);
+    let part = document
+        .sections()
+        .iter()
+        .find(|section| section.title == id)
+        .map(|section| document.slice(&section.body))
+        .unwrap_or(plan);
     let mut scenes = 0;
-    for line in part.lines().map(|line| line.trim().trim_start_matches(['-', '*', '_', ' ']).trim_end_matches('_')) {
+    for line in part.lines().map(|line| {
+        line.trim()
+            .trim_start_matches(['-', '*', '_', ' '])
+            .trim_end_matches('_')
+    }) {
         if line.is_empty() || line.starts_with(['#', '<', '[']) {
             continue;
         }
@@ -62,7 +88,11 @@ pub(crate) fn retell(plan: &str, task: &RehearseTask) -> Sheet {
     }
     if scenes == 0 {
         sheet.h2(say(l, "Scene 1", "场景 1"));
-        sheet.paragraph(say(l, "The plan says nothing of this chapter yet.", "大纲还没有写到这一章。"));
+        sheet.paragraph(say(
+            l,
+            "The plan says nothing of this chapter yet.",
+            "大纲还没有写到这一章。",
+        ));
     }
     sheet
 }
@@ -70,26 +100,44 @@ pub(crate) fn retell(plan: &str, task: &RehearseTask) -> Sheet {
 /// The text as it stands, under its next marker, and notes that nothing was changed.
 pub(crate) fn edit(text: &str, task: &RehearseTask) -> Vec<(String, Vec<u8>)> {
     let l = task.language;
-    let mut body = marker(text).map_or(text, |found| &text[..found.start]).trim_end().to_owned();
+    let mut body = marker(text)
+        .map_or(text, |found| &text[..found.start])
+        .trim_end()
+        .to_owned();
     let mut outputs = task.outputs.iter();
     let mut written = Vec::new();
     if let Some(output) = outputs.next() {
         let shape = task.rule(&output.path).and_then(|rule| rule.shape.as_ref());
-        if shape.is_some_and(|shape| shape.headings.get(&2).is_some_and(|(least, _)| *least > 0)) && levels(&body)[1] == 0 {
+        if shape.is_some_and(|shape| shape.headings.get(&2).is_some_and(|(least, _)| *least > 0))
+            && levels(&body)[1] == 0
+        {
             body = as_one_part(&body, say(l, "Rules", "规则"));
         }
-        let end = output.marker.as_deref().map(|name| format!("\n{}\n", render_marker(name))).unwrap_or_default();
+        let end = output
+            .marker
+            .as_deref()
+            .map(|name| format!("\n{}\n", render_marker(name)))
+            .unwrap_or_default();
         written.push((output.path.clone(), format!("{body}\n{end}").into_bytes()));
     }
     for output in outputs {
         let mut sheet = Sheet::titled(&task.title);
         sheet.h2(say(l, "Mended", "已修正"));
-        sheet.line(&format!("- {}", say(l, "none: a rehearsal changes no word", "无：预演不改一字")));
+        sheet.line(&format!(
+            "- {}",
+            say(l, "none: a rehearsal changes no word", "无：预演不改一字")
+        ));
         sheet.h2(say(l, "Left standing", "保留"));
-        sheet.line(&format!("- {}", say(l, "everything that the report lists", "报告所列的一切")));
+        sheet.line(&format!(
+            "- {}",
+            say(l, "everything that the report lists", "报告所列的一切")
+        ));
         sheet.h2(say(l, "Questions for the author", "问作者"));
         sheet.line(&format!("- {}", say(l, "none", "无")));
-        written.push((output.path.clone(), crate::finished(task, output, sheet, true)));
+        written.push((
+            output.path.clone(),
+            crate::finished(task, output, sheet, true),
+        ));
     }
     written
 }
@@ -109,21 +157,52 @@ pub(crate) fn check(view: &View, path: &str, text: &str, task: &RehearseTask) ->
     let memory = Memory::of(&pages);
     let chapter = quipu_claims::chapter_number(path);
     let checked = Passages::of(pages.iter().filter(|page| page.tier == Tier::L2))
-        .map(|passages| query(&memory, &passages, &cut_claims(text), &Bounds { chapter, ..Bounds::default() }))
+        .map(|passages| {
+            query(
+                &memory,
+                &passages,
+                &cut_claims(text),
+                &Bounds {
+                    chapter,
+                    ..Bounds::default()
+                },
+            )
+        })
         .unwrap_or_default();
     let mut sheet = Sheet::titled(&task.title);
     let none = say(l, "none", "无");
     sheet.h2(say(l, "Conflicts", "冲突"));
-    sheet.items(&checked.iter().flat_map(|one| conflicts(path, one, task)).collect::<Vec<_>>(), none);
+    sheet.items(
+        &checked
+            .iter()
+            .flat_map(|one| conflicts(path, one, task))
+            .collect::<Vec<_>>(),
+        none,
+    );
     sheet.h2(say(l, "Unknown", "未知"));
-    sheet.line(&format!("- {}", say(l, "not judged: a rehearsal has no opinion", "未判断：预演没有见解")));
+    sheet.line(&format!(
+        "- {}",
+        say(
+            l,
+            "not judged: a rehearsal has no opinion",
+            "未判断：预演没有见解"
+        )
+    ));
     sheet.h2(say(l, "Misses", "未命中"));
     let missed = checked.iter().filter(|one| one.l1 == Asked::Miss);
     let misses: Vec<String> = missed
         .take(MISSES)
         .map(|one| {
-            let found = one.evidence.first().map(|found| format!(" · {} {} (L2)", say(l, "found in", "见"), found.at)).unwrap_or_default();
-            format!("{path}:{} · {}{found}", one.claim.line, say(l, "not in L1", "L1 没有"))
+            let found = one
+                .evidence
+                .first()
+                .map(|found| format!(" · {} {} (L2)", say(l, "found in", "见"), found.at))
+                .unwrap_or_default();
+            format!(
+                "{path}:{} · {}{found}",
+                one.claim.line,
+                say(l, "not in L1", "L1 没有")
+            )
         })
         .collect();
     sheet.items(&misses, none);
@@ -136,11 +215,17 @@ pub(crate) fn check(view: &View, path: &str, text: &str, task: &RehearseTask) ->
 
 fn conflicts(path: &str, checked: &Checked, task: &RehearseTask) -> Vec<String> {
     let l = task.language;
-    let found = checked.findings.iter().filter(|judged| judged.finding.conflict);
+    let found = checked
+        .findings
+        .iter()
+        .filter(|judged| judged.finding.conflict);
     found
         .map(|judged| {
             let finding = &judged.finding;
-            let level = finding.level.map(|level| format!(" · [{}]", level.name())).unwrap_or_default();
+            let level = finding
+                .level
+                .map(|level| format!(" · [{}]", level.name()))
+                .unwrap_or_default();
             format!(
                 "{path}:{} ⇄ {} · L1{level} · {} {:.2} · {}{}\n  “{}” / “{}”: {}",
                 checked.claim.line,
@@ -157,10 +242,14 @@ fn conflicts(path: &str, checked: &Checked, task: &RehearseTask) -> Vec<String> 
         .collect()
 }
 
-/// The sentences of a text that give causes and rules, each under the memory section of whom it names, and one entry for what happened.
+/// The sentences of a text that give causes and rules, each under the memory section of whom it
+/// names, and one entry for what happened.
 pub(crate) fn extract(view: &View, subjects: &[(&str, &str)], task: &RehearseTask) -> Sheet {
     let l = task.language;
-    let title = task.unit.as_ref().map_or(task.project.as_str(), |unit| &unit.title);
+    let title = task
+        .unit
+        .as_ref()
+        .map_or(task.project.as_str(), |unit| &unit.title);
     let mut sheet = Sheet::titled(title);
     let but: Vec<&str> = subjects.iter().map(|(path, _)| *path).collect();
     let pages = pages(view, task, &but);
@@ -172,7 +261,11 @@ pub(crate) fn extract(view: &View, subjects: &[(&str, &str)], task: &RehearseTas
         let mut opening = None;
         for section in document.sections() {
             let anchor = document.anchor_of(section);
-            let link = if anchor.is_empty() { (*path).to_owned() } else { format!("{path}#{anchor}") };
+            let link = if anchor.is_empty() {
+                (*path).to_owned()
+            } else {
+                format!("{path}#{anchor}")
+            };
             for sentence in document.slice(&section.body).lines().flat_map(sentences) {
                 let said = quoted(sentence);
                 if sentence.starts_with("<!--") || known(&said) {
@@ -182,14 +275,28 @@ pub(crate) fn extract(view: &View, subjects: &[(&str, &str)], task: &RehearseTas
                 if found.len() == FACTS || !SIGNS.iter().any(|sign| has_word(sentence, sign)) {
                     continue;
                 }
-                let about = memory.mentions(sentence).first().map(|mention| &memory.entities[mention.entity]);
-                let (file, heading) = about.map_or_else(Default::default, |entity| (entity.at.path.clone(), entity.name.clone()));
+                let about = memory
+                    .mentions(sentence)
+                    .first()
+                    .map(|mention| &memory.entities[mention.entity]);
+                let (file, heading) = about.map_or_else(Default::default, |entity| {
+                    (entity.at.path.clone(), entity.name.clone())
+                });
                 found.push((file, heading, format!("[chapter] {said} [→ {link}]")));
             }
         }
-        let chronicle = task.files.iter().find(|rule| rule.form == Some(Form::Chronicle)).and_then(|rule| rule.path.as_literal());
-        if let (Some(chronicle), Some((said, link)), Some(unit)) = (chronicle, opening, &task.unit) {
-            found.push((chronicle.to_owned(), unit.id.clone(), format!("[chapter] {} [→ {link}]", shortened(&said, 200))));
+        let chronicle = task
+            .files
+            .iter()
+            .find(|rule| rule.form == Some(Form::Chronicle))
+            .and_then(|rule| rule.path.as_literal());
+        if let (Some(chronicle), Some((said, link)), Some(unit)) = (chronicle, opening, &task.unit)
+        {
+            found.push((
+                chronicle.to_owned(),
+                unit.id.clone(),
+                format!("[chapter] {} [→ {link}]", shortened(&said, 200)),
+            ));
         }
     }
     found.sort_by_key(|(file, heading, _)| (file.is_empty(), file.clone(), heading.clone()));
@@ -197,7 +304,11 @@ pub(crate) fn extract(view: &View, subjects: &[(&str, &str)], task: &RehearseTas
     for (its_file, its_heading, item) in &found {
         if file != Some(its_file) {
             (file, heading) = (Some(its_file), None);
-            sheet.h2(if its_file.is_empty() { say(l, "About no one that memory knows", "与记忆中的人物无关") } else { its_file });
+            sheet.h2(if its_file.is_empty() {
+                say(l, "About no one that memory knows", "与记忆中的人物无关")
+            } else {
+                its_file
+            });
         }
         if heading != Some(its_heading) && !its_heading.is_empty() {
             heading = Some(its_heading);
@@ -206,7 +317,11 @@ pub(crate) fn extract(view: &View, subjects: &[(&str, &str)], task: &RehearseTas
         sheet.line(&format!("- {item}"));
     }
     if found.is_empty() {
-        sheet.paragraph(say(l, "No sentence gives a cause or a rule.", "没有说明原因或规则的句子。"));
+        sheet.paragraph(say(
+            l,
+            "No sentence gives a cause or a rule.",
+            "没有说明原因或规则的句子。",
+        ));
     }
     sheet
 }

@@ -1,7 +1,7 @@
 //! A chapter made of what a report quotes: nothing is said that the report does not say.
 //!
-//! The report's list items become paragraphs, the most telling first, until the length is reached. Form: one H1,
-//! three to six H2, no H4.
+//! The report's list items become paragraphs, the most telling first, until the length is reached.
+//! Form: one H1, three to six H2, no H4.
 
 use quipu_contract::Language;
 use quipu_text::{Document, first_sentence};
@@ -34,7 +34,11 @@ impl Fact {
     /// Reads `**`name`** (word) `place`: what is said. Signature: `…`. Made of: …`.
     pub fn parse(item: &str) -> Option<Fact> {
         let (name, rest) = item.strip_prefix("**`")?.split_once("`**")?;
-        let (word, rest) = match rest.trim_start().strip_prefix('(').and_then(|rest| rest.split_once(')')) {
+        let (word, rest) = match rest
+            .trim_start()
+            .strip_prefix('(')
+            .and_then(|rest| rest.split_once(')'))
+        {
             Some((word, rest)) => (word, rest),
             None => ("", rest),
         };
@@ -54,7 +58,14 @@ impl Fact {
     }
 
     fn is_documented(&self) -> bool {
-        !["not documented.", "没有注释。", "no opening comment", "没有文件注释", ""].contains(&self.said.as_str())
+        ![
+            "not documented.",
+            "没有注释。",
+            "no opening comment",
+            "没有文件注释",
+            "",
+        ]
+        .contains(&self.said.as_str())
     }
 }
 
@@ -74,12 +85,29 @@ pub(crate) struct Material {
 impl Material {
     pub fn of(report: &str) -> Material {
         let document = Document::parse(report);
-        let sections = document.sections().iter().filter(|section| section.level == 2);
+        let sections = document
+            .sections()
+            .iter()
+            .filter(|section| section.level == 2);
         let parts = sections.map(|section| {
-            let items = document.items_in(&section.range).iter().filter(|item| item.depth == 0);
-            items.map(|item| document.slice(&item.content).split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+            let items = document
+                .items_in(&section.range)
+                .iter()
+                .filter(|item| item.depth == 0);
+            items
+                .map(|item| {
+                    document
+                        .slice(&item.content)
+                        .split_whitespace()
+                        .collect::<Vec<_>>()
+                        .join(" ")
+                })
+                .collect()
         });
-        Material { parts: parts.collect(), blocks: blocks(report) }
+        Material {
+            parts: parts.collect(),
+            blocks: blocks(report),
+        }
     }
 }
 
@@ -112,7 +140,10 @@ pub(crate) fn blocks(text: &str) -> Vec<(String, String)> {
 pub(crate) fn draft(view: &View, report: &str, task: &RehearseTask) -> Sheet {
     let l = task.language;
     let material = Material::of(report);
-    let title = task.unit.as_ref().map_or(task.project.as_str(), |unit| &unit.title);
+    let title = task
+        .unit
+        .as_ref()
+        .map_or(task.project.as_str(), |unit| &unit.title);
     let mut sheet = Sheet::titled(title);
     sheet.paragraph(&opening(view, task, title));
 
@@ -125,14 +156,33 @@ pub(crate) fn draft(view: &View, report: &str, task: &RehearseTask) -> Sheet {
         say(l, "How it runs", "怎样运行"),
         say(l, "Why it is so", "为什么这样"),
     ];
-    let paragraphs: Vec<Vec<String>> = (0..5).map(|at| part(at).iter().filter_map(|item| paragraph(at, item, l)).collect()).collect();
+    let paragraphs: Vec<Vec<String>> = (0..5)
+        .map(|at| {
+            part(at)
+                .iter()
+                .filter_map(|item| paragraph(at, item, l))
+                .collect()
+        })
+        .collect();
     let room = task.words as f64;
     // The headings and the closing section, which are written in any case.
     let mut used = count_words(sheet.text()) + if l == Language::Zh { 110 } else { 75 };
-    // The code first, for a chapter about code without any is none; then a paragraph of each part in turn.
-    let shown: Vec<&(String, String)> = material.blocks.iter().filter(|(place, _)| place.starts_with('`')).take(BLOCKS).collect();
-    let mut shown: Vec<_> = shown.into_iter().filter(|(_, block)| (count_words(block) as f64) < room * 0.12).collect();
-    used += shown.iter().map(|(_, block)| count_words(block) + 20).sum::<usize>();
+    // The code first, for a chapter about code without any is none; then a paragraph of each part
+    // in turn.
+    let shown: Vec<&(String, String)> = material
+        .blocks
+        .iter()
+        .filter(|(place, _)| place.starts_with('`'))
+        .take(BLOCKS)
+        .collect();
+    let mut shown: Vec<_> = shown
+        .into_iter()
+        .filter(|(_, block)| (count_words(block) as f64) < room * 0.12)
+        .collect();
+    used += shown
+        .iter()
+        .map(|(_, block)| count_words(block) + 20)
+        .sum::<usize>();
     let mut taken = [0; 5];
     let mut grew = true;
     while grew && (used as f64) < room {
@@ -154,10 +204,18 @@ pub(crate) fn draft(view: &View, report: &str, task: &RehearseTask) -> Sheet {
             }
         }
     }
-    // Where the report has said everything and the chapter is still short, the source speaks for itself.
-    for block in material.blocks.iter().filter(|(place, _)| place.starts_with('`')) {
+    // Where the report has said everything and the chapter is still short, the source speaks for
+    // itself.
+    for block in material
+        .blocks
+        .iter()
+        .filter(|(place, _)| place.starts_with('`'))
+    {
         let cost = count_words(&block.1) + 20;
-        if (used as f64) < room * LEAST && !shown.contains(&block) && (used + cost) as f64 <= room * MOST {
+        if (used as f64) < room * LEAST
+            && !shown.contains(&block)
+            && (used + cost) as f64 <= room * MOST
+        {
             used += cost;
             shown.push(block);
         }
@@ -184,7 +242,11 @@ pub(crate) fn draft(view: &View, report: &str, task: &RehearseTask) -> Sheet {
                 sheet.paragraph(block);
             }
             if !shown.is_empty() {
-                sheet.paragraph(say(l, "The code is quoted as it stands; nothing was left out.", "以上代码照原样引用，没有删节。"));
+                sheet.paragraph(say(
+                    l,
+                    "The code is quoted as it stands; nothing was left out.",
+                    "以上代码照原样引用，没有删节。",
+                ));
             }
         }
     }
@@ -198,7 +260,9 @@ pub(crate) fn draft(view: &View, report: &str, task: &RehearseTask) -> Sheet {
     }
     if sections == 0 {
         sheet.h2(say(l, "What the report holds", "报告里有什么"));
-        sheet.paragraph(&quoted(first_sentence(report.trim_start_matches(['#', ' ']))));
+        sheet.paragraph(&quoted(first_sentence(
+            report.trim_start_matches(['#', ' ']),
+        )));
     }
     closing(&mut sheet, &paragraphs, &taken, &material, l);
     sheet
@@ -206,25 +270,51 @@ pub(crate) fn draft(view: &View, report: &str, task: &RehearseTask) -> Sheet {
 
 fn opening(view: &View, task: &RehearseTask, title: &str) -> String {
     let l = task.language;
-    let id = task.unit.as_ref().map(|unit| unit.id.as_str()).unwrap_or_default();
+    let id = task
+        .unit
+        .as_ref()
+        .map(|unit| unit.id.as_str())
+        .unwrap_or_default();
     let goal = ["**Goal:**", "**目标：**"].iter().find_map(|mark| {
         view.texts.values().find_map(|seen| {
             let document = Document::parse(&seen.text);
-            let section = document.sections().iter().find(|section| section.title == id)?;
+            let section = document
+                .sections()
+                .iter()
+                .find(|section| section.title == id)?;
             let text = document.slice(&section.range);
-            Some(text.split_once(mark)?.1.lines().next()?.trim().to_owned()).filter(|goal| !goal.is_empty())
+            Some(text.split_once(mark)?.1.lines().next()?.trim().to_owned())
+                .filter(|goal| !goal.is_empty())
         })
     });
     let mut text = match (goal, l) {
-        (Some(goal), Language::En) => format!("What is there to know about *{}*? In one sentence: {}", quoted(title), ended(&goal, l)),
-        (Some(goal), Language::Zh) => format!("关于“{}”，要知道什么？一句话：{}", quoted(title), ended(&goal, l)),
+        (Some(goal), Language::En) => format!(
+            "What is there to know about *{}*? In one sentence: {}",
+            quoted(title),
+            ended(&goal, l)
+        ),
+        (Some(goal), Language::Zh) => format!(
+            "关于“{}”，要知道什么？一句话：{}",
+            quoted(title),
+            ended(&goal, l)
+        ),
         (None, Language::En) => {
-            format!("What is there to know about *{}*? The source answers, and this chapter says where.", quoted(title))
+            format!(
+                "What is there to know about *{}*? The source answers, and this chapter says where.",
+                quoted(title)
+            )
         }
-        (None, Language::Zh) => format!("关于“{}”，要知道什么？源码给出答案，本章指出它在哪里。", quoted(title)),
+        (None, Language::Zh) => format!(
+            "关于“{}”，要知道什么？源码给出答案，本章指出它在哪里。",
+            quoted(title)
+        ),
     };
     for need in task.unit.iter().flat_map(|unit| &unit.needs) {
-        let known = task.units.iter().find(|unit| unit.id == *need).map_or(need.as_str(), |unit| &unit.title);
+        let known = task
+            .units
+            .iter()
+            .find(|unit| unit.id == *need)
+            .map_or(need.as_str(), |unit| &unit.title);
         text.push_str(&match l {
             Language::En => format!(" It builds on chapter {need}, *{}*.", quoted(known)),
             Language::Zh => format!("它承接 {need}《{}》。", quoted(known)),
@@ -238,42 +328,97 @@ fn paragraph(part: usize, item: &str, l: Language) -> Option<String> {
     let Some(fact) = Fact::parse(item) else {
         return item.contains('`').then(|| ended(item, l));
     };
-    let Fact { name, word, place, said, .. } = &fact;
+    let Fact {
+        name,
+        word,
+        place,
+        said,
+        ..
+    } = &fact;
     // A link between doc comments leads nowhere in a chapter; what it names stays.
-    let said = if fact.is_documented() { said.replace("[`", "`").replace("`]", "`") } else { String::new() };
+    let said = if fact.is_documented() {
+        said.replace("[`", "`").replace("`]", "`")
+    } else {
+        String::new()
+    };
     let place = code(place);
     Some(match (part, l) {
-        (0, Language::En) if said.is_empty() => format!("{} is at {place}, without an opening comment.", code(name)),
-        (0, Language::Zh) if said.is_empty() => format!("{} 在 {place}，没有文件注释。", code(name)),
+        (0, Language::En) if said.is_empty() => {
+            format!("{} is at {place}, without an opening comment.", code(name))
+        }
+        (0, Language::Zh) if said.is_empty() => {
+            format!("{} 在 {place}，没有文件注释。", code(name))
+        }
         (0, Language::En) => format!("{} is at {place}. It says of itself: {said}", code(name)),
         (0, Language::Zh) => format!("{} 在 {place}。它这样介绍自己：{said}", code(name)),
         (1, Language::En) => {
-            let members = fact.members.as_ref().map(|members| format!(" It is made of {members}.")).unwrap_or_default();
-            format!("*{name}* is {} {word} at {place}. {said}{members}", if word.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" })
-                .trim_end()
-                .to_owned()
+            let members = fact
+                .members
+                .as_ref()
+                .map(|members| format!(" It is made of {members}."))
+                .unwrap_or_default();
+            format!(
+                "*{name}* is {} {word} at {place}. {said}{members}",
+                if word.starts_with(['a', 'e', 'i', 'o']) {
+                    "an"
+                } else {
+                    "a"
+                }
+            )
+            .trim_end()
+            .to_owned()
         }
         (1, Language::Zh) => {
-            let members = fact.members.as_ref().map(|members| format!("它由 {members} 组成。")).unwrap_or_default();
+            let members = fact
+                .members
+                .as_ref()
+                .map(|members| format!("它由 {members} 组成。"))
+                .unwrap_or_default();
             format!("*{name}* 是一个 {word}，见 {place}。{said}{members}")
         }
         (3, _) => ended(item, l),
         (_, Language::En) => {
-            let signature = fact.signature.as_ref().map(|signature| format!(" In full: {signature}.")).unwrap_or_default();
-            format!("{} is at {place}.{}{said}{signature}", code(name), if said.is_empty() { "" } else { " " })
+            let signature = fact
+                .signature
+                .as_ref()
+                .map(|signature| format!(" In full: {signature}."))
+                .unwrap_or_default();
+            format!(
+                "{} is at {place}.{}{said}{signature}",
+                code(name),
+                if said.is_empty() { "" } else { " " }
+            )
         }
         (_, Language::Zh) => {
-            let signature = fact.signature.as_ref().map(|signature| format!("完整签名：{signature}。")).unwrap_or_default();
+            let signature = fact
+                .signature
+                .as_ref()
+                .map(|signature| format!("完整签名：{signature}。"))
+                .unwrap_or_default();
             format!("{} 在 {place}。{said}{signature}", code(name))
         }
     })
 }
 
-fn closing(sheet: &mut Sheet, paragraphs: &[Vec<String>], taken: &[usize; 5], material: &Material, l: Language) {
+fn closing(
+    sheet: &mut Sheet,
+    paragraphs: &[Vec<String>],
+    taken: &[usize; 5],
+    material: &Material,
+    l: Language,
+) {
     sheet.h2(say(l, "What you now know", "现在你知道了"));
     let names = |at: usize| -> Vec<String> {
-        let items = material.parts.get(at).into_iter().flatten().filter_map(|item| Fact::parse(item));
-        items.take(4.min(taken[at])).map(|fact| code(&shortened(&fact.name, 60))).collect()
+        let items = material
+            .parts
+            .get(at)
+            .into_iter()
+            .flatten()
+            .filter_map(|item| Fact::parse(item));
+        items
+            .take(4.min(taken[at]))
+            .map(|fact| code(&shortened(&fact.name, 60)))
+            .collect()
     };
     let count: usize = taken.iter().sum();
     let mut text = match l {
@@ -281,11 +426,22 @@ fn closing(sheet: &mut Sheet, paragraphs: &[Vec<String>], taken: &[usize; 5], ma
             "You have seen {count} of the {} statements that the report on this part makes.",
             paragraphs.iter().map(Vec::len).sum::<usize>()
         ),
-        Language::Zh => format!("关于这一部分，报告共有 {} 条，你读到了其中 {count} 条。", paragraphs.iter().map(Vec::len).sum::<usize>()),
+        Language::Zh => format!(
+            "关于这一部分，报告共有 {} 条，你读到了其中 {count} 条。",
+            paragraphs.iter().map(Vec::len).sum::<usize>()
+        ),
     };
     for (at, en, zh) in [
-        (1, "You know what it is made of, first of all", "你知道它由什么构成，首先是"),
-        (2, "You know what it does, first of all", "你知道它做什么，首先是"),
+        (
+            1,
+            "You know what it is made of, first of all",
+            "你知道它由什么构成，首先是",
+        ),
+        (
+            2,
+            "You know what it does, first of all",
+            "你知道它做什么，首先是",
+        ),
     ] {
         let names = names(at);
         if !names.is_empty() {
@@ -295,7 +451,11 @@ fn closing(sheet: &mut Sheet, paragraphs: &[Vec<String>], taken: &[usize; 5], ma
             });
         }
     }
-    text.push_str(say(l, " Every statement names its place, so you can go and look.", "每条都写明出处，可以去核对。"));
+    text.push_str(say(
+        l,
+        " Every statement names its place, so you can go and look.",
+        "每条都写明出处，可以去核对。",
+    ));
     sheet.paragraph(&text);
 }
 
@@ -306,8 +466,14 @@ mod tests {
     #[test]
     fn facts_are_read_back() {
         let fact = Fact::parse("**`Journal::append`** (fn) `src/a.rs:12`: Adds a record. Signature: `pub fn append(&mut self)`.").unwrap();
-        assert_eq!((fact.name.as_str(), fact.word.as_str(), fact.place.as_str()), ("Journal::append", "fn", "src/a.rs:12"));
-        assert_eq!((fact.said.as_str(), fact.signature.as_deref()), ("Adds a record.", Some("`pub fn append(&mut self)`")));
+        assert_eq!(
+            (fact.name.as_str(), fact.word.as_str(), fact.place.as_str()),
+            ("Journal::append", "fn", "src/a.rs:12")
+        );
+        assert_eq!(
+            (fact.said.as_str(), fact.signature.as_deref()),
+            ("Adds a record.", Some("`pub fn append(&mut self)`"))
+        );
         assert_eq!(Fact::parse("just words"), None);
     }
 }

@@ -1,8 +1,9 @@
 //! The agent that is built in: offline, deterministic, extractive.
 //!
-//! It reads exactly the folder of its view and writes the outputs of its task, the same bytes for the same view.
-//! It invents nothing: what it writes is quoted, counted or listed, with its place. It knows kinds of work
-//! ([`Rehearsal`]), never the name of a role or a profile; which kind a role is, the profile says.
+//! It reads exactly the folder of its view and writes the outputs of its task, the same bytes for
+//! the same view. It invents nothing: what it writes is quoted, counted or listed, with its place.
+//! It knows kinds of work ([`Rehearsal`]), never the name of a role or a profile; which kind a role
+//! is, the profile says.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -38,20 +39,34 @@ use crate::view::View;
 #[derive(Debug, Error)]
 pub enum RehearseError {
     #[error("cannot read the view `{path}`: {source}")]
-    View { path: String, source: std::io::Error },
+    View {
+        path: String,
+        source: std::io::Error,
+    },
     #[error("cannot write `{path}`: {source}")]
-    Write { path: String, source: std::io::Error },
+    Write {
+        path: String,
+        source: std::io::Error,
+    },
     #[error("the view of `{role}` holds nothing that it works on ({subject})")]
     NoSubject { role: String, subject: String },
 }
 
-/// Plays a role: reads the view, writes the outputs below `out`, and says which (paths of the project, sorted).
-pub fn rehearse(view: &Path, out: &Path, task: &RehearseTask) -> Result<Vec<String>, RehearseError> {
+/// Plays a role: reads the view, writes the outputs below `out`, and says which (paths of the
+/// project, sorted).
+pub fn rehearse(
+    view: &Path,
+    out: &Path,
+    task: &RehearseTask,
+) -> Result<Vec<String>, RehearseError> {
     let view = View::read(view)?;
     let mut paths = Vec::new();
     for (path, bytes) in play(&view, task)? {
         let place = out.join(&path);
-        let fail = |source| RehearseError::Write { path: path.clone(), source };
+        let fail = |source| RehearseError::Write {
+            path: path.clone(),
+            source,
+        };
         if let Some(folder) = place.parent() {
             std::fs::create_dir_all(folder).map_err(fail)?;
         }
@@ -64,12 +79,20 @@ pub fn rehearse(view: &Path, out: &Path, task: &RehearseTask) -> Result<Vec<Stri
 
 /// The outputs of a task, in memory.
 fn play(view: &View, task: &RehearseTask) -> Result<Vec<(String, Vec<u8>)>, RehearseError> {
-    let subjects: Vec<(&str, &str)> =
-        task.subject.iter().flat_map(|subject| view.matching(subject)).map(|(path, seen)| (path, seen.text.as_str())).collect();
+    let subjects: Vec<(&str, &str)> = task
+        .subject
+        .iter()
+        .flat_map(|subject| view.matching(subject))
+        .map(|(path, seen)| (path, seen.text.as_str()))
+        .collect();
     let subject = || {
         let fault = || RehearseError::NoSubject {
             role: task.role.clone(),
-            subject: task.subject.as_ref().map(ToString::to_string).unwrap_or_default(),
+            subject: task
+                .subject
+                .as_ref()
+                .map(ToString::to_string)
+                .unwrap_or_default(),
         };
         subjects.first().copied().ok_or_else(fault)
     };
@@ -80,7 +103,9 @@ fn play(view: &View, task: &RehearseTask) -> Result<Vec<(String, Vec<u8>)>, Rehe
             // The plan goes to the first output, the map to the second.
             let sheets = [outline::outline(&survey, task), outline::map(&survey, task)];
             let outputs = task.outputs.iter().zip(sheets);
-            return Ok(outputs.map(|(output, sheet)| (output.path.clone(), finished(task, output, sheet, true))).collect());
+            return Ok(outputs
+                .map(|(output, sheet)| (output.path.clone(), finished(task, output, sheet, true)))
+                .collect());
         }
         Rehearsal::Typeset => {
             let (path, text) = subject()?;
@@ -123,32 +148,64 @@ fn play(view: &View, task: &RehearseTask) -> Result<Vec<(String, Vec<u8>)>, Rehe
     let mut outputs = written(task, sheet, true);
     // Whatever else the task must leave is a report on what was read.
     let first = outputs.first().map(|(path, _)| path.clone());
-    for other in task.outputs.iter().filter(|o| o.marker.is_some() && !o.optional && Some(&o.path) != first.as_ref()) {
-        outputs.push((other.path.clone(), finished(task, other, whole::report(view, task), true)));
+    for other in task
+        .outputs
+        .iter()
+        .filter(|o| o.marker.is_some() && !o.optional && Some(&o.path) != first.as_ref())
+    {
+        outputs.push((
+            other.path.clone(),
+            finished(task, other, whole::report(view, task), true),
+        ));
     }
     Ok(outputs)
 }
 
-/// The sheet as the task's output: the first that a marker ends, else the first. What is only appended to in
-/// trouble (an output without a marker beside others with one) stays as it is.
+/// The sheet as the task's output: the first that a marker ends, else the first. What is only
+/// appended to in trouble (an output without a marker beside others with one) stays as it is.
 fn written(task: &RehearseTask, sheet: Sheet, well: bool) -> Vec<(String, Vec<u8>)> {
-    let output = task.outputs.iter().find(|output| output.marker.is_some()).or_else(|| task.outputs.first());
-    output.map(|output| (output.path.clone(), finished(task, output, sheet, well))).into_iter().collect()
+    let output = task
+        .outputs
+        .iter()
+        .find(|output| output.marker.is_some())
+        .or_else(|| task.outputs.first());
+    output
+        .map(|output| (output.path.clone(), finished(task, output, sheet, well)))
+        .into_iter()
+        .collect()
 }
 
-/// A sheet with its marker. A section that is asked for and that this agent has nothing for says so.
+/// A sheet with its marker. A section that is asked for and that this agent has nothing for says
+/// so.
 fn finished(task: &RehearseTask, output: &Output, mut sheet: Sheet, well: bool) -> Vec<u8> {
     let l = task.language;
-    let asked = task.rule(&output.path).and_then(|rule| rule.shape.as_ref()).map(|shape| shape.sections.as_slice()).unwrap_or_default();
+    let asked = task
+        .rule(&output.path)
+        .and_then(|rule| rule.shape.as_ref())
+        .map(|shape| shape.sections.as_slice())
+        .unwrap_or_default();
     for names in asked {
-        let headings: Vec<String> = sheet.text().lines().filter(|line| line.starts_with('#')).map(str::to_lowercase).collect();
-        let there = names.iter().any(|name| headings.iter().any(|heading| heading.contains(&name.to_lowercase())));
+        let headings: Vec<String> = sheet
+            .text()
+            .lines()
+            .filter(|line| line.starts_with('#'))
+            .map(str::to_lowercase)
+            .collect();
+        let there = names.iter().any(|name| {
+            headings
+                .iter()
+                .any(|heading| heading.contains(&name.to_lowercase()))
+        });
         let name = names.get(usize::from(l == Language::Zh)).or(names.first());
         if let Some(name) = name.filter(|_| !there) {
             sheet.h2(name);
             sheet.line(&format!(
                 "- {}",
-                say(l, "not judged: a rehearsal does not understand what it reads", "未判断：预演并不理解所读内容")
+                say(
+                    l,
+                    "not judged: a rehearsal does not understand what it reads",
+                    "未判断：预演并不理解所读内容"
+                )
             ));
         }
     }

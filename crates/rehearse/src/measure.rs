@@ -1,7 +1,8 @@
 //! What can be measured of a text, as scores from 1 to 5.
 //!
-//! A measure is a number with a scale, never an opinion. Which measure stands for a metric is decided by the
-//! words of the metric's name; one that none fits is scored by how much the text says on the subject.
+//! A measure is a number with a scale, never an opinion. Which measure stands for a metric is
+//! decided by the words of the metric's name; one that none fits is scored by how much the text
+//! says on the subject.
 
 use quipu_contract::Language;
 
@@ -71,9 +72,11 @@ impl Measured {
         let (mut count, mut long, mut paragraphs, mut longest) = (0usize, 0usize, 0usize, 0usize);
         let mut known: Vec<&str> = Vec::new();
         let numbered: Vec<(usize, &str)> = text.lines().enumerate().collect();
-        let prose: std::collections::HashSet<*const u8> = prose_lines(text).map(str::as_ptr).collect();
+        let prose: std::collections::HashSet<*const u8> =
+            prose_lines(text).map(str::as_ptr).collect();
         for (at, line) in numbered {
-            if !prose.contains(&line.as_ptr()) || line.trim().is_empty() || line.starts_with("<!--") {
+            if !prose.contains(&line.as_ptr()) || line.trim().is_empty() || line.starts_with("<!--")
+            {
                 continue;
             }
             if line.starts_with('#') {
@@ -88,22 +91,33 @@ impl Measured {
                 count += 1;
                 long += usize::from(words > if sentence.chars().any(is_han) { 80 } else { 40 });
                 if words > longest {
-                    (longest, measured.longest, measured.longest_line) = (words, sentence.to_owned(), at + 1);
+                    (longest, measured.longest, measured.longest_line) =
+                        (words, sentence.to_owned(), at + 1);
                 }
             }
             let lower = line.to_lowercase();
             measured.joints += JOINTS.iter().filter(|joint| lower.contains(*joint)).count();
-            measured.citations += line.matches("](").count() + line.matches("et al").count() + bracketed(line) + cited_places(line);
-            for word in line.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
+            measured.citations += line.matches("](").count()
+                + line.matches("et al").count()
+                + bracketed(line)
+                + cited_places(line);
+            for word in line
+                .split(|c: char| !c.is_alphanumeric())
+                .filter(|word| !word.is_empty())
+            {
                 if word.chars().all(|c| c.is_ascii_digit()) {
                     measured.numbers += 1;
                 }
-                let capitals = word.len() >= 2 && word.len() <= 6 && word.chars().all(|c| c.is_ascii_uppercase());
+                let capitals = word.len() >= 2
+                    && word.len() <= 6
+                    && word.chars().all(|c| c.is_ascii_uppercase());
                 if capitals && !known.contains(&word) {
                     known.push(word);
                     measured.abbreviations += 1;
                     measured.explained += usize::from(
-                        text.contains(&format!("({word})")) || text.contains(&format!("（{word}）")) || text.contains(&format!("{word} (")),
+                        text.contains(&format!("({word})"))
+                            || text.contains(&format!("（{word}）"))
+                            || text.contains(&format!("{word} (")),
                     );
                 }
             }
@@ -119,11 +133,29 @@ impl Measured {
         let name = metric.to_lowercase();
         let any = |words: &[&str]| words.iter().any(|word| name.contains(word));
         let per_thousand = |count: usize| count as f64 * 1000.0 / self.words.max(1) as f64;
-        let (score, en, zh) = if any(&["abbrev", "term", "defin", "convention", "knowledge", "缩写", "术语", "定义", "惯例", "知识"])
-        {
-            let share = if self.abbreviations == 0 { 1.0 } else { self.explained as f64 / self.abbreviations as f64 };
+        let (score, en, zh) = if any(&[
+            "abbrev",
+            "term",
+            "defin",
+            "convention",
+            "knowledge",
+            "缩写",
+            "术语",
+            "定义",
+            "惯例",
+            "知识",
+        ]) {
+            let share = if self.abbreviations == 0 {
+                1.0
+            } else {
+                self.explained as f64 / self.abbreviations as f64
+            };
             let known = format!("{} / {}", self.explained, self.abbreviations);
-            (rising(share, [0.1, 0.3, 0.6, 0.9]), format!("abbreviations explained: {known}"), format!("已解释的缩写：{known}"))
+            (
+                rising(share, [0.1, 0.3, 0.6, 0.9]),
+                format!("abbreviations explained: {known}"),
+                format!("已解释的缩写：{known}"),
+            )
         } else if any(&[
             "citation",
             "reference",
@@ -140,7 +172,11 @@ impl Measured {
             "归属",
         ]) {
             let rate = per_thousand(self.citations);
-            (rising(rate, [1.0, 3.0, 6.0, 12.0]), format!("citations in a thousand words: {rate:.1}"), format!("每千字引用：{rate:.1}"))
+            (
+                rising(rate, [1.0, 3.0, 6.0, 12.0]),
+                format!("citations in a thousand words: {rate:.1}"),
+                format!("每千字引用：{rate:.1}"),
+            )
         } else if any(&[
             "number",
             "unit",
@@ -159,7 +195,11 @@ impl Measured {
             "依据",
         ]) {
             let rate = per_thousand(self.numbers);
-            (rising(rate, [1.0, 3.0, 8.0, 15.0]), format!("numbers in a thousand words: {rate:.1}"), format!("每千字数字：{rate:.1}"))
+            (
+                rising(rate, [1.0, 3.0, 8.0, 15.0]),
+                format!("numbers in a thousand words: {rate:.1}"),
+                format!("每千字数字：{rate:.1}"),
+            )
         } else if any(&[
             "order",
             "transition",
@@ -183,7 +223,18 @@ impl Measured {
                 format!("words that join sentences, in a thousand: {rate:.1}"),
                 format!("每千字连接词：{rate:.1}"),
             )
-        } else if any(&["example", "figure", "accessib", "practical", "action", "图", "例", "无障碍", "实用", "操作"]) {
+        } else if any(&[
+            "example",
+            "figure",
+            "accessib",
+            "practical",
+            "action",
+            "图",
+            "例",
+            "无障碍",
+            "实用",
+            "操作",
+        ]) {
             let count = self.figures + self.citations / 3;
             (
                 rising(count as f64, [1.0, 2.0, 4.0, 8.0]),
@@ -191,13 +242,22 @@ impl Measured {
                 format!("表、图与可查之处：{count}"),
             )
         } else if any(&[
-            "concis", "brevity", "sentence", "plain", "fluen", "grammar", "clarity", "language", "density", "register", "length", "time",
-            "简洁", "简短", "句", "平实", "流畅", "语", "密度", "篇幅", "时间",
+            "concis", "brevity", "sentence", "plain", "fluen", "grammar", "clarity", "language",
+            "density", "register", "length", "time", "简洁", "简短", "句", "平实", "流畅", "语",
+            "密度", "篇幅", "时间",
         ]) {
             (
                 falling(self.long_share, [0.02, 0.08, 0.2, 0.4]),
-                format!("sentences that are too long: {:.0} %; words a sentence: {:.1}", self.long_share * 100.0, self.sentence),
-                format!("过长的句子：{:.0} %；每句字数：{:.1}", self.long_share * 100.0, self.sentence),
+                format!(
+                    "sentences that are too long: {:.0} %; words a sentence: {:.1}",
+                    self.long_share * 100.0,
+                    self.sentence
+                ),
+                format!(
+                    "过长的句子：{:.0} %；每句字数：{:.1}",
+                    self.long_share * 100.0,
+                    self.sentence
+                ),
             )
         } else if any(&["focus", "paragraph", "emphasis", "主旨", "详略"]) {
             (
@@ -212,7 +272,10 @@ impl Measured {
                 format!("与此有关的字数：{}", self.words),
             )
         };
-        Scored { score, reason: say(l, &en, &zh).to_owned() }
+        Scored {
+            score,
+            reason: say(l, &en, &zh).to_owned(),
+        }
     }
 }
 
@@ -230,7 +293,10 @@ fn bracketed(line: &str) -> usize {
         .skip(1)
         .filter(|rest| {
             rest.split_once(']').is_some_and(|(inner, _)| {
-                !inner.is_empty() && inner.chars().all(|c| c.is_ascii_digit() || matches!(c, ',' | ' ' | '-' | '–'))
+                !inner.is_empty()
+                    && inner
+                        .chars()
+                        .all(|c| c.is_ascii_digit() || matches!(c, ',' | ' ' | '-' | '–'))
             })
         })
         .count()
@@ -241,6 +307,9 @@ fn cited_places(line: &str) -> usize {
     line.split('`')
         .skip(1)
         .step_by(2)
-        .filter(|span| span.rsplit_once(':').is_some_and(|(path, line)| path.contains('.') && line.parse::<usize>().is_ok()))
+        .filter(|span| {
+            span.rsplit_once(':')
+                .is_some_and(|(path, line)| path.contains('.') && line.parse::<usize>().is_ok())
+        })
         .count()
 }

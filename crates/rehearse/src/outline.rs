@@ -18,41 +18,85 @@ pub(crate) struct Planned<'s> {
 /// Without declared units, as many as the source has parts, within reason.
 const MOST_UNITS: usize = 12;
 
-/// Gives every module to a unit: to the one whose title names it, else evenly in the order of the tree.
+/// Gives every module to a unit: to the one whose title names it, else evenly in the order of the
+/// tree.
 pub(crate) fn plan<'s>(survey: &'s Survey, task: &RehearseTask) -> Vec<Planned<'s>> {
-    let mut modules: Vec<&Module> = survey.modules.iter().filter(|module| !is_test(&module.path)).collect();
+    let mut modules: Vec<&Module> = survey
+        .modules
+        .iter()
+        .filter(|module| !is_test(&module.path))
+        .collect();
     if modules.is_empty() {
         modules = survey.modules.iter().collect();
     }
-    modules.sort_by_key(|module| (!is_entry(&module.path), module.path.matches('/').count(), module.path.clone()));
-    let units = if task.units.is_empty() { invented_units(&modules, task) } else { task.units.clone() };
-    let mut planned: Vec<Planned<'s>> = units.into_iter().map(|unit| Planned { unit, modules: Vec::new() }).collect();
+    modules.sort_by_key(|module| {
+        (
+            !is_entry(&module.path),
+            module.path.matches('/').count(),
+            module.path.clone(),
+        )
+    });
+    let units = if task.units.is_empty() {
+        invented_units(&modules, task)
+    } else {
+        task.units.clone()
+    };
+    let mut planned: Vec<Planned<'s>> = units
+        .into_iter()
+        .map(|unit| Planned {
+            unit,
+            modules: Vec::new(),
+        })
+        .collect();
     if planned.is_empty() {
         return planned;
     }
     let mut left = Vec::new();
     for module in modules {
         let words = path_words(&module.path);
-        let score = |planned: &Planned<'_>| title_words(&planned.unit.title).intersection(&words).count();
+        let score = |planned: &Planned<'_>| {
+            title_words(&planned.unit.title)
+                .intersection(&words)
+                .count()
+        };
         let best = planned.iter().map(score).max().unwrap_or_default();
-        match planned.iter().position(|unit| best > 0 && score(unit) == best) {
+        match planned
+            .iter()
+            .position(|unit| best > 0 && score(unit) == best)
+        {
             Some(at) => planned[at].modules.push(module),
             None => left.push(module),
         }
     }
     // The rest goes, in order, to whichever unit has least to explain so far.
     for module in left {
-        let lines = |planned: &Planned<'_>| planned.modules.iter().map(|module| module.lines).sum::<usize>();
-        let least = (0..planned.len()).min_by_key(|at| lines(&planned[*at])).unwrap_or_default();
+        let lines = |planned: &Planned<'_>| {
+            planned
+                .modules
+                .iter()
+                .map(|module| module.lines)
+                .sum::<usize>()
+        };
+        let least = (0..planned.len())
+            .min_by_key(|at| lines(&planned[*at]))
+            .unwrap_or_default();
         planned[least].modules.push(module);
     }
     for planned in &mut planned {
         let title = title_words(&planned.unit.title);
-        planned.modules.sort_by_key(|module| path_words(&module.path).is_disjoint(&title));
+        planned
+            .modules
+            .sort_by_key(|module| path_words(&module.path).is_disjoint(&title));
     }
     // A unit for which nothing was left explains the largest part once more.
-    let largest = planned.iter().flat_map(|planned| planned.modules.iter().copied()).max_by_key(|module| module.lines);
-    for planned in planned.iter_mut().filter(|planned| planned.modules.is_empty()) {
+    let largest = planned
+        .iter()
+        .flat_map(|planned| planned.modules.iter().copied())
+        .max_by_key(|module| module.lines);
+    for planned in planned
+        .iter_mut()
+        .filter(|planned| planned.modules.is_empty())
+    {
         planned.modules.extend(largest);
     }
     planned
@@ -68,11 +112,22 @@ fn invented_units(modules: &[&Module], task: &RehearseTask) -> Vec<TaskUnit> {
         }
     }
     parts.truncate(MOST_UNITS);
-    let shape = task.shape.as_deref().filter(|shape| shape.contains('#')).unwrap_or("part##");
+    let shape = task
+        .shape
+        .as_deref()
+        .filter(|shape| shape.contains('#'))
+        .unwrap_or("part##");
     let unit = |(at, title): (usize, String)| {
         let digits = shape.matches('#').count();
-        let (before, after) = (shape.split('#').next().unwrap_or_default(), shape.rsplit('#').next().unwrap_or_default());
-        TaskUnit { id: format!("{before}{:0digits$}{after}", at + 1), title, needs: Vec::new() }
+        let (before, after) = (
+            shape.split('#').next().unwrap_or_default(),
+            shape.rsplit('#').next().unwrap_or_default(),
+        );
+        TaskUnit {
+            id: format!("{before}{:0digits$}{after}", at + 1),
+            title,
+            needs: Vec::new(),
+        }
     };
     parts.into_iter().enumerate().map(unit).collect()
 }
@@ -80,20 +135,44 @@ fn invented_units(modules: &[&Module], task: &RehearseTask) -> Vec<TaskUnit> {
 /// The name a reader would give to a module: its own, or that of its folder.
 fn part_of(path: &str) -> String {
     let parts: Vec<&str> = path.split('/').collect();
-    let stem = parts.last().and_then(|name| name.split('.').next()).unwrap_or_default();
+    let stem = parts
+        .last()
+        .and_then(|name| name.split('.').next())
+        .unwrap_or_default();
     let plain = ["lib", "main", "mod", "index", "__init__", "src"];
-    let folder = parts.iter().rev().skip(1).find(|part| !plain.contains(part));
-    if plain.contains(&stem) { folder.map_or(stem, |folder| *folder).to_owned() } else { stem.to_owned() }
+    let folder = parts
+        .iter()
+        .rev()
+        .skip(1)
+        .find(|part| !plain.contains(part));
+    if plain.contains(&stem) {
+        folder.map_or(stem, |folder| *folder).to_owned()
+    } else {
+        stem.to_owned()
+    }
 }
 
 fn is_entry(path: &str) -> bool {
-    ["main.", "lib.", "index.", "__main__.", "__init__.", "mod.", "app."]
-        .iter()
-        .any(|name| path.rsplit('/').next().is_some_and(|file| file.starts_with(name)))
+    [
+        "main.",
+        "lib.",
+        "index.",
+        "__main__.",
+        "__init__.",
+        "mod.",
+        "app.",
+    ]
+    .iter()
+    .any(|name| {
+        path.rsplit('/')
+            .next()
+            .is_some_and(|file| file.starts_with(name))
+    })
 }
 
 fn is_test(path: &str) -> bool {
-    path.split(['/', '.', '_']).any(|part| matches!(part, "test" | "tests" | "spec"))
+    path.split(['/', '.', '_'])
+        .any(|part| matches!(part, "test" | "tests" | "spec"))
 }
 
 /// The words of a file's name and folders.
@@ -102,14 +181,21 @@ pub(crate) fn path_words(path: &str) -> BTreeSet<String> {
 }
 
 pub(crate) fn title_words(text: &str) -> BTreeSet<String> {
-    let words = text.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase);
+    let words = text
+        .split(|c: char| !c.is_alphanumeric())
+        .map(str::to_lowercase);
     // `leases` is about `lease.rs`.
-    words.filter(|word| word.chars().count() > 2).map(|word| singular(&word).to_owned()).collect()
+    words
+        .filter(|word| word.chars().count() > 2)
+        .map(|word| singular(&word).to_owned())
+        .collect()
 }
 
 /// `classes` and `class`, `leases` and `lease` become one word.
 fn singular(word: &str) -> &str {
-    Some(word.trim_end_matches(['e', 's'])).filter(|stem| stem.len() > 2).unwrap_or(word)
+    Some(word.trim_end_matches(['e', 's']))
+        .filter(|stem| stem.len() > 2)
+        .unwrap_or(word)
 }
 
 /// The plan, for people and for the agents that follow it.
@@ -120,8 +206,16 @@ pub(crate) fn outline(survey: &Survey, task: &RehearseTask) -> Sheet {
     sheet.h2(say(l, "Book", "全书"));
     let (modules, types, functions) = (
         survey.modules.len(),
-        survey.modules.iter().map(|module| module.of_kind(ItemKind::Type).count()).sum::<usize>(),
-        survey.modules.iter().map(|module| module.of_kind(ItemKind::Function).count()).sum::<usize>(),
+        survey
+            .modules
+            .iter()
+            .map(|module| module.of_kind(ItemKind::Type).count())
+            .sum::<usize>(),
+        survey
+            .modules
+            .iter()
+            .map(|module| module.of_kind(ItemKind::Function).count())
+            .sum::<usize>(),
     );
     sheet.line(&match l {
         quipu_contract::Language::En => format!("The source has {modules} modules, {types} types and {functions} functions. This plan was made by rehearsal: from names, sizes and comments, without judgement."),
@@ -132,7 +226,11 @@ pub(crate) fn outline(survey: &Survey, task: &RehearseTask) -> Sheet {
         let covers: Vec<String> = covered(planned).into_iter().take(5).collect();
         let gist = planned.modules.iter().find_map(|module| module.gist());
         let goal = gist.map_or_else(|| covers.join(say(l, ", ", "、")), quoted);
-        let needs = if planned.unit.needs.is_empty() { say(l, "none", "无").to_owned() } else { planned.unit.needs.join(", ") };
+        let needs = if planned.unit.needs.is_empty() {
+            say(l, "none", "无").to_owned()
+        } else {
+            planned.unit.needs.join(", ")
+        };
         let next = planned_title(planned.unit.id.as_str(), at, task);
         for (name, value) in [
             (say(l, "Title:", "标题："), quoted(&planned.unit.title)),
@@ -140,7 +238,10 @@ pub(crate) fn outline(survey: &Survey, task: &RehearseTask) -> Sheet {
             (say(l, "Needs:", "前置："), needs),
             (say(l, "Covers:", "内容："), covers.join(say(l, "; ", "；"))),
             (say(l, "Leaves out:", "不讲："), next),
-            (say(l, "For:", "面向："), say(l, "whoever reads the source", "阅读源码的人").to_owned()),
+            (
+                say(l, "For:", "面向："),
+                say(l, "whoever reads the source", "阅读源码的人").to_owned(),
+            ),
         ] {
             let gap = say(l, " ", "");
             sheet.line(&format!("- **{name}**{gap}{value}"));
@@ -153,7 +254,13 @@ pub(crate) fn outline(survey: &Survey, task: &RehearseTask) -> Sheet {
             format!(
                 "`{} = [{}]`",
                 planned.unit.id,
-                planned.unit.needs.iter().map(|need| format!("\"{need}\"")).collect::<Vec<_>>().join(", ")
+                planned
+                    .unit
+                    .needs
+                    .iter()
+                    .map(|need| format!("\"{need}\""))
+                    .collect::<Vec<_>>()
+                    .join(", ")
             )
         })
         .collect();
@@ -164,7 +271,11 @@ pub(crate) fn outline(survey: &Survey, task: &RehearseTask) -> Sheet {
 /// What lies near and belongs to another unit.
 fn planned_title(id: &str, at: usize, task: &RehearseTask) -> String {
     let l = task.language;
-    let other = task.units.get(at + 1).or_else(|| task.units.first()).filter(|other| other.id != id);
+    let other = task
+        .units
+        .get(at + 1)
+        .or_else(|| task.units.first())
+        .filter(|other| other.id != id);
     other.map_or_else(
         || say(l, "nothing that the source holds", "源码中没有别的内容").to_owned(),
         |other| format!("{} ({})", quoted(&other.title), other.id),
@@ -174,12 +285,20 @@ fn planned_title(id: &str, at: usize, task: &RehearseTask) -> String {
 fn covered(planned: &Planned<'_>) -> Vec<String> {
     let mut points = Vec::new();
     for module in &planned.modules {
-        let types = module.of_kind(ItemKind::Type).filter(|item| item.public || !item.doc.is_empty());
-        let functions = module.of_kind(ItemKind::Function).filter(|item| item.public && item.owner.is_none());
-        points.extend(types.chain(functions).map(|item| match first_sentence(&item.doc) {
-            "" => code(&item.name),
-            gist => format!("{}: {}", code(&item.name), quoted(gist)),
-        }));
+        let types = module
+            .of_kind(ItemKind::Type)
+            .filter(|item| item.public || !item.doc.is_empty());
+        let functions = module
+            .of_kind(ItemKind::Function)
+            .filter(|item| item.public && item.owner.is_none());
+        points.extend(
+            types
+                .chain(functions)
+                .map(|item| match first_sentence(&item.doc) {
+                    "" => code(&item.name),
+                    gist => format!("{}: {}", code(&item.name), quoted(gist)),
+                }),
+        );
     }
     points
 }
@@ -195,19 +314,50 @@ pub(crate) fn map(survey: &Survey, task: &RehearseTask) -> Sheet {
             .modules
             .iter()
             .map(|module| {
-                let why = module.gist().map_or_else(|| format!("{} {}", module.items.len(), say(l, "items", "项")), quoted);
-                let first = if seen.insert(&module.path) { say(l, " *first*", "（首讲）") } else { "" };
-                vec![code(&module.path), format!("1-{}", module.lines.max(1)), format!("{why}{first}")]
+                let why = module.gist().map_or_else(
+                    || format!("{} {}", module.items.len(), say(l, "items", "项")),
+                    quoted,
+                );
+                let first = if seen.insert(&module.path) {
+                    say(l, " *first*", "（首讲）")
+                } else {
+                    ""
+                };
+                vec![
+                    code(&module.path),
+                    format!("1-{}", module.lines.max(1)),
+                    format!("{why}{first}"),
+                ]
             })
             .collect();
-        sheet.table(&[say(l, "path", "路径"), say(l, "lines", "行"), say(l, "why", "理由")], &rows);
+        sheet.table(
+            &[
+                say(l, "path", "路径"),
+                say(l, "lines", "行"),
+                say(l, "why", "理由"),
+            ],
+            &rows,
+        );
     }
     sheet.h2(say(l, "Unmapped", "未收录"));
-    let reason = say(l, "no language that a rehearsal parses", "预演不解析这种语言");
-    let tests = survey.modules.iter().filter(|module| !seen.contains(module.path.as_str()));
+    let reason = say(
+        l,
+        "no language that a rehearsal parses",
+        "预演不解析这种语言",
+    );
+    let tests = survey
+        .modules
+        .iter()
+        .filter(|module| !seen.contains(module.path.as_str()));
     let tests = tests.map(|module| format!("{}: {}", code(&module.path), say(l, "a test", "测试")));
-    let others = survey.others.iter().map(|(path, _)| format!("{}: {reason}", code(path)));
-    sheet.items(&tests.chain(others).collect::<Vec<_>>(), say(l, "none", "无"));
+    let others = survey
+        .others
+        .iter()
+        .map(|(path, _)| format!("{}: {reason}", code(path)));
+    sheet.items(
+        &tests.chain(others).collect::<Vec<_>>(),
+        say(l, "none", "无"),
+    );
     sheet
 }
 
@@ -217,8 +367,15 @@ mod tests {
 
     #[test]
     fn titles_find_files() {
-        for (title, path) in [("Classes", "src/class.rs"), ("The journal", "a/journal.rs"), ("Leases & more", "x/lease.py")] {
-            assert!(!title_words(title).is_disjoint(&path_words(path)), "{title} {path}");
+        for (title, path) in [
+            ("Classes", "src/class.rs"),
+            ("The journal", "a/journal.rs"),
+            ("Leases & more", "x/lease.py"),
+        ] {
+            assert!(
+                !title_words(title).is_disjoint(&path_words(path)),
+                "{title} {path}"
+            );
         }
         assert!(title_words("Classes").is_disjoint(&path_words("src/journal.rs")));
     }

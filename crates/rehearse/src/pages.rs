@@ -11,20 +11,42 @@ use crate::sheet::{Sheet, quoted, say};
 use crate::task::RehearseTask;
 use crate::view::View;
 
-/// Sets the chapter as `quipu publish` would, as far as one chapter shows: titles of the others come from their units.
+/// Sets the chapter as `quipu publish` would, as far as one chapter shows: titles of the others
+/// come from their units.
 fn set(page: &str, path: &str, text: &str, task: &RehearseTask) -> BTreeMap<String, Vec<u8>> {
-    let own = task.unit.as_ref().map(|unit| unit.id.as_str()).unwrap_or("chapter");
+    let own = task
+        .unit
+        .as_ref()
+        .map(|unit| unit.id.as_str())
+        .unwrap_or("chapter");
     let units: Vec<(&str, &str)> = match task.units.iter().any(|unit| unit.id == own) {
-        true => task.units.iter().map(|unit| (unit.id.as_str(), unit.title.as_str())).collect(),
+        true => task
+            .units
+            .iter()
+            .map(|unit| (unit.id.as_str(), unit.title.as_str()))
+            .collect(),
         false => vec![(own, own)],
     };
-    let other = |ending: &str| task.outputs.iter().map(|output| &output.path).find(|path| path.ends_with(ending) && *path != page).cloned();
-    let beside = |name: &str| page.rsplit_once('/').map_or(name.to_owned(), |(folder, _)| format!("{folder}/{name}"));
+    let other = |ending: &str| {
+        task.outputs
+            .iter()
+            .map(|output| &output.path)
+            .find(|path| path.ends_with(ending) && *path != page)
+            .cloned()
+    };
+    let beside = |name: &str| {
+        page.rsplit_once('/')
+            .map_or(name.to_owned(), |(folder, _)| format!("{folder}/{name}"))
+    };
     let chapters = units.iter().map(|(id, title)| Chapter {
         id: (*id).to_owned(),
         title: (*title).to_owned(),
         path: path.replace(own, id),
-        text: if *id == own { text.to_owned() } else { String::new() },
+        text: if *id == own {
+            text.to_owned()
+        } else {
+            String::new()
+        },
         page: page.replace(own, id),
     });
     let book = Book {
@@ -51,8 +73,11 @@ fn set(page: &str, path: &str, text: &str, task: &RehearseTask) -> BTreeMap<Stri
 
 /// The page of a chapter; with the first unit also the stylesheet, with the last the contents.
 pub(crate) fn typeset(path: &str, text: &str, task: &RehearseTask) -> Vec<(String, Vec<u8>)> {
-    let Some(page) =
-        task.outputs.iter().find(|output| output.path.ends_with(".html") && output.marker.is_some()).map(|output| output.path.clone())
+    let Some(page) = task
+        .outputs
+        .iter()
+        .find(|output| output.path.ends_with(".html") && output.marker.is_some())
+        .map(|output| output.path.clone())
     else {
         return Vec::new();
     };
@@ -60,10 +85,19 @@ pub(crate) fn typeset(path: &str, text: &str, task: &RehearseTask) -> Vec<(Strin
     let own = task.unit.as_ref().map(|unit| unit.id.as_str());
     let first = task.units.first().map(|unit| unit.id.as_str());
     let last = task.units.last().map(|unit| unit.id.as_str());
-    let wanted =
-        |path: &str| path == page || path.ends_with(".css") && (own == first || first.is_none()) || path.ends_with(".html") && own == last;
-    let outputs = task.outputs.iter().map(|output| output.path.as_str()).filter(|path| wanted(path));
-    outputs.filter_map(|path| Some((path.to_owned(), files.remove(path)?))).collect()
+    let wanted = |path: &str| {
+        path == page
+            || path.ends_with(".css") && (own == first || first.is_none())
+            || path.ends_with(".html") && own == last
+    };
+    let outputs = task
+        .outputs
+        .iter()
+        .map(|output| output.path.as_str())
+        .filter(|path| wanted(path));
+    outputs
+        .filter_map(|path| Some((path.to_owned(), files.remove(path)?)))
+        .collect()
 }
 
 /// Whether a page holds every word of its chapter, and nothing of the workshop.
@@ -72,36 +106,67 @@ pub(crate) fn inspect(view: &View, page: &str, html: &str, task: &RehearseTask) 
     let mut faults: Vec<String> = Vec::new();
     let mut checks: Vec<Vec<String>> = Vec::new();
     let mut check = |name: &str, found: Vec<String>| {
-        let state =
-            if found.is_empty() { say(l, "ok", "无误").to_owned() } else { format!("{} {}", found.len(), say(l, "faults", "处缺陷")) };
+        let state = if found.is_empty() {
+            say(l, "ok", "无误").to_owned()
+        } else {
+            format!("{} {}", found.len(), say(l, "faults", "处缺陷"))
+        };
         checks.push(vec![name.to_owned(), state]);
         faults.extend(found);
     };
-    let fault = |what: &str, should: &str| format!("❌ [typesetter] {page} | {} | {}", shortened(&quoted(what), 100), should);
+    let fault = |what: &str, should: &str| {
+        format!(
+            "❌ [typesetter] {page} | {} | {}",
+            shortened(&quoted(what), 100),
+            should
+        )
+    };
 
     let chapter = view.texts.iter().find(|(path, _)| path.ends_with(".md"));
     let missing = match chapter {
         Some((path, seen)) => {
             let expected = set(page, path, &seen.text, task);
-            let expected = expected.get(page).map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default();
+            let expected = expected
+                .get(page)
+                .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+                .unwrap_or_default();
             find_missing_text(&expected, html)
                 .absent
                 .into_iter()
-                .map(|line| fault(&line, say(l, "the page lacks these words of the chapter", "页面缺少定稿的这些文字")))
+                .map(|line| {
+                    fault(
+                        &line,
+                        say(
+                            l,
+                            "the page lacks these words of the chapter",
+                            "页面缺少定稿的这些文字",
+                        ),
+                    )
+                })
                 .take(20)
                 .collect()
         }
-        None => vec![fault(say(l, "no chapter in view", "视图中没有定稿"), say(l, "the page cannot be compared", "无法对照"))],
+        None => vec![fault(
+            say(l, "no chapter in view", "视图中没有定稿"),
+            say(l, "the page cannot be compared", "无法对照"),
+        )],
     };
     check(say(l, "Text", "文字"), missing);
 
     let count = |needle: &str| html.matches(needle).count();
     let mut structure = Vec::new();
     if count("<h1") != 1 {
-        structure.push(fault(&format!("<h1>: {}", count("<h1")), say(l, "one H1", "一个一级标题")));
+        structure.push(fault(
+            &format!("<h1>: {}", count("<h1")),
+            say(l, "one H1", "一个一级标题"),
+        ));
     }
     let mut ids = HashSet::new();
-    for id in html.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+    for id in html
+        .split(" id=\"")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+    {
         if !ids.insert(id) {
             structure.push(fault(id, say(l, "an id stands once", "id 不重复")));
         }
@@ -116,29 +181,49 @@ pub(crate) fn inspect(view: &View, page: &str, html: &str, task: &RehearseTask) 
         .map(|id| fault(id, say(l, "the link has a target", "链接有去处")))
         .collect();
     let name = page.rsplit('/').next().unwrap_or(page);
-    for (path, index) in view.texts.iter().filter(|(path, _)| path.ends_with(".html") && path.as_str() != page) {
+    for (path, index) in view
+        .texts
+        .iter()
+        .filter(|(path, _)| path.ends_with(".html") && path.as_str() != page)
+    {
         if !index.text.contains(&format!("href=\"{name}")) {
-            links.push(fault(path, say(l, "the contents lead to this page", "目录通到本页")));
+            links.push(fault(
+                path,
+                say(l, "the contents lead to this page", "目录通到本页"),
+            ));
         }
     }
     check(say(l, "Links", "链接"), links);
 
     let mut look = Vec::new();
     for (needle, should) in [
-        ("<link rel=\"stylesheet\"", say(l, "one stylesheet is linked", "已链接样式表")),
+        (
+            "<link rel=\"stylesheet\"",
+            say(l, "one stylesheet is linked", "已链接样式表"),
+        ),
         ("<html lang=", say(l, "the language is told", "写明语言")),
-        ("name=\"viewport\"", say(l, "narrow screens are thought of", "适合窄屏")),
+        (
+            "name=\"viewport\"",
+            say(l, "narrow screens are thought of", "适合窄屏"),
+        ),
     ] {
         if !html.contains(needle) {
             look.push(fault(needle, should));
         }
     }
     if html.contains(" style=\"") {
-        look.push(fault("style=", say(l, "no style of its own", "页内不写样式")));
+        look.push(fault(
+            "style=",
+            say(l, "no style of its own", "页内不写样式"),
+        ));
     }
     check(say(l, "Look and access", "外观与无障碍"), look);
 
-    let marker = task.outputs.first().map(|_| render_marker(quipu_publish::PAGE_MARKER)).unwrap_or_default();
+    let marker = task
+        .outputs
+        .first()
+        .map(|_| render_marker(quipu_publish::PAGE_MARKER))
+        .unwrap_or_default();
     let body = html.trim_end().strip_suffix(&marker).unwrap_or(html);
     let mut left: Vec<String> = ["<script", "<!-- ", "](", "**"]
         .iter()
@@ -151,7 +236,10 @@ pub(crate) fn inspect(view: &View, page: &str, html: &str, task: &RehearseTask) 
             &format!(
                 "{} {}",
                 say(l, "the page ends with", "页面以此结尾："),
-                marker.trim_start_matches("<!--").trim_end_matches("-->").trim()
+                marker
+                    .trim_start_matches("<!--")
+                    .trim_end_matches("-->")
+                    .trim()
             ),
         ));
     }
@@ -161,11 +249,22 @@ pub(crate) fn inspect(view: &View, page: &str, html: &str, task: &RehearseTask) 
     let mut sheet = Sheet::titled(&task.title);
     sheet.h2(say(l, "Verdict", "结论"));
     sheet.line(&match l {
-        Language::En => format!("*{}*. For the typesetter: {}; for the writer: 0.", if well { "passed" } else { "failed" }, faults.len()),
-        Language::Zh => format!("{}。交排版员 {} 处，交作者 0 处。", if well { "通过" } else { "不通过" }, faults.len()),
+        Language::En => format!(
+            "*{}*. For the typesetter: {}; for the writer: 0.",
+            if well { "passed" } else { "failed" },
+            faults.len()
+        ),
+        Language::Zh => format!(
+            "{}。交排版员 {} 处，交作者 0 处。",
+            if well { "通过" } else { "不通过" },
+            faults.len()
+        ),
     });
     sheet.h2(say(l, "Checks", "检查"));
-    sheet.table(&[say(l, "check", "检查项"), say(l, "result", "结果")], &checks);
+    sheet.table(
+        &[say(l, "check", "检查项"), say(l, "result", "结果")],
+        &checks,
+    );
     sheet.h2(say(l, "Faults", "缺陷"));
     sheet.items(&faults, say(l, "none", "无"));
     (sheet, well)
@@ -184,5 +283,7 @@ fn without_code(html: &str) -> String {
 }
 
 fn decoded(id: &str) -> String {
-    quipu_text::parse_target(&format!("#{id}")).1.unwrap_or_default()
+    quipu_text::parse_target(&format!("#{id}"))
+        .1
+        .unwrap_or_default()
 }

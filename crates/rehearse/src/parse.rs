@@ -1,7 +1,8 @@
 //! Real parsing of Rust, Python, JavaScript and TypeScript.
 //!
-//! Tree-sitter goes on after an error, so a broken file gives what can be made out of it. Only containers are
-//! entered (modules, impls, classes), and only so deep: hostile nesting costs nothing.
+//! Tree-sitter goes on after an error, so a broken file gives what can be made out of it. Only
+//! containers are entered (modules, impls, classes), and only so deep: hostile nesting costs
+//! nothing.
 
 use tree_sitter::{Node, Parser};
 
@@ -38,7 +39,12 @@ pub(crate) fn module(path: &str, language: SourceLanguage, text: &str) -> Module
         return module;
     };
     module.broken = tree.root_node().has_error();
-    let mut walk = Walk { text, language, lines: text.lines().collect(), items: Vec::new() };
+    let mut walk = Walk {
+        text,
+        language,
+        lines: text.lines().collect(),
+        items: Vec::new(),
+    };
     walk.container(tree.root_node(), None, true, 0);
     module.items = walk.items;
     module
@@ -57,7 +63,9 @@ impl<'t> Walk<'t> {
     }
 
     fn field(&self, node: Node<'_>, name: &str) -> Option<&'t str> {
-        node.child_by_field_name(name).map(|found| self.slice(found)).filter(|text| !text.is_empty())
+        node.child_by_field_name(name)
+            .map(|found| self.slice(found))
+            .filter(|text| !text.is_empty())
     }
 
     fn container(&mut self, node: Node<'_>, owner: Option<&str>, public: bool, depth: usize) {
@@ -85,7 +93,14 @@ impl<'t> Walk<'t> {
         match node.kind() {
             "function_item" | "function_signature_item" => {
                 let seen = owner.is_some() && public || has_child(node, "visibility_modifier");
-                self.item(node, node, (ItemKind::Function, "fn"), owner, seen, doc(self));
+                self.item(
+                    node,
+                    node,
+                    (ItemKind::Function, "fn"),
+                    owner,
+                    seen,
+                    doc(self),
+                );
             }
             "struct_item" | "enum_item" | "union_item" | "trait_item" | "type_item" => {
                 let word = match node.kind() {
@@ -95,14 +110,23 @@ impl<'t> Walk<'t> {
                     "trait_item" => "trait",
                     _ => "type",
                 };
-                self.item(node, node, (ItemKind::Type, word), owner, has_child(node, "visibility_modifier"), doc(self));
+                self.item(
+                    node,
+                    node,
+                    (ItemKind::Type, word),
+                    owner,
+                    has_child(node, "visibility_modifier"),
+                    doc(self),
+                );
                 if node.kind() == "trait_item" {
                     let name = self.field(node, "name").map(str::to_owned);
                     self.body(node, name.as_deref(), true, depth);
                 }
             }
             "impl_item" => {
-                let name = self.field(node, "type").map(|name| name.split('<').next().unwrap_or(name).to_owned());
+                let name = self
+                    .field(node, "type")
+                    .map(|name| name.split('<').next().unwrap_or(name).to_owned());
                 // What a trait demands is as visible as the trait.
                 let of_trait = node.child_by_field_name("trait").is_some();
                 self.body(node, name.as_deref(), of_trait, depth);
@@ -117,7 +141,9 @@ impl<'t> Walk<'t> {
 
     /// Whether a Rust module is compiled for tests only.
     fn is_test(&self, node: Node<'_>) -> bool {
-        node.prev_sibling().is_some_and(|before| before.kind() == "attribute_item" && self.slice(before).contains("cfg(test)"))
+        node.prev_sibling().is_some_and(|before| {
+            before.kind() == "attribute_item" && self.slice(before).contains("cfg(test)")
+        })
     }
 
     fn python(&mut self, node: Node<'_>, owner: Option<&str>, depth: usize) {
@@ -125,16 +151,33 @@ impl<'t> Walk<'t> {
             "decorated_definition" => node.child_by_field_name("definition").unwrap_or(node),
             _ => node,
         };
-        let name = self.field(definition, "name").unwrap_or_default().to_owned();
+        let name = self
+            .field(definition, "name")
+            .unwrap_or_default()
+            .to_owned();
         let public = !name.starts_with('_') || name.starts_with("__") && name.ends_with("__");
         match definition.kind() {
             "function_definition" => {
                 let doc = self.docstring(definition);
-                self.item(definition, definition, (ItemKind::Function, "def"), owner, public, doc);
+                self.item(
+                    definition,
+                    definition,
+                    (ItemKind::Function, "def"),
+                    owner,
+                    public,
+                    doc,
+                );
             }
             "class_definition" => {
                 let doc = self.docstring(definition);
-                self.item(definition, definition, (ItemKind::Type, "class"), owner, public, doc);
+                self.item(
+                    definition,
+                    definition,
+                    (ItemKind::Type, "class"),
+                    owner,
+                    public,
+                    doc,
+                );
                 self.body(definition, Some(&name), true, depth);
             }
             _ => {}
@@ -142,48 +185,121 @@ impl<'t> Walk<'t> {
     }
 
     fn docstring(&self, node: Node<'_>) -> String {
-        let first =
-            node.child_by_field_name("body").and_then(|body| body.named_child(0)).filter(|first| first.kind() == "expression_statement");
-        let string = first.and_then(|first| first.named_child(0)).filter(|string| string.kind() == "string");
-        string.map(|string| joined(unquoted(self.slice(string)).lines())).unwrap_or_default()
+        let first = node
+            .child_by_field_name("body")
+            .and_then(|body| body.named_child(0))
+            .filter(|first| first.kind() == "expression_statement");
+        let string = first
+            .and_then(|first| first.named_child(0))
+            .filter(|string| string.kind() == "string");
+        string
+            .map(|string| joined(unquoted(self.slice(string)).lines()))
+            .unwrap_or_default()
     }
 
     /// `outer` is what a comment stands above: the export, where there is one.
-    fn script(&mut self, node: Node<'_>, outer: Node<'_>, owner: Option<&str>, public: bool, depth: usize) {
+    fn script(
+        &mut self,
+        node: Node<'_>,
+        outer: Node<'_>,
+        owner: Option<&str>,
+        public: bool,
+        depth: usize,
+    ) {
         let doc = |walk: &Self| walk.block_above(outer);
         match node.kind() {
             "export_statement" => {
-                if let Some(inner) = node.child_by_field_name("declaration").or_else(|| node.child_by_field_name("value")) {
+                if let Some(inner) = node
+                    .child_by_field_name("declaration")
+                    .or_else(|| node.child_by_field_name("value"))
+                {
                     self.script(inner, node, owner, true, depth);
                 }
             }
             "function_declaration" | "generator_function_declaration" => {
-                self.item(node, node, (ItemKind::Function, "function"), owner, public, doc(self));
+                self.item(
+                    node,
+                    node,
+                    (ItemKind::Function, "function"),
+                    owner,
+                    public,
+                    doc(self),
+                );
             }
             "method_definition" | "method_signature" | "abstract_method_signature" => {
-                let hidden = self.slice(node).starts_with("private") || self.slice(node).starts_with('#');
-                self.item(node, node, (ItemKind::Function, "method"), owner, !hidden, doc(self));
+                let hidden =
+                    self.slice(node).starts_with("private") || self.slice(node).starts_with('#');
+                self.item(
+                    node,
+                    node,
+                    (ItemKind::Function, "method"),
+                    owner,
+                    !hidden,
+                    doc(self),
+                );
             }
             "class_declaration" | "abstract_class_declaration" | "class" => {
-                self.item(node, node, (ItemKind::Type, "class"), owner, public, doc(self));
+                self.item(
+                    node,
+                    node,
+                    (ItemKind::Type, "class"),
+                    owner,
+                    public,
+                    doc(self),
+                );
                 let name = self.field(node, "name").map(str::to_owned);
                 self.body(node, name.as_deref(), public, depth);
             }
-            "interface_declaration" => self.item(node, node, (ItemKind::Type, "interface"), owner, public, doc(self)),
-            "type_alias_declaration" => self.item(node, node, (ItemKind::Type, "type"), owner, public, doc(self)),
-            "enum_declaration" => self.item(node, node, (ItemKind::Type, "enum"), owner, public, doc(self)),
+            "interface_declaration" => self.item(
+                node,
+                node,
+                (ItemKind::Type, "interface"),
+                owner,
+                public,
+                doc(self),
+            ),
+            "type_alias_declaration" => self.item(
+                node,
+                node,
+                (ItemKind::Type, "type"),
+                owner,
+                public,
+                doc(self),
+            ),
+            "enum_declaration" => self.item(
+                node,
+                node,
+                (ItemKind::Type, "enum"),
+                owner,
+                public,
+                doc(self),
+            ),
             "lexical_declaration" | "variable_declaration" => {
                 let mut cursor = node.walk();
                 for declared in node.named_children(&mut cursor) {
                     let value = declared.child_by_field_name("value");
-                    if let Some(value) = value.filter(|value| matches!(value.kind(), "arrow_function" | "function_expression" | "function"))
-                    {
-                        self.item(declared, value, (ItemKind::Function, "function"), owner, public, doc(self));
+                    if let Some(value) = value.filter(|value| {
+                        matches!(
+                            value.kind(),
+                            "arrow_function" | "function_expression" | "function"
+                        )
+                    }) {
+                        self.item(
+                            declared,
+                            value,
+                            (ItemKind::Function, "function"),
+                            owner,
+                            public,
+                            doc(self),
+                        );
                     }
                 }
             }
             "expression_statement" => {
-                if let Some(inner) = node.named_child(0).filter(|inner| inner.kind() == "internal_module") {
+                if let Some(inner) = node
+                    .named_child(0)
+                    .filter(|inner| inner.kind() == "internal_module")
+                {
                     let name = self.field(inner, "name").map(str::to_owned);
                     self.body(inner, name.as_deref(), public, depth);
                 }
@@ -193,15 +309,28 @@ impl<'t> Walk<'t> {
     }
 
     /// Adds an item; `made_of` holds its body.
-    fn item(&mut self, node: Node<'_>, made_of: Node<'_>, what: (ItemKind, &'static str), owner: Option<&str>, public: bool, doc: String) {
+    fn item(
+        &mut self,
+        node: Node<'_>,
+        made_of: Node<'_>,
+        what: (ItemKind, &'static str),
+        owner: Option<&str>,
+        public: bool,
+        doc: String,
+    ) {
         let (kind, word) = what;
         let Some(name) = self.field(node, "name").filter(|name| name.len() <= 80) else {
             return;
         };
         let body = made_of.child_by_field_name("body");
-        let head = &self.text[node.start_byte()..body.map_or(node.end_byte(), |body| body.start_byte())];
+        let head =
+            &self.text[node.start_byte()..body.map_or(node.end_byte(), |body| body.start_byte())];
         let signature = joined(head.lines());
-        let signature = signature.trim_end().trim_end_matches("=>").trim_end_matches(['{', ':', '=', ';', ' ']).to_owned();
+        let signature = signature
+            .trim_end()
+            .trim_end_matches("=>")
+            .trim_end_matches(['{', ':', '=', ';', ' '])
+            .to_owned();
         let (line, end) = (node.start_position().row + 1, node.end_position().row + 1);
         self.items.push(Item {
             kind,
@@ -211,11 +340,21 @@ impl<'t> Walk<'t> {
             public,
             doc,
             signature: shortened(&signature, 300),
-            members: body.filter(|_| kind == ItemKind::Type).map(|body| self.members(body)).unwrap_or_default(),
-            calls: body.filter(|_| kind == ItemKind::Function).map(|body| self.calls(body)).unwrap_or_default(),
+            members: body
+                .filter(|_| kind == ItemKind::Type)
+                .map(|body| self.members(body))
+                .unwrap_or_default(),
+            calls: body
+                .filter(|_| kind == ItemKind::Function)
+                .map(|body| self.calls(body))
+                .unwrap_or_default(),
             line,
             end,
-            code: self.lines.get(line - 1..end.min(self.lines.len())).unwrap_or_default().join("\n"),
+            code: self
+                .lines
+                .get(line - 1..end.min(self.lines.len()))
+                .unwrap_or_default()
+                .join("\n"),
         });
     }
 
@@ -229,8 +368,13 @@ impl<'t> Walk<'t> {
             "enum_assignment",
             "property_identifier",
         ];
-        let members = body.named_children(&mut cursor).filter(|child| known.contains(&child.kind()));
-        members.take(MEMBERS).map(|child| shortened(&joined(self.slice(child).lines()), 100)).collect()
+        let members = body
+            .named_children(&mut cursor)
+            .filter(|child| known.contains(&child.kind()));
+        members
+            .take(MEMBERS)
+            .map(|child| shortened(&joined(self.slice(child).lines()), 100))
+            .collect()
     }
 
     fn calls(&self, body: Node<'_>) -> Vec<String> {
@@ -243,7 +387,8 @@ impl<'t> Walk<'t> {
             if matches!(node.kind(), "call_expression" | "call") {
                 let called = self.field(node, "function").unwrap_or_default();
                 let name = called.rsplit(['.', ':']).next().unwrap_or_default().trim();
-                let plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+                let plain =
+                    !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
                 if plain && !calls.iter().any(|known| known == name) {
                     calls.push(name.to_owned());
                 }
@@ -263,7 +408,10 @@ impl<'t> Walk<'t> {
     /// The comment lines right above a node, past lines of another kind that may stand between.
     fn lines_above(&self, node: Node<'_>, mark: &str, between: &[&str]) -> String {
         let mut found = Vec::new();
-        for line in self.lines[..node.start_position().row.min(self.lines.len())].iter().rev() {
+        for line in self.lines[..node.start_position().row.min(self.lines.len())]
+            .iter()
+            .rev()
+        {
             let line = line.trim();
             match line.strip_prefix(mark) {
                 Some(doc) => found.push(doc),
@@ -277,9 +425,12 @@ impl<'t> Walk<'t> {
 
     /// The `/** … */` right above a node.
     fn block_above(&self, node: Node<'_>) -> String {
-        let comment =
-            node.prev_sibling().filter(|before| before.kind() == "comment" && before.end_position().row + 1 >= node.start_position().row);
-        let text = comment.map(|comment| self.slice(comment)).filter(|text| text.starts_with("/**"));
+        let comment = node.prev_sibling().filter(|before| {
+            before.kind() == "comment" && before.end_position().row + 1 >= node.start_position().row
+        });
+        let text = comment
+            .map(|comment| self.slice(comment))
+            .filter(|text| text.starts_with("/**"));
         text.map(block_text).unwrap_or_default()
     }
 }
@@ -293,27 +444,50 @@ fn has_child(node: Node<'_>, kind: &str) -> bool {
 fn opening(language: SourceLanguage, text: &str) -> String {
     let text = text.trim_start_matches('\u{feff}').trim_start();
     match language {
-        SourceLanguage::Rust => joined(text.lines().map_while(|line| line.trim().strip_prefix("//!"))),
+        SourceLanguage::Rust => joined(
+            text.lines()
+                .map_while(|line| line.trim().strip_prefix("//!")),
+        ),
         SourceLanguage::Python => {
-            let text = text.lines().skip_while(|line| line.starts_with('#')).collect::<Vec<_>>().join("\n");
+            let text = text
+                .lines()
+                .skip_while(|line| line.starts_with('#'))
+                .collect::<Vec<_>>()
+                .join("\n");
             let text = text.trim_start();
-            let mark = ["\"\"\"", "'''"].into_iter().find(|mark| text.starts_with(mark));
+            let mark = ["\"\"\"", "'''"]
+                .into_iter()
+                .find(|mark| text.starts_with(mark));
             let inner = mark.and_then(|mark| text[3..].split_once(mark));
-            inner.map(|(doc, _)| joined(doc.lines())).unwrap_or_default()
+            inner
+                .map(|(doc, _)| joined(doc.lines()))
+                .unwrap_or_default()
         }
-        SourceLanguage::Script => match text.strip_prefix("/**").and_then(|rest| rest.split_once("*/")) {
+        SourceLanguage::Script => match text
+            .strip_prefix("/**")
+            .and_then(|rest| rest.split_once("*/"))
+        {
             // A comment right above a declaration belongs to it.
-            Some((doc, after)) if after.starts_with("\n\n") || after.trim_start().starts_with("import") => {
+            Some((doc, after))
+                if after.starts_with("\n\n") || after.trim_start().starts_with("import") =>
+            {
                 block_text(&format!("/**{doc}*/"))
             }
-            _ => joined(text.lines().map_while(|line| line.trim().strip_prefix("//"))),
+            _ => joined(
+                text.lines()
+                    .map_while(|line| line.trim().strip_prefix("//")),
+            ),
         },
     }
 }
 
 fn block_text(comment: &str) -> String {
     let inner = comment.trim_start_matches("/**").trim_end_matches("*/");
-    joined(inner.lines().map(|line| line.trim().trim_start_matches('*')))
+    joined(
+        inner
+            .lines()
+            .map(|line| line.trim().trim_start_matches('*')),
+    )
 }
 
 fn unquoted(string: &str) -> &str {
@@ -323,7 +497,10 @@ fn unquoted(string: &str) -> &str {
 
 /// Lines as one, with single spaces.
 pub(crate) fn joined<'l>(lines: impl Iterator<Item = &'l str>) -> String {
-    lines.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")
+    lines
+        .flat_map(str::split_whitespace)
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 pub(crate) fn shortened(text: &str, most: usize) -> String {

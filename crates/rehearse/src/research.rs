@@ -17,16 +17,30 @@ const EXCERPT_LINES: usize = 25;
 
 pub(crate) fn research(view: &View, survey: &Survey, task: &RehearseTask) -> Sheet {
     let l = task.language;
-    let title = task.unit.as_ref().map_or(task.project.as_str(), |unit| &unit.title);
+    let title = task
+        .unit
+        .as_ref()
+        .map_or(task.project.as_str(), |unit| &unit.title);
     let mut sheet = Sheet::titled(title);
     overview(&mut sheet, survey, task);
     sheet.h2(say(l, "Core data structures", "核心数据结构"));
     let types = survey.ranked(ItemKind::Type);
-    sheet.items(&types.iter().take(TYPES).map(|(module, item)| entry(module, item, l)).collect::<Vec<_>>(), say(l, "none found", "未发现"));
+    sheet.items(
+        &types
+            .iter()
+            .take(TYPES)
+            .map(|(module, item)| entry(module, item, l))
+            .collect::<Vec<_>>(),
+        say(l, "none found", "未发现"),
+    );
     sheet.h2(say(l, "Core functions", "核心函数"));
     let functions = survey.ranked(ItemKind::Function);
     sheet.items(
-        &functions.iter().take(FUNCTIONS).map(|(module, item)| entry(module, item, l)).collect::<Vec<_>>(),
+        &functions
+            .iter()
+            .take(FUNCTIONS)
+            .map(|(module, item)| entry(module, item, l))
+            .collect::<Vec<_>>(),
         say(l, "none found", "未发现"),
     );
     flow(&mut sheet, survey, l);
@@ -42,21 +56,41 @@ fn overview(sheet: &mut Sheet, survey: &Survey, task: &RehearseTask) {
         .modules
         .iter()
         .map(|module| {
-            let counts = (module.of_kind(ItemKind::Type).count(), module.of_kind(ItemKind::Function).count());
+            let counts = (
+                module.of_kind(ItemKind::Type).count(),
+                module.of_kind(ItemKind::Function).count(),
+            );
             let doc = if module.doc.is_empty() {
                 say(l, "no opening comment", "没有文件注释").to_owned()
             } else {
                 ended(&quoted(&module.doc), l)
             };
-            let place = if module.cut { module.path.clone() } else { format!("{}:1", module.path) };
-            let size = match l {
-                Language::En => format!("{} lines, {} types, {} functions", module.lines, counts.0, counts.1),
-                Language::Zh => format!("{} 行，{} 个类型，{} 个函数", module.lines, counts.0, counts.1),
+            let place = if module.cut {
+                module.path.clone()
+            } else {
+                format!("{}:1", module.path)
             };
-            format!("**{}** {} ({size}): {doc}", code(stem(&module.path)), code(&place))
+            let size = match l {
+                Language::En => format!(
+                    "{} lines, {} types, {} functions",
+                    module.lines, counts.0, counts.1
+                ),
+                Language::Zh => format!(
+                    "{} 行，{} 个类型，{} 个函数",
+                    module.lines, counts.0, counts.1
+                ),
+            };
+            format!(
+                "**{}** {} ({size}): {doc}",
+                code(stem(&module.path)),
+                code(&place)
+            )
         })
         .collect();
-    sheet.items(&modules, say(l, "no source that can be parsed", "没有可以解析的源码"));
+    sheet.items(
+        &modules,
+        say(l, "no source that can be parsed", "没有可以解析的源码"),
+    );
 }
 
 fn stem(path: &str) -> &str {
@@ -73,7 +107,12 @@ pub(crate) fn ended(text: &str, language: Language) -> String {
 
 /// One item on one line: name, kind, place, documentation, signature, members.
 fn entry(module: &Module, item: &Item, l: Language) -> String {
-    let mut text = format!("**{}** ({}) {}: ", code(&item.full_name()), item.word, code(&module.place(item)));
+    let mut text = format!(
+        "**{}** ({}) {}: ",
+        code(&item.full_name()),
+        item.word,
+        code(&module.place(item))
+    );
     match item.doc.is_empty() {
         true => text.push_str(say(l, "not documented.", "没有注释。")),
         false => text.push_str(&ended(&quoted(&item.doc), l)),
@@ -84,7 +123,12 @@ fn entry(module: &Module, item: &Item, l: Language) -> String {
         Language::Zh => format!(" 签名：{signature}。"),
     });
     if !item.members.is_empty() {
-        let members = item.members.iter().map(|member| code(&quoted(member))).collect::<Vec<_>>().join(say(l, ", ", "、"));
+        let members = item
+            .members
+            .iter()
+            .map(|member| code(&quoted(member)))
+            .collect::<Vec<_>>()
+            .join(say(l, ", ", "、"));
         text.push_str(&match l {
             Language::En => format!(" Made of: {members}."),
             Language::Zh => format!(" 组成：{members}。"),
@@ -97,7 +141,11 @@ fn entry(module: &Module, item: &Item, l: Language) -> String {
 fn flow(sheet: &mut Sheet, survey: &Survey, l: Language) {
     sheet.h2(say(l, "Execution flow", "执行流程"));
     let functions = survey.functions();
-    let called = |name: &str| functions.values().any(|(_, item)| item.name != name && item.calls.iter().any(|call| call == name));
+    let called = |name: &str| {
+        functions
+            .values()
+            .any(|(_, item)| item.name != name && item.calls.iter().any(|call| call == name))
+    };
     let mut ways: Vec<Vec<&str>> = Vec::new();
     for name in functions.keys().filter(|name| !called(name)) {
         let mut way = vec![*name];
@@ -105,7 +153,9 @@ fn flow(sheet: &mut Sheet, survey: &Survey, l: Language) {
         while at < way.len() && way.len() < STEPS {
             let (_, item) = functions[way[at]];
             for call in &item.calls {
-                if let Some((known, _)) = functions.get_key_value(call.as_str()).filter(|(known, _)| !way.contains(known))
+                if let Some((known, _)) = functions
+                    .get_key_value(call.as_str())
+                    .filter(|(known, _)| !way.contains(known))
                     && way.len() < STEPS
                 {
                     way.push(known);
@@ -117,20 +167,42 @@ fn flow(sheet: &mut Sheet, survey: &Survey, l: Language) {
     }
     ways.sort_by_key(|way| std::cmp::Reverse(way.len()));
     let Some(way) = ways.first().filter(|way| way.len() > 1) else {
-        sheet.line(&format!("- {}", say(l, "no function here calls another", "这里没有互相调用的函数")));
+        sheet.line(&format!(
+            "- {}",
+            say(
+                l,
+                "no function here calls another",
+                "这里没有互相调用的函数"
+            )
+        ));
         return;
     };
     for (number, name) in way.iter().enumerate() {
         let (module, item) = functions[name];
-        let next: Vec<String> = item.calls.iter().filter(|call| functions.contains_key(call.as_str())).map(|call| code(call)).collect();
+        let next: Vec<String> = item
+            .calls
+            .iter()
+            .filter(|call| functions.contains_key(call.as_str()))
+            .map(|call| code(call))
+            .collect();
         let gist = first_sentence(&item.doc);
-        let gist = if gist.is_empty() { String::new() } else { format!(": {}", quoted(gist)) };
+        let gist = if gist.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", quoted(gist))
+        };
         let calls = match (next.is_empty(), l) {
             (true, _) => String::new(),
             (false, Language::En) => format!(" It calls {}.", next.join(", ")),
             (false, Language::Zh) => format!(" 它调用 {}。", next.join("、")),
         };
-        sheet.line(&format!("{}. **{}** {}{}{calls}", number + 1, code(&item.full_name()), code(&module.place(item)), ended(&gist, l)));
+        sheet.line(&format!(
+            "{}. **{}** {}{}{calls}",
+            number + 1,
+            code(&item.full_name()),
+            code(&module.place(item)),
+            ended(&gist, l)
+        ));
     }
 }
 
@@ -160,21 +232,51 @@ fn decisions(sheet: &mut Sheet, view: &View, survey: &Survey, task: &RehearseTas
             continue;
         };
         for (at, line) in seen.text.lines().enumerate() {
-            let comment = ["///", "//!", "//", "#"].iter().find_map(|mark| line.trim().strip_prefix(mark)).map(str::trim);
+            let comment = ["///", "//!", "//", "#"]
+                .iter()
+                .find_map(|mark| line.trim().strip_prefix(mark))
+                .map(str::trim);
             let Some(comment) = comment.filter(|comment| comment.chars().count() > 12) else {
                 continue;
             };
-            if signs.iter().any(|sign| comment.to_lowercase().contains(sign)) && !comment.starts_with('[') {
-                let place = if module.cut { module.path.clone() } else { format!("{}:{}", module.path, at + 1) };
-                found.push(format!("{}: {} ({})", code(&place), ended(&quoted(comment), l), say(l, "the comment's own words", "注释原文")));
+            if signs
+                .iter()
+                .any(|sign| comment.to_lowercase().contains(sign))
+                && !comment.starts_with('[')
+            {
+                let place = if module.cut {
+                    module.path.clone()
+                } else {
+                    format!("{}:{}", module.path, at + 1)
+                };
+                found.push(format!(
+                    "{}: {} ({})",
+                    code(&place),
+                    ended(&quoted(comment), l),
+                    say(l, "the comment's own words", "注释原文")
+                ));
             }
         }
     }
     found.truncate(10);
-    sheet.items(&found, say(l, "no comment gives a reason; nothing is inferred", "注释没有说明理由；不作推断"));
+    sheet.items(
+        &found,
+        say(
+            l,
+            "no comment gives a reason; nothing is inferred",
+            "注释没有说明理由；不作推断",
+        ),
+    );
 }
 
-fn material(sheet: &mut Sheet, view: &View, survey: &Survey, types: &[(&Module, &Item)], functions: &[(&Module, &Item)], l: Language) {
+fn material(
+    sheet: &mut Sheet,
+    view: &View,
+    survey: &Survey,
+    types: &[(&Module, &Item)],
+    functions: &[(&Module, &Item)],
+    l: Language,
+) {
     sheet.h2(say(l, "Material for the writer", "写作素材"));
     let mut chosen = 0;
     // What does something is shown before what only passes it on.
@@ -195,18 +297,38 @@ fn material(sheet: &mut Sheet, view: &View, survey: &Survey, types: &[(&Module, 
     let mut open: Vec<String> = Vec::new();
     for module in &survey.modules {
         if module.broken {
-            open.push(format!("{}: {}", code(&module.path), say(l, "parts of it could not be parsed", "有一部分无法解析")));
+            open.push(format!(
+                "{}: {}",
+                code(&module.path),
+                say(l, "parts of it could not be parsed", "有一部分无法解析")
+            ));
         }
         if module.cut {
             open.push(format!(
                 "{}: {}",
                 code(&module.path),
-                say(l, "only parts of it were in view, so its lines are not cited", "只看到其中一部分，因此不标行号")
+                say(
+                    l,
+                    "only parts of it were in view, so its lines are not cited",
+                    "只看到其中一部分，因此不标行号"
+                )
             ));
         }
     }
-    open.extend(view.unread.iter().map(|path| format!("{}: {}", code(path), say(l, "is no text, or too large", "不是文本，或太大"))));
-    open.extend(survey.others.iter().map(|(path, lines)| format!("{}: {lines} {}", code(path), say(l, "lines, not parsed", "行，未解析"))));
+    open.extend(view.unread.iter().map(|path| {
+        format!(
+            "{}: {}",
+            code(path),
+            say(l, "is no text, or too large", "不是文本，或太大")
+        )
+    }));
+    open.extend(survey.others.iter().map(|(path, lines)| {
+        format!(
+            "{}: {lines} {}",
+            code(path),
+            say(l, "lines, not parsed", "行，未解析")
+        )
+    }));
     sheet.paragraph(say(l, "Not established:", "没能弄清的："));
     sheet.line("");
     sheet.items(&open, say(l, "nothing", "无"));

@@ -41,7 +41,11 @@ pub(crate) fn quoted(text: &str) -> String {
 
 /// Code within a line. What holds a backtick is fenced by two.
 pub(crate) fn code(text: &str) -> String {
-    if text.contains('`') { format!("`` {text} ``") } else { format!("`{text}`") }
+    if text.contains('`') {
+        format!("`` {text} ``")
+    } else {
+        format!("`{text}`")
+    }
 }
 
 #[derive(Default)]
@@ -51,7 +55,9 @@ pub(crate) struct Sheet {
 
 impl Sheet {
     pub fn titled(title: &str) -> Sheet {
-        Sheet { text: format!("# {}\n", quoted(title)) }
+        Sheet {
+            text: format!("# {}\n", quoted(title)),
+        }
     }
 
     pub fn h2(&mut self, title: &str) {
@@ -59,8 +65,13 @@ impl Sheet {
     }
 
     pub fn h3(&mut self, title: &str) {
-        let gap = if self.text.ends_with("\n\n") { "" } else { "\n" };
-        self.text.push_str(&format!("{gap}### {}\n\n", quoted(title)));
+        let gap = if self.text.ends_with("\n\n") {
+            ""
+        } else {
+            "\n"
+        };
+        self.text
+            .push_str(&format!("{gap}### {}\n\n", quoted(title)));
     }
 
     pub fn paragraph(&mut self, text: &str) {
@@ -80,7 +91,9 @@ impl Sheet {
     pub fn items(&mut self, items: &[String], none: &str) {
         match items {
             [] => self.line(&format!("- {none}")),
-            items => items.iter().for_each(|item| self.line(&format!("- {item}"))),
+            items => items
+                .iter()
+                .for_each(|item| self.line(&format!("- {item}"))),
         }
     }
 
@@ -94,7 +107,11 @@ impl Sheet {
 
     /// A block of code as it stands, fenced by more backticks than it holds.
     pub fn block(&mut self, language: &str, code: &str) {
-        let longest = code.split(|c| c != '`').map(str::len).max().unwrap_or_default();
+        let longest = code
+            .split(|c| c != '`')
+            .map(str::len)
+            .max()
+            .unwrap_or_default();
         let fence = "`".repeat(longest.max(2) + 1);
         self.paragraph(&format!("{fence}{language}\n{code}\n{fence}"));
     }
@@ -108,7 +125,11 @@ impl Sheet {
         if let Some(marker) = marker {
             let mut names = marker.split('|');
             let first = names.next().unwrap_or_default();
-            let name = if well { first } else { names.next().unwrap_or(first) };
+            let name = if well {
+                first
+            } else {
+                names.next().unwrap_or(first)
+            };
             self.text.push('\n');
             self.text.push_str(&render_marker(name));
             self.text.push('\n');

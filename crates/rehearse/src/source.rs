@@ -104,7 +104,11 @@ impl Module {
 
     /// Where an item is, as far as the view can tell.
     pub fn place(&self, item: &Item) -> String {
-        if self.cut { self.path.clone() } else { format!("{}:{}", self.path, item.line) }
+        if self.cut {
+            self.path.clone()
+        } else {
+            format!("{}:{}", self.path, item.line)
+        }
     }
 
     pub fn of_kind(&self, kind: ItemKind) -> impl Iterator<Item = &Item> {

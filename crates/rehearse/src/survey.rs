@@ -19,33 +19,49 @@ pub(crate) struct Survey {
 impl Survey {
     /// The files that the task's subject names.
     pub fn of(view: &View, task: &RehearseTask) -> Survey {
-        let mut survey = Survey { modules: Vec::new(), others: Vec::new() };
+        let mut survey = Survey {
+            modules: Vec::new(),
+            others: Vec::new(),
+        };
         let Some(subject) = &task.subject else {
             return survey;
         };
         for (path, seen) in view.matching(subject) {
             match Module::read(path, seen) {
                 Some(module) => survey.modules.push(module),
-                None => survey.others.push((path.to_owned(), seen.text.lines().count())),
+                None => survey
+                    .others
+                    .push((path.to_owned(), seen.text.lines().count())),
             }
         }
         survey
     }
 
-    /// Only the modules that a map in the view gives to the task's unit; all, if there is no such map.
+    /// Only the modules that a map in the view gives to the task's unit; all, if there is no such
+    /// map.
     pub fn for_unit(mut self, view: &View, task: &RehearseTask) -> Survey {
-        let mapped = task.unit.as_ref().map(|unit| mapped_paths(view, &unit.id)).unwrap_or_default();
+        let mapped = task
+            .unit
+            .as_ref()
+            .map(|unit| mapped_paths(view, &unit.id))
+            .unwrap_or_default();
         let named = |path: &str| {
             mapped.iter().any(|known| {
                 path == known
-                    || path.strip_prefix(known.trim_end_matches("/**").trim_end_matches('/')).is_some_and(|rest| rest.starts_with('/'))
+                    || path
+                        .strip_prefix(known.trim_end_matches("/**").trim_end_matches('/'))
+                        .is_some_and(|rest| rest.starts_with('/'))
             })
         };
         if self.modules.iter().any(|module| named(&module.path)) {
             self.modules.retain(|module| named(&module.path));
             self.others.retain(|(path, _)| named(path));
         }
-        let title = task.unit.as_ref().map(|unit| title_words(&unit.title)).unwrap_or_default();
+        let title = task
+            .unit
+            .as_ref()
+            .map(|unit| title_words(&unit.title))
+            .unwrap_or_default();
         for module in &mut self.modules {
             module.focus = !path_words(&module.path).is_disjoint(&title);
         }
@@ -61,13 +77,20 @@ impl Survey {
                 *mentions.entry(call).or_default() += 1;
             }
         }
-        let mut found: Vec<(&Module, &Item)> =
-            self.modules.iter().flat_map(|module| module.of_kind(kind).map(move |item| (module, item))).collect();
+        let mut found: Vec<(&Module, &Item)> = self
+            .modules
+            .iter()
+            .flat_map(|module| module.of_kind(kind).map(move |item| (module, item)))
+            .collect();
         let weight = |module: &Module, item: &Item| {
             let documented = usize::from(!item.doc.is_empty()) * 4 + usize::from(item.public) * 4;
             documented
                 + usize::from(module.focus) * 6
-                + mentions.get(item.name.as_str()).copied().unwrap_or_default().min(6)
+                + mentions
+                    .get(item.name.as_str())
+                    .copied()
+                    .unwrap_or_default()
+                    .min(6)
                 + item.members.len().min(3)
         };
         // A stable sort: equal weights keep the order of the source.
@@ -87,16 +110,29 @@ impl Survey {
     }
 }
 
-/// The paths in the first column of the tables of a unit's section, in whichever file has such a section.
+/// The paths in the first column of the tables of a unit's section, in whichever file has such a
+/// section.
 fn mapped_paths(view: &View, unit: &str) -> Vec<String> {
     let mut paths = Vec::new();
     for seen in view.texts.values() {
         let document = Document::parse(&seen.text);
-        let headed =
-            |title: &str| title == unit || title.strip_prefix(unit).is_some_and(|rest| rest.starts_with(|c: char| !c.is_alphanumeric()));
-        for section in document.sections().iter().filter(|section| headed(&section.title)) {
+        let headed = |title: &str| {
+            title == unit
+                || title
+                    .strip_prefix(unit)
+                    .is_some_and(|rest| rest.starts_with(|c: char| !c.is_alphanumeric()))
+        };
+        for section in document
+            .sections()
+            .iter()
+            .filter(|section| headed(&section.title))
+        {
             for row in document.rows_in(&section.range) {
-                let path = row.cells.first().map(|cell| cell.text.trim().trim_matches('`').to_owned()).unwrap_or_default();
+                let path = row
+                    .cells
+                    .first()
+                    .map(|cell| cell.text.trim().trim_matches('`').to_owned())
+                    .unwrap_or_default();
                 if path.contains(['/', '.']) {
                     paths.push(path);
                 }

@@ -52,11 +52,16 @@ pub struct Output {
 }
 
 impl RehearseTask {
-    /// The task of a role for a unit, as the contract has it; none if the contract has no such role.
+    /// The task of a role for a unit, as the contract has it; none if the contract has no such
+    /// role.
     pub fn of(contract: &Contract, role: &str, unit: Option<&UnitId>) -> Option<RehearseTask> {
         let language = contract.language;
         let declared = contract.roles.get(role)?;
-        let actor = Actor::Agent { role: ActorName::parse(role).ok(), unit: unit.cloned(), agent: None };
+        let actor = Actor::Agent {
+            role: ActorName::parse(role).ok(),
+            unit: unit.cloned(),
+            agent: None,
+        };
         let binding = contract.actor_binding(&actor);
         let units: Vec<TaskUnit> = contract
             .units
@@ -68,7 +73,11 @@ impl RehearseTask {
             })
             .collect();
         let known = |id: &UnitId| units.iter().find(|known| known.id == id.as_str()).cloned();
-        let bare = |id: &UnitId| TaskUnit { id: id.to_string(), title: id.to_string(), needs: Vec::new() };
+        let bare = |id: &UnitId| TaskUnit {
+            id: id.to_string(),
+            title: id.to_string(),
+            needs: Vec::new(),
+        };
         let outputs = declared.writes.iter().filter_map(|write| {
             let path = write.path.fill(&binding);
             Some(Output {
@@ -84,7 +93,9 @@ impl RehearseTask {
             title: declared.title.in_language(language).to_owned(),
             kind: rehearse.map_or_else(Rehearsal::default, |rehearse| rehearse.kind),
             unit: unit.map(|id| known(id).unwrap_or_else(|| bare(id))),
-            subject: rehearse.and_then(|rehearse| rehearse.from.as_ref()).map(|from| from.fill(&binding)),
+            subject: rehearse
+                .and_then(|rehearse| rehearse.from.as_ref())
+                .map(|from| from.fill(&binding)),
             shape: contract
                 .profiles
                 .iter()
@@ -93,9 +104,16 @@ impl RehearseTask {
                 .map(|kind| kind.id.clone()),
             outputs: outputs.collect(),
             language,
-            words: binding.get("words").and_then(|words| words.trim().parse().ok()).unwrap_or(DEFAULT_WORDS),
+            words: binding
+                .get("words")
+                .and_then(|words| words.trim().parse().ok())
+                .unwrap_or(DEFAULT_WORDS),
             project: binding.get("project").cloned().unwrap_or_default(),
-            metrics: declared.metrics.iter().map(|metric| metric.in_language(language).to_owned()).collect(),
+            metrics: declared
+                .metrics
+                .iter()
+                .map(|metric| metric.in_language(language).to_owned())
+                .collect(),
             files: contract.files.clone(),
             units,
         })

@@ -30,10 +30,19 @@ pub(crate) struct View {
 impl View {
     /// Reads a view, or the stages of one.
     pub fn read(folder: &Path) -> Result<View, RehearseError> {
-        let mut view = View { texts: BTreeMap::new(), unread: Vec::new() };
-        let stages = (1..).map(|number| folder.join(format!("stage-{number}"))).take_while(|stage| stage.join(MANIFEST).is_file());
+        let mut view = View {
+            texts: BTreeMap::new(),
+            unread: Vec::new(),
+        };
+        let stages = (1..)
+            .map(|number| folder.join(format!("stage-{number}")))
+            .take_while(|stage| stage.join(MANIFEST).is_file());
         let stages: Vec<_> = stages.collect();
-        for stage in if stages.is_empty() { vec![folder.to_owned()] } else { stages } {
+        for stage in if stages.is_empty() {
+            vec![folder.to_owned()]
+        } else {
+            stages
+        } {
             view.walk(&stage, "")?;
         }
         view.unread.sort();
@@ -42,19 +51,30 @@ impl View {
     }
 
     fn walk(&mut self, folder: &Path, prefix: &str) -> Result<(), RehearseError> {
-        let fail = |source| RehearseError::View { path: folder.display().to_string(), source };
+        let fail = |source| RehearseError::View {
+            path: folder.display().to_string(),
+            source,
+        };
         for entry in std::fs::read_dir(folder).map_err(fail)? {
             let entry = entry.map_err(fail)?;
             let Ok(name) = entry.file_name().into_string() else {
                 continue;
             };
-            let path = if prefix.is_empty() { name } else { format!("{prefix}/{name}") };
+            let path = if prefix.is_empty() {
+                name
+            } else {
+                format!("{prefix}/{name}")
+            };
             let kind = entry.file_type().map_err(fail)?;
             if kind.is_dir() {
                 self.walk(&entry.path(), &path)?;
             } else if kind.is_file() && path != MANIFEST {
                 let small = entry.metadata().map_err(fail)?.len() <= READABLE_BYTES;
-                let text = if small { std::fs::read(entry.path()).map_err(fail)? } else { vec![0] };
+                let text = if small {
+                    std::fs::read(entry.path()).map_err(fail)?
+                } else {
+                    vec![0]
+                };
                 match String::from_utf8(text) {
                     Ok(text) if !text.contains('\0') => self.add(path, text),
                     _ => self.unread.push(path),
@@ -66,7 +86,9 @@ impl View {
 
     fn add(&mut self, path: String, text: String) {
         let (text, cut) = match text.trim_end().rsplit_once('\n') {
-            Some((before, note)) if is_cut_note(note) => (before.trim_end().to_owned() + "\n", true),
+            Some((before, note)) if is_cut_note(note) => {
+                (before.trim_end().to_owned() + "\n", true)
+            }
             _ => (text, false),
         };
         match self.texts.get_mut(&path) {
@@ -82,8 +104,14 @@ impl View {
     }
 
     /// The texts that a pattern names.
-    pub fn matching<'v>(&'v self, pattern: &'v Pattern) -> impl Iterator<Item = (&'v str, &'v Seen)> {
-        let named = self.texts.iter().filter(|(path, _)| pattern.matches(path).is_some());
+    pub fn matching<'v>(
+        &'v self,
+        pattern: &'v Pattern,
+    ) -> impl Iterator<Item = (&'v str, &'v Seen)> {
+        let named = self
+            .texts
+            .iter()
+            .filter(|(path, _)| pattern.matches(path).is_some());
         named.map(|(path, seen)| (path.as_str(), seen))
     }
 }
@@ -92,5 +120,6 @@ impl View {
 fn is_cut_note(line: &str) -> bool {
     line.starts_with('[')
         && line.ends_with(']')
-        && (line.contains("quipu read '") || line.contains("' ") && (line.starts_with("[part ") || line.starts_with("[第 ")))
+        && (line.contains("quipu read '")
+            || line.contains("' ") && (line.starts_with("[part ") || line.starts_with("[第 ")))
 }

@@ -1,4 +1,5 @@
-//! The book and the review, rehearsed role by role over small source trees, each role with its own view only.
+//! The book and the review, rehearsed role by role over small source trees, each role with its own
+//! view only.
 #![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
@@ -15,15 +16,26 @@ struct Stage {
 
 impl Stage {
     fn new(manifest: &str, trees: &[(&str, &str)]) -> Stage {
-        let profiles = Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("../../profiles");
+        let profiles =
+            Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("../../profiles");
         let load = |name: &str, file: &str| {
-            let text = std::fs::read_to_string(profiles.join(name).join(file)).map_err(|e| e.to_string())?;
+            let text = std::fs::read_to_string(profiles.join(name).join(file))
+                .map_err(|e| e.to_string())?;
             Ok(Source::new(format!("profiles/{name}/{file}"), text))
         };
-        let contract = resolve_contract(&Source::new("quipu.toml", manifest.to_owned()), &load).unwrap();
-        let stage = Stage { folder: tempfile::tempdir().unwrap(), contract };
+        let contract =
+            resolve_contract(&Source::new("quipu.toml", manifest.to_owned()), &load).unwrap();
+        let stage = Stage {
+            folder: tempfile::tempdir().unwrap(),
+            contract,
+        };
         for (from, to) in trees {
-            copy(&Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("tests").join(from), &stage.at(to));
+            copy(
+                &Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap())
+                    .join("tests")
+                    .join(from),
+                &stage.at(to),
+            );
         }
         stage
     }
@@ -44,7 +56,11 @@ impl Stage {
     /// Plays a role over what its pointers show, twice, and puts what it wrote into the project.
     fn play(&self, role: &str, unit: Option<&str>) -> Vec<String> {
         let unit = unit.map(|unit| UnitId::parse(unit).unwrap());
-        let actor = Actor::Agent { role: ActorName::parse(role).ok(), unit: unit.clone(), agent: None };
+        let actor = Actor::Agent {
+            role: ActorName::parse(role).ok(),
+            unit: unit.clone(),
+            agent: None,
+        };
         let grant = self.contract.grant(&actor).unwrap();
         let binding = self.contract.actor_binding(&actor);
         let view = self.folder.path().join("view");
@@ -63,12 +79,25 @@ impl Stage {
         assert_eq!(rehearse(&view, twice.path(), &task).unwrap(), written);
         for path in &written {
             let bytes = std::fs::read(once.path().join(path)).unwrap();
-            assert_eq!(bytes, std::fs::read(twice.path().join(path)).unwrap(), "{path}");
-            grant.may_write(&quipu_contract::ProjectPath::parse(path).unwrap(), &binding).unwrap();
-            let wanted = task.outputs.iter().find(|output| output.path == *path).unwrap().marker.clone();
+            assert_eq!(
+                bytes,
+                std::fs::read(twice.path().join(path)).unwrap(),
+                "{path}"
+            );
+            grant
+                .may_write(&quipu_contract::ProjectPath::parse(path).unwrap(), &binding)
+                .unwrap();
+            let wanted = task
+                .outputs
+                .iter()
+                .find(|output| output.path == *path)
+                .unwrap()
+                .marker
+                .clone();
             if let Some(wanted) = wanted {
                 let text = String::from_utf8(bytes.clone()).unwrap();
-                let found = marker(&text).unwrap_or_else(|| panic!("{path} has no marker:\n{text}"));
+                let found =
+                    marker(&text).unwrap_or_else(|| panic!("{path} has no marker:\n{text}"));
                 assert!(wanted.split('|').any(|name| name == found.name), "{path}");
             }
             std::fs::create_dir_all(self.at(path).parent().unwrap()).unwrap();
@@ -93,7 +122,13 @@ fn files(folder: &Path) -> Vec<String> {
             let path = entry.unwrap().path();
             match path.is_dir() {
                 true => open.push(path),
-                false => found.push(path.strip_prefix(folder).unwrap().to_str().unwrap().to_owned()),
+                false => found.push(
+                    path.strip_prefix(folder)
+                        .unwrap()
+                        .to_str()
+                        .unwrap()
+                        .to_owned(),
+                ),
             }
         }
     }
@@ -112,14 +147,20 @@ fn book(language: Language, words: usize) -> Stage {
         titles[0],
         titles[1]
     );
-    let templates = format!("../../../profiles/book/templates/{}/meta", language.as_str());
+    let templates = format!(
+        "../../../profiles/book/templates/{}/meta",
+        language.as_str()
+    );
     Stage::new(&manifest, &[(tree, "source"), (&templates, "meta")])
 }
 
 /// From the plan to the inspected pages; the built-in steps between are stood in for.
 fn whole_book(language: Language, words: usize) -> Stage {
     let stage = book(language, words);
-    assert_eq!(stage.play("architect", None), ["outline-draft.md", "source-map-draft.md"]);
+    assert_eq!(
+        stage.play("architect", None),
+        ["outline-draft.md", "source-map-draft.md"]
+    );
     stage.play("advocate", None);
     stage.play("r3-outline", None);
     stage.write("outline-final.md", &stage.read("outline-draft.md"));
@@ -128,12 +169,18 @@ fn whole_book(language: Language, words: usize) -> Stage {
         for role in ["researcher", "writer", "r1", "r2", "r3"] {
             stage.play(role, Some(unit));
         }
-        stage.write(&format!("reviews/{unit}-review.md"), "# Merged\n\n<!-- REVIEW_COMPLETE -->\n");
+        stage.write(
+            &format!("reviews/{unit}-review.md"),
+            "# Merged\n\n<!-- REVIEW_COMPLETE -->\n",
+        );
         for role in ["rs", "re", "rh"] {
             stage.play(role, Some(unit));
         }
         let draft = stage.read(&format!("drafts/{unit}-draft.md"));
-        stage.write(&format!("chapters/{unit}.md"), &draft.replace("DRAFT_COMPLETE", "CHAPTER_FINAL"));
+        stage.write(
+            &format!("chapters/{unit}.md"),
+            &draft.replace("DRAFT_COMPLETE", "CHAPTER_FINAL"),
+        );
     }
     stage.play("orchestrator-audit", None);
     for unit in ["ch01", "ch02"] {
@@ -151,7 +198,10 @@ fn a_book_is_rehearsed_in_english() {
     insta::assert_snapshot!("source-map-en", stage.read("source-map-draft.md"));
     insta::assert_snapshot!("research-en", stage.read("research/ch01-research.md"));
     insta::assert_snapshot!("draft-en", stage.read("drafts/ch01-draft.md"));
-    insta::assert_snapshot!("consistency-en", stage.read("reviews/ch01-r2-consistency.md"));
+    insta::assert_snapshot!(
+        "consistency-en",
+        stage.read("reviews/ch01-r2-consistency.md")
+    );
     insta::assert_snapshot!("reader-en", stage.read("reader-feedback/ch01-rs.md"));
     sound(&stage, 300);
     let research = stage.read("research/ch02-research.md");
@@ -170,7 +220,10 @@ fn a_book_is_rehearsed_in_chinese() {
     let stage = whole_book(Language::Zh, 400);
     insta::assert_snapshot!("outline-zh", stage.read("outline-draft.md"));
     insta::assert_snapshot!("draft-zh", stage.read("drafts/ch01-draft.md"));
-    insta::assert_snapshot!("consistency-zh", stage.read("reviews/ch01-r2-consistency.md"));
+    insta::assert_snapshot!(
+        "consistency-zh",
+        stage.read("reviews/ch01-r2-consistency.md")
+    );
     sound(&stage, 400);
 }
 
@@ -179,22 +232,40 @@ fn sound(stage: &Stage, words: usize) {
     for unit in ["ch01", "ch02"] {
         let draft = stage.read(&format!("drafts/{unit}-draft.md"));
         let document = Document::parse(&draft);
-        let level = |level: u8| document.sections().iter().filter(|section| section.level == level).count();
+        let level = |level: u8| {
+            document
+                .sections()
+                .iter()
+                .filter(|section| section.level == level)
+                .count()
+        };
         assert_eq!((level(1), level(4)), (1, 0), "{draft}");
         assert!((3..=6).contains(&level(2)), "{draft}");
-        assert!(count_words(&draft) as f64 <= words as f64 * 1.2, "{} words", count_words(&draft));
+        assert!(
+            count_words(&draft) as f64 <= words as f64 * 1.2,
+            "{} words",
+            count_words(&draft)
+        );
         let code = stage.read(&format!("reviews/{unit}-r1-code.md"));
         assert!(!code.contains("- ❌"), "{code}");
         assert!(code.contains("source/"), "nothing was looked up:\n{code}");
         let qa = stage.read(&format!("qa/{unit}-qa.md"));
-        assert!(qa.ends_with("<!-- QA_PASSED -->\n"), "{qa}\n{}", stage.read(&format!("publish/{unit}.html")));
+        assert!(
+            qa.ends_with("<!-- QA_PASSED -->\n"),
+            "{qa}\n{}",
+            stage.read(&format!("publish/{unit}.html"))
+        );
     }
     assert!(
         count_words(&stage.read("drafts/ch01-draft.md")) as f64 >= words as f64 * 0.8,
         "{}",
         count_words(&stage.read("drafts/ch01-draft.md"))
     );
-    assert!(stage.read("final-audit-report.md").ends_with("<!-- QA_PASSED -->\n"));
+    assert!(
+        stage
+            .read("final-audit-report.md")
+            .ends_with("<!-- QA_PASSED -->\n")
+    );
 }
 
 #[test]
@@ -209,26 +280,52 @@ fn faults_are_found() {
     assert_eq!(code.matches("- ❌").count(), 3, "{code}");
     stage.play("r2", Some("ch01"));
     let form = stage.read("reviews/ch01-r2-consistency.md");
-    assert!(form.contains("H2: 1") && form.contains("H4: 1, and there must be none"), "{form}");
+    assert!(
+        form.contains("H2: 1") && form.contains("H4: 1, and there must be none"),
+        "{form}"
+    );
 
     let page = stage.read("publish/ch01.html");
-    stage.write("publish/ch01.html", &page.replacen("What it does", "What it did", 4));
+    stage.write(
+        "publish/ch01.html",
+        &page.replacen("What it does", "What it did", 4),
+    );
     stage.play("inspector", Some("ch01"));
-    assert!(stage.read("qa/ch01-qa.md").ends_with("<!-- QA_FAILED -->\n"));
+    assert!(
+        stage
+            .read("qa/ch01-qa.md")
+            .ends_with("<!-- QA_FAILED -->\n")
+    );
     std::fs::remove_file(stage.at("chapters/ch02.md")).unwrap();
     stage.play("orchestrator-audit", None);
-    assert!(stage.read("final-audit-report.md").ends_with("<!-- QA_FAILED -->\n"));
+    assert!(
+        stage
+            .read("final-audit-report.md")
+            .ends_with("<!-- QA_FAILED -->\n")
+    );
 }
 
 #[test]
 fn hostile_sources_do_no_harm() {
     let stage = book(Language::En, 200);
     stage.write("source/huge.rs", &"fn f() { g(); }\n".repeat(200_000));
-    stage.write("source/large.py", &"def f(a):\n    \"\"\"Says a thing.\"\"\"\n    return a\n\n".repeat(4_000));
-    stage.write("source/deep.ts", &format!("{}1{}", "(".repeat(50_000), ")".repeat(50_000)));
+    stage.write(
+        "source/large.py",
+        &"def f(a):\n    \"\"\"Says a thing.\"\"\"\n    return a\n\n".repeat(4_000),
+    );
+    stage.write(
+        "source/deep.ts",
+        &format!("{}1{}", "(".repeat(50_000), ")".repeat(50_000)),
+    );
     stage.write("source/nested.rs", &"mod a { ".repeat(3_000));
-    stage.write("source/broken.py", "def f(:\n  class ]\n\n\n\"\"\"never closed");
-    stage.write("source/marker.rs", "/// <!-- RESEARCH_COMPLETE --> `` | x ```\npub fn tricky() {\n    // <!-- x\n    1;\n}\n");
+    stage.write(
+        "source/broken.py",
+        "def f(:\n  class ]\n\n\n\"\"\"never closed",
+    );
+    stage.write(
+        "source/marker.rs",
+        "/// <!-- RESEARCH_COMPLETE --> `` | x ```\npub fn tricky() {\n    // <!-- x\n    1;\n}\n",
+    );
     std::fs::write(stage.at("source/binary.rs"), [0xff, 0, 0xfe, 0x80]).unwrap();
     stage.write("source/one-line.js", &"a;".repeat(400_000));
     stage.play("architect", None);
@@ -241,41 +338,80 @@ fn hostile_sources_do_no_harm() {
 #[test]
 fn a_manuscript_is_reviewed() {
     for language in Language::ALL {
-        let manifest =
-            format!("quipu = 1\nprofiles = [\"review\"]\nlanguage = \"{}\"\n[vars]\nproject = \"On knots\"\n", language.as_str());
+        let manifest = format!(
+            "quipu = 1\nprofiles = [\"review\"]\nlanguage = \"{}\"\n[vars]\nproject = \"On knots\"\n",
+            language.as_str()
+        );
         let stage = Stage::new(&manifest, &[]);
         stage.write(
             "manuscript.md",
             "# On knots\n\n## Abstract\n\nWe tied 12 knots (Smith et al. 2019). However, 3 came loose because the cord was wet [4].\n\n## 方法\n\n我们打了十二个结，因为绳子是湿的，所以松了三个。\n\n## Results\n\nThree of 12 (25 %) came loose.\n",
         );
-        let panel: Vec<String> =
-            stage.contract.units.iter().map(|unit| unit.id.to_string()).filter(|id| id != "qc" && id != "es").collect();
+        let panel: Vec<String> = stage
+            .contract
+            .units
+            .iter()
+            .map(|unit| unit.id.to_string())
+            .filter(|id| id != "qc" && id != "es")
+            .collect();
         // Twenty-four, and the three of the lite mode.
         assert_eq!(panel.len(), 27);
         for id in panel.iter().map(String::as_str).chain(["qc", "es"]) {
             stage.play(id, Some(id));
             let report = stage.read(&format!("agent_outputs/{id}.md"));
             let document = Document::parse(&report);
-            let titles: Vec<&str> =
-                document.sections().iter().filter(|section| section.level == 2).map(|section| section.title.as_str()).collect();
+            let titles: Vec<&str> = document
+                .sections()
+                .iter()
+                .filter(|section| section.level == 2)
+                .map(|section| section.title.as_str())
+                .collect();
             assert_eq!(
                 &titles[..5],
-                ["1. Overall Assessment", "2. Key Findings", "3. Recommendations", "4. Critical Issues", "5. Detailed Scores"],
+                [
+                    "1. Overall Assessment",
+                    "2. Key Findings",
+                    "3. Recommendations",
+                    "4. Critical Issues",
+                    "5. Detailed Scores"
+                ],
                 "{report}"
             );
             let metrics = stage.contract.roles[id].metrics.len();
-            let scores = report.split("## 5. Detailed Scores").nth(1).unwrap().split("\n## ").next().unwrap();
+            let scores = report
+                .split("## 5. Detailed Scores")
+                .nth(1)
+                .unwrap()
+                .split("\n## ")
+                .next()
+                .unwrap();
             assert_eq!(
-                scores.lines().filter(|line| line.starts_with("- **") && line.ends_with(['1', '2', '3', '4', '5'])).count(),
+                scores
+                    .lines()
+                    .filter(|line| line.starts_with("- **")
+                        && line.ends_with(['1', '2', '3', '4', '5']))
+                    .count(),
                 metrics,
                 "{report}"
             );
         }
         let weighed = stage.read("agent_outputs/qc.md");
-        for part in ["- **Sections:** ", "(10 of 10 agents)", "- **Overall:** ", "### Minor", "- **Verdict:** "] {
+        for part in [
+            "- **Sections:** ",
+            "(10 of 10 agents)",
+            "- **Overall:** ",
+            "### Minor",
+            "- **Verdict:** ",
+        ] {
             assert!(weighed.contains(part), "{part}\n{weighed}");
         }
-        insta::assert_snapshot!(format!("abstract-{}", language.as_str()), stage.read("agent_outputs/s2.md"));
-        insta::assert_snapshot!(format!("summary-{}", language.as_str()), stage.read("agent_outputs/es.md"));
+        insta::assert_snapshot!(
+            format!("abstract-{}", language.as_str()),
+            stage.read("agent_outputs/s2.md")
+        );
+        insta::assert_snapshot!(
+            format!("summary-{}", language.as_str()),
+            stage.read("agent_outputs/es.md")
+        );
     }
 }

@@ -1,6 +1,7 @@
 //! Where a shared store is: `postgres://user@host:5432/database?project=NAME&sslmode=…`.
 //!
-//! A password may stand in it and is never shown: everything that is printed or kept comes from `shown`.
+//! A password may stand in it and is never shown: everything that is printed or kept comes from
+//! `shown`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -45,14 +46,23 @@ impl Address {
         Self::parse_with(text, password::find)
     }
 
-    /// An address that came with the project. Whoever wrote it may be a stranger: a password of the environment is not for them.
+    /// An address that came with the project. Whoever wrote it may be a stranger: a password of the
+    /// environment is not for them.
     pub(crate) fn parse_given(text: &str) -> Result<Address, StoreError> {
         Self::parse_with(text, password::find_in_file)
     }
 
-    fn parse_with(text: &str, find: fn(&tokio_postgres::Config) -> Option<String>) -> Result<Address, StoreError> {
+    fn parse_with(
+        text: &str,
+        find: fn(&tokio_postgres::Config) -> Option<String>,
+    ) -> Result<Address, StoreError> {
         let shown = in_one_line(&without_password(text)).into_owned();
-        let bad = |what: String| StoreError::refused(format!("`{shown}` is no address of a shared store: {what}"), FORM);
+        let bad = |what: String| {
+            StoreError::refused(
+                format!("`{shown}` is no address of a shared store: {what}"),
+                FORM,
+            )
+        };
         if !text.starts_with("postgres://") && !text.starts_with("postgresql://") {
             return Err(bad("it does not begin with `postgres://`".into()));
         }
@@ -61,26 +71,38 @@ impl Address {
             return Err(bad("it holds a control character or a line break".into()));
         }
         let (base, query) = text.split_once('?').unwrap_or((text, ""));
-        let (mut project, mut sslmode, mut roots, mut wait, mut rest) = (None, None, None, None, Vec::new());
+        let (mut project, mut sslmode, mut roots, mut wait, mut rest) =
+            (None, None, None, None, Vec::new());
         for pair in query.split('&').filter(|p| !p.is_empty()) {
             match pair.split_once('=').unwrap_or((pair, "")) {
                 ("project", value) => project = Some(in_one_line(&decoded(value)).into_owned()),
                 ("sslmode", value) => sslmode = Some(value.to_owned()),
                 ("sslrootcert", value) => roots = Some(PathBuf::from(decoded(value))),
                 ("wait", value) => {
-                    let seconds = value.parse().map_err(|_| bad(format!("wait `{value}` is no number of seconds")))?;
+                    let seconds = value
+                        .parse()
+                        .map_err(|_| bad(format!("wait `{value}` is no number of seconds")))?;
                     wait = Some(Duration::from_secs(seconds));
                 }
                 _ => rest.push(pair),
             }
         }
-        let plain = if rest.is_empty() { base.to_owned() } else { format!("{base}?{}", rest.join("&")) };
-        let mut config = tokio_postgres::Config::from_str(&plain).map_err(|e| bad(e.to_string()))?;
+        let plain = if rest.is_empty() {
+            base.to_owned()
+        } else {
+            format!("{base}?{}", rest.join("&"))
+        };
+        let mut config =
+            tokio_postgres::Config::from_str(&plain).map_err(|e| bad(e.to_string()))?;
         if config.get_hosts().is_empty() {
             return Err(bad("it names no host".into()));
         }
         if config.get_user().is_none() {
-            config.user(std::env::var("PGUSER").or_else(|_| std::env::var("USER")).unwrap_or_else(|_| "postgres".into()));
+            config.user(
+                std::env::var("PGUSER")
+                    .or_else(|_| std::env::var("USER"))
+                    .unwrap_or_else(|_| "postgres".into()),
+            );
         }
         let has_password = config.get_password().is_some();
         if !has_password && let Some(found) = find(&config) {
@@ -95,14 +117,33 @@ impl Address {
             Some("require" | "verify-ca" | "verify-full") => Tls::Proven,
             None if near => Tls::Off,
             None => Tls::Proven,
-            Some(other) => return Err(bad(format!("sslmode `{other}` is not one of disable, require, verify-full"))),
+            Some(other) => {
+                return Err(bad(format!(
+                    "sslmode `{other}` is not one of disable, require, verify-full"
+                )));
+            }
         };
-        config.ssl_mode(if tls == Tls::Off { SslMode::Disable } else { SslMode::Require });
-        config.connect_timeout(CONNECT).keepalives_idle(SILENCE).tcp_user_timeout(SILENCE);
+        config.ssl_mode(if tls == Tls::Off {
+            SslMode::Disable
+        } else {
+            SslMode::Require
+        });
+        config
+            .connect_timeout(CONNECT)
+            .keepalives_idle(SILENCE)
+            .tcp_user_timeout(SILENCE);
         if config.get_application_name().is_none() {
             config.application_name("quipu");
         }
-        Ok(Address { config, tls, roots, project, wait, shown, has_password })
+        Ok(Address {
+            config,
+            tls,
+            roots,
+            project,
+            wait,
+            shown,
+            has_password,
+        })
     }
 
     /// Whether a password stands in the address itself.
@@ -116,7 +157,8 @@ impl Address {
     }
 }
 
-const FORM: &str = "postgres://USER@HOST:5432/DATABASE?project=NAME     (the password: PGPASSWORD, or ~/.pgpass)";
+const FORM: &str =
+    "postgres://USER@HOST:5432/DATABASE?project=NAME     (the password: PGPASSWORD, or ~/.pgpass)";
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -137,16 +179,31 @@ fn without_password(text: &str) -> String {
         None => (String::new(), text),
     };
     // An unescaped `@` in a password: everything up to the last one is the user's part.
-    let end = rest.find(['/', '?']).filter(|end| rest[*end..].rfind('@').is_none()).unwrap_or(rest.len());
+    let end = rest
+        .find(['/', '?'])
+        .filter(|end| rest[*end..].rfind('@').is_none())
+        .unwrap_or(rest.len());
     let (authority, tail) = rest.split_at(end);
     let (user, host) = match authority.rsplit_once('@') {
         Some((user, host)) => (Some(user), host),
         None => (None, authority),
     };
-    let user = user.map(|user| format!("{}@", user.split(':').next().unwrap_or_default())).unwrap_or_default();
-    let (path, query) = tail.split_once('?').map_or((tail, None), |(path, query)| (path, Some(query)));
-    let kept: Vec<&str> = query.unwrap_or_default().split('&').filter(|p| !p.is_empty() && !p.starts_with("password=")).collect();
-    let query = if kept.is_empty() { String::new() } else { format!("?{}", kept.join("&")) };
+    let user = user
+        .map(|user| format!("{}@", user.split(':').next().unwrap_or_default()))
+        .unwrap_or_default();
+    let (path, query) = tail
+        .split_once('?')
+        .map_or((tail, None), |(path, query)| (path, Some(query)));
+    let kept: Vec<&str> = query
+        .unwrap_or_default()
+        .split('&')
+        .filter(|p| !p.is_empty() && !p.starts_with("password="))
+        .collect();
+    let query = if kept.is_empty() {
+        String::new()
+    } else {
+        format!("?{}", kept.join("&"))
+    };
     format!("{scheme}{user}{host}{path}{query}")
 }
 
@@ -183,7 +240,10 @@ mod tests {
         ] {
             let shown = without_password(text);
             assert!(!shown.contains("s3c"), "{shown}");
-            assert!(shown.contains("db.example:5433/books?project=novel"), "{shown}");
+            assert!(
+                shown.contains("db.example:5433/books?project=novel"),
+                "{shown}"
+            );
             match Address::parse(text) {
                 Ok(address) => assert!(!format!("{address:?} {address}").contains("s3c")),
                 Err(error) => assert!(!format!("{error:?} {error}").contains("s3c")),
@@ -200,6 +260,12 @@ mod tests {
         assert_eq!(tls("postgres://a@localhost,db.example/x"), Tls::Proven);
         assert!(Address::parse("postgres://a@db.example/x?sslmode=prefer").is_err());
         assert!(Address::parse("mysql://a@db.example/x").is_err());
-        assert_eq!(Address::parse("postgres://a@h/x?project=my%20book").unwrap().project.unwrap(), "my book");
+        assert_eq!(
+            Address::parse("postgres://a@h/x?project=my%20book")
+                .unwrap()
+                .project
+                .unwrap(),
+            "my book"
+        );
     }
 }

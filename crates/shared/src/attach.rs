@@ -1,4 +1,5 @@
-//! What makes a project a working copy: `.quipu/shared`, or an address in the environment or the contract.
+//! What makes a project a working copy: `.quipu/shared`, or an address in the environment or the
+//! contract.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -23,11 +24,16 @@ impl Attachment {
         let path = root.join(".quipu").join(SHARED);
         match read_regular(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(StoreError::Io { what: format!("cannot read `{}`", path.display()), source }),
+            Err(source) => Err(StoreError::Io {
+                what: format!("cannot read `{}`", path.display()),
+                source,
+            }),
             Ok(text) => match serde_json::from_slice::<Attachment>(&text) {
                 Ok(found) if is_uuid(&found.id) => Ok(Some(found)),
                 other => {
-                    let what = other.err().map_or("its id is none".into(), |e| e.to_string());
+                    let what = other
+                        .err()
+                        .map_or("its id is none".into(), |e| e.to_string());
                     Err(StoreError::refused(
                         format!("`.quipu/{SHARED}` is not what Quipu wrote: {what}"),
                         "quipu checkout ADDRESS DIR     (a fresh working copy)",
@@ -37,9 +43,13 @@ impl Attachment {
         }
     }
 
-    /// Durable when this returns: a copy that forgot whom it belongs to would begin a history of its own.
+    /// Durable when this returns: a copy that forgot whom it belongs to would begin a history of
+    /// its own.
     pub fn save(&self, root: &Path) -> Result<(), StoreError> {
-        let io = |source| StoreError::Io { what: format!("cannot write `.quipu/{SHARED}`"), source };
+        let io = |source| StoreError::Io {
+            what: format!("cannot write `.quipu/{SHARED}`"),
+            source,
+        };
         let folder = root.join(".quipu");
         std::fs::create_dir_all(&folder).map_err(io)?;
         let text = serde_json::to_string_pretty(self).expect("three strings") + "\n";
@@ -54,10 +64,15 @@ impl Attachment {
     }
 
     pub fn forget(root: &Path) -> Result<(), StoreError> {
-        let io = |source| StoreError::Io { what: format!("cannot remove `.quipu/{SHARED}`"), source };
+        let io = |source| StoreError::Io {
+            what: format!("cannot remove `.quipu/{SHARED}`"),
+            source,
+        };
         std::fs::remove_file(root.join(".quipu").join(SHARED)).map_err(io)?;
         let _ = std::fs::remove_file(root.join(".quipu/mark"));
-        std::fs::File::open(root.join(".quipu")).and_then(|folder| folder.sync_all()).map_err(io)
+        std::fs::File::open(root.join(".quipu"))
+            .and_then(|folder| folder.sync_all())
+            .map_err(io)
     }
 }
 
@@ -66,8 +81,9 @@ pub type MayContact = fn(&Path, &str) -> bool;
 
 static MAY_CONTACT: OnceLock<MayContact> = OnceLock::new();
 
-/// Teaches this process to open working copies; `tell` is how the user hears that something is waited for. An address that the
-/// user did not name, but a project, is contacted only if `may_contact` says so.
+/// Teaches this process to open working copies; `tell` is how the user hears that something is
+/// waited for. An address that the user did not name, but a project, is contacted only if
+/// `may_contact` says so.
 pub fn register(tell: fn(&str), may_contact: MayContact) {
     crate::link::tell_with(tell);
     let _ = MAY_CONTACT.set(may_contact);
@@ -75,47 +91,69 @@ pub fn register(tell: fn(&str), may_contact: MayContact) {
 }
 
 fn find(root: &Path, contract: &Contract) -> Result<Option<Arc<dyn Order>>, StoreError> {
-    let Some(postgres) = find_postgres(root, contract.store.as_deref())? else { return Ok(None) };
+    let Some(postgres) = find_postgres(root, contract.store.as_deref())? else {
+        return Ok(None);
+    };
     let may_contact = MAY_CONTACT.get().copied().unwrap_or(|_, _| false);
     let named = named_by_project(root, contract.store.as_deref())?;
     if named.is_none_or(|address| may_contact(root, &address)) {
         return Ok(Some(Arc::new(postgres)));
     }
-    let offline = Offline::new(postgres.describe(), "nobody has trusted this setting of the project", Some("quipu trust"));
+    let offline = Offline::new(
+        postgres.describe(),
+        "nobody has trusted this setting of the project",
+        Some("quipu trust"),
+    );
     Ok(Some(Arc::new(offline)))
 }
 
-/// The address that the project itself names, if it is that one that counts and not the user's own in the environment.
+/// The address that the project itself names, if it is that one that counts and not the user's own
+/// in the environment.
 fn named_by_project(root: &Path, in_contract: Option<&str>) -> Result<Option<String>, StoreError> {
     if std::env::var("QUIPU_STORE").is_ok_and(|text| !text.is_empty()) {
         return Ok(None);
     }
-    Ok(Attachment::load(root)?.map(|attached| attached.address).or(in_contract.map(str::to_owned)))
+    Ok(Attachment::load(root)?
+        .map(|attached| attached.address)
+        .or(in_contract.map(str::to_owned)))
 }
 
-/// The order of the project in a folder, if it is a working copy or is to become one. Nothing is contacted yet.
+/// The order of the project in a folder, if it is a working copy or is to become one. Nothing is
+/// contacted yet.
 fn find_postgres(root: &Path, in_contract: Option<&str>) -> Result<Option<Postgres>, StoreError> {
     let attached = Attachment::load(root)?;
-    let said = std::env::var("QUIPU_STORE").ok().filter(|text| !text.is_empty());
+    let said = std::env::var("QUIPU_STORE")
+        .ok()
+        .filter(|text| !text.is_empty());
     let address = match (&said, &attached, in_contract) {
         (Some(text), _, _) => Address::parse(text)?,
         (None, Some(attached), _) => Address::parse(&attached.address)?,
         (None, None, Some(text)) => Address::parse_given(text)?,
         (None, None, None) => return Ok(None),
     };
-    if said.is_none() && in_contract.is_some_and(|text| Address::parse_given(text).is_ok_and(|a| a.has_password())) {
+    if said.is_none()
+        && in_contract
+            .is_some_and(|text| Address::parse_given(text).is_ok_and(|a| a.has_password()))
+    {
         return Err(StoreError::refused(
             "`store` in quipu.toml holds a password, and quipu.toml is read by everyone",
             "take it out; a line in ~/.pgpass holds it",
         ));
     }
     let folder = || {
-        let name = std::path::absolute(root).ok().and_then(|p| p.file_name().map(|n| n.to_string_lossy().into_owned()));
+        let name = std::path::absolute(root)
+            .ok()
+            .and_then(|p| p.file_name().map(|n| n.to_string_lossy().into_owned()));
         name.unwrap_or_else(|| "project".into())
     };
     Ok(Some(match attached {
         Some(attached) => Postgres::of(&address, attached.project, Some(attached.id), Some(root)),
-        None => Postgres::of(&address, address.project.clone().unwrap_or_else(folder), None, Some(root)),
+        None => Postgres::of(
+            &address,
+            address.project.clone().unwrap_or_else(folder),
+            None,
+            Some(root),
+        ),
     }))
 }
 
@@ -131,9 +169,18 @@ mod tests {
     fn a_contract_holds_no_password() {
         let nowhere = Path::new("/nonexistent");
         assert!(find_postgres(nowhere, None).unwrap().is_none());
-        assert!(find_postgres(nowhere, Some("postgres://ann@db.example/books")).unwrap().is_some());
-        let error = find_postgres(nowhere, Some("postgres://ann:s3cret@db.example/books")).err().unwrap();
-        assert!(error.to_string().contains("holds a password") && !error.to_string().contains("s3cret"), "{error}");
+        assert!(
+            find_postgres(nowhere, Some("postgres://ann@db.example/books"))
+                .unwrap()
+                .is_some()
+        );
+        let error = find_postgres(nowhere, Some("postgres://ann:s3cret@db.example/books"))
+            .err()
+            .unwrap();
+        assert!(
+            error.to_string().contains("holds a password") && !error.to_string().contains("s3cret"),
+            "{error}"
+        );
     }
 
     #[test]

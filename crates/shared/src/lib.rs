@@ -1,8 +1,8 @@
 //! A project's order kept in PostgreSQL, for working copies on many machines.
 //!
-//! This is the second backend behind the store's port (`quipu_store::Order`). It knows no files: what it
-//! accepts, the store writes. Nothing here is needed by a project of its own, and nothing is connected
-//! before something is asked.
+//! This is the second backend behind the store's port (`quipu_store::Order`). It knows no files:
+//! what it accepts, the store writes. Nothing here is needed by a project of its own, and nothing
+//! is connected before something is asked.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

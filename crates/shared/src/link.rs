@@ -1,7 +1,7 @@
 //! A connection that is made when it is wanted, and made again when it breaks.
 //!
-//! Every call may be made twice: whoever hands in a commit hands it in with the same id. Trying again is
-//! bounded, and the user is told once that something is being waited for.
+//! Every call may be made twice: whoever hands in a commit hands it in with the same id. Trying
+//! again is bounded, and the user is told once that something is being waited for.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -16,7 +16,8 @@ use tokio_postgres::{AsyncMessage, Client, NoTls, Statement};
 use crate::address::{Address, Tls};
 use crate::tls::connector;
 
-/// How long a writer is kept waiting for a server that does not answer; `wait=` in the address or `QUIPU_STORE_WAIT` say otherwise.
+/// How long a writer is kept waiting for a server that does not answer; `wait=` in the address or
+/// `QUIPU_STORE_WAIT` say otherwise.
 const WAIT_SECONDS: u64 = 30;
 /// How long one answer may take: a commit queues behind those of its project.
 const ANSWER: Duration = Duration::from_secs(15);
@@ -70,7 +71,8 @@ impl Bell {
     }
 }
 
-/// How often a statement was asked over a connection: one that is asked once is not worth preparing.
+/// How often a statement was asked over a connection: one that is asked once is not worth
+/// preparing.
 #[derive(Default)]
 pub(crate) enum Prepared {
     #[default]
@@ -95,12 +97,29 @@ pub(crate) struct Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        let Some(name) = self.kept_as.take().filter(|_| KEEPS.load(Ordering::Relaxed)) else { return };
+        let Some(name) = self
+            .kept_as
+            .take()
+            .filter(|_| KEEPS.load(Ordering::Relaxed))
+        else {
+            return;
+        };
         let inside = std::mem::take(&mut *self.inside());
-        if inside.open.as_ref().is_some_and(|open| open.checked && !open.in_turn && !open.client.is_closed()) {
+        if inside
+            .open
+            .as_ref()
+            .is_some_and(|open| open.checked && !open.in_turn && !open.client.is_closed())
+        {
             let mut kept = kept();
             kept.truncate(KEPT_MOST - 1);
-            kept.insert(0, Kept { name, since: Instant::now(), inside });
+            kept.insert(
+                0,
+                Kept {
+                    name,
+                    since: Instant::now(),
+                    inside,
+                },
+            );
         }
     }
 }
@@ -122,7 +141,8 @@ fn kept() -> MutexGuard<'static, Vec<Kept>> {
     KEPT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keeps connections for a while for whoever opens the same project next. For a process that stays and opens its project for every call.
+/// Keeps connections for a while for whoever opens the same project next. For a process that stays
+/// and opens its project for every call.
 pub fn keep_connections() {
     if KEEPS.swap(true, Ordering::Relaxed) {
         return;
@@ -151,13 +171,22 @@ impl<T, F: AsyncFn(&mut Open) -> Result<T, tokio_postgres::Error>> Ask<T> for F 
 
 impl Link {
     pub fn new(address: Address) -> Link {
-        Link { address, inside: Mutex::default(), kept_as: None }
+        Link {
+            address,
+            inside: Mutex::default(),
+            kept_as: None,
+        }
     }
 
-    /// A link whose connection may outlive it (see [`keep_connections`]). Nothing that is asked over it leaves a trace on the connection.
+    /// A link whose connection may outlive it (see [`keep_connections`]). Nothing that is asked
+    /// over it leaves a trace on the connection.
     pub fn lasting(address: Address) -> Link {
         let name = format!("{address} {:?} {:?}", address.config, address.roots);
-        Link { address, inside: Mutex::default(), kept_as: Some(name) }
+        Link {
+            address,
+            inside: Mutex::default(),
+            kept_as: Some(name),
+        }
     }
 
     /// A connection that an earlier link has left.
@@ -175,7 +204,11 @@ impl Link {
     /// Asks until there is an answer, or patience is at an end.
     pub fn ask<T>(&self, patience: Patience, ask: impl Ask<T>) -> Result<T, StoreError> {
         self.hand_in(patience, ask).map_err(|error| match error {
-            StoreError::Unreachable { what, mend, .. } => StoreError::Unreachable { what, sent: false, mend },
+            StoreError::Unreachable { what, mend, .. } => StoreError::Unreachable {
+                what,
+                sent: false,
+                mend,
+            },
             other => other,
         })
     }
@@ -188,7 +221,9 @@ impl Link {
             Patience::Bounded => (ANSWER, self.address.wait.unwrap_or_else(longest_wait)),
         };
         let mut inside = self.inside();
-        if patience != Patience::Bounded && inside.failed.is_some_and(|failed| failed.elapsed() < REST) {
+        if patience != Patience::Bounded
+            && inside.failed.is_some_and(|failed| failed.elapsed() < REST)
+        {
             return Err(self.unreachable("it did not answer a moment ago", false));
         }
         if inside.open.is_none()
@@ -212,11 +247,18 @@ impl Link {
                         inside.open = None;
                     }
                     // An earlier try may have been accepted all the same.
-                    return Err(if sent { self.unreachable(&error.to_string(), true) } else { error });
+                    return Err(if sent {
+                        self.unreachable(&error.to_string(), true)
+                    } else {
+                        error
+                    });
                 }
                 Err(Fault::Passing(what)) => what,
             };
-            let ended = inside.open.take().is_some_and(|open| open.client.is_closed());
+            let ended = inside
+                .open
+                .take()
+                .is_some_and(|open| open.client.is_closed());
             if std::mem::take(&mut used) && ended {
                 continue;
             }
@@ -227,7 +269,11 @@ impl Link {
             if !told && begun.elapsed() > Duration::from_secs(1) {
                 told = true;
                 if let Some(tell) = TELL.get() {
-                    tell(&format!("waiting for {} ({what}); trying again for up to {} s", self.address, most.as_secs()));
+                    tell(&format!(
+                        "waiting for {} ({what}); trying again for up to {} s",
+                        self.address,
+                        most.as_secs()
+                    ));
                 }
             }
             std::thread::sleep(pause);
@@ -236,21 +282,43 @@ impl Link {
     }
 
     fn unreachable(&self, what: &str, sent: bool) -> StoreError {
-        StoreError::Unreachable { what: format!("the shared store {} cannot be reached: {what}", self.address), sent, mend: None }
+        StoreError::Unreachable {
+            what: format!(
+                "the shared store {} cannot be reached: {what}",
+                self.address
+            ),
+            sent,
+            mend: None,
+        }
     }
 
-    fn try_once<T>(&self, inside: &mut Inside, most: Duration, ask: &impl Ask<T>, sent: &mut bool) -> Result<T, Fault> {
+    fn try_once<T>(
+        &self,
+        inside: &mut Inside,
+        most: Duration,
+        ask: &impl Ask<T>,
+        sent: &mut bool,
+    ) -> Result<T, Fault> {
         let Inside { runtime, open, .. } = inside;
         let runtime = match runtime {
             Some(runtime) => runtime,
             None => {
-                let made = tokio::runtime::Builder::new_current_thread().enable_all().build();
-                runtime.insert(made.map_err(|e| Fault::Final(StoreError::Io { what: "cannot start".into(), source: e }))?)
+                let made = tokio::runtime::Builder::new_current_thread()
+                    .enable_all()
+                    .build();
+                runtime.insert(made.map_err(|e| {
+                    Fault::Final(StoreError::Io {
+                        what: "cannot start".into(),
+                        source: e,
+                    })
+                })?)
             }
         };
         if open.as_ref().is_none_or(|open| open.client.is_closed()) {
             *open = Some(runtime.block_on(async {
-                tokio::time::timeout(most, self.connect()).await.unwrap_or_else(|_| Err(Fault::Passing("it does not answer".into())))
+                tokio::time::timeout(most, self.connect())
+                    .await
+                    .unwrap_or_else(|_| Err(Fault::Passing("it does not answer".into())))
             })?);
         }
         let open = open.as_mut().expect("opened above");
@@ -264,7 +332,10 @@ impl Link {
             }
             Err(_) => {
                 *sent = true;
-                Err(Fault::Passing(format!("no answer within {} s", most.as_secs())))
+                Err(Fault::Passing(format!(
+                    "no answer within {} s",
+                    most.as_secs()
+                )))
             }
         }
     }
@@ -273,18 +344,35 @@ impl Link {
         let bell = Arc::new(Bell::default());
         let client = match self.address.tls {
             Tls::Off => {
-                let (client, connection) = self.address.config.connect(NoTls).await.map_err(|e| self.fault(&e))?;
+                let (client, connection) = self
+                    .address
+                    .config
+                    .connect(NoTls)
+                    .await
+                    .map_err(|e| self.fault(&e))?;
                 tokio::spawn(drive(connection, Arc::clone(&bell)));
                 client
             }
             Tls::Proven => {
                 let tls = connector(self.address.roots.as_deref()).map_err(Fault::Final)?;
-                let (client, connection) = self.address.config.connect(tls).await.map_err(|e| self.fault(&e))?;
+                let (client, connection) = self
+                    .address
+                    .config
+                    .connect(tls)
+                    .await
+                    .map_err(|e| self.fault(&e))?;
                 tokio::spawn(drive(connection, Arc::clone(&bell)));
                 client
             }
         };
-        Ok(Open { client: Arc::new(client), bell, asked: None, commit: Prepared::Never, in_turn: false, checked: false })
+        Ok(Open {
+            client: Arc::new(client),
+            bell,
+            asked: None,
+            commit: Prepared::Never,
+            in_turn: false,
+            checked: false,
+        })
     }
 
     /// Sorts an error by whether trying again can help.
@@ -320,15 +408,31 @@ impl Link {
             SqlState::LOCK_NOT_AVAILABLE,
         ];
         let what = db.message().to_owned();
-        if passing.contains(code) || code.code().starts_with("08") || code.code().starts_with("53") {
+        if passing.contains(code) || code.code().starts_with("08") || code.code().starts_with("53")
+        {
             return Fault::Passing(what);
         }
         let (what, mend) = match code.code() {
-            "28P01" | "28000" => (format!("{} does not let us in: {what}", self.address), "PGPASSWORD, or a line in ~/.pgpass"),
-            "3D000" => (format!("{}: {what}", self.address), "createdb NAME     (or name another in the address)"),
-            "3F000" | "42P01" | "42883" => (format!("{} holds no store of Quipu: {what}", self.address), "quipu store migrate ADDRESS"),
-            "42501" => (format!("{}: {what}", self.address), "quipu store roles     (who may do what)"),
-            _ => (format!("{} failed: {what} ({})", self.address, code.code()), "quipu doctor"),
+            "28P01" | "28000" => (
+                format!("{} does not let us in: {what}", self.address),
+                "PGPASSWORD, or a line in ~/.pgpass",
+            ),
+            "3D000" => (
+                format!("{}: {what}", self.address),
+                "createdb NAME     (or name another in the address)",
+            ),
+            "3F000" | "42P01" | "42883" => (
+                format!("{} holds no store of Quipu: {what}", self.address),
+                "quipu store migrate ADDRESS",
+            ),
+            "42501" => (
+                format!("{}: {what}", self.address),
+                "quipu store roles     (who may do what)",
+            ),
+            _ => (
+                format!("{} failed: {what} ({})", self.address, code.code()),
+                "quipu doctor",
+            ),
         };
         Fault::Final(StoreError::refused(what, mend))
     }
@@ -342,7 +446,8 @@ impl Link {
         match (runtime, open) {
             (Some(runtime), Some(open)) => {
                 let bell = Arc::clone(&open.bell);
-                let _ = runtime.block_on(async { tokio::time::timeout(most, bell.rung.notified()).await });
+                let _ = runtime
+                    .block_on(async { tokio::time::timeout(most, bell.rung.notified()).await });
             }
             _ => {
                 drop(inside);
@@ -368,13 +473,16 @@ where
 {
     while let Some(Ok(message)) = std::future::poll_fn(|cx| connection.poll_message(cx)).await {
         if let AsyncMessage::Notification(told) = message {
-            bell.heard.fetch_max(told.payload().parse().unwrap_or(0), Ordering::Relaxed);
+            bell.heard
+                .fetch_max(told.payload().parse().unwrap_or(0), Ordering::Relaxed);
             bell.rung.notify_one();
         }
     }
 }
 
 fn longest_wait() -> Duration {
-    let said = std::env::var("QUIPU_STORE_WAIT").ok().and_then(|text| text.parse().ok());
+    let said = std::env::var("QUIPU_STORE_WAIT")
+        .ok()
+        .and_then(|text| text.parse().ok());
     Duration::from_secs(said.unwrap_or(WAIT_SECONDS))
 }

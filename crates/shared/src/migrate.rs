@@ -28,30 +28,54 @@ pub fn roles() -> &'static str {
 
 /// The schema's version, also inside a transaction; zero where there is none.
 async fn version(open: &mut Open) -> Result<i32, tokio_postgres::Error> {
-    let there = open.client.query_typed("SELECT to_regclass('quipu.migration') IS NOT NULL", &[]).await?;
+    let there = open
+        .client
+        .query_typed("SELECT to_regclass('quipu.migration') IS NOT NULL", &[])
+        .await?;
     if !there.first().is_some_and(|row| row.get::<_, bool>(0)) {
         return Ok(0);
     }
-    let rows = open.client.query_typed("SELECT coalesce(max(version), 0) FROM quipu.migration", &[]).await?;
+    let rows = open
+        .client
+        .query_typed("SELECT coalesce(max(version), 0) FROM quipu.migration", &[])
+        .await?;
     Ok(rows.first().map_or(0, |row| row.get(0)))
 }
 
 /// Whether this program can use the schema as it is; asked once for each connection.
-pub(crate) async fn check(open: &mut Open) -> Result<Result<(), StoreError>, tokio_postgres::Error> {
+pub(crate) async fn check(
+    open: &mut Open,
+) -> Result<Result<(), StoreError>, tokio_postgres::Error> {
     if open.checked {
         return Ok(Ok(()));
     }
-    let found = match open.client.query_typed("SELECT coalesce(max(version), 0) FROM quipu.migration", &[]).await {
+    let found = match open
+        .client
+        .query_typed("SELECT coalesce(max(version), 0) FROM quipu.migration", &[])
+        .await
+    {
         Ok(rows) => rows.first().map_or(0, |row| row.get(0)),
-        Err(error) if matches!(error.code(), Some(&SqlState::UNDEFINED_TABLE | &SqlState::INVALID_SCHEMA_NAME)) => 0,
+        Err(error)
+            if matches!(
+                error.code(),
+                Some(&SqlState::UNDEFINED_TABLE | &SqlState::INVALID_SCHEMA_NAME)
+            ) =>
+        {
+            0
+        }
         Err(error) => return Err(error),
     };
     open.checked = found == SCHEMA;
     Ok(match found {
         SCHEMA => Ok(()),
-        0 => Err(StoreError::refused("the database holds no store of Quipu yet", "quipu store migrate ADDRESS")),
+        0 => Err(StoreError::refused(
+            "the database holds no store of Quipu yet",
+            "quipu store migrate ADDRESS",
+        )),
         newer if newer > SCHEMA => Err(StoreError::refused(
-            format!("the shared store has schema {newer}, and this Quipu knows {SCHEMA}: it does not touch what it does not know"),
+            format!(
+                "the shared store has schema {newer}, and this Quipu knows {SCHEMA}: it does not touch what it does not know"
+            ),
             "use the newer Quipu here, too",
         )),
         older => Err(StoreError::refused(
@@ -63,23 +87,39 @@ pub(crate) async fn check(open: &mut Open) -> Result<Result<(), StoreError>, tok
 
 /// Brings the schema to the newest version. Returns the version before.
 pub(crate) fn migrate(link: &Link) -> Result<i32, StoreError> {
-    let before = link.ask(Patience::Bounded, async |open: &mut Open| version(open).await)?;
+    let before = link.ask(Patience::Bounded, async |open: &mut Open| {
+        version(open).await
+    })?;
     if before > SCHEMA {
-        return link.ask(Patience::Bounded, async |open: &mut Open| check(open).await)?.map(|()| before);
+        return link
+            .ask(Patience::Bounded, async |open: &mut Open| check(open).await)?
+            .map(|()| before);
     }
     if before < SCHEMA {
         link.ask(Patience::Bounded, async |open: &mut Open| {
-            // The lock before the transaction: one that began earlier would not see what the other made.
+            // The lock before the transaction: one that began earlier would not see what the other
+            // made.
             open.in_turn = true;
-            open.client.batch_execute(&format!("SELECT pg_advisory_lock({LOCK})")).await?;
+            open.client
+                .batch_execute(&format!("SELECT pg_advisory_lock({LOCK})"))
+                .await?;
             open.client.batch_execute("BEGIN").await?;
             // Someone else may have done it while this one waited.
             let from = version(open).await?;
-            for (number, sql) in (1..).zip(MIGRATIONS).skip(usize::try_from(from).unwrap_or(0)) {
+            for (number, sql) in (1..)
+                .zip(MIGRATIONS)
+                .skip(usize::try_from(from).unwrap_or(0))
+            {
                 open.client.batch_execute(sql).await?;
-                open.client.batch_execute(&format!("INSERT INTO quipu.migration (version) VALUES ({number})")).await?;
+                open.client
+                    .batch_execute(&format!(
+                        "INSERT INTO quipu.migration (version) VALUES ({number})"
+                    ))
+                    .await?;
             }
-            open.client.batch_execute(&format!("COMMIT; SELECT pg_advisory_unlock({LOCK})")).await?;
+            open.client
+                .batch_execute(&format!("COMMIT; SELECT pg_advisory_unlock({LOCK})"))
+                .await?;
             open.in_turn = false;
             Ok(())
         })?;

@@ -24,11 +24,17 @@ pub struct Moved {
     pub records: u64,
 }
 
-/// Puts a project of its own into a shared store; the folder becomes its first working copy. What an earlier push left
-/// unfinished is gone on with.
+/// Puts a project of its own into a shared store; the folder becomes its first working copy. What
+/// an earlier push left unfinished is gone on with.
 pub fn push(store: &Store, address: &Address, name: &str) -> Result<Moved, StoreError> {
-    if store.order().is_some_and(|_| matches!(Attachment::load(store.root()), Ok(Some(_)))) {
-        return Err(StoreError::refused("this is a working copy of a shared store already", "quipu store status"));
+    if store
+        .order()
+        .is_some_and(|_| matches!(Attachment::load(store.root()), Ok(Some(_))))
+    {
+        return Err(StoreError::refused(
+            "this is a working copy of a shared store already",
+            "quipu store status",
+        ));
     }
     store.survey()?;
     let postgres = Postgres::at(address);
@@ -49,7 +55,10 @@ pub fn push(store: &Store, address: &Address, name: &str) -> Result<Moved, Store
         }
         let reached = postgres.load(&id, *at, page)?;
         if reached != *at + page.len() as u64 {
-            return Err(StoreError::refused(format!("someone else writes to `{name}` at {address}"), "quipu store push     (again)"));
+            return Err(StoreError::refused(
+                format!("someone else writes to `{name}` at {address}"),
+                "quipu store push     (again)",
+            ));
         }
         *at = reached;
         page.clear();
@@ -76,27 +85,52 @@ pub fn push(store: &Store, address: &Address, name: &str) -> Result<Moved, Store
                 "quipu store push     (again: it goes on where it was)",
             ));
         }
-        Attachment { address: address.shown().to_owned(), project: name.to_owned(), id: id.clone() }.save(store.root())
+        Attachment {
+            address: address.shown().to_owned(),
+            project: name.to_owned(),
+            id: id.clone(),
+        }
+        .save(store.root())
     })?;
-    Ok(Moved { address: address.shown().to_owned(), project: name.to_owned(), records: at })
+    Ok(Moved {
+        address: address.shown().to_owned(),
+        project: name.to_owned(),
+        records: at,
+    })
 }
 
-/// Makes a working copy a project of its own again, with the complete history. The shared store keeps its copy.
+/// Makes a working copy a project of its own again, with the complete history. The shared store
+/// keeps its copy.
 pub fn detach(store: &Store) -> Result<Moved, StoreError> {
     let Some(attached) = Attachment::load(store.root())? else {
-        return Err(StoreError::refused("this is no working copy of a shared store", "quipu store push ADDRESS"));
+        return Err(StoreError::refused(
+            "this is no working copy of a shared store",
+            "quipu store push ADDRESS",
+        ));
     };
     store.survey()?;
     let synced = store.sync()?;
-    let order = store.order().ok_or_else(|| StoreError::refused("this is no working copy of a shared store", "quipu store status"))?;
+    let order = store.order().ok_or_else(|| {
+        StoreError::refused(
+            "this is no working copy of a shared store",
+            "quipu store status",
+        )
+    })?;
     compare(store, order, synced.to)?;
     store.change_allegiance(|newest| {
         if newest != synced.to {
-            return Err(StoreError::refused("the project was written to meanwhile", "quipu store pull     (again)"));
+            return Err(StoreError::refused(
+                "the project was written to meanwhile",
+                "quipu store pull     (again)",
+            ));
         }
         Attachment::forget(store.root())
     })?;
-    Ok(Moved { address: attached.address, project: attached.project, records: synced.to })
+    Ok(Moved {
+        address: attached.address,
+        project: attached.project,
+        records: synced.to,
+    })
 }
 
 /// Makes a working copy in a folder that is empty or does not exist.
@@ -105,29 +139,63 @@ pub fn checkout(address: &Address, name: &str, folder: &Path) -> Result<Moved, S
     let postgres = Postgres::at(address);
     let Some(seen) = postgres.locate(name)? else {
         let names: Vec<String> = postgres.projects()?.into_iter().map(|p| p.name).collect();
-        let there = if names.is_empty() { "there is none yet".into() } else { format!("there are: {}", names.join(", ")) };
-        return Err(StoreError::NotFound { what: format!("{address} has no project `{name}`; {there}"), mend: "--project NAME".into() });
+        let there = if names.is_empty() {
+            "there is none yet".into()
+        } else {
+            format!("there are: {}", names.join(", "))
+        };
+        return Err(StoreError::NotFound {
+            what: format!("{address} has no project `{name}`; {there}"),
+            mend: "--project NAME".into(),
+        });
     };
     std::fs::create_dir_all(folder).map_err(io(format!("cannot make `{}`", folder.display())))?;
-    let mut entries = std::fs::read_dir(folder).map_err(io(format!("cannot read `{}`", folder.display())))?;
+    let mut entries =
+        std::fs::read_dir(folder).map_err(io(format!("cannot read `{}`", folder.display())))?;
     let unfinished = Attachment::load(folder)?.is_some_and(|a| a.id == seen.id);
     if entries.next().is_some() && !unfinished {
-        return Err(StoreError::refused(format!("`{}` is not empty", folder.display()), "name a folder that does not exist yet"));
+        return Err(StoreError::refused(
+            format!("`{}` is not empty", folder.display()),
+            "name a folder that does not exist yet",
+        ));
     }
-    let attachment = Attachment { address: address.shown().to_owned(), project: name.to_owned(), id: seen.id.clone() };
+    let attachment = Attachment {
+        address: address.shown().to_owned(),
+        project: name.to_owned(),
+        id: seen.id.clone(),
+    };
     attachment.save(folder)?;
     Store::init(folder)?;
-    let order: Arc<dyn Order> = Arc::new(Postgres::of(address, name.to_owned(), Some(seen.id), Some(folder)));
+    let order: Arc<dyn Order> = Arc::new(Postgres::of(
+        address,
+        name.to_owned(),
+        Some(seen.id),
+        Some(folder),
+    ));
     // The files come with the records; the project's own contract is among them.
-    let store = Store::open(folder, bare_contract(), Options { order: Some(Arc::clone(&order)), ..Options::default() })?;
+    let store = Store::open(
+        folder,
+        bare_contract(),
+        Options {
+            order: Some(Arc::clone(&order)),
+            ..Options::default()
+        },
+    )?;
     let synced = store.sync()?;
     compare(&store, &*order, synced.to)?;
-    Ok(Moved { address: attachment.address, project: attachment.project, records: synced.to })
+    Ok(Moved {
+        address: attachment.address,
+        project: attachment.project,
+        records: synced.to,
+    })
 }
 
 fn bare_contract() -> Arc<Contract> {
     let source = Source::new("quipu.toml", "quipu = 1\n");
-    Arc::new(resolve_contract(&source, &|name, _| Err(format!("no profile `{name}`"))).expect("an empty contract is sound"))
+    Arc::new(
+        resolve_contract(&source, &|name, _| Err(format!("no profile `{name}`")))
+            .expect("an empty contract is sound"),
+    )
 }
 
 /// Compares the first records of a journal with those of the log, one by one.
@@ -145,18 +213,35 @@ fn compare(store: &Store, order: &dyn Order, until: u64) -> Result<(), StoreErro
                 theirs.next()
             }
         };
-        let differs = |what: String| Err(StoreError::refused(what, "keep both, and look at them: quipu log; quipu store status"));
+        let differs = |what: String| {
+            Err(StoreError::refused(
+                what,
+                "keep both, and look at them: quipu log; quipu store status",
+            ))
+        };
         match other {
             Some(other) if wire::same(record, &other) => {
-                mark = Mark { rev: other.seq, id: other.id };
+                mark = Mark {
+                    rev: other.seq,
+                    id: other.id,
+                };
                 Ok(())
             }
-            Some(other) => differs(format!("record {} differs: {} here, {} there", record.seq, record.id, other.id)),
+            Some(other) => differs(format!(
+                "record {} differs: {} here, {} there",
+                record.seq, record.id, other.id
+            )),
             None => differs(format!("record {} is not in the shared store", record.seq)),
         }
     })?;
     if mark.rev == until {
         return Ok(());
     }
-    Err(StoreError::refused(format!("the journal ends at {}, the shared store at {until}", mark.rev), "quipu verify"))
+    Err(StoreError::refused(
+        format!(
+            "the journal ends at {}, the shared store at {until}",
+            mark.rev
+        ),
+        "quipu verify",
+    ))
 }

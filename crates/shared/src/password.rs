@@ -17,32 +17,48 @@ pub(crate) fn find(config: &Config) -> Option<String> {
 /// A line of the password file, which names the host that it is for.
 pub(crate) fn find_in_file(config: &Config) -> Option<String> {
     let given = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let file = given("PGPASSFILE").map(PathBuf::from).or_else(|| given("HOME").map(|home| PathBuf::from(home).join(".pgpass")))?;
+    let file = given("PGPASSFILE")
+        .map(PathBuf::from)
+        .or_else(|| given("HOME").map(|home| PathBuf::from(home).join(".pgpass")))?;
     let text = std::fs::read_to_string(file).ok()?;
     let host = config.get_hosts().first().map(|host| match host {
         Host::Tcp(name) => name.clone(),
         Host::Unix(_) => "localhost".into(),
     })?;
-    let port = config.get_ports().first().copied().unwrap_or(5432).to_string();
+    let port = config
+        .get_ports()
+        .first()
+        .copied()
+        .unwrap_or(5432)
+        .to_string();
     let user = config.get_user().unwrap_or_default();
-    in_lines(&text, [&host, &port, config.get_dbname().unwrap_or(user), user])
+    in_lines(
+        &text,
+        [&host, &port, config.get_dbname().unwrap_or(user), user],
+    )
 }
 
 /// `host:port:database:user:password`, `*` for any, `\:` and `\\` for themselves.
 fn in_lines(text: &str, wanted: [&str; 4]) -> Option<String> {
-    text.lines().filter(|line| !line.starts_with('#')).find_map(|line| {
-        let mut fields = vec![String::new()];
-        let mut chars = line.chars();
-        while let Some(c) = chars.next() {
-            match c {
-                '\\' => fields.last_mut()?.extend(chars.next()),
-                ':' if fields.len() < 5 => fields.push(String::new()),
-                c => fields.last_mut()?.push(c),
+    text.lines()
+        .filter(|line| !line.starts_with('#'))
+        .find_map(|line| {
+            let mut fields = vec![String::new()];
+            let mut chars = line.chars();
+            while let Some(c) = chars.next() {
+                match c {
+                    '\\' => fields.last_mut()?.extend(chars.next()),
+                    ':' if fields.len() < 5 => fields.push(String::new()),
+                    c => fields.last_mut()?.push(c),
+                }
             }
-        }
-        let matches = fields.len() == 5 && fields.iter().zip(wanted).all(|(field, wanted)| field == "*" || field == wanted);
-        matches.then(|| fields.pop()).flatten()
-    })
+            let matches = fields.len() == 5
+                && fields
+                    .iter()
+                    .zip(wanted)
+                    .all(|(field, wanted)| field == "*" || field == wanted);
+            matches.then(|| fields.pop()).flatten()
+        })
 }
 
 #[cfg(test)]
@@ -51,9 +67,16 @@ mod tests {
 
     #[test]
     fn the_first_line_that_fits_counts() {
-        let text = "# comment\nother:5432:db:ann:no\ndb.example:*:books:ann:a\\:b\\\\c\n*:*:*:*:last\n";
-        assert_eq!(in_lines(text, ["db.example", "5433", "books", "ann"]).unwrap(), "a:b\\c");
-        assert_eq!(in_lines(text, ["db.example", "5433", "books", "bob"]).unwrap(), "last");
+        let text =
+            "# comment\nother:5432:db:ann:no\ndb.example:*:books:ann:a\\:b\\\\c\n*:*:*:*:last\n";
+        assert_eq!(
+            in_lines(text, ["db.example", "5433", "books", "ann"]).unwrap(),
+            "a:b\\c"
+        );
+        assert_eq!(
+            in_lines(text, ["db.example", "5433", "books", "bob"]).unwrap(),
+            "last"
+        );
         assert_eq!(in_lines("a:b:c:d", ["a", "b", "c", "d"]), None);
     }
 }

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use quipu_store::{Bid, Described, LogHash, Mark, Order, Patience, Record, Ruling, Said, StoreError, Verdict};
+use quipu_store::{
+    Bid, Described, LogHash, Mark, Order, Patience, Record, Ruling, Said, StoreError, Verdict,
+};
 use serde::Serialize;
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
@@ -19,7 +21,8 @@ const POLL: Duration = Duration::from_millis(500);
 /// Notifications are sent no more often than this by one process.
 const TELL: Duration = Duration::from_millis(5);
 
-const COMMIT: &str = "SELECT * FROM quipu.commit($1::text::uuid, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+const COMMIT: &str =
+    "SELECT * FROM quipu.commit($1::text::uuid, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
 const AFTER: &str = "SELECT * FROM quipu.after($1::text::uuid, $2, $3)";
 const HEAD_REV: &str = "SELECT quipu.head_rev($1::text::uuid)";
 const ENTRIES: &str = "SELECT * FROM quipu.entries($1::text::uuid, $2)";
@@ -49,12 +52,26 @@ pub struct Postgres {
 impl Postgres {
     /// The store at an address, for what needs no project.
     pub fn at(address: &Address) -> Postgres {
-        Postgres::of(address, address.project.clone().unwrap_or_default(), None, None)
+        Postgres::of(
+            address,
+            address.project.clone().unwrap_or_default(),
+            None,
+            None,
+        )
     }
 
-    pub(crate) fn of(address: &Address, project: String, id: Option<String>, root: Option<&Path>) -> Postgres {
+    pub(crate) fn of(
+        address: &Address,
+        project: String,
+        id: Option<String>,
+        root: Option<&Path>,
+    ) -> Postgres {
         Postgres {
-            link: if root.is_some() { Link::lasting(address.clone()) } else { Link::new(address.clone()) },
+            link: if root.is_some() {
+                Link::lasting(address.clone())
+            } else {
+                Link::new(address.clone())
+            },
             feed: Link::new(address.clone()),
             project,
             id: Mutex::new(id),
@@ -68,48 +85,89 @@ impl Postgres {
     }
 
     fn known_id(&self) -> Option<String> {
-        self.id.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.id
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     fn founded(&self) -> Result<String, StoreError> {
-        self.known_id().ok_or_else(|| StoreError::refused("this project is not in the shared store yet", "quipu store push ADDRESS"))
+        self.known_id().ok_or_else(|| {
+            StoreError::refused(
+                "this project is not in the shared store yet",
+                "quipu store push ADDRESS",
+            )
+        })
     }
 
     /// Asks for rows, having made sure that the schema is known.
-    pub(crate) fn rows(&self, patience: Patience, sql: &str, parameters: &[(&(dyn ToSql + Sync), Type)]) -> Result<Vec<Row>, StoreError> {
-        self.link.ask(patience, async |open: &mut Open| match migrate::check(open).await? {
-            Ok(()) => Ok(Ok(open.client.query_typed(sql, parameters).await?)),
-            Err(refused) => Ok(Err(refused)),
+    pub(crate) fn rows(
+        &self,
+        patience: Patience,
+        sql: &str,
+        parameters: &[(&(dyn ToSql + Sync), Type)],
+    ) -> Result<Vec<Row>, StoreError> {
+        self.link.ask(patience, async |open: &mut Open| {
+            match migrate::check(open).await? {
+                Ok(()) => Ok(Ok(open.client.query_typed(sql, parameters).await?)),
+                Err(refused) => Ok(Err(refused)),
+            }
         })?
     }
 
-    /// Brings the schema of the database to the version that this program knows. Returns the version before.
+    /// Brings the schema of the database to the version that this program knows. Returns the
+    /// version before.
     pub fn migrate(&self) -> Result<i32, StoreError> {
         migrate::migrate(&self.link)
     }
 
     /// Gives the rights of workers and keepers.
     pub fn grant_roles(&self) -> Result<(), StoreError> {
-        self.link.ask(Patience::Bounded, async |open: &mut Open| open.client.batch_execute(migrate::roles()).await)
+        self.link.ask(Patience::Bounded, async |open: &mut Open| {
+            open.client.batch_execute(migrate::roles()).await
+        })
     }
 
     /// Every project there is.
     pub fn projects(&self) -> Result<Vec<SeenProject>, StoreError> {
-        let rows = self.rows(Patience::Bounded, "SELECT name, id, rev FROM quipu.projects()", &[])?;
-        Ok(rows.iter().map(|row| SeenProject { name: row.get(0), id: row.get(1), rev: row.get::<_, i64>(2).unsigned_abs() }).collect())
+        let rows = self.rows(
+            Patience::Bounded,
+            "SELECT name, id, rev FROM quipu.projects()",
+            &[],
+        )?;
+        Ok(rows
+            .iter()
+            .map(|row| SeenProject {
+                name: row.get(0),
+                id: row.get(1),
+                rev: row.get::<_, i64>(2).unsigned_abs(),
+            })
+            .collect())
     }
 
     /// A project by its name.
     pub fn locate(&self, name: &str) -> Result<Option<SeenProject>, StoreError> {
-        let rows = self.rows(Patience::Bounded, "SELECT id, rev FROM quipu.locate($1)", &[(&name, Type::TEXT)])?;
+        let rows = self.rows(
+            Patience::Bounded,
+            "SELECT id, rev FROM quipu.locate($1)",
+            &[(&name, Type::TEXT)],
+        )?;
         Ok(rows.first().and_then(|row| {
-            Some(SeenProject { name: name.to_owned(), id: row.get::<_, Option<String>>(0)?, rev: row.get::<_, i64>(1).unsigned_abs() })
+            Some(SeenProject {
+                name: name.to_owned(),
+                id: row.get::<_, Option<String>>(0)?,
+                rev: row.get::<_, i64>(1).unsigned_abs(),
+            })
         }))
     }
 
     /// Makes a project; an empty one of that name is taken. Returns its id.
     pub fn found(&self, name: &str) -> Result<String, StoreError> {
-        let rows = self.rows(Patience::Bounded, "SELECT quipu.found($1)", &[(&name, Type::TEXT)])?;
+        let rows = self.rows(
+            Patience::Bounded,
+            "SELECT quipu.found($1)",
+            &[(&name, Type::TEXT)],
+        )?;
         rows.first().and_then(|row| row.get::<_, Option<String>>(0)).ok_or_else(|| {
             StoreError::refused(
                 format!("{} has a project `{name}` already", self.link.address),
@@ -121,8 +179,14 @@ impl Postgres {
     /// Takes over records of a project's own, behind a revision. Returns the newest revision then.
     pub(crate) fn load(&self, id: &str, rev: u64, records: &[Record]) -> Result<u64, StoreError> {
         let mut parts = Parts::of(records, &[]);
-        parts.leases = records.iter().map(|r| r.lease.as_ref().map(wire::happened)).collect();
-        let times: Vec<i64> = records.iter().map(|r| quipu_store::parse_time(&r.at).unwrap_or(0)).collect();
+        parts.leases = records
+            .iter()
+            .map(|r| r.lease.as_ref().map(wire::happened))
+            .collect();
+        let times: Vec<i64> = records
+            .iter()
+            .map(|r| quipu_store::parse_time(&r.at).unwrap_or(0))
+            .collect();
         let rev = signed(rev);
         let rows = self.rows(
             Patience::Bounded,
@@ -137,27 +201,40 @@ impl Postgres {
                 (&parts.bytes, Type::BYTEA_ARRAY),
             ],
         )?;
-        Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0).unsigned_abs()))
+        Ok(rows
+            .first()
+            .map_or(0, |row| row.get::<_, i64>(0).unsigned_abs()))
     }
 
     /// Makes the project on the server, for a working copy that has no history yet.
     fn attach_new(&self) -> Result<String, StoreError> {
         self.migrate()?;
         let id = self.found(&self.project).map_err(|error| match error {
-            StoreError::Refused(refused) if refused.mend.starts_with("quipu checkout") => StoreError::NotFound {
-                what: format!("{}, and this folder is no working copy of it (any more)", refused.what),
-                mend: refused.mend,
-            },
+            StoreError::Refused(refused) if refused.mend.starts_with("quipu checkout") => {
+                StoreError::NotFound {
+                    what: format!(
+                        "{}, and this folder is no working copy of it (any more)",
+                        refused.what
+                    ),
+                    mend: refused.mend,
+                }
+            }
             other => other,
         })?;
         if let Some(root) = &self.root {
-            Attachment { address: self.link.address.shown().to_owned(), project: self.project.clone(), id: id.clone() }.save(root)?;
+            Attachment {
+                address: self.link.address.shown().to_owned(),
+                project: self.project.clone(),
+                id: id.clone(),
+            }
+            .save(root)?;
         }
         *self.id.lock().unwrap_or_else(PoisonError::into_inner) = Some(id.clone());
         Ok(id)
     }
 
-    /// Whether others are to be woken now; a burst of commits wakes them a few times, not each time.
+    /// Whether others are to be woken now; a burst of commits wakes them a few times, not each
+    /// time.
     fn is_time_to_tell(&self) -> bool {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         let due = told.is_none_or(|told| told.elapsed() > TELL);
@@ -169,8 +246,12 @@ impl Postgres {
 
     /// What the database answered. Of a copy's own records it says only what it added to them.
     fn ruling(&self, rows: Vec<Row>, own: &[Record]) -> Result<Ruling, StoreError> {
-        let unknown =
-            |what: String| StoreError::refused(format!("the shared store answered what this Quipu does not know: {what}"), "quipu doctor");
+        let unknown = |what: String| {
+            StoreError::refused(
+                format!("the shared store answered what this Quipu does not know: {what}"),
+                "quipu doctor",
+            )
+        };
         let mut rows = rows.into_iter();
         let first = rows.next().ok_or_else(|| unknown("nothing".into()))?;
         let what = first.get::<_, Option<String>>("what").unwrap_or_default();
@@ -178,10 +259,16 @@ impl Postgres {
             "accepted" => Verdict::Accepted,
             "stale" => Verdict::Stale(what),
             "held" => Verdict::Held(what),
-            "refused" => Verdict::Refused { what, mend: "quipu store roles     (who may do what in the shared store)".into() },
+            "refused" => Verdict::Refused {
+                what,
+                mend: "quipu store roles     (who may do what in the shared store)".into(),
+            },
             "diverged" => {
                 return Err(StoreError::refused(
-                    format!("the log of `{}` at {} is not the one that this working copy follows", self.project, self.link.address),
+                    format!(
+                        "the log of `{}` at {} is not the one that this working copy follows",
+                        self.project, self.link.address
+                    ),
                     "was an older backup restored, or a standby promoted that had not received everything? Keep this folder, check out another: quipu checkout ADDRESS DIR",
                 ));
             }
@@ -189,9 +276,21 @@ impl Postgres {
         };
         let mut records = Vec::new();
         for row in rows {
-            let (rev, id, at_us, lease): (_, String, _, _) = (row.get("rev"), row.get("id"), row.get("at_us"), row.get("lease"));
+            let (rev, id, at_us, lease): (_, String, _, _) = (
+                row.get("rev"),
+                row.get("id"),
+                row.get("at_us"),
+                row.get("lease"),
+            );
             let record = match row.get::<_, Option<&str>>("body") {
-                Some(body) => wire::put_together(rev, id, at_us, body, lease, row.get::<_, Option<_>>("bytes").unwrap_or_default()),
+                Some(body) => wire::put_together(
+                    rev,
+                    id,
+                    at_us,
+                    body,
+                    lease,
+                    row.get::<_, Option<_>>("bytes").unwrap_or_default(),
+                ),
                 None => match own.iter().find(|record| record.id == id) {
                     Some(record) => wire::put_in_order(record, rev, at_us, lease),
                     None => Err(format!("revision {rev} has no body")),
@@ -199,8 +298,16 @@ impl Postgres {
             };
             records.push(record.map_err(newer_than_known)?);
         }
-        let newest = first.get::<_, Option<i64>>("newest").unwrap_or_default().unsigned_abs();
-        Ok(Ruling { verdict, records, newest, now_us: first.get::<_, Option<i64>>("now_us").unwrap_or_default() })
+        let newest = first
+            .get::<_, Option<i64>>("newest")
+            .unwrap_or_default()
+            .unsigned_abs();
+        Ok(Ruling {
+            verdict,
+            records,
+            newest,
+            now_us: first.get::<_, Option<i64>>("now_us").unwrap_or_default(),
+        })
     }
 
     fn refused_ruling(ruling: Ruling) -> Result<Ruling, StoreError> {
@@ -221,12 +328,22 @@ struct Parts {
 
 impl Parts {
     fn of(records: &[Record], instead: &[(String, Vec<String>)]) -> Parts {
-        let mut parts = Parts { ids: Vec::new(), bodies: Vec::new(), leases: Vec::new(), bytes: Vec::new() };
+        let mut parts = Parts {
+            ids: Vec::new(),
+            bodies: Vec::new(),
+            leases: Vec::new(),
+            bytes: Vec::new(),
+        };
         for record in records {
             let (body, bytes) = wire::take_apart(record);
             parts.ids.push(record.id.clone());
             parts.bodies.push(body);
-            parts.leases.push(record.lease.as_ref().map(|event| wire::wanted(event, instead)));
+            parts.leases.push(
+                record
+                    .lease
+                    .as_ref()
+                    .map(|event| wire::wanted(event, instead)),
+            );
             parts.bytes.extend(bytes);
         }
         parts
@@ -241,10 +358,16 @@ impl Order for Postgres {
             None => self.founded()?,
         };
         let parts = Parts::of(bid.records, &bid.instead);
-        let relies: serde_json::Map<String, serde_json::Value> =
-            bid.relies.iter().filter_map(|(path, version)| Some((path.clone(), version.as_ref()?.as_str().into()))).collect();
+        let relies: serde_json::Map<String, serde_json::Value> = bid
+            .relies
+            .iter()
+            .filter_map(|(path, version)| Some((path.clone(), version.as_ref()?.as_str().into())))
+            .collect();
         let relies = serde_json::Value::Object(relies).to_string();
-        let (rev, token) = (signed(bid.mark.rev), bid.lease.as_ref().map(|t| t.id.clone()));
+        let (rev, token) = (
+            signed(bid.mark.rev),
+            bid.lease.as_ref().map(|t| t.id.clone()),
+        );
         let fence = bid.lease.as_ref().map(|t| signed(t.fence));
         let parameters: [(&(dyn ToSql + Sync), Type); 10] = [
             (&id, Type::TEXT),
@@ -276,8 +399,12 @@ impl Order for Postgres {
             if !tell {
                 return Ok(Ok(commit.await?));
             }
-            // Both are on their way at once, in this order; the first answer is waited for and the second is not.
-            let (mut commit, mut woken) = (std::pin::pin!(commit), std::pin::pin!(client.batch_execute(&telling)));
+            // Both are on their way at once, in this order; the first answer is waited for and the
+            // second is not.
+            let (mut commit, mut woken) = (
+                std::pin::pin!(commit),
+                std::pin::pin!(client.batch_execute(&telling)),
+            );
             tokio::select! {
                 biased;
                 rows = &mut commit => Ok(Ok(rows?)),
@@ -289,10 +416,23 @@ impl Order for Postgres {
 
     fn after(&self, mark: &Mark, patience: Patience) -> Result<Ruling, StoreError> {
         let Some(id) = self.known_id() else {
-            return Ok(Ruling { verdict: Verdict::Accepted, records: Vec::new(), newest: mark.rev, now_us: now_us() });
+            return Ok(Ruling {
+                verdict: Verdict::Accepted,
+                records: Vec::new(),
+                newest: mark.rev,
+                now_us: now_us(),
+            });
         };
         let rev = signed(mark.rev);
-        let rows = self.rows(patience, AFTER, &[(&id, Type::TEXT), (&rev, Type::INT8), (&mark.id, Type::TEXT)])?;
+        let rows = self.rows(
+            patience,
+            AFTER,
+            &[
+                (&id, Type::TEXT),
+                (&rev, Type::INT8),
+                (&mark.id, Type::TEXT),
+            ],
+        )?;
         Self::refused_ruling(self.ruling(rows, &[])?)
     }
 
@@ -302,12 +442,30 @@ impl Order for Postgres {
         let rows = self.link.ask(Patience::Bounded, async |open: &mut Open| {
             open.in_turn = true;
             // Whoever takes a turn and falls silent loses it.
-            open.client.batch_execute("BEGIN; SET LOCAL idle_in_transaction_session_timeout = '10s'").await?;
-            open.client.query_typed(TURN, &[(&id, Type::TEXT), (&rev, Type::INT8), (&mark.id, Type::TEXT)]).await
+            open.client
+                .batch_execute("BEGIN; SET LOCAL idle_in_transaction_session_timeout = '10s'")
+                .await?;
+            open.client
+                .query_typed(
+                    TURN,
+                    &[
+                        (&id, Type::TEXT),
+                        (&rev, Type::INT8),
+                        (&mark.id, Type::TEXT),
+                    ],
+                )
+                .await
         })?;
         let mut ruling = Self::refused_ruling(self.ruling(rows, &[])?)?;
-        while let Some(last) = ruling.records.last().filter(|last| last.seq < ruling.newest) {
-            let mark = Mark { rev: last.seq, id: last.id.clone() };
+        while let Some(last) = ruling
+            .records
+            .last()
+            .filter(|last| last.seq < ruling.newest)
+        {
+            let mark = Mark {
+                rev: last.seq,
+                id: last.id.clone(),
+            };
             let more = self.after(&mark, Patience::Bounded)?.records;
             if more.is_empty() {
                 break;
@@ -322,7 +480,9 @@ impl Order for Postgres {
     }
 
     fn wait(&self, rev: u64, most: Duration) -> Result<bool, StoreError> {
-        let Some(id) = self.known_id() else { return Ok(false) };
+        let Some(id) = self.known_id() else {
+            return Ok(false);
+        };
         let deadline = Instant::now() + most;
         loop {
             let asked = self.feed.ask(Patience::Little, async |open: &mut Open| {
@@ -330,16 +490,25 @@ impl Order for Postgres {
                 let due = match open.asked {
                     Some(asked) => asked.elapsed() >= POLL,
                     None => {
-                        open.client.batch_execute(&format!("LISTEN \"quipu {id}\"")).await?;
+                        open.client
+                            .batch_execute(&format!("LISTEN \"quipu {id}\""))
+                            .await?;
                         true
                     }
                 };
                 if !due || open.bell.heard() > rev {
                     return Ok(open.bell.heard());
                 }
-                let rows = open.client.query_typed(HEAD_REV, &[(&id, Type::TEXT)]).await?;
+                let rows = open
+                    .client
+                    .query_typed(HEAD_REV, &[(&id, Type::TEXT)])
+                    .await?;
                 open.asked = Some(Instant::now());
-                Ok(rows.first().and_then(|row| row.get::<_, Option<i64>>(0)).unwrap_or_default().unsigned_abs())
+                Ok(rows
+                    .first()
+                    .and_then(|row| row.get::<_, Option<i64>>(0))
+                    .unwrap_or_default()
+                    .unsigned_abs())
             });
             let left = deadline.saturating_duration_since(Instant::now());
             match asked {
@@ -352,29 +521,58 @@ impl Order for Postgres {
     }
 
     fn newest(&self, patience: Patience) -> Result<u64, StoreError> {
-        let Some(id) = self.known_id() else { return Ok(0) };
+        let Some(id) = self.known_id() else {
+            return Ok(0);
+        };
         let rows = self.rows(patience, HEAD_REV, &[(&id, Type::TEXT)])?;
-        Ok(rows.first().and_then(|row| row.get::<_, Option<i64>>(0)).unwrap_or_default().unsigned_abs())
+        Ok(rows
+            .first()
+            .and_then(|row| row.get::<_, Option<i64>>(0))
+            .unwrap_or_default()
+            .unsigned_abs())
     }
 
     fn describe(&self) -> Described {
-        Described { address: self.link.address.shown().to_owned(), project: self.project.clone() }
+        Described {
+            address: self.link.address.shown().to_owned(),
+            project: self.project.clone(),
+        }
     }
 
     fn beat(&self, worker: &str, says: &serde_json::Value) -> Result<(), StoreError> {
         let (id, says) = (self.founded()?, says.to_string());
-        let parameters: [(&(dyn ToSql + Sync), Type); 3] = [(&id, Type::TEXT), (&worker, Type::TEXT), (&says, Type::TEXT)];
-        self.rows(Patience::Little, "SELECT quipu.beat($1::text::uuid, $2, $3)", &parameters).map(|_| ())
+        let parameters: [(&(dyn ToSql + Sync), Type); 3] = [
+            (&id, Type::TEXT),
+            (&worker, Type::TEXT),
+            (&says, Type::TEXT),
+        ];
+        self.rows(
+            Patience::Little,
+            "SELECT quipu.beat($1::text::uuid, $2, $3)",
+            &parameters,
+        )
+        .map(|_| ())
     }
 
     fn leave(&self, worker: &str) -> Result<(), StoreError> {
         let id = self.founded()?;
-        self.rows(Patience::Little, "SELECT quipu.leave($1::text::uuid, $2)", &[(&id, Type::TEXT), (&worker, Type::TEXT)]).map(|_| ())
+        self.rows(
+            Patience::Little,
+            "SELECT quipu.leave($1::text::uuid, $2)",
+            &[(&id, Type::TEXT), (&worker, Type::TEXT)],
+        )
+        .map(|_| ())
     }
 
     fn workers(&self) -> Result<Vec<Said>, StoreError> {
-        let Some(id) = self.known_id() else { return Ok(Vec::new()) };
-        let rows = self.rows(Patience::Little, "SELECT name, silent_us, says FROM quipu.workers($1::text::uuid)", &[(&id, Type::TEXT)])?;
+        let Some(id) = self.known_id() else {
+            return Ok(Vec::new());
+        };
+        let rows = self.rows(
+            Patience::Little,
+            "SELECT name, silent_us, says FROM quipu.workers($1::text::uuid)",
+            &[(&id, Type::TEXT)],
+        )?;
         let said = |row: &Row| Said {
             name: row.get(0),
             silent_ms: row.get::<_, i64>(1).max(0).unsigned_abs() / 1000,
@@ -386,21 +584,41 @@ impl Order for Postgres {
     fn examine(&self, mark: &Mark) -> Result<Vec<(String, String)>, StoreError> {
         let Some(id) = self.known_id() else {
             let own = mark.rev > 0;
-            let told = ("this project is not in the shared store yet".to_owned(), "quipu store push".to_owned());
+            let told = (
+                "this project is not in the shared store yet".to_owned(),
+                "quipu store push".to_owned(),
+            );
             return Ok(own.then_some(told).into_iter().collect());
         };
         self.after(mark, Patience::Bounded)?;
-        let rows = self.rows(Patience::Bounded, "SELECT * FROM quipu.examine($1::text::uuid)", &[(&id, Type::TEXT)])?;
+        let rows = self.rows(
+            Patience::Bounded,
+            "SELECT * FROM quipu.examine($1::text::uuid)",
+            &[(&id, Type::TEXT)],
+        )?;
         let mend = "the database was changed by other hands: restore it from a backup, or push this copy under another name";
-        Ok(rows.iter().map(|row| (row.get::<_, String>(0), mend.to_owned())).collect())
+        Ok(rows
+            .iter()
+            .map(|row| (row.get::<_, String>(0), mend.to_owned()))
+            .collect())
     }
 
     fn entries(&self, rev: u64) -> Result<Vec<LogHash>, StoreError> {
         let (id, rev) = (self.founded()?, signed(rev));
-        let rows = self.rows(Patience::Little, ENTRIES, &[(&id, Type::TEXT), (&rev, Type::INT8)])?;
+        let rows = self.rows(
+            Patience::Little,
+            ENTRIES,
+            &[(&id, Type::TEXT), (&rev, Type::INT8)],
+        )?;
         let entry = |row: &Row| {
-            let (rev, id, at_us, body): (_, String, _, String) = (row.get("rev"), row.get("id"), row.get("at_us"), row.get("body"));
-            let (lease, hashes): (Option<String>, Vec<Option<Vec<u8>>>) = (row.get("lease"), row.get("hashes"));
+            let (rev, id, at_us, body): (_, String, _, String) = (
+                row.get("rev"),
+                row.get("id"),
+                row.get("at_us"),
+                row.get("body"),
+            );
+            let (lease, hashes): (Option<String>, Vec<Option<Vec<u8>>>) =
+                (row.get("lease"), row.get("hashes"));
             wire::entry(rev, &id, at_us, &body, lease.as_deref(), &hashes).map_err(newer_than_known)
         };
         rows.iter().map(entry).collect()
@@ -412,14 +630,18 @@ impl Order for Postgres {
 }
 
 fn newer_than_known(what: String) -> StoreError {
-    StoreError::refused(format!("a later Quipu wrote to the shared store: {what}"), "use that version, or a newer one")
+    StoreError::refused(
+        format!("a later Quipu wrote to the shared store: {what}"),
+        "use that version, or a newer one",
+    )
 }
 
 /// The commit as a call over a connection, ready to be sent.
 async fn commit_over<'p>(
     open: &mut Open,
     parameters: &'p [(&'p (dyn ToSql + Sync), Type)],
-) -> Result<impl Future<Output = Result<Vec<Row>, tokio_postgres::Error>> + 'p, tokio_postgres::Error> {
+) -> Result<impl Future<Output = Result<Vec<Row>, tokio_postgres::Error>> + 'p, tokio_postgres::Error>
+{
     let client = Arc::clone(&open.client);
     let prepared = match &open.commit {
         Prepared::Kept(statement) => Some(statement.clone()),
@@ -433,7 +655,8 @@ async fn commit_over<'p>(
     Ok(async move {
         match prepared {
             Some(statement) => {
-                let values: Vec<&(dyn ToSql + Sync)> = parameters.iter().map(|(value, _)| *value).collect();
+                let values: Vec<&(dyn ToSql + Sync)> =
+                    parameters.iter().map(|(value, _)| *value).collect();
                 client.query(&statement, &values).await
             }
             None => client.query_typed(COMMIT, parameters).await,
@@ -446,6 +669,8 @@ fn signed(value: u64) -> i64 {
 }
 
 fn now_us() -> i64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let since = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default();
     i64::try_from(since.as_micros()).unwrap_or(0)
 }

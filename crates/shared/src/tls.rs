@@ -1,4 +1,5 @@
-//! Encryption: the server has to prove its name, by the usual authorities or by a certificate of one's own.
+//! Encryption: the server has to prove its name, by the usual authorities or by a certificate of
+//! one's own.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,12 +17,19 @@ pub(crate) fn connector(roots: Option<&Path>) -> Result<MakeRustlsConnect, Store
         Some(file) => {
             let unreadable = |what: String| {
                 StoreError::refused(
-                    format!("`{}` holds no certificate that can be trusted: {what}", file.display()),
+                    format!(
+                        "`{}` holds no certificate that can be trusted: {what}",
+                        file.display()
+                    ),
                     "sslrootcert=FILE.pem",
                 )
             };
-            for found in CertificateDer::pem_file_iter(file).map_err(|e| unreadable(e.to_string()))? {
-                trusted.add(found.map_err(|e| unreadable(e.to_string()))?).map_err(|e| unreadable(e.to_string()))?;
+            for found in
+                CertificateDer::pem_file_iter(file).map_err(|e| unreadable(e.to_string()))?
+            {
+                trusted
+                    .add(found.map_err(|e| unreadable(e.to_string()))?)
+                    .map_err(|e| unreadable(e.to_string()))?;
             }
             if trusted.is_empty() {
                 return Err(unreadable("it is empty".into()));
@@ -31,7 +39,12 @@ pub(crate) fn connector(roots: Option<&Path>) -> Result<MakeRustlsConnect, Store
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(|e| StoreError::refused(format!("TLS cannot be used: {e}"), "sslmode=disable on a network that is your own"))?
+        .map_err(|e| {
+            StoreError::refused(
+                format!("TLS cannot be used: {e}"),
+                "sslmode=disable on a network that is your own",
+            )
+        })?
         .with_root_certificates(trusted)
         .with_no_client_auth();
     Ok(MakeRustlsConnect::new(config))

@@ -1,7 +1,10 @@
 //! Records on their way to the log and back: JSON without bytes, and the bytes beside it.
 
 use quipu_contract::{ProjectPath, quotable};
-use quipu_store::{Body, FORMAT, Kind, LeaseEvent, LogHash, Record, RecordOp, Sum, Version, Who, parse_time, render_time};
+use quipu_store::{
+    Body, FORMAT, Kind, LeaseEvent, LogHash, Record, RecordOp, Sum, Version, Who, parse_time,
+    render_time,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -47,7 +50,10 @@ struct BodyOp {
     dropped: Option<Sum>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
 fn is_zero(number: &u32) -> bool {
     *number == 0
 }
@@ -56,14 +62,17 @@ fn is_zero(number: &u32) -> bool {
 fn bytes_of(body: &Body) -> Option<Vec<u8>> {
     match body {
         Body::None | Body::Dropped => None,
-        Body::Splice { cuts, .. } => Some(serde_json::to_vec(cuts).expect("cuts are strings and numbers")),
+        Body::Splice { cuts, .. } => {
+            Some(serde_json::to_vec(cuts).expect("cuts are strings and numbers"))
+        }
         other => Some(other.bytes().to_vec()),
     }
 }
 
 fn body_of(op: &BodyOp, bytes: Option<Vec<u8>>) -> Body {
     match bytes {
-        // Bytes that are no difference are kept as they are. They do not give the version, and `verify` reports the file.
+        // Bytes that are no difference are kept as they are. They do not give the version, and
+        // `verify` reports the file.
         Some(bytes) if op.splice => match serde_json::from_slice(&bytes) {
             Ok(cuts) => Body::Splice { cuts, whole: None },
             Err(_) => Body::of(bytes),
@@ -74,8 +83,9 @@ fn body_of(op: &BodyOp, bytes: Option<Vec<u8>>) -> Body {
     }
 }
 
-/// What the log says in a revision, as a working copy takes it over. The log is append-only: a record that stopped its readers would stop
-/// them for good. So one that cannot be read, or names what no file may be named, becomes a note without operations.
+/// What the log says in a revision, as a working copy takes it over. The log is append-only: a
+/// record that stopped its readers would stop them for good. So one that cannot be read, or names
+/// what no file may be named, becomes a note without operations.
 struct TakenOver {
     head: Head,
     is_held_back: bool,
@@ -91,21 +101,50 @@ impl TakenOver {
         if let Ok(Format { v }) = serde_json::from_str(body)
             && !(1..=FORMAT).contains(&v)
         {
-            return Err(format!("revision {rev} has format {v}; this Quipu reads {FORMAT}"));
+            return Err(format!(
+                "revision {rev} has format {v}; this Quipu reads {FORMAT}"
+            ));
         }
         let why = match serde_json::from_str::<Head>(body) {
-            Ok(head) => match head.ops.iter().find(|op| op.op != OpKind::Keep && !is_name(&op.path)) {
-                None => return Ok(TakenOver { head, is_held_back: false }),
+            Ok(head) => match head
+                .ops
+                .iter()
+                .find(|op| op.op != OpKind::Keep && !is_name(&op.path))
+            {
+                None => {
+                    return Ok(TakenOver {
+                        head,
+                        is_held_back: false,
+                    });
+                }
                 Some(op) => format!("`{}` is no name of a file", quotable(&op.path)),
             },
             Err(_) => "it is no record".to_owned(),
         };
-        let who = Who { kind: "unknown".into(), ..Who::default() };
-        let hash: String = Sha256::digest(body).iter().map(|byte| format!("{byte:02x}")).collect();
+        let who = Who {
+            kind: "unknown".into(),
+            ..Who::default()
+        };
+        let hash: String = Sha256::digest(body)
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
         let note = json!({quipu_store::HELD_BACK: why, "sha256": hash});
         let why = Some(format!("a record of the shared log was held back: {why}"));
-        let head = Head { v: FORMAT, kind: Kind::Note, who, why, key: None, asked: None, note: Some(note), ops: Vec::new() };
-        Ok(TakenOver { head, is_held_back: true })
+        let head = Head {
+            v: FORMAT,
+            kind: Kind::Note,
+            who,
+            why,
+            key: None,
+            asked: None,
+            note: Some(note),
+            ops: Vec::new(),
+        };
+        Ok(TakenOver {
+            head,
+            is_held_back: true,
+        })
     }
 }
 
@@ -137,7 +176,10 @@ pub(crate) fn take_apart(record: &Record) -> (String, Vec<Option<Vec<u8>>>) {
         ops: record.ops.iter().map(op).collect(),
     };
     let bytes = record.ops.iter().map(|o| bytes_of(&o.body)).collect();
-    (serde_json::to_string(&body).expect("a record has only strings and numbers"), bytes)
+    (
+        serde_json::to_string(&body).expect("a record has only strings and numbers"),
+        bytes,
+    )
 }
 
 /// A record of the log; an error says what cannot be read.
@@ -189,15 +231,29 @@ pub(crate) fn put_together(
 }
 
 /// A record of this copy as the log took it up, with what the log added.
-pub(crate) fn put_in_order(record: &Record, rev: i64, at_us: i64, lease: Option<&str>) -> Result<Record, String> {
+pub(crate) fn put_in_order(
+    record: &Record,
+    rev: i64,
+    at_us: i64,
+    lease: Option<&str>,
+) -> Result<Record, String> {
     let lease = happened_in(rev, lease)?;
-    let mut record = Record { seq: rev.unsigned_abs(), at: render_time(at_us), lease, elsewhere: true, ..record.clone() };
+    let mut record = Record {
+        seq: rev.unsigned_abs(),
+        at: render_time(at_us),
+        lease,
+        elsewhere: true,
+        ..record.clone()
+    };
     record.ops.iter_mut().for_each(|op| op.last = None);
     Ok(record)
 }
 
 fn happened_in(rev: i64, lease: Option<&str>) -> Result<Option<LeaseEvent>, String> {
-    let lease = lease.map(serde_json::from_str::<Happened>).transpose().map_err(|e| format!("the lease of revision {rev}: {e}"))?;
+    let lease = lease
+        .map(serde_json::from_str::<Happened>)
+        .transpose()
+        .map_err(|e| format!("the lease of revision {rev}: {e}"))?;
     Ok(lease.map(Happened::event))
 }
 
@@ -235,17 +291,38 @@ pub(crate) fn happened(event: &LeaseEvent) -> String {
 /// A lease event that is asked for. The database decides its number and its end.
 pub(crate) fn wanted(event: &LeaseEvent, instead: &[(String, Vec<String>)]) -> String {
     let first = json!({"id": event.id, "paths": event.paths});
-    let wishes: Vec<Value> = std::iter::once(first).chain(instead.iter().map(|(id, paths)| json!({"id": id, "paths": paths}))).collect();
-    json!({"act": event.act, "fence": event.fence, "length_us": event.length_us, "wishes": wishes}).to_string()
+    let wishes: Vec<Value> = std::iter::once(first)
+        .chain(
+            instead
+                .iter()
+                .map(|(id, paths)| json!({"id": id, "paths": paths})),
+        )
+        .collect();
+    json!({"act": event.act, "fence": event.fence, "length_us": event.length_us, "wishes": wishes})
+        .to_string()
 }
 
 /// The hash of an entry of the log. Every part is preceded by its length.
-fn entry_hash(id: &str, at_us: i64, body: &str, lease: Option<&str>, texts: &[Option<Vec<u8>>]) -> [u8; 32] {
+fn entry_hash(
+    id: &str,
+    at_us: i64,
+    body: &str,
+    lease: Option<&str>,
+    texts: &[Option<Vec<u8>>],
+) -> [u8; 32] {
     let at = at_us.to_string();
     let mut hasher = Sha256::new();
-    let parts = [Some(id.as_bytes()), Some(at.as_bytes()), Some(body.as_bytes()), lease.map(str::as_bytes)];
+    let parts = [
+        Some(id.as_bytes()),
+        Some(at.as_bytes()),
+        Some(body.as_bytes()),
+        lease.map(str::as_bytes),
+    ];
     for part in parts.into_iter().chain(texts.iter().map(Option::as_deref)) {
-        hasher.update(part.map_or(-1, |part| i64::try_from(part.len()).unwrap_or(i64::MAX)).to_be_bytes());
+        hasher.update(
+            part.map_or(-1, |part| i64::try_from(part.len()).unwrap_or(i64::MAX))
+                .to_be_bytes(),
+        );
         hasher.update(part.unwrap_or_default());
     }
     hasher.finalize().into()
@@ -254,24 +331,54 @@ fn entry_hash(id: &str, at_us: i64, body: &str, lease: Option<&str>, texts: &[Op
 /// The entry that a record of a journal has in the log.
 pub(crate) fn entry_of(record: &Record) -> LogHash {
     let (body, bytes) = take_apart(record);
-    let texts: Vec<Option<Vec<u8>>> = bytes.into_iter().map(|text| Some(Sha256::digest(text?).to_vec())).collect();
+    let texts: Vec<Option<Vec<u8>>> = bytes
+        .into_iter()
+        .map(|text| Some(Sha256::digest(text?).to_vec()))
+        .collect();
     let lease = record.lease.as_ref().map(happened);
-    let hash = entry_hash(&record.id, parse_time(&record.at).unwrap_or(0), &body, lease.as_deref(), &texts);
-    LogHash { rev: record.seq, hash }
+    let hash = entry_hash(
+        &record.id,
+        parse_time(&record.at).unwrap_or(0),
+        &body,
+        lease.as_deref(),
+        &texts,
+    );
+    LogHash {
+        rev: record.seq,
+        hash,
+    }
 }
 
-/// An entry as the log holds it: parsed and written again, so that the spelling of its JSON does not count.
-pub(crate) fn entry(rev: i64, id: &str, at_us: i64, body: &str, lease: Option<&str>, texts: &[Option<Vec<u8>>]) -> Result<LogHash, String> {
-    let TakenOver { mut head, is_held_back } = TakenOver::of(rev, body)?;
+/// An entry as the log holds it: parsed and written again, so that the spelling of its JSON does
+/// not count.
+pub(crate) fn entry(
+    rev: i64,
+    id: &str,
+    at_us: i64,
+    body: &str,
+    lease: Option<&str>,
+    texts: &[Option<Vec<u8>>],
+) -> Result<LogHash, String> {
+    let TakenOver {
+        mut head,
+        is_held_back,
+    } = TakenOver::of(rev, body)?;
     head.v = FORMAT;
     let texts = if is_held_back { &[] } else { texts };
     let body = serde_json::to_string(&head).expect("a record has only strings and numbers");
     let lease = happened_in(rev, lease)?.as_ref().map(happened);
-    Ok(LogHash { rev: rev.unsigned_abs(), hash: entry_hash(id, at_us, &body, lease.as_deref(), texts) })
+    Ok(LogHash {
+        rev: rev.unsigned_abs(),
+        hash: entry_hash(id, at_us, &body, lease.as_deref(), texts),
+    })
 }
 
 /// Whether two records say the same, whatever machine wrote them down where.
 pub(crate) fn same(a: &Record, b: &Record) -> bool {
     let lease = |r: &Record| r.lease.as_ref().map(happened);
-    a.seq == b.seq && a.id == b.id && parse_time(&a.at) == parse_time(&b.at) && take_apart(a) == take_apart(b) && lease(a) == lease(b)
+    a.seq == b.seq
+        && a.id == b.id
+        && parse_time(&a.at) == parse_time(&b.at)
+        && take_apart(a) == take_apart(b)
+        && lease(a) == lease(b)
 }

@@ -19,7 +19,8 @@ use crate::version::Version;
 /// Files beyond this are not taken into the journal: they are no memory, and every copy is kept.
 const LARGEST: u64 = 256 << 20;
 
-/// So many versions back an edit is compared with, so that noticing one does not cost the whole history of a file.
+/// So many versions back an edit is compared with, so that noticing one does not cost the whole
+/// history of a file.
 const EARLIER: usize = 500;
 
 /// The command that repairs state files that lost something, all at once.
@@ -51,14 +52,25 @@ const ON_THE_WAY: &str = ", where a folder belongs";
 impl Flag {
     /// A commit is journalled and could not write this file.
     pub(crate) fn unwritten(error: &std::io::Error) -> Flag {
-        let blocked = if error.kind() == std::io::ErrorKind::PermissionDenied { "" } else { BLOCKED };
-        Flag { what: format!("{UNWRITTEN}{error}{blocked}"), line: None }
+        let blocked = if error.kind() == std::io::ErrorKind::PermissionDenied {
+            ""
+        } else {
+            BLOCKED
+        };
+        Flag {
+            what: format!("{UNWRITTEN}{error}{blocked}"),
+            line: None,
+        }
     }
 
-    /// Something else stands where the file belongs, or on the way to it: someone's doing, not a failure of the disk.
+    /// Something else stands where the file belongs, or on the way to it: someone's doing, not a
+    /// failure of the disk.
     fn obstacle(path: &ProjectPath, error: &std::io::Error) -> Flag {
         let what = error.to_string();
-        let what = match what.strip_prefix(&format!("`{path}` ")).filter(|what| what.starts_with("is ")) {
+        let what = match what
+            .strip_prefix(&format!("`{path}` "))
+            .filter(|what| what.starts_with("is "))
+        {
             Some(what) => format!("{what}{IN_THE_WAY}"),
             None => format!("cannot be reached: {what}{ON_THE_WAY}"),
         };
@@ -69,14 +81,19 @@ impl Flag {
     pub(crate) fn of_look(path: &ProjectPath, error: &std::io::Error) -> Option<Flag> {
         match error.kind() {
             std::io::ErrorKind::InvalidInput => Some(Self::obstacle(path, error)),
-            std::io::ErrorKind::PermissionDenied => Some(Flag { what: format!("{UNREAD}{error}"), line: None }),
+            std::io::ErrorKind::PermissionDenied => Some(Flag {
+                what: format!("{UNREAD}{error}"),
+                line: None,
+            }),
             _ => None,
         }
     }
 
     /// It was not the file that was wrong, but that it could not be looked at.
     fn is_of_look(&self) -> bool {
-        self.what.starts_with(UNREAD) || self.what.ends_with(IN_THE_WAY) || self.what.ends_with(ON_THE_WAY)
+        self.what.starts_with(UNREAD)
+            || self.what.ends_with(IN_THE_WAY)
+            || self.what.ends_with(ON_THE_WAY)
     }
 
     /// Whether a state file lost something, and one command repairs all such files.
@@ -114,13 +131,19 @@ impl Flag {
             return format!("give permission to write it, then: quipu restore {path}");
         }
         if self.what.ends_with(IN_THE_WAY) || self.what.ends_with(ON_THE_WAY) {
-            return if has_history { format!("move it away, then: quipu restore {path}") } else { "move it away".into() };
+            return if has_history {
+                format!("move it away, then: quipu restore {path}")
+            } else {
+                "move it away".into()
+            };
         }
         if is_loss(&self.what) {
             return mend_losses(&[path]);
         }
         if self.what.ends_with(CONFLICT) {
-            return format!("quipu git setup && git checkout --merge {path}     (joins both sides; or solve it in an editor)");
+            return format!(
+                "quipu git setup && git checkout --merge {path}     (joins both sides; or solve it in an editor)"
+            );
         }
         if self.is_invalid() {
             // Going back may undo more than the fault: it is named second where a value is wrong.
@@ -131,7 +154,9 @@ impl Flag {
                         "correct it in an editor: a valid text is adopted; or go back to the newest valid version: quipu restore {path}"
                     )
                 }
-                true => format!("quipu restore {path}     (or correct it in an editor: a valid text is adopted)"),
+                true => format!(
+                    "quipu restore {path}     (or correct it in an editor: a valid text is adopted)"
+                ),
                 false => "correct it in an editor: a valid text is adopted".into(),
             };
         }
@@ -163,47 +188,80 @@ pub(crate) enum Noticed {
     /// As journalled, but with another stamp: only touched.
     Touched(Option<Stamp>),
     /// Allowed: the operation to journal.
-    Adopt { op: Box<RecordOp>, how: &'static str },
+    Adopt {
+        op: Box<RecordOp>,
+        how: &'static str,
+    },
     /// Not allowed.
     Flagged(Flag, Option<Stamp>),
 }
 
 impl Store {
     /// Compares a file on disk with its head. `class` is what the contract says today.
-    pub(crate) fn notice(&self, path: &ProjectPath, class: Class, head: Option<&Head>) -> Result<Noticed> {
+    pub(crate) fn notice(
+        &self,
+        path: &ProjectPath,
+        class: Class,
+        head: Option<&Head>,
+    ) -> Result<Noticed> {
         let stamp = match self.tree.stamp(path) {
             Err(error) => {
-                return look_failed(path, head, &error, None).ok_or_else(|| StoreError::io(format!("cannot look at `{path}`"))(error));
+                return look_failed(path, head, &error, None)
+                    .ok_or_else(|| StoreError::io(format!("cannot look at `{path}`"))(error));
             }
             Ok(stamp) => stamp,
         };
         self.notice_stamp(path, class, head, stamp)
     }
 
-    pub(crate) fn notice_stamp(&self, path: &ProjectPath, class: Class, head: Option<&Head>, stamp: Option<Stamp>) -> Result<Noticed> {
+    pub(crate) fn notice_stamp(
+        &self,
+        path: &ProjectPath,
+        class: Class,
+        head: Option<&Head>,
+        stamp: Option<Stamp>,
+    ) -> Result<Noticed> {
         let known = head.filter(|h| !h.gone);
         match (known, stamp) {
             (None, None) => return Ok(Noticed::Same),
             (Some(head), Some(stamp)) if head.stamp == Some(stamp) => return Ok(Noticed::Same),
             // Whether a text is valid depends on the contract, too, which may have changed.
-            (Some(Head { flag: Some((flag, seen)), .. }), stamp) if *seen == stamp && !flag.is_of_look() && !flag.is_invalid() => {
+            (
+                Some(Head {
+                    flag: Some((flag, seen)),
+                    ..
+                }),
+                stamp,
+            ) if *seen == stamp && !flag.is_of_look() && !flag.is_invalid() => {
                 return Ok(Noticed::Flagged(flag.clone(), stamp));
             }
             _ => {}
         }
         if let Some(stamp) = stamp.filter(|s| s.size > LARGEST) {
-            let what = format!("has {} bytes, more than a memory file may have ({LARGEST})", stamp.size);
+            let what = format!(
+                "has {} bytes, more than a memory file may have ({LARGEST})",
+                stamp.size
+            );
             return Ok(Noticed::Flagged(Flag { what, line: None }, Some(stamp)));
         }
         let found = match self.tree.read(path) {
             Err(error) => {
-                return look_failed(path, head, &error, stamp).ok_or_else(|| StoreError::io(format!("cannot read `{path}`"))(error));
+                return look_failed(path, head, &error, stamp)
+                    .ok_or_else(|| StoreError::io(format!("cannot read `{path}`"))(error));
             }
             Ok(found) => found,
         };
         let before = match known.map(|head| self.content(path, head)).transpose() {
             // A matter of this one file.
-            Err(StoreError::Damaged { .. }) => return Ok(Noticed::Flagged(Flag { what: UNTOLD.into(), line: None }, stamp)),
+            Err(StoreError::Damaged { .. }) => {
+                return Ok(Noticed::Flagged(
+                    Flag {
+                        what: UNTOLD.into(),
+                        line: None,
+                    },
+                    stamp,
+                ));
+            }
             other => other?,
         };
         if let (Some(before), Some((found, stamp))) = (&before, &found)
@@ -211,7 +269,8 @@ impl Store {
         {
             return Ok(Noticed::Touched(Some(*stamp)));
         }
-        let (found, stamp) = found.map_or((None, None), |(bytes, stamp)| (Some(bytes), Some(stamp)));
+        let (found, stamp) =
+            found.map_or((None, None), |(bytes, stamp)| (Some(bytes), Some(stamp)));
         if let (Some(head), Some(newest)) = (known, &before)
             && let Some(flag) = self.still_unwritten(path, head, newest, found.as_deref())
         {
@@ -219,10 +278,15 @@ impl Store {
         }
         let after = found;
         if before.as_ref().is_none_or(|before| !before.is_empty())
-            && after.as_ref().is_some_and(|after| !after.is_empty() && after.iter().all(|b| *b == 0))
+            && after
+                .as_ref()
+                .is_some_and(|after| !after.is_empty() && after.iter().all(|b| *b == 0))
         {
             return Ok(Noticed::Flagged(
-                Flag { what: "holds nothing but zero bytes, as a power cut leaves them".into(), line: None },
+                Flag {
+                    what: "holds nothing but zero bytes, as a power cut leaves them".into(),
+                    line: None,
+                },
                 stamp,
             ));
         }
@@ -241,27 +305,51 @@ impl Store {
         };
         let judged = match (&before, &after) {
             // What stands before the rows of an index is its reader's own.
-            (Some(before), Some(after)) if self.contract.index_path().as_ref() == Some(path) && same_rows(before, after) => {
+            (Some(before), Some(after))
+                if self.contract.index_path().as_ref() == Some(path)
+                    && same_rows(before, after) =>
+            {
                 Outside::Replaced
             }
             _ => self.judge_edit(path, class, known, before.as_deref(), after.as_deref()),
         };
         Ok(match judged {
-            Outside::Flagged { what, line } => Noticed::Flagged(Flag { what: what.into_owned(), line }, stamp),
+            Outside::Flagged { what, line } => Noticed::Flagged(
+                Flag {
+                    what: what.into_owned(),
+                    line,
+                },
+                stamp,
+            ),
             Outside::Grew { from } => {
                 let after = after.expect("a file that grew is there");
                 let tail = after[from..].to_vec();
-                let version = base.clone().expect("a file that grew was there").extended(&tail);
-                Noticed::Adopt { op: Box::new(new_op(OpKind::Append, version, after.len() as u64).with_bytes(tail)), how: "grew" }
+                let version = base
+                    .clone()
+                    .expect("a file that grew was there")
+                    .extended(&tail);
+                Noticed::Adopt {
+                    op: Box::new(
+                        new_op(OpKind::Append, version, after.len() as u64).with_bytes(tail),
+                    ),
+                    how: "grew",
+                }
             }
             Outside::Replaced => {
                 let after = after.expect("a file that was replaced is there");
                 let how = if before.is_some() { "changed" } else { "new" };
                 let delta = self.delta(path, known, before, &after);
-                let op = new_op(OpKind::Write, Version::of(&after), after.len() as u64).with_text(after, delta);
-                Noticed::Adopt { op: Box::new(op), how }
+                let op = new_op(OpKind::Write, Version::of(&after), after.len() as u64)
+                    .with_text(after, delta);
+                Noticed::Adopt {
+                    op: Box::new(op),
+                    how,
+                }
             }
-            Outside::Removed => Noticed::Adopt { op: Box::new(new_op(OpKind::Remove, Version::of(b""), 0)), how: "removed" },
+            Outside::Removed => Noticed::Adopt {
+                op: Box::new(new_op(OpKind::Remove, Version::of(b""), 0)),
+                how: "removed",
+            },
         })
     }
 
@@ -274,24 +362,33 @@ impl Store {
         before: Option<&[u8]>,
         after: Option<&[u8]>,
     ) -> Outside {
-        let earlier = || head.zip(after).and_then(|(head, after)| self.commit_with(path, head, after));
+        let earlier = || {
+            head.zip(after)
+                .and_then(|(head, after)| self.commit_with(path, head, after))
+        };
         let judged = judge_outside(class, path.as_str(), before, after, &earlier);
         let (rule, after) = (self.contract.rule(path), after.unwrap_or_default());
         let fault = match &judged {
             Outside::Grew { from } => self.growth_fault(path, rule, after, *from),
             Outside::Replaced => self.form_fault(path, rule, after),
             // The form knows what is wrong with it.
-            Outside::Flagged { what, .. } if what.ends_with("valid JSON") => self.form_fault(path, rule, after),
+            Outside::Flagged { what, .. } if what.ends_with("valid JSON") => {
+                self.form_fault(path, rule, after)
+            }
             _ => None,
         };
         fault.map_or(judged, |fault| {
             let Flag { what, line } = fault.flag();
-            Outside::Flagged { what: what.into(), line }
+            Outside::Flagged {
+                what: what.into(),
+                line,
+            }
         })
     }
 
-    /// The newest of the last commits after which a file held some bytes, if something that came through Quipu was
-    /// made of it since. Whoever undoes an external edit by hand takes back nothing else.
+    /// The newest of the last commits after which a file held some bytes, if something that came
+    /// through Quipu was made of it since. Whoever undoes an external edit by hand takes back
+    /// nothing else.
     fn commit_with(&self, path: &ProjectPath, head: &Head, bytes: &[u8]) -> Option<u64> {
         let wanted = Version::of(bytes);
         let (mut found, mut through_quipu, mut left) = (None, false, EARLIER);
@@ -307,26 +404,55 @@ impl Store {
         walked.ok().and(found).filter(|_| through_quipu)
     }
 
-    /// A file that could not be written and still holds what it held then: touched perhaps, not edited.
-    pub(crate) fn still_unwritten(&self, path: &ProjectPath, head: &Head, newest: &[u8], found: Option<&[u8]>) -> Option<Flag> {
-        let was_version = || found.is_some_and(|found| self.was_version(path, head, found).unwrap_or(false));
+    /// A file that could not be written and still holds what it held then: touched perhaps, not
+    /// edited.
+    pub(crate) fn still_unwritten(
+        &self,
+        path: &ProjectPath,
+        head: &Head,
+        newest: &[u8],
+        found: Option<&[u8]>,
+    ) -> Option<Flag> {
+        let was_version =
+            || found.is_some_and(|found| self.was_version(path, head, found).unwrap_or(false));
         if let Some(why) = &self.looks {
-            let what = if matches!(why, Unwritable::Full(_)) { NO_ROOM } else { DISK_FAILS };
+            let what = if matches!(why, Unwritable::Full(_)) {
+                NO_ROOM
+            } else {
+                DISK_FAILS
+            };
             let is_part = found.is_none_or(|found| newest.starts_with(found));
-            return (is_part || was_version()).then(|| Flag { what: what.into(), line: None });
+            return (is_part || was_version()).then(|| Flag {
+                what: what.into(),
+                line: None,
+            });
         }
         let (flag, seen) = head.flag.as_ref().filter(|(flag, _)| flag.is_unwritten())?;
-        let is_as_it_was = if found.is_some() { was_version() } else { seen.is_none() };
+        let is_as_it_was = if found.is_some() {
+            was_version()
+        } else {
+            seen.is_none()
+        };
         is_as_it_was.then(|| flag.clone())
     }
 }
 
-/// A file that could not be looked at, if that is a matter of this one file. One that could not be written stays so.
-fn look_failed(path: &ProjectPath, head: Option<&Head>, error: &std::io::Error, stamp: Option<Stamp>) -> Option<Noticed> {
-    let unwritten = head.and_then(|head| head.flag.clone()).filter(|(flag, _)| flag.is_unwritten());
+/// A file that could not be looked at, if that is a matter of this one file. One that could not be
+/// written stays so.
+fn look_failed(
+    path: &ProjectPath,
+    head: Option<&Head>,
+    error: &std::io::Error,
+    stamp: Option<Stamp>,
+) -> Option<Noticed> {
+    let unwritten = head
+        .and_then(|head| head.flag.clone())
+        .filter(|(flag, _)| flag.is_unwritten());
     match unwritten {
         // What hinders it now may be another thing.
-        Some((_, seen)) if error.kind() == std::io::ErrorKind::InvalidInput => Some(Noticed::Flagged(Flag::unwritten(error), seen)),
+        Some((_, seen)) if error.kind() == std::io::ErrorKind::InvalidInput => {
+            Some(Noticed::Flagged(Flag::unwritten(error), seen))
+        }
         Some((flag, seen)) => Some(Noticed::Flagged(flag, seen)),
         None => Flag::of_look(path, error).map(|flag| Noticed::Flagged(flag, stamp)),
     }
@@ -335,7 +461,9 @@ fn look_failed(path: &ProjectPath, head: Option<&Head>, error: &std::io::Error, 
 /// Whether two texts of an index differ in nothing but what stands before the rows.
 fn same_rows(before: &[u8], after: &[u8]) -> bool {
     match (std::str::from_utf8(before), std::str::from_utf8(after)) {
-        (Ok(before), Ok(after)) => Listing::from_first_row(before) == Listing::from_first_row(after),
+        (Ok(before), Ok(after)) => {
+            Listing::from_first_row(before) == Listing::from_first_row(after)
+        }
         _ => false,
     }
 }

@@ -1,7 +1,8 @@
 //! Appending to a file to which someone else appends meanwhile.
 //!
-//! The journal's text comes first and what came by hand stands behind it, where the next look adopts it as an append. The
-//! file is never replaced for that: a program that has it open goes on writing to the same file.
+//! The journal's text comes first and what came by hand stands behind it, where the next look
+//! adopts it as an append. The file is never replaced for that: a program that has it open goes on
+//! writing to the same file.
 
 use std::io;
 use std::path::Path;
@@ -31,14 +32,25 @@ pub(crate) enum Standing {
 }
 
 impl Store {
-    /// Brings a file that holds `base`, and perhaps more, to `base`, `text` and whatever was appended by hand.
-    /// Nothing is done to a file that does not begin with `base`, has a second name, or never comes to rest.
-    pub(crate) fn append_beside(&self, path: &ProjectPath, base: &[u8], text: &[u8], standing: Standing) -> io::Result<Appended> {
+    /// Brings a file that holds `base`, and perhaps more, to `base`, `text` and whatever was
+    /// appended by hand. Nothing is done to a file that does not begin with `base`, has a second
+    /// name, or never comes to rest.
+    pub(crate) fn append_beside(
+        &self,
+        path: &ProjectPath,
+        base: &[u8],
+        text: &[u8],
+        standing: Standing,
+    ) -> io::Result<Appended> {
         // How much of the file's rest was there when the text was appended: it stands behind that.
         let mut written_behind = (standing == Standing::Begun).then_some(0);
         for _ in 0..TRIES {
-            let Some((found, stamp)) = self.tree.read(path)? else { break };
-            let Some(rest) = found.strip_prefix(base) else { break };
+            let Some((found, stamp)) = self.tree.read(path)? else {
+                break;
+            };
+            let Some(rest) = found.strip_prefix(base) else {
+                break;
+            };
             let is_new = standing == Standing::Nowhere && written_behind.is_none();
             if let Some(by_hand) = rest.strip_prefix(text).filter(|_| !is_new) {
                 return Ok(Appended::Done(by_hand.is_empty().then_some(stamp)));
@@ -46,15 +58,22 @@ impl Store {
             if !rest.is_empty() && rest.iter().all(|b| *b == 0) {
                 break; // what a power cut leaves
             }
-            if let Some(torn) = torn_at(base.len(), text, rest).filter(|_| standing == Standing::Perhaps && written_behind.is_none()) {
+            if let Some(torn) = torn_at(base.len(), text, rest)
+                .filter(|_| standing == Standing::Perhaps && written_behind.is_none())
+            {
                 let (there, missing) = text.split_at(torn);
                 return self.append_beside(path, &[base, there].concat(), missing, standing);
             }
             // A beginning of the text, as a crash leaves it, is completed.
-            let missing = text.strip_prefix(rest).filter(|_| !is_new || rest.is_empty());
+            let missing = text
+                .strip_prefix(rest)
+                .filter(|_| !is_new || rest.is_empty());
             let place = match written_behind {
                 _ if missing.is_some() || is_new => None,
-                Some(before) => match rest.get(before..).and_then(|behind| memchr::memmem::find(behind, text)) {
+                Some(before) => match rest
+                    .get(before..)
+                    .and_then(|behind| memchr::memmem::find(behind, text))
+                {
                     Some(place) => Some(before + place),
                     None => break, // someone has edited more than the end
                 },
@@ -64,9 +83,16 @@ impl Store {
                 self.move_behind(path, base.len() as u64, &rest[..place], text)?;
                 continue;
             }
-            match self.tree.append(path, missing.unwrap_or(text), Some(stamp), stamp.size)? {
-                Appended::Done(Some(stamp)) if missing.is_some() => return Ok(Appended::Done(Some(stamp))),
-                Appended::Done(_) if missing.is_none() || is_new => written_behind = Some(rest.len()),
+            match self
+                .tree
+                .append(path, missing.unwrap_or(text), Some(stamp), stamp.size)?
+            {
+                Appended::Done(Some(stamp)) if missing.is_some() => {
+                    return Ok(Appended::Done(Some(stamp)));
+                }
+                Appended::Done(_) if missing.is_none() || is_new => {
+                    written_behind = Some(rest.len())
+                }
                 Appended::Done(_) | Appended::Other => {}
                 Appended::Linked => return Ok(Appended::Linked),
             }
@@ -74,24 +100,43 @@ impl Store {
         Ok(Appended::Other)
     }
 
-    /// Whether something stands behind `base` that is neither the beginning of `text` nor begins with it.
-    pub(crate) fn is_mingled(&self, path: &ProjectPath, base: &[u8], text: &[u8]) -> io::Result<bool> {
+    /// Whether something stands behind `base` that is neither the beginning of `text` nor begins
+    /// with it.
+    pub(crate) fn is_mingled(
+        &self,
+        path: &ProjectPath,
+        base: &[u8],
+        text: &[u8],
+    ) -> io::Result<bool> {
         let found = self.tree.read(path)?;
-        let rest = found.as_ref().and_then(|(bytes, _)| bytes.strip_prefix(base));
+        let rest = found
+            .as_ref()
+            .and_then(|(bytes, _)| bytes.strip_prefix(base));
         Ok(rest.is_some_and(|rest| !rest.starts_with(text) && !text.starts_with(rest)))
     }
 
     /// Exchanges two neighbours in a file: what was written by hand and the text behind it.
-    fn move_behind(&self, path: &ProjectPath, at: u64, by_hand: &[u8], text: &[u8]) -> io::Result<()> {
+    fn move_behind(
+        &self,
+        path: &ProjectPath,
+        at: u64,
+        by_hand: &[u8],
+        text: &[u8],
+    ) -> io::Result<()> {
         // A power cut may tear the write: then this copy is journalled.
         let copy = self.set_aside(path, by_hand)?;
-        self.tree.rewrite(path, at, &[by_hand, text].concat(), &[text, by_hand].concat())?;
+        self.tree.rewrite(
+            path,
+            at,
+            &[by_hand, text].concat(),
+            &[text, by_hand].concat(),
+        )?;
         forget(&copy)
     }
 }
 
-/// How much of a text stands there as a full disk or a kill in the middle of its write leaves it, with something else behind it. Such a
-/// write ends with a page of the file.
+/// How much of a text stands there as a full disk or a kill in the middle of its write leaves it,
+/// with something else behind it. Such a write ends with a page of the file.
 fn torn_at(base: usize, text: &[u8], rest: &[u8]) -> Option<usize> {
     let alike = text.iter().zip(rest).take_while(|(a, b)| a == b).count();
     let torn = ((base + alike) / PAGE * PAGE).checked_sub(base)?;
@@ -107,6 +152,9 @@ fn forget(copy: &Path) -> io::Result<()> {
 
 /// Where a text stands in what follows the journalled text, as whole lines.
 fn place_of(text: &[u8], rest: &[u8]) -> Option<usize> {
-    let whole = |at: usize| (at == 0 || rest[at - 1] == b'\n') && (text.ends_with(b"\n") || at + text.len() == rest.len());
+    let whole = |at: usize| {
+        (at == 0 || rest[at - 1] == b'\n')
+            && (text.ends_with(b"\n") || at + text.len() == rest.len())
+    };
     memchr::memmem::find_iter(rest, text).find(|at| whole(*at))
 }

@@ -38,7 +38,16 @@ impl Head {
 
     fn said(op: OpKind, class: &str, version: Version, len: u64, at: Position, seq: u64) -> Head {
         let class = Class::parse(class).unwrap_or(Class::Free);
-        Head { class, version, len, at, seq, gone: op == OpKind::Remove, stamp: None, flag: None }
+        Head {
+            class,
+            version,
+            len,
+            at,
+            seq,
+            gone: op == OpKind::Remove,
+            stamp: None,
+            flag: None,
+        }
     }
 }
 
@@ -57,7 +66,8 @@ struct Pending<'r> {
     /// Where what each record appends ends in it.
     ends: Vec<usize>,
     gone: bool,
-    /// Its text is stored as a difference to one that cannot be read: the file stays as it is, and the next look reports it.
+    /// Its text is stored as a difference to one that cannot be read: the file stays as it is, and
+    /// the next look reports it.
     unknown: bool,
     /// Only outside edits: the file is on disk already.
     adopted: bool,
@@ -79,7 +89,8 @@ impl Pending<'_> {
     fn pieces(&self) -> Vec<&[u8]> {
         let mut start = self.tail_on_disk;
         let ends = self.ends.iter().filter(|end| **end > self.tail_on_disk);
-        ends.map(|end| &self.tail[std::mem::replace(&mut start, *end)..*end]).collect()
+        ends.map(|end| &self.tail[std::mem::replace(&mut start, *end)..*end])
+            .collect()
     }
 }
 
@@ -94,7 +105,8 @@ impl Store {
 
     fn settle_once(&self) -> Result<()> {
         let tail = match self.live_now()?.tail() {
-            // What a dead writer left behind the end is completed before anyone is told that it is not there.
+            // What a dead writer left behind the end is completed before anyone is told that it is
+            // not there.
             Some(tail) if self.journal.is_end(tail.at)? => tail,
             _ => {
                 let _held = self.append_lock.acquire()?;
@@ -118,8 +130,11 @@ impl Store {
         }
         self.sync_to(tail.at)?;
         match self.apply_to(tail.at) {
-            // That another's file could not be written is told to who wrote it, and to who looks at it.
-            Err(error) if error.is_of_one_file() && self.heads()?.applied()?.at >= tail.at => Ok(()),
+            // That another's file could not be written is told to who wrote it, and to who looks at
+            // it.
+            Err(error) if error.is_of_one_file() && self.heads()?.applied()?.at >= tail.at => {
+                Ok(())
+            }
             other => other,
         }
     }
@@ -132,7 +147,8 @@ impl Store {
         Ok(())
     }
 
-    /// The same under the append lock. True if outside edits were set aside and are to be journalled.
+    /// The same under the append lock. True if outside edits were set aside and are to be
+    /// journalled.
     pub(crate) fn apply_files(&self, end: Position) -> Result<bool> {
         let _held = self.apply_lock.acquire()?;
         let applied = self.heads()?.applied()?;
@@ -143,13 +159,24 @@ impl Store {
         let target = known.synced.unwrap_or(end).max(end);
         let lines = self.journal.read_between(applied.at, target)?;
         // A process that knows the heads by heart has written the files so far (see `warm`).
-        let placed = known.applied.filter(|placed| *placed > applied.at && *placed <= target).unwrap_or(applied.at);
+        let placed = known
+            .applied
+            .filter(|placed| *placed > applied.at && *placed <= target)
+            .unwrap_or(applied.at);
         let mut asides = false;
         self.apply_lines(applied, placed, target, &lines, &known, &mut asides)?;
         Ok(asides)
     }
 
-    fn apply_lines(&self, applied: Tail, placed: Position, target: Position, lines: &[u8], known: &Known, asides: &mut bool) -> Result<()> {
+    fn apply_lines(
+        &self,
+        applied: Tail,
+        placed: Position,
+        target: Position,
+        lines: &[u8],
+        known: &Known,
+        asides: &mut bool,
+    ) -> Result<()> {
         let records = self.decode_lines(&applied, target, lines)?;
         let settled = self.heads_of_placed(records.iter().take_while(|j| j.at < placed))?;
         let fresh = &records[records.partition_point(|j| j.at < placed)..];
@@ -164,10 +191,15 @@ impl Store {
             &|path, head| self.base_text(path, head),
         )?;
         let last = records.last().map_or(&applied, |j| &j.end);
-        let last = Tail { at: target, ..*last };
+        let last = Tail {
+            at: target,
+            ..*last
+        };
         let obstructed = self.put_all_in_place(last.seq, &mut pending, asides)?;
         self.live()?.set_applied(&self.disk, target)?;
-        self.disk.step(Step::HeadsCommit).map_err(StoreError::io("cannot write the heads"))?;
+        self.disk
+            .step(Step::HeadsCommit)
+            .map_err(StoreError::io("cannot write the heads"))?;
         let heads = self.heads()?;
         heads.transaction(|heads| {
             for (path, head) in &settled {
@@ -184,30 +216,52 @@ impl Store {
         drop(heads);
         self.forget_stamps();
         if target.segment > applied.at.segment {
-            // A segment is full: let everything reach the disk, so that a power cut never asks for more than one.
-            self.tree.sync_everything().map_err(StoreError::io("cannot sync the files"))?;
+            // A segment is full: let everything reach the disk, so that a power cut never asks for
+            // more than one.
+            self.tree
+                .sync_everything()
+                .map_err(StoreError::io("cannot sync the files"))?;
             self.heads()?.set_kept(target, &self.boot)?;
         }
         obstructed.map_or(Ok(()), Err)
     }
 
-    /// The records in the lines between a position and a later one. A damaged line is skipped: `verify` reports it, and what it said may
-    /// still be on disk and is noticed there.
-    fn decode_lines(&self, applied: &Tail, target: Position, lines: &[u8]) -> Result<Vec<Journalled>> {
+    /// The records in the lines between a position and a later one. A damaged line is skipped:
+    /// `verify` reports it, and what it said may still be on disk and is noticed there.
+    fn decode_lines(
+        &self,
+        applied: &Tail,
+        target: Position,
+        lines: &[u8],
+    ) -> Result<Vec<Journalled>> {
         let mut records: Vec<Journalled> = Vec::new();
         let mut at = applied.at;
         for line in lines.split_inclusive(|b| *b == b'\n') {
             // The end of a segment that was left: the next line begins the next one.
             while at.segment < target.segment && self.ends_at(at)? {
-                at = Position { segment: at.segment + 1, offset: 0 };
+                at = Position {
+                    segment: at.segment + 1,
+                    offset: 0,
+                };
             }
             let body = line.strip_suffix(b"\n").unwrap_or(line);
             match Record::decode(body) {
                 Ok(record) => {
-                    let end = Position { segment: at.segment, offset: at.offset + line.len() as u64 };
-                    let end =
-                        Tail { at: end, seq: record.seq, wall_us: parse_time(&record.at).unwrap_or(applied.wall_us), sum: record.sum };
-                    records.push(Journalled { at, end, record: Arc::new(record) });
+                    let end = Position {
+                        segment: at.segment,
+                        offset: at.offset + line.len() as u64,
+                    };
+                    let end = Tail {
+                        at: end,
+                        seq: record.seq,
+                        wall_us: parse_time(&record.at).unwrap_or(applied.wall_us),
+                        sum: record.sum,
+                    };
+                    records.push(Journalled {
+                        at,
+                        end,
+                        record: Arc::new(record),
+                    });
                 }
                 Err(Unread::OtherFormat(other)) => return Err(other.refusal()),
                 // Reported by `verify`; what it said may still be on disk and is noticed there.
@@ -218,8 +272,8 @@ impl Store {
         Ok(records)
     }
 
-    /// Brings the index up to the end of the journal without touching any file. The stat of each such file is unknown until the file is
-    /// compared. Only under the apply lock.
+    /// Brings the index up to the end of the journal without touching any file. The stat of each
+    /// such file is unknown until the file is compared. Only under the apply lock.
     pub(crate) fn advance_index(&self, target: Position) -> Result<()> {
         let applied = self.heads()?.applied()?;
         if applied.at >= target {
@@ -227,8 +281,13 @@ impl Store {
         }
         let lines = self.journal.read_between(applied.at, target)?;
         let records = self.decode_lines(&applied, target, &lines)?;
-        let last = Tail { at: target, ..*records.last().map_or(&applied, |j| &j.end) };
-        self.disk.step(Step::HeadsCommit).map_err(StoreError::io("cannot write the index"))?;
+        let last = Tail {
+            at: target,
+            ..*records.last().map_or(&applied, |j| &j.end)
+        };
+        self.disk
+            .step(Step::HeadsCommit)
+            .map_err(StoreError::io("cannot write the index"))?;
         self.heads()?.transaction(|heads| {
             for Journalled { at, record, .. } in &records {
                 for op in record.ops.iter().filter(|o| o.op != OpKind::Keep) {
@@ -249,32 +308,47 @@ impl Store {
         });
     }
 
-    /// Whether this process has journalled what stands before a place, and no thread of it is about to sync.
+    /// Whether this process has journalled what stands before a place, and no thread of it is about
+    /// to sync.
     pub(crate) fn writes_alone(&self, at: Position) -> bool {
         let own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
         own.as_ref().is_some_and(|own| own.end == at) && !self.sync_lock.is_wanted_here()
     }
 
-    /// Records are about to be put in place up to an end: which of them this process has journalled itself and nobody has begun
-    /// to put in place. Whoever does so after this has to look whether it was begun. Only under the apply lock.
-    fn begin(&self, records: &[Journalled], end: Position, known: &Known) -> Result<Option<Range<Position>>> {
+    /// Records are about to be put in place up to an end: which of them this process has journalled
+    /// itself and nobody has begun to put in place. Whoever does so after this has to look whether
+    /// it was begun. Only under the apply lock.
+    fn begin(
+        &self,
+        records: &[Journalled],
+        end: Position,
+        known: &Known,
+    ) -> Result<Option<Range<Position>>> {
         let taken = {
             let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
             let taken = own.take();
-            *own = taken.clone().map(|taken| end.clamp(taken.start, taken.end)..taken.end);
+            *own = taken
+                .clone()
+                .map(|taken| end.clamp(taken.start, taken.end)..taken.end);
             taken
         };
         // Where no one knows how far files are in place, others may have written them.
-        let taken = taken
-            .filter(|_| known.applied.is_some())
-            .map(|taken| known.begun.map_or(taken.start, |begun| begun.max(taken.start))..taken.end);
-        if !records.iter().all(|j| taken.as_ref().is_some_and(|own| own.contains(&j.at))) {
+        let taken = taken.filter(|_| known.applied.is_some()).map(|taken| {
+            known
+                .begun
+                .map_or(taken.start, |begun| begun.max(taken.start))..taken.end
+        });
+        if !records
+            .iter()
+            .all(|j| taken.as_ref().is_some_and(|own| own.contains(&j.at)))
+        {
             self.live()?.set_begun(&self.disk, end)?;
         }
         Ok(taken)
     }
 
-    /// Brings files to their newest state. What one file alone is in the way of is returned when the others are in place.
+    /// Brings files to their newest state. What one file alone is in the way of is returned when
+    /// the others are in place.
     fn put_all_in_place(
         &self,
         seq: u64,
@@ -291,13 +365,23 @@ impl Store {
                 }
                 Err(source) => source,
             };
-            // A folder or a link in the way is a matter of this one file, and so are its permissions: no other file has to wait for that.
-            let only_this = source.kind() == std::io::ErrorKind::PermissionDenied || self.tree.obstacle(path).is_some();
+            // A folder or a link in the way is a matter of this one file, and so are its
+            // permissions: no other file has to wait for that.
+            let only_this = source.kind() == std::io::ErrorKind::PermissionDenied
+                || self.tree.obstacle(path).is_some();
             if only_this {
-                // Until it is brought to its newest state, what stands there, or that nothing does, is not to be taken for an edit.
-                pending.head.flag = Some((Flag::unwritten(&source), self.tree.stamp(path).ok().flatten()));
+                // Until it is brought to its newest state, what stands there, or that nothing does,
+                // is not to be taken for an edit.
+                pending.head.flag = Some((
+                    Flag::unwritten(&source),
+                    self.tree.stamp(path).ok().flatten(),
+                ));
             }
-            let unfinished = StoreError::Unfinished { seq, path: path.to_string(), source };
+            let unfinished = StoreError::Unfinished {
+                seq,
+                path: path.to_string(),
+                source,
+            };
             if !only_this {
                 return Err(unfinished);
             }
@@ -306,27 +390,44 @@ impl Store {
         Ok(obstructed)
     }
 
-    /// Puts in place what this process knows by heart to be synced and not in place, which reaches at
-    /// least to `end`. False, having done nothing, if it does not know.
+    /// Puts in place what this process knows by heart to be synced and not in place, which reaches
+    /// at least to `end`. False, having done nothing, if it does not know.
     pub(crate) fn place_by_heart(&self, end: Position) -> Result<bool> {
         let mut asides = false;
         {
             let _held = self.apply_lock.acquire()?;
             let known = self.live()?.known();
-            let Some(records) = self.unplaced(&known, end) else { return Ok(false) };
+            let Some(records) = self.unplaced(&known, end) else {
+                return Ok(false);
+            };
             if records.is_empty() {
                 return Ok(true); // another thread has done it
             }
             let own = self.begin(&records, records.last().map_or(end, |j| j.end.at), &known)?;
-            let mut pending = gather(&records, own.as_ref(), &|path| self.head_in_place(path), &|path, head| self.base_text(path, head))?;
+            let mut pending = gather(
+                &records,
+                own.as_ref(),
+                &|path| self.head_in_place(path),
+                &|path, head| self.base_text(path, head),
+            )?;
             let seq = records.last().map_or(0, |j| j.record.seq);
-            if self.put_all_in_place(seq, &mut pending, &mut asides)?.is_some() {
+            if self
+                .put_all_in_place(seq, &mut pending, &mut asides)?
+                .is_some()
+            {
                 // Something is in the way: told and remembered the long way.
                 self.cool()?;
                 return Ok(false);
             }
-            self.live()?.set_applied(&self.disk, records.last().map_or(end, |j| j.end.at))?;
-            self.note_placed(&records, pending.into_iter().map(|(path, pending)| (path.as_str().to_owned(), pending.head)).collect())?;
+            self.live()?
+                .set_applied(&self.disk, records.last().map_or(end, |j| j.end.at))?;
+            self.note_placed(
+                &records,
+                pending
+                    .into_iter()
+                    .map(|(path, pending)| (path.as_str().to_owned(), pending.head))
+                    .collect(),
+            )?;
         }
         if asides {
             self.journal_asides()?;
@@ -338,20 +439,31 @@ impl Store {
     fn base_text(&self, path: &str, head: &Head) -> Option<Vec<u8>> {
         let path = ProjectPath::parse(path).ok()?;
         let on_disk = self.tree.read(&path).ok().flatten().map(|(bytes, _)| bytes);
-        on_disk.filter(|bytes| Version::of(bytes) == head.version).or_else(|| self.content_from_journal(&path, head).ok())
+        on_disk
+            .filter(|bytes| Version::of(bytes) == head.version)
+            .or_else(|| self.content_from_journal(&path, head).ok())
     }
 
     fn ends_at(&self, at: Position) -> Result<bool> {
         let path = crate::segment::Segment::path(self.journal.folder(), at.segment);
         match std::fs::metadata(&path) {
             Ok(metadata) => Ok(metadata.len() <= at.offset),
-            Err(_) => Ok(self.journal.read_segment(at.segment).map_or(0, |bytes| bytes.len() as u64) <= at.offset),
+            Err(_) => Ok(self
+                .journal
+                .read_segment(at.segment)
+                .map_or(0, |bytes| bytes.len() as u64)
+                <= at.offset),
         }
     }
 
     /// Brings one file to its newest state and returns what it looks like then. What an outside
     /// edit put in the way is kept.
-    fn put_in_place(&self, path: &ProjectPath, pending: &Pending<'_>, asides: &mut bool) -> std::io::Result<Option<Stamp>> {
+    fn put_in_place(
+        &self,
+        path: &ProjectPath,
+        pending: &Pending<'_>,
+        asides: &mut bool,
+    ) -> std::io::Result<Option<Stamp>> {
         let before = pending.before.as_ref().filter(|h| !h.gone);
         if pending.unknown {
             return Ok(None);
@@ -367,19 +479,34 @@ impl Store {
         if pending.adopted {
             // The bytes came from the disk. If they have changed again, the next look notices.
             let found = self.tree.read(path)?;
-            return Ok(found
-                .and_then(|(bytes, stamp)| (bytes.len() as u64 == pending.head.len && self.is_whole(pending, &bytes)).then_some(stamp)));
+            return Ok(found.and_then(|(bytes, stamp)| {
+                (bytes.len() as u64 == pending.head.len && self.is_whole(pending, &bytes))
+                    .then_some(stamp)
+            }));
         }
         let mut begun = false;
         let mut base = match (&pending.whole, before) {
             (Some(whole), _) if pending.whole_on_disk => whole.to_vec(),
-            (Some(whole), before) if pending.tail.is_empty() => return self.replace(path, whole, &pending.versions, before, asides),
-            (Some(whole), before) => {
-                return self.replace(path, &[&**whole, &pending.tail].concat(), &pending.versions, before, asides);
+            (Some(whole), before) if pending.tail.is_empty() => {
+                return self.replace(path, whole, &pending.versions, before, asides);
             }
-            (None, None) => return self.replace(path, &pending.tail, &pending.versions, None, asides),
+            (Some(whole), before) => {
+                return self.replace(
+                    path,
+                    &[&**whole, &pending.tail].concat(),
+                    &pending.versions,
+                    before,
+                    asides,
+                );
+            }
+            (None, None) => {
+                return self.replace(path, &pending.tail, &pending.versions, None, asides);
+            }
             (None, Some(before)) => {
-                match self.tree.append(path, &pending.tail, before.stamp, before.len)? {
+                match self
+                    .tree
+                    .append(path, &pending.tail, before.stamp, before.len)?
+                {
                     Appended::Done(Some(stamp)) => return Ok(Some(stamp)),
                     Appended::Done(None) => begun = true,
                     Appended::Other | Appended::Linked => {}
@@ -397,8 +524,13 @@ impl Store {
             (false, true) => Standing::Nowhere,
             (false, false) => Standing::Perhaps,
         };
-        // A program that is gone may have written what some of the records append, behind what came by hand.
-        let pieces = if standing == Standing::Perhaps && self.is_mingled(path, &base, text)? { pending.pieces() } else { vec![text] };
+        // A program that is gone may have written what some of the records append, behind what came
+        // by hand.
+        let pieces = if standing == Standing::Perhaps && self.is_mingled(path, &base, text)? {
+            pending.pieces()
+        } else {
+            vec![text]
+        };
         let (mut stamp, mut done) = (None, true);
         for piece in pieces {
             if done {
@@ -409,11 +541,15 @@ impl Store {
             }
             base.extend_from_slice(piece);
         }
-        if done { Ok(stamp) } else { self.replace(path, &base, &pending.versions, before, asides) }
+        if done {
+            Ok(stamp)
+        } else {
+            self.replace(path, &base, &pending.versions, before, asides)
+        }
     }
 
-    /// The text that a file had before what is pending; none if the journal is damaged there. Damage is a matter of this file: it must
-    /// not keep any other from being written.
+    /// The text that a file had before what is pending; none if the journal is damaged there.
+    /// Damage is a matter of this file: it must not keep any other from being written.
     fn text_before(&self, path: &ProjectPath, head: &Head) -> std::io::Result<Option<Vec<u8>>> {
         match self.content_from_journal(path, head) {
             Err(StoreError::Damaged { .. }) => Ok(None),
@@ -421,11 +557,18 @@ impl Store {
         }
     }
 
-    /// Appends to a file whose text before cannot be read from the journal: whatever is in the file stays, and each entry that is not in
-    /// it yet goes behind it. Without a file stat the next status scan compares the file and reports the damage.
-    fn append_to_unknown(&self, path: &ProjectPath, pending: &Pending<'_>) -> std::io::Result<Option<Stamp>> {
+    /// Appends to a file whose text before cannot be read from the journal: whatever is in the file
+    /// stays, and each entry that is not in it yet goes behind it. Without a file stat the next
+    /// status scan compares the file and reports the damage.
+    fn append_to_unknown(
+        &self,
+        path: &ProjectPath,
+        pending: &Pending<'_>,
+    ) -> std::io::Result<Option<Stamp>> {
         for piece in pending.pieces() {
-            let Some((found, _)) = self.tree.read(path)? else { break };
+            let Some((found, _)) = self.tree.read(path)? else {
+                break;
+            };
             if pending.fresh || memchr::memmem::find(&found, piece).is_none() {
                 self.append_beside(path, &found, piece, Standing::Nowhere)?;
             }
@@ -448,7 +591,9 @@ impl Store {
         before: Option<&Head>,
         asides: &mut bool,
     ) -> std::io::Result<Option<Stamp>> {
-        let replaced = self.tree.replace(path, whole, before.and_then(|h| h.stamp))?;
+        let replaced = self
+            .tree
+            .replace(path, whole, before.and_then(|h| h.stamp))?;
         if let Some(taken) = replaced.unexpected {
             self.keep_unless_known(path, taken, whole, versions, before, asides)?;
         }
@@ -467,13 +612,18 @@ impl Store {
         asides: &mut bool,
     ) -> std::io::Result<()> {
         let found = &taken.bytes;
-        let known = whole.starts_with(found) || is_zeros_behind(found, whole) || versions.contains(&&Version::of(found)) || {
-            match before {
-                // An unreadable text has no part that is known to be Quipu's own.
-                Some(head) => self.text_before(path, head)?.is_some_and(|old| old.starts_with(found) || is_zeros_behind(found, &old)),
-                None => false,
-            }
-        };
+        let known = whole.starts_with(found)
+            || is_zeros_behind(found, whole)
+            || versions.contains(&&Version::of(found))
+            || {
+                match before {
+                    // An unreadable text has no part that is known to be Quipu's own.
+                    Some(head) => self
+                        .text_before(path, head)?
+                        .is_some_and(|old| old.starts_with(found) || is_zeros_behind(found, &old)),
+                    None => false,
+                }
+            };
         if !known {
             self.keep_aside(path, found)?;
             *asides = true;
@@ -484,12 +634,20 @@ impl Store {
 
 /// Whether bytes are a beginning of a text with nothing but zeros behind it.
 fn is_zeros_behind(found: &[u8], text: &[u8]) -> bool {
-    let used = found.iter().rposition(|b| *b != 0).map_or(0, |last| last + 1);
+    let used = found
+        .iter()
+        .rposition(|b| *b != 0)
+        .map_or(0, |last| last + 1);
     used < found.len() && text.starts_with(&found[..used])
 }
 
-/// The text that a write makes, whole or out of what is pending or in place; none if that cannot be read.
-fn text_after<'r>(op: &'r RecordOp, entry: &Pending<'_>, base: &dyn Fn(&str, &Head) -> Option<Vec<u8>>) -> Option<Cow<'r, [u8]>> {
+/// The text that a write makes, whole or out of what is pending or in place; none if that cannot be
+/// read.
+fn text_after<'r>(
+    op: &'r RecordOp,
+    entry: &Pending<'_>,
+    base: &dyn Fn(&str, &Head) -> Option<Vec<u8>>,
+) -> Option<Cow<'r, [u8]>> {
     if op.edit().is_start() {
         return Some(Cow::Borrowed(op.content()));
     }
@@ -570,15 +728,21 @@ fn gather<'r>(
         }
     }
     // What the journal holds as kept need not be kept again.
-    for op in records.iter().flat_map(|j| &j.record.ops).filter(|o| o.op == OpKind::Keep) {
+    for op in records
+        .iter()
+        .flat_map(|j| &j.record.ops)
+        .filter(|o| o.op == OpKind::Keep)
+    {
         if let Some((entry, ..)) = gathered.get_mut(op.path.as_str()) {
             entry.versions.push(&op.version);
         }
     }
-    let finished = gathered.into_iter().filter_map(|(path, (mut pending, newest, place))| {
-        pending.head = Head::after(newest, place.at, place.record.seq);
-        Some((ProjectPath::parse(path).ok()?, pending))
-    });
+    let finished = gathered
+        .into_iter()
+        .filter_map(|(path, (mut pending, newest, place))| {
+            pending.head = Head::after(newest, place.at, place.record.seq);
+            Some((ProjectPath::parse(path).ok()?, pending))
+        });
     Ok(finished.collect())
 }
 

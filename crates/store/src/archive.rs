@@ -13,8 +13,8 @@ use crate::segment::Segment;
 
 /// A member holds about this much text: small enough to lose, large enough to compress.
 const MEMBER_BYTES: usize = 64 << 10;
-/// A segment with more text stays uncompressed. A compressed one that claims more is damaged: a few bytes of gzip can claim
-/// any length, and reading must not take memory for it.
+/// A segment with more text stays uncompressed. A compressed one that claims more is damaged: a few
+/// bytes of gzip can claim any length, and reading must not take memory for it.
 const MOST_BYTES: usize = if cfg!(test) { 4 << 20 } else { 256 << 20 };
 const MAGIC: [u8; 3] = [0x1f, 0x8b, 0x08];
 
@@ -34,7 +34,8 @@ pub(crate) fn compress(disk: &Disk, folder: &Path, number: u32) -> io::Result<()
     replace(disk, folder, number, &bytes)
 }
 
-/// Stores these bytes, compressed, in place of a segment. A crash leaves the segment before or this one.
+/// Stores these bytes, compressed, in place of a segment. A crash leaves the segment before or this
+/// one.
 pub(crate) fn replace(disk: &Disk, folder: &Path, number: u32, bytes: &[u8]) -> io::Result<()> {
     disk.step(Step::SegmentCompress)?;
     // Two programs may be at this at once: each under a name of its own.
@@ -43,7 +44,9 @@ pub(crate) fn replace(disk: &Disk, folder: &Path, number: u32, bytes: &[u8]) -> 
         // The original goes only when the copy has been read back.
         let copy = read(&temp)?;
         if copy.bytes != bytes || !copy.flaws.is_empty() {
-            return Err(io::Error::other("the compressed copy does not hold the same bytes"));
+            return Err(io::Error::other(
+                "the compressed copy does not hold the same bytes",
+            ));
         }
         disk.step(Step::SegmentCompress)?;
         std::fs::rename(&temp, Segment::compressed_path(folder, number))
@@ -67,7 +70,8 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut rest = bytes;
     while !rest.is_empty() {
         let least = rest.len().min(MEMBER_BYTES);
-        let length = memchr::memchr(b'\n', &rest[least - 1..]).map_or(rest.len(), |newline| least + newline);
+        let length =
+            memchr::memchr(b'\n', &rest[least - 1..]).map_or(rest.len(), |newline| least + newline);
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
         encoder.write_all(&rest[..length])?;
         file.write_all(&encoder.finish()?)?;
@@ -90,10 +94,14 @@ pub(crate) fn read(path: &Path) -> io::Result<Text> {
         match decode(&coded[at..], left, &mut text.bytes) {
             Ok(used) => at += used,
             Err(error) => {
-                text.flaws.push((start as u64, format!("the compressed segment is damaged at byte {at}: {error}")));
+                text.flaws.push((
+                    start as u64,
+                    format!("the compressed segment is damaged at byte {at}: {error}"),
+                ));
                 let next = next_member(&coded, at + 1, &mut search);
                 text.bytes.truncate(start);
-                text.bytes.resize(start + length_of(&coded[at..next], left), b'\n');
+                text.bytes
+                    .resize(start + length_of(&coded[at..next], left), b'\n');
                 at = next;
             }
         }
@@ -101,12 +109,16 @@ pub(crate) fn read(path: &Path) -> io::Result<Text> {
     Ok(text)
 }
 
-/// Appends the text of the first member to `text`, at most `most` bytes of it; returns how many coded bytes it took.
+/// Appends the text of the first member to `text`, at most `most` bytes of it; returns how many
+/// coded bytes it took.
 fn decode(coded: &[u8], most: usize, text: &mut Vec<u8>) -> io::Result<usize> {
     let mut decoder = flate2::bufread::GzDecoder::new(coded);
     let read = (&mut decoder).take(most as u64 + 1).read_to_end(text)?;
     if read > most {
-        return Err(io::Error::other(format!("it claims more than {} MiB of text", MOST_BYTES >> 20)));
+        return Err(io::Error::other(format!(
+            "it claims more than {} MiB of text",
+            MOST_BYTES >> 20
+        )));
     }
     Ok(coded.len() - decoder.into_inner().len())
 }
@@ -115,16 +127,32 @@ fn decode(coded: &[u8], most: usize, text: &mut Vec<u8>) -> io::Result<usize> {
 /// checksum shows that it is only those that are damaged. At most `most`.
 fn length_of(member: &[u8], most: usize) -> usize {
     const HEADER: usize = 10;
-    let Some((body, trailer)) = member.get(HEADER..).and_then(<[u8]>::split_last_chunk::<8>) else { return 0 };
-    let number = |at: usize| u32::from_le_bytes([trailer[at], trailer[at + 1], trailer[at + 2], trailer[at + 3]]);
+    let Some((body, trailer)) = member.get(HEADER..).and_then(<[u8]>::split_last_chunk::<8>) else {
+        return 0;
+    };
+    let number = |at: usize| {
+        u32::from_le_bytes([
+            trailer[at],
+            trailer[at + 1],
+            trailer[at + 2],
+            trailer[at + 3],
+        ])
+    };
     let mut text = Vec::new();
-    let read = flate2::bufread::DeflateDecoder::new(body).take(most as u64).read_to_end(&mut text);
+    let read = flate2::bufread::DeflateDecoder::new(body)
+        .take(most as u64)
+        .read_to_end(&mut text);
     let mut sum = flate2::Crc::new();
     sum.update(&text);
-    if read.is_ok() && sum.sum() == number(0) { text.len() } else { (number(4) as usize).min(most) }
+    if read.is_ok() && sum.sum() == number(0) {
+        text.len()
+    } else {
+        (number(4) as usize).min(most)
+    }
 }
 
-/// Where the next member begins that can be read. Decompresses at most `search` bytes, which it counts down.
+/// Where the next member begins that can be read. Decompresses at most `search` bytes, which it
+/// counts down.
 fn next_member(coded: &[u8], from: usize, search: &mut usize) -> usize {
     let mut is_readable = |at: &usize| {
         let mut decoder = flate2::bufread::GzDecoder::new(&coded[*at..]).take(*search as u64);
@@ -133,7 +161,10 @@ fn next_member(coded: &[u8], from: usize, search: &mut usize) -> usize {
         read.is_ok() && *search > 0
     };
     let candidates = memchr::memmem::find_iter(&coded[from..], &MAGIC).map(|found| from + found);
-    candidates.into_iter().find(|at| is_readable(at)).unwrap_or(coded.len())
+    candidates
+        .into_iter()
+        .find(|at| is_readable(at))
+        .unwrap_or(coded.len())
 }
 
 #[cfg(test)]
@@ -142,8 +173,11 @@ mod tests {
 
     #[test]
     fn a_flipped_byte_costs_one_member() {
-        let folder = std::env::temp_dir().join(format!("quipu-archive-{}", crate::ident::short_id()));
-        let text: Vec<u8> = (0..20_000).flat_map(|n: u32| format!("line {n} {}\n", n.wrapping_mul(2_654_435_761)).into_bytes()).collect();
+        let folder =
+            std::env::temp_dir().join(format!("quipu-archive-{}", crate::ident::short_id()));
+        let text: Vec<u8> = (0..20_000)
+            .flat_map(|n: u32| format!("line {n} {}\n", n.wrapping_mul(2_654_435_761)).into_bytes())
+            .collect();
         write(&folder, &text).unwrap();
         let coded = std::fs::read(&folder).unwrap();
         assert_eq!(read(&folder).unwrap().bytes, text);
@@ -152,9 +186,21 @@ mod tests {
             flipped[at] ^= 0x10;
             std::fs::write(&folder, &flipped).unwrap();
             let found = read(&folder).unwrap();
-            let same = found.bytes.iter().zip(&text).filter(|(a, b)| a == b).count();
-            assert!(same + 2 * MEMBER_BYTES > text.len(), "byte {at}: {same} of {}", text.len());
-            assert!(!found.flaws.is_empty() || found.bytes == text, "byte {at} is not noticed");
+            let same = found
+                .bytes
+                .iter()
+                .zip(&text)
+                .filter(|(a, b)| a == b)
+                .count();
+            assert!(
+                same + 2 * MEMBER_BYTES > text.len(),
+                "byte {at}: {same} of {}",
+                text.len()
+            );
+            assert!(
+                !found.flaws.is_empty() || found.bytes == text,
+                "byte {at} is not noticed"
+            );
         }
         std::fs::remove_file(&folder).unwrap();
     }
@@ -162,21 +208,37 @@ mod tests {
     /// A few bytes of gzip can claim any length of text.
     #[test]
     fn a_compressed_segment_claims_no_more_text_than_a_segment_may_have() {
-        let folder = std::env::temp_dir().join(format!("quipu-archive-{}", crate::ident::short_id()));
+        let folder =
+            std::env::temp_dir().join(format!("quipu-archive-{}", crate::ident::short_id()));
         let gzip = |bytes: &[u8]| {
-            let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+            let mut encoder =
+                flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
             encoder.write_all(bytes).unwrap();
             encoder.finish().unwrap()
         };
-        let damaged =
-            [&MAGIC[..], &[0, 0, 0, 0, 0, 0, 3, 0xff, 0xff, 0xff, 0xff], &1u32.to_le_bytes(), &(64u32 << 20).to_le_bytes()].concat();
+        let damaged = [
+            &MAGIC[..],
+            &[0, 0, 0, 0, 0, 0, 3, 0xff, 0xff, 0xff, 0xff],
+            &1u32.to_le_bytes(),
+            &(64u32 << 20).to_le_bytes(),
+        ]
+        .concat();
         let claims = [damaged, gzip(b"")].concat().repeat(50);
         let long = gzip(&vec![b' '; 16 << 20]);
-        let fakes = gzip(b"").repeat(2).iter().copied().chain(MAGIC.repeat(10_000)).collect::<Vec<u8>>();
+        let fakes = gzip(b"")
+            .repeat(2)
+            .iter()
+            .copied()
+            .chain(MAGIC.repeat(10_000))
+            .collect::<Vec<u8>>();
         for coded in [claims, long, fakes] {
             std::fs::write(&folder, &coded).unwrap();
             let found = read(&folder).unwrap();
-            assert!(found.bytes.len() <= MOST_BYTES && found.bytes.capacity() <= 4 * MOST_BYTES, "{}", found.bytes.len());
+            assert!(
+                found.bytes.len() <= MOST_BYTES && found.bytes.capacity() <= 4 * MOST_BYTES,
+                "{}",
+                found.bytes.len()
+            );
             assert!(!found.flaws.is_empty());
         }
         std::fs::remove_file(&folder).unwrap();

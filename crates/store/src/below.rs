@@ -1,5 +1,6 @@
-//! A folder that is not memory, such as one that a view is written to. Everything in it is reached from the folder itself
-//! and without following any link, so that nothing outside is read, written or removed through it.
+//! A folder that is not memory, such as one that a view is written to. Everything in it is reached
+//! from the folder itself and without following any link, so that nothing outside is read, written
+//! or removed through it.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -35,9 +36,16 @@ impl Below {
         let mut missing = Vec::new();
         loop {
             match there.canonicalize() {
-                Ok(real) => return Ok(missing.iter().rev().fold(real, |path, part| path.join(part))),
+                Ok(real) => {
+                    return Ok(missing
+                        .iter()
+                        .rev()
+                        .fold(real, |path, part| path.join(part)));
+                }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    let Some(name) = there.file_name().map(OsStr::to_owned) else { return Err(error) };
+                    let Some(name) = there.file_name().map(OsStr::to_owned) else {
+                        return Err(error);
+                    };
                     missing.push(name);
                     there.pop();
                 }
@@ -83,7 +91,8 @@ impl Below {
         Ok(Below(folder))
     }
 
-    /// What lies directly in a folder below this one, by name; `.` is this one. A name that is not UTF-8 is shown as well as it can be.
+    /// What lies directly in a folder below this one, by name; `.` is this one. A name that is not
+    /// UTF-8 is shown as well as it can be.
     pub fn entries(&self, folder: &str) -> io::Result<Vec<(String, Entry)>> {
         let folder = open_below(self.0.as_fd(), Path::new(folder), FOLDER)?;
         let mut found = Vec::new();
@@ -103,7 +112,12 @@ impl Below {
                 FileType::Directory => Entry::Folder,
                 _ => Entry::Other,
             };
-            found.push((OsStr::from_bytes(name.to_bytes()).to_string_lossy().into_owned(), kind));
+            found.push((
+                OsStr::from_bytes(name.to_bytes())
+                    .to_string_lossy()
+                    .into_owned(),
+                kind,
+            ));
         }
         found.sort();
         Ok(found)
@@ -117,14 +131,18 @@ impl Below {
             Err(error) => return Err(error),
         };
         if !file.metadata()?.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("`{path}` is no file")));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!("`{path}` is no file"),
+            ));
         }
         let mut bytes = Vec::new();
         (&file).read_to_end(&mut bytes)?;
         Ok(Some(bytes))
     }
 
-    /// Opens a file for reading and writing that has this name and no other: not a link, and not a file with a second name elsewhere.
+    /// Opens a file for reading and writing that has this name and no other: not a link, and not a
+    /// file with a second name elsewhere.
     pub fn open_single(&self, name: &str) -> io::Result<File> {
         let file = File::from(open_below(self.0.as_fd(), Path::new(name), OFlags::RDWR)?);
         let found = file.metadata()?;
@@ -147,8 +165,9 @@ impl Below {
         File::from(open_below(folder.as_fd(), Path::new(name), flags)?).write_all(bytes)
     }
 
-    /// Puts new bytes in the place of a file, or makes it and the folders above it. The new file has the permissions of the old one.
-    /// Anything but a file is an error; another name of the old file (a hard link) keeps the old bytes.
+    /// Puts new bytes in the place of a file, or makes it and the folders above it. The new file
+    /// has the permissions of the old one. Anything but a file is an error; another name of the old
+    /// file (a hard link) keeps the old bytes.
     pub fn replace(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
         let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
         let mut folder = rustix::io::dup(&self.0)?;
@@ -156,13 +175,24 @@ impl Below {
             folder = make_folder(&folder, OsStr::new(part))?;
         }
         let mode = match rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => Some(Mode::from_raw_mode(stat.st_mode)),
-            Ok(_) => return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("`{path}` is no file"))),
+            Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
+                Some(Mode::from_raw_mode(stat.st_mode))
+            }
+            Ok(_) => {
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidInput,
+                    format!("`{path}` is no file"),
+                ));
+            }
             Err(Errno::NOENT) => None,
             Err(error) => return Err(error.into()),
         };
         let new = format!(".{}.quipu-new", std::process::id());
-        let mut file = File::from(open_below(folder.as_fd(), Path::new(&new), OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)?);
+        let mut file = File::from(open_below(
+            folder.as_fd(),
+            Path::new(&new),
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL,
+        )?);
         let written = (|| {
             mode.map_or(Ok(()), |mode| rustix::fs::fchmod(&file, mode))?;
             file.write_all(bytes)?;

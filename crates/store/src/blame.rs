@@ -30,13 +30,21 @@ const UNKNOWN: usize = usize::MAX;
 const PATIENCE: Duration = Duration::from_millis(200);
 
 impl Store {
-    /// For each line of a file the commit that last changed it. Fails where damage hides who that was.
+    /// For each line of a file the commit that last changed it. Fails where damage hides who that
+    /// was.
     pub fn blame(&self, path: &ProjectPath) -> Result<Vec<BlameLine>> {
         let mut events = self.events(path)?;
         let Some(newest) = events.first().cloned() else {
-            return Err(StoreError::NotFound { what: format!("`{path}` has no history"), mend: "quipu log".into() });
+            return Err(StoreError::NotFound {
+                what: format!("`{path}` has no history"),
+                mend: "quipu log".into(),
+            });
         };
-        let gap = events.iter().find(|e| e.after_gap).unwrap_or(&newest).clone();
+        let gap = events
+            .iter()
+            .find(|e| e.after_gap)
+            .unwrap_or(&newest)
+            .clone();
         if newest.damaged {
             return Err(self.untold(path, &newest));
         }
@@ -53,7 +61,11 @@ impl Store {
                 continue;
             }
             let maker = if unsure { UNKNOWN } else { index };
-            let before = if event.op == OpKind::Append { Vec::new() } else { text.clone() };
+            let before = if event.op == OpKind::Append {
+                Vec::new()
+            } else {
+                text.clone()
+            };
             let (length, open) = (text.len(), !text.is_empty() && !text.ends_with(b"\n"));
             match edit.apply(&mut text) {
                 Ok(()) => {}
@@ -104,18 +116,25 @@ fn lines(text: &[u8]) -> Vec<&[u8]> {
     text.split_inclusive(|byte| *byte == b'\n').collect()
 }
 
-/// Who made each line of the newer text: lines that stayed keep their maker. Lines at both ends are mostly the same, so only what
-/// lies between them is compared, and not longer than a reader waits.
+/// Who made each line of the newer text: lines that stayed keep their maker. Lines at both ends are
+/// mostly the same, so only what lies between them is compared, and not longer than a reader waits.
 fn carry(older: &[u8], newer: &[u8], makers: &[usize], maker: usize) -> Vec<usize> {
     let (old, new) = (lines(older), lines(newer));
     let start = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
-    let end = old[start..].iter().rev().zip(new[start..].iter().rev()).take_while(|(a, b)| a == b).count();
+    let end = old[start..]
+        .iter()
+        .rev()
+        .zip(new[start..].iter().rev())
+        .take_while(|(a, b)| a == b)
+        .count();
     let (old, new) = (&old[start..old.len() - end], &new[start..new.len() - end]);
     let mut result = makers[..start].to_vec();
     let deadline = Some(Instant::now() + PATIENCE);
     for op in similar::capture_diff_slices_deadline(similar::Algorithm::Myers, old, new, deadline) {
         match op {
-            similar::DiffOp::Equal { old_index, len, .. } => result.extend_from_slice(&makers[start + old_index..start + old_index + len]),
+            similar::DiffOp::Equal { old_index, len, .. } => {
+                result.extend_from_slice(&makers[start + old_index..start + old_index + len])
+            }
             other => result.extend(std::iter::repeat_n(maker, other.new_range().len())),
         }
     }

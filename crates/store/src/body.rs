@@ -1,4 +1,5 @@
-//! The bytes that an operation stores: a text, other bytes, or how a text differs from the one before.
+//! The bytes that an operation stores: a text, other bytes, or how a text differs from the one
+//! before.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -77,7 +78,9 @@ impl Body {
         let written = match self {
             Body::None | Body::Dropped => serde_json::to_writer(line, &()),
             Body::Text(text) => serde_json::to_writer(line, text),
-            Body::Binary(bytes) => serde_json::to_writer(line, &TaggedRef::Base64(STANDARD.encode(bytes))),
+            Body::Binary(bytes) => {
+                serde_json::to_writer(line, &TaggedRef::Base64(STANDARD.encode(bytes)))
+            }
             Body::Splice { cuts, .. } => serde_json::to_writer(line, &TaggedRef::Splice(cuts)),
         };
         written.expect("a body has only strings and numbers");
@@ -85,7 +88,9 @@ impl Body {
 
     /// What stands in a line; none if it is no body.
     pub(crate) fn read(raw: Option<&RawValue>) -> Option<Body> {
-        let Some(raw) = raw.map(RawValue::get) else { return Some(Body::None) };
+        let Some(raw) = raw.map(RawValue::get) else {
+            return Some(Body::None);
+        };
         if raw.starts_with('"') {
             return serde_json::from_str(raw).ok().map(Body::Text);
         }
@@ -125,7 +130,11 @@ impl Gap {
     /// In the newest version of a file, of which no prune drops a part.
     pub fn of_newest(self, path: &ProjectPath) -> StoreError {
         match self {
-            Gap::Dropped => StoreError::Damaged { segment: 0, line: 0, what: format!("the newest text of `{path}` is missing") },
+            Gap::Dropped => StoreError::Damaged {
+                segment: 0,
+                line: 0,
+                what: format!("the newest text of `{path}` is missing"),
+            },
             Gap::Mismatch => self.of(path),
         }
     }
@@ -137,8 +146,13 @@ impl Gap {
                 mend: format!("quipu log {path}     (and name a newer version)"),
             },
             Gap::Mismatch => {
-                let what = format!("what is stored of `{path}` does not give the version that it should");
-                StoreError::Damaged { segment: 0, line: 0, what }
+                let what =
+                    format!("what is stored of `{path}` does not give the version that it should");
+                StoreError::Damaged {
+                    segment: 0,
+                    line: 0,
+                    what,
+                }
             }
         }
     }
@@ -146,7 +160,13 @@ impl Gap {
 
 impl RecordOp {
     pub(crate) fn edit(&self) -> Edit<'_> {
-        Edit { op: self.op, base: self.base.as_ref(), version: &self.version, len: self.len, body: &self.body }
+        Edit {
+            op: self.op,
+            base: self.base.as_ref(),
+            version: &self.version,
+            len: self.len,
+            body: &self.body,
+        }
     }
 }
 
@@ -167,9 +187,16 @@ impl Edit<'_> {
             (OpKind::Remove | OpKind::Keep, _) => text.clear(),
             (OpKind::Append, body) => text.extend_from_slice(body.bytes()),
             (OpKind::Write, Body::Splice { cuts, whole: None }) => {
-                let after = splice(text, cuts).filter(|after| after.len() as u64 == self.len).ok_or(Gap::Mismatch)?;
-                // A restore of the newest version keeps its name, which need not be a hash of the text.
-                let is_same = if self.base == Some(self.version) { after == *text } else { Version::of(&after) == *self.version };
+                let after = splice(text, cuts)
+                    .filter(|after| after.len() as u64 == self.len)
+                    .ok_or(Gap::Mismatch)?;
+                // A restore of the newest version keeps its name, which need not be a hash of the
+                // text.
+                let is_same = if self.base == Some(self.version) {
+                    after == *text
+                } else {
+                    Version::of(&after) == *self.version
+                };
                 if !is_same {
                     return Err(Gap::Mismatch);
                 }
@@ -181,12 +208,14 @@ impl Edit<'_> {
             }
         }
         // A journal that lost lines may hold only the end of a text.
-        let is_whole = matches!(self.op, OpKind::Remove | OpKind::Keep) || text.len() as u64 == self.len;
+        let is_whole =
+            matches!(self.op, OpKind::Remove | OpKind::Keep) || text.len() as u64 == self.len;
         if is_whole { Ok(()) } else { Err(Gap::Mismatch) }
     }
 }
 
-/// The text that some operations, newest first, amount to. Those before the newest whole text are not looked at.
+/// The text that some operations, newest first, amount to. Those before the newest whole text are
+/// not looked at.
 pub(crate) fn compose<'b>(newest_first: impl Iterator<Item = Edit<'b>>) -> Result<Vec<u8>, Gap> {
     let mut edits = Vec::new();
     for edit in newest_first {

@@ -1,7 +1,9 @@
-//! Texts that the journal keeps beside the memory and can drop again: what a host's conversation said.
+//! Texts that the journal keeps beside the memory and can drop again: what a host's conversation
+//! said.
 //!
-//! Such a record is a note with one kept body. The chain covers the hash of the body and not the body, so a purge
-//! blanks it as `prune` does with old texts, and `verify` stays good. No file is ever made of it.
+//! Such a record is a note with one kept body. The chain covers the hash of the body and not the
+//! body, so a purge blanks it as `prune` does with old texts, and `verify` stays good. No file is
+//! ever made of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,10 +37,20 @@ pub struct SessionNote {
 }
 
 impl Store {
-    /// Records a text of a conversation, or only the note if it has none. Returns the number of the record.
-    pub fn capture(&self, actor: &Actor, why: &str, note: Value, text: Option<&str>) -> Result<u64> {
+    /// Records a text of a conversation, or only the note if it has none. Returns the number of the
+    /// record.
+    pub fn capture(
+        &self,
+        actor: &Actor,
+        why: &str,
+        note: Value,
+        text: Option<&str>,
+    ) -> Result<u64> {
         if self.order.is_some() {
-            return Err(StoreError::refused("this is a working copy: a shared store captures nothing", "quipu capture show"));
+            return Err(StoreError::refused(
+                "this is a working copy: a shared store captures nothing",
+                "quipu capture show",
+            ));
         }
         guard_actor(&self.contract.guards, actor)?;
         let held = self.append_lock.acquire()?;
@@ -48,7 +60,10 @@ impl Store {
         record.why = Some(why.to_owned());
         record.note = Some(note);
         // A body must be longer than the `null` that a purge leaves.
-        record.ops = text.map(|text| kept(format!("{text}\n"))).into_iter().collect();
+        record.ops = text
+            .map(|text| kept(format!("{text}\n")))
+            .into_iter()
+            .collect();
         let _ = self.publish_records(held, look, vec![record])?;
         Ok(seq)
     }
@@ -56,10 +71,18 @@ impl Store {
     /// The notes about sessions from a record on, that one included, oldest first.
     pub fn session_notes(&self, from: u64) -> Result<Vec<SessionNote>> {
         self.settle()?;
-        let mut look = LookBack { from, left: LOOK_BACK, found: Vec::new() };
+        let mut look = LookBack {
+            from,
+            left: LOOK_BACK,
+            found: Vec::new(),
+        };
         // Most looks back end within the last bytes of the journal.
         if !self.each_last_line(RECENT_BYTES, &mut |line| look.visit(line))? {
-            look = LookBack { from, left: LOOK_BACK, found: Vec::new() };
+            look = LookBack {
+                from,
+                left: LOOK_BACK,
+                found: Vec::new(),
+            };
             self.each_place_newest_first(&mut |_, line| look.visit(line))?;
         }
         look.found.reverse();
@@ -74,12 +97,17 @@ impl Store {
 
     /// Drops every captured text from the journal, and journals that it did.
     pub fn purge_captured(&self, actor: &Actor) -> Result<Pruned> {
-        actor.may(Privilege::DropHistory).map_err(|withheld| StoreError::refused(withheld.what, withheld.mend))?;
+        actor
+            .may(Privilege::DropHistory)
+            .map_err(|withheld| StoreError::refused(withheld.what, withheld.mend))?;
         let pruned = self.drop_bodies(actor, "purge of captured texts", || self.plan_purge())?;
         let (left, _) = self.plan_purge()?;
         match left.texts {
             0 => Ok(pruned),
-            texts => Err(StoreError::refused(format!("{texts} captured texts are in a damaged part of the journal"), "quipu doctor")),
+            texts => Err(StoreError::refused(
+                format!("{texts} captured texts are in a damaged part of the journal"),
+                "quipu doctor",
+            )),
         }
     }
 
@@ -87,15 +115,40 @@ impl Store {
         let end = self.bound()?;
         let (mut file, mut bodies) = (PrunedFile::default(), Bodies::new());
         self.journal.scan(Position::START, Some(end), &mut |seen| {
-            let Line::Record(record) = seen.line else { return };
-            for (index, op) in record.ops.iter().enumerate().filter(|(_, op)| op.path == PLACE && has_text(&op.body)) {
-                file = PrunedFile { texts: file.texts + 1, bytes: file.bytes + op.body.size() as u64, up_to: record.seq };
-                bodies.entry(seen.at).or_insert_with(BTreeSet::new).insert(index);
+            let Line::Record(record) = seen.line else {
+                return;
+            };
+            for (index, op) in record
+                .ops
+                .iter()
+                .enumerate()
+                .filter(|(_, op)| op.path == PLACE && has_text(&op.body))
+            {
+                file = PrunedFile {
+                    texts: file.texts + 1,
+                    bytes: file.bytes + op.body.size() as u64,
+                    up_to: record.seq,
+                };
+                bodies
+                    .entry(seen.at)
+                    .or_insert_with(BTreeSet::new)
+                    .insert(index);
             }
         })?;
         let (texts, bytes) = (file.texts, file.bytes);
-        let files = if texts == 0 { BTreeMap::new() } else { BTreeMap::from([(PLACE.to_owned(), file)]) };
-        Ok((Pruned { texts, bytes, files }, bodies))
+        let files = if texts == 0 {
+            BTreeMap::new()
+        } else {
+            BTreeMap::from([(PLACE.to_owned(), file)])
+        };
+        Ok((
+            Pruned {
+                texts,
+                bytes,
+                files,
+            },
+            bodies,
+        ))
     }
 }
 
@@ -126,12 +179,22 @@ impl LookBack {
 impl SessionNote {
     fn of(record: Record) -> Option<SessionNote> {
         let note = record.note.filter(|note| note.get("session").is_some())?;
-        let body = record.ops.iter().find(|op| op.path == PLACE).map(|op| &op.body);
+        let body = record
+            .ops
+            .iter()
+            .find(|op| op.path == PLACE)
+            .map(|op| &op.body);
         let text = match body {
             Some(Body::Text(text)) => Some(text.strip_suffix('\n').unwrap_or(text).to_owned()),
             _ => None,
         };
-        Some(SessionNote { seq: record.seq, at: record.at, who: record.who, note, text })
+        Some(SessionNote {
+            seq: record.seq,
+            at: record.at,
+            who: record.who,
+            note,
+            text,
+        })
     }
 }
 

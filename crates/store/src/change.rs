@@ -89,11 +89,14 @@ pub struct Change {
     pub force: bool,
     /// A person means a new file whose name is close to one of the contract.
     pub new_name: bool,
-    /// The session that this change closes: in the same record, so that neither is without the other.
+    /// The session that this change closes: in the same record, so that neither is without the
+    /// other.
     pub ends: Option<String>,
-    /// What the writer wants to be remembered with the commit. The store keeps it and does not read it.
+    /// What the writer wants to be remembered with the commit. The store keeps it and does not read
+    /// it.
     pub note: Option<Value>,
-    /// Its maker makes it anew on the newest texts if it comes too late: then nobody misses what it said.
+    /// Its maker makes it anew on the newest texts if it comes too late: then nobody misses what it
+    /// said.
     pub revised: bool,
     /// Journal `quipu.toml` with it, if it is not journalled as it stands.
     pub with_rules: bool,
@@ -135,7 +138,15 @@ impl Change {
                 Op::Restore { bytes, .. } => ("restore", bytes.into()),
             };
             // With lengths, so that no two changes read alike.
-            told.extend_from_slice(format!("{name} {} {} {}\n", op.path().as_str().len(), op.path(), bytes.len()).as_bytes());
+            told.extend_from_slice(
+                format!(
+                    "{name} {} {} {}\n",
+                    op.path().as_str().len(),
+                    op.path(),
+                    bytes.len()
+                )
+                .as_bytes(),
+            );
             told.extend_from_slice(&bytes);
         }
         Version::of(&told).to_string()
@@ -162,14 +173,25 @@ impl Change {
     }
 
     pub fn append(self, path: &ProjectPath, bytes: impl Into<Vec<u8>>) -> Change {
-        self.op(Op::Append { path: path.clone(), bytes: bytes.into(), apart: false })
+        self.op(Op::Append {
+            path: path.clone(),
+            bytes: bytes.into(),
+            apart: false,
+        })
     }
 
     pub fn write(self, path: &ProjectPath, bytes: impl Into<Vec<u8>>, expect: Expect) -> Change {
-        self.op(Op::Write { path: path.clone(), bytes: bytes.into(), expect })
+        self.op(Op::Write {
+            path: path.clone(),
+            bytes: bytes.into(),
+            expect,
+        })
     }
 
     pub fn create(self, path: &ProjectPath, bytes: impl Into<Vec<u8>>) -> Change {
-        self.op(Op::Create { path: path.clone(), bytes: bytes.into() })
+        self.op(Op::Create {
+            path: path.clone(),
+            bytes: bytes.into(),
+        })
     }
 }

@@ -1,7 +1,8 @@
 //! The journal of a working copy, compared with the shared log record by record.
 //!
-//! The hashes of a journal have no key, so a journal that was rewritten passes its own checks. The log is on another machine: a
-//! record that says something else there, or is not there, was changed here.
+//! The hashes of a journal have no key, so a journal that was rewritten passes its own checks. The
+//! log is on another machine: a record that says something else there, or is not there, was changed
+//! here.
 
 use std::collections::VecDeque;
 
@@ -23,7 +24,8 @@ pub struct ComparedLog {
     pub project: String,
     /// Records that say the same in both.
     pub agree: u64,
-    /// Records of the journal that the log does not have, or has otherwise; the first of them are named.
+    /// Records of the journal that the log does not have, or has otherwise; the first of them are
+    /// named.
     pub differ: u64,
     pub differing: Vec<u64>,
 }
@@ -49,31 +51,44 @@ impl Reader<'_> {
 }
 
 impl Store {
-    /// Compares every readable record with the shared log; none in a project of its own. What the log has beyond the journal has
-    /// not been brought here yet and does not count.
+    /// Compares every readable record with the shared log; none in a project of its own. What the
+    /// log has beyond the journal has not been brought here yet and does not count.
     pub fn compare_log(&self) -> Result<Option<ComparedLog>> {
-        let Some(order) = self.order() else { return Ok(None) };
+        let Some(order) = self.order() else {
+            return Ok(None);
+        };
         let about = order.describe();
-        let mut compared = ComparedLog { address: about.address, project: about.project, ..ComparedLog::default() };
-        let mut log = Reader { order, page: VecDeque::new(), ended: false };
+        let mut compared = ComparedLog {
+            address: about.address,
+            project: about.project,
+            ..ComparedLog::default()
+        };
+        let mut log = Reader {
+            order,
+            page: VecDeque::new(),
+            ended: false,
+        };
         let mut result = Ok(());
         let bound = self.bound()?;
-        self.journal.scan(Position::START, Some(bound), &mut |seen| {
-            let Line::Record(record) = seen.line else { return };
-            if result.is_err() {
-                return;
-            }
-            match log.entry(record.seq) {
-                Ok(Some(entry)) if entry == order.entry_of(&record) => compared.agree += 1,
-                Ok(_) => {
-                    compared.differ += 1;
-                    if compared.differing.len() < NAMED {
-                        compared.differing.push(record.seq);
-                    }
+        self.journal
+            .scan(Position::START, Some(bound), &mut |seen| {
+                let Line::Record(record) = seen.line else {
+                    return;
+                };
+                if result.is_err() {
+                    return;
                 }
-                Err(error) => result = Err(error),
-            }
-        })?;
+                match log.entry(record.seq) {
+                    Ok(Some(entry)) if entry == order.entry_of(&record) => compared.agree += 1,
+                    Ok(_) => {
+                        compared.differ += 1;
+                        if compared.differing.len() < NAMED {
+                            compared.differing.push(record.seq);
+                        }
+                    }
+                    Err(error) => result = Err(error),
+                }
+            })?;
         result.map(|()| Some(compared))
     }
 }

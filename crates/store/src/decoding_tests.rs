@@ -9,11 +9,13 @@ use crate::change::{Change, Expect};
 use crate::record::DECODED;
 use crate::{At, Options, Store};
 
-const CONTRACT: &str =
-    "quipu = 1\n[[files]]\npath = \"pile/**\"\nclass = \"overwrite\"\n[[files]]\npath = \"log.md\"\nclass = \"append\"\n";
+const CONTRACT: &str = "quipu = 1\n[[files]]\npath = \"pile/**\"\nclass = \"overwrite\"\n[[files]]\npath = \"log.md\"\nclass = \"append\"\n";
 
 fn folder(name: &str) -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("quipu-decoding-{name}-{}", crate::ident::short_id()));
+    let folder = std::env::temp_dir().join(format!(
+        "quipu-decoding-{name}-{}",
+        crate::ident::short_id()
+    ));
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("quipu.toml"), CONTRACT).unwrap();
     Store::init(&folder).unwrap();
@@ -22,7 +24,9 @@ fn folder(name: &str) -> PathBuf {
 
 fn open(folder: &Path) -> Store {
     let source = Source::new("quipu.toml", CONTRACT);
-    let contract = Arc::new(resolve_contract(&source, &|name, _| Err(format!("no profile `{name}`"))).unwrap());
+    let contract = Arc::new(
+        resolve_contract(&source, &|name, _| Err(format!("no profile `{name}`"))).unwrap(),
+    );
     Store::open(folder, contract, Options::default()).unwrap()
 }
 
@@ -39,7 +43,10 @@ fn decoded<T>(work: impl FnOnce() -> T) -> usize {
 
 fn journal_bytes(folder: &Path) -> usize {
     let text = std::fs::read(folder.join(".quipu/journal/00000001.jsonl")).unwrap();
-    text.split(|byte| *byte == b'\n').map(|line| line.len() + 1).filter(|length| *length > 1).sum()
+    text.split(|byte| *byte == b'\n')
+        .map(|line| line.len() + 1)
+        .filter(|length| *length > 1)
+        .sum()
 }
 
 fn import(folder: &Path, count: usize) {
@@ -68,7 +75,16 @@ fn a_record_about_many_files_is_decoded_once_for_all_of_them() {
         std::fs::write(&file, text).unwrap();
     }
     std::fs::remove_file(folder.join(".quipu/heads.db")).unwrap();
-    let compared = decoded(|| assert!(open(&folder).survey().unwrap().adopted.iter().all(|a| a.path == "quipu.toml")));
+    let compared = decoded(|| {
+        assert!(
+            open(&folder)
+                .survey()
+                .unwrap()
+                .adopted
+                .iter()
+                .all(|a| a.path == "quipu.toml")
+        )
+    });
     assert!(compared <= 10 * size, "status: {compared} of {size}");
     std::fs::remove_dir_all(&folder).unwrap();
 }
@@ -78,11 +94,16 @@ fn the_newest_states_are_found_without_the_older_ones() {
     let folder = folder("newest");
     let store = open(&folder);
     for number in 0..300 {
-        store.judge(Change::by(&Actor::Person).append(&path("log.md"), format!("{number}\n"))).unwrap().publish_behind().unwrap();
+        store
+            .judge(Change::by(&Actor::Person).append(&path("log.md"), format!("{number}\n")))
+            .unwrap()
+            .publish_behind()
+            .unwrap();
     }
     store.settle().unwrap();
     let size = journal_bytes(&folder);
-    let newest = decoded(|| assert_eq!(store.newest_events(&path("log.md"), 20).unwrap().len(), 20));
+    let newest =
+        decoded(|| assert_eq!(store.newest_events(&path("log.md"), 20).unwrap().len(), 20));
     assert!(newest <= size / 10, "log: {newest} of {size}");
     let blamed = decoded(|| assert_eq!(store.blame(&path("log.md")).unwrap().len(), 300));
     assert!(blamed <= 2 * size, "blame: {blamed} of {size}");
@@ -93,15 +114,28 @@ fn the_newest_states_are_found_without_the_older_ones() {
 fn any_version_is_put_together_from_a_bounded_part_of_the_journal() {
     let folder = folder("bounded");
     let store = open(&folder);
-    let text = |number: usize| (0..200).map(|n| format!("line {n}: {}\n", if n == number % 200 { number } else { 0 })).collect::<String>();
+    let text = |number: usize| {
+        (0..200)
+            .map(|n| format!("line {n}: {}\n", if n == number % 200 { number } else { 0 }))
+            .collect::<String>()
+    };
     for number in 0..300 {
-        let change = Change::by(&Actor::Person).write(&path("pile/a.md"), text(number), Expect::Any);
+        let change =
+            Change::by(&Actor::Person).write(&path("pile/a.md"), text(number), Expect::Any);
         store.judge(change).unwrap().publish_behind().unwrap();
     }
     store.settle().unwrap();
     let head = store.heads().unwrap().head("pile/a.md").unwrap().unwrap();
-    let read = decoded(|| assert_eq!(store.plain_content(&path("pile/a.md"), &head).unwrap(), text(299).into_bytes()));
+    let read = decoded(|| {
+        assert_eq!(
+            store.plain_content(&path("pile/a.md"), &head).unwrap(),
+            text(299).into_bytes()
+        )
+    });
     assert!(read < 70 * 600 + 2 * text(0).len(), "{read}");
-    assert_eq!(store.text_at(&path("pile/a.md"), &At::Seq(150)).unwrap().0, text(149).into_bytes());
+    assert_eq!(
+        store.text_at(&path("pile/a.md"), &At::Seq(150)).unwrap().0,
+        text(149).into_bytes()
+    );
     std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -1,7 +1,8 @@
 //! How a text is stored that replaces another: whole, or as its difference to the one before.
 //!
-//! A difference is used where it is clearly smaller. Whoever reads a version applies all differences
-//! since the last whole text, so their number and their size together are bounded: see [`Delta::load`].
+//! A difference is used where it is clearly smaller. Whoever reads a version applies all
+//! differences since the last whole text, so their number and their size together are bounded: see
+//! [`Delta::load`].
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +21,8 @@ const SMALL: usize = 1 << 10;
 pub(crate) const MOST: u32 = 64;
 /// Texts are compared in blocks of so many bytes.
 const BLOCK: usize = 1 << 10;
-/// So long a line diff is improved. Where two texts have little in common, what it has by then is used.
+/// So long a line diff is improved. Where two texts have little in common, what it has by then is
+/// used.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 /// How a text differs from the one before.
@@ -34,7 +36,10 @@ impl RecordOp {
     pub(crate) fn with_text(mut self, text: Vec<u8>, delta: Option<Delta>) -> RecordOp {
         match delta {
             Some(Delta { cuts, load }) => {
-                self.body = Body::Splice { cuts, whole: Some(text) };
+                self.body = Body::Splice {
+                    cuts,
+                    whole: Some(text),
+                };
                 self.deltas = load;
                 self
             }
@@ -44,12 +49,19 @@ impl RecordOp {
 }
 
 impl Store {
-    /// How a text differs from the newest journalled version; none where the text is to be stored whole. `known` is what that
-    /// version is believed to be.
-    pub(crate) fn delta(&self, path: &ProjectPath, head: Option<&Head>, known: Option<Vec<u8>>, after: &[u8]) -> Option<Delta> {
+    /// How a text differs from the newest journalled version; none where the text is to be stored
+    /// whole. `known` is what that version is believed to be.
+    pub(crate) fn delta(
+        &self,
+        path: &ProjectPath,
+        head: Option<&Head>,
+        known: Option<Vec<u8>>,
+        after: &[u8],
+    ) -> Option<Delta> {
         let head = head.filter(|head| !head.gone && head.seq > 0 && after.len() >= SMALL)?;
         let load = self.load_of(path, head).ok().filter(|load| *load < MOST)?;
-        // A file can be edited without looking edited. Its text counts only if the version proves it.
+        // A file can be edited without looking edited. Its text counts only if the version proves
+        // it.
         let before = match known.filter(|known| Version::of(known) == head.version) {
             Some(known) => known,
             None => self.plain_content(path, head).ok()?,
@@ -72,16 +84,26 @@ impl Store {
             found = Some(op.deltas).filter(|_| op.op != OpKind::Append);
             found.is_none()
         })?;
-        found.ok_or_else(|| StoreError::Damaged { segment: 0, line: 0, what: format!("no text of `{path}`") })
+        found.ok_or_else(|| StoreError::Damaged {
+            segment: 0,
+            line: 0,
+            what: format!("no text of `{path}`"),
+        })
     }
 }
 
 /// The cuts that make one text of another; none if one of them is no text.
 fn difference(before: &[u8], after: &[u8]) -> Option<Vec<Cut>> {
-    let (before, after) = (std::str::from_utf8(before).ok()?, std::str::from_utf8(after).ok()?);
+    let (before, after) = (
+        std::str::from_utf8(before).ok()?,
+        std::str::from_utf8(after).ok()?,
+    );
     let start = common_start(before, after);
     let end = common_end(&before[start..], &after[start..]);
-    let (old, new) = (&before[start..before.len() - end], &after[start..after.len() - end]);
+    let (old, new) = (
+        &before[start..before.len() - end],
+        &after[start..after.len() - end],
+    );
     let whole = vec![(start as u64, old.len() as u64, new.to_owned())];
     if old == new {
         return Some(Vec::new());
@@ -91,7 +113,11 @@ fn difference(before: &[u8], after: &[u8]) -> Option<Vec<Cut>> {
         return Some(whole);
     }
     let cuts = by_lines(old, new, start);
-    Some(if splice_size(&cuts) < splice_size(&whole) { cuts } else { whole })
+    Some(if splice_size(&cuts) < splice_size(&whole) {
+        cuts
+    } else {
+        whole
+    })
 }
 
 fn by_lines(old: &str, new: &str, start: usize) -> Vec<Cut> {
@@ -101,7 +127,12 @@ fn by_lines(old: &str, new: &str, start: usize) -> Vec<Cut> {
     let mut cuts = Vec::new();
     let mut at = start;
     let length = |lines: &[&str]| lines.iter().map(|line| line.len()).sum::<usize>();
-    for op in similar::capture_diff_slices_deadline(similar::Algorithm::Myers, &old_lines, &new_lines, deadline) {
+    for op in similar::capture_diff_slices_deadline(
+        similar::Algorithm::Myers,
+        &old_lines,
+        &new_lines,
+        deadline,
+    ) {
         let cut = length(&old_lines[op.old_range()]);
         if !matches!(op, similar::DiffOp::Equal { .. }) {
             cuts.push((at as u64, cut as u64, new_lines[op.new_range()].concat()));
@@ -115,18 +146,44 @@ fn by_lines(old: &str, new: &str, start: usize) -> Vec<Cut> {
 fn common_start(a: &str, b: &str) -> usize {
     let (a_bytes, b_bytes) = (a.as_bytes(), b.as_bytes());
     // Blocks are compared at once, then what is left byte by byte.
-    let blocks = a_bytes.chunks_exact(BLOCK).zip(b_bytes.chunks_exact(BLOCK)).take_while(|(a, b)| a == b).count() * BLOCK;
-    let same = blocks + a_bytes[blocks..].iter().zip(&b_bytes[blocks..]).take_while(|(a, b)| a == b).count();
-    (0..=same).rev().find(|at| a.is_char_boundary(*at) && b.is_char_boundary(*at)).unwrap_or(0)
+    let blocks = a_bytes
+        .chunks_exact(BLOCK)
+        .zip(b_bytes.chunks_exact(BLOCK))
+        .take_while(|(a, b)| a == b)
+        .count()
+        * BLOCK;
+    let same = blocks
+        + a_bytes[blocks..]
+            .iter()
+            .zip(&b_bytes[blocks..])
+            .take_while(|(a, b)| a == b)
+            .count();
+    (0..=same)
+        .rev()
+        .find(|at| a.is_char_boundary(*at) && b.is_char_boundary(*at))
+        .unwrap_or(0)
 }
 
 /// The same of their ends.
 fn common_end(a: &str, b: &str) -> usize {
     let (a_bytes, b_bytes) = (a.as_bytes(), b.as_bytes());
-    let blocks = a_bytes.rchunks_exact(BLOCK).zip(b_bytes.rchunks_exact(BLOCK)).take_while(|(a, b)| a == b).count() * BLOCK;
+    let blocks = a_bytes
+        .rchunks_exact(BLOCK)
+        .zip(b_bytes.rchunks_exact(BLOCK))
+        .take_while(|(a, b)| a == b)
+        .count()
+        * BLOCK;
     let (a_rest, b_rest) = (&a_bytes[..a.len() - blocks], &b_bytes[..b.len() - blocks]);
-    let same = blocks + a_rest.iter().rev().zip(b_rest.iter().rev()).take_while(|(a, b)| a == b).count();
-    let is_boundary = |length: &usize| a.is_char_boundary(a.len() - length) && b.is_char_boundary(b.len() - length);
+    let same = blocks
+        + a_rest
+            .iter()
+            .rev()
+            .zip(b_rest.iter().rev())
+            .take_while(|(a, b)| a == b)
+            .count();
+    let is_boundary = |length: &usize| {
+        a.is_char_boundary(a.len() - length) && b.is_char_boundary(b.len() - length)
+    };
     (0..=same).rev().find(is_boundary).unwrap_or(0)
 }
 
@@ -136,7 +193,11 @@ mod tests {
 
     fn check(before: &str, after: &str) -> usize {
         let cuts = difference(before.as_bytes(), after.as_bytes()).unwrap();
-        assert_eq!(splice(before.as_bytes(), &cuts).as_deref(), Some(after.as_bytes()), "{cuts:?}");
+        assert_eq!(
+            splice(before.as_bytes(), &cuts).as_deref(),
+            Some(after.as_bytes()),
+            "{cuts:?}"
+        );
         splice_size(&cuts)
     }
 
@@ -167,7 +228,9 @@ mod tests {
 
     #[test]
     fn edits_far_apart_cost_what_they_are() {
-        let lines: Vec<String> = (0..2000).map(|n| format!("line {n} of a longer text\n")).collect();
+        let lines: Vec<String> = (0..2000)
+            .map(|n| format!("line {n} of a longer text\n"))
+            .collect();
         let mut edited = lines.clone();
         edited[3] = "another\n".into();
         edited[1700] = "one more\n".into();
@@ -177,7 +240,11 @@ mod tests {
 
     #[test]
     fn texts_with_nothing_in_common_are_compared_in_bounded_time() {
-        let lines = |offset: usize| (0..60_000).map(|n| format!("{}\n", n * 7 % 65_537 + offset)).collect::<String>();
+        let lines = |offset: usize| {
+            (0..60_000)
+                .map(|n| format!("{}\n", n * 7 % 65_537 + offset))
+                .collect::<String>()
+        };
         check(&lines(0), &lines(100_000));
     }
 }

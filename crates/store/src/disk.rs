@@ -77,14 +77,22 @@ impl Disk {
     pub fn write_at(&self, step: Step, file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
         let let_through = self.allowed(step, bytes.len())?;
         file.write_all_at(&bytes[..let_through], offset)?;
-        if let_through < bytes.len() { Err(stopped()) } else { Ok(()) }
+        if let_through < bytes.len() {
+            Err(stopped())
+        } else {
+            Ok(())
+        }
     }
 
     /// Writes at the end.
     pub fn write_end(&self, step: Step, mut file: &File, bytes: &[u8]) -> io::Result<()> {
         let let_through = self.allowed(step, bytes.len())?;
         io::Write::write_all(&mut file, &bytes[..let_through])?;
-        if let_through < bytes.len() { Err(stopped()) } else { Ok(()) }
+        if let_through < bytes.len() {
+            Err(stopped())
+        } else {
+            Ok(())
+        }
     }
 
     fn allowed(&self, step: Step, length: usize) -> io::Result<usize> {
@@ -101,8 +109,8 @@ impl Disk {
     }
 }
 
-/// Whether a file has no name any more. Its times are not asked for: a kernel that is asked for them
-/// gives the next write a time of its own, and the sync after it has to write the inode, too.
+/// Whether a file has no name any more. Its times are not asked for: a kernel that is asked for
+/// them gives the next write a time of its own, and the sync after it has to write the inode, too.
 pub(crate) fn is_deleted(file: &File) -> bool {
     use rustix::fs::{AtFlags, StatxFlags, statx};
     statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::NLINK).map_or(true, |stat| stat.stx_nlink == 0)

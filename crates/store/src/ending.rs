@@ -1,9 +1,10 @@
 //! Where the journal ends, when no running process can be believed to know.
 //!
-//! A record counts if it is whole and follows the one before it. What does not is either a tail that
-//! was never synced, so that no one was told of it, or damage to something that was. The records
-//! themselves tell which: each says how far the journal was synced when it was written. Damage
-//! before such a place is stepped over and reported by `verify`; at any other place the journal ends.
+//! A record counts if it is whole and follows the one before it. What does not is either a tail
+//! that was never synced, so that no one was told of it, or damage to something that was. The
+//! records themselves tell which: each says how far the journal was synced when it was written.
+//! Damage before such a place is stepped over and reported by `verify`; at any other place the
+//! journal ends.
 
 use crate::clock::parse_time;
 use crate::error::{Result, StoreError};
@@ -23,20 +24,34 @@ pub(crate) enum Torn {
 
 impl Tail {
     pub(crate) fn start() -> Tail {
-        Tail { at: Position::START, seq: 0, wall_us: 0, sum: parse_sum(ROOT_SUM) }
+        Tail {
+            at: Position::START,
+            seq: 0,
+            wall_us: 0,
+            sum: parse_sum(ROOT_SUM),
+        }
     }
 
     pub(crate) fn after(record: &Record, end: Position, before_us: i64) -> Tail {
-        Tail { at: end, seq: record.seq, wall_us: parse_time(&record.at).unwrap_or(before_us), sum: record.sum }
+        Tail {
+            at: end,
+            seq: record.seq,
+            wall_us: parse_time(&record.at).unwrap_or(before_us),
+            sum: record.sum,
+        }
     }
 }
 
 impl Store {
-    /// Finds the journal's end: after a reboot, when `.quipu/live` is gone, or when something stands
-    /// behind the end it names. Only under the append lock.
+    /// Finds the journal's end: after a reboot, when `.quipu/live` is gone, or when something
+    /// stands behind the end it names. Only under the append lock.
     pub(crate) fn find_end(&self, known: Option<Tail>) -> Result<Tail> {
         self.check_allegiance()?;
-        let torn = if known.is_some() { Torn::Drop } else { Torn::Keep };
+        let torn = if known.is_some() {
+            Torn::Drop
+        } else {
+            Torn::Keep
+        };
         let from = match known {
             Some(tail) => tail,
             None => self.heads()?.applied()?,
@@ -71,24 +86,36 @@ impl Store {
         let early = segments.iter().rev().nth(1).copied().filter(|n| *n > 1);
         let (mut tail, mut loose) = match (from, early) {
             (Some(tail), _) => (tail, false),
-            (None, Some(segment)) => (Tail { at: Position { segment, offset: 0 }, ..Tail::start() }, true),
+            (None, Some(segment)) => (
+                Tail {
+                    at: Position { segment, offset: 0 },
+                    ..Tail::start()
+                },
+                true,
+            ),
             (None, None) => (Tail::start(), false),
         };
         let mut seen: Vec<Seen> = Vec::new();
         let mut later = None;
-        self.journal.scan(tail.at, None, &mut |line| match &line.line {
-            Line::Record(record) if seen.is_empty() && (loose || record.prev == tail.sum && record.seq == tail.seq + 1) => {
-                tail = Tail::after(record, line.end, tail.wall_us);
-                loose = false;
-            }
-            Line::OtherFormat(other) => later = Some(other.refusal()),
-            _ => seen.push(line),
-        })?;
+        self.journal
+            .scan(tail.at, None, &mut |line| match &line.line {
+                Line::Record(record)
+                    if seen.is_empty()
+                        && (loose || record.prev == tail.sum && record.seq == tail.seq + 1) =>
+                {
+                    tail = Tail::after(record, line.end, tail.wall_us);
+                    loose = false;
+                }
+                Line::OtherFormat(other) => later = Some(other.refusal()),
+                _ => seen.push(line),
+            })?;
         if let Some(refusal) = later {
             return Err(refusal);
         }
         let proofs = seen.iter().filter_map(|line| match &line.line {
-            Line::Record(record) if record.seq > tail.seq => record.synced.as_deref().and_then(Position::parse),
+            Line::Record(record) if record.seq > tail.seq => {
+                record.synced.as_deref().and_then(Position::parse)
+            }
             _ => None,
         });
         let synced = proofs.max().unwrap_or(Position::START);
@@ -96,7 +123,10 @@ impl Store {
         for line in seen {
             let proven = line.end <= synced;
             match line.line {
-                Line::Record(record) if proven && record.seq > tail.seq || follows(&record, &tail, broken && line.at <= synced) => {
+                Line::Record(record)
+                    if proven && record.seq > tail.seq
+                        || follows(&record, &tail, broken && line.at <= synced) =>
+                {
                     tail = Tail::after(&record, line.end, tail.wall_us);
                     broken = false;
                 }
@@ -109,7 +139,10 @@ impl Store {
         }
         // Nothing grows behind a compressed end: a new segment begins there.
         if tail.at.offset > 0 && self.journal.is_closed(tail.at.segment) {
-            tail.at = Position { segment: tail.at.segment + 1, offset: 0 };
+            tail.at = Position {
+                segment: tail.at.segment + 1,
+                offset: 0,
+            };
         }
         Ok(tail)
     }
@@ -117,7 +150,8 @@ impl Store {
     /// Where the journal ends for someone who only reads.
     pub(crate) fn bound(&self) -> Result<Position> {
         let known = if self.is_read_only() {
-            crate::live::Live::open_to_read(&self.quipu().join("live"), &self.boot).and_then(|live| live.tail())
+            crate::live::Live::open_to_read(&self.quipu().join("live"), &self.boot)
+                .and_then(|live| live.tail())
         } else {
             self.live()?.tail()
         };
@@ -129,9 +163,18 @@ impl Store {
 
     fn keep_torn(&self, at: Position) -> Result<()> {
         let mut torn = Vec::new();
-        for segment in self.journal.segments()?.into_iter().filter(|n| *n >= at.segment) {
+        for segment in self
+            .journal
+            .segments()?
+            .into_iter()
+            .filter(|n| *n >= at.segment)
+        {
             let bytes = self.journal.read_segment(segment)?;
-            let start = if segment == at.segment { usize::try_from(at.offset).unwrap_or(usize::MAX) } else { 0 };
+            let start = if segment == at.segment {
+                usize::try_from(at.offset).unwrap_or(usize::MAX)
+            } else {
+                0
+            };
             torn.extend_from_slice(bytes.get(start..).unwrap_or_default());
         }
         while torn.last().is_some_and(|b| *b == b'\n' || *b == 0) {
@@ -141,7 +184,12 @@ impl Store {
             return Ok(());
         }
         torn.push(b'\n');
-        let name = format!("torn-{}-{}-{}.txt", at.segment, at.offset, &crate::ident::short_id());
+        let name = format!(
+            "torn-{}-{}-{}.txt",
+            at.segment,
+            at.offset,
+            &crate::ident::short_id()
+        );
         let keep = || -> std::io::Result<()> {
             let file = std::fs::File::create_new(self.quipu().join(&name))?;
             std::io::Write::write_all(&mut &file, &torn)?;
@@ -153,5 +201,9 @@ impl Store {
 
 /// Right behind damage that was stepped over, the sum before cannot be compared.
 fn follows(record: &Record, tail: &Tail, behind_damage: bool) -> bool {
-    if behind_damage { record.seq > tail.seq } else { record.prev == tail.sum && record.seq == tail.seq + 1 }
+    if behind_damage {
+        record.seq > tail.seq
+    } else {
+        record.prev == tail.sum && record.seq == tail.seq + 1
+    }
 }

@@ -32,19 +32,37 @@ pub enum StoreError {
     #[error("{what}")]
     NotFound { what: String, mend: String },
     #[error("waited {seconds} s for {holder}, which holds `{lock}`")]
-    Busy { lock: String, holder: String, seconds: u64 },
+    Busy {
+        lock: String,
+        holder: String,
+        seconds: u64,
+    },
     /// The commit is safe in the journal, its files could not be written yet.
     #[error("commit {seq} is recorded and safe, but `{path}` could not be written: {source}")]
-    Unfinished { seq: u64, path: String, source: std::io::Error },
+    Unfinished {
+        seq: u64,
+        path: String,
+        source: std::io::Error,
+    },
     #[error("{what}: {source}")]
-    Io { what: String, source: std::io::Error },
+    Io {
+        what: String,
+        source: std::io::Error,
+    },
     #[error("the index of heads failed: {0}")]
     Heads(#[from] rusqlite::Error),
-    /// In the journal. The segment is zero where it is not a matter of one place, and the line where it is not one of a line.
+    /// In the journal. The segment is zero where it is not a matter of one place, and the line
+    /// where it is not one of a line.
     #[error("{}{what}", in_journal(*.segment, *.line))]
-    Damaged { segment: u32, line: usize, what: String },
+    Damaged {
+        segment: u32,
+        line: usize,
+        what: String,
+    },
     /// The commit is written, and the disk failed when it was asked to keep it.
-    #[error("commit {seq} is written, but the disk did not confirm it: {source}; whether it lasts is not known")]
+    #[error(
+        "commit {seq} is written, but the disk did not confirm it: {source}; whether it lasts is not known"
+    )]
     Unsure { seq: u64, source: Box<StoreError> },
     /// The disk is full, and the store was opened only to look.
     #[error("nothing can be written: {what}")]
@@ -84,12 +102,20 @@ impl From<Unwritable> for StoreError {
 
 impl StoreError {
     pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> StoreError {
-        move |source| StoreError::Io { what: what.into(), source }
+        move |source| StoreError::Io {
+            what: what.into(),
+            source,
+        }
     }
 
     /// The same where the words would have to be put together on every call that goes well.
-    pub(crate) fn io_at<W: Into<String>>(what: impl FnOnce() -> W) -> impl FnOnce(std::io::Error) -> StoreError {
-        move |source| StoreError::Io { what: what().into(), source }
+    pub(crate) fn io_at<W: Into<String>>(
+        what: impl FnOnce() -> W,
+    ) -> impl FnOnce(std::io::Error) -> StoreError {
+        move |source| StoreError::Io {
+            what: what().into(),
+            source,
+        }
     }
 
     /// Whether the disk has no room left.
@@ -98,11 +124,16 @@ impl StoreError {
         match self {
             StoreError::Full { .. } => true,
             StoreError::Io { source, .. } | StoreError::Unfinished { source, .. } => {
-                let inner = source.get_ref().and_then(|inner| inner.downcast_ref::<StoreError>());
-                matches!(source.kind(), StorageFull | QuotaExceeded) || inner.is_some_and(StoreError::is_full_disk)
+                let inner = source
+                    .get_ref()
+                    .and_then(|inner| inner.downcast_ref::<StoreError>());
+                matches!(source.kind(), StorageFull | QuotaExceeded)
+                    || inner.is_some_and(StoreError::is_full_disk)
             }
             StoreError::Unsure { source, .. } => source.is_full_disk(),
-            StoreError::Heads(error) => error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull),
+            StoreError::Heads(error) => {
+                error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull)
+            }
             _ => false,
         }
     }
@@ -111,9 +142,14 @@ impl StoreError {
     pub fn is_failing_disk(&self) -> bool {
         match self {
             StoreError::Io { source, .. } | StoreError::Unfinished { source, .. } => {
-                let inner = source.get_ref().and_then(|inner| inner.downcast_ref::<StoreError>());
-                let is_refused = source.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error());
-                is_refused || source.kind() == std::io::ErrorKind::ReadOnlyFilesystem || inner.is_some_and(StoreError::is_failing_disk)
+                let inner = source
+                    .get_ref()
+                    .and_then(|inner| inner.downcast_ref::<StoreError>());
+                let is_refused =
+                    source.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error());
+                is_refused
+                    || source.kind() == std::io::ErrorKind::ReadOnlyFilesystem
+                    || inner.is_some_and(StoreError::is_failing_disk)
             }
             StoreError::Unsure { source, .. } => source.is_failing_disk(),
             StoreError::Failing { .. } => true,
@@ -132,21 +168,33 @@ impl StoreError {
             StoreError::Unfinished { source, .. } | StoreError::Io { source, .. } => source.kind(),
             _ => return false,
         };
-        matches!(kind, PermissionDenied | InvalidInput | NotADirectory | IsADirectory)
+        matches!(
+            kind,
+            PermissionDenied | InvalidInput | NotADirectory | IsADirectory
+        )
     }
 
-    /// Whether the index of heads cannot be opened at all, as where something else stands in its place.
+    /// Whether the index of heads cannot be opened at all, as where something else stands in its
+    /// place.
     pub fn is_closed_index(&self) -> bool {
         matches!(self, StoreError::Heads(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::CannotOpen))
     }
 
     pub fn refused(what: impl Into<String>, mend: impl Into<String>) -> StoreError {
-        StoreError::Refused(Refused { what: what.into(), rule: None, mend: mend.into() })
+        StoreError::Refused(Refused {
+            what: what.into(),
+            rule: None,
+            mend: mend.into(),
+        })
     }
 }
 
 fn unsure(sent: bool) -> &'static str {
-    if sent { "; whether the commit was accepted is not known" } else { "" }
+    if sent {
+        "; whether the commit was accepted is not known"
+    } else {
+        ""
+    }
 }
 
 fn in_journal(segment: u32, line: usize) -> String {
@@ -158,7 +206,8 @@ fn in_journal(segment: u32, line: usize) -> String {
 }
 
 fn kept_at(kept: Option<&str>) -> String {
-    kept.map(|place| format!("; your text is in `{place}`")).unwrap_or_default()
+    kept.map(|place| format!("; your text is in `{place}`"))
+        .unwrap_or_default()
 }
 
 pub(crate) type Result<T> = std::result::Result<T, StoreError>;

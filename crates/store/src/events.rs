@@ -1,8 +1,8 @@
 //! Every state of one file, newest first.
 //!
-//! Each record points to the one before it about the same file. Where one cannot be read, the next older one is searched for, so
-//! that damage hides no more than itself; and since each state says on which one it rests, what was there in between is known
-//! to be unknown.
+//! Each record points to the one before it about the same file. Where one cannot be read, the next
+//! older one is searched for, so that damage hides no more than itself; and since each state says
+//! on which one it rests, what was there in between is known to be unknown.
 
 use quipu_contract::ProjectPath;
 use serde::Serialize;
@@ -62,7 +62,13 @@ impl PathEvent {
     }
 
     pub(crate) fn edit(&self) -> Edit<'_> {
-        Edit { op: self.op, base: self.base.as_ref(), version: &self.version, len: self.len, body: &self.body }
+        Edit {
+            op: self.op,
+            base: self.base.as_ref(),
+            version: &self.version,
+            len: self.len,
+            body: &self.body,
+        }
     }
 
     /// The newest state of a file whose record cannot be read: what the index knows of it.
@@ -71,9 +77,16 @@ impl PathEvent {
             seq: head.seq,
             at: String::new(),
             kind: Kind::Unknown,
-            who: Who { kind: "unknown".into(), ..Who::default() },
+            who: Who {
+                kind: "unknown".into(),
+                ..Who::default()
+            },
             why: None,
-            op: if head.gone { OpKind::Remove } else { OpKind::Write },
+            op: if head.gone {
+                OpKind::Remove
+            } else {
+                OpKind::Write
+            },
             version: head.version.clone(),
             len: head.len,
             after_gap: true,
@@ -86,7 +99,10 @@ impl PathEvent {
 
     /// Whether this rests on an older state, or on none where there is none.
     fn rests_on(&self, older: Option<&PathEvent>) -> bool {
-        self.base.as_ref() == older.filter(|older| older.op != OpKind::Remove).map(|older| &older.version)
+        self.base.as_ref()
+            == older
+                .filter(|older| older.op != OpKind::Remove)
+                .map(|older| &older.version)
     }
 }
 
@@ -96,11 +112,14 @@ impl Store {
         self.events_since(path, 0)
     }
 
-    /// What happened to a file after a record, newest first. Costs what happened since, not the file's whole past.
+    /// What happened to a file after a record, newest first. Costs what happened since, not the
+    /// file's whole past.
     pub fn events_since(&self, path: &ProjectPath, seq: u64) -> Result<Vec<PathEvent>> {
         self.with_sound_heads(|| {
             self.take_notice(std::slice::from_ref(path))?;
-            let Some(head) = self.heads()?.head(path.as_str())? else { return Ok(Vec::new()) };
+            let Some(head) = self.heads()?.head(path.as_str())? else {
+                return Ok(Vec::new());
+            };
             self.events_from(path, &head, seq, usize::MAX)
         })
     }
@@ -109,7 +128,9 @@ impl Store {
     pub fn newest_events(&self, path: &ProjectPath, most: usize) -> Result<Vec<PathEvent>> {
         self.with_sound_heads(|| {
             self.take_notice(std::slice::from_ref(path))?;
-            let Some(head) = self.heads()?.head(path.as_str())? else { return Ok(Vec::new()) };
+            let Some(head) = self.heads()?.head(path.as_str())? else {
+                return Ok(Vec::new());
+            };
             // The one before says whether something is missing in between.
             let mut events = self.events_from(path, &head, 0, most.saturating_add(1))?;
             events.truncate(most);
@@ -117,7 +138,13 @@ impl Store {
         })
     }
 
-    fn events_from(&self, path: &ProjectPath, head: &Head, after: u64, most: usize) -> Result<Vec<PathEvent>> {
+    fn events_from(
+        &self,
+        path: &ProjectPath,
+        head: &Head,
+        after: u64,
+        most: usize,
+    ) -> Result<Vec<PathEvent>> {
         let mut events: Vec<PathEvent> = Vec::new();
         let mut next = Some(head.at);
         while let Some(at) = next.take().filter(|_| events.len() < most) {
@@ -126,7 +153,11 @@ impl Store {
                 Ok(record) => {
                     for op in record.about(path.as_str()) {
                         events.push(PathEvent::of(&record, op, at));
-                        next = op.last.as_deref().and_then(Position::parse).filter(|last| *last < at);
+                        next = op
+                            .last
+                            .as_deref()
+                            .and_then(Position::parse)
+                            .filter(|last| *last < at);
                     }
                 }
                 Err(StoreError::Damaged { .. }) => {
@@ -143,7 +174,9 @@ impl Store {
             let (event, older) = (&events[index], events.get(index + 1));
             // Without an older one the search ended on purpose, or there is none that can be read.
             let gap = !event.rests_on(older) && (older.is_some() || after == 0);
-            let hides = hidden.iter().any(|at| *at < event.place && older.is_some_and(|older| older.place < *at));
+            let hides = hidden
+                .iter()
+                .any(|at| *at < event.place && older.is_some_and(|older| older.place < *at));
             // An edit that seems to be an external one may be what a damaged record had written.
             events[index].after_gap = event.damaged || gap || hides && event.kind != Kind::Commit;
         }
@@ -157,7 +190,12 @@ impl Store {
         let mut found = None;
         self.each_place_newest_first(&mut |at, line| {
             if at < before && finder.find(line).is_some() {
-                let is_about = |record: Record| record.ops.iter().any(|o| o.path == path.as_str() && o.op != OpKind::Keep);
+                let is_about = |record: Record| {
+                    record
+                        .ops
+                        .iter()
+                        .any(|o| o.path == path.as_str() && o.op != OpKind::Keep)
+                };
                 found = Record::decode(line).is_ok_and(is_about).then_some(at);
             }
             found.is_none()
@@ -172,16 +210,24 @@ impl Store {
             let newest = self.newest_seq()?;
             if *seq > newest {
                 let what = format!("there is no commit @{seq}: the newest is @{newest}");
-                return Err(StoreError::NotFound { what, mend: format!("quipu log {path}") });
+                return Err(StoreError::NotFound {
+                    what,
+                    mend: format!("quipu log {path}"),
+                });
             }
         }
         let found = match at {
-            At::Version(prefix) => events.iter().position(|e| e.version.as_str().starts_with(prefix.as_str())),
+            At::Version(prefix) => events
+                .iter()
+                .position(|e| e.version.as_str().starts_with(prefix.as_str())),
             At::Seq(seq) => events.iter().position(|e| e.seq <= *seq),
-            At::Time(time) => events.iter().position(|e| parse_time(&e.at).is_some_and(|t| t <= *time)),
+            At::Time(time) => events
+                .iter()
+                .position(|e| parse_time(&e.at).is_some_and(|t| t <= *time)),
             At::Back(count) => (*count < events.len()).then_some(*count),
         };
-        // What lies behind damage may not be what is meant: something that cannot be read came between.
+        // What lies behind damage may not be what is meant: something that cannot be read came
+        // between.
         let looked_at = &events[..found.unwrap_or(events.len())];
         let exact = found.is_some_and(|index| match at {
             At::Version(_) => true,
@@ -196,16 +242,26 @@ impl Store {
             return Err(self.untold(path, gap));
         }
         let Some(index) = found else {
-            return Err(StoreError::NotFound { what: format!("`{path}` has no such version"), mend: format!("quipu log {path}") });
+            return Err(StoreError::NotFound {
+                what: format!("`{path}` has no such version"),
+                mend: format!("quipu log {path}"),
+            });
         };
         if events[index].op == OpKind::Remove {
-            let what = format!("`{path}` was removed by commit @{}: there is no text to show", events[index].seq);
-            return Err(StoreError::NotFound { what, mend: format!("quipu log {path}     (and name a version before that)") });
+            let what = format!(
+                "`{path}` was removed by commit @{}: there is no text to show",
+                events[index].seq
+            );
+            return Err(StoreError::NotFound {
+                what,
+                mend: format!("quipu log {path}     (and name a version before that)"),
+            });
         }
         Ok((self.text_of(path, &events[index..])?, events[index].clone()))
     }
 
-    /// The text that a run of events, newest first, amounts to. Across damage only where the file on disk proves it.
+    /// The text that a run of events, newest first, amounts to. Across damage only where the file
+    /// on disk proves it.
     pub(crate) fn text_of(&self, path: &ProjectPath, events: &[PathEvent]) -> Result<Vec<u8>> {
         match join(events) {
             Ok(text) => return Ok(text),
@@ -224,21 +280,37 @@ impl Store {
             flag: None,
         };
         let gap = events.iter().find(|e| e.after_gap).unwrap_or(event);
-        self.content_from_journal(path, &head).map_err(|_| self.untold(path, gap))
+        self.content_from_journal(path, &head)
+            .map_err(|_| self.untold(path, gap))
     }
 
     /// What was before a state cannot be told.
     pub(crate) fn untold(&self, path: &ProjectPath, after: &PathEvent) -> StoreError {
         let what = if after.damaged {
-            format!("the record of commit @{} about `{path}` is damaged, so this cannot be told", after.seq)
+            format!(
+                "the record of commit @{} about `{path}` is damaged, so this cannot be told",
+                after.seq
+            )
         } else {
-            format!("a record about `{path}` before commit @{} is damaged, so this cannot be told", after.seq)
+            format!(
+                "a record about `{path}` before commit @{} is damaged, so this cannot be told",
+                after.seq
+            )
         };
-        StoreError::Damaged { segment: 0, line: 0, what }
+        StoreError::Damaged {
+            segment: 0,
+            line: 0,
+            what,
+        }
     }
 
     /// Whether some bytes are an earlier version of a file.
-    pub(crate) fn was_version(&self, path: &ProjectPath, head: &Head, bytes: &[u8]) -> Result<bool> {
+    pub(crate) fn was_version(
+        &self,
+        path: &ProjectPath,
+        head: &Head,
+        bytes: &[u8],
+    ) -> Result<bool> {
         let events = self.events_from(path, head, 0, usize::MAX)?;
         let version = Version::of(bytes);
         let is = |index: usize| match events[index].op {
@@ -253,25 +325,47 @@ impl Store {
         Ok((0..events.len()).any(|index| events[index].len == bytes.len() as u64 && is(index)))
     }
 
-    /// The newest version of a file before the newest one that is as wanted, if the journal tells it.
-    pub(crate) fn newest_version_that(&self, path: &ProjectPath, head: &Head, is: &dyn Fn(&[u8]) -> bool) -> Result<Option<Vec<u8>>> {
+    /// The newest version of a file before the newest one that is as wanted, if the journal tells
+    /// it.
+    pub(crate) fn newest_version_that(
+        &self,
+        path: &ProjectPath,
+        head: &Head,
+        is: &dyn Fn(&[u8]) -> bool,
+    ) -> Result<Option<Vec<u8>>> {
         let events = self.events_from(path, head, 0, usize::MAX)?;
-        let texts = (1..events.len()).filter(|index| matches!(events[*index].op, OpKind::Write | OpKind::Append));
-        Ok(texts.filter_map(|index| join(&events[index..]).ok()).find(|text| is(text)))
+        let texts = (1..events.len())
+            .filter(|index| matches!(events[*index].op, OpKind::Write | OpKind::Append));
+        Ok(texts
+            .filter_map(|index| join(&events[index..]).ok())
+            .find(|text| is(text)))
     }
 
     /// The bytes of an earlier version of a file, if the journal tells it.
-    pub(crate) fn version_bytes(&self, path: &ProjectPath, head: &Head, version: &Version) -> Result<Option<Vec<u8>>> {
+    pub(crate) fn version_bytes(
+        &self,
+        path: &ProjectPath,
+        head: &Head,
+        version: &Version,
+    ) -> Result<Option<Vec<u8>>> {
         let events = self.events_from(path, head, 0, usize::MAX)?;
-        let found = events.iter().position(|e| e.version == *version && e.op != OpKind::Remove);
+        let found = events
+            .iter()
+            .position(|e| e.version == *version && e.op != OpKind::Remove);
         Ok(found.and_then(|index| join(&events[index..]).ok()))
     }
 }
 
 /// The text that a run of events, newest first, amounts to. A gap where damage lies within.
 fn join(newest_first: &[PathEvent]) -> std::result::Result<Vec<u8>, Gap> {
-    let start = newest_first.iter().position(|event| event.edit().is_start()).unwrap_or(newest_first.len());
-    let is_damaged = newest_first.iter().take(start + 1).any(|event| event.damaged);
+    let start = newest_first
+        .iter()
+        .position(|event| event.edit().is_start())
+        .unwrap_or(newest_first.len());
+    let is_damaged = newest_first
+        .iter()
+        .take(start + 1)
+        .any(|event| event.damaged);
     if is_damaged || newest_first[..start].iter().any(|event| event.after_gap) {
         return Err(Gap::Mismatch);
     }

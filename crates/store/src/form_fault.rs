@@ -1,8 +1,9 @@
 //! Texts that are not valid in the form that the contract gives their file.
 //!
-//! Every file with a form is UTF-8. What else a form asks for the store cannot tell: the `RuleBook` does. Such a text is refused when it
-//! is written and flagged when an external edit leaves it. An older program may have journalled one all the same, or the contract has
-//! changed since: then it is reported, and `restore` repairs it.
+//! Every file with a form is UTF-8. What else a form asks for the store cannot tell: the `RuleBook`
+//! does. Such a text is refused when it is written and flagged when an external edit leaves it. An
+//! older program may have journalled one all the same, or the contract has changed since: then it
+//! is reported, and `restore` repairs it.
 
 use quipu_contract::{Class, FileRule, Form, ProjectPath, bad_line};
 
@@ -23,7 +24,8 @@ pub struct FormFault {
     pub allowed: String,
 }
 
-/// How the flag of a text begins that is not valid in its form, and of one that was committed so and has a wrong value.
+/// How the flag of a text begins that is not valid in its form, and of one that was committed so
+/// and has a wrong value.
 pub(crate) const INVALID: &str = "is not valid: ";
 pub(crate) const COMMITTED: &str = "was committed and is not valid: ";
 /// What is said of a file in which git left a conflict.
@@ -33,19 +35,34 @@ pub(crate) const NO_VERSION: &str = "; no earlier version is valid";
 
 impl FormFault {
     fn not_utf8(line: usize) -> FormFault {
-        FormFault { line, what: "a byte is not UTF-8".into(), allowed: String::new() }
+        FormFault {
+            line,
+            what: "a byte is not UTF-8".into(),
+            allowed: String::new(),
+        }
     }
 
     /// A merge that git could not do: both sides stand in the file.
     fn conflict(text: &str) -> Option<FormFault> {
         let line = |mark: &str| text.lines().position(|line| line.starts_with(mark));
         let (begin, end) = (line("<<<<<<< ")?, line(">>>>>>> ")?);
-        (begin < end).then(|| FormFault { line: begin + 1, what: CONFLICT.into(), allowed: String::new() })
+        (begin < end).then(|| FormFault {
+            line: begin + 1,
+            what: CONFLICT.into(),
+            allowed: String::new(),
+        })
     }
 
     pub(crate) fn flag(&self) -> Flag {
-        let allowed = if self.allowed.is_empty() { String::new() } else { format!(" (allowed: {})", self.allowed) };
-        Flag { what: format!("{INVALID}{}{allowed}", self.what), line: Some(self.line) }
+        let allowed = if self.allowed.is_empty() {
+            String::new()
+        } else {
+            format!(" (allowed: {})", self.allowed)
+        };
+        Flag {
+            what: format!("{INVALID}{}{allowed}", self.what),
+            line: Some(self.line),
+        }
     }
 
     fn refused(&self, path: &ProjectPath, rule: Option<&FileRule>, of: &str) -> StoreError {
@@ -53,7 +70,11 @@ impl FormFault {
             "" => "correct the text, then the same command again".to_owned(),
             allowed => format!("allowed: {allowed}"),
         };
-        refused_by(format!("`{path}`, line {}{of}: {}", self.line, self.what), rule, mend)
+        refused_by(
+            format!("`{path}`, line {}{of}: {}", self.line, self.what),
+            rule,
+            mend,
+        )
     }
 }
 
@@ -64,19 +85,34 @@ fn is_one_value(rule: &FileRule) -> bool {
 
 impl Store {
     /// What is wrong with the whole text of a file.
-    pub(crate) fn form_fault(&self, path: &ProjectPath, rule: Option<&FileRule>, bytes: &[u8]) -> Option<FormFault> {
+    pub(crate) fn form_fault(
+        &self,
+        path: &ProjectPath,
+        rule: Option<&FileRule>,
+        bytes: &[u8],
+    ) -> Option<FormFault> {
         let rule = rule.filter(|rule| rule.is_text(path))?;
         match std::str::from_utf8(bytes) {
             Err(_) => bad_line(bytes).map(FormFault::not_utf8),
             Ok(text) => {
-                let fault = self.rules.as_ref()?.form_fault(&self.contract, path, rule.form?, text);
+                let fault = self
+                    .rules
+                    .as_ref()?
+                    .form_fault(&self.contract, path, rule.form?, text);
                 fault.map(|fault| FormFault::conflict(text).unwrap_or(fault))
             }
         }
     }
 
-    /// The same for a text that grew behind `from`: what stood there before is not the fault of whoever added to it.
-    pub(crate) fn growth_fault(&self, path: &ProjectPath, rule: Option<&FileRule>, whole: &[u8], from: usize) -> Option<FormFault> {
+    /// The same for a text that grew behind `from`: what stood there before is not the fault of
+    /// whoever added to it.
+    pub(crate) fn growth_fault(
+        &self,
+        path: &ProjectPath,
+        rule: Option<&FileRule>,
+        whole: &[u8],
+        from: usize,
+    ) -> Option<FormFault> {
         if rule.is_some_and(is_one_value) {
             return self.form_fault(path, rule, whole);
         }
@@ -85,7 +121,8 @@ impl Store {
         bad_line(&whole[from..]).map(|line| FormFault::not_utf8(lines_before + line))
     }
 
-    /// Refuses a text that would not be valid. `before` is what an append is added to, where that matters.
+    /// Refuses a text that would not be valid. `before` is what an append is added to, where that
+    /// matters.
     pub(crate) fn check_form(
         &self,
         op: &Op,
@@ -94,22 +131,36 @@ impl Store {
         before: impl FnOnce() -> Result<Option<Vec<u8>>>,
     ) -> Result<()> {
         let path = op.path();
-        let Some(rule) = rule.filter(|rule| rule.is_text(path) && rule.class != Class::Derived) else { return Ok(()) };
+        let Some(rule) = rule.filter(|rule| rule.is_text(path) && rule.class != Class::Derived)
+        else {
+            return Ok(());
+        };
         let fault = match op {
             Op::Append { .. } if !is_one_value(rule) => bad_line(bytes).map(FormFault::not_utf8),
-            Op::Append { .. } => self.form_fault(path, Some(rule), &[before()?.unwrap_or_default(), bytes.to_vec()].concat()),
+            Op::Append { .. } => self.form_fault(
+                path,
+                Some(rule),
+                &[before()?.unwrap_or_default(), bytes.to_vec()].concat(),
+            ),
             _ => self.form_fault(path, Some(rule), bytes),
         };
-        let of = if matches!(op, Op::Append { .. }) && !is_one_value(rule) { " of the new text" } else { "" };
+        let of = if matches!(op, Op::Append { .. }) && !is_one_value(rule) {
+            " of the new text"
+        } else {
+            ""
+        };
         fault.map_or(Ok(()), |fault| Err(fault.refused(path, Some(rule), of)))
     }
 
-    /// What replaces a newest version that is not valid: the same text with `�` for each byte that is not UTF-8; if that is not valid
-    /// either, the newest earlier version that is. None where the newest version is valid.
+    /// What replaces a newest version that is not valid: the same text with `�` for each byte that
+    /// is not UTF-8; if that is not valid either, the newest earlier version that is. None where
+    /// the newest version is valid.
     pub(crate) fn repaired(&self, path: &ProjectPath, head: &Head) -> Result<Option<Vec<u8>>> {
         let rule = self.contract.rule(path);
         let newest = self.content_from_journal(path, head)?;
-        let Some(fault) = self.form_fault(path, rule, &newest) else { return Ok(None) };
+        let Some(fault) = self.form_fault(path, rule, &newest) else {
+            return Ok(None);
+        };
         let is_valid = |bytes: &[u8]| self.form_fault(path, rule, bytes).is_none();
         let readable = String::from_utf8_lossy(&newest).into_owned().into_bytes();
         if is_valid(&readable) {
@@ -118,8 +169,15 @@ impl Store {
         match self.newest_version_that(path, head, &is_valid)? {
             Some(earlier) => Ok(Some(earlier)),
             None => {
-                let what = format!("`{path}`, line {}: {}; no earlier version is valid", fault.line, fault.what);
-                Err(refused_by(what, rule, "correct it in an editor: a valid text is adopted".into()))
+                let what = format!(
+                    "`{path}`, line {}: {}; no earlier version is valid",
+                    fault.line, fault.what
+                );
+                Err(refused_by(
+                    what,
+                    rule,
+                    "correct it in an editor: a valid text is adopted".into(),
+                ))
             }
         }
     }
@@ -131,24 +189,34 @@ impl Store {
             Err(StoreError::Damaged { .. }) => return Ok(None),
             other => other?,
         };
-        let Some(fault) = self.form_fault(path, self.contract.rule(path), &text) else { return Ok(None) };
+        let Some(fault) = self.form_fault(path, self.contract.rule(path), &text) else {
+            return Ok(None);
+        };
         let Flag { what, line } = fault.flag();
-        let wrong_value = |end: &str| Flag { what: format!("{COMMITTED}{}{end}", what.trim_start_matches(INVALID)), line };
+        let wrong_value = |end: &str| Flag {
+            what: format!("{COMMITTED}{}{end}", what.trim_start_matches(INVALID)),
+            line,
+        };
         Ok(Some(match self.repaired(path, head) {
-            Ok(Some(repaired)) if repaired == String::from_utf8_lossy(&text).as_bytes() => Flag { what, line },
+            Ok(Some(repaired)) if repaired == String::from_utf8_lossy(&text).as_bytes() => {
+                Flag { what, line }
+            }
             Ok(_) => wrong_value(""),
             Err(_) => wrong_value(NO_VERSION),
         }))
     }
 
-    /// A file with something wrong: an external edit that was not adopted, or a newest version that is not valid.
+    /// A file with something wrong: an external edit that was not adopted, or a newest version that
+    /// is not valid.
     pub fn flagged(&self, path: &ProjectPath) -> Result<Option<Standing>> {
         self.take_notice(std::slice::from_ref(path))?;
         let class = self.contract.class(path);
         let head = self.heads()?.head(path.as_str())?.filter(|head| !head.gone);
         let Some(head) = head else {
             let flagged = match self.notice(path, class, None)? {
-                Noticed::Flagged(flag, _) if class != Class::Free => Some(standing(path.as_str(), class, None, Some(flag))),
+                Noticed::Flagged(flag, _) if class != Class::Free => {
+                    Some(standing(path.as_str(), class, None, Some(flag)))
+                }
                 _ => None,
             };
             return Ok(flagged);
@@ -162,9 +230,26 @@ impl Store {
 
     /// Flags the files among those that a rule names one by one whose newest version is not valid.
     pub fn flag_invalid(&self, survey: &mut Survey) -> Result<()> {
-        for rule in self.contract.files.iter().filter(|rule| rule.class != Class::Derived) {
-            let Some(path) = rule.path.as_literal().and_then(|literal| ProjectPath::parse(literal).ok()) else { continue };
-            let Some(file) = survey.files.iter_mut().find(|file| file.path == path.as_str() && file.flag.is_none()) else { continue };
+        for rule in self
+            .contract
+            .files
+            .iter()
+            .filter(|rule| rule.class != Class::Derived)
+        {
+            let Some(path) = rule
+                .path
+                .as_literal()
+                .and_then(|literal| ProjectPath::parse(literal).ok())
+            else {
+                continue;
+            };
+            let Some(file) = survey
+                .files
+                .iter_mut()
+                .find(|file| file.path == path.as_str() && file.flag.is_none())
+            else {
+                continue;
+            };
             // Not while the index is held: reading a text asks it, too.
             let head = self.heads()?.head(path.as_str())?.filter(|head| !head.gone);
             file.flag = head.map_or(Ok(None), |head| self.committed_flag(&path, &head))?;
@@ -175,12 +260,24 @@ impl Store {
     /// What would be flagged if an editor left this text in a file.
     pub fn judge_external(&self, path: &ProjectPath, after: &[u8]) -> Result<Option<Flag>> {
         let head = self.heads()?.head(path.as_str())?.filter(|head| !head.gone);
-        let before = head.as_ref().map(|head| self.content(path, head)).transpose()?;
+        let before = head
+            .as_ref()
+            .map(|head| self.content(path, head))
+            .transpose()?;
         if before.as_deref() == Some(after) {
             return Ok(None);
         }
-        match self.judge_edit(path, self.contract.class(path), head.as_ref(), before.as_deref(), Some(after)) {
-            quipu_contract::Outside::Flagged { what, line } => Ok(Some(Flag { what: what.into_owned(), line })),
+        match self.judge_edit(
+            path,
+            self.contract.class(path),
+            head.as_ref(),
+            before.as_deref(),
+            Some(after),
+        ) {
+            quipu_contract::Outside::Flagged { what, line } => Ok(Some(Flag {
+                what: what.into_owned(),
+                line,
+            })),
             _ => Ok(None),
         }
     }

@@ -1,10 +1,11 @@
-//! The guards of the contract, asked for one operation on one file, for a change of a file as a whole, and for its words.
+//! The guards of the contract, asked for one operation on one file, for a change of a file as a
+//! whole, and for its words.
 
 use std::borrow::Cow;
 
 use quipu_contract::{
-    Actor, Class, Contract, FileRule, Finding, GuardRules, Outside, ProjectPath, check_one_line, find_credentials, find_placeholder,
-    find_shrink, is_loss, judge_outside,
+    Actor, Class, Contract, FileRule, Finding, GuardRules, Outside, ProjectPath, check_one_line,
+    find_credentials, find_placeholder, find_shrink, is_loss, judge_outside,
 };
 
 use crate::change::{Expect, Op};
@@ -22,29 +23,51 @@ pub(crate) struct Writing<'w> {
 
 /// The guards of one text.
 pub(crate) fn guard(rules: &GuardRules, writing: &Writing<'_>) -> Result<()> {
-    let Writing { path, rule, op, class, bytes, force } = *writing;
+    let Writing {
+        path,
+        rule,
+        op,
+        class,
+        bytes,
+        force,
+    } = *writing;
     // Nearly all text is whole; asking that first costs a fraction of mending what is not.
-    let text = std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed);
+    let text =
+        std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed);
     if class == Class::State
         && path.as_str().ends_with(".json")
         && let Err(error) = serde_json::from_slice::<serde::de::IgnoredAny>(bytes)
     {
-        let what = format!("`{path}` would no longer be JSON: line {}: {error}", error.line());
-        return Err(refused_by(what, rule, format!("quipu write {path}     (with valid JSON)")));
+        let what = format!(
+            "`{path}` would no longer be JSON: line {}: {error}",
+            error.line()
+        );
+        return Err(refused_by(
+            what,
+            rule,
+            format!("quipu write {path}     (with valid JSON)"),
+        ));
     }
     if matches!(op, Op::Write { .. } | Op::Create { .. } | Op::Amend { .. })
         && !force
         && let Some(found) = find_placeholder(&text)
     {
         let what = format!("`{path}`, line {}: {}", found.line, found.what);
-        return Err(refused_by(what, rule, "write the whole text, or use --force if these words are meant".into()));
+        return Err(refused_by(
+            what,
+            rule,
+            "write the whole text, or use --force if these words are meant".into(),
+        ));
     }
     if may_hold_credentials(rules, path) {
         return Ok(());
     }
     // A name stays in the journal like any text.
     if let Some(found) = find_credentials(rules, path.as_str()) {
-        let what = format!("the name of this file {}: memory is no place for it", found.what);
+        let what = format!(
+            "the name of this file {}: memory is no place for it",
+            found.what
+        );
         return Err(refused_by(what, rule, "give it another name".into()));
     }
     match find_credentials(rules, &text) {
@@ -54,24 +77,40 @@ pub(crate) fn guard(rules: &GuardRules, writing: &Writing<'_>) -> Result<()> {
 }
 
 /// The guard of what an append and the line that it goes on with are together.
-pub(crate) fn guard_continued(rules: &GuardRules, writing: &Writing<'_>, line_before: &[u8]) -> Result<()> {
-    let Writing { path, rule, bytes, .. } = *writing;
-    match continued_credential(rules, bytes, line_before).filter(|_| !may_hold_credentials(rules, path)) {
+pub(crate) fn guard_continued(
+    rules: &GuardRules,
+    writing: &Writing<'_>,
+    line_before: &[u8],
+) -> Result<()> {
+    let Writing {
+        path, rule, bytes, ..
+    } = *writing;
+    match continued_credential(rules, bytes, line_before)
+        .filter(|_| !may_hold_credentials(rules, path))
+    {
         Some(found) => Err(refused_credential(path, rule, &found)),
         None => Ok(()),
     }
 }
 
 pub(crate) fn may_hold_credentials(rules: &GuardRules, path: &ProjectPath) -> bool {
-    rules.credentials_in.iter().any(|p| p.matches(path.as_str()).is_some())
+    rules
+        .credentials_in
+        .iter()
+        .any(|p| p.matches(path.as_str()).is_some())
 }
 
 fn refused_credential(path: &ProjectPath, rule: Option<&FileRule>, found: &Finding) -> StoreError {
-    let what = format!("`{path}`, line {} of the new text {}: memory is no place for it", found.line, found.what);
+    let what = format!(
+        "`{path}`, line {} of the new text {}: memory is no place for it",
+        found.line, found.what
+    );
     refused_by(
         what,
         rule,
-        format!("remove it; or allow it in quipu.toml: [guards] credentials_in = [\"{path}\"], or credentials = [\"the text itself\"]"),
+        format!(
+            "remove it; or allow it in quipu.toml: [guards] credentials_in = [\"{path}\"], or credentials = [\"the text itself\"]"
+        ),
     )
 }
 
@@ -83,24 +122,54 @@ fn continued_credential(rules: &GuardRules, bytes: &[u8], line_before: &[u8]) ->
         return None;
     }
     let first_line = &bytes[..memchr::memchr(b'\n', bytes).unwrap_or(bytes.len())];
-    find_credentials(rules, &String::from_utf8_lossy(&[line_before, first_line].concat()))
+    find_credentials(
+        rules,
+        &String::from_utf8_lossy(&[line_before, first_line].concat()),
+    )
 }
 
-/// Judges the result of a merge for a person: its class, its guards and its loss, as for any other change of the file. What our
-/// side already says is not blamed on the merge.
-pub fn judge_merge(contract: &Contract, path: &ProjectPath, ours: &[u8], merged: &[u8]) -> Result<()> {
+/// Judges the result of a merge for a person: its class, its guards and its loss, as for any other
+/// change of the file. What our side already says is not blamed on the merge.
+pub fn judge_merge(
+    contract: &Contract,
+    path: &ProjectPath,
+    ours: &[u8],
+    merged: &[u8],
+) -> Result<()> {
     let rule = contract.rule(path);
     let class = contract.class(path);
-    // What one side deleted is deleted in the merge. Whether that is kept is decided when the file is next looked at.
-    if let Outside::Flagged { what, line } = judge_outside(class, path.as_str(), Some(ours), Some(merged), &|| None)
+    // What one side deleted is deleted in the merge. Whether that is kept is decided when the file
+    // is next looked at.
+    if let Outside::Flagged { what, line } =
+        judge_outside(class, path.as_str(), Some(ours), Some(merged), &|| None)
         && !is_loss(&what)
     {
-        let line = line.map(|line| format!(", line {line}")).unwrap_or_default();
-        return Err(refused_by(format!("the merged `{path}` {what}{line}"), rule, "merge it by hand".into()));
+        let line = line
+            .map(|line| format!(", line {line}"))
+            .unwrap_or_default();
+        return Err(refused_by(
+            format!("the merged `{path}` {what}{line}"),
+            rule,
+            "merge it by hand".into(),
+        ));
     }
     let guards = |bytes: &[u8]| {
-        let op = Op::Write { path: path.clone(), bytes: bytes.to_vec(), expect: Expect::Any };
-        guard(&contract.guards, &Writing { path, rule, op: &op, class, bytes, force: false })
+        let op = Op::Write {
+            path: path.clone(),
+            bytes: bytes.to_vec(),
+            expect: Expect::Any,
+        };
+        guard(
+            &contract.guards,
+            &Writing {
+                path,
+                rule,
+                op: &op,
+                class,
+                bytes,
+                force: false,
+            },
+        )
     };
     if guards(ours).is_ok() {
         guards(merged)?;
@@ -109,25 +178,41 @@ pub fn judge_merge(contract: &Contract, path: &ProjectPath, ours: &[u8], merged:
 }
 
 /// Whether a change as a whole loses much of a file, in however many steps.
-pub(crate) fn guard_loss(contract: &Contract, path: &ProjectPath, before: u64, after: u64) -> Result<()> {
+pub(crate) fn guard_loss(
+    contract: &Contract,
+    path: &ProjectPath,
+    before: u64,
+    after: u64,
+) -> Result<()> {
     let bytes = |len: u64| usize::try_from(len).unwrap_or(usize::MAX);
     match find_shrink(&contract.guards, bytes(before), bytes(after)) {
         Some(what) => {
             let mend = "the same command with --force, if the loss is meant".into();
-            Err(refused_by(format!("`{path}` {what}"), contract.rule(path), mend))
+            Err(refused_by(
+                format!("`{path}` {what}"),
+                contract.rule(path),
+                mend,
+            ))
         }
         None => Ok(()),
     }
 }
 
-/// Words of a command that stay in the journal, like any text: a reason, a key, a path. Each is one line, so that
-/// it stays one entry wherever it is listed.
+/// Words of a command that stay in the journal, like any text: a reason, a key, a path. Each is one
+/// line, so that it stays one entry wherever it is listed.
 pub(crate) fn guard_words(rules: &GuardRules, words: &str, are: &str, flag: &str) -> Result<()> {
-    check_one_line(&format!("the {are}"), words)
-        .map_err(|error| StoreError::refused(error.to_string(), format!("the same command with one line ({flag})")))?;
+    check_one_line(&format!("the {are}"), words).map_err(|error| {
+        StoreError::refused(
+            error.to_string(),
+            format!("the same command with one line ({flag})"),
+        )
+    })?;
     match find_credentials(rules, words) {
         Some(found) => Err(StoreError::refused(
-            format!("the {are}, line {}, {}: the journal is no place for it", found.line, found.what),
+            format!(
+                "the {are}, line {}, {}: the journal is no place for it",
+                found.line, found.what
+            ),
             format!("the same command with other words ({flag})"),
         )),
         None => Ok(()),
@@ -136,11 +221,22 @@ pub(crate) fn guard_words(rules: &GuardRules, words: &str, are: &str, flag: &str
 
 /// Whoever acts is named in the journal, too.
 pub(crate) fn guard_actor(rules: &GuardRules, actor: &Actor) -> Result<()> {
-    let agent = actor.agent().map_or(Ok(()), |agent| guard_words(rules, agent.as_str(), "name of the agent", "--agent"));
-    agent.and_then(|()| actor.unit().map_or(Ok(()), |unit| guard_words(rules, unit.as_str(), "unit", "--unit")))
+    let agent = actor.agent().map_or(Ok(()), |agent| {
+        guard_words(rules, agent.as_str(), "name of the agent", "--agent")
+    });
+    agent.and_then(|()| {
+        actor.unit().map_or(Ok(()), |unit| {
+            guard_words(rules, unit.as_str(), "unit", "--unit")
+        })
+    })
 }
 
 pub(crate) fn refused_by(what: String, rule: Option<&FileRule>, mend: String) -> StoreError {
-    let rule = rule.map(|r| (r.place.clone(), format!("path = \"{}\" class = \"{}\"", r.path, r.class.as_str())));
+    let rule = rule.map(|r| {
+        (
+            r.place.clone(),
+            format!("path = \"{}\" class = \"{}\"", r.path, r.class.as_str()),
+        )
+    });
     StoreError::Refused(Refused { what, rule, mend })
 }

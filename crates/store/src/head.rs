@@ -1,7 +1,8 @@
 //! The head of a journal: the number and the hash of its newest record.
 //!
-//! Every record holds the hash of the record before it, so a head stands for all records up to it. The hashes have no key: whoever
-//! can write the journal can recompute them. A head that was noted elsewhere shows whether that happened.
+//! Every record holds the hash of the record before it, so a head stands for all records up to it.
+//! The hashes have no key: whoever can write the journal can recompute them. A head that was noted
+//! elsewhere shows whether that happened.
 
 use std::fmt;
 
@@ -30,7 +31,8 @@ impl fmt::Display for JournalHead {
     }
 }
 
-/// A record that a journal is expected to hold: `SEQ:HASH`, or a hash alone; the hash may be shortened.
+/// A record that a journal is expected to hold: `SEQ:HASH`, or a hash alone; the hash may be
+/// shortened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpectedHead {
     pub seq: Option<u64>,
@@ -43,8 +45,12 @@ impl ExpectedHead {
             Some((seq, hash)) => (Some(seq.parse().ok()?), hash),
             None => (None, text),
         };
-        let is_hash = (FEWEST_DIGITS..=HASH_DIGITS).contains(&hash.len()) && hash.bytes().all(|b| b.is_ascii_hexdigit());
-        is_hash.then(|| ExpectedHead { seq, hash: hash.to_ascii_lowercase() })
+        let is_hash = (FEWEST_DIGITS..=HASH_DIGITS).contains(&hash.len())
+            && hash.bytes().all(|b| b.is_ascii_hexdigit());
+        is_hash.then(|| ExpectedHead {
+            seq,
+            hash: hash.to_ascii_lowercase(),
+        })
     }
 }
 
@@ -92,26 +98,39 @@ impl Store {
         }
         let first = self.journal.read_record(Position::START)?;
         let journal = first.sum[..JOURNAL_DIGITS].to_owned();
-        Ok(Some(JournalHead { seq: tail.seq, hash: tail.sum.to_string(), journal }))
+        Ok(Some(JournalHead {
+            seq: tail.seq,
+            hash: tail.sum.to_string(),
+            journal,
+        }))
     }
 
     /// Looks for heads in the journal, in one pass over its records.
     pub fn find_heads(&self, expected: &[ExpectedHead]) -> Result<HeadsFound> {
-        let mut heads = HeadsFound { found: vec![HeadFound::Missing; expected.len()], ..HeadsFound::default() };
-        self.journal.scan(Position::START, None, &mut |Seen { line, .. }| {
-            let Line::Record(record) = line else { return };
-            if heads.journal.is_none() {
-                heads.journal = Some((record.sum[..JOURNAL_DIGITS].to_owned(), record.at.clone()));
-            }
-            heads.newest = record.seq;
-            for (head, found) in expected.iter().zip(&mut heads.found) {
-                if head.seq.is_none_or(|seq| seq == record.seq) && record.sum.starts_with(&head.hash) {
-                    *found = HeadFound::Same;
-                } else if head.seq == Some(record.seq) {
-                    *found = HeadFound::Other { hash: record.sum.to_string() };
+        let mut heads = HeadsFound {
+            found: vec![HeadFound::Missing; expected.len()],
+            ..HeadsFound::default()
+        };
+        self.journal
+            .scan(Position::START, None, &mut |Seen { line, .. }| {
+                let Line::Record(record) = line else { return };
+                if heads.journal.is_none() {
+                    heads.journal =
+                        Some((record.sum[..JOURNAL_DIGITS].to_owned(), record.at.clone()));
                 }
-            }
-        })?;
+                heads.newest = record.seq;
+                for (head, found) in expected.iter().zip(&mut heads.found) {
+                    if head.seq.is_none_or(|seq| seq == record.seq)
+                        && record.sum.starts_with(&head.hash)
+                    {
+                        *found = HeadFound::Same;
+                    } else if head.seq == Some(record.seq) {
+                        *found = HeadFound::Other {
+                            hash: record.sum.to_string(),
+                        };
+                    }
+                }
+            })?;
         Ok(heads)
     }
 }
@@ -123,9 +142,21 @@ mod tests {
     #[test]
     fn a_head_is_a_number_and_a_hash() {
         let head = ExpectedHead::parse("12:ABCDEF0123456789").unwrap();
-        assert_eq!((head.seq, head.hash.as_str()), (Some(12), "abcdef0123456789"));
+        assert_eq!(
+            (head.seq, head.hash.as_str()),
+            (Some(12), "abcdef0123456789")
+        );
         assert_eq!(ExpectedHead::parse("abcdef01").unwrap().seq, None);
-        for bad in ["", "12", "12:", "12:xyz", "abc", "x:abcdef01", "12:abcdef01:2", "12:é́bcdef0"] {
+        for bad in [
+            "",
+            "12",
+            "12:",
+            "12:xyz",
+            "abc",
+            "x:abcdef01",
+            "12:abcdef01:2",
+            "12:é́bcdef0",
+        ] {
             assert_eq!(ExpectedHead::parse(bad), None, "{bad}");
         }
     }

@@ -1,14 +1,16 @@
 //! The file index (`heads.db`): for every file its newest version and what it looked like on disk.
 //!
-//! It is derived from the journal and can always be deleted. SQLite in WAL mode with `synchronous=NORMAL` is
-//! never inconsistent and may only be behind after a power cut; it says itself how far it is
-//! applied, and the rest is read from the journal. A short log stays when a command ends: folding it
-//! in and deleting it is three syncs and an unlink, more than the command itself costs.
+//! It is derived from the journal and can always be deleted. SQLite in WAL mode with
+//! `synchronous=NORMAL` is never inconsistent and may only be behind after a power cut; it says
+//! itself how far it is applied, and the rest is read from the journal. A short log stays when a
+//! command ends: folding it in and deleting it is three syncs and an unlink, more than the command
+//! itself costs.
 //!
-//! SQLite does not notice a flipped bit inside a row or a key, so each row has a checksum of its own, and
-//! names the key before it (`row_sum.rs`). A row that is found is compared with its checksum. A row that is
-//! not found is proven absent by the row behind its place. Either failure is reported as a corrupt
-//! database, and the caller rebuilds the index (`Store::with_sound_heads`).
+//! SQLite does not notice a flipped bit inside a row or a key, so each row has a checksum of its
+//! own, and names the key before it (`row_sum.rs`). A row that is found is compared with its
+//! checksum. A row that is not found is proven absent by the row behind its place. Either failure
+//! is reported as a corrupt database, and the caller rebuilds the index
+//! (`Store::with_sound_heads`).
 
 use std::path::Path;
 
@@ -59,16 +61,26 @@ impl Heads {
     pub fn open(path: &Path) -> Result<Heads> {
         let db = Connection::open(path)?;
         db.execute_batch("PRAGMA busy_timeout=10000; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=2000;")?;
-        Heads { db, inode: crate::store::inode(path) }.prepared()
+        Heads {
+            db,
+            inode: crate::store::inode(path),
+        }
+        .prepared()
     }
 
     /// Heads that live as long as this process: for a project that cannot be written.
     pub fn in_memory() -> Result<Heads> {
-        Heads { db: Connection::open_in_memory()?, inode: 0 }.prepared()
+        Heads {
+            db: Connection::open_in_memory()?,
+            inode: 0,
+        }
+        .prepared()
     }
 
     fn prepared(self) -> Result<Heads> {
-        let format: i64 = self.db.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+        let format: i64 = self
+            .db
+            .query_row("PRAGMA user_version", [], |row| row.get(0))?;
         if format != FORMAT {
             self.db.execute_batch(
                 "BEGIN IMMEDIATE;
@@ -89,7 +101,8 @@ impl Heads {
             )?;
             self.put_applied(&Applied::start())?;
             self.put_end_rows()?;
-            self.db.execute_batch(&format!("PRAGMA user_version = {FORMAT}; COMMIT;"))?;
+            self.db
+                .execute_batch(&format!("PRAGMA user_version = {FORMAT}; COMMIT;"))?;
         }
         Ok(self)
     }
@@ -119,25 +132,31 @@ impl Heads {
             };
             Ok((applied, row.get::<_, i64>(12)?))
         })?;
-        if applied.sum() == sum { Ok(applied) } else { Err(corrupt("the row `applied` does not match its checksum")) }
+        if applied.sum() == sum {
+            Ok(applied)
+        } else {
+            Err(corrupt("the row `applied` does not match its checksum"))
+        }
     }
 
     fn put_applied(&self, applied: &Applied) -> Result<()> {
-        self.db.prepare_cached("INSERT OR REPLACE INTO applied VALUES (1,?,?,?,?,?,?,?,?,?,?,?,?,?)")?.execute(params![
-            applied.at.0,
-            applied.at.1,
-            applied.fence,
-            applied.kept.0,
-            applied.kept.1,
-            applied.boot,
-            applied.seq,
-            applied.wall,
-            applied.last,
-            applied.made,
-            applied.leases,
-            applied.hidden,
-            applied.sum(),
-        ])?;
+        self.db
+            .prepare_cached("INSERT OR REPLACE INTO applied VALUES (1,?,?,?,?,?,?,?,?,?,?,?,?,?)")?
+            .execute(params![
+                applied.at.0,
+                applied.at.1,
+                applied.fence,
+                applied.kept.0,
+                applied.kept.1,
+                applied.boot,
+                applied.seq,
+                applied.wall,
+                applied.last,
+                applied.made,
+                applied.leases,
+                applied.hidden,
+                applied.sum(),
+            ])?;
         Ok(())
     }
 
@@ -152,7 +171,12 @@ impl Heads {
     /// How far the journal is applied to these heads and to the files.
     pub fn applied(&self) -> Result<Tail> {
         let applied = self.load_applied()?;
-        Ok(Tail { at: position(applied.at), seq: applied.seq.unsigned_abs(), wall_us: applied.wall, sum: parse_sum(&applied.last) })
+        Ok(Tail {
+            at: position(applied.at),
+            seq: applied.seq.unsigned_abs(),
+            wall_us: applied.wall,
+            sum: parse_sum(&applied.last),
+        })
     }
 
     pub fn set_applied(&self, tail: &Tail) -> Result<()> {
@@ -178,7 +202,12 @@ impl Heads {
 
     /// Damaged records of which not even the files are known: each may hide a change of any file.
     pub fn hidden(&self) -> Result<Vec<Position>> {
-        Ok(self.load_applied()?.hidden.split_whitespace().filter_map(Position::parse).collect())
+        Ok(self
+            .load_applied()?
+            .hidden
+            .split_whitespace()
+            .filter_map(Position::parse)
+            .collect())
     }
 
     pub fn set_hidden(&self, places: impl Iterator<Item = Position>) -> Result<()> {
@@ -221,7 +250,11 @@ impl Heads {
 
     /// The same, as part of a transaction that was begun before, or as one of its own.
     fn atomically<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
-        if self.db.is_autocommit() { self.transaction(|_| work()) } else { work() }
+        if self.db.is_autocommit() {
+            self.transaction(|_| work())
+        } else {
+            work()
+        }
     }
 
     /// The heads of many paths, as they stood at one moment.
@@ -246,9 +279,16 @@ impl Heads {
 
     /// The row of a path, or the one behind its place, which proves that the path has none.
     fn row_from(&self, path: &str) -> Result<Row<Head>> {
-        let query = format!("SELECT path, before, sum, {COLUMNS} FROM head WHERE path >= ? ORDER BY path LIMIT 1");
-        let row = self.db.prepare_cached(&query)?.query_row([path], |row| Ok(head_row(row))).optional()?;
-        row.unwrap_or_else(|| Err(corrupt("the end of table `head` is missing")))?.at(path)
+        let query = format!(
+            "SELECT path, before, sum, {COLUMNS} FROM head WHERE path >= ? ORDER BY path LIMIT 1"
+        );
+        let row = self
+            .db
+            .prepare_cached(&query)?
+            .query_row([path], |row| Ok(head_row(row)))
+            .optional()?;
+        row.unwrap_or_else(|| Err(corrupt("the end of table `head` is missing")))?
+            .at(path)
     }
 
     pub fn put(&self, path: &str, head: &Head) -> Result<()> {
@@ -256,7 +296,11 @@ impl Heads {
             let row = self.row_from(path)?;
             let key = Key::Text(path.to_owned());
             self.put_row(&key, row.before.as_deref(), head)?;
-            if row.key.is(path) { Ok(()) } else { self.put_row(&row.key, Some(path), &row.value) }
+            if row.key.is(path) {
+                Ok(())
+            } else {
+                self.put_row(&row.key, Some(path), &row.value)
+            }
         })
     }
 
@@ -276,31 +320,40 @@ impl Heads {
             None => (None, None),
         };
         let seen = head.flag.as_ref().and_then(|(_, stamp)| *stamp);
-        self.db.prepare_cached("INSERT OR REPLACE INTO head VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")?.execute(params![
-            key,
-            head.class.as_str(),
-            head.version.as_str(),
-            signed(head.len),
-            head.at.segment,
-            signed(head.at.offset),
-            signed(head.seq),
-            head.gone,
-            head.stamp.map(|s| s.inode.cast_signed()),
-            head.stamp.map(|s| signed(s.size)),
-            head.stamp.map(|s| s.mtime_ns),
-            flag,
-            line,
-            seen.map(|s| s.inode.cast_signed()),
-            seen.map(|s| signed(s.size)),
-            seen.map(|s| s.mtime_ns),
-            before,
-            head_sum(key, before, head),
-        ])?;
+        self.db
+            .prepare_cached(
+                "INSERT OR REPLACE INTO head VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+            )?
+            .execute(params![
+                key,
+                head.class.as_str(),
+                head.version.as_str(),
+                signed(head.len),
+                head.at.segment,
+                signed(head.at.offset),
+                signed(head.seq),
+                head.gone,
+                head.stamp.map(|s| s.inode.cast_signed()),
+                head.stamp.map(|s| signed(s.size)),
+                head.stamp.map(|s| s.mtime_ns),
+                flag,
+                line,
+                seen.map(|s| s.inode.cast_signed()),
+                seen.map(|s| signed(s.size)),
+                seen.map(|s| s.mtime_ns),
+                before,
+                head_sum(key, before, head),
+            ])?;
         Ok(())
     }
 
     /// Changes the head of a path, unless the file has moved on to another version.
-    fn change_head(&self, path: &str, version: &Version, change: impl FnOnce(&mut Head)) -> Result<()> {
+    fn change_head(
+        &self,
+        path: &str,
+        version: &Version,
+        change: impl FnOnce(&mut Head),
+    ) -> Result<()> {
         self.atomically(|| {
             let mut row = self.row_from(path)?;
             if row.key.is(path) && row.value.version == *version {
@@ -312,11 +365,19 @@ impl Heads {
     }
 
     pub fn set_stamp(&self, path: &str, version: &Version, stamp: Option<Stamp>) -> Result<()> {
-        self.change_head(path, version, |head| (head.stamp, head.flag) = (stamp, None))
+        self.change_head(path, version, |head| {
+            (head.stamp, head.flag) = (stamp, None)
+        })
     }
 
     /// Notes an outside edit that the contract does not allow, unless the file has moved on.
-    pub fn set_flag(&self, path: &str, version: &Version, flag: &Flag, seen: Option<Stamp>) -> Result<()> {
+    pub fn set_flag(
+        &self,
+        path: &str,
+        version: &Version,
+        flag: &Flag,
+        seen: Option<Stamp>,
+    ) -> Result<()> {
         self.change_head(path, version, |head| head.flag = Some((flag.clone(), seen)))
     }
 
@@ -345,9 +406,15 @@ impl Heads {
     }
 
     fn key_row_from(&self, key: &str) -> Result<Row<Position>> {
-        let query = "SELECT key, before, sum, segment, offset FROM key WHERE key >= ? ORDER BY key LIMIT 1";
-        let row = self.db.prepare_cached(query)?.query_row([key], |row| Ok(key_row(row))).optional()?;
-        row.unwrap_or_else(|| Err(corrupt("the end of table `key` is missing")))?.at(key)
+        let query =
+            "SELECT key, before, sum, segment, offset FROM key WHERE key >= ? ORDER BY key LIMIT 1";
+        let row = self
+            .db
+            .prepare_cached(query)?
+            .query_row([key], |row| Ok(key_row(row)))
+            .optional()?;
+        row.unwrap_or_else(|| Err(corrupt("the end of table `key` is missing")))?
+            .at(key)
     }
 
     pub fn put_key(&self, key: &str, at: Position) -> Result<()> {
@@ -363,13 +430,17 @@ impl Heads {
 
     fn put_key_row(&self, key: &Key, before: Option<&str>, at: Position) -> Result<()> {
         let sum = key_sum(key, before, at);
-        let mut statement = self.db.prepare_cached("INSERT OR REPLACE INTO key VALUES (?,?,?,?,?)")?;
+        let mut statement = self
+            .db
+            .prepare_cached("INSERT OR REPLACE INTO key VALUES (?,?,?,?,?)")?;
         statement.execute(params![key, at.segment, signed(at.offset), before, sum])?;
         Ok(())
     }
 
     pub fn leases(&self) -> Result<Vec<Lease>> {
-        let mut statement = self.db.prepare_cached("SELECT id, body FROM lease ORDER BY id")?;
+        let mut statement = self
+            .db
+            .prepare_cached("SELECT id, body FROM lease ORDER BY id")?;
         let mut rows = statement.query([])?;
         let (mut leases, mut sums) = (Vec::new(), 0);
         while let Some(row) = rows.next()? {
@@ -377,14 +448,20 @@ impl Heads {
             sums ^= lease_sum(id, body);
             leases.push(serde_json::from_str(body).map_err(|_| corrupt("a lease cannot be read"))?);
         }
-        if sums == self.load_applied()?.leases { Ok(leases) } else { Err(corrupt("the leases do not match their checksum")) }
+        if sums == self.load_applied()?.leases {
+            Ok(leases)
+        } else {
+            Err(corrupt("the leases do not match their checksum"))
+        }
     }
 
     pub fn put_lease(&self, lease: &Lease) -> Result<()> {
         let body = serde_json::to_string(lease).expect("a lease has only strings and numbers");
         self.atomically(|| {
             let sums = self.lease_sum_of(&lease.id)? ^ lease_sum(&lease.id, &body);
-            self.db.prepare_cached("INSERT OR REPLACE INTO lease VALUES (?,?)")?.execute(params![lease.id, body])?;
+            self.db
+                .prepare_cached("INSERT OR REPLACE INTO lease VALUES (?,?)")?
+                .execute(params![lease.id, body])?;
             self.change_applied(|applied| {
                 applied.fence = applied.fence.max(signed(lease.fence));
                 applied.leases ^= sums;
@@ -395,14 +472,20 @@ impl Heads {
     pub fn drop_lease(&self, id: &str) -> Result<()> {
         self.atomically(|| {
             let sums = self.lease_sum_of(id)?;
-            self.db.prepare_cached("DELETE FROM lease WHERE id = ?")?.execute([id])?;
+            self.db
+                .prepare_cached("DELETE FROM lease WHERE id = ?")?
+                .execute([id])?;
             self.change_applied(|applied| applied.leases ^= sums)
         })
     }
 
     fn lease_sum_of(&self, id: &str) -> Result<i64> {
-        let mut statement = self.db.prepare_cached("SELECT body FROM lease WHERE id = ?")?;
-        let sum = statement.query_row([id], |row| Ok(text(row, 0).map(|body| lease_sum(id, body)))).optional()?;
+        let mut statement = self
+            .db
+            .prepare_cached("SELECT body FROM lease WHERE id = ?")?;
+        let sum = statement
+            .query_row([id], |row| Ok(text(row, 0).map(|body| lease_sum(id, body))))
+            .optional()?;
         sum.unwrap_or(Ok(0))
     }
 
@@ -412,9 +495,14 @@ impl Heads {
     }
 
     pub fn clear(&self) -> Result<()> {
-        self.db.execute_batch("DELETE FROM head; DELETE FROM key; DELETE FROM lease;")?;
+        self.db
+            .execute_batch("DELETE FROM head; DELETE FROM key; DELETE FROM lease;")?;
         let Applied { kept, boot, .. } = self.load_applied()?;
-        self.put_applied(&Applied { kept, boot, ..Applied::start() })?;
+        self.put_applied(&Applied {
+            kept,
+            boot,
+            ..Applied::start()
+        })?;
         self.put_end_rows()
     }
 }
@@ -425,7 +513,9 @@ impl Drop for Heads {
         let log = file.and_then(|path| std::fs::metadata(format!("{path}-wal")).ok());
         if log.is_some_and(|log| log.len() <= SHORT_LOG) {
             // If it cannot be left, it is folded in.
-            let _ = self.db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+            let _ = self
+                .db
+                .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
         }
     }
 }
@@ -450,22 +540,49 @@ impl Applied {
     fn start() -> Applied {
         let (at, kept) = ((1, 0), (1, 0));
         let (boot, last, hidden) = (String::new(), ROOT_SUM.to_owned(), String::new());
-        Applied { at, fence: 0, kept, boot, seq: 0, wall: 0, last, made: 0, leases: 0, hidden }
+        Applied {
+            at,
+            fence: 0,
+            kept,
+            boot,
+            seq: 0,
+            wall: 0,
+            last,
+            made: 0,
+            leases: 0,
+            hidden,
+        }
     }
 
     fn sum(&self) -> i64 {
-        let numbers = [self.at.1, self.fence, self.kept.1, self.seq, self.wall, self.made, self.leases];
-        let sum =
-            RowSum::default().number(self.at.0.into()).number(self.kept.0.into()).text(&self.boot).text(&self.last).text(&self.hidden);
+        let numbers = [
+            self.at.1,
+            self.fence,
+            self.kept.1,
+            self.seq,
+            self.wall,
+            self.made,
+            self.leases,
+        ];
+        let sum = RowSum::default()
+            .number(self.at.0.into())
+            .number(self.kept.0.into())
+            .text(&self.boot)
+            .text(&self.last)
+            .text(&self.hidden);
         numbers.into_iter().fold(sum, RowSum::number).finish()
     }
 }
 
 fn position((segment, offset): (u32, i64)) -> Position {
-    Position { segment, offset: offset.unsigned_abs() }
+    Position {
+        segment,
+        offset: offset.unsigned_abs(),
+    }
 }
 
-/// The primary key of a row. The row at the end of a table has an empty blob, which SQLite sorts behind every text.
+/// The primary key of a row. The row at the end of a table has an empty blob, which SQLite sorts
+/// behind every text.
 enum Key {
     Text(String),
     End,
@@ -509,11 +626,19 @@ impl<V> Row<V> {
             Key::End => true,
         };
         let proves = follows && self.before.as_deref().is_none_or(|before| before < wanted);
-        if self.key.is(wanted) || proves { Ok(self) } else { Err(corrupt("a row is missing or in a wrong place")) }
+        if self.key.is(wanted) || proves {
+            Ok(self)
+        } else {
+            Err(corrupt("a row is missing or in a wrong place"))
+        }
     }
 }
 
-fn row_of<V>(row: &rusqlite::Row<'_>, value: V, sum: impl FnOnce(&Key, Option<&str>, &V) -> i64) -> Result<Row<V>> {
+fn row_of<V>(
+    row: &rusqlite::Row<'_>,
+    value: V,
+    sum: impl FnOnce(&Key, Option<&str>, &V) -> i64,
+) -> Result<Row<V>> {
     let key = match row.get_ref(0)? {
         ValueRef::Blob([]) => Key::End,
         _ => Key::Text(row.get(0)?),
@@ -531,11 +656,19 @@ fn head_row(row: &rusqlite::Row<'_>) -> Result<Row<Head>> {
 }
 
 fn key_row(row: &rusqlite::Row<'_>) -> Result<Row<Position>> {
-    row_of(row, position((row.get(3)?, row.get(4)?)), |key, before, at| key_sum(key, before, *at))
+    row_of(
+        row,
+        position((row.get(3)?, row.get(4)?)),
+        |key, before, at| key_sum(key, before, *at),
+    )
 }
 
 fn key_sum(key: &Key, before: Option<&str>, at: Position) -> i64 {
-    key.sum().maybe_text(before).number(at.segment.into()).number(signed(at.offset)).finish()
+    key.sum()
+        .maybe_text(before)
+        .number(at.segment.into())
+        .number(signed(at.offset))
+        .finish()
 }
 
 fn lease_sum(id: &str, body: &str) -> i64 {
@@ -543,27 +676,59 @@ fn lease_sum(id: &str, body: &str) -> i64 {
 }
 
 fn text<'r>(row: &'r rusqlite::Row<'_>, index: usize) -> Result<&'r str> {
-    row.get_ref(index)?.as_str().map_err(|_| corrupt("a row holds no text where it should"))
+    row.get_ref(index)?
+        .as_str()
+        .map_err(|_| corrupt("a row holds no text where it should"))
 }
 
 /// What stands at the end of the table; never read as a head.
 fn end_head() -> Head {
     let version = Version::none();
-    Head { class: Class::Free, version, len: 0, at: Position::START, seq: 0, gone: true, stamp: None, flag: None }
+    Head {
+        class: Class::Free,
+        version,
+        len: 0,
+        at: Position::START,
+        seq: 0,
+        gone: true,
+        stamp: None,
+        flag: None,
+    }
 }
 
 fn head_sum(key: &Key, before: Option<&str>, head: &Head) -> i64 {
     let stamp = |sum: RowSum, stamp: Option<Stamp>| match stamp {
-        Some(stamp) => sum.number(1).number(stamp.inode.cast_signed()).number(signed(stamp.size)).number(stamp.mtime_ns),
+        Some(stamp) => sum
+            .number(1)
+            .number(stamp.inode.cast_signed())
+            .number(signed(stamp.size))
+            .number(stamp.mtime_ns),
         None => sum.number(0),
     };
-    let sum = key.sum().maybe_text(before).text(head.class.as_str()).text(head.version.as_str());
-    let place = [head.len, u64::from(head.at.segment), head.at.offset, head.seq, u64::from(head.gone)];
-    let sum = stamp(place.into_iter().map(signed).fold(sum, RowSum::number), head.stamp);
+    let sum = key
+        .sum()
+        .maybe_text(before)
+        .text(head.class.as_str())
+        .text(head.version.as_str());
+    let place = [
+        head.len,
+        u64::from(head.at.segment),
+        head.at.offset,
+        head.seq,
+        u64::from(head.gone),
+    ];
+    let sum = stamp(
+        place.into_iter().map(signed).fold(sum, RowSum::number),
+        head.stamp,
+    );
     match &head.flag {
-        Some((flag, seen)) => {
-            stamp(sum.number(1).text(&flag.what).number(flag.line.map_or(-1, |line| signed(line as u64))), *seen).finish()
-        }
+        Some((flag, seen)) => stamp(
+            sum.number(1)
+                .text(&flag.what)
+                .number(flag.line.map_or(-1, |line| signed(line as u64))),
+            *seen,
+        )
+        .finish(),
         None => sum.number(0).finish(),
     }
 }
@@ -574,20 +739,24 @@ fn corrupt(what: &str) -> StoreError {
     StoreError::Heads(rusqlite::Error::SqliteFailure(error, Some(what.to_owned())))
 }
 
-const COLUMNS: &str =
-    "class, version, len, segment, offset, seq, gone, inode, size, mtime, flag, flag_line, flag_inode, flag_size, flag_mtime";
+const COLUMNS: &str = "class, version, len, segment, offset, seq, gone, inode, size, mtime, flag, flag_line, flag_inode, flag_size, flag_mtime";
 
 fn head_of(row: &rusqlite::Row<'_>, from: usize) -> rusqlite::Result<Head> {
-    let number = |index: usize| -> rusqlite::Result<u64> { Ok(row.get::<_, i64>(from + index)?.unsigned_abs()) };
+    let number = |index: usize| -> rusqlite::Result<u64> {
+        Ok(row.get::<_, i64>(from + index)?.unsigned_abs())
+    };
     let stamp = |index: usize| -> rusqlite::Result<Option<Stamp>> {
         let inode: Option<i64> = row.get(from + index)?;
         let size: Option<i64> = row.get(from + index + 1)?;
         let mtime_ns: Option<i64> = row.get(from + index + 2)?;
-        Ok(inode.zip(size).zip(mtime_ns).map(|((inode, size), mtime_ns)| Stamp {
-            inode: inode.cast_unsigned(),
-            size: size.unsigned_abs(),
-            mtime_ns,
-        }))
+        Ok(inode
+            .zip(size)
+            .zip(mtime_ns)
+            .map(|((inode, size), mtime_ns)| Stamp {
+                inode: inode.cast_unsigned(),
+                size: size.unsigned_abs(),
+                mtime_ns,
+            }))
     };
     let flag: Option<String> = row.get(from + 10)?;
     let line: Option<i64> = row.get(from + 11)?;
@@ -596,11 +765,22 @@ fn head_of(row: &rusqlite::Row<'_>, from: usize) -> rusqlite::Result<Head> {
         class: Class::parse(&row.get::<_, String>(from)?).unwrap_or(Class::Free),
         version: Version::parse(&row.get::<_, String>(from + 1)?),
         len: number(2)?,
-        at: Position { segment: row.get(from + 3)?, offset: number(4)? },
+        at: Position {
+            segment: row.get(from + 3)?,
+            offset: number(4)?,
+        },
         seq: number(5)?,
         gone: row.get(from + 6)?,
         stamp: stamp(7)?,
-        flag: flag.map(|what| (Flag { what, line: line.map(|l| l.unsigned_abs() as usize) }, seen)),
+        flag: flag.map(|what| {
+            (
+                Flag {
+                    what,
+                    line: line.map(|l| l.unsigned_abs() as usize),
+                },
+                seen,
+            )
+        }),
     })
 }
 

@@ -21,8 +21,14 @@ use crate::version::Version;
 
 impl Store {
     /// The text of a head across one record that cannot be read.
-    pub(crate) fn proven_content(&self, path: &ProjectPath, head: &Head, damage: StoreError) -> Result<Vec<u8>> {
-        // A text that was written whole is proven by its version alone, whatever it was stored as a difference to.
+    pub(crate) fn proven_content(
+        &self,
+        path: &ProjectPath,
+        head: &Head,
+        damage: StoreError,
+    ) -> Result<Vec<u8>> {
+        // A text that was written whole is proven by its version alone, whatever it was stored as a
+        // difference to.
         if let Ok(Some((found, _))) = self.tree.read(path)
             && Version::of(&found) == head.version
         {
@@ -35,22 +41,43 @@ impl Store {
             edge = Some((record.seq, op.clone()));
             op.op == OpKind::Append
         });
-        let (Err(_), Some((seq, edge))) = (walked, edge) else { return self.proven_by_file(path, head, damage) };
+        let (Err(_), Some((seq, edge))) = (walked, edge) else {
+            return self.proven_by_file(path, head, damage);
+        };
         let length = edge.len.saturating_sub(edge.content().len() as u64);
-        let (Some(version), Ok(Some((found, _)))) = (edge.base, self.tree.read(path)) else { return Err(damage) };
-        let Some(found) = usize::try_from(length).ok().and_then(|length| found.get(..length)) else { return Err(damage) };
+        let (Some(version), Ok(Some((found, _)))) = (edge.base, self.tree.read(path)) else {
+            return Err(damage);
+        };
+        let Some(found) = usize::try_from(length)
+            .ok()
+            .and_then(|length| found.get(..length))
+        else {
+            return Err(damage);
+        };
         if Version::of(found) != version && !self.extends_older(path, seq, found, &version)? {
             return Err(damage);
         }
         let mut whole = found.to_vec();
-        tails.iter().rev().for_each(|tail| whole.extend_from_slice(tail));
+        tails
+            .iter()
+            .rev()
+            .for_each(|tail| whole.extend_from_slice(tail));
         Ok(whole)
     }
 
-    /// The text of a head whose own record cannot be read: what stands in the file, if its version says so.
-    fn proven_by_file(&self, path: &ProjectPath, head: &Head, damage: StoreError) -> Result<Vec<u8>> {
+    /// The text of a head whose own record cannot be read: what stands in the file, if its version
+    /// says so.
+    fn proven_by_file(
+        &self,
+        path: &ProjectPath,
+        head: &Head,
+        damage: StoreError,
+    ) -> Result<Vec<u8>> {
         match self.tree.read(path) {
-            Ok(Some((found, _))) if Version::of(&found) == head.version || self.extends_older(path, head.seq, &found, &head.version)? => {
+            Ok(Some((found, _)))
+                if Version::of(&found) == head.version
+                    || self.extends_older(path, head.seq, &found, &head.version)? =>
+            {
                 Ok(found)
             }
             _ => Err(damage),
@@ -58,20 +85,37 @@ impl Store {
     }
 
     /// Whether some bytes are an older, readable version and exactly what makes it the wanted one.
-    fn extends_older(&self, path: &ProjectPath, before: u64, bytes: &[u8], wanted: &Version) -> Result<bool> {
+    fn extends_older(
+        &self,
+        path: &ProjectPath,
+        before: u64,
+        bytes: &[u8],
+        wanted: &Version,
+    ) -> Result<bool> {
         let mut older = None;
         self.each_newest_first(usize::MAX, &mut |at, record| {
             if older.is_none() && record.seq < before {
-                let op = record.ops.iter().rev().find(|o| o.path == path.as_str() && o.op != OpKind::Keep);
+                let op = record
+                    .ops
+                    .iter()
+                    .rev()
+                    .find(|o| o.path == path.as_str() && o.op != OpKind::Keep);
                 older = op.map(|op| Head::after(op, at, record.seq));
             }
         })?;
-        let Some(older) = older.filter(|h| !h.gone) else { return Ok(false) };
-        let Ok(start) = self.plain_content(path, &older) else { return Ok(false) };
-        Ok(bytes.strip_prefix(start.as_slice()).is_some_and(|added| older.version.extended(added) == *wanted))
+        let Some(older) = older.filter(|h| !h.gone) else {
+            return Ok(false);
+        };
+        let Ok(start) = self.plain_content(path, &older) else {
+            return Ok(false);
+        };
+        Ok(bytes
+            .strip_prefix(start.as_slice())
+            .is_some_and(|added| older.version.extended(added) == *wanted))
     }
 
-    /// Journals whole what the journal cannot tell any more, as far as the disk tells it. Returns what was done.
+    /// Journals whole what the journal cannot tell any more, as far as the disk tells it. Returns
+    /// what was done.
     pub(crate) fn heal(&self) -> Result<Vec<String>> {
         self.with_sound_heads(|| self.heal_once())
     }
@@ -80,33 +124,59 @@ impl Store {
         let held = self.append_lock.acquire()?;
         let look = self.look()?;
         // In a working copy the damage is its own, and the log is everybody's.
-        let damages = if self.order.is_none() { self.unhealed(look.tail.at)? } else { Vec::new() };
-        let mut record = look.next_record(self, Kind::Adopt, Who::from(&quipu_contract::Actor::Runtime));
-        record.why = Some("the journal's own copy is damaged; this is the file as it stands".into());
+        let damages = if self.order.is_none() {
+            self.unhealed(look.tail.at)?
+        } else {
+            Vec::new()
+        };
+        let mut record = look.next_record(
+            self,
+            Kind::Adopt,
+            Who::from(&quipu_contract::Actor::Runtime),
+        );
+        record.why =
+            Some("the journal's own copy is damaged; this is the file as it stands".into());
         let mut healed = Vec::new();
         let heads = self.heads()?.all()?;
         for (text, head) in heads.into_iter().filter(|(_, head)| !head.gone) {
-            let Ok(path) = ProjectPath::parse(&text) else { continue };
+            let Ok(path) = ProjectPath::parse(&text) else {
+                continue;
+            };
             let (head, pending) = match look.head(self, &path)? {
                 (Some(newer), pending) => (newer, pending),
                 (None, pending) => (head, pending),
             };
-            if pending || !matches!(self.plain_content(&path, &head), Err(StoreError::Damaged { .. })) {
+            if pending
+                || !matches!(
+                    self.plain_content(&path, &head),
+                    Err(StoreError::Damaged { .. })
+                )
+            {
                 continue;
             }
             let proven = self.content_from_journal(&path, &head);
             let (bytes, how) = match (proven, self.tree.read(&path)) {
                 (Ok(bytes), _) => (Some(bytes), "and the file proved what it said"),
-                (Err(_), Ok(Some((bytes, stamp)))) if head.stamp == Some(stamp) => {
-                    (Some(bytes), "and the file is untouched since it was written")
-                }
-                (Err(_), Ok(Some((bytes, _)))) => (Some(bytes), "and nothing tells what it said: the file was taken as it stands"),
+                (Err(_), Ok(Some((bytes, stamp)))) if head.stamp == Some(stamp) => (
+                    Some(bytes),
+                    "and the file is untouched since it was written",
+                ),
+                (Err(_), Ok(Some((bytes, _)))) => (
+                    Some(bytes),
+                    "and nothing tells what it said: the file was taken as it stands",
+                ),
                 (Err(_), Ok(None)) => (None, "and the file is gone"),
                 (Err(_), Err(_)) => continue,
             };
-            healed.push(format!("journalled `{path}` anew: a record about it is damaged, {how}"));
+            healed.push(format!(
+                "journalled `{path}` anew: a record about it is damaged, {how}"
+            ));
             let op = RecordOp {
-                op: if bytes.is_some() { OpKind::Write } else { OpKind::Remove },
+                op: if bytes.is_some() {
+                    OpKind::Write
+                } else {
+                    OpKind::Remove
+                },
                 path: text,
                 class: head.class.as_str().into(),
                 base: Some(head.version),
@@ -147,20 +217,32 @@ impl Store {
     /// Damage that no record deals with.
     pub(crate) fn unhealed(&self, end: Position) -> Result<Vec<Damage>> {
         let mut damages: BTreeMap<String, Damage> = BTreeMap::new();
-        let (mut chain, mut texts, mut healed) = (Chain::new(), MissingTexts::default(), BTreeSet::new());
-        self.journal.scan(Position::START, Some(end), &mut |seen| match seen.line {
-            Line::Damaged(damage) => {
-                chain.is_cut = true;
-                damages.insert(damage.name(), damage);
-            }
-            Line::Record(record) => {
-                damages.extend(chain.follow(seen.at, &record).map(|damage| (damage.name(), damage)));
-                texts.see(seen.at, &record);
-                healed.extend(healed_by(&record));
-            }
-            Line::OtherFormat(_) => chain.is_cut = true,
-        })?;
-        damages.extend(texts.judge().1.into_iter().map(|damage| (damage.name(), damage)));
+        let (mut chain, mut texts, mut healed) =
+            (Chain::new(), MissingTexts::default(), BTreeSet::new());
+        self.journal
+            .scan(Position::START, Some(end), &mut |seen| match seen.line {
+                Line::Damaged(damage) => {
+                    chain.is_cut = true;
+                    damages.insert(damage.name(), damage);
+                }
+                Line::Record(record) => {
+                    damages.extend(
+                        chain
+                            .follow(seen.at, &record)
+                            .map(|damage| (damage.name(), damage)),
+                    );
+                    texts.see(seen.at, &record);
+                    healed.extend(healed_by(&record));
+                }
+                Line::OtherFormat(_) => chain.is_cut = true,
+            })?;
+        damages.extend(
+            texts
+                .judge()
+                .1
+                .into_iter()
+                .map(|damage| (damage.name(), damage)),
+        );
         damages.retain(|name, _| !healed.contains(name));
         Ok(damages.into_values().collect())
     }

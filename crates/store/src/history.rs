@@ -39,12 +39,17 @@ impl At {
             return seq.parse().ok().map(At::Seq);
         }
         if let Some(count) = text.strip_prefix('~') {
-            return if count.is_empty() { Some(At::Back(1)) } else { count.parse().ok().map(At::Back) };
+            return if count.is_empty() {
+                Some(At::Back(1))
+            } else {
+                count.parse().ok().map(At::Back)
+            };
         }
         if let Some(time) = parse_time(text) {
             return Some(At::Time(time));
         }
-        (text.len() >= 4 && text.len() <= 16 && text.bytes().all(|b| b.is_ascii_hexdigit())).then(|| At::Version(text.to_lowercase()))
+        (text.len() >= 4 && text.len() <= 16 && text.bytes().all(|b| b.is_ascii_hexdigit()))
+            .then(|| At::Version(text.to_lowercase()))
     }
 }
 
@@ -65,9 +70,21 @@ pub struct LogEntry {
 
 impl LogEntry {
     fn damaged(seq: u64) -> LogEntry {
-        let who = Who { kind: "unknown".into(), ..Who::default() };
+        let who = Who {
+            kind: "unknown".into(),
+            ..Who::default()
+        };
         let (id, at) = (String::new(), String::new());
-        LogEntry { seq, id, at, kind: Kind::Unknown, who, why: None, paths: Vec::new(), damaged: true }
+        LogEntry {
+            seq,
+            id,
+            at,
+            kind: Kind::Unknown,
+            who,
+            why: None,
+            paths: Vec::new(),
+            damaged: true,
+        }
     }
 }
 
@@ -101,10 +118,23 @@ pub struct NotedFile {
 
 impl From<&Record> for LogEntry {
     fn from(record: &Record) -> LogEntry {
-        let mut paths: Vec<String> = record.ops.iter().filter(|o| o.path != crate::capture::PLACE).map(|o| o.path.clone()).collect();
+        let mut paths: Vec<String> = record
+            .ops
+            .iter()
+            .filter(|o| o.path != crate::capture::PLACE)
+            .map(|o| o.path.clone())
+            .collect();
         if let Some(event) = &record.lease {
             if event.paths.is_empty() {
-                paths.push(format!("session {} {}", event.id, if event.act == "release" { "ends" } else { "begins" }));
+                paths.push(format!(
+                    "session {} {}",
+                    event.id,
+                    if event.act == "release" {
+                        "ends"
+                    } else {
+                        "begins"
+                    }
+                ));
             }
             paths.extend(event.paths.iter().map(|p| format!("{} {p}", event.act)));
         }
@@ -148,14 +178,22 @@ impl Store {
             !op.edit().is_start()
         })?;
         // Where lines were moved, another record lies at that place.
-        if ops.first().is_none_or(|newest| (&newest.version, newest.len) != (&head.version, head.len)) {
+        if ops
+            .first()
+            .is_none_or(|newest| (&newest.version, newest.len) != (&head.version, head.len))
+        {
             return Err(Gap::Mismatch.of_newest(path));
         }
         compose(ops.iter().map(RecordOp::edit)).map_err(|gap| gap.of_newest(path))
     }
 
     /// Visits the operations on a file, newest first, until `visit` says that it has enough.
-    pub(crate) fn walk(&self, path: &ProjectPath, from: Position, visit: &mut dyn FnMut(&Record, &RecordOp) -> bool) -> Result<()> {
+    pub(crate) fn walk(
+        &self,
+        path: &ProjectPath,
+        from: Position,
+        visit: &mut dyn FnMut(&Record, &RecordOp) -> bool,
+    ) -> Result<()> {
         let mut next = Some(from);
         while let Some(at) = next {
             let record = self.journal.read_record(at)?;
@@ -164,27 +202,38 @@ impl Store {
                 if !visit(&record, op) {
                     return Ok(());
                 }
-                next = op.last.as_deref().and_then(Position::parse).filter(|last| *last < at);
+                next = op
+                    .last
+                    .as_deref()
+                    .and_then(Position::parse)
+                    .filter(|last| *last < at);
             }
         }
         Ok(())
     }
 
-    /// The newest records, newest first, read from the last bytes of the journal only: for a look back
-    /// that must not cost what the journal has.
+    /// The newest records, newest first, read from the last bytes of the journal only: for a look
+    /// back that must not cost what the journal has.
     pub fn recent(&self, most: usize) -> Result<Vec<LogEntry>> {
         self.recent_until(most, &mut |_| false)
     }
 
     /// The same, up to a record that is the last one wanted.
-    pub fn recent_until(&self, most: usize, is_last: &mut dyn FnMut(&LogEntry) -> bool) -> Result<Vec<LogEntry>> {
+    pub fn recent_until(
+        &self,
+        most: usize,
+        is_last: &mut dyn FnMut(&LogEntry) -> bool,
+    ) -> Result<Vec<LogEntry>> {
         self.settle()?;
         let bound = self.bound()?;
         let mut entries = Vec::new();
         let mut until = bound;
         // The last bytes first: most looks go no further.
         for window in [RECENT_BYTES / 16, RECENT_BYTES] {
-            let from = Position { segment: bound.segment, offset: bound.offset.saturating_sub(window) };
+            let from = Position {
+                segment: bound.segment,
+                offset: bound.offset.saturating_sub(window),
+            };
             let bytes = self.journal.read_between(from, until)?;
             match take_lines(&bytes, from.offset == 0, most, is_last, &mut entries) {
                 None => return Ok(entries),
@@ -196,12 +245,22 @@ impl Store {
         }
         // A segment may have begun a moment ago.
         let mut left = RECENT_BYTES.saturating_sub(bound.offset) as usize;
-        let older = if left > 0 { self.journal.segments()? } else { Vec::new() };
-        for segment in older.into_iter().rev().filter(|number| *number < bound.segment) {
+        let older = if left > 0 {
+            self.journal.segments()?
+        } else {
+            Vec::new()
+        };
+        for segment in older
+            .into_iter()
+            .rev()
+            .filter(|number| *number < bound.segment)
+        {
             let bytes = self.journal.read_segment(segment)?;
             let bytes = crate::segment::trim_fill(&bytes);
             let from = bytes.len().saturating_sub(left);
-            if take_lines(&bytes[from..], from == 0, most, is_last, &mut entries).is_none() || from > 0 {
+            if take_lines(&bytes[from..], from == 0, most, is_last, &mut entries).is_none()
+                || from > 0
+            {
                 break;
             }
             left -= bytes.len();
@@ -209,10 +268,18 @@ impl Store {
         Ok(entries)
     }
 
-    /// Visits the last lines of the journal, newest first, as far as so many bytes reach. Returns whether `visit` had enough.
-    pub(crate) fn each_last_line(&self, window: u64, visit: &mut dyn FnMut(&[u8]) -> bool) -> Result<bool> {
+    /// Visits the last lines of the journal, newest first, as far as so many bytes reach. Returns
+    /// whether `visit` had enough.
+    pub(crate) fn each_last_line(
+        &self,
+        window: u64,
+        visit: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<bool> {
         let bound = self.bound()?;
-        let from = Position { segment: bound.segment, offset: bound.offset.saturating_sub(window) };
+        let from = Position {
+            segment: bound.segment,
+            offset: bound.offset.saturating_sub(window),
+        };
         let bytes = self.journal.read_between(from, bound)?;
         let mut end = bytes.len();
         while end > 0 {
@@ -238,12 +305,22 @@ impl Store {
 
     /// The newest commit of each file; zero where no commit touched it.
     pub fn newest_of(&self, paths: &[ProjectPath]) -> Result<Vec<u64>> {
-        let heads = self.with_sound_heads(|| self.heads()?.heads_of(paths.iter().map(ProjectPath::as_str)))?;
-        Ok(heads.into_iter().map(|head| head.map_or(0, |head| head.seq)).collect())
+        let heads = self.with_sound_heads(|| {
+            self.heads()?
+                .heads_of(paths.iter().map(ProjectPath::as_str))
+        })?;
+        Ok(heads
+            .into_iter()
+            .map(|head| head.map_or(0, |head| head.seq))
+            .collect())
     }
 
     /// Visits the newest records of the journal, newest first.
-    pub(crate) fn each_newest_first(&self, most: usize, visit: &mut dyn FnMut(Position, &Record)) -> Result<()> {
+    pub(crate) fn each_newest_first(
+        &self,
+        most: usize,
+        visit: &mut dyn FnMut(Position, &Record),
+    ) -> Result<()> {
         let mut left = most;
         if left == 0 {
             return Ok(());
@@ -262,12 +339,26 @@ impl Store {
     }
 
     /// Visits the lines of the journal, newest first, until `visit` says that it has enough.
-    pub(crate) fn each_place_newest_first(&self, visit: &mut dyn FnMut(Position, &[u8]) -> bool) -> Result<()> {
+    pub(crate) fn each_place_newest_first(
+        &self,
+        visit: &mut dyn FnMut(Position, &[u8]) -> bool,
+    ) -> Result<()> {
         let bound = self.bound()?;
-        for segment in self.journal.segments()?.into_iter().rev().filter(|n| *n <= bound.segment) {
+        for segment in self
+            .journal
+            .segments()?
+            .into_iter()
+            .rev()
+            .filter(|n| *n <= bound.segment)
+        {
             let bytes = self.journal.read_segment(segment)?;
-            let mut end =
-                if segment == bound.segment { bytes.len().min(usize::try_from(bound.offset).unwrap_or(usize::MAX)) } else { bytes.len() };
+            let mut end = if segment == bound.segment {
+                bytes
+                    .len()
+                    .min(usize::try_from(bound.offset).unwrap_or(usize::MAX))
+            } else {
+                bytes.len()
+            };
             end = crate::segment::trim_fill(&bytes[..end]).len();
             while end > 0 {
                 if bytes[end - 1] == b'\n' {
@@ -275,7 +366,13 @@ impl Store {
                     continue;
                 }
                 let start = memchr::memrchr(b'\n', &bytes[..end]).map_or(0, |newline| newline + 1);
-                if !visit(Position { segment, offset: start as u64 }, &bytes[start..end]) {
+                if !visit(
+                    Position {
+                        segment,
+                        offset: start as u64,
+                    },
+                    &bytes[start..end],
+                ) {
                     return Ok(());
                 }
                 end = start;
@@ -298,8 +395,22 @@ impl Store {
                 && let Some(note) = record.note
             {
                 let files = record.ops.into_iter().filter(|o| o.op != OpKind::Keep);
-                let files = files.map(|o| NotedFile { path: o.path, base: o.base, version: o.version }).collect();
-                found.push(Noted { seq: record.seq, at: record.at, kind: record.kind, who: record.who, why: record.why, note, files });
+                let files = files
+                    .map(|o| NotedFile {
+                        path: o.path,
+                        base: o.base,
+                        version: o.version,
+                    })
+                    .collect();
+                found.push(Noted {
+                    seq: record.seq,
+                    at: record.at,
+                    kind: record.kind,
+                    who: record.who,
+                    why: record.why,
+                    note,
+                    files,
+                });
             }
             true
         })?;
@@ -317,24 +428,39 @@ impl Store {
         self.each_line_newest_first(&mut |line| {
             entries.push(match Record::decode(line) {
                 Ok(record) => LogEntry::from(&record),
-                // The number is told by the record behind it; the line itself may have the wrong one.
-                Err(_) => LogEntry::damaged(entries.last().map_or_else(|| seq_of(line).unwrap_or(0), |newer| newer.seq.saturating_sub(1))),
+                // The number is told by the record behind it; the line itself may have the wrong
+                // one.
+                Err(_) => LogEntry::damaged(entries.last().map_or_else(
+                    || seq_of(line).unwrap_or(0),
+                    |newer| newer.seq.saturating_sub(1),
+                )),
             });
             entries.len() < most
         })?;
         Ok(entries)
     }
 
-    /// The newest commits before one that someone wants, newest first. Looks at a bounded number of them.
-    pub fn log_before(&self, before: Option<u64>, most: usize, wanted: &dyn Fn(&LogEntry) -> bool) -> Result<LogPage> {
+    /// The newest commits before one that someone wants, newest first. Looks at a bounded number of
+    /// them.
+    pub fn log_before(
+        &self,
+        before: Option<u64>,
+        most: usize,
+        wanted: &dyn Fn(&LogEntry) -> bool,
+    ) -> Result<LogPage> {
         self.settle()?;
-        let mut page = LogPage { entries: Vec::new(), next: None };
+        let mut page = LogPage {
+            entries: Vec::new(),
+            next: None,
+        };
         let mut looked = 0;
         self.each_line_newest_first(&mut |line| {
             if before.is_some_and(|before| seq_of(line).is_some_and(|seq| seq >= before)) {
                 return true;
             }
-            let Ok(record) = Record::decode(line) else { return true };
+            let Ok(record) = Record::decode(line) else {
+                return true;
+            };
             if page.entries.len() == most || looked == LOOKED {
                 page.next = Some(record.seq + 1);
                 return false;
@@ -351,7 +477,11 @@ impl Store {
 
     /// The number of the newest commit, as cheaply as it can be told: for whoever watches.
     pub fn pulse(&self) -> Result<u64> {
-        let known = if self.is_read_only() { None } else { self.live_now()?.tail() };
+        let known = if self.is_read_only() {
+            None
+        } else {
+            self.live_now()?.tail()
+        };
         known.map_or_else(|| self.newest_seq(), |tail| Ok(tail.seq))
     }
 }
@@ -363,8 +493,8 @@ pub(crate) fn seq_of(line: &[u8]) -> Option<u64> {
     std::str::from_utf8(&rest[..digits]).ok()?.parse().ok()
 }
 
-/// Adds the records in the last bytes of a segment, newest first. Returns where the first line that was not looked at ends, or none if there
-/// are enough.
+/// Adds the records in the last bytes of a segment, newest first. Returns where the first line that
+/// was not looked at ends, or none if there are enough.
 fn take_lines(
     bytes: &[u8],
     is_whole: bool,

@@ -6,12 +6,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// A UUID of version 7: in the order of time, and otherwise random. Randomness is drawn once per
 /// process and stretched: the kernel need not be asked for every commit.
 pub(crate) fn commit_id(wall_us: i64) -> String {
-    uuid::Builder::from_unix_timestamp_millis(u64::try_from(wall_us / 1000).unwrap_or(0), &random()).into_uuid().to_string()
+    uuid::Builder::from_unix_timestamp_millis(u64::try_from(wall_us / 1000).unwrap_or(0), &random())
+        .into_uuid()
+        .to_string()
 }
 
 /// A short name, random in all its digits.
 pub(crate) fn short_id() -> String {
-    random()[..6].iter().map(|byte| format!("{byte:02x}")).collect()
+    random()[..6]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 /// Ten bytes that no other process and no other call is given.
@@ -38,7 +43,9 @@ mod tests {
 
     #[test]
     fn names_differ_within_one_moment() {
-        let ids: std::collections::BTreeSet<String> = (0..1000).flat_map(|_| [commit_id(1_000_000), short_id()]).collect();
+        let ids: std::collections::BTreeSet<String> = (0..1000)
+            .flat_map(|_| [commit_id(1_000_000), short_id()])
+            .collect();
         assert_eq!(ids.len(), 2000);
         assert!(commit_id(2_000_000) > commit_id(1_000_000));
     }

@@ -7,7 +7,10 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::atomic::Ordering;
 
-use quipu_contract::{Act, Actor, Class, Contract, FileRule, Form, Listing, MANIFEST, ProjectPath, first_line, merge_keyed};
+use quipu_contract::{
+    Act, Actor, Class, Contract, FileRule, Form, Listing, MANIFEST, ProjectPath, first_line,
+    merge_keyed,
+};
 use smol_str::SmolStr;
 
 use crate::adopt::{Adopted, Noticed};
@@ -16,7 +19,9 @@ use crate::change::{Change, Expect, Op};
 use crate::clock::render_second;
 use crate::delta::Delta;
 use crate::error::{Result, StoreError};
-use crate::guarding::{Writing, guard, guard_actor, guard_continued, guard_loss, guard_words, refused_by};
+use crate::guarding::{
+    Writing, guard, guard_actor, guard_continued, guard_loss, guard_words, refused_by,
+};
 use crate::heads::Head;
 use crate::journal::Position;
 use crate::lock::Held;
@@ -56,7 +61,17 @@ impl Now {
     fn of(class: Class, head: Option<Head>) -> Now {
         let len_before = length(head.as_ref());
         let journalled = head.clone();
-        Now { class, journalled, head, content: None, appended: Vec::new(), flagged: None, merged: false, len_before, replaced: false }
+        Now {
+            class,
+            journalled,
+            head,
+            content: None,
+            appended: Vec::new(),
+            flagged: None,
+            merged: false,
+            len_before,
+            replaced: false,
+        }
     }
 
     fn exists(&self) -> bool {
@@ -89,29 +104,51 @@ impl Store {
             self.judge_prepared(held, look, change, &prepared)
         };
         self.with_sound_heads(|| match judge() {
-            // What others wrote was followed without being read in full, and this of it cannot be read.
+            // What others wrote was followed without being read in full, and this of it cannot be
+            // read.
             Err(StoreError::Damaged { .. }) => judge(),
             other => other,
         })
     }
 
     /// The same by someone who holds the append lock and has looked.
-    pub(crate) fn judge_held<'s>(&'s self, held: Held<'s>, look: Look, change: &Change) -> Result<Judged<'s>> {
+    pub(crate) fn judge_held<'s>(
+        &'s self,
+        held: Held<'s>,
+        look: Look,
+        change: &Change,
+    ) -> Result<Judged<'s>> {
         self.judge_prepared(held, look, change, &self.prepare(change))
     }
 
-    fn judge_prepared<'s>(&'s self, held: Held<'s>, mut look: Look, change: &Change, prepared: &[Prepared<'_>]) -> Result<Judged<'s>> {
+    fn judge_prepared<'s>(
+        &'s self,
+        held: Held<'s>,
+        mut look: Look,
+        change: &Change,
+        prepared: &[Prepared<'_>],
+    ) -> Result<Judged<'s>> {
         let contract = std::sync::Arc::clone(&self.contract);
-        let grant = contract.grant(&change.actor).map_err(|what| StoreError::refused(what, "quipu contract show"))?;
+        let grant = contract
+            .grant(&change.actor)
+            .map_err(|what| StoreError::refused(what, "quipu contract show"))?;
         guard_actor(&contract.guards, &change.actor)?;
-        change.why.as_deref().map_or(Ok(()), |why| guard_words(&contract.guards, why, "reason", "--why"))?;
-        change.key.as_deref().map_or(Ok(()), |key| guard_words(&contract.guards, key, "key", "--key"))?;
+        change.why.as_deref().map_or(Ok(()), |why| {
+            guard_words(&contract.guards, why, "reason", "--why")
+        })?;
+        change.key.as_deref().map_or(Ok(()), |key| {
+            guard_words(&contract.guards, key, "key", "--key")
+        })?;
         if let Some(key) = &change.key
             && let Some(record) = look.find_key(self, key)?
         {
             let index = contract.index_path();
             let told = |op: &RecordOp| {
-                change.ops.iter().chain(&change.beside).any(|o| o.path().as_str() == op.path)
+                change
+                    .ops
+                    .iter()
+                    .chain(&change.beside)
+                    .any(|o| o.path().as_str() == op.path)
                     || index.as_ref().is_some_and(|i| i.as_str() == op.path)
             };
             // What was asked for then, in a journal that tells it; else at least its files.
@@ -120,10 +157,19 @@ impl Store {
                 None => record.ops.iter().all(told),
             };
             if record.who != Who::from(&change.actor) || !same {
-                let what = format!("key `{key}` belongs to commit @{}, which was another change", record.seq);
-                return Err(StoreError::refused(what, "a key of its own for each change"));
+                let what = format!(
+                    "key `{key}` belongs to commit @{}, which was another change",
+                    record.seq
+                );
+                return Err(StoreError::refused(
+                    what,
+                    "a key of its own for each change",
+                ));
             }
-            return Ok(Judged::repeated(self, Receipt::of(&record, Vec::new(), true)));
+            return Ok(Judged::repeated(
+                self,
+                Receipt::of(&record, Vec::new(), true),
+            ));
         }
         let binding = contract.actor_binding(&change.actor);
         let (leases, _) = look.leases(self)?;
@@ -166,28 +212,51 @@ impl Store {
                 Op::Restore { .. } => kind = Kind::Restore,
                 _ => {}
             }
-            if let Some(record) = self.judge_op(&contract, change, (op, actor), prepared, now, &mut kept)? {
+            if let Some(record) =
+                self.judge_op(&contract, change, (op, actor), prepared, now, &mut kept)?
+            {
                 ops.push(record);
             }
         }
         if change.with_rules {
             self.note_rules(&mut look, &files, &mut adoptions, &mut touched);
         }
-        for (path, now) in files.iter().filter(|(_, now)| now.replaced && now.exists() && !change.force) {
-            guard_loss(&contract, path, now.len_before, now.head.as_ref().map_or(0, |h| h.len))?;
+        for (path, now) in files
+            .iter()
+            .filter(|(_, now)| now.replaced && now.exists() && !change.force)
+        {
+            guard_loss(
+                &contract,
+                path,
+                now.len_before,
+                now.head.as_ref().map_or(0, |h| h.len),
+            )?;
         }
         if rules_change && !ops.is_empty() {
             let mut changed = Changed::new();
             for (path, now) in &mut files {
-                let content = if now.exists() { Some(self.now_content(path, now)?) } else { None };
+                let content = if now.exists() {
+                    Some(self.now_content(path, now)?)
+                } else {
+                    None
+                };
                 changed.insert(path.clone(), content);
             }
             check_rules(self.rules.as_deref(), &changed)?;
         }
-        if let Some(path) = contract.index_path().filter(|path| !files.contains_key(path)) {
+        if let Some(path) = contract
+            .index_path()
+            .filter(|path| !files.contains_key(path))
+        {
             let noted = adoptions.iter().map(|(op, _)| op).chain(&ops);
             if let Some(rows) = changed_rows(&contract, noted) {
-                let now = self.look_at(&mut look, &path, Class::Derived, &mut adoptions, &mut touched)?;
+                let now = self.look_at(
+                    &mut look,
+                    &path,
+                    Class::Derived,
+                    &mut adoptions,
+                    &mut touched,
+                )?;
                 ops.extend(self.listed(&contract, &path, now, rows, &mut kept)?);
             }
         }
@@ -203,7 +272,10 @@ impl Store {
         }
         if !kept.is_empty() {
             let mut record = look.next_record(self, Kind::Aside, Who::outside());
-            record.why = Some("an outside edit that the contract does not allow, kept before it was replaced".into());
+            record.why = Some(
+                "an outside edit that the contract does not allow, kept before it was replaced"
+                    .into(),
+            );
             record.ops = kept;
             records.push(record);
         }
@@ -211,9 +283,14 @@ impl Store {
             Some(id) => self.ending_of(&leases, id, &change.actor)?,
             None => None,
         };
-        // A key is remembered even where nothing changes: the same change later, when it would, is still the one that was made.
+        // A key is remembered even where nothing changes: the same change later, when it would, is
+        // still the one that was made.
         if !ops.is_empty() || ending.is_some() || change.note.is_some() || change.key.is_some() {
-            let kind = if ops.is_empty() && ending.is_none() { Kind::Note } else { kind };
+            let kind = if ops.is_empty() && ending.is_none() {
+                Kind::Note
+            } else {
+                kind
+            };
             let mut record = look.next_record(self, kind, Who::from(&change.actor));
             record.lease = ending;
             record.note = change.note.clone();
@@ -223,13 +300,19 @@ impl Store {
             record.ops = ops;
             records.push(record);
         }
-        let merged = files.iter().filter(|(_, now)| now.merged).map(|(path, _)| path.as_str().to_owned()).collect();
-        Ok(Judged::new(self, held, look, records, adopted, merged, touched))
+        let merged = files
+            .iter()
+            .filter(|(_, now)| now.merged)
+            .map(|(path, _)| path.as_str().to_owned())
+            .collect();
+        Ok(Judged::new(
+            self, held, look, records, adopted, merged, touched,
+        ))
     }
 
-    /// A file's newest state; an allowed outside edit becomes part of it.
-    /// The rules that a change is judged by are journalled with it, as they stand: else nobody could bring them back. They are read once
-    /// by each process, and looked at here until they are found as journalled.
+    /// A file's newest state; an allowed outside edit becomes part of it. The rules that a change
+    /// is judged by are journalled with it, as they stand: else nobody could bring them back. They
+    /// are read once by each process, and looked at here until they are found as journalled.
     fn note_rules(
         &self,
         look: &mut Look,
@@ -237,15 +320,25 @@ impl Store {
         adoptions: &mut Vec<(RecordOp, Adopted)>,
         touched: &mut Vec<(ProjectPath, Version, Option<Stamp>)>,
     ) {
-        let Ok(manifest) = ProjectPath::parse(MANIFEST) else { return };
-        if self.unruled || files.contains_key(&manifest) || self.rules_noted.load(Ordering::Relaxed) {
+        let Ok(manifest) = ProjectPath::parse(MANIFEST) else {
+            return;
+        };
+        if self.unruled || files.contains_key(&manifest) || self.rules_noted.load(Ordering::Relaxed)
+        {
             return;
         }
         let before = adoptions.len();
         // Whatever is wrong with the file is told to those who ask for it.
-        let _ = self.look_at(look, &manifest, self.contract.class(&manifest), adoptions, touched);
+        let _ = self.look_at(
+            look,
+            &manifest,
+            self.contract.class(&manifest),
+            adoptions,
+            touched,
+        );
         adoptions.retain(|(op, _)| op.op != OpKind::Remove || op.path != MANIFEST);
-        self.rules_noted.store(adoptions.len() == before, Ordering::Relaxed);
+        self.rules_noted
+            .store(adoptions.len() == before, Ordering::Relaxed);
     }
 
     fn look_at(
@@ -269,9 +362,19 @@ impl Store {
                 }
                 Now::of(class, head)
             }
-            Noticed::Flagged(flag, stamp) => Now { flagged: Some((flag, stamp)), ..Now::of(class, head) },
+            Noticed::Flagged(flag, stamp) => Now {
+                flagged: Some((flag, stamp)),
+                ..Now::of(class, head)
+            },
             Noticed::Adopt { op, how } => {
-                adoptions.push((*op.clone(), Adopted { path: path.as_str().into(), version: op.version.clone(), how }));
+                adoptions.push((
+                    *op.clone(),
+                    Adopted {
+                        path: path.as_str().into(),
+                        version: op.version.clone(),
+                        how,
+                    },
+                ));
                 let adopted = Head {
                     class,
                     version: op.version.clone(),
@@ -285,12 +388,20 @@ impl Store {
                 let content = match op.op {
                     OpKind::Write => Some(op.content().to_vec()),
                     _ => {
-                        let found = self.tree.read(path).map_err(StoreError::io_at(|| format!("cannot read `{path}`")))?;
+                        let found = self
+                            .tree
+                            .read(path)
+                            .map_err(StoreError::io_at(|| format!("cannot read `{path}`")))?;
                         let length = usize::try_from(op.len).unwrap_or(usize::MAX);
                         found.map(|(bytes, _)| bytes.into_iter().take(length).collect())
                     }
                 };
-                Now { content, len_before: length(Some(&adopted)), head: Some(adopted), ..Now::of(class, head) }
+                Now {
+                    content,
+                    len_before: length(Some(&adopted)),
+                    head: Some(adopted),
+                    ..Now::of(class, head)
+                }
             }
         })
     }
@@ -305,99 +416,206 @@ impl Store {
         kept: &mut Vec<RecordOp>,
     ) -> Result<Option<RecordOp>> {
         let (path, rule) = (op.path(), prepared.rule);
-        let mends = matches!(op, Op::Restore { .. } | Op::Amend { .. } | Op::Derive { .. });
+        let mends = matches!(
+            op,
+            Op::Restore { .. } | Op::Amend { .. } | Op::Derive { .. }
+        );
         if let (Some((flag, _)), false) = (&now.flagged, mends) {
-            let line = flag.line.map(|l| format!(" (line {l})")).unwrap_or_default();
+            let line = flag
+                .line
+                .map(|l| format!(" (line {l})"))
+                .unwrap_or_default();
             let mend = match &now.head {
                 Some(_) => flag.mend(path.as_str(), now.class, true),
                 None => "move it away or fix it in an editor: memory is plain files".into(),
             };
-            let reads = contract.grant(actor).is_ok_and(|grant| grant.may_read(path, &contract.actor_binding(actor)).is_ok());
-            let what =
-                if reads { format!("{}{line}", flag.what) } else { "was changed outside Quipu, and not as the contract allows".into() };
+            let reads = contract
+                .grant(actor)
+                .is_ok_and(|grant| grant.may_read(path, &contract.actor_binding(actor)).is_ok());
+            let what = if reads {
+                format!("{}{line}", flag.what)
+            } else {
+                "was changed outside Quipu, and not as the contract allows".into()
+            };
             return Err(refused_by(format!("`{path}` {what}"), rule, mend));
         }
         let act = match op {
             Op::Append { .. } => Act::Append,
-            Op::Write { expect, .. } => Act::Replace { expected: *expect != Expect::Any },
+            Op::Write { expect, .. } => Act::Replace {
+                expected: *expect != Expect::Any,
+            },
             Op::Create { .. } => Act::Create,
             Op::Merge { .. } => Act::Merge,
             Op::Remove { .. } => Act::Remove,
-            Op::Amend { bytes: None, .. } if now.flagged.as_ref().is_some_and(|(flag, _)| flag.is_loss()) => Act::Accept,
+            Op::Amend { bytes: None, .. }
+                if now.flagged.as_ref().is_some_and(|(flag, _)| flag.is_loss()) =>
+            {
+                Act::Accept
+            }
             Op::Amend { .. } => Act::Amend,
             Op::Derive { .. } => Act::Derive,
-            Op::Restore { older: true, bytes, .. } if self.is_repair(path, now, bytes) => Act::Repair,
+            Op::Restore {
+                older: true, bytes, ..
+            } if self.is_repair(path, now, bytes) => Act::Repair,
             Op::Restore { older: true, .. } => Act::RestoreOlder,
-            // An edit that was just adopted is the newest version: what is asked for lies before it.
+            // An edit that was just adopted is the newest version: what is asked for lies before
+            // it.
             Op::Restore { .. } if now.head != now.journalled => Act::RestoreOlder,
             Op::Restore { older: false, .. } => Act::RestoreHead,
         };
         now.class
             .allows(act, actor, now.exists())
-            .map_err(|refusal| refused_by(format!("`{path}` {}", refusal.what), rule, refusal.mend.replace("{path}", path.as_str())))?;
+            .map_err(|refusal| {
+                refused_by(
+                    format!("`{path}` {}", refusal.what),
+                    rule,
+                    refusal.mend.replace("{path}", path.as_str()),
+                )
+            })?;
         if !now.exists() && !mends && !matches!(op, Op::Remove { .. }) {
             check_name(contract, change, (op, actor))?;
         }
-        if let Op::Write { expect: Expect::Version(expected), .. }
-        | Op::Derive { expect: Expect::Version(expected), .. }
-        | Op::Remove { expect: Expect::Version(expected), .. } = op
+        if let Op::Write {
+            expect: Expect::Version(expected),
+            ..
+        }
+        | Op::Derive {
+            expect: Expect::Version(expected),
+            ..
+        }
+        | Op::Remove {
+            expect: Expect::Version(expected),
+            ..
+        } = op
             && now.version() != expected.if_any()
         {
             if let Op::Write { bytes, .. } = op
                 && let Some(merged) = self.merged_by_key(path, rule, now, expected, bytes)?
             {
-                let op =
-                    Op::Write { path: path.clone(), bytes: merged, expect: now.version().cloned().map_or(Expect::Any, Expect::Version) };
+                let op = Op::Write {
+                    path: path.clone(),
+                    bytes: merged,
+                    expect: now.version().cloned().map_or(Expect::Any, Expect::Version),
+                };
                 now.merged = true;
-                return self.judge_op(contract, change, (&op, actor), &Prepared { rule, ..Prepared::default() }, now, kept);
+                return self.judge_op(
+                    contract,
+                    change,
+                    (&op, actor),
+                    &Prepared {
+                        rule,
+                        ..Prepared::default()
+                    },
+                    now,
+                    kept,
+                );
             }
             let found = now.version().cloned().unwrap_or_else(Version::none);
-            return Err(StoreError::Stale { path: path.as_str().into(), expected: expected.clone(), now: found, kept: None });
+            return Err(StoreError::Stale {
+                path: path.as_str().into(),
+                expected: expected.clone(),
+                now: found,
+                kept: None,
+            });
         }
-        if matches!(op, Op::Amend { .. }) && change.why.as_ref().is_none_or(|w| w.trim().is_empty()) {
-            return Err(StoreError::refused("an amendment needs a reason", format!("quipu amend {path} --why \"…\"")));
+        if matches!(op, Op::Amend { .. }) && change.why.as_ref().is_none_or(|w| w.trim().is_empty())
+        {
+            return Err(StoreError::refused(
+                "an amendment needs a reason",
+                format!("quipu amend {path} --why \"…\""),
+            ));
         }
 
         let (bytes, appends) = match op {
             Op::Append { bytes, apart, .. } => {
-                let closes = *apart && now.exists() && !bytes.is_empty() && bytes[0] != b'\n' && !self.last_line_of(path, now)?.is_empty();
-                (if closes { [b"\n", &bytes[..]].concat() } else { bytes.clone() }, true)
+                let closes = *apart
+                    && now.exists()
+                    && !bytes.is_empty()
+                    && bytes[0] != b'\n'
+                    && !self.last_line_of(path, now)?.is_empty();
+                (
+                    if closes {
+                        [b"\n", &bytes[..]].concat()
+                    } else {
+                        bytes.clone()
+                    },
+                    true,
+                )
             }
-            Op::Write { bytes, .. } | Op::Create { bytes, .. } | Op::Derive { bytes, .. } => (bytes.clone(), false),
+            Op::Write { bytes, .. } | Op::Create { bytes, .. } | Op::Derive { bytes, .. } => {
+                (bytes.clone(), false)
+            }
             Op::Restore { bytes, older, .. } => (self.restored(path, now, bytes, *older)?, false),
             Op::Merge { value, .. } => (self.merged(path, now, value)?, false),
-            Op::Amend { bytes: Some(bytes), .. } => (bytes.clone(), false),
-            Op::Amend { bytes: None, .. } => match self.tree.read(path).map_err(StoreError::io_at(|| format!("cannot read `{path}`")))? {
+            Op::Amend {
+                bytes: Some(bytes), ..
+            } => (bytes.clone(), false),
+            Op::Amend { bytes: None, .. } => match self
+                .tree
+                .read(path)
+                .map_err(StoreError::io_at(|| format!("cannot read `{path}`")))?
+            {
                 Some((bytes, _)) => (bytes, false),
-                None => return Err(StoreError::NotFound { what: format!("`{path}` is not there"), mend: format!("quipu restore {path}") }),
+                None => {
+                    return Err(StoreError::NotFound {
+                        what: format!("`{path}` is not there"),
+                        mend: format!("quipu restore {path}"),
+                    });
+                }
             },
             Op::Remove { .. } => {
                 if !now.exists() {
-                    return Err(StoreError::NotFound { what: format!("`{path}` is not there"), mend: "quipu status".into() });
+                    return Err(StoreError::NotFound {
+                        what: format!("`{path}` is not there"),
+                        mend: "quipu status".into(),
+                    });
                 }
                 return Ok(Some(now.advance(path, OpKind::Remove, Vec::new())));
             }
         };
         if !matches!(op, Op::Restore { .. } | Op::Derive { .. }) {
-            let writing = Writing { path, rule, op, class: now.class, bytes: &bytes, force: change.force };
+            let writing = Writing {
+                path,
+                rule,
+                op,
+                class: now.class,
+                bytes: &bytes,
+                force: change.force,
+            };
             if !prepared.guarded {
                 guard(&contract.guards, &writing)?;
             }
             if appends {
-                guard_continued(&contract.guards, &writing, &self.line_before(path, now, prepared)?)?;
+                guard_continued(
+                    &contract.guards,
+                    &writing,
+                    &self.line_before(path, now, prepared)?,
+                )?;
             }
         }
         if act != Act::RestoreHead {
-            self.check_form(op, rule, &bytes, || Ok(if now.exists() { Some(self.now_content(path, now)?) } else { None }))?;
+            self.check_form(op, rule, &bytes, || {
+                Ok(if now.exists() {
+                    Some(self.now_content(path, now)?)
+                } else {
+                    None
+                })
+            })?;
         }
         // Whoever accepts a loss has been told of it.
-        now.replaced |= matches!(op, Op::Write { .. } | Op::Create { .. } | Op::Amend { .. } | Op::Merge { .. }) && act != Act::Accept;
+        now.replaced |= matches!(
+            op,
+            Op::Write { .. } | Op::Create { .. } | Op::Amend { .. } | Op::Merge { .. }
+        ) && act != Act::Accept;
         if act == Act::RestoreHead && now.flagged.is_none() {
             return Ok(None); // it stands there as it should
         }
         // What the outside edit left is kept before it is replaced.
         if let Some((_, Some(_))) = now.flagged.take()
-            && let Some((found, _)) = self.tree.read(path).map_err(StoreError::io_at(|| format!("cannot read `{path}`")))?
+            && let Some((found, _)) = self
+                .tree
+                .read(path)
+                .map_err(StoreError::io_at(|| format!("cannot read `{path}`")))?
             && found != bytes
         {
             kept.push(now.aside(path, found));
@@ -408,11 +626,18 @@ impl Store {
             }
             return Ok(Some(now.advance(path, OpKind::Append, bytes)));
         }
-        let written = prepared.version.clone().unwrap_or_else(|| Version::of(&bytes));
+        let written = prepared
+            .version
+            .clone()
+            .unwrap_or_else(|| Version::of(&bytes));
         if now.exists() && !mends && now.version() == Some(&written) {
             return Ok(None);
         }
-        let version = if act == Act::RestoreHead { now.version().cloned() } else { None };
+        let version = if act == Act::RestoreHead {
+            now.version().cloned()
+        } else {
+            None
+        };
         let delta = self.delta_of(path, now, &bytes);
         let mut record = now.advance_to(written, path, OpKind::Write, bytes, delta);
         // Brought back as it was, it is the version that it was.
@@ -437,19 +662,38 @@ impl Store {
         }
         let text = String::from_utf8_lossy(&self.now_content(path, &mut now)?).into_owned();
         let mut listing = Listing::parse(&text);
-        rows.into_iter().for_each(|(path, first)| listing.set(&path, first));
+        rows.into_iter()
+            .for_each(|(path, first)| listing.set(&path, first));
         let bytes = listing.render().into_bytes();
         if bytes == text.as_bytes() {
             return Ok(None);
         }
-        let op = Op::Derive { path: path.clone(), bytes, expect: Expect::Any };
-        let prepared = Prepared { rule: contract.rule(path), ..Prepared::default() };
-        self.judge_op(contract, &Change::by(&Actor::Runtime), (&op, &Actor::Runtime), &prepared, &mut now, kept)
+        let op = Op::Derive {
+            path: path.clone(),
+            bytes,
+            expect: Expect::Any,
+        };
+        let prepared = Prepared {
+            rule: contract.rule(path),
+            ..Prepared::default()
+        };
+        self.judge_op(
+            contract,
+            &Change::by(&Actor::Runtime),
+            (&op, &Actor::Runtime),
+            &prepared,
+            &mut now,
+            kept,
+        )
     }
 
-    /// How a text differs from the newest journalled one, where this change has not touched the file before.
+    /// How a text differs from the newest journalled one, where this change has not touched the
+    /// file before.
     fn delta_of(&self, path: &ProjectPath, now: &mut Now, bytes: &[u8]) -> Option<Delta> {
-        let head = now.head.clone().filter(|head| now.journalled.as_ref() == Some(head))?;
+        let head = now
+            .head
+            .clone()
+            .filter(|head| now.journalled.as_ref() == Some(head))?;
         let known = self.content(path, &head).ok();
         self.delta(path, Some(&head), known, bytes)
     }
@@ -468,18 +712,29 @@ impl Store {
 
     /// The last line of a file, if a text that is appended may go on with it.
     fn line_before(&self, path: &ProjectPath, now: &Now, text: &Prepared<'_>) -> Result<Vec<u8>> {
-        // What this change has written is at hand; for what it found, someone has to look at the disk.
+        // What this change has written is at hand; for what it found, someone has to look at the
+        // disk.
         let is_at_hand = now.content.is_some() || !now.appended.is_empty();
-        if is_at_hand || !text.whole { self.last_line_of(path, now) } else { Ok(Vec::new()) }
+        if is_at_hand || !text.whole {
+            self.last_line_of(path, now)
+        } else {
+            Ok(Vec::new())
+        }
     }
 
-    /// The last line of a file, if it was left open: what stands behind its last newline, as far as it matters.
+    /// The last line of a file, if it was left open: what stands behind its last newline, as far as
+    /// it matters.
     fn last_line_of(&self, path: &ProjectPath, now: &Now) -> Result<Vec<u8>> {
         let written = now.content.as_deref().unwrap_or(&now.appended);
         let line = last_line(written);
         let is_whole = now.content.is_some() || line.len() < written.len();
-        let Some(head) = now.journalled.as_ref().filter(|h| !is_whole && !h.gone) else { return Ok(line.to_vec()) };
-        let found = self.tree.read_before(path, head.len, LAST_LINE).map_err(StoreError::io_at(|| format!("cannot read `{path}`")))?;
+        let Some(head) = now.journalled.as_ref().filter(|h| !is_whole && !h.gone) else {
+            return Ok(line.to_vec());
+        };
+        let found = self
+            .tree
+            .read_before(path, head.len, LAST_LINE)
+            .map_err(StoreError::io_at(|| format!("cannot read `{path}`")))?;
         // A file that is not that long yet is still to be put in place.
         let before = found.unwrap_or_else(|| self.line_in_journal(path, head));
         Ok([last_line(&before), line].concat())
@@ -490,7 +745,9 @@ impl Store {
         let mut line = Vec::new();
         let mut next = Some(head.at);
         while let Some(at) = next.take() {
-            let Ok(record) = self.journal.read_record(at) else { break };
+            let Ok(record) = self.journal.read_record(at) else {
+                break;
+            };
             for op in record.about(path.as_str()) {
                 if !op.edit().is_start() && op.op == OpKind::Write {
                     let before = Head::after(op, at, record.seq);
@@ -500,10 +757,17 @@ impl Store {
                 let bytes = op.content();
                 let end = last_line(bytes);
                 line = [end, &line].concat();
-                if op.op != OpKind::Append || end.len() < bytes.len() || line.len() as u64 > LAST_LINE {
+                if op.op != OpKind::Append
+                    || end.len() < bytes.len()
+                    || line.len() as u64 > LAST_LINE
+                {
                     return line;
                 }
-                next = op.last.as_deref().and_then(Position::parse).filter(|last| *last < at);
+                next = op
+                    .last
+                    .as_deref()
+                    .and_then(Position::parse)
+                    .filter(|last| *last < at);
             }
         }
         line
@@ -511,30 +775,51 @@ impl Store {
 
     /// What a restore writes. It brings back what the journal holds and nothing else: otherwise it
     /// would be a way around the class and the guards.
-    fn restored(&self, path: &ProjectPath, now: &mut Now, bytes: &[u8], older: bool) -> Result<Vec<u8>> {
+    fn restored(
+        &self,
+        path: &ProjectPath,
+        now: &mut Now,
+        bytes: &[u8],
+        older: bool,
+    ) -> Result<Vec<u8>> {
         if !older {
             // Another commit may have come between the request and this moment: the newest it is.
             return match now.journalled.as_ref().filter(|h| !h.gone && h.seq > 0) {
                 Some(head) => self.content_from_journal(path, head),
-                None => {
-                    Err(StoreError::NotFound { what: format!("`{path}` has no version to bring back"), mend: format!("quipu log {path}") })
-                }
+                None => Err(StoreError::NotFound {
+                    what: format!("`{path}` has no version to bring back"),
+                    mend: format!("quipu log {path}"),
+                }),
             };
         }
         match &now.journalled {
-            Some(head) if head.seq > 0 && (self.is_repair(path, now, bytes) || self.was_version(path, head, bytes)?) => Ok(bytes.to_vec()),
-            _ => Err(StoreError::NotFound { what: format!("`{path}` never held these bytes"), mend: format!("quipu log {path}") }),
+            Some(head)
+                if head.seq > 0
+                    && (self.is_repair(path, now, bytes)
+                        || self.was_version(path, head, bytes)?) =>
+            {
+                Ok(bytes.to_vec())
+            }
+            _ => Err(StoreError::NotFound {
+                what: format!("`{path}` never held these bytes"),
+                mend: format!("quipu log {path}"),
+            }),
         }
     }
 
     /// Whether these bytes are what repairs the newest journalled version.
     fn is_repair(&self, path: &ProjectPath, now: &Now, bytes: &[u8]) -> bool {
-        let head = now.journalled.as_ref().filter(|head| !head.gone && head.seq > 0);
-        head.and_then(|head| self.repaired(path, head).ok().flatten()).is_some_and(|repaired| repaired == bytes)
+        let head = now
+            .journalled
+            .as_ref()
+            .filter(|head| !head.gone && head.seq > 0);
+        head.and_then(|head| self.repaired(path, head).ok().flatten())
+            .is_some_and(|repaired| repaired == bytes)
     }
 
-    /// A shared world that has moved on since it was read: what this write did to the version that was read, done
-    /// to the newest one, by section and by key. Nothing where the file has no such form or the version is not known.
+    /// A shared world that has moved on since it was read: what this write did to the version that
+    /// was read, done to the newest one, by section and by key. Nothing where the file has no such
+    /// form or the version is not known.
     fn merged_by_key(
         &self,
         path: &ProjectPath,
@@ -544,11 +829,22 @@ impl Store {
         bytes: &[u8],
     ) -> Result<Option<Vec<u8>>> {
         let keyed = now.class == Class::State && rule.is_some_and(|r| r.form == Some(Form::World));
-        let Some(head) = now.journalled.clone().filter(|h| keyed && now.exists() && h.seq > 0) else { return Ok(None) };
-        let Some(base) = self.version_bytes(path, &head, read)? else { return Ok(None) };
-        let theirs = self.now_content(path, now)?;
-        let (Ok(base), Ok(ours), Ok(theirs)) = (std::str::from_utf8(&base), std::str::from_utf8(bytes), std::str::from_utf8(&theirs))
+        let Some(head) = now
+            .journalled
+            .clone()
+            .filter(|h| keyed && now.exists() && h.seq > 0)
         else {
+            return Ok(None);
+        };
+        let Some(base) = self.version_bytes(path, &head, read)? else {
+            return Ok(None);
+        };
+        let theirs = self.now_content(path, now)?;
+        let (Ok(base), Ok(ours), Ok(theirs)) = (
+            std::str::from_utf8(&base),
+            std::str::from_utf8(bytes),
+            std::str::from_utf8(&theirs),
+        ) else {
             return Ok(None);
         };
         let until = render_second(self.clock.now().wall_us);
@@ -556,15 +852,26 @@ impl Store {
     }
 
     /// A JSON file with an object merged into it, key by key, everything else in it as it was.
-    fn merged(&self, path: &ProjectPath, now: &mut Now, value: &serde_json::Value) -> Result<Vec<u8>> {
+    fn merged(
+        &self,
+        path: &ProjectPath,
+        now: &mut Now,
+        value: &serde_json::Value,
+    ) -> Result<Vec<u8>> {
         let serde_json::Value::Object(patch) = value else {
             let what = format!("`{path}`: only an object can be merged, key by key");
-            return Err(StoreError::refused(what, "{\"op\": \"merge\", \"path\": \"…\", \"value\": {\"key\": \"value\"}}"));
+            return Err(StoreError::refused(
+                what,
+                "{\"op\": \"merge\", \"path\": \"…\", \"value\": {\"key\": \"value\"}}",
+            ));
         };
         let text = self.now_content(path, now)?;
         merge_object(&text, patch).map_err(|e| {
             StoreError::refused(
-                format!("`{path}` is no JSON object, so nothing can be merged: line {}: {e}", e.line()),
+                format!(
+                    "`{path}` is no JSON object, so nothing can be merged: line {}: {e}",
+                    e.line()
+                ),
                 format!("quipu read {path}"),
             )
         })
@@ -579,11 +886,15 @@ fn last_line(text: &[u8]) -> &[u8] {
     &text[memchr::memrchr(b'\n', text).map_or(0, |newline| newline + 1)..]
 }
 
-/// Refuses a new file whose name was probably meant to be one of the contract, unless a person says otherwise.
+/// Refuses a new file whose name was probably meant to be one of the contract, unless a person says
+/// otherwise.
 fn check_name(contract: &Contract, change: &Change, (op, actor): (&Op, &Actor)) -> Result<()> {
     let path = op.path();
     let is_meant = change.new_name && *actor == Actor::Person;
-    let meant = contract.near_name(path).or_else(|| contract.same_name_below(path)).filter(|_| !is_meant && *actor != Actor::Runtime);
+    let meant = contract
+        .near_name(path)
+        .or_else(|| contract.same_name_below(path))
+        .filter(|_| !is_meant && *actor != Actor::Runtime);
     meant.map_or(Ok(()), |meant| Err(did_you_mean(path, meant)))
 }
 
@@ -593,22 +904,42 @@ fn length(head: Option<&Head>) -> u64 {
 
 /// A file of the change that lies below a path, or that the path lies below.
 fn above_or_below<'f>(files: &'f Files, path: &ProjectPath) -> Option<&'f ProjectPath> {
-    let parents = path.as_str().match_indices('/').map(|(at, _)| &path.as_str()[..at]);
-    let above = parents.filter_map(|parent| files.get_key_value(parent)).map(|(other, _)| other).next();
+    let parents = path
+        .as_str()
+        .match_indices('/')
+        .map(|(at, _)| &path.as_str()[..at]);
+    let above = parents
+        .filter_map(|parent| files.get_key_value(parent))
+        .map(|(other, _)| other)
+        .next();
     let folder = [path.as_str(), "/"].concat();
-    let next = || files.range::<str, _>((Bound::Included(folder.as_str()), Bound::Unbounded)).next();
-    above.or_else(|| next().map(|(other, _)| other).filter(|other| other.as_str().starts_with(&folder)))
+    let next = || {
+        files
+            .range::<str, _>((Bound::Included(folder.as_str()), Bound::Unbounded))
+            .next()
+    };
+    above.or_else(|| {
+        next()
+            .map(|(other, _)| other)
+            .filter(|other| other.as_str().starts_with(&folder))
+    })
 }
 
 /// The rows of the index that these operations change.
-fn changed_rows<'o>(contract: &Contract, ops: impl Iterator<Item = &'o RecordOp>) -> Option<Vec<(String, Option<String>)>> {
+fn changed_rows<'o>(
+    contract: &Contract,
+    ops: impl Iterator<Item = &'o RecordOp>,
+) -> Option<Vec<(String, Option<String>)>> {
     let mut rows = Vec::new();
     for op in ops {
         if !ProjectPath::parse(&op.path).is_ok_and(|path| contract.is_listed(&path)) {
             continue;
         }
         match op.op {
-            OpKind::Write => rows.push((op.path.clone(), Some(first_line(&String::from_utf8_lossy(op.content()))))),
+            OpKind::Write => rows.push((
+                op.path.clone(),
+                Some(first_line(&String::from_utf8_lossy(op.content()))),
+            )),
             OpKind::Remove => rows.push((op.path.clone(), None)),
             // What is added at the end of a file does not change its first line.
             _ => {}
@@ -627,9 +958,18 @@ impl Now {
         self.advance_to(version, path, op, bytes, None)
     }
 
-    fn advance_to(&mut self, version: Version, path: &ProjectPath, op: OpKind, bytes: Vec<u8>, delta: Option<Delta>) -> RecordOp {
+    fn advance_to(
+        &mut self,
+        version: Version,
+        path: &ProjectPath,
+        op: OpKind,
+        bytes: Vec<u8>,
+        delta: Option<Delta>,
+    ) -> RecordOp {
         let base = self.head.as_ref().filter(|h| !h.gone);
-        let kept = base.filter(|_| op == OpKind::Append).map_or(0, |base| base.len);
+        let kept = base
+            .filter(|_| op == OpKind::Append)
+            .map_or(0, |base| base.len);
         let len = kept + bytes.len() as u64;
         let record = RecordOp {
             op,
@@ -638,7 +978,11 @@ impl Now {
             base: base.map(|b| b.version.clone()),
             version: version.clone(),
             len,
-            last: self.head.as_ref().filter(|h| h.seq > 0).map(|h| h.at.text()),
+            last: self
+                .head
+                .as_ref()
+                .filter(|h| h.seq > 0)
+                .map(|h| h.at.text()),
             deltas: 0,
             hash: None,
             body: Body::None,
@@ -659,7 +1003,11 @@ impl Now {
             stamp: None,
             flag: None,
         });
-        if op == OpKind::Remove { record } else { record.with_text(bytes, delta) }
+        if op == OpKind::Remove {
+            record
+        } else {
+            record.with_text(bytes, delta)
+        }
     }
 
     fn aside(&self, path: &ProjectPath, bytes: Vec<u8>) -> RecordOp {

@@ -43,7 +43,10 @@ pub struct LeaseToken {
 impl LeaseToken {
     pub fn parse(text: &str) -> Option<LeaseToken> {
         let (id, fence) = text.rsplit_once(':')?;
-        Some(LeaseToken { id: id.to_owned(), fence: fence.parse().ok()? })
+        Some(LeaseToken {
+            id: id.to_owned(),
+            fence: fence.parse().ok()?,
+        })
     }
 }
 
@@ -55,27 +58,42 @@ impl std::fmt::Display for LeaseToken {
 
 impl Lease {
     pub fn token(&self) -> LeaseToken {
-        LeaseToken { id: self.id.clone(), fence: self.fence }
+        LeaseToken {
+            id: self.id.clone(),
+            fence: self.fence,
+        }
     }
 
     pub fn covers(&self, path: &ProjectPath) -> bool {
-        self.paths.iter().any(|p| Pattern::parse(p).is_ok_and(|p| p.matches(path.as_str()).is_some()))
+        self.paths
+            .iter()
+            .any(|p| Pattern::parse(p).is_ok_and(|p| p.matches(path.as_str()).is_some()))
     }
 
     pub(crate) fn overlaps(&self, other: &Lease) -> bool {
-        let patterns = |lease: &Lease| -> Vec<Pattern> { lease.paths.iter().filter_map(|p| Pattern::parse(p).ok()).collect() };
+        let patterns = |lease: &Lease| -> Vec<Pattern> {
+            lease
+                .paths
+                .iter()
+                .filter_map(|p| Pattern::parse(p).ok())
+                .collect()
+        };
         let theirs = patterns(other);
-        patterns(self).iter().any(|p| theirs.iter().any(|q| p.overlaps(q)))
+        patterns(self)
+            .iter()
+            .any(|p| theirs.iter().any(|q| p.overlaps(q)))
     }
 
     pub(crate) fn is_over(&self, now: Instant, boot: &str) -> bool {
         if self.boot == boot {
             return now.boot_us >= self.boot_until_us;
         }
-        // A lease of an earlier boot that was taken in the future was taken by a wrong clock. It would hold for as long as
-        // that clock was wrong. The clock of a shared store is not this machine's.
-        let is_ahead =
-            self.boot != SHARED_BOOT && parse_time(&self.since).is_some_and(|since| since.saturating_sub(now.wall_us) > AHEAD_US);
+        // A lease of an earlier boot that was taken in the future was taken by a wrong clock. It
+        // would hold for as long as that clock was wrong. The clock of a shared store is not this
+        // machine's.
+        let is_ahead = self.boot != SHARED_BOOT
+            && parse_time(&self.since)
+                .is_some_and(|since| since.saturating_sub(now.wall_us) > AHEAD_US);
         is_ahead || parse_time(&self.until).is_none_or(|until| now.wall_us >= until)
     }
 
@@ -93,12 +111,15 @@ impl Lease {
         }
     }
 
-    /// Whether an actor may show it: every name that its holder has is the actor's, too. A person may use anyone's, and so may
-    /// Quipu itself, which gives back what the dead held.
+    /// Whether an actor may show it: every name that its holder has is the actor's, too. A person
+    /// may use anyone's, and so may Quipu itself, which gives back what the dead held.
     pub(crate) fn is_of(&self, actor: &Actor) -> bool {
-        let Actor::Agent { .. } = actor else { return true };
+        let Actor::Agent { .. } = actor else {
+            return true;
+        };
         let (holder, shown) = (&self.holder, Who::from(actor));
-        let agrees = |held: &Option<String>, shown: &Option<String>| held.is_none() || held == shown;
+        let agrees =
+            |held: &Option<String>, shown: &Option<String>| held.is_none() || held == shown;
         holder.kind == shown.kind
             && agrees(&holder.role, &shown.role)
             && agrees(&holder.unit, &shown.unit)
@@ -123,7 +144,10 @@ impl Store {
         self.settle()?;
         let (now, boot) = (self.lease_now(), self.boot.clone());
         let all = self.with_sound_heads(|| self.heads()?.leases())?;
-        Ok(all.into_iter().filter(|l| !l.is_session() && !l.is_over(now, &boot)).collect())
+        Ok(all
+            .into_iter()
+            .filter(|l| !l.is_session() && !l.is_over(now, &boot))
+            .collect())
     }
 
     /// Takes a lease on paths that no one else holds.
@@ -131,35 +155,66 @@ impl Store {
         self.take_lease_as(actor, &crate::ident::short_id(), paths, seconds)
     }
 
-    /// The same under a name that the caller made, and wrote down before: so that others can give it back if the caller dies.
-    pub fn take_lease_as(&self, actor: &Actor, id: &str, paths: &[String], seconds: u64) -> Result<Lease> {
+    /// The same under a name that the caller made, and wrote down before: so that others can give
+    /// it back if the caller dies.
+    pub fn take_lease_as(
+        &self,
+        actor: &Actor,
+        id: &str,
+        paths: &[String],
+        seconds: u64,
+    ) -> Result<Lease> {
         let patterns = self.check_leasable(actor, paths)?;
         self.lease_event(actor, |leases, fence, now, boot| {
-            if let Some(held) =
-                leases.iter().find(|l| l.paths.iter().any(|p| Pattern::parse(p).is_ok_and(|p| patterns.iter().any(|q| q.overlaps(&p)))))
-            {
-                return Err(StoreError::LeaseLost { what: held_by(held) });
+            if let Some(held) = leases.iter().find(|l| {
+                l.paths.iter().any(|p| {
+                    Pattern::parse(p).is_ok_and(|p| patterns.iter().any(|q| q.overlaps(&p)))
+                })
+            }) {
+                return Err(StoreError::LeaseLost {
+                    what: held_by(held),
+                });
             }
-            Ok(event("take", id, &spelled(&patterns), fence + 1, seconds, now, boot))
+            Ok(event(
+                "take",
+                id,
+                &spelled(&patterns),
+                fence + 1,
+                seconds,
+                now,
+                boot,
+            ))
         })
     }
 
     /// Whether an actor may lease some paths at all, and how they are spelled: `./a.md` is `a.md`.
     pub(crate) fn check_leasable(&self, actor: &Actor, paths: &[String]) -> Result<Vec<Pattern>> {
         if paths.is_empty() {
-            return Err(StoreError::refused("a lease needs at least one path", "quipu lease take PATH"));
+            return Err(StoreError::refused(
+                "a lease needs at least one path",
+                "quipu lease take PATH",
+            ));
         }
-        // A lease belongs to whoever may write: a role cannot lock others out of what is not its own.
-        let grant = self.contract.grant(actor).map_err(|what| StoreError::refused(what, "quipu contract show"))?;
+        // A lease belongs to whoever may write: a role cannot lock others out of what is not its
+        // own.
+        let grant = self
+            .contract
+            .grant(actor)
+            .map_err(|what| StoreError::refused(what, "quipu contract show"))?;
         let binding = self.contract.actor_binding(actor);
         let mut patterns = Vec::new();
         for path in paths {
             guard_words(&self.contract.guards, path, "path of the lease", "PATH")?;
             let pattern = self.leasable(path)?;
             match pattern.as_literal().map(ProjectPath::parse) {
-                Some(Ok(literal)) => grant.may_write(&literal, &binding).map_err(|denial| denied(denial, "quipu contract show"))?,
+                Some(Ok(literal)) => grant
+                    .may_write(&literal, &binding)
+                    .map_err(|denial| denied(denial, "quipu contract show"))?,
                 _ if grant.role.is_some() => {
-                    return Err(StoreError::refused(format!("`{path}`: a role leases paths one by one"), "quipu lease take PATH"));
+                    return Err(StoreError::refused(
+                        format!("`{path}`: a role leases paths one by one"),
+                        "quipu lease take PATH",
+                    ));
                 }
                 _ => {}
             }
@@ -170,50 +225,93 @@ impl Store {
     }
 
     /// An agent cannot lock people out of what only they may change.
-    fn check_holds_nothing_of_people(&self, actor: &Actor, path: &str, pattern: &Pattern) -> Result<()> {
+    fn check_holds_nothing_of_people(
+        &self,
+        actor: &Actor,
+        path: &str,
+        pattern: &Pattern,
+    ) -> Result<()> {
         if !matches!(actor, Actor::Agent { .. }) {
             return Ok(());
         }
-        let contract = self.contract.files.iter().find(|rule| rule.people_only && rule.path.overlaps(pattern));
-        let literal = pattern.as_literal().and_then(|literal| ProjectPath::parse(literal).ok());
+        let contract = self
+            .contract
+            .files
+            .iter()
+            .find(|rule| rule.people_only && rule.path.overlaps(pattern));
+        let literal = pattern
+            .as_literal()
+            .and_then(|literal| ProjectPath::parse(literal).ok());
         let is_gates = |path: &ProjectPath| self.contract.gate_that_makes(path).is_some();
-        let of_people = literal.is_some_and(|path| path.begins_a_project() || path.sets_up_hosts() || is_gates(&path));
-        let settings = HOST_FILES.into_iter().find(|file| pattern.matches(file).is_some());
+        let of_people = literal
+            .is_some_and(|path| path.begins_a_project() || path.sets_up_hosts() || is_gates(&path));
+        let settings = HOST_FILES
+            .into_iter()
+            .find(|file| pattern.matches(file).is_some());
         if contract.is_none() && settings.is_none() && !of_people {
             return Ok(());
         }
-        let held = contract.map(|rule| rule.path.to_string()).or(settings.map(str::to_owned)).filter(|held| held != path);
+        let held = contract
+            .map(|rule| rule.path.to_string())
+            .or(settings.map(str::to_owned))
+            .filter(|held| held != path);
         let what = match held {
-            Some(held) => format!("`{path}` would lease `{held}` too, which only a person may change"),
+            Some(held) => {
+                format!("`{path}` would lease `{held}` too, which only a person may change")
+            }
             None => format!("`{path}` is changed by people only: an agent cannot lease it"),
         };
-        Err(refused_by(what, contract, "quipu lease take PATH     (a path that you write)".into()))
+        Err(refused_by(
+            what,
+            contract,
+            "quipu lease take PATH     (a path that you write)".into(),
+        ))
     }
 
-    /// A path or pattern that a lease can be on: it names something, and is spelled as the contract spells it.
+    /// A path or pattern that a lease can be on: it names something, and is spelled as the contract
+    /// spells it.
     fn leasable(&self, path: &str) -> Result<Pattern> {
         let refused = |what: String| StoreError::refused(what, "quipu lease take PATH");
         let pattern = Pattern::parse(path.strip_prefix("./").unwrap_or(path)).map_err(refused)?;
         if pattern.holes().next().is_some() {
-            return Err(refused(format!("`{path}`: a lease is on paths, without `{{}}`")));
+            return Err(refused(format!(
+                "`{path}`: a lease is on paths, without `{{}}`"
+            )));
         }
         pattern.can_name().map_err(|nothing| {
             let meant = nothing.instead.as_deref().unwrap_or("PATH");
             StoreError::refused(nothing.bad.to_string(), format!("quipu lease take {meant}"))
         })?;
-        let some = ProjectPath::parse(&pattern.stand_in()).map_err(|bad| refused(bad.to_string()))?;
+        let some =
+            ProjectPath::parse(&pattern.stand_in()).map_err(|bad| refused(bad.to_string()))?;
         if let Some(meant) = self.contract.look_alike(&some) {
-            let what = format!("`{path}` looks like `{}` but is not spelled like it", meant.path);
-            return Err(refused_by(what, Some(meant), format!("quipu lease take {}", meant.path)));
+            let what = format!(
+                "`{path}` looks like `{}` but is not spelled like it",
+                meant.path
+            );
+            return Err(refused_by(
+                what,
+                Some(meant),
+                format!("quipu lease take {}", meant.path),
+            ));
         }
         Ok(pattern)
     }
 
-    /// Makes a lease last longer. A lease that is over is gone: someone else may have written since.
+    /// Makes a lease last longer. A lease that is over is gone: someone else may have written
+    /// since.
     pub fn renew_lease(&self, actor: &Actor, token: &LeaseToken, seconds: u64) -> Result<Lease> {
         self.lease_event(actor, |leases, _, now, boot| {
             let lease = current(leases, token, actor)?;
-            Ok(event("renew", &lease.id, &lease.paths, lease.fence, seconds, now, boot))
+            Ok(event(
+                "renew",
+                &lease.id,
+                &lease.paths,
+                lease.fence,
+                seconds,
+                now,
+                boot,
+            ))
         })
     }
 
@@ -223,21 +321,41 @@ impl Store {
             let lease = leases
                 .iter()
                 .find(|l| l.id == id && !l.is_session())
-                .ok_or_else(|| StoreError::NotFound { what: format!("no lease `{id}` is held"), mend: "quipu lease list".into() })?;
+                .ok_or_else(|| StoreError::NotFound {
+                    what: format!("no lease `{id}` is held"),
+                    mend: "quipu lease list".into(),
+                })?;
             match (fence, actor) {
                 (Some(fence), _) if fence == lease.fence && lease.is_of(actor) => {}
                 (None, Actor::Person) => {}
-                _ => return Err(StoreError::LeaseLost { what: format!("lease `{id}` is not yours: {}", held_by(lease)) }),
+                _ => {
+                    return Err(StoreError::LeaseLost {
+                        what: format!("lease `{id}` is not yours: {}", held_by(lease)),
+                    });
+                }
             }
-            Ok(event("release", &lease.id, &lease.paths, lease.fence, 0, now, boot))
+            Ok(event(
+                "release",
+                &lease.id,
+                &lease.paths,
+                lease.fence,
+                0,
+                now,
+                boot,
+            ))
         })
     }
 
-    pub(crate) fn lease_event(&self, actor: &Actor, decide: impl Fn(&[Lease], u64, Instant, &str) -> Result<LeaseEvent>) -> Result<Lease> {
+    pub(crate) fn lease_event(
+        &self,
+        actor: &Actor,
+        decide: impl Fn(&[Lease], u64, Instant, &str) -> Result<LeaseEvent>,
+    ) -> Result<Lease> {
         self.lease_event_of(actor, Vec::new(), None, decide)
     }
 
-    /// The same with a note in the record, and where other leases would do as well: only a shared order looks at them.
+    /// The same with a note in the record, and where other leases would do as well: only a shared
+    /// order looks at them.
     pub(crate) fn lease_event_of(
         &self,
         actor: &Actor,
@@ -273,28 +391,56 @@ impl Store {
             record.note = note.cloned();
             let Some(order) = &self.order else {
                 // The record gets this number when it is written, under the lock that is held.
-                let lease = Lease { seq: look.tail.seq + 1, ..Lease::apply(&record, &event) };
+                let lease = Lease {
+                    seq: look.tail.seq + 1,
+                    ..Lease::apply(&record, &event)
+                };
                 // Without an order nobody overtakes: the lock is held.
                 let _ = self.publish_records(held, look, vec![record])?;
                 return Ok(lease);
             };
-            match self.submit(&**order, held, look, vec![record], Terms { instead: instead.clone(), ..Terms::plain(Patience::Bounded) })? {
+            match self.submit(
+                &**order,
+                held,
+                look,
+                vec![record],
+                Terms {
+                    instead: instead.clone(),
+                    ..Terms::plain(Patience::Bounded)
+                },
+            )? {
                 Submitted::Accepted(ours, end) => {
                     self.apply_to(end.at)?;
-                    let taken = ours.last().and_then(|record| Some(Lease::apply(record, record.lease.as_ref()?)));
-                    return taken.ok_or_else(|| StoreError::refused("the shared log lost a lease", "quipu doctor"));
+                    let taken = ours
+                        .last()
+                        .and_then(|record| Some(Lease::apply(record, record.lease.as_ref()?)));
+                    return taken.ok_or_else(|| {
+                        StoreError::refused("the shared log lost a lease", "quipu doctor")
+                    });
                 }
                 Submitted::Moved(what) if fresh => return Err(StoreError::LeaseLost { what }),
                 Submitted::Moved(_) => {}
             }
         }
-        Err(StoreError::LeaseLost { what: "others were quicker, twice".into() })
+        Err(StoreError::LeaseLost {
+            what: "others were quicker, twice".into(),
+        })
     }
 
-    /// Whether the lease that a change shows still holds: a change without files is fenced off like any other.
-    pub(crate) fn check_token(&self, leases: &[Lease], actor: &Actor, token: &LeaseToken) -> Result<()> {
+    /// Whether the lease that a change shows still holds: a change without files is fenced off like
+    /// any other.
+    pub(crate) fn check_token(
+        &self,
+        leases: &[Lease],
+        actor: &Actor,
+        token: &LeaseToken,
+    ) -> Result<()> {
         let (now, boot) = (self.lease_now(), self.boot.as_str());
-        let held: Vec<Lease> = leases.iter().filter(|l| !l.is_over(now, boot)).cloned().collect();
+        let held: Vec<Lease> = leases
+            .iter()
+            .filter(|l| !l.is_over(now, boot))
+            .cloned()
+            .collect();
         current(&held, token, actor).map(|_| ())
     }
 
@@ -304,17 +450,40 @@ impl Store {
     }
 
     /// Whether an actor's change of a path agrees with the leases.
-    pub(crate) fn check_lease(&self, leases: &[Lease], actor: &Actor, path: &ProjectPath, token: Option<&LeaseToken>) -> Result<()> {
+    pub(crate) fn check_lease(
+        &self,
+        leases: &[Lease],
+        actor: &Actor,
+        path: &ProjectPath,
+        token: Option<&LeaseToken>,
+    ) -> Result<()> {
         let (now, boot) = (self.lease_now(), self.boot.as_str());
         let mine = match token {
-            Some(token) => Some(current(&leases.iter().filter(|l| !l.is_over(now, boot)).cloned().collect::<Vec<_>>(), token, actor)?),
+            Some(token) => Some(current(
+                &leases
+                    .iter()
+                    .filter(|l| !l.is_over(now, boot))
+                    .cloned()
+                    .collect::<Vec<_>>(),
+                token,
+                actor,
+            )?),
             None => None,
         };
-        for lease in leases.iter().filter(|l| !l.is_over(now, boot) && l.covers(path)) {
-            // Who got a later number for the same paths got it because this one had ended by the order's clock.
-            let overtaken = self.order.is_some() && leases.iter().any(|l| l.fence > lease.fence && l.overlaps(lease));
+        for lease in leases
+            .iter()
+            .filter(|l| !l.is_over(now, boot) && l.covers(path))
+        {
+            // Who got a later number for the same paths got it because this one had ended by the
+            // order's clock.
+            let overtaken = self.order.is_some()
+                && leases
+                    .iter()
+                    .any(|l| l.fence > lease.fence && l.overlaps(lease));
             if !overtaken && mine.as_ref().is_none_or(|m| m.id != lease.id) {
-                return Err(StoreError::LeaseLost { what: format!("`{path}` is leased: {}", held_by(lease)) });
+                return Err(StoreError::LeaseLost {
+                    what: format!("`{path}` is leased: {}", held_by(lease)),
+                });
             }
         }
         Ok(())
@@ -323,7 +492,10 @@ impl Store {
 
 /// The paths of a lease, as they are kept.
 pub(crate) fn spelled(patterns: &[Pattern]) -> Vec<String> {
-    patterns.iter().map(|pattern| pattern.as_str().to_owned()).collect()
+    patterns
+        .iter()
+        .map(|pattern| pattern.as_str().to_owned())
+        .collect()
 }
 
 pub(crate) fn denied(denial: quipu_contract::Denial, mend: &str) -> StoreError {
@@ -331,24 +503,47 @@ pub(crate) fn denied(denial: quipu_contract::Denial, mend: &str) -> StoreError {
         true => ("no role writes it", "ask a person to change it"),
         false => ("pointers of the role", mend),
     };
-    StoreError::Refused(crate::error::Refused { what: denial.what, rule: Some((denial.place, rule.into())), mend: mend.into() })
+    StoreError::Refused(crate::error::Refused {
+        what: denial.what,
+        rule: Some((denial.place, rule.into())),
+        mend: mend.into(),
+    })
 }
 
 fn current(leases: &[Lease], token: &LeaseToken, actor: &Actor) -> Result<Lease> {
-    let found = leases.iter().find(|l| l.id == token.id && l.fence == token.fence);
-    let lease = found
-        .ok_or_else(|| StoreError::LeaseLost { what: format!("lease `{token}` is over: it ended, was released, or has another number") })?;
+    let found = leases
+        .iter()
+        .find(|l| l.id == token.id && l.fence == token.fence);
+    let lease = found.ok_or_else(|| StoreError::LeaseLost {
+        what: format!("lease `{token}` is over: it ended, was released, or has another number"),
+    })?;
     if !lease.is_of(actor) {
-        return Err(StoreError::LeaseLost { what: format!("lease `{token}` is not yours: {}", held_by(lease)) });
+        return Err(StoreError::LeaseLost {
+            what: format!("lease `{token}` is not yours: {}", held_by(lease)),
+        });
     }
     Ok(lease.clone())
 }
 
 fn held_by(lease: &Lease) -> String {
-    format!("{} holds {} until {} (lease {})", lease.holder, lease.paths.join(", "), lease.until, lease.id)
+    format!(
+        "{} holds {} until {} (lease {})",
+        lease.holder,
+        lease.paths.join(", "),
+        lease.until,
+        lease.id
+    )
 }
 
-pub(crate) fn event(act: &str, id: &str, paths: &[String], fence: u64, seconds: u64, now: Instant, boot: &str) -> LeaseEvent {
+pub(crate) fn event(
+    act: &str,
+    id: &str,
+    paths: &[String],
+    fence: u64,
+    seconds: u64,
+    now: Instant,
+    boot: &str,
+) -> LeaseEvent {
     let length = i64::try_from(seconds.min(LONGEST_SECONDS) * 1_000_000).unwrap_or(0);
     LeaseEvent {
         act: act.into(),

@@ -1,8 +1,9 @@
 //! What a killed program left in `.quipu/tmp`.
 //!
-//! A file lies there while it is written, and again after it was taken out of its place, until someone has looked at it. Both
-//! happen under the apply lock, so whatever is there while this process holds that lock was left. Quipu's own bytes are
-//! removed; anything else may be the only copy of someone's edit, and is set aside.
+//! A file lies there while it is written, and again after it was taken out of its place, until
+//! someone has looked at it. Both happen under the apply lock, so whatever is there while this
+//! process holds that lock was left. Quipu's own bytes are removed; anything else may be the only
+//! copy of someone's edit, and is set aside.
 
 use std::fs::DirEntry;
 use std::os::unix::ffi::OsStrExt;
@@ -15,7 +16,8 @@ use crate::store::Store;
 use crate::tree::path_in_name;
 use crate::version::Version;
 
-/// A process that has the number of one that is gone hides what that one left, for no longer than this.
+/// A process that has the number of one that is gone hides what that one left, for no longer than
+/// this.
 const HIDDEN_SECONDS: u64 = 60;
 
 /// What became of something that was left.
@@ -27,7 +29,8 @@ pub(crate) struct Rescued {
 }
 
 impl Store {
-    /// Sets aside and journals edits that a killed program had taken out of their place, and removes its own bytes.
+    /// Sets aside and journals edits that a killed program had taken out of their place, and
+    /// removes its own bytes.
     pub(crate) fn rescue_leftovers(&self) -> Result<Vec<Rescued>> {
         let mut rescued = Vec::new();
         if self.is_read_only() || self.leftovers()?.is_empty() {
@@ -44,10 +47,14 @@ impl Store {
                     other => other.map_err(StoreError::io_at(io))?,
                 };
                 if let Some((path, bytes)) = &edit {
-                    self.keep_aside(path, bytes).map_err(StoreError::io_at(io))?;
+                    self.keep_aside(path, bytes)
+                        .map_err(StoreError::io_at(io))?;
                 }
                 std::fs::remove_file(entry.path()).map_err(StoreError::io_at(io))?;
-                rescued.push(Rescued { name, edit_of: edit.map(|(path, _)| path.to_string()) });
+                rescued.push(Rescued {
+                    name,
+                    edit_of: edit.map(|(path, _)| path.to_string()),
+                });
             }
         }
         self.journal_asides()?;
@@ -56,8 +63,13 @@ impl Store {
 
     /// Edits that lie there, by the names of their files, for whoever only looks.
     pub(crate) fn unrescued(&self) -> Result<Vec<String>> {
-        let edits = self.leftovers()?.into_iter().filter(|entry| !matches!(self.edit_in(entry), Ok(None)));
-        Ok(edits.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect())
+        let edits = self
+            .leftovers()?
+            .into_iter()
+            .filter(|entry| !matches!(self.edit_in(entry), Ok(None)));
+        Ok(edits
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .collect())
     }
 
     fn leftovers(&self) -> Result<Vec<DirEntry>> {
@@ -74,14 +86,22 @@ impl Store {
         let bytes = if kind.is_file() {
             match std::fs::read(entry.path()) {
                 // Its permissions came with it from its place, where nobody could read it either.
-                Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied && !self.is_read_only() => {
+                Err(error)
+                    if error.kind() == std::io::ErrorKind::PermissionDenied
+                        && !self.is_read_only() =>
+                {
                     std::fs::set_permissions(entry.path(), std::fs::Permissions::from_mode(0o600))?;
                     std::fs::read(entry.path())?
                 }
                 other => other?,
             }
         } else if kind.is_symlink() {
-            [b"a symbolic link to ", std::fs::read_link(entry.path())?.as_os_str().as_bytes(), b"\n"].concat()
+            [
+                b"a symbolic link to ",
+                std::fs::read_link(entry.path())?.as_os_str().as_bytes(),
+                b"\n",
+            ]
+            .concat()
         } else {
             return Ok(None);
         };
@@ -97,13 +117,19 @@ impl Store {
         if is_own.unwrap_or(false) {
             return Ok(None);
         }
-        let path = known.map_or_else(|| ProjectPath::parse(&format!("leftover-{name}")).map_err(std::io::Error::other), Ok)?;
+        let path = known.map_or_else(
+            || ProjectPath::parse(&format!("leftover-{name}")).map_err(std::io::Error::other),
+            Ok,
+        )?;
         Ok(Some((path, bytes)))
     }
 
-    /// Whether the journal holds some bytes as a version of a file, or as a beginning of the newest one.
+    /// Whether the journal holds some bytes as a version of a file, or as a beginning of the newest
+    /// one.
     fn holds(&self, path: &ProjectPath, bytes: &[u8]) -> Result<bool> {
-        let Some(head) = self.heads()?.head(path.as_str())? else { return Ok(false) };
+        let Some(head) = self.heads()?.head(path.as_str())? else {
+            return Ok(false);
+        };
         if self.was_version(path, &head, bytes)? {
             return Ok(true);
         }
@@ -114,7 +140,9 @@ impl Store {
     fn holds_somewhere(&self, bytes: &[u8]) -> Result<bool> {
         let version = Version::of(bytes);
         let mut held = false;
-        self.each_newest_first(usize::MAX, &mut |_, record| held |= record.ops.iter().any(|op| op.version == version))?;
+        self.each_newest_first(usize::MAX, &mut |_, record| {
+            held |= record.ops.iter().any(|op| op.version == version)
+        })?;
         Ok(held)
     }
 }
@@ -122,7 +150,14 @@ impl Store {
 /// Whether the process that made something is gone: its number stands first in the name.
 fn is_left(entry: &DirEntry) -> bool {
     let name = entry.file_name().to_string_lossy().into_owned();
-    let lives = name.split('-').next().is_some_and(|process| std::path::Path::new("/proc").join(process).exists());
-    let age = entry.metadata().and_then(|m| m.modified()).ok().and_then(|time| time.elapsed().ok());
+    let lives = name
+        .split('-')
+        .next()
+        .is_some_and(|process| std::path::Path::new("/proc").join(process).exists());
+    let age = entry
+        .metadata()
+        .and_then(|m| m.modified())
+        .ok()
+        .and_then(|time| time.elapsed().ok());
     !lives || age.is_some_and(|age| age.as_secs() > HIDDEN_SECONDS)
 }

@@ -87,7 +87,10 @@ pub use ident::fresh_bytes;
 pub use lay::lay_files;
 pub use lease::{Lease, LeaseToken};
 pub use merge::merge_object;
-pub use order::{Bid, Described, LogHash, Mark, Offline, Order, Patience, Ruling, SHARED, Said, Verdict, register_orders};
+pub use order::{
+    Bid, Described, LogHash, Mark, Offline, Order, Patience, Ruling, SHARED, Said, Verdict,
+    register_orders,
+};
 pub use prune::{Pruned, PrunedFile};
 pub use publish::{Judged, Receipt};
 pub use record::{FORMAT, Kind, LeaseEvent, OpKind, Record, RecordOp, Sum, Who};

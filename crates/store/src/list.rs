@@ -11,24 +11,36 @@ use crate::store::Store;
 use crate::tree::is_absent;
 
 impl Store {
-    /// Every file whose name the contract can hold, in order. Looks at names only: nothing is adopted or flagged.
+    /// Every file whose name the contract can hold, in order. Looks at names only: nothing is
+    /// adopted or flagged.
     pub fn list(&self) -> Result<Vec<ProjectPath>> {
         self.settle()?;
-        Ok(self.look_through()?.files.iter().filter_map(|(text, _)| ProjectPath::parse(text).ok()).collect())
+        Ok(self
+            .look_through()?
+            .files
+            .iter()
+            .filter_map(|(text, _)| ProjectPath::parse(text).ok())
+            .collect())
     }
 
-    /// The names in one folder, in no order; none if it is not there. However many there are, none of them is kept.
+    /// The names in one folder, in no order; none if it is not there. However many there are, none
+    /// of them is kept.
     pub fn each_name(&self, folder: &str, tell: &mut dyn FnMut(&str)) -> Result<()> {
         let folder = if folder.is_empty() { "." } else { folder };
         let what = || format!("cannot read the folder `{folder}`");
-        let opened = match self.tree.open_at(folder, OFlags::DIRECTORY | OFlags::RDONLY) {
+        let opened = match self
+            .tree
+            .open_at(folder, OFlags::DIRECTORY | OFlags::RDONLY)
+        {
             Err(error) if is_absent(&error) => return Ok(()),
             other => other.map_err(StoreError::io_at(what))?,
         };
         let mut buffer = [MaybeUninit::uninit(); AT_ONCE];
         let mut entries = RawDir::new(opened, &mut buffer);
         while let Some(entry) = entries.next() {
-            let entry = entry.map_err(std::io::Error::from).map_err(StoreError::io_at(what))?;
+            let entry = entry
+                .map_err(std::io::Error::from)
+                .map_err(StoreError::io_at(what))?;
             if let Ok(name) = entry.file_name().to_str()
                 && name != "."
                 && name != ".."

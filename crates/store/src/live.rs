@@ -1,7 +1,8 @@
 //! Where the journal ends and how far it is synced, as the running processes know it.
 //!
-//! Five small text lines in one file, and the traces of the newest records. They hold for one boot only: after a crash of the machine the
-//! journal itself is read. A line that is damaged or of another boot counts as absent.
+//! Five small text lines in one file, and the traces of the newest records. They hold for one boot
+//! only: after a crash of the machine the journal itself is read. A line that is damaged or of
+//! another boot counts as absent.
 
 use std::fs::File;
 use std::io::Write;
@@ -25,11 +26,13 @@ pub(crate) struct Tail {
     pub sum: Sum,
 }
 
-/// From a place to the end every record has left a trace, and concerns nobody but its files: none has a lease.
+/// From a place to the end every record has left a trace, and concerns nobody but its files: none
+/// has a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Traced {
     pub from: Position,
-    /// The sum of the record that it was first said of. Whoever knows the journal by another one has to look whether it is still the same journal.
+    /// The sum of the record that it was first said of. Whoever knows the journal by another one
+    /// has to look whether it is still the same journal.
     pub since: Sum,
 }
 
@@ -73,22 +76,44 @@ struct Seen {
 
 impl Live {
     fn of(file: File, boot: String) -> Live {
-        Live { file, boot, seen: Mutex::new(Seen { bytes: [0; LINE * LINES], known: Known::default() }) }
+        Live {
+            file,
+            boot,
+            seen: Mutex::new(Seen {
+                bytes: [0; LINE * LINES],
+                known: Known::default(),
+            }),
+        }
     }
 
     pub fn open(path: &Path, boot: String) -> Result<Live> {
-        let open = || File::options().create(true).truncate(false).read(true).write(true).open(path);
+        let open = || {
+            File::options()
+                .create(true)
+                .truncate(false)
+                .read(true)
+                .write(true)
+                .open(path)
+        };
         // Whatever stands in its place, a new file is right: the journal itself is read then.
         let file = open().or_else(|error| match error.kind() {
-            std::io::ErrorKind::IsADirectory | std::io::ErrorKind::PermissionDenied => remove_cache(path).and_then(|()| open()),
+            std::io::ErrorKind::IsADirectory | std::io::ErrorKind::PermissionDenied => {
+                remove_cache(path).and_then(|()| open())
+            }
             _ => Err(error),
         });
-        Ok(Live::of(file.map_err(StoreError::io("cannot open `.quipu/live`"))?, boot))
+        Ok(Live::of(
+            file.map_err(StoreError::io("cannot open `.quipu/live`"))?,
+            boot,
+        ))
     }
 
     /// For a project that cannot be written; nothing is known where there is no such file.
     pub fn open_to_read(path: &Path, boot: &str) -> Option<Live> {
-        Some(Live::of(crate::regular::open_regular(path).ok()?, boot.to_owned()))
+        Some(Live::of(
+            crate::regular::open_regular(path).ok()?,
+            boot.to_owned(),
+        ))
     }
 
     /// Whether someone has deleted the file: what others know stands in another one now.
@@ -117,7 +142,10 @@ impl Live {
         known.copy_from_slice(line);
         let line = self.parse(line);
         match index {
-            TAIL => (seen.known.tail, seen.known.traced) = (line.and_then(parse_tail), line.and_then(parse_traced)),
+            TAIL => {
+                (seen.known.tail, seen.known.traced) =
+                    (line.and_then(parse_tail), line.and_then(parse_traced))
+            }
             SYNCED => seen.known.synced = line.and_then(parse_position),
             DOUBT => seen.known.doubt = line == Some("doubt"),
             APPLIED => seen.known.applied = line.and_then(parse_position),
@@ -125,10 +153,15 @@ impl Live {
         }
     }
 
-    /// Whether a sync without doubt has reached a place. What was synced once stays so: no lock is needed to ask.
+    /// Whether a sync without doubt has reached a place. What was synced once stays so: no lock is
+    /// needed to ask.
     pub fn is_synced_to(&self, end: Position) -> bool {
         let mut buffer = [0u8; LINE * 2];
-        if !self.file.read_at(&mut buffer, (SYNCED * LINE) as u64).is_ok_and(|length| length == buffer.len()) {
+        if !self
+            .file
+            .read_at(&mut buffer, (SYNCED * LINE) as u64)
+            .is_ok_and(|length| length == buffer.len())
+        {
             return false;
         }
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -144,26 +177,53 @@ impl Live {
 
     /// The end, and from where on every record before it has left a trace, if anyone knows.
     pub fn set_tail(&self, disk: &Disk, tail: &Tail, traced: Option<Traced>) -> Result<()> {
-        let Tail { at, seq, wall_us, sum } = tail;
+        let Tail {
+            at,
+            seq,
+            wall_us,
+            sum,
+        } = tail;
         let note = |known: &mut Known| (known.tail, known.traced) = (Some(*tail), traced);
         match traced {
             Some(Traced { from, since }) => {
                 let end = format_args!("{} {} {seq} {wall_us} {sum}", at.segment, at.offset);
-                self.write(disk, TAIL, format_args!("{end} {FORM}.{FORMAT}:{}:{}:{since}", from.segment, from.offset), note)
+                self.write(
+                    disk,
+                    TAIL,
+                    format_args!(
+                        "{end} {FORM}.{FORMAT}:{}:{}:{since}",
+                        from.segment, from.offset
+                    ),
+                    note,
+                )
             }
-            None => self.write(disk, TAIL, format_args!("{} {} {seq} {wall_us} {sum}", at.segment, at.offset), note),
+            None => self.write(
+                disk,
+                TAIL,
+                format_args!("{} {} {seq} {wall_us} {sum}", at.segment, at.offset),
+                note,
+            ),
         }
     }
 
-    /// Leaves the trace of a record. Only under the append lock, and before the end is moved behind it.
+    /// Leaves the trace of a record. Only under the append lock, and before the end is moved behind
+    /// it.
     pub fn leave_trace(&self, disk: &Disk, trace: &Trace) -> Result<()> {
-        let written = disk.write_at(Step::LiveWrite, &self.file, trace.bytes(), trace_offset(trace.seq()));
+        let written = disk.write_at(
+            Step::LiveWrite,
+            &self.file,
+            trace.bytes(),
+            trace_offset(trace.seq()),
+        );
         written.map_err(StoreError::io("cannot write `.quipu/live`"))
     }
 
-    /// The traces of the records from one to another, oldest first; none if one of them is not there. Only under the append lock.
+    /// The traces of the records from one to another, oldest first; none if one of them is not
+    /// there. Only under the append lock.
     pub fn traces(&self, first: u64, last: u64) -> Option<Vec<Trace>> {
-        let count = (last + 1).checked_sub(first).filter(|count| *count <= ROOM)?;
+        let count = (last + 1)
+            .checked_sub(first)
+            .filter(|count| *count <= ROOM)?;
         let mut traces = Vec::with_capacity(usize::try_from(count).ok()?);
         let mut buffer = [0u8; Trace::SIZE * 16];
         let mut next = first;
@@ -182,27 +242,48 @@ impl Live {
 
     /// Written only under the sync lock.
     pub fn set_synced(&self, disk: &Disk, at: Position) -> Result<()> {
-        self.write(disk, SYNCED, format_args!("{} {}", at.segment, at.offset), |known| known.synced = Some(at))
+        self.write(
+            disk,
+            SYNCED,
+            format_args!("{} {}", at.segment, at.offset),
+            |known| known.synced = Some(at),
+        )
     }
 
     /// Written only under the apply lock.
     pub fn set_applied(&self, disk: &Disk, at: Position) -> Result<()> {
-        self.write(disk, APPLIED, format_args!("{} {}", at.segment, at.offset), |known| known.applied = Some(at))
+        self.write(
+            disk,
+            APPLIED,
+            format_args!("{} {}", at.segment, at.offset),
+            |known| known.applied = Some(at),
+        )
     }
 
     /// Written only under the apply lock.
     pub fn set_begun(&self, disk: &Disk, at: Position) -> Result<()> {
-        self.write(disk, BEGUN, format_args!("{} {}", at.segment, at.offset), |known| known.begun = Some(at))
+        self.write(
+            disk,
+            BEGUN,
+            format_args!("{} {}", at.segment, at.offset),
+            |known| known.begun = Some(at),
+        )
     }
 
     pub fn set_doubt(&self, disk: &Disk, doubt: bool) -> Result<()> {
-        self.write(disk, DOUBT, format_args!("{}", if doubt { "doubt" } else { "sure" }), |known| known.doubt = doubt)
+        self.write(
+            disk,
+            DOUBT,
+            format_args!("{}", if doubt { "doubt" } else { "sure" }),
+            |known| known.doubt = doubt,
+        )
     }
 
     /// Makes the next look find the end in the journal itself.
     pub fn forget(&self, disk: &Disk) -> Result<()> {
         let blank = [b' '; LINE * LINES];
-        disk.write_at(Step::LiveWrite, &self.file, &blank, 0).map_err(StoreError::io("cannot write `.quipu/live`"))
+        disk.write_at(Step::LiveWrite, &self.file, &blank, 0)
+            .map_err(StoreError::io("cannot write `.quipu/live`"))
     }
 
     fn parse<'l>(&self, line: &'l [u8]) -> Option<&'l str> {
@@ -214,16 +295,24 @@ impl Live {
     }
 
     /// Twice for each commit: the line is made in place.
-    fn write(&self, disk: &Disk, index: usize, body: std::fmt::Arguments<'_>, note: impl FnOnce(&mut Known)) -> Result<()> {
+    fn write(
+        &self,
+        disk: &Disk,
+        index: usize,
+        body: std::fmt::Arguments<'_>,
+        note: impl FnOnce(&mut Known),
+    ) -> Result<()> {
         let mut line = [b' '; LINE];
         let mut rest = &mut line[..LINE - CHECK - 2];
-        write!(rest, "{} {body}", self.boot).map_err(StoreError::io("cannot write `.quipu/live`"))?;
+        write!(rest, "{} {body}", self.boot)
+            .map_err(StoreError::io("cannot write `.quipu/live`"))?;
         let used = LINE - CHECK - 2 - rest.len();
         let check = checksum(&line[..used]);
         line[used + 1..used + 1 + CHECK].copy_from_slice(&check);
         line[LINE - 1] = b'\n';
         let offset = (index * LINE) as u64;
-        disk.write_at(Step::LiveWrite, &self.file, &line, offset).map_err(StoreError::io("cannot write `.quipu/live`"))?;
+        disk.write_at(Step::LiveWrite, &self.file, &line, offset)
+            .map_err(StoreError::io("cannot write `.quipu/live`"))?;
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.bytes[index * LINE..(index + 1) * LINE].copy_from_slice(&line);
         note(&mut seen.known);
@@ -233,8 +322,16 @@ impl Live {
 
 fn parse_tail(line: &str) -> Option<Tail> {
     let mut fields = line.split(' ');
-    let at = Position { segment: fields.next()?.parse().ok()?, offset: fields.next()?.parse().ok()? };
-    Some(Tail { at, seq: fields.next()?.parse().ok()?, wall_us: fields.next()?.parse().ok()?, sum: parse_sum(fields.next()?) })
+    let at = Position {
+        segment: fields.next()?.parse().ok()?,
+        offset: fields.next()?.parse().ok()?,
+    };
+    Some(Tail {
+        at,
+        seq: fields.next()?.parse().ok()?,
+        wall_us: fields.next()?.parse().ok()?,
+        sum: parse_sum(fields.next()?),
+    })
 }
 
 fn trace_offset(seq: u64) -> u64 {
@@ -247,12 +344,18 @@ fn parse_traced(line: &str) -> Option<Traced> {
     let (form, format) = form.split_once('.')?;
     let (from, since) = traced.rsplit_once(':')?;
     let known = form.parse() == Ok(FORM) && format.parse() == Ok(FORMAT);
-    Position::parse(from).filter(|_| known).map(|from| Traced { from, since: parse_sum(since) })
+    Position::parse(from).filter(|_| known).map(|from| Traced {
+        from,
+        since: parse_sum(since),
+    })
 }
 
 fn parse_position(text: &str) -> Option<Position> {
     let (segment, offset) = text.split_once(' ')?;
-    Some(Position { segment: segment.parse().ok()?, offset: offset.parse().ok()? })
+    Some(Position {
+        segment: segment.parse().ok()?,
+        offset: offset.parse().ok()?,
+    })
 }
 
 fn checksum(body: &[u8]) -> [u8; CHECK] {

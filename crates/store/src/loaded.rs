@@ -1,7 +1,7 @@
 //! Records read back from the journal, and the large ones among them kept for the next reader.
 //!
-//! One import can be a single record about thousands of files. Whoever compares these files asks for
-//! that record once for each, so it is decoded once and found by path.
+//! One import can be a single record about thousands of files. Whoever compares these files asks
+//! for that record once for each, so it is decoded once and found by path.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Deref;
@@ -33,7 +33,10 @@ impl Deref for Loaded {
 
 impl Loaded {
     pub fn new(record: Record) -> Loaded {
-        Loaded { record, by_path: OnceLock::new() }
+        Loaded {
+            record,
+            by_path: OnceLock::new(),
+        }
     }
 
     /// What it did to a file, newest first. Bytes that were only kept are no state of the file.
@@ -50,7 +53,14 @@ impl Loaded {
             }
             by_path
         });
-        by_path.get(path).into_iter().flatten().rev().map(|index| &ops[*index]).filter(is_about).collect()
+        by_path
+            .get(path)
+            .into_iter()
+            .flatten()
+            .rev()
+            .map(|index| &ops[*index])
+            .filter(is_about)
+            .collect()
     }
 }
 
@@ -75,7 +85,9 @@ impl Recent {
             return;
         }
         self.kept.push_back((at, length, Arc::clone(loaded)));
-        while self.kept.len() > 1 && self.kept.iter().map(|(_, length, _)| length).sum::<usize>() > MOST {
+        while self.kept.len() > 1
+            && self.kept.iter().map(|(_, length, _)| length).sum::<usize>() > MOST
+        {
             self.kept.pop_front();
         }
     }

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use crate::disk::is_deleted;
 use crate::error::{Result, StoreError, Unwritable};
 
-/// How a lock is tried for before it is waited for: so many times after letting others run, so many times after a nap.
+/// How a lock is tried for before it is waited for: so many times after letting others run, so many
+/// times after a nap.
 const YIELDS: u32 = 16;
 const NAPS: u32 = 50;
 const NAP: Duration = Duration::from_micros(100);
@@ -63,18 +64,28 @@ enum Wait {
 impl KernelLock {
     /// The file is opened when the lock is first wanted: reading needs none.
     pub fn new(path: PathBuf, wait: Duration) -> KernelLock {
-        KernelLock { path, queue: Mutex::default(), freed: Condvar::new(), wait, yields: YIELDS, barred: None }
+        KernelLock {
+            path,
+            queue: Mutex::default(),
+            freed: Condvar::new(),
+            wait,
+            yields: YIELDS,
+            barred: None,
+        }
     }
 
-    /// For a lock whose holder waits for the disk: whoever tries again and again would take it before those who have
-    /// just been served could add what the next sync might carry as well.
+    /// For a lock whose holder waits for the disk: whoever tries again and again would take it
+    /// before those who have just been served could add what the next sync might carry as well.
     pub fn unhurried(self) -> KernelLock {
         KernelLock { yields: 0, ..self }
     }
 
     /// Whoever wants it is told why it cannot be had.
     pub fn barred(self, why: Option<Unwritable>) -> KernelLock {
-        KernelLock { barred: why, ..self }
+        KernelLock {
+            barred: why,
+            ..self
+        }
     }
 
     pub fn acquire(&self) -> Result<Held<'_>> {
@@ -85,8 +96,8 @@ impl KernelLock {
         }
     }
 
-    /// Whether somebody has the lock, for who would rather do without than wait. It is taken for a moment to find out: of two who ask
-    /// at once, one may take the other for its holder.
+    /// Whether somebody has the lock, for who would rather do without than wait. It is taken for a
+    /// moment to find out: of two who ask at once, one may take the other for its holder.
     pub fn is_taken(&self) -> Result<bool> {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         if queue.taken {
@@ -94,7 +105,10 @@ impl KernelLock {
         }
         queue.taken = true;
         drop(queue);
-        let mut held = Held { lock: self, file: None };
+        let mut held = Held {
+            lock: self,
+            file: None,
+        };
         let file = self.file()?;
         match file.try_lock() {
             Ok(()) => held.file = Some(file),
@@ -104,7 +118,8 @@ impl KernelLock {
         Ok(false)
     }
 
-    /// Waits for the lock, or until it is no longer needed: another holder may do the work of all who wait.
+    /// Waits for the lock, or until it is no longer needed: another holder may do the work of all
+    /// who wait.
     pub fn acquire_unless(&self, done: &dyn Fn() -> bool) -> Result<Option<Held<'_>>> {
         if let Some(why) = &self.barred {
             return Err(why.clone().into());
@@ -112,7 +127,10 @@ impl KernelLock {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         let alone = !queue.taken;
         queue.waiting += 1;
-        let (mut queue, waited) = self.freed.wait_timeout_while(queue, self.wait, |q| q.taken).unwrap_or_else(PoisonError::into_inner);
+        let (mut queue, waited) = self
+            .freed
+            .wait_timeout_while(queue, self.wait, |q| q.taken)
+            .unwrap_or_else(PoisonError::into_inner);
         queue.waiting -= 1;
         if waited.timed_out() && queue.taken {
             return Err(self.busy("this process itself".into()));
@@ -120,7 +138,10 @@ impl KernelLock {
         queue.taken = true;
         drop(queue);
         // From here on the place in the queue is given up again, however this ends.
-        let mut held = Held { lock: self, file: None };
+        let mut held = Held {
+            lock: self,
+            file: None,
+        };
         if !alone && done() {
             return Ok(None);
         }
@@ -135,13 +156,21 @@ impl KernelLock {
 
     /// The file that is locked, for whoever has the place in the queue.
     fn file(&self) -> Result<Arc<File>> {
-        let known = self.queue.lock().unwrap_or_else(PoisonError::into_inner).file.clone();
+        let known = self
+            .queue
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .file
+            .clone();
         // A lock on a file that no one else can find any more excludes no one.
         if let Some(file) = known.filter(|file| !is_deleted(file)) {
             return Ok(file);
         }
         let opened = Arc::new(open(&self.path)?);
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner).file = Some(Arc::clone(&opened));
+        self.queue
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .file = Some(Arc::clone(&opened));
         Ok(opened)
     }
 
@@ -161,7 +190,11 @@ impl KernelLock {
 
     fn busy(&self, holder: String) -> StoreError {
         StoreError::Busy {
-            lock: self.path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default(),
+            lock: self
+                .path
+                .file_name()
+                .map(|n| n.to_string_lossy().into_owned())
+                .unwrap_or_default(),
             holder,
             seconds: self.wait.as_secs(),
         }
@@ -186,13 +219,17 @@ impl KernelLock {
         let until = Instant::now() + self.wait;
         let mut needless = false;
         while matches!(*state, Wait::Waiting) && !needless && Instant::now() < until {
-            (state, _) = changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner);
+            (state, _) = changed
+                .wait_timeout(state, LOOK)
+                .unwrap_or_else(PoisonError::into_inner);
             needless = matches!(*state, Wait::Waiting) && done();
         }
         match std::mem::replace(&mut *state, Wait::GivenUp) {
             Wait::Locked(locked) => locked.map(Some).map_err(StoreError::io("cannot lock")),
             Wait::Waiting | Wait::GivenUp if needless => Ok(None),
-            Wait::Waiting | Wait::GivenUp => Err(self.busy(holder(known).unwrap_or_else(|| "another process".into()))),
+            Wait::Waiting | Wait::GivenUp => {
+                Err(self.busy(holder(known).unwrap_or_else(|| "another process".into())))
+            }
         }
     }
 }
@@ -205,8 +242,8 @@ enum Tried {
     Taken,
 }
 
-/// Tries for a moment. The lock is held for microseconds, so that most waits end here; one that does not must be able to
-/// end in vain, which costs a thread.
+/// Tries for a moment. The lock is held for microseconds, so that most waits end here; one that
+/// does not must be able to end in vain, which costs a thread.
 fn try_soon(file: &File, yields: u32, done: &dyn Fn() -> bool) -> Result<Tried> {
     for tried in 0..yields + NAPS {
         // Whoever has waited may have been served by now.
@@ -224,8 +261,16 @@ fn try_soon(file: &File, yields: u32, done: &dyn Fn() -> bool) -> Result<Tried> 
 }
 
 fn open(path: &Path) -> Result<File> {
-    let opened = File::options().create(true).truncate(false).read(true).write(true).open(path);
-    opened.map_err(StoreError::io(format!("cannot open the lock `{}`", path.display())))
+    let opened = File::options()
+        .create(true)
+        .truncate(false)
+        .read(true)
+        .write(true)
+        .open(path);
+    opened.map_err(StoreError::io(format!(
+        "cannot open the lock `{}`",
+        path.display()
+    )))
 }
 
 /// The process that holds a lock, as the kernel knows it.
@@ -237,7 +282,9 @@ fn holder(file: &File) -> Option<String> {
     for line in locks.lines() {
         // 1: FLOCK  ADVISORY  WRITE 4242 fe:00:131342 0 EOF
         let fields: Vec<&str> = line.split_whitespace().collect();
-        let &[_, "FLOCK", _, _, pid, place, ..] = fields.as_slice() else { continue };
+        let &[_, "FLOCK", _, _, pid, place, ..] = fields.as_slice() else {
+            continue;
+        };
         if place.rsplit(':').next() != Some(inode.as_str()) || pid == me {
             continue;
         }

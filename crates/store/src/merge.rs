@@ -7,16 +7,24 @@ use serde::de::{MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// RFC 7396: objects merge key by key, `null` removes, everything else replaces. What the patch does not name stays as it is
-/// written: long numbers, keys that are there twice, and the order.
+/// RFC 7396: objects merge key by key, `null` removes, everything else replaces. What the patch
+/// does not name stays as it is written: long numbers, keys that are there twice, and the order.
 pub fn merge_object(text: &[u8], patch: &Map<String, Value>) -> serde_json::Result<Vec<u8>> {
-    let fields = if text.iter().all(u8::is_ascii_whitespace) { Fields::default() } else { serde_json::from_slice(text)? };
+    let fields = if text.iter().all(u8::is_ascii_whitespace) {
+        Fields::default()
+    } else {
+        serde_json::from_slice(text)?
+    };
     let mut merged = merge_fields(fields, patch, 0)?.into_bytes();
     merged.push(b'\n');
     Ok(merged)
 }
 
-fn merge_fields(fields: Fields, patch: &Map<String, Value>, depth: usize) -> serde_json::Result<String> {
+fn merge_fields(
+    fields: Fields,
+    patch: &Map<String, Value>,
+    depth: usize,
+) -> serde_json::Result<String> {
     // Of a key that is there twice the last counts, as for every reader.
     let mut places: HashMap<String, Vec<usize>> = HashMap::with_capacity(fields.0.len());
     for (place, (key, _)) in fields.0.iter().enumerate() {
@@ -33,11 +41,14 @@ fn merge_fields(fields: Fields, patch: &Map<String, Value>, depth: usize) -> ser
             }
             Value::Object(inner) => {
                 let old = last.and_then(|place| fields[place].as_ref());
-                let old = old.and_then(|(_, text)| serde_json::from_str(text).ok()).unwrap_or_default();
+                let old = old
+                    .and_then(|(_, text)| serde_json::from_str(text).ok())
+                    .unwrap_or_default();
                 merge_fields(old, inner, depth + 1)?
             }
             // Lines of a list stand as deep as the key.
-            other => serde_json::to_string_pretty(other)?.replace('\n', &format!("\n{}", "  ".repeat(depth + 1))),
+            other => serde_json::to_string_pretty(other)?
+                .replace('\n', &format!("\n{}", "  ".repeat(depth + 1))),
         };
         match last {
             Some(place) => fields[place] = Some((key.clone(), new)),
@@ -45,9 +56,18 @@ fn merge_fields(fields: Fields, patch: &Map<String, Value>, depth: usize) -> ser
         }
     }
     let indent = "  ".repeat(depth);
-    let lines = fields.iter().flatten().map(|(key, value)| Ok(format!("{indent}  {}: {value}", serde_json::to_string(key)?)));
+    let lines = fields.iter().flatten().map(|(key, value)| {
+        Ok(format!(
+            "{indent}  {}: {value}",
+            serde_json::to_string(key)?
+        ))
+    });
     let lines = lines.collect::<serde_json::Result<Vec<_>>>()?;
-    Ok(if lines.is_empty() { "{}".to_owned() } else { format!("{{\n{}\n{indent}}}", lines.join(",\n")) })
+    Ok(if lines.is_empty() {
+        "{}".to_owned()
+    } else {
+        format!("{{\n{}\n{indent}}}", lines.join(",\n"))
+    })
 }
 
 /// The keys of an object in their order, with their values as they are written.
@@ -82,7 +102,9 @@ mod tests {
     use serde_json::json;
 
     fn merged(text: &str, patch: Value) -> String {
-        let Value::Object(patch) = patch else { panic!("only an object is merged") };
+        let Value::Object(patch) = patch else {
+            panic!("only an object is merged")
+        };
         String::from_utf8(merge_object(text.as_bytes(), &patch).unwrap()).unwrap()
     }
 
@@ -90,22 +112,37 @@ mod tests {
     fn merging_keeps_what_is_not_named() {
         let text = "{\"b\": 1, \"a\": {\"x\": 1, \"y\": [1]}, \"unknown\": \"kept\"}";
         let left = "{\n  \"a\": {\n    \"x\": 2,\n    \"y\": [1]\n  },\n  \"unknown\": \"kept\",\n  \"c\": [\n    3\n  ]\n}\n";
-        assert_eq!(merged(text, json!({"a": {"x": 2}, "b": null, "c": [3]})), left);
+        assert_eq!(
+            merged(text, json!({"a": {"x": 2}, "b": null, "c": [3]})),
+            left
+        );
     }
 
     #[test]
     fn what_is_written_in_its_own_way_stays_so() {
         let text = "{\n  \"long\": 123456789012345678901234567890,\n  \"é\": \"\\u00e9\",\n  \"twice\": 1,\n  \"twice\": 2,\n  \"a\": {\n    \"b\": 1.50\n  }\n}\n";
         assert_eq!(merged(text, json!({})), text);
-        assert_eq!(merged(text, json!({"twice": 3})), text.replace(": 2", ": 3"));
-        assert_eq!(merged(text, json!({"a": {"b": null}})), text.replace("{\n    \"b\": 1.50\n  }", "{}"));
+        assert_eq!(
+            merged(text, json!({"twice": 3})),
+            text.replace(": 2", ": 3")
+        );
+        assert_eq!(
+            merged(text, json!({"a": {"b": null}})),
+            text.replace("{\n    \"b\": 1.50\n  }", "{}")
+        );
     }
 
     #[test]
     fn an_empty_file_is_an_empty_object_and_nothing_else_is() {
-        assert_eq!(merged(" \n", json!({"a": {"b": 1}})), "{\n  \"a\": {\n    \"b\": 1\n  }\n}\n");
+        assert_eq!(
+            merged(" \n", json!({"a": {"b": 1}})),
+            "{\n  \"a\": {\n    \"b\": 1\n  }\n}\n"
+        );
         for text in ["[1]", "\"x\"", "{", "null"] {
-            assert!(merge_object(text.as_bytes(), &Map::new()).is_err(), "{text}");
+            assert!(
+                merge_object(text.as_bytes(), &Map::new()).is_err(),
+                "{text}"
+            );
         }
     }
 
@@ -120,9 +157,15 @@ mod tests {
             merged(text, value(r#"{"a": 3, "c": [1]}"#)),
             "{\n  \"a\": 1,\n  \"b\": 1.50,\n  \"a\": 3,\n  \"c\": [\n    1\n  ]\n}\n"
         );
-        assert_eq!(merged(text, value(r#"{"a": null}"#)), "{\n  \"b\": 1.50\n}\n");
+        assert_eq!(
+            merged(text, value(r#"{"a": null}"#)),
+            "{\n  \"b\": 1.50\n}\n"
+        );
         assert_eq!(merged("{\"a\": 1}", value(r#"{"a": null}"#)), "{}\n");
-        assert_eq!(merged("", value(r#"{"a": {"b": 1, "c": null}}"#)), "{\n  \"a\": {\n    \"b\": 1\n  }\n}\n");
+        assert_eq!(
+            merged("", value(r#"{"a": {"b": 1, "c": null}}"#)),
+            "{\n  \"a\": {\n    \"b\": 1\n  }\n}\n"
+        );
     }
 
     /// If every key were looked for among all others this would take minutes.
@@ -130,11 +173,16 @@ mod tests {
     fn many_keys_are_merged_in_linear_time() {
         const MANY: usize = 60_000;
         let object = |from: usize, value: &str| -> String {
-            let members: Vec<String> = (from..from + MANY).map(|n| format!("\"k{n}\":{value}")).collect();
+            let members: Vec<String> = (from..from + MANY)
+                .map(|n| format!("\"k{n}\":{value}"))
+                .collect();
             format!("{{{}}}", members.join(","))
         };
         let text = merged(&object(0, "1"), value(&object(MANY / 2, "2")));
-        assert_eq!((text.matches(": 1").count(), text.matches(": 2").count()), (MANY / 2, MANY));
+        assert_eq!(
+            (text.matches(": 1").count(), text.matches(": 2").count()),
+            (MANY / 2, MANY)
+        );
         assert_eq!(merged(&object(0, "1"), value(&object(0, "null"))), "{}\n");
     }
 }

@@ -1,10 +1,11 @@
-//! The names in a folder. They are kept for as long as the folder stays as it was: by a running process, and of a large project
-//! in `.quipu/names` for those that follow.
+//! The names in a folder. They are kept for as long as the folder stays as it was: by a running
+//! process, and of a large project in `.quipu/names` for those that follow.
 //!
-//! A folder's time of change moves with every name that comes, goes or becomes another file's. It is believed where the file
-//! system is known to keep it, and where the folder had been at rest for a while before its names were read: a change within the
-//! same tick of the clock would not show. A note holds for one boot: after a power cut not every file system has times and names
-//! of the same moment.
+//! A folder's time of change moves with every name that comes, goes or becomes another file's. It
+//! is believed where the file system is known to keep it, and where the folder had been at rest for
+//! a while before its names were read: a change within the same tick of the clock would not show. A
+//! note holds for one boot: after a power cut not every file system has times and names of the same
+//! moment.
 
 use std::collections::HashMap;
 use std::ffi::CStr;
@@ -24,8 +25,13 @@ use crate::clock::UNKNOWN_BOOT;
 
 /// Names that are read from a folder at once, in bytes.
 pub(crate) const AT_ONCE: usize = 32 << 10;
-/// A folder is at rest that has not changed for so long: longer than a tick of any clock of a file system.
-const AT_REST_NS: i128 = if cfg!(test) { 250_000_000 } else { 3_000_000_000 };
+/// A folder is at rest that has not changed for so long: longer than a tick of any clock of a file
+/// system.
+const AT_REST_NS: i128 = if cfg!(test) {
+    250_000_000
+} else {
+    3_000_000_000
+};
 /// More names than these are not kept.
 const KEPT: usize = 200_000;
 /// A longer note is none: so many names are not kept.
@@ -36,10 +42,12 @@ const NOTED: usize = if cfg!(test) { 3 } else { 1_000 };
 const ANEW: usize = 8;
 /// How a note begins, before the boot it holds for and its checksum. Raised when the form changes.
 const NOTE: &str = "quipu names 1 ";
-/// File systems that note the time of every change of a folder: ext2 to ext4, XFS, Btrfs, F2FS, tmpfs.
+/// File systems that note the time of every change of a folder: ext2 to ext4, XFS, Btrfs, F2FS,
+/// tmpfs.
 const KEEP_TIMES: [u64; 5] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x0102_1994];
 
-/// The entries of one folder, in the order of inodes: the kernel finds what lies side by side sooner.
+/// The entries of one folder, in the order of inodes: the kernel finds what lies side by side
+/// sooner.
 #[derive(Default)]
 pub(crate) struct Names {
     /// All names, each with the zero that the kernel wants behind it.
@@ -56,17 +64,31 @@ struct Entry {
 }
 
 impl Names {
-    fn read(&mut self, folder: &OwnedFd, buffer: &mut [MaybeUninit<u8>], found: &mut Vec<(u64, Entry)>) -> io::Result<()> {
+    fn read(
+        &mut self,
+        folder: &OwnedFd,
+        buffer: &mut [MaybeUninit<u8>],
+        found: &mut Vec<(u64, Entry)>,
+    ) -> io::Result<()> {
         self.text.clear();
         found.clear();
         let mut entries = RawDir::new(folder, buffer);
         while let Some(entry) = entries.next() {
             let entry = entry?;
-            let Ok(name) = entry.file_name().to_str() else { continue };
+            let Ok(name) = entry.file_name().to_str() else {
+                continue;
+            };
             if name != "." && name != ".." {
                 let start = place(&self.text)?;
                 self.text.push_str(name);
-                found.push((entry.ino(), Entry { start, end: place(&self.text)?, kind: entry.file_type() }));
+                found.push((
+                    entry.ino(),
+                    Entry {
+                        start,
+                        end: place(&self.text)?,
+                        kind: entry.file_type(),
+                    },
+                ));
                 self.text.push('\0');
             }
         }
@@ -76,18 +98,27 @@ impl Names {
         Ok(())
     }
 
-    /// Names as they are noted: a letter for what it is, the name, and a zero. None if that is not what it is.
+    /// Names as they are noted: a letter for what it is, the name, and a zero. None if that is not
+    /// what it is.
     fn of_note(noted: &str) -> Option<Names> {
-        let mut names = Names { text: noted.to_owned(), entries: Vec::new() };
+        let mut names = Names {
+            text: noted.to_owned(),
+            entries: Vec::new(),
+        };
         let mut at = 0;
         for part in noted.split_terminator('\0') {
             let (kind, name) = part.split_at_checked(1)?;
-            let kind = FileType::from_raw_mode(RawMode::from(kind.as_bytes()[0].checked_sub(b'A')?) << 12);
+            let kind =
+                FileType::from_raw_mode(RawMode::from(kind.as_bytes()[0].checked_sub(b'A')?) << 12);
             if name.is_empty() || name.contains('/') || name == "." || name == ".." {
                 return None;
             }
             let end = at + part.len();
-            names.entries.push(Entry { start: at as u32 + 1, end: end as u32, kind });
+            names.entries.push(Entry {
+                start: at as u32 + 1,
+                end: end as u32,
+                kind,
+            });
             at = end + 1;
         }
         (at == noted.len()).then_some(names)
@@ -103,16 +134,20 @@ impl Names {
 
     /// Each name as text.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
-        self.entries.iter().map(|entry| &self.text[entry.start as usize..entry.end as usize])
+        self.entries
+            .iter()
+            .map(|entry| &self.text[entry.start as usize..entry.end as usize])
     }
 
     /// Each name, as the kernel wants it and as text.
     pub fn iter(&self) -> impl Iterator<Item = (&CStr, &str, FileType)> {
-        self.entries.iter().filter_map(|Entry { start, end, kind }| {
-            let (start, end) = (*start as usize, *end as usize);
-            let name = CStr::from_bytes_with_nul(&self.text.as_bytes()[start..=end]).ok()?;
-            Some((name, &self.text[start..end], *kind))
-        })
+        self.entries
+            .iter()
+            .filter_map(|Entry { start, end, kind }| {
+                let (start, end) = (*start as usize, *end as usize);
+                let name = CStr::from_bytes_with_nul(&self.text.as_bytes()[start..=end]).ok()?;
+                Some((name, &self.text[start..end], *kind))
+            })
     }
 }
 
@@ -129,7 +164,9 @@ impl Mark {
     }
 
     fn was_at_rest(self, now: SystemTime) -> bool {
-        let now = now.duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos() as i128);
+        let now = now
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |now| now.as_nanos() as i128);
         let [_, _, modified, changed] = self.0;
         modified.max(changed) + AT_REST_NS <= now
     }
@@ -166,8 +203,16 @@ struct Folder {
 impl FolderNames {
     pub fn new(note: PathBuf, can_write: bool, boot: String) -> Self {
         let tells_boots = !boot.starts_with(UNKNOWN_BOOT);
-        let kept = Kept { is_read: !tells_boots, ..Kept::default() };
-        Self { kept: Mutex::new(kept), note, writes: can_write && tells_boots, boot }
+        let kept = Kept {
+            is_read: !tells_boots,
+            ..Kept::default()
+        };
+        Self {
+            kept: Mutex::new(kept),
+            note,
+            writes: can_write && tells_boots,
+            boot,
+        }
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
@@ -180,7 +225,10 @@ impl FolderNames {
         if self.writes {
             let _ = std::fs::remove_file(&self.note);
         }
-        *kept = Kept { is_read: true, ..Kept::default() };
+        *kept = Kept {
+            is_read: true,
+            ..Kept::default()
+        };
     }
 
     /// All folders were looked at: what is worth it is noted for the processes that follow.
@@ -190,7 +238,8 @@ impl FolderNames {
             kept.anew = 0;
             let note = kept.render(&self.boot);
             drop(kept);
-            // Half a note, or one that two processes wrote at once, has another checksum and is not believed.
+            // Half a note, or one that two processes wrote at once, has another checksum and is not
+            // believed.
             let opened = self.open(OpenOptions::new().create(true).truncate(true).write(true));
             let _ = opened.and_then(|mut file| file.write_all(note.as_bytes()));
         }
@@ -198,7 +247,9 @@ impl FolderNames {
 
     /// The note itself, and nothing that a link or a pipe in its place would lead to.
     fn open(&self, options: &mut OpenOptions) -> io::Result<File> {
-        options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed()).open(&self.note)
+        options
+            .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
+            .open(&self.note)
     }
 
     fn read(&self) -> io::Result<String> {
@@ -216,7 +267,12 @@ impl FolderNames {
         if !std::mem::replace(&mut kept.is_read, true) {
             kept.take_up(&self.read().unwrap_or_default(), &self.boot);
         }
-        Reader { all: self, buffer: vec![MaybeUninit::uninit(); AT_ONCE], found: Vec::new(), names: Arc::default() }
+        Reader {
+            all: self,
+            buffer: vec![MaybeUninit::uninit(); AT_ONCE],
+            found: Vec::new(),
+            names: Arc::default(),
+        }
     }
 }
 
@@ -233,7 +289,8 @@ pub(crate) struct Reader<'n> {
 impl Reader<'_> {
     /// The names in a folder, which is open.
     pub fn names(&mut self, folder: &str, fd: &OwnedFd) -> io::Result<Arc<Names>> {
-        // The time is taken first: however long the rest takes, nothing counts as rest that came behind.
+        // The time is taken first: however long the rest takes, nothing counts as rest that came
+        // behind.
         let now = SystemTime::now();
         let mark = Mark::of(&rustix::fs::fstat(fd)?);
         if let Some(known) = self.all.kept().folders.get_mut(folder)
@@ -248,8 +305,16 @@ impl Reader<'_> {
         if let Some(names) = Arc::get_mut(&mut self.names) {
             names.read(fd, &mut self.buffer, &mut self.found)?;
         }
-        let stays = mark.was_at_rest(now) && Mark::of(&rustix::fs::fstat(fd)?) == mark && keeps_times(fd);
-        self.all.kept().put(folder, stays.then(|| Folder { mark, names: Arc::clone(&self.names), is_asked: true }));
+        let stays =
+            mark.was_at_rest(now) && Mark::of(&rustix::fs::fstat(fd)?) == mark && keeps_times(fd);
+        self.all.kept().put(
+            folder,
+            stays.then(|| Folder {
+                mark,
+                names: Arc::clone(&self.names),
+                is_asked: true,
+            }),
+        );
         Ok(Arc::clone(&self.names))
     }
 }
@@ -273,32 +338,49 @@ impl Kept {
         }
     }
 
-    /// Everything that is kept, as text: of each folder its path, its mark and the length of its names, and the names. Folders
-    /// that nobody asks for any more are left out.
+    /// Everything that is kept, as text: of each folder its path, its mark and the length of its
+    /// names, and the names. Folders that nobody asks for any more are left out.
     fn render(&mut self, boot: &str) -> String {
-        self.folders.retain(|_, folder| std::mem::take(&mut folder.is_asked));
+        self.folders
+            .retain(|_, folder| std::mem::take(&mut folder.is_asked));
         self.names = self.folders.values().map(Folder::counts).sum();
         let (mut body, mut names) = (String::new(), String::new());
         for (path, folder) in &self.folders {
             names.clear();
             folder.names.note(&mut names);
             let [device, inode, modified, changed] = folder.mark.0;
-            let _ = write!(body, "{path}\0{device} {inode} {modified} {changed} {}\0{names}", names.len());
+            let _ = write!(
+                body,
+                "{path}\0{device} {inode} {modified} {changed} {}\0{names}",
+                names.len()
+            );
         }
         format!("{NOTE}{boot} {}\n{body}", checksum(&body))
     }
 
-    /// Takes up what another process noted. Nothing, if it is damaged, of another form, or of another boot.
+    /// Takes up what another process noted. Nothing, if it is damaged, of another form, or of
+    /// another boot.
     fn take_up(&mut self, note: &str, boot: &str) {
         for (path, mark, names) in parse(note, boot).unwrap_or_default() {
-            self.put(path, Some(Folder { mark, names: Arc::new(names), is_asked: false }));
+            self.put(
+                path,
+                Some(Folder {
+                    mark,
+                    names: Arc::new(names),
+                    is_asked: false,
+                }),
+            );
         }
         self.anew = 0;
     }
 }
 
 fn parse<'n>(note: &'n str, boot: &str) -> Option<Vec<(&'n str, Mark, Names)>> {
-    let (sum, mut rest) = note.strip_prefix(NOTE)?.strip_prefix(boot)?.strip_prefix(' ')?.split_once('\n')?;
+    let (sum, mut rest) = note
+        .strip_prefix(NOTE)?
+        .strip_prefix(boot)?
+        .strip_prefix(' ')?
+        .split_once('\n')?;
     if sum != checksum(rest) {
         return None;
     }
@@ -322,9 +404,12 @@ fn checksum(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex()[..32].to_owned()
 }
 
-/// Whether the time of change tells all that may become of a folder's names. In an encrypted one they are others when its key comes.
+/// Whether the time of change tells all that may become of a folder's names. In an encrypted one
+/// they are others when its key comes.
 fn keeps_times(folder: &OwnedFd) -> bool {
-    let keeps = rustix::fs::fstatfs(folder).is_ok_and(|found| u64::try_from(found.f_type).is_ok_and(|kind| KEEP_TIMES.contains(&kind)));
+    let keeps = rustix::fs::fstatfs(folder).is_ok_and(|found| {
+        u64::try_from(found.f_type).is_ok_and(|kind| KEEP_TIMES.contains(&kind))
+    });
     let is_encrypted = || {
         let found = rustix::fs::statx(folder, c"", AtFlags::EMPTY_PATH, StatxFlags::empty());
         found.is_ok_and(|found| found.stx_attributes.contains(StatxAttributes::ENCRYPTED))
@@ -361,7 +446,10 @@ mod tests {
     }
 
     fn sorted(names: &Names) -> Vec<(String, FileType)> {
-        let mut sorted: Vec<_> = names.iter().map(|(_, name, kind)| (name.to_owned(), kind)).collect();
+        let mut sorted: Vec<_> = names
+            .iter()
+            .map(|(_, name, kind)| (name.to_owned(), kind))
+            .collect();
         sorted.sort_by(|a, b| a.0.cmp(&b.0));
         sorted
     }
@@ -373,12 +461,21 @@ mod tests {
         let all = FolderNames::new(note, true, "boot".into());
         type Change = fn(&Path);
         let changes: [(Change, &[(&str, FileType)]); 4] = [
-            (|folder| std::fs::write(folder.join("a.md"), "").unwrap(), &[("a.md", FileType::RegularFile)]),
+            (
+                |folder| std::fs::write(folder.join("a.md"), "").unwrap(),
+                &[("a.md", FileType::RegularFile)],
+            ),
             (
                 |folder| std::fs::write(folder.join("b.md"), "").unwrap(),
-                &[("a.md", FileType::RegularFile), ("b.md", FileType::RegularFile)],
+                &[
+                    ("a.md", FileType::RegularFile),
+                    ("b.md", FileType::RegularFile),
+                ],
             ),
-            (|folder| std::fs::remove_file(folder.join("a.md")).unwrap(), &[("b.md", FileType::RegularFile)]),
+            (
+                |folder| std::fs::remove_file(folder.join("a.md")).unwrap(),
+                &[("b.md", FileType::RegularFile)],
+            ),
             (
                 |folder| {
                     std::fs::create_dir(folder.join("c")).unwrap();
@@ -391,10 +488,16 @@ mod tests {
         assert!(sorted(&names(&all, &folder)).is_empty());
         for (change, expected) in changes {
             change(&folder);
-            let expected: Vec<_> = expected.iter().map(|(name, kind)| ((*name).to_owned(), *kind)).collect();
+            let expected: Vec<_> = expected
+                .iter()
+                .map(|(name, kind)| ((*name).to_owned(), *kind))
+                .collect();
             // Just changed: one more change might not show in its time.
             let (first, second) = (names(&all, &folder), names(&all, &folder));
-            assert_eq!((sorted(&first), sorted(&second)), (expected.clone(), expected.clone()));
+            assert_eq!(
+                (sorted(&first), sorted(&second)),
+                (expected.clone(), expected.clone())
+            );
             assert!(!Arc::ptr_eq(&first, &second));
             rest();
             let (first, second) = (names(&all, &folder), names(&all, &folder));
@@ -430,10 +533,21 @@ mod tests {
         assert!(known(&next));
         let found = names(&next, &folder);
         assert_eq!(sorted(&found), just_made);
-        assert!(Arc::ptr_eq(&found, &next.kept().folders["notes"].names) && next.kept().anew == 0, "read from the folder");
+        assert!(
+            Arc::ptr_eq(&found, &next.kept().folders["notes"].names) && next.kept().anew == 0,
+            "read from the folder"
+        );
         // After a reboot the note is not believed, nor where something else lies in its place.
-        assert!(!known(&FolderNames::new(note.clone(), true, "another".into())));
-        assert!(!known(&FolderNames::new(note.clone(), true, UNKNOWN_BOOT.into())));
+        assert!(!known(&FolderNames::new(
+            note.clone(),
+            true,
+            "another".into()
+        )));
+        assert!(!known(&FolderNames::new(
+            note.clone(),
+            true,
+            UNKNOWN_BOOT.into()
+        )));
         let linked = note.with_extension("link");
         std::os::unix::fs::symlink(&note, &linked).unwrap();
         assert!(!known(&FolderNames::new(linked, true, "boot".into())));
@@ -449,16 +563,30 @@ mod tests {
         let next = fresh();
         assert!(known(&next));
         let changed = sorted(&names(&next, &folder));
-        assert!(changed.iter().any(|(name, _)| name == "c.md") && !changed.iter().any(|(name, _)| name == "a.md"));
+        assert!(
+            changed.iter().any(|(name, _)| name == "c.md")
+                && !changed.iter().any(|(name, _)| name == "a.md")
+        );
         std::fs::remove_dir_all(folder.parent().unwrap()).unwrap();
     }
 
     #[test]
     fn a_damaged_note_is_no_note() {
         let mut kept = Kept::default();
-        for (path, names) in [("", "Ia.md\0Enotes\0"), ("notes", "I一.md\0"), ("empty", "")] {
+        for (path, names) in [
+            ("", "Ia.md\0Enotes\0"),
+            ("notes", "I一.md\0"),
+            ("empty", ""),
+        ] {
             let names = Arc::new(Names::of_note(names).unwrap());
-            kept.put(path, Some(Folder { mark: Mark([66, 7, 1_700_000_000_123_456_789, -1]), names, is_asked: true }));
+            kept.put(
+                path,
+                Some(Folder {
+                    mark: Mark([66, 7, 1_700_000_000_123_456_789, -1]),
+                    names,
+                    is_asked: true,
+                }),
+            );
         }
         let note = kept.render("boot");
         fn parse(note: &str) -> Option<usize> {
@@ -466,7 +594,10 @@ mod tests {
         }
         let mut found = super::parse(&note, "boot").unwrap();
         found.sort_by_key(|(path, ..)| *path);
-        let found: Vec<_> = found.iter().map(|(path, mark, names)| (*path, mark.0[3], sorted(names).len())).collect();
+        let found: Vec<_> = found
+            .iter()
+            .map(|(path, mark, names)| (*path, mark.0[3], sorted(names).len()))
+            .collect();
         assert_eq!(found, [("", -1, 2), ("empty", -1, 0), ("notes", -1, 1)]);
         for at in 0..note.len() {
             let mut bytes = note.clone().into_bytes();
@@ -474,7 +605,10 @@ mod tests {
             if let Ok(text) = String::from_utf8(bytes) {
                 assert!(parse(&text).is_none(), "byte {at}");
             }
-            assert!(note.get(..at).is_none_or(|half| parse(half).is_none()), "the first {at} bytes");
+            assert!(
+                note.get(..at).is_none_or(|half| parse(half).is_none()),
+                "the first {at} bytes"
+            );
         }
         // A sum can be made for anything: what is no name leads nowhere.
         for names in ["I../a.md\0", "I..\0", "I\0", "Ia.md", "一a.md\0", "!a.md\0"] {
@@ -485,11 +619,22 @@ mod tests {
     #[test]
     fn folders_that_are_gone_leave_the_note() {
         let mut kept = Kept::default();
-        let folder = |is_asked| Folder { mark: Mark([0; 4]), names: Arc::new(Names::of_note("Ia.md\0").unwrap()), is_asked };
+        let folder = |is_asked| Folder {
+            mark: Mark([0; 4]),
+            names: Arc::new(Names::of_note("Ia.md\0").unwrap()),
+            is_asked,
+        };
         kept.put("here", Some(folder(true)));
         kept.put("gone", Some(folder(false)));
         let note = kept.render("boot");
-        assert_eq!(parse(&note, "boot").unwrap().iter().map(|(path, ..)| *path).collect::<Vec<_>>(), ["here"]);
+        assert_eq!(
+            parse(&note, "boot")
+                .unwrap()
+                .iter()
+                .map(|(path, ..)| *path)
+                .collect::<Vec<_>>(),
+            ["here"]
+        );
         assert_eq!(kept.names, 2);
     }
 }

@@ -1,8 +1,9 @@
 //! The port to a shared order: where several working copies agree on what comes after what.
 //!
-//! Without one, the journal under its lock is the order, and nothing here costs anything. With one, the
-//! journal is a replica: its numbers are the revisions of the shared log, and a record gets into it only
-//! after the order has accepted it. Files are the truth for reading, the order is the truth for sequence.
+//! Without one, the journal under its lock is the order, and nothing here costs anything. With one,
+//! the journal is a replica: its numbers are the revisions of the shared log, and a record gets
+//! into it only after the order has accepted it. Files are the truth for reading, the order is the
+//! truth for sequence.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -40,12 +41,14 @@ pub enum Patience {
 pub struct Bid<'b> {
     /// What the judge knew.
     pub mark: Mark,
-    /// Their ids are made here, so that handing them in twice does nothing more. Numbers and times are given by the order.
+    /// Their ids are made here, so that handing them in twice does nothing more. Numbers and times
+    /// are given by the order.
     pub records: &'b [Record],
     pub lease: Option<LeaseToken>,
     /// Versions that the judge relied on without changing them: the contract's own files.
     pub relies: Vec<(String, Option<Version>)>,
-    /// Other leases that would do as well as the one in the record, in the order of wish: id and paths.
+    /// Other leases that would do as well as the one in the record, in the order of wish: id and
+    /// paths.
     pub instead: Vec<(String, Vec<String>)>,
     pub patience: Patience,
 }
@@ -92,7 +95,8 @@ pub struct Said {
     pub says: serde_json::Value,
 }
 
-/// A record of the log without its texts: what it says, as a hash that a record of a journal has as well.
+/// A record of the log without its texts: what it says, as a hash that a record of a journal has as
+/// well.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogHash {
     pub rev: u64,
@@ -107,7 +111,8 @@ pub trait Order: Send + Sync {
     /// What the log holds behind a mark, perhaps not all of it.
     fn after(&self, mark: &Mark, patience: Patience) -> Result<Ruling, StoreError>;
 
-    /// The same, and nobody else gets anything accepted until the next `rule` or `pass`: for a writer that was overtaken too often.
+    /// The same, and nobody else gets anything accepted until the next `rule` or `pass`: for a
+    /// writer that was overtaken too often.
     fn turn(&self, mark: &Mark) -> Result<Ruling, StoreError>;
 
     /// Gives up a turn that came to nothing.
@@ -133,7 +138,8 @@ pub trait Order: Send + Sync {
     /// What is wrong with the shared log: what, and the command that mends it.
     fn examine(&self, mark: &Mark) -> Result<Vec<(String, String)>, StoreError>;
 
-    /// The records of the log behind a revision as hashes, in order, perhaps not all of them; none at its end.
+    /// The records of the log behind a revision as hashes, in order, perhaps not all of them; none
+    /// at its end.
     fn entries(&self, rev: u64) -> Result<Vec<LogHash>, StoreError>;
 
     /// The hash that a record of a journal has in the log.
@@ -145,7 +151,8 @@ pub trait Order: Send + Sync {
     }
 }
 
-/// Stands for a shared order that must not be contacted: every request fails at once, and nothing is sent.
+/// Stands for a shared order that must not be contacted: every request fails at once, and nothing
+/// is sent.
 pub struct Offline {
     about: Described,
     why: String,
@@ -153,14 +160,22 @@ pub struct Offline {
 }
 
 impl Offline {
-    /// `why` completes "the shared store … is not contacted: …". With `mend` the user can change that; without it, the
-    /// caller does not contact shared stores at all.
+    /// `why` completes "the shared store … is not contacted: …". With `mend` the user can change
+    /// that; without it, the caller does not contact shared stores at all.
     pub fn new(about: Described, why: &str, mend: Option<&'static str>) -> Offline {
-        Offline { why: format!("the shared store {} is not contacted: {why}", about.address), about, mend }
+        Offline {
+            why: format!("the shared store {} is not contacted: {why}", about.address),
+            about,
+            mend,
+        }
     }
 
     fn fail<T>(&self) -> Result<T, StoreError> {
-        Err(StoreError::Unreachable { what: self.why.clone(), sent: false, mend: self.mend })
+        Err(StoreError::Unreachable {
+            what: self.why.clone(),
+            sent: false,
+            mend: self.mend,
+        })
     }
 }
 
@@ -212,7 +227,10 @@ impl Order for Offline {
     }
 
     fn entry_of(&self, record: &Record) -> LogHash {
-        LogHash { rev: record.seq, hash: [0; 32] }
+        LogHash {
+            rev: record.seq,
+            hash: [0; 32],
+        }
     }
 
     fn offline(&self) -> Option<(&str, Option<&'static str>)> {
@@ -233,7 +251,10 @@ pub fn register_orders(finder: Finder) {
 /// The file that makes a project a working copy.
 pub const SHARED: &str = "shared";
 
-pub(crate) fn find_order(root: &Path, contract: &Contract) -> Result<Option<Arc<dyn Order>>, StoreError> {
+pub(crate) fn find_order(
+    root: &Path,
+    contract: &Contract,
+) -> Result<Option<Arc<dyn Order>>, StoreError> {
     match FINDER.get() {
         Some(find) => find(root, contract),
         // Writing on without the order would make two histories of one.

@@ -1,7 +1,9 @@
-//! What can be said of a change before it is its turn: what does not depend on what others write. While the append lock is held,
-//! everyone else waits.
+//! What can be said of a change before it is its turn: what does not depend on what others write.
+//! While the append lock is held, everyone else waits.
 
-use quipu_contract::{Actor, Binding, Class, Contract, FileRule, Grant, ProjectPath, may_continue_credential};
+use quipu_contract::{
+    Actor, Binding, Class, Contract, FileRule, Grant, ProjectPath, may_continue_credential,
+};
 
 use crate::change::{Change, Op};
 use crate::error::{Result, StoreError};
@@ -14,12 +16,13 @@ use crate::version::Version;
 #[derive(Default)]
 pub(crate) struct Prepared<'s> {
     pub rule: Option<&'s FileRule>,
-    /// The contract lets its actor do this at all; true if the file belongs to the contract. If it does not, it is asked again: what else
-    /// is to be said comes first.
+    /// The contract lets its actor do this at all; true if the file belongs to the contract. If it
+    /// does not, it is asked again: what else is to be said comes first.
     pub permitted: Option<bool>,
     /// The guards have nothing against its text. If they have, they are asked again, likewise.
     pub guarded: bool,
-    /// It is appended, and cannot be the end of a credential that the line before it has begun, or may be one.
+    /// It is appended, and cannot be the end of a credential that the line before it has begun, or
+    /// may be one.
     pub whole: bool,
     /// The version of its text, where that is all of the file.
     pub version: Option<Version>,
@@ -32,25 +35,46 @@ impl Store {
         let binding = self.contract.actor_binding(&change.actor);
         let of = |(op, actor): (&Op, &Actor)| {
             let rule = self.contract.rule(op.path());
-            let permitted = grant.as_ref().and_then(|grant| permit(&self.contract, grant, &binding, rule, (op, actor)).ok());
-            let unread = Prepared { rule, permitted, ..Prepared::default() };
+            let permitted = grant
+                .as_ref()
+                .and_then(|grant| permit(&self.contract, grant, &binding, rule, (op, actor)).ok());
+            let unread = Prepared {
+                rule,
+                permitted,
+                ..Prepared::default()
+            };
             let (Op::Append { path, bytes, .. }
             | Op::Write { path, bytes, .. }
             | Op::Create { path, bytes, .. }
-            | Op::Amend { path, bytes: Some(bytes) }) = op
+            | Op::Amend {
+                path,
+                bytes: Some(bytes),
+            }) = op
             else {
                 return unread;
             };
             let class = rule.map_or(Class::Free, |r| r.class);
-            let writing = Writing { path, rule, op, class, bytes, force: change.force };
+            let writing = Writing {
+                path,
+                rule,
+                op,
+                class,
+                bytes,
+                force: change.force,
+            };
             let guarded = guard(&self.contract.guards, &writing).is_ok();
             match op {
                 Op::Append { .. } => Prepared {
                     guarded,
-                    whole: may_hold_credentials(&self.contract.guards, path) || !may_continue_credential(bytes),
+                    whole: may_hold_credentials(&self.contract.guards, path)
+                        || !may_continue_credential(bytes),
                     ..unread
                 },
-                _ => Prepared { guarded, version: Some(Version::of(bytes)), ..unread },
+                _ => Prepared {
+                    guarded,
+                    version: Some(Version::of(bytes)),
+                    ..unread
+                },
             }
         };
         each_op(change).map(of).collect()
@@ -66,11 +90,15 @@ pub(crate) fn each_op(change: &Change) -> impl Iterator<Item = (&Op, &Actor)> {
 /// A new file whose name was probably meant to be one of the contract.
 pub(crate) fn did_you_mean(path: &ProjectPath, meant: &FileRule) -> StoreError {
     let what = format!("no rule names `{path}`: did you mean `{}`?", meant.path);
-    let mend = format!("the same command with `{}`; a person who means a new file: quipu write {path} --force --file FILE", meant.path);
+    let mend = format!(
+        "the same command with `{}`; a person who means a new file: quipu write {path} --force --file FILE",
+        meant.path
+    );
     refused_by(what, Some(meant), mend)
 }
 
-/// Whether the contract lets someone do this to a file at all, whatever stands there. True if the file belongs to the contract.
+/// Whether the contract lets someone do this to a file at all, whatever stands there. True if the
+/// file belongs to the contract.
 pub(crate) fn permit(
     contract: &Contract,
     grant: &Grant<'_>,
@@ -83,7 +111,10 @@ pub(crate) fn permit(
         && let Some(meant) = contract.look_alike(path)
     {
         return Err(refused_by(
-            format!("`{path}` looks like `{}` but is not spelled like it", meant.path),
+            format!(
+                "`{path}` looks like `{}` but is not spelled like it",
+                meant.path
+            ),
             Some(meant),
             match meant.path.as_literal() {
                 Some(literal) => format!("quipu read {literal}"),
@@ -94,13 +125,17 @@ pub(crate) fn permit(
     let of_people = rule.is_some_and(|r| r.people_only) || path.begins_a_project();
     if of_people && *actor != Actor::Person {
         let what = match rule {
-            Some(rule) if rule.people_only => format!("`{path}` is the contract: only a person may change it"),
+            Some(rule) if rule.people_only => {
+                format!("`{path}` is the contract: only a person may change it")
+            }
             _ => format!("`{path}` would be a contract of its own: only a person may make one"),
         };
         return Err(refused_by(what, rule, "ask a person".into()));
     }
     if path.sets_up_hosts() && matches!(actor, Actor::Agent { .. }) {
-        let what = format!("`{path}` sets up the host, and with it what holds agents to the contract: only a person may change it");
+        let what = format!(
+            "`{path}` sets up the host, and with it what holds agents to the contract: only a person may change it"
+        );
         return Err(refused_by(what, rule, "ask a person".into()));
     }
     if *actor != Actor::Runtime {
@@ -112,15 +147,23 @@ pub(crate) fn permit(
             denied(denial, &format!("quipu contract show --role {role}"))
         })?;
     }
-    // Bringing back what the gate made last decides nothing. Whether a sealed file is amended or brought back, its class says.
+    // Bringing back what the gate made last decides nothing. Whether a sealed file is amended or
+    // brought back, its class says.
     let is_sealed = rule.is_some_and(|rule| rule.class == Class::Sealed);
     if matches!(actor, Actor::Agent { .. })
         && !matches!(op, Op::Restore { older: false, .. })
         && !(is_sealed && matches!(op, Op::Amend { .. } | Op::Restore { .. }))
         && let Some(gate) = contract.gate_that_makes(path)
     {
-        let what = format!("`{path}` is what the gate `{}` makes: only a person passes a gate", gate.name);
-        return Err(refused_by(what, rule, format!("ask a person: quipu approve {}", gate.name)));
+        let what = format!(
+            "`{path}` is what the gate `{}` makes: only a person passes a gate",
+            gate.name
+        );
+        return Err(refused_by(
+            what,
+            rule,
+            format!("ask a person: quipu approve {}", gate.name),
+        ));
     }
     Ok(of_people)
 }

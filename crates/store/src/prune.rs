@@ -1,12 +1,14 @@
 //! Retention: drops old texts from the journal when a person asks for it.
 //!
-//! A record keeps everything but the bytes: it still names the hash of each body, so the chain verifies
-//! as before. The newest text of a file is never dropped, nor what a kept version is stored as a
-//! difference to. Order of a prune, and what a crash leaves at each point:
-//! 1. a note record names what will be dropped. It begins a new segment, so that no older one grows;
-//! 2. each older segment with such texts is written beside the old one, synced, read back, and renamed
-//!    over it. A dropped body becomes `null` and spaces, so every record keeps its offset and length.
-//!    A crash leaves the old or the new segment; the next prune drops what is still there.
+//! A record keeps everything but the bytes: it still names the hash of each body, so the chain
+//! verifies as before. The newest text of a file is never dropped, nor what a kept version is
+//! stored as a difference to. Order of a prune, and what a crash leaves at each point:
+//! 1. a note record names what will be dropped. It begins a new segment, so that no older one
+//!    grows;
+//! 2. each older segment with such texts is written beside the old one, synced, read back, and
+//!    renamed over it. A dropped body becomes `null` and spaces, so every record keeps its offset
+//!    and length. A crash leaves the old or the new segment; the next prune drops what is still
+//!    there.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +27,8 @@ use crate::segment;
 use crate::store::Store;
 
 const DAY_US: i64 = 86_400_000_000;
-/// The field of a note that names what was dropped: for each path the newest record that was concerned.
+/// The field of a note that names what was dropped: for each path the newest record that was
+/// concerned.
 const PRUNED: &str = "pruned";
 
 /// Texts that retention drops, or has dropped.
@@ -74,11 +77,18 @@ impl Store {
 
     /// Drops the texts that need not be kept, and journals that it did.
     pub fn prune(&self, actor: &Actor, keep: Keep) -> Result<Pruned> {
-        self.drop_bodies(actor, &format!("retention: keep {keep}"), || self.plan_prune(keep))
+        self.drop_bodies(actor, &format!("retention: keep {keep}"), || {
+            self.plan_prune(keep)
+        })
     }
 
     /// Drops the bodies that a plan names.
-    pub(crate) fn drop_bodies(&self, actor: &Actor, why: &str, plan: impl Fn() -> Result<(Pruned, Bodies)>) -> Result<Pruned> {
+    pub(crate) fn drop_bodies(
+        &self,
+        actor: &Actor,
+        why: &str,
+        plan: impl Fn() -> Result<(Pruned, Bodies)>,
+    ) -> Result<Pruned> {
         self.check_may_prune(actor)?;
         self.settle()?;
         let held = self.append_lock.acquire()?;
@@ -91,7 +101,11 @@ impl Store {
         }
         let mut record = look.next_record(self, Kind::Note, Who::from(actor));
         record.why = Some(why.to_owned());
-        let up_to: BTreeMap<&String, u64> = pruned.files.iter().map(|(path, file)| (path, file.up_to)).collect();
+        let up_to: BTreeMap<&String, u64> = pruned
+            .files
+            .iter()
+            .map(|(path, file)| (path, file.up_to))
+            .collect();
         record.note = Some(json!({ PRUNED: up_to }));
         match self.publish_records(held, look.in_new_segment(), vec![record])? {
             Published::Done => {}
@@ -107,14 +121,23 @@ impl Store {
     }
 
     fn check_may_prune(&self, actor: &Actor) -> Result<()> {
-        actor.may(Privilege::DropHistory).map_err(|withheld| StoreError::refused(withheld.what, withheld.mend))?;
-        if self.order.is_some() { Err(refused_when_shared()) } else { Ok(()) }
+        actor
+            .may(Privilege::DropHistory)
+            .map_err(|withheld| StoreError::refused(withheld.what, withheld.mend))?;
+        if self.order.is_some() {
+            Err(refused_when_shared())
+        } else {
+            Ok(())
+        }
     }
 
     fn check_undamaged(&self) -> Result<()> {
         match self.unhealed(self.bound()?)?.first() {
             Some(damage) => {
-                let what = format!("nothing is dropped while the journal is damaged: segment {}: {}", damage.at.segment, damage.what);
+                let what = format!(
+                    "nothing is dropped while the journal is damaged: segment {}: {}",
+                    damage.at.segment, damage.what
+                );
                 Err(StoreError::refused(what, "quipu doctor"))
             }
             None => Ok(()),
@@ -124,19 +147,26 @@ impl Store {
     fn plan_prune(&self, keep: Keep) -> Result<(Pruned, Bodies)> {
         let end = self.bound()?;
         let mut files: BTreeMap<String, Vec<Stored>> = BTreeMap::new();
-        // Damage that doctor has noted must stay as it was noted, so such a segment is not rewritten.
+        // Damage that doctor has noted must stay as it was noted, so such a segment is not
+        // rewritten.
         let mut unreadable = BTreeSet::new();
-        self.journal.scan(Position::START, Some(end), &mut |seen| match seen.line {
-            Line::Record(record) => {
-                for (path, stored) in Stored::of(&record, seen.at) {
-                    files.entry(path).or_default().push(stored);
+        self.journal
+            .scan(Position::START, Some(end), &mut |seen| match seen.line {
+                Line::Record(record) => {
+                    for (path, stored) in Stored::of(&record, seen.at) {
+                        files.entry(path).or_default().push(stored);
+                    }
                 }
-            }
-            Line::Damaged(damage) if damage.bytes.is_empty() => drop(unreadable.insert(damage.at.segment)),
-            Line::Damaged(_) | Line::OtherFormat(_) => {}
-        })?;
+                Line::Damaged(damage) if damage.bytes.is_empty() => {
+                    unreadable.insert(damage.at.segment);
+                }
+                Line::Damaged(_) | Line::OtherFormat(_) => {}
+            })?;
         let since_us = match keep {
-            Keep::Days(days) => self.now().wall_us.saturating_sub(i64::from(days).saturating_mul(DAY_US)),
+            Keep::Days(days) => self
+                .now()
+                .wall_us
+                .saturating_sub(i64::from(days).saturating_mul(DAY_US)),
             Keep::Versions(_) => i64::MIN,
         };
         let (mut pruned, mut bodies) = (Pruned::default(), Bodies::new());
@@ -146,7 +176,11 @@ impl Store {
                     continue;
                 }
                 let file = pruned.files.entry(path.clone()).or_default();
-                (file.texts, file.bytes, file.up_to) = (file.texts + 1, file.bytes + stored.size, file.up_to.max(stored.seq));
+                (file.texts, file.bytes, file.up_to) = (
+                    file.texts + 1,
+                    file.bytes + stored.size,
+                    file.up_to.max(stored.seq),
+                );
                 (pruned.texts, pruned.bytes) = (pruned.texts + 1, pruned.bytes + stored.size);
                 bodies.entry(stored.at).or_default().insert(stored.op_index);
             }
@@ -156,7 +190,10 @@ impl Store {
 
     /// Rewrites a segment that no longer grows, without some bodies.
     fn prune_segment(&self, number: u32, bodies: &Bodies) -> Result<()> {
-        let failed = |source| StoreError::Io { what: format!("cannot rewrite journal segment {number}"), source };
+        let failed = |source| StoreError::Io {
+            what: format!("cannot rewrite journal segment {number}"),
+            source,
+        };
         let text = segment::read_whole(self.journal.folder(), number).map_err(failed)?;
         if !text.flaws.is_empty() {
             return Ok(());
@@ -164,7 +201,9 @@ impl Store {
         let mut bytes = text.bytes;
         for (at, ops) in bodies.iter().filter(|(at, _)| at.segment == number) {
             let start = usize::try_from(at.offset).unwrap_or(usize::MAX);
-            let Some(rest) = bytes.get_mut(start..) else { continue };
+            let Some(rest) = bytes.get_mut(start..) else {
+                continue;
+            };
             let length = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
             blank_bodies(&mut rest[..length], ops);
         }
@@ -192,7 +231,19 @@ impl Stored {
                 Body::Binary(_) | Body::Splice { .. } => true,
             };
             let (size, is_start) = (op.body.size() as u64, op.edit().is_start());
-            (op.path.clone(), Stored { at, op_index, seq: record.seq, at_us, op: op.op, size, has_text, is_start })
+            (
+                op.path.clone(),
+                Stored {
+                    at,
+                    op_index,
+                    seq: record.seq,
+                    at_us,
+                    op: op.op,
+                    size,
+                    has_text,
+                    is_start,
+                },
+            )
         };
         record.ops.iter().enumerate().map(stored).collect()
     }
@@ -200,27 +251,48 @@ impl Stored {
 
 /// What of one file need not be kept; `versions` are all of them, oldest first.
 fn needless(versions: &[Stored], keep: Keep, since_us: i64) -> Vec<&Stored> {
-    let states: Vec<&Stored> = versions.iter().filter(|stored| stored.op != OpKind::Keep).collect();
+    let states: Vec<&Stored> = versions
+        .iter()
+        .filter(|stored| stored.op != OpKind::Keep)
+        .collect();
     let wanted = match keep {
-        Keep::Versions(count) => states.len().saturating_sub(usize::try_from(count).unwrap_or(usize::MAX)),
+        Keep::Versions(count) => states
+            .len()
+            .saturating_sub(usize::try_from(count).unwrap_or(usize::MAX)),
         // The version that was current when the time began is kept, too.
-        Keep::Days(_) => states.iter().rposition(|stored| stored.at_us < since_us).unwrap_or(0),
+        Keep::Days(_) => states
+            .iter()
+            .rposition(|stored| stored.at_us < since_us)
+            .unwrap_or(0),
     };
     // The newest text stays, also of a file that was removed since.
-    let newest_text = states.iter().rposition(|stored| stored.op != OpKind::Remove).unwrap_or(0);
+    let newest_text = states
+        .iter()
+        .rposition(|stored| stored.op != OpKind::Remove)
+        .unwrap_or(0);
     let first_kept = wanted.min(newest_text);
-    let first_needed = (0..=first_kept).rev().find(|index| states.get(*index).is_some_and(|stored| stored.is_start)).unwrap_or(0);
-    // A conflict copy goes with the versions of its time. What is in the record of a kept version stays, so that the number of a
-    // record separates what is kept from what is dropped.
-    let (Some(kept), Some(needed)) = (states.get(first_kept), states.get(first_needed)) else { return Vec::new() };
+    let first_needed = (0..=first_kept)
+        .rev()
+        .find(|index| states.get(*index).is_some_and(|stored| stored.is_start))
+        .unwrap_or(0);
+    // A conflict copy goes with the versions of its time. What is in the record of a kept version
+    // stays, so that the number of a record separates what is kept from what is dropped.
+    let (Some(kept), Some(needed)) = (states.get(first_kept), states.get(first_needed)) else {
+        return Vec::new();
+    };
     let is_needless = |stored: &&Stored| {
-        let before = if stored.op == OpKind::Keep { kept.seq } else { needed.seq };
+        let before = if stored.op == OpKind::Keep {
+            kept.seq
+        } else {
+            needed.seq
+        };
         stored.has_text && stored.seq < before
     };
     versions.iter().filter(is_needless).collect()
 }
 
-/// Bodies that are missing from the journal, and what prunes account for. Fed with every record, oldest first.
+/// Bodies that are missing from the journal, and what prunes account for. Fed with every record,
+/// oldest first.
 #[derive(Default)]
 pub(crate) struct MissingTexts {
     /// For each path the newest record whose text a prune dropped.
@@ -235,9 +307,17 @@ impl MissingTexts {
             *known = (*known).max(up_to);
         }
         for op in record.ops.iter().filter(|op| op.body == Body::Dropped) {
-            let what = format!("record {}: the text of `{}` is missing, and no prune dropped it", record.seq, op.path);
-            let bytes = op.hash.as_ref().map(|hash| hash.as_bytes().to_vec()).unwrap_or_default();
-            self.missing.push((op.path.clone(), record.seq, Damage { at, what, bytes }));
+            let what = format!(
+                "record {}: the text of `{}` is missing, and no prune dropped it",
+                record.seq, op.path
+            );
+            let bytes = op
+                .hash
+                .as_ref()
+                .map(|hash| hash.as_bytes().to_vec())
+                .unwrap_or_default();
+            self.missing
+                .push((op.path.clone(), record.seq, Damage { at, what, bytes }));
         }
     }
 
@@ -245,8 +325,13 @@ impl MissingTexts {
     pub fn judge(self) -> (u64, Vec<Damage>) {
         let MissingTexts { pruned, missing } = self;
         let all = missing.len();
-        let is_pruned = |path: &String, seq: u64| pruned.get(path).is_some_and(|up_to| seq <= *up_to);
-        let lost: Vec<Damage> = missing.into_iter().filter(|(path, seq, _)| !is_pruned(path, *seq)).map(|(.., damage)| damage).collect();
+        let is_pruned =
+            |path: &String, seq: u64| pruned.get(path).is_some_and(|up_to| seq <= *up_to);
+        let lost: Vec<Damage> = missing
+            .into_iter()
+            .filter(|(path, seq, _)| !is_pruned(path, *seq))
+            .map(|(.., damage)| damage)
+            .collect();
         ((all - lost.len()) as u64, lost)
     }
 }
@@ -254,6 +339,14 @@ impl MissingTexts {
 /// What a record says was dropped.
 fn pruned_by(record: &Record) -> Vec<(String, u64)> {
     let is_prune = record.kind == Kind::Note && record.who.kind == "person";
-    let note = record.note.as_ref().filter(|_| is_prune).and_then(|note| note.get(PRUNED)).and_then(|note| note.as_object());
-    note.into_iter().flatten().filter_map(|(path, up_to)| Some((path.clone(), up_to.as_u64()?.min(record.seq)))).collect()
+    let note = record
+        .note
+        .as_ref()
+        .filter(|_| is_prune)
+        .and_then(|note| note.get(PRUNED))
+        .and_then(|note| note.as_object());
+    note.into_iter()
+        .flatten()
+        .filter_map(|(path, up_to)| Some((path.clone(), up_to.as_u64()?.min(record.seq))))
+        .collect()
 }

@@ -55,12 +55,23 @@ pub struct Receipt {
 
 impl Receipt {
     pub(crate) fn of(record: &Record, adopted: Vec<Adopted>, repeated: bool) -> Receipt {
-        let version = |op: &RecordOp| if op.op == OpKind::Remove { Version::none() } else { op.version.clone() };
+        let version = |op: &RecordOp| {
+            if op.op == OpKind::Remove {
+                Version::none()
+            } else {
+                op.version.clone()
+            }
+        };
         Receipt {
             seq: record.seq,
             id: record.id.clone(),
             at: record.at.clone(),
-            versions: record.ops.iter().filter(|o| o.op != OpKind::Keep).map(|o| (o.path.clone(), version(o))).collect(),
+            versions: record
+                .ops
+                .iter()
+                .filter(|o| o.op != OpKind::Keep)
+                .map(|o| (o.path.clone(), version(o)))
+                .collect(),
             adopted,
             merged: Vec::new(),
             repeated,
@@ -92,8 +103,14 @@ impl Told {
     pub fn receipt(self, last: &Record) -> Receipt {
         let mut receipt = Receipt::of(last, self.adopted, false);
         receipt.merged = self.merged;
-        let changes = last.ops.iter().any(|o| o.op != OpKind::Keep) || last.lease.is_some() || last.note.is_some();
-        receipt.unchanged = !changes || !matches!(last.kind, Kind::Commit | Kind::Amend | Kind::Restore | Kind::Note);
+        let changes = last.ops.iter().any(|o| o.op != OpKind::Keep)
+            || last.lease.is_some()
+            || last.note.is_some();
+        receipt.unchanged = !changes
+            || !matches!(
+                last.kind,
+                Kind::Commit | Kind::Amend | Kind::Restore | Kind::Note
+            );
         receipt
     }
 }
@@ -102,7 +119,11 @@ impl Told {
 type Parts<'s> = (Held<'s>, Look, Vec<Record>, Told);
 
 enum State<'s> {
-    Fresh { held: Held<'s>, look: Look, records: Vec<Record> },
+    Fresh {
+        held: Held<'s>,
+        look: Look,
+        records: Vec<Record>,
+    },
     Repeated(Receipt),
 }
 
@@ -116,11 +137,29 @@ impl<'s> Judged<'s> {
         merged: Vec<String>,
         touched: Vec<(ProjectPath, Version, Option<Stamp>)>,
     ) -> Judged<'s> {
-        Judged { store, state: State::Fresh { held, look, records }, adopted, merged, touched, change: None }
+        Judged {
+            store,
+            state: State::Fresh {
+                held,
+                look,
+                records,
+            },
+            adopted,
+            merged,
+            touched,
+            change: None,
+        }
     }
 
     pub(crate) fn repeated(store: &'s Store, receipt: Receipt) -> Judged<'s> {
-        Judged { store, state: State::Repeated(receipt), adopted: Vec::new(), merged: Vec::new(), touched: Vec::new(), change: None }
+        Judged {
+            store,
+            state: State::Repeated(receipt),
+            adopted: Vec::new(),
+            merged: Vec::new(),
+            touched: Vec::new(),
+            change: None,
+        }
     }
 
     pub(crate) fn remembering(mut self, change: Change) -> Judged<'s> {
@@ -183,14 +222,20 @@ impl<'s> Judged<'s> {
                 heads.set_stamp(path.as_str(), version, *stamp)?;
             }
             drop(heads);
-            self.touched.iter().for_each(|(path, _, stamp)| store.note_touched(path.as_str(), *stamp));
+            self.touched
+                .iter()
+                .for_each(|(path, _, stamp)| store.note_touched(path.as_str(), *stamp));
         }
         let (held, look, records) = match self.state {
             State::Repeated(receipt) => {
                 store.settle()?;
                 return Ok(Err(receipt));
             }
-            State::Fresh { held, look, records } => (held, look, records),
+            State::Fresh {
+                held,
+                look,
+                records,
+            } => (held, look, records),
         };
         if records.is_empty() {
             let tail = look.tail;
@@ -208,7 +253,15 @@ impl<'s> Judged<'s> {
                 unchanged: true,
             }));
         }
-        Ok(Ok((held, look, records, Told { adopted: self.adopted, merged: self.merged })))
+        Ok(Ok((
+            held,
+            look,
+            records,
+            Told {
+                adopted: self.adopted,
+                merged: self.merged,
+            },
+        )))
     }
 }
 
@@ -221,7 +274,8 @@ pub(crate) enum Published {
     Overtaken,
 }
 
-/// How much of the journal waits for its files to be put in place, before someone does it: whoever else looks reads it all.
+/// How much of the journal waits for its files to be put in place, before someone does it: whoever
+/// else looks reads it all.
 const BEHIND_BYTES: u64 = 512 << 10;
 /// How much waits while someone is doing it, before others wait for that.
 const FAR_BEHIND_BYTES: u64 = 4 * BEHIND_BYTES;
@@ -231,8 +285,8 @@ pub(crate) struct Look {
     pub tail: Tail,
     /// From where on all before that has left traces (see `Known::traced`), if anyone knows.
     traced: Option<Traced>,
-    /// What is journalled but not yet applied. While this process knows everything by heart (see `warm`) it is not read; another
-    /// thread may forget it all at any moment, and then it is.
+    /// What is journalled but not yet applied. While this process knows everything by heart (see
+    /// `warm`) it is not read; another thread may forget it all at any moment, and then it is.
     pending: OnceCell<Pending>,
     synced: Option<Position>,
     /// The pending line that was read last: one change often touches several files of one record.
@@ -272,12 +326,18 @@ impl Look {
     }
 
     fn at(tail: Tail, pending: Pending, known: &Known) -> Look {
-        Look { pending: OnceCell::from(pending), ..Look::by_heart(tail, known) }
+        Look {
+            pending: OnceCell::from(pending),
+            ..Look::by_heart(tail, known)
+        }
     }
 
     /// The records go to a new segment, so that no older one grows any more.
     pub fn in_new_segment(self) -> Look {
-        Look { in_new_segment: true, ..self }
+        Look {
+            in_new_segment: true,
+            ..self
+        }
     }
 
     /// Whether to ask by heart first.
@@ -296,8 +356,13 @@ impl Look {
 
     /// The newest head of a path, and whether it is still on its way to the disk.
     pub fn head(&self, store: &Store, path: &ProjectPath) -> Result<(Option<Head>, bool)> {
-        // A line of another process that is not what it seemed: from here on it is looked at the long way.
-        let by_heart = || store.head_by_heart(path.as_str()).inspect_err(|_| store.forget_by_heart());
+        // A line of another process that is not what it seemed: from here on it is looked at the
+        // long way.
+        let by_heart = || {
+            store
+                .head_by_heart(path.as_str())
+                .inspect_err(|_| store.forget_by_heart())
+        };
         if self.is_by_heart()
             && let Some(known) = by_heart()?
         {
@@ -322,16 +387,27 @@ impl Look {
         let mut read = self.read.borrow_mut();
         if read.as_ref().is_none_or(|(known, _)| *known != offset) {
             let length = memchr::memchr(b'\n', &lines[offset..]).unwrap_or(lines.len() - offset);
-            *read = Record::decode(&lines[offset..offset + length]).ok().map(|record| (offset, Box::new(record)));
+            *read = Record::decode(&lines[offset..offset + length])
+                .ok()
+                .map(|record| (offset, Box::new(record)));
         }
         let (_, record) = read.as_ref()?;
-        let at = Position { segment: from.segment, offset: from.offset + offset as u64 };
-        record.ops.iter().rfind(|o| o.path == path.as_str() && o.op != OpKind::Keep).map(|op| Head::after(op, at, record.seq))
+        let at = Position {
+            segment: from.segment,
+            offset: from.offset + offset as u64,
+        };
+        record
+            .ops
+            .iter()
+            .rfind(|o| o.path == path.as_str() && o.op != OpKind::Keep)
+            .map(|op| Head::after(op, at, record.seq))
     }
 
     pub fn find_key(&self, store: &Store, key: &str) -> Result<Option<Arc<Loaded>>> {
         if self.is_by_heart()
-            && let Some(known) = store.key_by_heart(key).inspect_err(|_| store.forget_by_heart())?
+            && let Some(known) = store
+                .key_by_heart(key)
+                .inspect_err(|_| store.forget_by_heart())?
         {
             return known.map(|at| store.journal.read_record(at)).transpose();
         }
@@ -340,7 +416,10 @@ impl Look {
             return Ok(Some(store.journal.read_record(at)?));
         }
         let needle = format!("\"key\":{}", serde_json::Value::from(key));
-        let found = pending.records(needle.as_bytes()).into_iter().find(|r| r.key.as_deref() == Some(key));
+        let found = pending
+            .records(needle.as_bytes())
+            .into_iter()
+            .find(|r| r.key.as_deref() == Some(key));
         Ok(found.map(|record| Arc::new(Loaded::new(record))))
     }
 
@@ -369,7 +448,10 @@ impl Look {
 
     pub fn next_record(&self, store: &Store, kind: Kind, who: Who) -> Record {
         let wall_us = next_time(store.clock.now().wall_us, self.tail.wall_us);
-        let via = store.door.filter(|_| who.kind == "person").map(str::to_owned);
+        let via = store
+            .door
+            .filter(|_| who.kind == "person")
+            .map(str::to_owned);
         let who = Who { via, ..who };
         Record {
             v: FORMAT,
@@ -397,23 +479,36 @@ impl Pending {
     fn records(&self, needle: &[u8]) -> Vec<Record> {
         let finder = memchr::memmem::Finder::new(needle);
         let lines = self.lines.split(|byte| *byte == b'\n');
-        lines.filter(|line| finder.find(line).is_some()).filter_map(|line| Record::decode(line).ok()).collect()
+        lines
+            .filter(|line| finder.find(line).is_some())
+            .filter_map(|line| Record::decode(line).ok())
+            .collect()
     }
 }
 
 impl Store {
-    /// What is journalled between the place to which files are known to be applied and the end. Only under the append lock.
+    /// What is journalled between the place to which files are known to be applied and the end.
+    /// Only under the append lock.
     fn read_pending(&self, applied: Position, tail: &Tail) -> Result<Pending> {
         if applied >= tail.at {
-            return Ok(Pending { lines: Arc::default(), from: tail.at });
+            return Ok(Pending {
+                lines: Arc::default(),
+                from: tail.at,
+            });
         }
         // Lines that span segments lose their exact place; then everything is applied first.
         if applied.segment != tail.at.segment {
             self.sync_to(tail.at)?;
             self.apply_files(tail.at)?;
-            return Ok(Pending { lines: Arc::default(), from: tail.at });
+            return Ok(Pending {
+                lines: Arc::default(),
+                from: tail.at,
+            });
         }
-        Ok(Pending { lines: Arc::new(self.journal.read_between(applied, tail.at)?), from: applied })
+        Ok(Pending {
+            lines: Arc::new(self.journal.read_between(applied, tail.at)?),
+            from: applied,
+        })
     }
 
     /// Looks at the end of the journal. Only under the append lock.
@@ -436,28 +531,52 @@ impl Store {
         let told = self.heads()?.applied()?;
         let pending = self.read_pending(told.at, &tail)?;
         if pending.from != told.at {
-            return Ok(Look { synced: Some(tail.at), ..Look::at(tail, pending, &known) });
+            return Ok(Look {
+                synced: Some(tail.at),
+                ..Look::at(tail, pending, &known)
+            });
         }
-        // Only where the index knows exactly what the files show; otherwise it has to be told first.
+        // Only where the index knows exactly what the files show; otherwise it has to be told
+        // first.
         let untold = known.applied.is_some_and(|placed| placed > told.at);
         if !known.doubt
             && known.applied == Some(told.at)
-            && self.learn(told, &tail, &pending.lines, known.traced.filter(|_| known.tail == Some(tail)))
+            && self.learn(
+                told,
+                &tail,
+                &pending.lines,
+                known.traced.filter(|_| known.tail == Some(tail)),
+            )
         {
             return Ok(Look::by_heart(tail, &known));
         }
-        Ok(Look { untold, ..Look::at(tail, pending, &known) })
+        Ok(Look {
+            untold,
+            ..Look::at(tail, pending, &known)
+        })
     }
 
-    /// Appends records, makes them durable and applies them. Whoever shares an order and was overtaken has to look again.
-    pub(crate) fn publish_records(&self, held: Held<'_>, look: Look, records: Vec<Record>) -> Result<Published> {
+    /// Appends records, makes them durable and applies them. Whoever shares an order and was
+    /// overtaken has to look again.
+    pub(crate) fn publish_records(
+        &self,
+        held: Held<'_>,
+        look: Look,
+        records: Vec<Record>,
+    ) -> Result<Published> {
         let end = match &self.order {
             None => {
                 let end = self.write_records(held, look, records)?.end;
                 self.sync_own(&end)?;
                 end.at
             }
-            Some(order) => match self.submit(&**order, held, look, records, Terms::plain(Patience::Little))? {
+            Some(order) => match self.submit(
+                &**order,
+                held,
+                look,
+                records,
+                Terms::plain(Patience::Little),
+            )? {
                 Submitted::Accepted(_, end) => end.at,
                 Submitted::Moved(_) => return Ok(Published::Overtaken),
             },
@@ -472,19 +591,27 @@ impl Store {
     }
 
     fn place_to(&self, end: &Tail) -> Result<()> {
-        if self.place_by_heart(end.at)? { Ok(()) } else { self.apply_to(end.at) }
+        if self.place_by_heart(end.at)? {
+            Ok(())
+        } else {
+            self.apply_to(end.at)
+        }
     }
 
     /// What is done when a commit is on the disk: whatever fails now, the commit is made.
     fn after_sync(&self, end: &Tail, work: impl Fn() -> Result<()>) -> Result<()> {
         self.with_sound_heads(work).map_err(|error| match error {
             unfinished @ StoreError::Unfinished { .. } => unfinished,
-            other => StoreError::Unfinished { seq: end.seq, path: ".quipu".into(), source: std::io::Error::other(other) },
+            other => StoreError::Unfinished {
+                seq: end.seq,
+                path: ".quipu".into(),
+                source: std::io::Error::other(other),
+            },
         })
     }
 
-    /// Step 4, if much waits for it and nobody else is at it. `untold`: when it was looked, others had put files in place and
-    /// not told the index.
+    /// Step 4, if much waits for it and nobody else is at it. `untold`: when it was looked, others
+    /// had put files in place and not told the index.
     fn put_in_place_if_far(&self, end: &Tail, untold: bool) -> Result<()> {
         self.after_sync(end, || match self.behind() {
             Some(bytes) if bytes <= BEHIND_BYTES => Ok(()),
@@ -495,18 +622,29 @@ impl Store {
             None if untold => {
                 // Whoever is putting files in place may be about to tell the index.
                 drop(self.apply_lock.acquire()?);
-                if self.is_told_near(end)? { Ok(()) } else { self.place_to(end) }
+                if self.is_told_near(end)? {
+                    Ok(())
+                } else {
+                    self.place_to(end)
+                }
             }
-            // Nobody knows this by heart, and no one will before it is in place: a lease is in it, or a new segment begins.
+            // Nobody knows this by heart, and no one will before it is in place: a lease is in it,
+            // or a new segment begins.
             Some(_) | None => self.place_to(end),
         })
     }
 
-    /// Whether the index knows of all files that are in place, and they are not far behind a place: then the next look knows
-    /// everything by heart again.
+    /// Whether the index knows of all files that are in place, and they are not far behind a place:
+    /// then the next look knows everything by heart again.
     fn is_told_near(&self, end: &Tail) -> Result<bool> {
-        let applied = self.live()?.known().applied.filter(|applied| applied.segment == end.at.segment);
-        let Some(applied) = applied.filter(|applied| end.at.offset.saturating_sub(applied.offset) <= BEHIND_BYTES) else {
+        let applied = self
+            .live()?
+            .known()
+            .applied
+            .filter(|applied| applied.segment == end.at.segment);
+        let Some(applied) =
+            applied.filter(|applied| end.at.offset.saturating_sub(applied.offset) <= BEHIND_BYTES)
+        else {
             return Ok(false);
         };
         Ok(self.heads()?.applied()?.at == applied)
@@ -520,7 +658,9 @@ impl Store {
             // The caller will hear that it failed: then it should not be completed by someone else.
             let _ = self.journal.cut(before);
             // If it was a sync that failed, the next one is not to be believed.
-            let _ = self.live().and_then(|live| live.set_doubt(&self.disk, true));
+            let _ = self
+                .live()
+                .and_then(|live| live.set_doubt(&self.disk, true));
         }
         drop(held);
         grown
@@ -544,23 +684,53 @@ impl Store {
                 }
             }
             let encoded = record.encode();
-            let (start, end) = self.journal.append(tail.at, encoded.line(), look.in_new_segment && written.is_empty())?;
-            // Where many write, one sync takes the records of all to the disk, and none should begin before it.
+            let (start, end) = self.journal.append(
+                tail.at,
+                encoded.line(),
+                look.in_new_segment && written.is_empty(),
+            )?;
+            // Where many write, one sync takes the records of all to the disk, and none should
+            // begin before it.
             if self.writes_alone(before.at) {
                 self.journal.begin_writing(start, end);
             }
-            for op in record.ops.iter().filter(|o| several && o.op != OpKind::Keep) {
+            for op in record
+                .ops
+                .iter()
+                .filter(|o| several && o.op != OpKind::Keep)
+            {
                 places.insert(op.path.clone(), start);
             }
-            tail = Tail { at: end, seq: record.seq, wall_us: parse_time(&record.at).unwrap_or(tail.wall_us), sum: record.sum };
+            tail = Tail {
+                at: end,
+                seq: record.seq,
+                wall_us: parse_time(&record.at).unwrap_or(tail.wall_us),
+                sum: record.sum,
+            };
             live.leave_trace(&self.disk, &Trace::of(&record, start))?;
-            written.push(Journalled { at: start, end: tail, record: Arc::new(record) });
+            written.push(Journalled {
+                at: start,
+                end: tail,
+                record: Arc::new(record),
+            });
         }
-        let traced = look.traced.unwrap_or(Traced { from: before.at, since: tail.sum });
-        let traced = if is_plain { traced } else { Traced { from: tail.at, since: tail.sum } };
+        let traced = look.traced.unwrap_or(Traced {
+            from: before.at,
+            since: tail.sum,
+        });
+        let traced = if is_plain {
+            traced
+        } else {
+            Traced {
+                from: tail.at,
+                since: tail.sum,
+            }
+        };
         live.set_tail(&self.disk, &tail, Some(traced))?;
         self.note_own(before.at, tail.at);
-        let last = written.last().map(|journalled| Arc::clone(&journalled.record));
+        let last = written
+            .last()
+            .map(|journalled| Arc::clone(&journalled.record));
         // They are written: that the index could not be told is no reason to fail.
         if self.keep_in_mind(&before, written, traced).is_err() {
             self.forget_by_heart();
@@ -568,11 +738,15 @@ impl Store {
         Ok(Grown { end: tail, last })
     }
 
-    /// Step 3 for whoever made the records. They are written: if the disk fails now, the next command may complete them all the same.
+    /// Step 3 for whoever made the records. They are written: if the disk fails now, the next
+    /// command may complete them all the same.
     fn sync_own(&self, end: &Tail) -> Result<()> {
         self.sync_to(end.at).map_err(|error| match error {
             lost @ StoreError::Damaged { .. } => lost,
-            other => StoreError::Unsure { seq: end.seq, source: Box::new(other) },
+            other => StoreError::Unsure {
+                seq: end.seq,
+                source: Box::new(other),
+            },
         })
     }
 
@@ -582,9 +756,12 @@ impl Store {
         if end.offset == 0 && (end == Position::START || !self.journal.has(end.segment)) {
             return Ok(());
         }
-        // Whose place is synced meanwhile waits no longer: the lock may be with the next sync by then.
+        // Whose place is synced meanwhile waits no longer: the lock may be with the next sync by
+        // then.
         let live = self.live()?;
-        let Some(_held) = self.sync_lock.acquire_unless(&|| live.is_synced_to(end))? else { return Ok(()) };
+        let Some(_held) = self.sync_lock.acquire_unless(&|| live.is_synced_to(end))? else {
+            return Ok(());
+        };
         let live = self.live_now()?;
         let known = live.known();
         if !known.doubt && known.synced.is_some_and(|synced| synced >= end) {
@@ -593,7 +770,10 @@ impl Store {
         // Whoever appended meanwhile is served by the same sync.
         let target = known.tail.map_or(end, |tail| tail.at.max(end));
         let synced = if known.doubt {
-            let from = known.synced.unwrap_or(Position { segment: target.segment, offset: 0 });
+            let from = known.synced.unwrap_or(Position {
+                segment: target.segment,
+                offset: 0,
+            });
             self.journal.rewrite(from, target)
         } else {
             self.journal.sync(target.segment)

@@ -22,7 +22,8 @@ pub const FORMAT: u32 = 2;
 /// The sum that the first record is chained to.
 pub(crate) const ROOT_SUM: &str = "00000000000000000000000000000000";
 
-/// The sum of a record, in hexadecimal digits. Copied with every end of the journal that someone remembers.
+/// The sum of a record, in hexadecimal digits. Copied with every end of the journal that someone
+/// remembers.
 pub type Sum = arrayvec::ArrayString<{ ROOT_SUM.len() }>;
 
 /// What a text says; one that is no sum matches none.
@@ -84,10 +85,17 @@ pub struct Who {
     pub via: Option<String>,
 }
 
-/// The same actor is the same through every door: a lease or a session that was begun through one can be ended through another.
+/// The same actor is the same through every door: a lease or a session that was begun through one
+/// can be ended through another.
 impl PartialEq for Who {
     fn eq(&self, other: &Who) -> bool {
-        let Who { kind, role, unit, agent, via: _ } = self;
+        let Who {
+            kind,
+            role,
+            unit,
+            agent,
+            via: _,
+        } = self;
         (kind, role, unit, agent) == (&other.kind, &other.role, &other.unit, &other.agent)
     }
 }
@@ -96,7 +104,10 @@ impl Eq for Who {}
 
 impl Who {
     pub fn outside() -> Who {
-        Who { kind: "outside".into(), ..Who::default() }
+        Who {
+            kind: "outside".into(),
+            ..Who::default()
+        }
     }
 }
 
@@ -132,11 +143,14 @@ impl std::fmt::Display for Who {
         if let (Some(_), Some(agent)) = (&self.role, &self.agent) {
             write!(f, " ({agent})")?;
         }
-        self.via.as_ref().map_or(Ok(()), |via| write!(f, " via {via}"))
+        self.via
+            .as_ref()
+            .map_or(Ok(()), |via| write!(f, " via {via}"))
     }
 }
 
-/// Another kind needs another form of traces (`trace::FORM`), which only say whether a file is there.
+/// Another kind needs another form of traces (`trace::FORM`), which only say whether a file is
+/// there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OpKind {
@@ -175,7 +189,10 @@ pub struct RecordOp {
     pub body: Body,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
 fn is_zero(number: &u32) -> bool {
     *number == 0
 }
@@ -183,7 +200,8 @@ fn is_zero(number: &u32) -> bool {
 impl RecordOp {
     /// The bytes that were added or kept, or the whole text.
     ///
-    /// Of a text that is stored as a difference: what it was when it was written by this process, else nothing.
+    /// Of a text that is stored as a difference: what it was when it was written by this process,
+    /// else nothing.
     pub fn content(&self) -> &[u8] {
         self.body.bytes()
     }
@@ -298,13 +316,17 @@ impl Record {
     pub(crate) fn decode(line: &[u8]) -> std::result::Result<Record, Unread> {
         #[cfg(test)]
         DECODED.with(|bytes| bytes.set(bytes.get() + line.len()));
-        let Some(parts) = Parts::of(line) else { return Err(not_a_record(line)) };
+        let Some(parts) = Parts::of(line) else {
+            return Err(not_a_record(line));
+        };
         let mut record: Record = match serde_json::from_slice(&parts.closed()) {
             Ok(record) => record,
             // Whole by its own sum, and yet not understood: a newer Quipu wrote it.
             Err(error) => {
                 return Err(match serde_json::from_slice::<Envelope>(&parts.closed()) {
-                    Ok(envelope) if parts.follow(&envelope.prev) => Unread::OtherFormat(OtherFormat::unknown(envelope.seq, &error)),
+                    Ok(envelope) if parts.follow(&envelope.prev) => {
+                        Unread::OtherFormat(OtherFormat::unknown(envelope.seq, &error))
+                    }
                     _ => Unread::Damaged(format!("not a record: {error}")),
                 });
             }
@@ -316,11 +338,17 @@ impl Record {
         if record.v != FORMAT {
             return Err(Unread::OtherFormat(OtherFormat::of(record.seq, record.v)));
         }
-        let bodies = parts.bodies(record.ops.iter().map(|op| op.hash.as_ref())).ok_or_else(unsound)?;
+        let bodies = parts
+            .bodies(record.ops.iter().map(|op| op.hash.as_ref()))
+            .ok_or_else(unsound)?;
         let read: Option<Vec<Body>> = bodies.into_iter().map(Body::read).collect();
         let read = read.ok_or_else(unsound)?;
         for (op, body) in record.ops.iter_mut().zip(read) {
-            op.body = if body == Body::None && op.hash.is_some() { Body::Dropped } else { body };
+            op.body = if body == Body::None && op.hash.is_some() {
+                Body::Dropped
+            } else {
+                body
+            };
         }
         record.sum = parse_sum(parts.sum);
         Ok(record)
@@ -347,12 +375,21 @@ struct Parts<'l> {
 
 impl<'l> Parts<'l> {
     fn of(line: &'l [u8]) -> Option<Parts<'l>> {
-        // A quote inside a JSON string is escaped, so the last of these is the field and no text of a body.
+        // A quote inside a JSON string is escaped, so the last of these is the field and no text of
+        // a body.
         let at = memchr::memmem::rfind(line, SUM)?;
         let (sum, rest) = line[at + SUM.len()..].split_at_checked(ROOT_SUM.len())?;
         let rest = rest.strip_prefix(b"\"")?.strip_suffix(b"}")?;
-        let bodies = if rest.is_empty() { None } else { Some(rest.strip_prefix(BODIES)?) };
-        Some(Parts { chained: &line[..at], sum: std::str::from_utf8(sum).ok()?, bodies })
+        let bodies = if rest.is_empty() {
+            None
+        } else {
+            Some(rest.strip_prefix(BODIES)?)
+        };
+        Some(Parts {
+            chained: &line[..at],
+            sum: std::str::from_utf8(sum).ok()?,
+            bodies,
+        })
     }
 
     /// The chained part as a JSON object.
@@ -365,8 +402,12 @@ impl<'l> Parts<'l> {
         checksum(prev, self.chained) == *self.sum
     }
 
-    /// The bodies, not yet parsed; none unless each has the hash that its operation names. A body that was dropped is missing.
-    fn bodies<'h>(&self, hashes: impl Iterator<Item = Option<&'h Sum>>) -> Option<Vec<Option<&'l RawValue>>> {
+    /// The bodies, not yet parsed; none unless each has the hash that its operation names. A body
+    /// that was dropped is missing.
+    fn bodies<'h>(
+        &self,
+        hashes: impl Iterator<Item = Option<&'h Sum>>,
+    ) -> Option<Vec<Option<&'l RawValue>>> {
         let bodies: Vec<Option<&'l RawValue>> = match self.bodies {
             Some(bodies) => serde_json::from_slice(bodies).ok()?,
             None => Vec::new(),
@@ -401,14 +442,23 @@ fn not_a_record(line: &[u8]) -> Unread {
     Unread::Damaged(format!("not a record: {what}"))
 }
 
-/// Overwrites some bodies of a line with `null` and spaces: the line keeps its length and its sum. What is no longer than `null` stays.
+/// Overwrites some bodies of a line with `null` and spaces: the line keeps its length and its sum.
+/// What is no longer than `null` stays.
 pub(crate) fn blank_bodies(line: &mut [u8], ops: &BTreeSet<usize>) {
     const NULL: &[u8] = b"null";
     let bodies = Parts::of(line).and_then(|parts| parts.bodies);
-    let Some(Ok(bodies)) = bodies.map(serde_json::from_slice::<Vec<Option<&RawValue>>>) else { return };
+    let Some(Ok(bodies)) = bodies.map(serde_json::from_slice::<Vec<Option<&RawValue>>>) else {
+        return;
+    };
     let start = line.as_ptr().addr();
-    let wanted = bodies.iter().enumerate().filter(|(index, _)| ops.contains(index)).filter_map(|(_, body)| body.map(RawValue::get));
-    let ranges: Vec<_> = wanted.map(|body| body.as_ptr().addr() - start..body.as_ptr().addr() - start + body.len()).collect();
+    let wanted = bodies
+        .iter()
+        .enumerate()
+        .filter(|(index, _)| ops.contains(index))
+        .filter_map(|(_, body)| body.map(RawValue::get));
+    let ranges: Vec<_> = wanted
+        .map(|body| body.as_ptr().addr() - start..body.as_ptr().addr() - start + body.len())
+        .collect();
     for range in ranges.into_iter().filter(|range| range.len() >= NULL.len()) {
         let (null, spaces) = line[range].split_at_mut(NULL.len());
         null.copy_from_slice(NULL);
@@ -445,11 +495,16 @@ impl<'l> Glance<'l> {
     pub fn at(line: &'l [u8]) -> std::result::Result<Glance<'l>, Unread> {
         let is_sound = |glance: &Glance<'_>| {
             let hashes = glance.ops.iter().map(|op| op.body.as_ref());
-            glance.v == FORMAT && Parts::of(line).is_some_and(|parts| parts.follow(&glance.prev) && parts.bodies(hashes).is_some())
+            glance.v == FORMAT
+                && Parts::of(line).is_some_and(|parts| {
+                    parts.follow(&glance.prev) && parts.bodies(hashes).is_some()
+                })
         };
         match serde_json::from_slice::<Glance<'l>>(line) {
             Ok(glance) if is_sound(&glance) => Ok(glance),
-            _ => Err(Record::decode(line).err().unwrap_or_else(|| Unread::Damaged("a record that cannot be read in short".into()))),
+            _ => Err(Record::decode(line).err().unwrap_or_else(|| {
+                Unread::Damaged("a record that cannot be read in short".into())
+            })),
         }
     }
 }
@@ -463,14 +518,21 @@ pub(crate) struct OtherFormat {
 
 impl OtherFormat {
     fn of(seq: u64, format: u32) -> OtherFormat {
-        let what = format!("record {seq} of the journal has format {format}; this version of Quipu reads format {FORMAT}");
+        let what = format!(
+            "record {seq} of the journal has format {format}; this version of Quipu reads format {FORMAT}"
+        );
         let earlier = "mv .quipu .quipu-old     (keeps the old history there; a new journal begins with the files as they are)";
-        OtherFormat { what, mend: if format < FORMAT { earlier } else { LATER } }
+        OtherFormat {
+            what,
+            mend: if format < FORMAT { earlier } else { LATER },
+        }
     }
 
     fn unknown(seq: u64, error: &serde_json::Error) -> OtherFormat {
         OtherFormat {
-            what: format!("record {seq} of the journal is of a kind that this version of Quipu does not know: {error}"),
+            what: format!(
+                "record {seq} of the journal is of a kind that this version of Quipu does not know: {error}"
+            ),
             mend: LATER,
         }
     }
@@ -518,10 +580,15 @@ pub(crate) fn sum_if_sound<'l>(line: &'l [u8], prev: &str) -> Option<&'l str> {
     Parts::of(line).map(|parts| parts.sum)
 }
 
-/// The sum of a line that says of itself that it follows a record with the sum `prev`. Whether it is whole is not looked at.
+/// The sum of a line that says of itself that it follows a record with the sum `prev`. Whether it
+/// is whole is not looked at.
 pub(crate) fn sum_if_linked<'l>(line: &'l [u8], prev: &str) -> Option<&'l str> {
     let parts = Parts::of(line)?;
-    let linked = parts.chained.strip_suffix(b"\"")?.strip_suffix(prev.as_bytes())?.ends_with(b",\"prev\":\"");
+    let linked = parts
+        .chained
+        .strip_suffix(b"\"")?
+        .strip_suffix(prev.as_bytes())?
+        .ends_with(b",\"prev\":\"");
     linked.then_some(parts.sum)
 }
 
@@ -553,9 +620,20 @@ mod tests {
             hash: None,
             body: Body::None,
         };
-        let removed = RecordOp { op: OpKind::Remove, ..op.clone() };
-        let cuts = vec![(3, 5, "\"新\",\"sum\":\"".to_owned()), (9, 0, "\n".to_owned())];
-        let spliced = RecordOp { op: OpKind::Write, deltas: 2, body: Body::Splice { cuts, whole: None }, ..op.clone() };
+        let removed = RecordOp {
+            op: OpKind::Remove,
+            ..op.clone()
+        };
+        let cuts = vec![
+            (3, 5, "\"新\",\"sum\":\"".to_owned()),
+            (9, 0, "\n".to_owned()),
+        ];
+        let spliced = RecordOp {
+            op: OpKind::Write,
+            deltas: 2,
+            body: Body::Splice { cuts, whole: None },
+            ..op.clone()
+        };
         Record {
             v: FORMAT,
             seq: 7,
@@ -567,7 +645,12 @@ mod tests {
             key: None,
             asked: None,
             note: Some(serde_json::json!({"run": "r1", "sum": "of nothing", "bodies": []})),
-            ops: vec![op.clone().with_bytes("行一\n\"quoted\"".into()), op.with_bytes(vec![0xff, 0]), removed, spliced],
+            ops: vec![
+                op.clone().with_bytes("行一\n\"quoted\"".into()),
+                op.with_bytes(vec![0xff, 0]),
+                removed,
+                spliced,
+            ],
             lease: None,
             synced: None,
             elsewhere: false,
@@ -583,12 +666,20 @@ mod tests {
     #[test]
     fn a_record_survives_its_line() {
         let mut written = record();
-        let line = written.encode().line().strip_suffix(b"\n").unwrap().to_vec();
+        let line = written
+            .encode()
+            .line()
+            .strip_suffix(b"\n")
+            .unwrap()
+            .to_vec();
         let read = Record::decode(&line).unwrap();
         assert_eq!(read, written);
         assert_eq!(read.ops[0].content(), "行一\n\"quoted\"".as_bytes());
         assert_eq!(read.ops[1].content(), [0xff, 0]);
-        assert_eq!(Glance::at(&line).ok().map(|glance| glance.ops.len()), Some(4));
+        assert_eq!(
+            Glance::at(&line).ok().map(|glance| glance.ops.len()),
+            Some(4)
+        );
     }
 
     #[test]
@@ -598,8 +689,14 @@ mod tests {
             for bit in 0..8 {
                 let mut flipped = line.clone();
                 flipped[index] ^= 1 << bit;
-                assert!(Record::decode(&flipped).is_err(), "bit {bit} of byte {index}");
-                assert!(Glance::at(&flipped).is_err(), "bit {bit} of byte {index}, in short");
+                assert!(
+                    Record::decode(&flipped).is_err(),
+                    "bit {bit} of byte {index}"
+                );
+                assert!(
+                    Glance::at(&flipped).is_err(),
+                    "bit {bit} of byte {index}, in short"
+                );
             }
         }
         for cut in 0..line.len() {
@@ -629,12 +726,19 @@ mod tests {
         // A line without its list of bodies is damaged: nothing says that they were dropped.
         let text = String::from_utf8(line(record())).unwrap();
         let cut = format!("{}}}", &text[..text.rfind(",\"bodies\"").unwrap()]);
-        assert!(matches!(Record::decode(cut.as_bytes()), Err(Unread::Damaged(_))));
+        assert!(matches!(
+            Record::decode(cut.as_bytes()),
+            Err(Unread::Damaged(_))
+        ));
     }
 
     #[test]
     fn fields_of_later_versions_are_ignored() {
-        let mut chained = serde_json::to_vec(&Record { ops: Vec::new(), ..record() }).unwrap();
+        let mut chained = serde_json::to_vec(&Record {
+            ops: Vec::new(),
+            ..record()
+        })
+        .unwrap();
         chained.pop();
         chained.extend_from_slice(b",\"colour\":\"red\"");
         let sum = checksum(ROOT_SUM, &chained);
@@ -644,12 +748,19 @@ mod tests {
 
     #[test]
     fn another_format_is_not_damage() {
-        for (old, new) in [("\"v\":2", "\"v\":3"), ("\"v\":2", "\"v\":1"), ("\"op\":\"append\"", "\"op\":\"braid\"")] {
+        for (old, new) in [
+            ("\"v\":2", "\"v\":3"),
+            ("\"v\":2", "\"v\":1"),
+            ("\"op\":\"append\"", "\"op\":\"braid\""),
+        ] {
             let mut body = serde_json::to_string(&record()).unwrap().replace(old, new);
             body.pop();
             let sum = checksum(ROOT_SUM, body.as_bytes());
             let line = format!("{body},\"sum\":\"{sum}\"}}");
-            assert!(matches!(Record::decode(line.as_bytes()), Err(Unread::OtherFormat(_))), "{new}");
+            assert!(
+                matches!(Record::decode(line.as_bytes()), Err(Unread::OtherFormat(_))),
+                "{new}"
+            );
         }
     }
 }

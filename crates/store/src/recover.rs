@@ -14,8 +14,8 @@ use crate::record::OpKind;
 use crate::salvage::healed_by;
 use crate::store::Store;
 
-/// How many segments back files are compared when the heads had to be made anew: all files reach the
-/// disk when a segment is left, and one commit can leave no more than this many.
+/// How many segments back files are compared when the heads had to be made anew: all files reach
+/// the disk when a segment is left, and one commit can leave no more than this many.
 const REDO_SEGMENTS: u32 = 4;
 
 /// What `doctor` did.
@@ -25,60 +25,73 @@ pub struct Mended {
 }
 
 impl Store {
-    /// Where the heads end that are made anew: where a running process has told that files are in place. What lies behind is put there as
-    /// always, by whoever is at it or comes next; to take it for done would make a commit on its way look like someone's edit.
+    /// Where the heads end that are made anew: where a running process has told that files are in
+    /// place. What lies behind is put there as always, by whoever is at it or comes next; to take
+    /// it for done would make a commit on its way look like someone's edit.
     fn placed_bound(&self) -> Result<Position> {
         let bound = self.bound()?;
         if self.is_read_only() {
             return Ok(bound);
         }
-        Ok(self.live()?.known().applied.map_or(bound, |placed| placed.min(bound)))
+        Ok(self
+            .live()?
+            .known()
+            .applied
+            .map_or(bound, |placed| placed.min(bound)))
     }
 
-    /// Fills heads from the journal. No file is written. What a file looked like is taken over from heads that were
-    /// filled before and say the same of it; otherwise it is unknown until it is next looked at.
+    /// Fills heads from the journal. No file is written. What a file looked like is taken over from
+    /// heads that were filled before and say the same of it; otherwise it is unknown until it is
+    /// next looked at.
     pub(crate) fn fill_heads(&self, heads: &Heads) -> Result<()> {
         let bound = self.placed_bound()?;
         heads.transaction(|heads| {
             let were_redone = heads.is_redone()?;
-            let known: BTreeMap<String, Head> = if heads.is_made()? { heads.all()?.into_iter().collect() } else { BTreeMap::new() };
+            let known: BTreeMap<String, Head> = if heads.is_made()? {
+                heads.all()?.into_iter().collect()
+            } else {
+                BTreeMap::new()
+            };
             heads.clear()?;
             let mut tail = Tail::start();
             let mut result = Ok(());
             let mut newest: BTreeMap<String, Head> = BTreeMap::new();
             // Damaged records of which not even the files are known.
             let mut hidden: BTreeMap<String, Position> = BTreeMap::new();
-            self.journal.scan(Position::START, Some(bound), &mut |seen| {
-                let record = match seen.line {
-                    Line::Record(record) => record,
-                    Line::Damaged(damage) => {
-                        let told = self.salvage(&damage, &newest, tail.seq);
-                        if !told.is_whole {
-                            hidden.insert(damage.name(), damage.at);
+            self.journal
+                .scan(Position::START, Some(bound), &mut |seen| {
+                    let record = match seen.line {
+                        Line::Record(record) => record,
+                        Line::Damaged(damage) => {
+                            let told = self.salvage(&damage, &newest, tail.seq);
+                            if !told.is_whole {
+                                hidden.insert(damage.name(), damage.at);
+                            }
+                            newest.extend(told.heads);
+                            return;
                         }
-                        newest.extend(told.heads);
-                        return;
+                        Line::OtherFormat(other) => {
+                            result = Err(other.refusal());
+                            return;
+                        }
+                    };
+                    for op in record.ops.iter().filter(|o| o.op != OpKind::Keep) {
+                        newest.insert(op.path.clone(), Head::after(op, seen.at, record.seq));
                     }
-                    Line::OtherFormat(other) => {
-                        result = Err(other.refusal());
-                        return;
+                    for name in healed_by(&record) {
+                        hidden.remove(&name);
                     }
-                };
-                for op in record.ops.iter().filter(|o| o.op != OpKind::Keep) {
-                    newest.insert(op.path.clone(), Head::after(op, seen.at, record.seq));
-                }
-                for name in healed_by(&record) {
-                    hidden.remove(&name);
-                }
-                if result.is_ok() {
-                    result = note(heads, seen.at, &record);
-                }
-                tail = Tail::after(&record, seen.end, tail.wall_us);
-            })?;
+                    if result.is_ok() {
+                        result = note(heads, seen.at, &record);
+                    }
+                    tail = Tail::after(&record, seen.end, tail.wall_us);
+                })?;
             result?;
             let mut all_known = were_redone;
             for (path, head) in &mut newest {
-                match known.get(path).filter(|old| old.at == head.at && old.version == head.version && old.gone == head.gone) {
+                match known.get(path).filter(|old| {
+                    old.at == head.at && old.version == head.version && old.gone == head.gone
+                }) {
                     Some(old) => (head.stamp, head.flag) = (old.stamp, old.flag.clone()),
                     None => all_known = false,
                 }
@@ -91,7 +104,13 @@ impl Store {
                 return heads.set_redone();
             }
             // Which files have reached the disk is not known any more.
-            heads.set_kept(Position { segment: bound.segment.saturating_sub(REDO_SEGMENTS).max(1), offset: 0 }, "")?;
+            heads.set_kept(
+                Position {
+                    segment: bound.segment.saturating_sub(REDO_SEGMENTS).max(1),
+                    offset: 0,
+                },
+                "",
+            )?;
             heads.set_made()
         })
     }
@@ -102,15 +121,23 @@ impl Store {
         let mut did = |what: String| mended.push(Mended { what });
         let known = match self.live()?.tail() {
             Some(tail) => Ok(tail.at),
-            None => self.heads().and_then(|heads| heads.applied()).map(|applied| applied.at),
+            None => self
+                .heads()
+                .and_then(|heads| heads.applied())
+                .map(|applied| applied.at),
         };
         let known = known.ok().filter(|end| *end > Position::START);
-        let lost = known.is_some_and(|end| self.journal.is_end(end).is_err() || !self.journal.line_ends_at(end));
+        let lost = known.is_some_and(|end| {
+            self.journal.is_end(end).is_err() || !self.journal.line_ends_at(end)
+        });
         if !lost {
-            // With the heads as they are: they know what the files looked like. What hinders this is mended below.
+            // With the heads as they are: they know what the files looked like. What hinders this
+            // is mended below.
             let _ = self.settle();
             for path in self.with_sound_heads(|| self.write_unwritten())? {
-                did(format!("wrote `{path}`, which could not be written when it was committed"));
+                did(format!(
+                    "wrote `{path}`, which could not be written when it was committed"
+                ));
             }
             self.heal()?.into_iter().for_each(&mut did);
         }
@@ -121,12 +148,17 @@ impl Store {
                 let in_doubt = live.known().doubt;
                 live.forget(&self.disk)?;
                 live.set_doubt(&self.disk, in_doubt)?;
-                did("the journal is gone or cut short: what is on disk becomes the new beginning".into());
+                did(
+                    "the journal is gone or cut short: what is on disk becomes the new beginning"
+                        .into(),
+                );
             }
             // Nobody commits meanwhile, and nobody is about to put files in place.
             if !lost {
                 let tail = self.with_sound_heads(|| self.look())?.tail;
-                let _ = self.sync_to(tail.at).and_then(|()| self.apply_files(tail.at));
+                let _ = self
+                    .sync_to(tail.at)
+                    .and_then(|()| self.apply_files(tail.at));
             }
             let placing = self.apply_lock.acquire()?;
             self.rebuild_heads()?;
@@ -138,24 +170,36 @@ impl Store {
             }
         };
         self.settle()?;
-        did(format!("made the heads anew from {} {}", tail.seq, if tail.seq == 1 { "record" } else { "records" }));
+        did(format!(
+            "made the heads anew from {} {}",
+            tail.seq,
+            if tail.seq == 1 { "record" } else { "records" }
+        ));
         if lost {
             self.heal()?.into_iter().for_each(&mut did);
             let taken = self.survey()?.adopted.len();
-            did(format!("journalled {taken} {} as they stand", if taken == 1 { "file" } else { "files" }));
+            did(format!(
+                "journalled {taken} {} as they stand",
+                if taken == 1 { "file" } else { "files" }
+            ));
         }
         for left in self.with_sound_heads(|| self.rescue_leftovers())? {
             did(match left.edit_of {
-                Some(path) => format!("set aside an edit of `{path}` that a killed program left in `.quipu/tmp`"),
+                Some(path) => format!(
+                    "set aside an edit of `{path}` that a killed program left in `.quipu/tmp`"
+                ),
                 None => format!("removed the left-over `.quipu/tmp/{}`", left.name),
             });
         }
         let asides = self.journal_asides()?;
         if asides > 0 {
-            did(format!("journalled {asides} outside edit(s) that a commit had replaced"));
+            did(format!(
+                "journalled {asides} outside edit(s) that a commit had replaced"
+            ));
         }
         let compressed = {
-            // A prune that rewrites a segment must not be undone by a compressed copy of what it was.
+            // A prune that rewrites a segment must not be undone by a compressed copy of what it
+            // was.
             let _held = self.append_lock.acquire()?;
             self.journal.compress_older(tail.at.segment)?
         };
@@ -165,15 +209,23 @@ impl Store {
         Ok(mended)
     }
 
-    /// Forgets the look of files that hold something else than the journal says and look as recorded all the same: an edit
-    /// within a tick of the clock, or one whose time was set back. They are compared at the next look.
+    /// Forgets the look of files that hold something else than the journal says and look as
+    /// recorded all the same: an edit within a tick of the clock, or one whose time was set back.
+    /// They are compared at the next look.
     fn doubt_stamps(&self) -> Result<()> {
         let heads = self.heads()?.all()?;
-        for (text, head) in heads.into_iter().filter(|(_, head)| !head.gone && head.stamp.is_some()) {
-            let Ok(path) = ProjectPath::parse(&text) else { continue };
+        for (text, head) in heads
+            .into_iter()
+            .filter(|(_, head)| !head.gone && head.stamp.is_some())
+        {
+            let Ok(path) = ProjectPath::parse(&text) else {
+                continue;
+            };
             if let Ok(Some((bytes, stamp))) = self.tree.read(&path)
                 && head.stamp == Some(stamp)
-                && self.plain_content(&path, &head).is_ok_and(|journalled| journalled != bytes)
+                && self
+                    .plain_content(&path, &head)
+                    .is_ok_and(|journalled| journalled != bytes)
             {
                 self.heads()?.set_stamp(&text, &head.version, None)?;
             }

@@ -1,9 +1,11 @@
 //! After a power cut: files that did not reach the disk are rewritten from the journal.
 //!
-//! Memory files are not synced one by one. A power cut may leave every file that was written since the last full sync missing, empty,
-//! cut short, partly or wholly zero, or in an older version. Its inode, size and times prove nothing: file systems may write them
-//! before the data, and change a folder's time for another file's sake. The journal was synced. So after a reboot the contents of all these
-//! files are compared with it, and whatever can be the remnant of a journalled text is rewritten. Other text is someone's edit and stays.
+//! Memory files are not synced one by one. A power cut may leave every file that was written since
+//! the last full sync missing, empty, cut short, partly or wholly zero, or in an older version. Its
+//! inode, size and times prove nothing: file systems may write them before the data, and change a
+//! folder's time for another file's sake. The journal was synced. So after a reboot the contents of
+//! all these files are compared with it, and whatever can be the remnant of a journalled text is
+//! rewritten. Other text is someone's edit and stays.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -30,7 +32,8 @@ const SECTOR: usize = 512;
 struct Known {
     /// A running process has applied files up to here: only what lies behind can be lost.
     placed: Option<Position>,
-    /// The index was rebuilt, and no longer knows what any file looked like. There need not have been a power cut.
+    /// The index was rebuilt, and no longer knows what any file looked like. There need not have
+    /// been a power cut.
     is_rebuilt: bool,
 }
 
@@ -39,7 +42,11 @@ enum Compared {
     /// It holds the newest text.
     Same(Stamp),
     /// A crash took the newest text: these bytes are to be replaced.
-    Lost { newest: Vec<u8>, found: Vec<u8>, keeps_found: bool },
+    Lost {
+        newest: Vec<u8>,
+        found: Vec<u8>,
+        keeps_found: bool,
+    },
     /// A crash took the removal of this file.
     LostRemoval(Stamp),
     /// An edit, or something that cannot be compared.
@@ -47,8 +54,8 @@ enum Compared {
 }
 
 impl Store {
-    /// After the index was rebuilt, the newest files are compared with the journal: a crash may have left them behind, and only the
-    /// lost index knew.
+    /// After the index was rebuilt, the newest files are compared with the journal: a crash may
+    /// have left them behind, and only the lost index knew.
     pub(crate) fn redo_after_rebuild(&self) -> Result<()> {
         if self.is_read_only() || self.redone.load(Ordering::SeqCst) {
             return Ok(());
@@ -58,15 +65,22 @@ impl Store {
             self.sync_to(end)?;
             let _held = self.apply_lock.acquire()?;
             let placed = self.live()?.known().applied;
-            self.redo_since_full_sync(Known { placed, is_rebuilt: true }, end)?;
+            self.redo_since_full_sync(
+                Known {
+                    placed,
+                    is_rebuilt: true,
+                },
+                end,
+            )?;
             self.heads()?.set_redone()?;
         }
         self.redone.store(true, Ordering::SeqCst);
         Ok(())
     }
 
-    /// Applies what is journalled up to an end. In the first command of a boot every file that was written since the last full sync is
-    /// compared with the journal; from then on only what this boot writes can be lost.
+    /// Applies what is journalled up to an end. In the first command of a boot every file that was
+    /// written since the last full sync is compared with the journal; from then on only what this
+    /// boot writes can be lost.
     pub(crate) fn recover_files(&self, end: Position) -> Result<()> {
         let (is_redone, boot) = {
             let heads = self.heads()?;
@@ -75,7 +89,13 @@ impl Store {
         if is_redone && boot != self.boot {
             let _held = self.apply_lock.acquire()?;
             self.advance_index(end)?;
-            return self.redo_since_full_sync(Known { placed: None, is_rebuilt: false }, end);
+            return self.redo_since_full_sync(
+                Known {
+                    placed: None,
+                    is_rebuilt: false,
+                },
+                end,
+            );
         }
         self.apply_files(end)?;
         self.redo_after_rebuild()?;
@@ -96,7 +116,9 @@ impl Store {
     }
 
     fn sync_everything(&self) -> Result<()> {
-        self.tree.sync_everything().map_err(StoreError::io("cannot sync the files"))
+        self.tree
+            .sync_everything()
+            .map_err(StoreError::io("cannot sync the files"))
     }
 
     /// Hands all files to the disk now, so that no power cut takes them or the folders they are in.
@@ -108,7 +130,8 @@ impl Store {
         self.heads()?.set_kept(applied, &self.boot)
     }
 
-    /// Lets running processes know how far files are applied: what differs from now on is someone's edit. Only under the apply lock.
+    /// Lets running processes know how far files are applied: what differs from now on is someone's
+    /// edit. Only under the apply lock.
     fn tell_in_place(&self) -> Result<()> {
         let applied = self.heads()?.applied()?.at;
         let live = self.live()?;
@@ -122,7 +145,13 @@ impl Store {
         let mut paths = BTreeSet::new();
         self.journal.scan(kept, None, &mut |seen| {
             if let Line::Record(record) = seen.line {
-                paths.extend(record.ops.iter().filter(|o| o.op != OpKind::Keep).map(|o| o.path.clone()));
+                paths.extend(
+                    record
+                        .ops
+                        .iter()
+                        .filter(|o| o.op != OpKind::Keep)
+                        .map(|o| o.path.clone()),
+                );
             }
         })?;
         Ok(paths)
@@ -131,19 +160,27 @@ impl Store {
     fn redo_lost(&self, paths: &BTreeSet<String>, known: Known) -> Result<()> {
         let mut lost = Vec::new();
         for text in paths {
-            let Ok(path) = ProjectPath::parse(text) else { continue };
-            let Some(head) = self.heads()?.head(text)? else { continue };
-            // Something else stands there, or above it: not what a crash leaves. It may have been in the way of the newest text.
+            let Ok(path) = ProjectPath::parse(text) else {
+                continue;
+            };
+            let Some(head) = self.heads()?.head(text)? else {
+                continue;
+            };
+            // Something else stands there, or above it: not what a crash leaves. It may have been
+            // in the way of the newest text.
             if let Err(error) = self.tree.stamp(&path)
                 && error.kind() == std::io::ErrorKind::InvalidInput
             {
                 if !head.gone {
-                    self.heads()?.set_flag(text, &head.version, &Flag::unwritten(&error), None)?;
+                    self.heads()?
+                        .set_flag(text, &head.version, &Flag::unwritten(&error), None)?;
                 }
                 continue;
             }
             match self.compare(&path, &head, known)? {
-                Compared::Same(stamp) => self.heads()?.set_stamp(text, &head.version, Some(stamp))?,
+                Compared::Same(stamp) => {
+                    self.heads()?.set_stamp(text, &head.version, Some(stamp))?
+                }
                 Compared::Lost { .. } | Compared::LostRemoval(_) => lost.push((path, head)),
                 Compared::Other => {}
             }
@@ -151,109 +188,203 @@ impl Store {
         if lost.is_empty() {
             return Ok(());
         }
-        // The next power cut may come while files are rewritten. By then no recorded time of theirs may count as proof of an edit.
+        // The next power cut may come while files are rewritten. By then no recorded time of theirs
+        // may count as proof of an edit.
         for (path, head) in &mut lost {
-            self.heads()?.set_stamp(path.as_str(), &head.version, None)?;
+            self.heads()?
+                .set_stamp(path.as_str(), &head.version, None)?;
             head.stamp = None;
         }
         self.sync_everything()?;
         for (path, head) in lost {
-            self.rewrite_lost(&path, &head, known).map_err(|error| match error {
-                StoreError::Io { source, .. } => StoreError::io(format!("cannot redo `{path}`"))(source),
-                other => other,
-            })?;
+            self.rewrite_lost(&path, &head, known)
+                .map_err(|error| match error {
+                    StoreError::Io { source, .. } => {
+                        StoreError::io(format!("cannot redo `{path}`"))(source)
+                    }
+                    other => other,
+                })?;
         }
         Ok(())
     }
 
     fn rewrite_lost(&self, path: &ProjectPath, head: &Head, known: Known) -> Result<()> {
         let (newest, found, keeps_found) = match self.compare(path, head, known)? {
-            Compared::Lost { newest, found, keeps_found } => (newest, found, keeps_found),
+            Compared::Lost {
+                newest,
+                found,
+                keeps_found,
+            } => (newest, found, keeps_found),
             Compared::LostRemoval(stamp) => {
-                self.tree.remove(path, Some(stamp)).map_err(StoreError::io("cannot remove"))?;
+                self.tree
+                    .remove(path, Some(stamp))
+                    .map_err(StoreError::io("cannot remove"))?;
                 return Ok(());
             }
             Compared::Same(_) | Compared::Other => return Ok(()),
         };
         if keeps_found {
-            self.keep_aside(path, &found).map_err(StoreError::io("cannot set aside"))?;
+            self.keep_aside(path, &found)
+                .map_err(StoreError::io("cannot set aside"))?;
         }
         let mut asides = false;
         match self.replace(path, &newest, &[&Version::of(&found)], None, &mut asides) {
             // A matter of this one file: it stays as it was flagged when it was first tried.
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
                 let seen = self.tree.stamp(path).ok().flatten();
-                self.heads()?.set_flag(path.as_str(), &head.version, &Flag::unwritten(&error), seen)
+                self.heads()?
+                    .set_flag(path.as_str(), &head.version, &Flag::unwritten(&error), seen)
             }
-            other => self.heads()?.set_stamp(path.as_str(), &head.version, other.map_err(StoreError::io("cannot write"))?),
+            other => self.heads()?.set_stamp(
+                path.as_str(),
+                &head.version,
+                other.map_err(StoreError::io("cannot write"))?,
+            ),
         }
     }
 
     fn compare(&self, path: &ProjectPath, head: &Head, known: Known) -> Result<Compared> {
-        let Ok(found) = self.tree.read(path) else { return Ok(Compared::Other) };
+        let Ok(found) = self.tree.read(path) else {
+            return Ok(Compared::Other);
+        };
         let was_in_place = known.placed.is_some_and(|placed| head.at < placed);
         if head.gone {
             return match found {
-                Some((bytes, stamp)) if !was_in_place => self.compare_removed(path, head, &bytes, stamp),
+                Some((bytes, stamp)) if !was_in_place => {
+                    self.compare_removed(path, head, &bytes, stamp)
+                }
                 _ => Ok(Compared::Other),
             };
         }
-        let Ok(newest) = self.content_from_journal(path, head) else { return Ok(Compared::Other) };
+        let Ok(newest) = self.content_from_journal(path, head) else {
+            return Ok(Compared::Other);
+        };
         let (bytes, stamp) = match found {
             Some((bytes, stamp)) if bytes == newest => return Ok(Compared::Same(stamp)),
             None if was_in_place => return Ok(Compared::Other),
-            None => return Ok(Compared::Lost { newest, found: Vec::new(), keeps_found: false }),
-            Some(_) if was_in_place && !self.is_untouched_since(path, head)? => return Ok(Compared::Other),
+            None => {
+                return Ok(Compared::Lost {
+                    newest,
+                    found: Vec::new(),
+                    keeps_found: false,
+                });
+            }
+            Some(_) if was_in_place && !self.is_untouched_since(path, head)? => {
+                return Ok(Compared::Other);
+            }
             Some(found) => found,
         };
         if self.is_remnant(path, head, &bytes) {
-            // Whole text that was saved after Quipu wrote the file is an edit, even if it is a beginning or an older version.
-            let is_later = head.stamp.is_some_and(|ours| stamp.mtime_ns > ours.mtime_ns);
+            // Whole text that was saved after Quipu wrote the file is an edit, even if it is a
+            // beginning or an older version.
+            let is_later = head
+                .stamp
+                .is_some_and(|ours| stamp.mtime_ns > ours.mtime_ns);
             if is_later && !bytes.is_empty() && !bytes.contains(&0) {
                 return Ok(Compared::Other);
             }
             let keeps_found = known.is_rebuilt && self.may_be_cut_by_hand(path, head, &bytes);
-            return Ok(Compared::Lost { newest, found: bytes, keeps_found });
+            return Ok(Compared::Lost {
+                newest,
+                found: bytes,
+                keeps_found,
+            });
         }
         // An edit from before the commit, which never replaced it: the commit was acknowledged.
-        let is_earlier = head.stamp.is_none() && self.recorded_ns(head).is_some_and(|recorded| stamp.mtime_ns <= recorded);
-        Ok(if is_earlier { Compared::Lost { newest, found: bytes, keeps_found: true } } else { Compared::Other })
+        let is_earlier = head.stamp.is_none()
+            && self
+                .recorded_ns(head)
+                .is_some_and(|recorded| stamp.mtime_ns <= recorded);
+        Ok(if is_earlier {
+            Compared::Lost {
+                newest,
+                found: bytes,
+                keeps_found: true,
+            }
+        } else {
+            Compared::Other
+        })
     }
 
-    /// A removed file that stands there again is what a power cut brought back, unless someone has put it there since.
-    fn compare_removed(&self, path: &ProjectPath, head: &Head, bytes: &[u8], stamp: Stamp) -> Result<Compared> {
-        let Some(removed_ns) = self.recorded_ns(head) else { return Ok(Compared::Other) };
+    /// A removed file that stands there again is what a power cut brought back, unless someone has
+    /// put it there since.
+    fn compare_removed(
+        &self,
+        path: &ProjectPath,
+        head: &Head,
+        bytes: &[u8],
+        stamp: Stamp,
+    ) -> Result<Compared> {
+        let Some(removed_ns) = self.recorded_ns(head) else {
+            return Ok(Compared::Other);
+        };
         let is_zeros = bytes.is_empty() || bytes.contains(&0);
-        let changed_ns = self.tree.changed_ns(path).map_err(StoreError::io("cannot look"))?;
+        let changed_ns = self
+            .tree
+            .changed_ns(path)
+            .map_err(StoreError::io("cannot look"))?;
         let is_older = stamp.mtime_ns <= removed_ns && (is_zeros || changed_ns <= removed_ns);
-        Ok(if is_older && self.is_remnant(path, head, bytes) { Compared::LostRemoval(stamp) } else { Compared::Other })
+        Ok(if is_older && self.is_remnant(path, head, bytes) {
+            Compared::LostRemoval(stamp)
+        } else {
+            Compared::Other
+        })
     }
 
-    /// Writes what could not be written when it was committed, for want of permission, and can be now. Returns the paths.
+    /// Writes what could not be written when it was committed, for want of permission, and can be
+    /// now. Returns the paths.
     pub(crate) fn write_unwritten(&self) -> Result<Vec<String>> {
         let mut written = Vec::new();
-        let unwritten: Vec<(String, Head)> =
-            self.heads()?.all()?.into_iter().filter(|(_, head)| head.flag.as_ref().is_some_and(|(flag, _)| flag.is_unwritten())).collect();
+        let unwritten: Vec<(String, Head)> = self
+            .heads()?
+            .all()?
+            .into_iter()
+            .filter(|(_, head)| {
+                head.flag
+                    .as_ref()
+                    .is_some_and(|(flag, _)| flag.is_unwritten())
+            })
+            .collect();
         if unwritten.is_empty() {
             return Ok(written);
         }
         let _held = self.apply_lock.acquire()?;
         for (text, _) in unwritten {
-            let Ok(path) = ProjectPath::parse(&text) else { continue };
+            let Ok(path) = ProjectPath::parse(&text) else {
+                continue;
+            };
             // Others may have gone on meanwhile.
-            let Some(head) = self.heads()?.head(&text)?.filter(|head| !head.gone) else { continue };
-            if !head.flag.as_ref().is_some_and(|(flag, _)| flag.is_unwritten()) {
+            let Some(head) = self.heads()?.head(&text)?.filter(|head| !head.gone) else {
+                continue;
+            };
+            if !head
+                .flag
+                .as_ref()
+                .is_some_and(|(flag, _)| flag.is_unwritten())
+            {
                 continue;
             }
-            let Ok(found) = self.tree.read(&path) else { continue };
-            let Ok(newest) = self.content_from_journal(&path, &head) else { continue };
+            let Ok(found) = self.tree.read(&path) else {
+                continue;
+            };
+            let Ok(newest) = self.content_from_journal(&path, &head) else {
+                continue;
+            };
             let bytes = found.map(|(bytes, _)| bytes);
-            let is_as_it_was = self.still_unwritten(&path, &head, &newest, bytes.as_deref()).is_some();
+            let is_as_it_was = self
+                .still_unwritten(&path, &head, &newest, bytes.as_deref())
+                .is_some();
             if !is_as_it_was {
                 continue;
             }
             let mut asides = false;
-            if let Ok(stamp) = self.replace(&path, &newest, &[&Version::of(&bytes.unwrap_or_default())], None, &mut asides) {
+            if let Ok(stamp) = self.replace(
+                &path,
+                &newest,
+                &[&Version::of(&bytes.unwrap_or_default())],
+                None,
+                &mut asides,
+            ) {
                 self.heads()?.set_stamp(&text, &head.version, stamp)?;
                 written.push(text);
             }
@@ -261,13 +392,16 @@ impl Store {
         Ok(written)
     }
 
-    /// Without a file stat to compare with, a text that was cut off by hand looks like one that was not written to its end. A power cut
-    /// leaves a version, or whole sectors of one.
+    /// Without a file stat to compare with, a text that was cut off by hand looks like one that was
+    /// not written to its end. A power cut leaves a version, or whole sectors of one.
     fn may_be_cut_by_hand(&self, path: &ProjectPath, head: &Head, bytes: &[u8]) -> bool {
         let is_whole = |op: &RecordOp| op.op == OpKind::Write;
         !bytes.len().is_multiple_of(SECTOR)
             && !bytes.contains(&0)
-            && self.journal.read_record(head.at).is_ok_and(|record| record.about(path.as_str()).into_iter().any(is_whole))
+            && self
+                .journal
+                .read_record(head.at)
+                .is_ok_and(|record| record.about(path.as_str()).into_iter().any(is_whole))
             && !self.was_version(path, head, bytes).unwrap_or(false)
     }
 
@@ -289,11 +423,21 @@ impl Store {
         found || (walked.is_ok() && is_remnant_of_any(bytes, &newest_first))
     }
 
-    /// Whether a file was last changed clearly before the record of its newest version was made: then that version was never put there, as
-    /// where permission to do so was missing.
+    /// Whether a file was last changed clearly before the record of its newest version was made:
+    /// then that version was never put there, as where permission to do so was missing.
     fn is_untouched_since(&self, path: &ProjectPath, head: &Head) -> Result<bool> {
-        let Some(recorded_us) = self.journal.read_record(head.at).ok().and_then(|record| parse_time(&record.at)) else { return Ok(false) };
-        let changed_ns = self.tree.changed_ns(path).map_err(StoreError::io("cannot look"))?;
+        let Some(recorded_us) = self
+            .journal
+            .read_record(head.at)
+            .ok()
+            .and_then(|record| parse_time(&record.at))
+        else {
+            return Ok(false);
+        };
+        let changed_ns = self
+            .tree
+            .changed_ns(path)
+            .map_err(StoreError::io("cannot look"))?;
         Ok(changed_ns.saturating_add(TICK_NS) < recorded_us.saturating_mul(1000))
     }
 
@@ -304,7 +448,8 @@ impl Store {
     }
 }
 
-/// Whether bytes are what a power cut leaves of one of the texts that a run of operations made, from a whole text on.
+/// Whether bytes are what a power cut leaves of one of the texts that a run of operations made,
+/// from a whole text on.
 fn is_remnant_of_any(bytes: &[u8], newest_first: &[RecordOp]) -> bool {
     let mut text = Vec::new();
     let mut oldest_first = newest_first.iter().rev().peekable();
@@ -313,7 +458,9 @@ fn is_remnant_of_any(bytes: &[u8], newest_first: &[RecordOp]) -> bool {
             return false;
         }
         // The text before an append is a beginning of the one after it.
-        let grows = oldest_first.peek().is_some_and(|next| next.op == OpKind::Append);
+        let grows = oldest_first
+            .peek()
+            .is_some_and(|next| next.op == OpKind::Append);
         if !grows && is_remnant_of(bytes, &text) {
             return true;
         }
@@ -321,11 +468,18 @@ fn is_remnant_of_any(bytes: &[u8], newest_first: &[RecordOp]) -> bool {
     false
 }
 
-/// Whether bytes are what a power cut leaves of a text: its beginning, in which sectors or the ends of sectors may be zeros.
+/// Whether bytes are what a power cut leaves of a text: its beginning, in which sectors or the ends
+/// of sectors may be zeros.
 fn is_remnant_of(bytes: &[u8], text: &[u8]) -> bool {
     bytes.chunks(SECTOR).enumerate().all(|(index, sector)| {
-        let used = sector.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-        used == 0 || text.get(index * SECTOR..).is_some_and(|rest| rest.starts_with(&sector[..used]))
+        let used = sector
+            .iter()
+            .rposition(|byte| *byte != 0)
+            .map_or(0, |last| last + 1);
+        used == 0
+            || text
+                .get(index * SECTOR..)
+                .is_some_and(|rest| rest.starts_with(&sector[..used]))
     })
 }
 
@@ -335,18 +489,32 @@ mod tests {
 
     #[test]
     fn remnants_of_a_text() {
-        let text: Vec<u8> = (0..2000_u32).map(|n| b'a' + u8::try_from(n % 26).unwrap_or(0)).collect();
+        let text: Vec<u8> = (0..2000_u32)
+            .map(|n| b'a' + u8::try_from(n % 26).unwrap_or(0))
+            .collect();
         let zeroed = |from: usize, to: usize| {
             let mut bytes = text.clone();
             bytes[from..to].fill(0);
             bytes
         };
-        let remnants =
-            [vec![], vec![0; 3000], text[..7].to_vec(), zeroed(0, 2000), zeroed(512, 1024), zeroed(100, 512), zeroed(1990, 2000)];
+        let remnants = [
+            vec![],
+            vec![0; 3000],
+            text[..7].to_vec(),
+            zeroed(0, 2000),
+            zeroed(512, 1024),
+            zeroed(100, 512),
+            zeroed(1990, 2000),
+        ];
         for remnant in remnants {
             assert!(is_remnant_of(&remnant, &text), "{remnant:?}");
         }
-        let edits = [b"x".to_vec(), zeroed(512, 1000), [&text[..], b"x"].concat(), [&[0; 512][..], b"x"].concat()];
+        let edits = [
+            b"x".to_vec(),
+            zeroed(512, 1000),
+            [&text[..], b"x"].concat(),
+            [&[0; 512][..], b"x"].concat(),
+        ];
         for edit in edits {
             assert!(!is_remnant_of(&edit, &text), "{edit:?}");
         }

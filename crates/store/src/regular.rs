@@ -1,4 +1,5 @@
-//! Opens files that something else may have replaced: it never waits for a named pipe and never follows a link.
+//! Opens files that something else may have replaced: it never waits for a named pipe and never
+//! follows a link.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -13,8 +14,17 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
 }
 
 pub(crate) fn open_regular_with(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    let file = options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed()).open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")) }
+    let file = options
+        .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
+        .open(path)?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "it is not a regular file",
+        ))
+    }
 }
 
 /// The bytes of a regular file; an error for anything else.
@@ -26,5 +36,6 @@ pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
 
 /// The text of a regular file; an error for anything else.
 pub fn read_regular_text(path: &Path) -> io::Result<String> {
-    String::from_utf8(read_regular(path)?).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+    String::from_utf8(read_regular(path)?)
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }

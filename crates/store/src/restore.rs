@@ -30,33 +30,50 @@ pub struct Kept {
     pub seq: u64,
 }
 
-/// What the stores of this process have set aside, by the root of the project. A command may open its project several times, and
-/// whoever ran the command has to be told.
+/// What the stores of this process have set aside, by the root of the project. A command may open
+/// its project several times, and whoever ran the command has to be told.
 static SET_ASIDE: Mutex<Vec<(PathBuf, Kept)>> = Mutex::new(Vec::new());
 
 /// The edits that this process has set aside in a project since it was last asked.
 pub fn take_set_aside(root: &Path) -> Vec<Kept> {
     let mut all = SET_ASIDE.lock().unwrap_or_else(PoisonError::into_inner);
-    all.extract_if(.., |(of, _)| of == root).map(|(_, kept)| kept).collect()
+    all.extract_if(.., |(of, _)| of == root)
+        .map(|(_, kept)| kept)
+        .collect()
 }
 
 impl Store {
     /// Brings back the newest journalled version, or an older one.
-    pub fn restore(&self, actor: &Actor, path: &ProjectPath, at: Option<&At>, why: Option<String>) -> Result<Restored> {
+    pub fn restore(
+        &self,
+        actor: &Actor,
+        path: &ProjectPath,
+        at: Option<&At>,
+        why: Option<String>,
+    ) -> Result<Restored> {
         let mut change = Change::by(actor);
         change.why = why;
         self.restore_in(change, path, at)
     }
 
     /// The same as part of a change that says who, why and with which lease.
-    pub fn restore_in(&self, change: Change, path: &ProjectPath, at: Option<&At>) -> Result<Restored> {
+    pub fn restore_in(
+        &self,
+        change: Change,
+        path: &ProjectPath,
+        at: Option<&At>,
+    ) -> Result<Restored> {
         let change = self.restoring(change, path, at)?;
         let version = match change.ops.last() {
             Some(Op::Restore { bytes, .. }) => Version::of(bytes),
             _ => Version::of(b""),
         };
         let receipt = self.judge(change)?.publish()?;
-        let version = receipt.versions.get(path.as_str()).cloned().unwrap_or(version);
+        let version = receipt
+            .versions
+            .get(path.as_str())
+            .cloned()
+            .unwrap_or(version);
         Ok(Restored { receipt, version })
     }
 
@@ -79,19 +96,28 @@ impl Store {
             // It was removed: the newest version before that.
             (None, Some(_)) => (self.text_at(path, &At::Back(1))?.0, true),
             (None, None) => {
-                return Err(StoreError::NotFound { what: format!("`{path}` has no history"), mend: "quipu log".into() });
+                return Err(StoreError::NotFound {
+                    what: format!("`{path}` has no history"),
+                    mend: "quipu log".into(),
+                });
             }
         };
-        Ok(change.op(Op::Restore { path: path.clone(), bytes, older }))
+        Ok(change.op(Op::Restore {
+            path: path.clone(),
+            bytes,
+            older,
+        }))
     }
 
-    /// A file that looks as recorded is not read. This one may hold something else: then it is compared with the journal from now on.
+    /// A file that looks as recorded is not read. This one may hold something else: then it is
+    /// compared with the journal from now on.
     fn distrust_stamp(&self, path: &ProjectPath, head: &Head, newest: &[u8]) -> Result<()> {
         if let Ok(Some((bytes, stamp))) = self.tree.read(path)
             && head.stamp == Some(stamp)
             && bytes != newest
         {
-            self.heads()?.set_stamp(path.as_str(), &head.version, None)?;
+            self.heads()?
+                .set_stamp(path.as_str(), &head.version, None)?;
             self.note_touched(path.as_str(), None);
         }
         Ok(())
@@ -114,7 +140,10 @@ impl Store {
         let name = crate::ident::short_id();
         let temp = folder.join(format!("{name}.part"));
         let file = std::fs::File::create_new(&temp)?;
-        std::io::Write::write_all(&mut &file, &[format!("{path}\n").as_bytes(), bytes].concat())?;
+        std::io::Write::write_all(
+            &mut &file,
+            &[format!("{path}\n").as_bytes(), bytes].concat(),
+        )?;
         // The only other copy is about to go.
         file.sync_all()?;
         let saved = folder.join(name);
@@ -126,11 +155,22 @@ impl Store {
     /// Journals what was set aside, so that `log` shows it and nothing depends on the folder.
     pub(crate) fn journal_asides(&self) -> Result<usize> {
         let folder = self.quipu().join("aside");
-        let Ok(entries) = std::fs::read_dir(&folder) else { return Ok(0) };
-        let (names, parts): (Vec<_>, Vec<_>) = entries.flatten().map(|e| e.path()).partition(|p| p.extension().is_none());
+        let Ok(entries) = std::fs::read_dir(&folder) else {
+            return Ok(0);
+        };
+        let (names, parts): (Vec<_>, Vec<_>) = entries
+            .flatten()
+            .map(|e| e.path())
+            .partition(|p| p.extension().is_none());
         // A copy that a program did not finish: what it was to be a copy of is where it was.
-        let unfinished = |part: &&PathBuf| part.extension().is_some_and(|ending| ending == "part") && is_old(part);
-        for part in parts.iter().filter(|_| !self.is_read_only()).filter(unfinished) {
+        let unfinished = |part: &&PathBuf| {
+            part.extension().is_some_and(|ending| ending == "part") && is_old(part)
+        };
+        for part in parts
+            .iter()
+            .filter(|_| !self.is_read_only())
+            .filter(unfinished)
+        {
             let _ = std::fs::remove_file(part);
         }
         if names.is_empty() {
@@ -142,8 +182,12 @@ impl Store {
         // One edit of a file for each record, so that each can be asked for.
         let (mut taken, mut later) = (Vec::new(), false);
         for name in names {
-            let Ok(bytes) = std::fs::read(&name) else { continue }; // another process journalled it
-            let Some(split) = memchr::memchr(b'\n', &bytes) else { continue };
+            let Ok(bytes) = std::fs::read(&name) else {
+                continue;
+            }; // another process journalled it
+            let Some(split) = memchr::memchr(b'\n', &bytes) else {
+                continue;
+            };
             let path = String::from_utf8_lossy(&bytes[..split]).into_owned();
             if ops.iter().any(|op| op.path == path) {
                 later = true;
@@ -175,7 +219,8 @@ impl Store {
             record.why = Some("an outside edit met a commit; these are its bytes".into());
             record.ops = ops;
             match self.publish_records(held, look, vec![record]) {
-                // Bytes that are not current rest on no version. They stay in the folder until the server is back.
+                // Bytes that are not current rest on no version. They stay in the folder until the
+                // server is back.
                 Err(StoreError::Unreachable { .. }) | Ok(Published::Overtaken) => return Ok(0),
                 other => other.map(|_| ())?,
             }
@@ -184,14 +229,29 @@ impl Store {
             }
             let told: Vec<Kept> = paths.into_iter().map(|path| Kept { path, seq }).collect();
             let mut all = SET_ASIDE.lock().unwrap_or_else(PoisonError::into_inner);
-            all.extend(told.iter().map(|kept| (self.root().to_owned(), kept.clone())));
-            self.kept.lock().unwrap_or_else(PoisonError::into_inner).extend(told);
+            all.extend(
+                told.iter()
+                    .map(|kept| (self.root().to_owned(), kept.clone())),
+            );
+            self.kept
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .extend(told);
         }
-        let removed = taken.iter().filter(|name| std::fs::remove_file(name).is_ok()).count();
-        Ok(count + if later && removed > 0 { self.journal_asides()? } else { 0 })
+        let removed = taken
+            .iter()
+            .filter(|name| std::fs::remove_file(name).is_ok())
+            .count();
+        Ok(count
+            + if later && removed > 0 {
+                self.journal_asides()?
+            } else {
+                0
+            })
     }
 
-    /// The edits that were set aside and whose files nobody has written since, as far as the newest records tell.
+    /// The edits that were set aside and whose files nobody has written since, as far as the newest
+    /// records tell.
     pub fn set_aside_since_written(&self) -> Result<Vec<Kept>> {
         let mut found = Vec::new();
         self.each_last_line(RECENT_BYTES, &mut |line| {
@@ -199,13 +259,20 @@ impl Store {
                 && let Ok(record) = Record::decode(line.strip_suffix(b"\n").unwrap_or(line))
                 && record.kind == Kind::Aside
             {
-                found.extend(record.ops.iter().map(|op| Kept { path: op.path.clone(), seq: record.seq }));
+                found.extend(record.ops.iter().map(|op| Kept {
+                    path: op.path.clone(),
+                    seq: record.seq,
+                }));
             }
             true
         })?;
         let mut listed = Vec::new();
         for kept in found.into_iter().rev() {
-            if self.heads()?.head(&kept.path)?.is_none_or(|head| head.seq < kept.seq) {
+            if self
+                .heads()?
+                .head(&kept.path)?
+                .is_none_or(|head| head.seq < kept.seq)
+            {
                 listed.push(kept);
             }
         }
@@ -217,7 +284,11 @@ impl Store {
         let mut found = None;
         self.each_newest_first(usize::MAX, &mut |_, record| {
             if record.seq == seq {
-                found = record.ops.iter().find(|o| o.op == OpKind::Keep && o.path == path.as_str()).map(|op| op.content().to_vec());
+                found = record
+                    .ops
+                    .iter()
+                    .find(|o| o.op == OpKind::Keep && o.path == path.as_str())
+                    .map(|op| op.content().to_vec());
             }
         })?;
         Ok(found)
@@ -226,6 +297,10 @@ impl Store {
 
 /// Whether nobody has written to a file for longer than a copy takes.
 fn is_old(path: &std::path::Path) -> bool {
-    let age = path.metadata().and_then(|metadata| metadata.modified()).ok().and_then(|time| time.elapsed().ok());
+    let age = path
+        .metadata()
+        .and_then(|metadata| metadata.modified())
+        .ok()
+        .and_then(|time| time.elapsed().ok());
     age.is_some_and(|age| age.as_secs() > 600)
 }

@@ -1,10 +1,11 @@
 //! Room for the file that SQLite maps into memory (`heads.db-shm`).
 //!
-//! SQLite extends that file by writing one byte in every 4 KiB, so that the disk has room for it before it is
-//! mapped. Where blocks are smaller, or where a block in use is written to another place (btrfs), that does not
-//! suffice: on a full disk, touching the mapping ends the process with SIGBUS. So on a disk with little room,
-//! the room is tried before anything is mapped, and a disk without it is reported as full. Where blocks are
-//! smaller, the whole file is allocated after that: the disk may become full later.
+//! SQLite extends that file by writing one byte in every 4 KiB, so that the disk has room for it
+//! before it is mapped. Where blocks are smaller, or where a block in use is written to another
+//! place (btrfs), that does not suffice: on a full disk, touching the mapping ends the process with
+//! SIGBUS. So on a disk with little room, the room is tried before anything is mapped, and a disk
+//! without it is reported as full. Where blocks are smaller, the whole file is allocated after
+//! that: the disk may become full later.
 
 use std::fs::File;
 use std::io;
@@ -18,7 +19,8 @@ use crate::error::{Result, StoreError};
 const STEP: u64 = 4 << 10;
 /// What it maps at first, and what it writes before that when it makes a database.
 const ROOM: u64 = 128 << 10;
-/// With so much free, the room is not tried: more than the database writes before its mapping grows.
+/// With so much free, the room is not tried: more than the database writes before its mapping
+/// grows.
 const PLENTY: u64 = 32 << 20;
 
 /// Reports a disk that has no room for the mapped file. Only under the lock of the index.
@@ -53,7 +55,8 @@ fn disk_of(path: &Path) -> Option<StatVfs> {
     statvfs(path).ok()
 }
 
-/// Allocates room and gives it back. What a file system keeps back for itself or for root is not known otherwise.
+/// Allocates room and gives it back. What a file system keeps back for itself or for root is not
+/// known otherwise.
 fn try_room(path: &Path) -> io::Result<()> {
     let tried = File::create(path).and_then(|file| allocate(&file, ROOM));
     let removed = match std::fs::remove_file(path) {

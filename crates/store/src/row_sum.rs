@@ -1,6 +1,7 @@
 //! The checksum of one row of the file index.
 
-/// Collects the fields of a row. Lengths go in as well, so that no byte can move from one field to the next unnoticed.
+/// Collects the fields of a row. Lengths go in as well, so that no byte can move from one field to
+/// the next unnoticed.
 #[derive(Default)]
 pub(crate) struct RowSum(flate2::Crc);
 

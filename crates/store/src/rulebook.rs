@@ -1,7 +1,8 @@
-//! Whether a project's rules would still be rules after a change, and whether a text is valid in its form.
+//! Whether a project's rules would still be rules after a change, and whether a text is valid in
+//! its form.
 //!
-//! The store keeps the files of a contract like any others and cannot read them, nor files with a form: whoever opens it brings someone
-//! along who can.
+//! The store keeps the files of a contract like any others and cannot read them, nor files with a
+//! form: whoever opens it brings someone along who can.
 
 use std::collections::BTreeMap;
 
@@ -19,18 +20,31 @@ pub trait RuleBook: Send + Sync {
     fn check(&self, changed: &Changed) -> std::result::Result<(), Faults>;
 
     /// What is wrong with the text of a file that has a form.
-    fn form_fault(&self, contract: &Contract, path: &ProjectPath, form: Form, text: &str) -> Option<FormFault>;
+    fn form_fault(
+        &self,
+        contract: &Contract,
+        path: &ProjectPath,
+        form: Form,
+        text: &str,
+    ) -> Option<FormFault>;
 }
 
 /// Refuses a change after which no command would find the project, or understand its contract.
 pub(crate) fn check_rules(book: Option<&dyn RuleBook>, changed: &Changed) -> Result<()> {
     if let Some(None) = changed.get(MANIFEST) {
-        let what = format!("`{MANIFEST}` makes this folder a project: it is neither moved nor removed");
-        return Err(StoreError::refused(what, format!("quipu write {MANIFEST}     (with the rules that shall hold)")));
+        let what =
+            format!("`{MANIFEST}` makes this folder a project: it is neither moved nor removed");
+        return Err(StoreError::refused(
+            what,
+            format!("quipu write {MANIFEST}     (with the rules that shall hold)"),
+        ));
     }
     match book.map_or(Ok(()), |book| book.check(changed)) {
         Ok(()) => Ok(()),
         // Each fault says what mends it.
-        Err(faults) => Err(StoreError::refused(format!("the contract would be faulty\n{faults}"), "")),
+        Err(faults) => Err(StoreError::refused(
+            format!("the contract would be faulty\n{faults}"),
+            "",
+        )),
     }
 }

@@ -1,7 +1,8 @@
 //! Damaged lines of the journal: what they still tell, and which of them `doctor` has dealt with.
 //!
-//! A flipped bit in the text of a record leaves the rest of the line readable. What the line says of a file is
-//! believed only if it fits what stands before it: the file's version then and the place of its record.
+//! A flipped bit in the text of a record leaves the rest of the line readable. What the line says
+//! of a file is believed only if it fits what stands before it: the file's version then and the
+//! place of its record.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +18,8 @@ use crate::version::Version;
 const HEALS: &str = "heals";
 
 impl Damage {
-    /// Names this damage: its place and a hash of what stands there. Another damage in the same place has another name.
+    /// Names this damage: its place and a hash of what stands there. Another damage in the same
+    /// place has another name.
     pub(crate) fn name(&self) -> String {
         format!("{}:{}", self.at, Version::of(&self.bytes))
     }
@@ -30,29 +32,48 @@ pub(crate) fn heal_note(damages: &[Damage]) -> serde_json::Value {
 
 /// The damage that a record deals with, by name.
 pub(crate) fn healed_by(record: &Record) -> BTreeSet<String> {
-    let names = record.note.as_ref().and_then(|note| note.get(HEALS)).and_then(|names| names.as_array());
-    names.into_iter().flatten().filter_map(|name| name.as_str().map(str::to_owned)).collect()
+    let names = record
+        .note
+        .as_ref()
+        .and_then(|note| note.get(HEALS))
+        .and_then(|names| names.as_array());
+    names
+        .into_iter()
+        .flatten()
+        .filter_map(|name| name.as_str().map(str::to_owned))
+        .collect()
 }
 
 /// The chain of records, followed from the first one on.
 pub(crate) struct Chain {
     sum: Sum,
     pub seq: u64,
-    /// The line before could not be read: the next record is believed, since it names its predecessor's sum.
+    /// The line before could not be read: the next record is believed, since it names its
+    /// predecessor's sum.
     pub is_cut: bool,
 }
 
 impl Chain {
     pub fn new() -> Chain {
-        Chain { sum: parse_sum(ROOT_SUM), seq: 0, is_cut: false }
+        Chain {
+            sum: parse_sum(ROOT_SUM),
+            seq: 0,
+            is_cut: false,
+        }
     }
 
-    /// Goes on to the next record. Damage if lines between the two are missing, doubled or in another order.
+    /// Goes on to the next record. Damage if lines between the two are missing, doubled or in
+    /// another order.
     pub fn follow(&mut self, at: Position, record: &Record) -> Option<Damage> {
         let what = match () {
             () if self.is_cut => None,
-            () if record.prev != self.sum => Some(format!("record {} does not follow the one before it", record.seq)),
-            () if record.seq != self.seq + 1 => Some(format!("record {} follows record {}", record.seq, self.seq)),
+            () if record.prev != self.sum => Some(format!(
+                "record {} does not follow the one before it",
+                record.seq
+            )),
+            () if record.seq != self.seq + 1 => {
+                Some(format!("record {} follows record {}", record.seq, self.seq))
+            }
             () => None,
         };
         let bytes = format!("{} {}", self.sum, record.sum).into_bytes();
@@ -70,13 +91,27 @@ pub(crate) struct Salvaged {
 }
 
 impl Store {
-    /// The heads after a damaged record, as far as its line fits `newest`, which holds the heads before it.
-    pub(crate) fn salvage(&self, damage: &Damage, newest: &BTreeMap<String, Head>, seq_before: u64) -> Salvaged {
+    /// The heads after a damaged record, as far as its line fits `newest`, which holds the heads
+    /// before it.
+    pub(crate) fn salvage(
+        &self,
+        damage: &Damage,
+        newest: &BTreeMap<String, Head>,
+        seq_before: u64,
+    ) -> Salvaged {
         let record = serde_json::from_str::<Record>(&String::from_utf8_lossy(&damage.bytes));
-        let Some(record) = record.ok().filter(|record| record.seq == seq_before + 1) else { return Salvaged::default() };
-        let ops: Vec<&RecordOp> = record.ops.iter().filter(|op| op.op != OpKind::Keep).collect();
+        let Some(record) = record.ok().filter(|record| record.seq == seq_before + 1) else {
+            return Salvaged::default();
+        };
+        let ops: Vec<&RecordOp> = record
+            .ops
+            .iter()
+            .filter(|op| op.op != OpKind::Keep)
+            .collect();
         let fitting = ops.iter().filter(|op| self.fits(op, newest.get(&op.path)));
-        let heads: Vec<_> = fitting.map(|op| (op.path.clone(), Head::after(op, damage.at, record.seq))).collect();
+        let heads: Vec<_> = fitting
+            .map(|op| (op.path.clone(), Head::after(op, damage.at, record.seq)))
+            .collect();
         // A record without files that has no lease either may have lost its files to the damage.
         let is_whole = heads.len() == ops.len() && (!ops.is_empty() || record.lease.is_some());
         Salvaged { heads, is_whole }
@@ -86,12 +121,17 @@ impl Store {
         match before {
             Some(head) => {
                 let base = (!head.gone).then_some(&head.version);
-                op.base.as_ref() == base && op.last.as_deref().and_then(Position::parse) == Some(head.at)
+                op.base.as_ref() == base
+                    && op.last.as_deref().and_then(Position::parse) == Some(head.at)
             }
             // Nothing before it vouches for the name of a new file; the file itself may.
             None => {
-                let found = ProjectPath::parse(&op.path).ok().and_then(|path| self.tree.read(&path).ok().flatten());
-                op.base.is_none() && op.last.is_none() && found.is_some_and(|(bytes, _)| Version::of(&bytes) == op.version)
+                let found = ProjectPath::parse(&op.path)
+                    .ok()
+                    .and_then(|path| self.tree.read(&path).ok().flatten());
+                op.base.is_none()
+                    && op.last.is_none()
+                    && found.is_some_and(|(bytes, _)| Version::of(&bytes) == op.version)
             }
         }
     }

@@ -1,9 +1,10 @@
 //! Seats: which workers are at a project, on which host, and what each of them has claimed.
 //!
-//! A seat is about now, so it is told beside the journal and never in it. On one machine it is two files under
-//! `.quipu/workers/`: what the worker says of itself, and a kernel lock that ends with its process, however that ends. In a
-//! shared order it is a row besides, told anew every few seconds. A claim names its lease before the lease is taken, so that
-//! the lease of a dead worker can be given back exactly, and no other.
+//! A seat is about now, so it is told beside the journal and never in it. On one machine it is two
+//! files under `.quipu/workers/`: what the worker says of itself, and a kernel lock that ends with
+//! its process, however that ends. In a shared order it is a row besides, told anew every few
+//! seconds. A claim names its lease before the lease is taken, so that the lease of a dead worker
+//! can be given back exactly, and no other.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -18,8 +19,8 @@ use crate::lease::Lease;
 use crate::order::Said;
 use crate::store::Store;
 
-/// A worker of another machine that was silent for so long is taken for dead. The shared order lets others release its leases
-/// after the same time.
+/// A worker of another machine that was silent for so long is taken for dead. The shared order lets
+/// others release its leases after the same time.
 const SILENCE_MS: u64 = 10_000;
 
 /// Something that a worker is at.
@@ -83,7 +84,12 @@ impl Store {
             since: render_second(self.clock.now().wall_us),
             claims: Vec::new(),
         };
-        let seat = Seat { store: self, worker: Mutex::new(worker), doubts: Mutex::default(), live: Mutex::new(None) };
+        let seat = Seat {
+            store: self,
+            worker: Mutex::new(worker),
+            doubts: Mutex::default(),
+            live: Mutex::new(None),
+        };
         seat.tell()?;
         match seat.beat() {
             // It is said as soon as it can be.
@@ -92,7 +98,8 @@ impl Store {
         }
     }
 
-    /// Everyone who is at this project, and those who died there and were not cleared away yet; the oldest first.
+    /// Everyone who is at this project, and those who died there and were not cleared away yet; the
+    /// oldest first.
     pub fn seated(&self) -> Result<Vec<Seated>> {
         let mut found = match self.order() {
             Some(order) => self.seated_elsewhere(&order.workers()?),
@@ -104,19 +111,38 @@ impl Store {
 
     fn seated_here(&self) -> Vec<Seated> {
         let mut found = Vec::new();
-        for entry in std::fs::read_dir(self.seats()).into_iter().flatten().flatten() {
+        for entry in std::fs::read_dir(self.seats())
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
             let path = entry.path();
             if path.extension().is_none_or(|e| e != "json") {
                 continue;
             }
             // Whoever leaves at this moment is gone.
-            let Ok(text) = crate::regular::read_regular_text(&path) else { continue };
-            let Ok(worker) = serde_json::from_str::<Worker>(&text) else { continue };
+            let Ok(text) = crate::regular::read_regular_text(&path) else {
+                continue;
+            };
+            let Ok(worker) = serde_json::from_str::<Worker>(&text) else {
+                continue;
+            };
             let alive = is_held(&path.with_extension("live"));
-            let told = std::fs::metadata(&path).and_then(|m| m.modified()).ok().and_then(|at| jiff::Timestamp::try_from(at).ok());
+            let told = std::fs::metadata(&path)
+                .and_then(|m| m.modified())
+                .ok()
+                .and_then(|at| jiff::Timestamp::try_from(at).ok());
             let told = told.map_or(self.clock.now().wall_us, jiff::Timestamp::as_microsecond);
-            let seen = render_second(if alive { self.clock.now().wall_us } else { told });
-            found.push(Seated { worker, seen, alive });
+            let seen = render_second(if alive {
+                self.clock.now().wall_us
+            } else {
+                told
+            });
+            found.push(Seated {
+                worker,
+                seen,
+                alive,
+            });
         }
         found
     }
@@ -124,12 +150,18 @@ impl Store {
     fn seated_elsewhere(&self, rows: &[Said]) -> Vec<Seated> {
         let now = self.lease_now().wall_us;
         let seated = |said: &Said| {
-            let worker: Worker = serde_json::from_value(said.says.clone()).ok().filter(|w: &Worker| w.id == said.name)?;
+            let worker: Worker = serde_json::from_value(said.says.clone())
+                .ok()
+                .filter(|w: &Worker| w.id == said.name)?;
             // On this machine the kernel knows at once.
             let live = self.seats().join(format!("{}.live", worker.id));
             let died_here = live.exists() && !is_held(&live);
             let seen = render_second(now - i64::try_from(said.silent_ms * 1000).unwrap_or(0));
-            Some(Seated { worker, seen, alive: said.silent_ms < SILENCE_MS && !died_here })
+            Some(Seated {
+                worker,
+                seen,
+                alive: said.silent_ms < SILENCE_MS && !died_here,
+            })
         };
         rows.iter().filter_map(seated).collect()
     }
@@ -158,7 +190,12 @@ impl Seat<'_> {
     pub fn claim(&self, step: &str, unit: Option<&str>) -> Result<String> {
         let lease = crate::ident::short_id();
         let since = render_second(self.store.clock.now().wall_us);
-        let claim = Claim { lease: lease.clone(), step: step.to_owned(), unit: unit.map(str::to_owned), since };
+        let claim = Claim {
+            lease: lease.clone(),
+            step: step.to_owned(),
+            unit: unit.map(str::to_owned),
+            since,
+        };
         self.now().claims.push(claim);
         if let Err(error) = self.tell().and_then(|()| self.beat()) {
             self.now().claims.retain(|c| c.lease != lease);
@@ -177,35 +214,60 @@ impl Seat<'_> {
 
     /// Says to other machines that this worker lives. Nothing to say where there are none.
     pub fn beat(&self) -> Result<()> {
-        let Some(order) = self.store.order() else { return Ok(()) };
+        let Some(order) = self.store.order() else {
+            return Ok(());
+        };
         let worker = self.now().clone();
-        order.beat(&worker.id, &serde_json::to_value(&worker).expect("a worker has only strings and numbers"))
+        order.beat(
+            &worker.id,
+            &serde_json::to_value(&worker).expect("a worker has only strings and numbers"),
+        )
     }
 
     /// The lease of a claim could be neither taken nor given back for sure.
     pub fn doubt(&self, lease: &str) {
-        self.doubts.lock().unwrap_or_else(PoisonError::into_inner).push(lease.to_owned());
+        self.doubts
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(lease.to_owned());
     }
 
-    /// Gives back what dead workers held and clears their seats away, and what this one no longer wants. Returns the leases of
-    /// the dead.
+    /// Gives back what dead workers held and clears their seats away, and what this one no longer
+    /// wants. Returns the leases of the dead.
     pub fn hand_back(&self) -> Result<Vec<Lease>> {
         let store = self.store;
-        let dead: Vec<Worker> = store.seated()?.into_iter().filter(|s| !s.alive).map(|s| s.worker).collect();
-        let doubts = self.doubts.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let dead: Vec<Worker> = store
+            .seated()?
+            .into_iter()
+            .filter(|s| !s.alive)
+            .map(|s| s.worker)
+            .collect();
+        let doubts = self
+            .doubts
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
         if dead.is_empty() && doubts.is_empty() {
             return Ok(Vec::new());
         }
         let mut leases = store.leases()?;
-        let is_held = |worker: &Worker, leases: &[Lease]| worker.claims.iter().all(|claim| leases.iter().any(|l| l.id == claim.lease));
+        let is_held = |worker: &Worker, leases: &[Lease]| {
+            worker
+                .claims
+                .iter()
+                .all(|claim| leases.iter().any(|l| l.id == claim.lease))
+        };
         if store.order().is_some() && !dead.iter().all(|worker| is_held(worker, &leases)) {
-            // What a worker sent just before it died may still be on its way: nobody would know of it once its seat is cleared away.
+            // What a worker sent just before it died may still be on its way: nobody would know of
+            // it once its seat is cleared away.
             std::thread::sleep(ON_ITS_WAY);
             store.sync()?;
             leases = store.leases()?;
         }
         let give_back = |id: &str| -> Result<Option<Lease>> {
-            let Some(lease) = leases.iter().find(|l| l.id == id) else { return Ok(None) };
+            let Some(lease) = leases.iter().find(|l| l.id == id) else {
+                return Ok(None);
+            };
             match store.release_lease(&Actor::Runtime, &lease.id, Some(lease.fence)) {
                 Ok(_) => Ok(Some(lease.clone())),
                 // Someone else was quicker.
@@ -215,7 +277,10 @@ impl Seat<'_> {
         };
         for id in doubts {
             give_back(&id)?;
-            self.doubts.lock().unwrap_or_else(PoisonError::into_inner).retain(|d| *d != id);
+            self.doubts
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .retain(|d| *d != id);
             self.unclaim(&id)?;
         }
         let mut given_back = Vec::new();
@@ -232,7 +297,8 @@ impl Seat<'_> {
         self.worker.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says what this worker is at. The lock is there before the words, so no one takes a newcomer for dead.
+    /// Says what this worker is at. The lock is there before the words, so no one takes a newcomer
+    /// for dead.
     fn tell(&self) -> Result<()> {
         let worker = self.now();
         let folder = self.store.seats();
@@ -267,5 +333,9 @@ fn is_held(path: &Path) -> bool {
 fn host_name() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let name = name.trim();
-    if name.is_empty() { "this machine".into() } else { name.to_owned() }
+    if name.is_empty() {
+        "this machine".into()
+    } else {
+        name.to_owned()
+    }
 }

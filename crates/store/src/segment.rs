@@ -21,8 +21,9 @@ use crate::regular::{open_regular, open_regular_with, read_regular};
 /// Fill at least and at most this much ahead; small projects stay small.
 const FILL_LEAST: u64 = 64 << 10;
 const FILL_MOST: u64 = 1 << 20;
-/// Fill is written in pieces of this size. The kernel keeps what is written at once as one large page, where it can, and each
-/// later write and sync of a few bytes in it goes through all of its blocks.
+/// Fill is written in pieces of this size. The kernel keeps what is written at once as one large
+/// page, where it can, and each later write and sync of a few bytes in it goes through all of its
+/// blocks.
 const FILL_PIECE: u64 = 16 << 10;
 /// No page of memory is smaller.
 const PAGE: u64 = 4 << 10;
@@ -47,13 +48,22 @@ impl Segment {
         let path = Self::path(folder, number);
         let file = match open_regular_with(&path, File::options().read(true).write(true)) {
             // Whoever may only look looks.
-            Err(error) if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem) => {
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem
+                ) =>
+            {
                 open_regular(&path)?
             }
             other => other?,
         };
         let filled = file.metadata()?.len();
-        Ok(Segment { number, file: Arc::new(file), filled })
+        Ok(Segment {
+            number,
+            file: Arc::new(file),
+            filled,
+        })
     }
 
     pub fn len(&self) -> io::Result<u64> {
@@ -63,7 +73,11 @@ impl Segment {
     /// Makes an empty segment whose name survives a crash.
     pub fn create(disk: &Disk, folder: &Path, number: u32) -> io::Result<Segment> {
         disk.step(Step::SegmentCreate)?;
-        File::options().create(true).truncate(false).write(true).open(Self::path(folder, number))?;
+        File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(Self::path(folder, number))?;
         File::open(folder)?.sync_all()?;
         Self::open(folder, number)
     }
@@ -81,7 +95,8 @@ impl Segment {
             while self.filled < target {
                 let piece_end = (self.filled / FILL_PIECE + 1) * FILL_PIECE;
                 let piece = piece_end.min(target) - self.filled;
-                let fill = &[b'\n'; FILL_PIECE as usize][..usize::try_from(piece).map_err(io::Error::other)?];
+                let fill = &[b'\n'; FILL_PIECE as usize]
+                    [..usize::try_from(piece).map_err(io::Error::other)?];
                 disk.write_at(Step::SegmentFill, &self.file, fill, self.filled)?;
                 self.filled += piece;
             }
@@ -89,14 +104,21 @@ impl Segment {
         disk.write_at(Step::JournalWrite, &self.file, line, offset)
     }
 
-    /// Asks the kernel to begin writing what stands between two offsets, without waiting for it: the sync that follows has less
-    /// to wait for. Nothing is promised by it, and nothing is lost if it does nothing.
+    /// Asks the kernel to begin writing what stands between two offsets, without waiting for it:
+    /// the sync that follows has less to wait for. Nothing is promised by it, and nothing is lost
+    /// if it does nothing.
     pub fn begin_writing(&self, from: u64, to: u64) {
-        // The kernel drops whole pages that this names from memory; a record within two pages names none.
+        // The kernel drops whole pages that this names from memory; a record within two pages names
+        // none.
         if to.saturating_sub(from) <= PAGE
             && let Some(length) = NonZeroU64::new(to - from)
         {
-            let _ = rustix::fs::fadvise(&*self.file, from, Some(length), rustix::fs::Advice::DontNeed);
+            let _ = rustix::fs::fadvise(
+                &*self.file,
+                from,
+                Some(length),
+                rustix::fs::Advice::DontNeed,
+            );
         }
     }
 
@@ -160,7 +182,10 @@ pub(crate) fn sync(disk: &Disk, file: &File) -> io::Result<()> {
     disk.step(Step::JournalSync)?;
     file.sync_data()?;
     if crate::disk::is_deleted(file) {
-        return Err(io::Error::new(io::ErrorKind::NotFound, "the segment was deleted while it was written"));
+        return Err(io::Error::new(
+            io::ErrorKind::NotFound,
+            "the segment was deleted while it was written",
+        ));
     }
     Ok(())
 }
@@ -168,8 +193,13 @@ pub(crate) fn sync(disk: &Disk, file: &File) -> io::Result<()> {
 /// All bytes of a segment, compressed or not.
 pub(crate) fn read_whole(folder: &Path, number: u32) -> io::Result<Text> {
     match read_regular(&Segment::path(folder, number)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => archive::read(&Segment::compressed_path(folder, number)),
-        other => other.map(|bytes| Text { bytes, flaws: Vec::new() }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            archive::read(&Segment::compressed_path(folder, number))
+        }
+        other => other.map(|bytes| Text {
+            bytes,
+            flaws: Vec::new(),
+        }),
     }
 }
 
@@ -183,7 +213,12 @@ pub(crate) fn read_rest(folder: &Path, number: u32, offset: u64) -> io::Result<V
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let text = archive::read(&Segment::compressed_path(folder, number))?;
-            rest.extend_from_slice(usize::try_from(offset).ok().and_then(|offset| text.bytes.get(offset..)).unwrap_or_default());
+            rest.extend_from_slice(
+                usize::try_from(offset)
+                    .ok()
+                    .and_then(|offset| text.bytes.get(offset..))
+                    .unwrap_or_default(),
+            );
         }
         Err(error) => return Err(error),
     }
@@ -196,7 +231,9 @@ pub(crate) fn list(folder: &Path) -> io::Result<Vec<u32>> {
     for entry in std::fs::read_dir(folder)? {
         let name = entry?.file_name();
         let name = name.to_string_lossy();
-        let stem = name.strip_suffix(".jsonl").or_else(|| name.strip_suffix(".jsonl.gz"));
+        let stem = name
+            .strip_suffix(".jsonl")
+            .or_else(|| name.strip_suffix(".jsonl.gz"));
         numbers.extend(stem.and_then(|s| s.parse::<u32>().ok()));
     }
     numbers.sort_unstable();

@@ -33,17 +33,43 @@ pub fn session_id(who: &Who, conversation: &str) -> String {
 impl Store {
     /// Notes that someone begins to work.
     pub fn begin_session(&self, actor: &Actor, seconds: u64) -> Result<OpenSession> {
-        self.begin_session_as(actor, &format!("s-{}", crate::ident::short_id()), seconds, None)
+        self.begin_session_as(
+            actor,
+            &format!("s-{}", crate::ident::short_id()),
+            seconds,
+            None,
+        )
     }
 
-    /// The same under an id that the caller has, with a note. A session of that id that is open already goes on as it is.
-    pub fn begin_session_as(&self, actor: &Actor, id: &str, seconds: u64, note: Option<&serde_json::Value>) -> Result<OpenSession> {
-        let begun = self.lease_event_of(actor, Vec::new(), note, |leases, fence, now, boot| match leases.iter().find(|l| l.id == id) {
-            Some(_) => Err(StoreError::LeaseLost { what: format!("session `{id}` is open already") }),
-            None => Ok(event("take", id, &[], fence, seconds, now, boot)),
-        });
+    /// The same under an id that the caller has, with a note. A session of that id that is open
+    /// already goes on as it is.
+    pub fn begin_session_as(
+        &self,
+        actor: &Actor,
+        id: &str,
+        seconds: u64,
+        note: Option<&serde_json::Value>,
+    ) -> Result<OpenSession> {
+        let begun =
+            self.lease_event_of(
+                actor,
+                Vec::new(),
+                note,
+                |leases, fence, now, boot| match leases.iter().find(|l| l.id == id) {
+                    Some(_) => Err(StoreError::LeaseLost {
+                        what: format!("session `{id}` is open already"),
+                    }),
+                    None => Ok(event("take", id, &[], fence, seconds, now, boot)),
+                },
+            );
         match begun {
-            Ok(lease) => Ok(OpenSession { id: lease.id, who: lease.holder, since: lease.since, seq: lease.seq, over: false }),
+            Ok(lease) => Ok(OpenSession {
+                id: lease.id,
+                who: lease.holder,
+                since: lease.since,
+                seq: lease.seq,
+                over: false,
+            }),
             Err(error) => match self.sessions()?.into_iter().find(|s| s.id == id && !s.over) {
                 Some(open) => Ok(open),
                 None => Err(error),
@@ -58,9 +84,19 @@ impl Store {
         let all = self.with_sound_heads(|| self.heads()?.leases())?;
         let open = |lease: Lease| {
             let over = lease.is_over(now, &boot);
-            OpenSession { over, id: lease.id, who: lease.holder, since: lease.since, seq: lease.seq }
+            OpenSession {
+                over,
+                id: lease.id,
+                who: lease.holder,
+                since: lease.since,
+                seq: lease.seq,
+            }
         };
-        let mut sessions: Vec<OpenSession> = all.into_iter().filter(Lease::is_session).map(open).collect();
+        let mut sessions: Vec<OpenSession> = all
+            .into_iter()
+            .filter(Lease::is_session)
+            .map(open)
+            .collect();
         sessions.sort_by_key(|s| s.seq);
         Ok(sessions)
     }
@@ -75,12 +111,30 @@ impl Store {
     }
 
     /// The event that ends a session within a commit; none if it has ended already.
-    pub(crate) fn ending_of(&self, leases: &[Lease], id: &str, actor: &Actor) -> Result<Option<LeaseEvent>> {
-        let Some(lease) = leases.iter().find(|l| l.id == id && l.is_session()) else { return Ok(None) };
+    pub(crate) fn ending_of(
+        &self,
+        leases: &[Lease],
+        id: &str,
+        actor: &Actor,
+    ) -> Result<Option<LeaseEvent>> {
+        let Some(lease) = leases.iter().find(|l| l.id == id && l.is_session()) else {
+            return Ok(None);
+        };
         if lease.holder != Who::from(actor) && *actor != Actor::Person {
             let what = format!("session `{id}` was begun by {}", lease.holder);
-            return Err(StoreError::refused(what, "quipu start     (a session of your own)"));
+            return Err(StoreError::refused(
+                what,
+                "quipu start     (a session of your own)",
+            ));
         }
-        Ok(Some(event("release", id, &[], lease.fence, 0, self.lease_now(), &self.boot)))
+        Ok(Some(event(
+            "release",
+            id,
+            &[],
+            lease.fence,
+            0,
+            self.lease_now(),
+            &self.boot,
+        )))
     }
 }

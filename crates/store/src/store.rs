@@ -43,17 +43,20 @@ pub struct Options {
     pub watch: Option<Arc<dyn Watch>>,
     /// The name of this boot of the machine, where it is not the kernel that knows.
     pub boot: Option<String>,
-    /// The shared order to follow, where the project's folder and the environment are not to be asked.
+    /// The shared order to follow, where the project's folder and the environment are not to be
+    /// asked.
     pub order: Option<Arc<dyn Order>>,
     /// As a project of its own, whatever the environment and the contract say.
     pub alone: bool,
-    /// A working copy is opened without contacting its shared store: what it knows is read, and nothing can be committed.
+    /// A working copy is opened without contacting its shared store: what it knows is read, and
+    /// nothing can be committed.
     pub offline: bool,
     /// The door that the caller came through, noted in every record that it makes: `page`.
     pub door: Option<&'static str>,
     /// Who tells whether changed rules are sound, and texts valid in their form.
     pub rules: Option<Arc<dyn RuleBook>>,
-    /// The contract cannot be read, and the one that the store is given says nothing: files have the classes that the journal knows.
+    /// The contract cannot be read, and the one that the store is given says nothing: files have
+    /// the classes that the journal knows.
     pub unruled: bool,
     /// Only to look, for nothing can be written: why not.
     pub looks: Option<Unwritable>,
@@ -135,33 +138,59 @@ impl std::ops::Deref for HeadsGuard<'_> {
 }
 
 /// Folders in `.quipu` whose files are written in their place, or read as what they are.
-const TAKEN_AS_THEY_ARE: [&str; 7] = ["journal", "recall", "workers", "calls", "aside", "conflicts", "tokens"];
+const TAKEN_AS_THEY_ARE: [&str; 7] = [
+    "journal",
+    "recall",
+    "workers",
+    "calls",
+    "aside",
+    "conflicts",
+    "tokens",
+];
 
-/// Nothing goes through links: what Quipu writes for itself would be written to a file elsewhere, and no file of the project after it.
-/// A named pipe would make its reader wait forever.
+/// Nothing goes through links: what Quipu writes for itself would be written to a file elsewhere,
+/// and no file of the project after it. A named pipe would make its reader wait forever.
 fn refuse_other_than_files(quipu: &Path) -> Result<()> {
     let shown = |place: &Path| {
-        let place = quipu.parent().and_then(|root| place.strip_prefix(root).ok()).unwrap_or(place);
+        let place = quipu
+            .parent()
+            .and_then(|root| place.strip_prefix(root).ok())
+            .unwrap_or(place);
         place.display().to_string()
     };
     let refuse_link = |place: &Path| {
-        let what = format!("`{}` is a symbolic link: what Quipu keeps lies in the project itself", shown(place));
-        Err(StoreError::refused(what, "delete the link, or put what it leads to in its place"))
+        let what = format!(
+            "`{}` is a symbolic link: what Quipu keeps lies in the project itself",
+            shown(place)
+        );
+        Err(StoreError::refused(
+            what,
+            "delete the link, or put what it leads to in its place",
+        ))
     };
-    if quipu.symlink_metadata().is_ok_and(|found| found.is_symlink()) {
+    if quipu
+        .symlink_metadata()
+        .is_ok_and(|found| found.is_symlink())
+    {
         return refuse_link(quipu);
     }
     let folders = TAKEN_AS_THEY_ARE.map(|name| quipu.join(name));
     for folder in std::iter::once(quipu).chain(folders.iter().map(PathBuf::as_path)) {
-        let Ok(entries) = std::fs::read_dir(folder) else { continue };
+        let Ok(entries) = std::fs::read_dir(folder) else {
+            continue;
+        };
         for entry in entries.flatten() {
-            let Ok(kind) = entry.file_type() else { continue };
+            let Ok(kind) = entry.file_type() else {
+                continue;
+            };
             if kind.is_symlink() {
                 return refuse_link(&entry.path());
             }
             if !kind.is_file() && !kind.is_dir() {
                 let place = shown(&entry.path());
-                let what = format!("`{place}` is a named pipe, a socket or a device: Quipu keeps only files and folders here");
+                let what = format!(
+                    "`{place}` is a named pipe, a socket or a device: Quipu keeps only files and folders here"
+                );
                 return Err(StoreError::refused(what, "delete it"));
             }
         }
@@ -178,16 +207,21 @@ impl Store {
         let quipu = root.join(".quipu");
         refuse_other_than_files(&quipu)?;
         for folder in ["journal", "tmp", "aside"] {
-            std::fs::create_dir_all(quipu.join(folder)).map_err(StoreError::io(format!("cannot make `.quipu/{folder}`")))?;
+            std::fs::create_dir_all(quipu.join(folder))
+                .map_err(StoreError::io(format!("cannot make `.quipu/{folder}`")))?;
         }
         // The journal is only as durable as the folders above it.
         for folder in [quipu.as_path(), root] {
             let synced = std::fs::File::open(folder).and_then(|folder| folder.sync_all());
-            synced.map_err(StoreError::io(format!("cannot sync `{}`", folder.display())))?;
+            synced.map_err(StoreError::io(format!(
+                "cannot sync `{}`",
+                folder.display()
+            )))?;
         }
         let ignore = quipu.join(".gitignore");
         if !ignore.exists() {
-            std::fs::write(&ignore, "*\n").map_err(StoreError::io("cannot write `.quipu/.gitignore`"))?;
+            std::fs::write(&ignore, "*\n")
+                .map_err(StoreError::io("cannot write `.quipu/.gitignore`"))?;
         }
         Ok(())
     }
@@ -195,15 +229,20 @@ impl Store {
     /// Whether anything was ever committed in a folder.
     pub fn has_history(root: &Path) -> bool {
         let segments = std::fs::read_dir(root.join(".quipu").join("journal"));
-        segments.is_ok_and(|mut segments| segments.any(|s| s.is_ok_and(|s| s.metadata().is_ok_and(|m| m.is_file() && m.len() > 0))))
+        segments.is_ok_and(|mut segments| {
+            segments
+                .any(|s| s.is_ok_and(|s| s.metadata().is_ok_and(|m| m.is_file() && m.len() > 0)))
+        })
     }
 
-    /// Whether a command of this boot has recovered the files of a project. Until then any of them may be what a power cut left, its
-    /// contract included.
+    /// Whether a command of this boot has recovered the files of a project. Until then any of them
+    /// may be what a power cut left, its contract included.
     pub fn is_recovered(root: &Path, options: &Options) -> bool {
         let quipu = root.join(".quipu");
         let boot = options.boot.clone().unwrap_or_else(boot_id);
-        let knows_end = |boot: &str| Live::open_to_read(&quipu.join("live"), boot).is_some_and(|live| live.tail().is_some());
+        let knows_end = |boot: &str| {
+            Live::open_to_read(&quipu.join("live"), boot).is_some_and(|live| live.tail().is_some())
+        };
         knows_end(&boot) || knows_end(&format!("{boot}{OF_SHARED}")) || !Self::has_history(root)
     }
 
@@ -216,8 +255,10 @@ impl Store {
         }
         refuse_other_than_files(&quipu)?;
         let disk = Disk::new(options.watch);
-        let tree = Tree::open(root, disk.clone()).map_err(StoreError::io(format!("cannot open `{}`", root.display())))?;
-        let read_only = options.looks.is_some() || rustix::fs::access(&quipu, rustix::fs::Access::WRITE_OK).is_err();
+        let tree = Tree::open(root, disk.clone())
+            .map_err(StoreError::io(format!("cannot open `{}`", root.display())))?;
+        let read_only = options.looks.is_some()
+            || rustix::fs::access(&quipu, rustix::fs::Access::WRITE_OK).is_err();
         let whole = quipu.join("tmp").is_dir() && quipu.join("journal").is_dir();
         if !read_only && !whole {
             Self::init(root)?;
@@ -229,17 +270,31 @@ impl Store {
         };
         let order = match order {
             Some(order) if options.offline && order.offline().is_none() => {
-                Some(Arc::new(Offline::new(order.describe(), "this command does not use the network", None)) as Arc<dyn Order>)
+                Some(Arc::new(Offline::new(
+                    order.describe(),
+                    "this command does not use the network",
+                    None,
+                )) as Arc<dyn Order>)
             }
             order => order,
         };
         // A writer may wait for the server; others wait for that writer.
-        let wait = if order.is_some() { options.wait.max(SHARED_WAIT) } else { options.wait };
-        let contract_text = order.as_ref().and_then(|_| std::fs::read(root.join("quipu.toml")).ok()).map(|text| Version::of(&text));
-        // What processes know of the journal's end they know as a working copy or as a project of its own: whoever still
-        // takes it for the other finds nothing there, and looks again (see `find_end`).
-        let boot = options.boot.unwrap_or_else(boot_id) + if order.is_some() { OF_SHARED } else { "" };
-        let lock = |name: &str| KernelLock::new(quipu.join(name), wait).barred(options.looks.clone());
+        let wait = if order.is_some() {
+            options.wait.max(SHARED_WAIT)
+        } else {
+            options.wait
+        };
+        let contract_text = order
+            .as_ref()
+            .and_then(|_| std::fs::read(root.join("quipu.toml")).ok())
+            .map(|text| Version::of(&text));
+        // What processes know of the journal's end they know as a working copy or as a project of
+        // its own: whoever still takes it for the other finds nothing there, and looks again (see
+        // `find_end`).
+        let boot =
+            options.boot.unwrap_or_else(boot_id) + if order.is_some() { OF_SHARED } else { "" };
+        let lock =
+            |name: &str| KernelLock::new(quipu.join(name), wait).barred(options.looks.clone());
         let folder_names = FolderNames::new(quipu.join("names"), !read_only, boot.clone());
         Ok(Store {
             contract,
@@ -373,14 +428,18 @@ impl Store {
     /// Notices that someone has deleted the heads: others work with new ones by now.
     pub(crate) fn forget_deleted_heads(&self) {
         let mut slot = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
-        if !self.read_only && slot.as_ref().is_some_and(|heads| heads.inode != inode(&self.quipu().join("heads.db"))) {
+        if !self.read_only
+            && slot
+                .as_ref()
+                .is_some_and(|heads| heads.inode != inode(&self.quipu().join("heads.db")))
+        {
             *slot = None;
             self.redone.store(false, Ordering::SeqCst);
         }
     }
 
-    /// Makes the heads anew from the journal, in their place if they can be opened at all: a database
-    /// that another process has open must not be taken from under it without need.
+    /// Makes the heads anew from the journal, in their place if they can be opened at all: a
+    /// database that another process has open must not be taken from under it without need.
     pub(crate) fn rebuild_heads(&self) -> Result<()> {
         // What an index that cannot be written was not told, the journal tells.
         if self.cool().is_err() {
@@ -427,7 +486,8 @@ impl Store {
 
     fn remove_heads_files(&self) -> Result<()> {
         for name in ["heads.db", "heads.db-wal", "heads.db-shm"] {
-            remove_cache(&self.quipu().join(name)).map_err(StoreError::io(format!("cannot remove `.quipu/{name}`")))?;
+            remove_cache(&self.quipu().join(name))
+                .map_err(StoreError::io(format!("cannot remove `.quipu/{name}`")))?;
         }
         Ok(())
     }
@@ -445,13 +505,26 @@ impl Store {
 
     fn read_once(&self, paths: &[ProjectPath]) -> Result<Vec<Option<Text>>> {
         self.settle()?;
-        let heads = self.heads()?.heads_of(paths.iter().map(ProjectPath::as_str))?;
-        let mut texts: Vec<Option<Text>> = paths.iter().zip(heads).map(|(path, head)| self.read_unchanged(path, head)).collect();
-        let (places, others): (Vec<usize>, Vec<ProjectPath>) =
-            texts.iter().zip(paths).enumerate().filter(|(_, (text, _))| text.is_none()).map(|(at, (_, path))| (at, path.clone())).unzip();
+        let heads = self
+            .heads()?
+            .heads_of(paths.iter().map(ProjectPath::as_str))?;
+        let mut texts: Vec<Option<Text>> = paths
+            .iter()
+            .zip(heads)
+            .map(|(path, head)| self.read_unchanged(path, head))
+            .collect();
+        let (places, others): (Vec<usize>, Vec<ProjectPath>) = texts
+            .iter()
+            .zip(paths)
+            .enumerate()
+            .filter(|(_, (text, _))| text.is_none())
+            .map(|(at, (_, path))| (at, path.clone()))
+            .unzip();
         if !others.is_empty() {
             self.take_notice(&others)?;
-            let heads = self.heads()?.heads_of(others.iter().map(ProjectPath::as_str))?;
+            let heads = self
+                .heads()?
+                .heads_of(others.iter().map(ProjectPath::as_str))?;
             for ((at, path), head) in places.into_iter().zip(&others).zip(heads) {
                 texts[at] = self.read_at_head(path, head)?;
             }
@@ -471,7 +544,10 @@ impl Store {
             Some(head) => Ok(Some((self.content(path, &head)?, head.version))),
             // A file that no commit ever touched is still a file.
             None => {
-                let found = self.tree.read(path).map_err(StoreError::io(format!("cannot read `{path}`")))?;
+                let found = self
+                    .tree
+                    .read(path)
+                    .map_err(StoreError::io(format!("cannot read `{path}`")))?;
                 Ok(found.map(|(bytes, _)| {
                     let version = Version::of(&bytes);
                     (bytes, version)
@@ -484,13 +560,19 @@ impl Store {
 impl Store {
     /// What tells whether a file that no commit touched is still the same, without reading it.
     pub fn look_of(&self, path: &ProjectPath) -> Result<Option<String>> {
-        let stamp = self.tree.stamp(path).map_err(StoreError::io(format!("cannot look at `{path}`")))?;
+        let stamp = self
+            .tree
+            .stamp(path)
+            .map_err(StoreError::io(format!("cannot look at `{path}`")))?;
         Ok(stamp.map(|s| format!("{}-{}-{}", s.inode, s.size, s.mtime_ns)))
     }
 
     /// What stands on disk now, whether the contract allows it or not.
     pub fn on_disk(&self, path: &ProjectPath) -> Result<Option<Vec<u8>>> {
-        let found = self.tree.read(path).map_err(StoreError::io(format!("cannot read `{path}`")))?;
+        let found = self
+            .tree
+            .read(path)
+            .map_err(StoreError::io(format!("cannot read `{path}`")))?;
         Ok(found.map(|(bytes, _)| bytes))
     }
 }
@@ -500,27 +582,40 @@ pub(crate) fn inode(path: &Path) -> u64 {
     rustix::fs::stat(path).map_or(0, |stat| stat.st_ino)
 }
 
-/// Whether the file index cannot be used as it is. It is a cache: whatever is wrong with it, a new one is right. Only
-/// where a new one would fail as well is there no use in rebuilding it.
+/// Whether the file index cannot be used as it is. It is a cache: whatever is wrong with it, a new
+/// one is right. Only where a new one would fail as well is there no use in rebuilding it.
 pub(crate) fn is_damage(error: &StoreError) -> bool {
     use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked, DiskFull, OutOfMemory};
-    let StoreError::Heads(error) = error else { return false };
-    !matches!(error.sqlite_error_code(), Some(DatabaseBusy | DatabaseLocked | DiskFull | OutOfMemory))
+    let StoreError::Heads(error) = error else {
+        return false;
+    };
+    !matches!(
+        error.sqlite_error_code(),
+        Some(DatabaseBusy | DatabaseLocked | DiskFull | OutOfMemory)
+    )
 }
 
-/// Removes a cache file, or what stands in its place. A folder with something in it, which Quipu did not make, is
-/// renamed and kept.
+/// Removes a cache file, or what stands in its place. A folder with something in it, which Quipu
+/// did not make, is renamed and kept.
 pub(crate) fn remove_cache(path: &Path) -> std::io::Result<()> {
     use std::io::ErrorKind::{DirectoryNotEmpty, IsADirectory, NotFound};
     match std::fs::remove_file(path) {
         Err(error) if error.kind() == NotFound => Ok(()),
-        Err(error) if error.kind() == IsADirectory || path.is_dir() => match std::fs::remove_dir(path) {
-            Err(error) if error.kind() == DirectoryNotEmpty => {
-                let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-                std::fs::rename(path, path.with_file_name(format!("{name}.moved-{}", crate::ident::short_id())))
+        Err(error) if error.kind() == IsADirectory || path.is_dir() => {
+            match std::fs::remove_dir(path) {
+                Err(error) if error.kind() == DirectoryNotEmpty => {
+                    let name = path
+                        .file_name()
+                        .map(|name| name.to_string_lossy().into_owned())
+                        .unwrap_or_default();
+                    std::fs::rename(
+                        path,
+                        path.with_file_name(format!("{name}.moved-{}", crate::ident::short_id())),
+                    )
+                }
+                other => other,
             }
-            other => other,
-        },
+        }
         other => other,
     }
 }

@@ -46,7 +46,8 @@ pub struct Survey {
     pub free_journalled: Vec<Standing>,
     /// Files whose names the contract cannot hold, with the reason.
     pub strange: Vec<(String, String)>,
-    /// Edits that are allowed and wait for the shared store: it does not answer, or someone holds a lease.
+    /// Edits that are allowed and wait for the shared store: it does not answer, or someone holds a
+    /// lease.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<String>,
     /// Edits that had to give way to a commit or to a recovery, and where they are kept. Told once.
@@ -57,7 +58,10 @@ pub struct Survey {
 impl Standing {
     /// The command that mends what is flagged.
     pub fn mend(&self) -> String {
-        self.flag.as_ref().map(|flag| flag.mend(&self.path, self.class, self.version.is_some())).unwrap_or_default()
+        self.flag
+            .as_ref()
+            .map(|flag| flag.mend(&self.path, self.class, self.version.is_some()))
+            .unwrap_or_default()
     }
 }
 
@@ -67,7 +71,8 @@ impl Survey {
     }
 }
 
-/// What a running process saw last: as long as neither files nor journal have changed, it would see the same.
+/// What a running process saw last: as long as neither files nor journal have changed, it would see
+/// the same.
 pub(crate) struct Surveyed {
     sight: Sight,
     survey: Survey,
@@ -93,12 +98,15 @@ impl Store {
 
     fn take_notice_once(&self, paths: &[ProjectPath]) -> Result<Vec<Adopted>> {
         self.settle()?;
-        // Without rules nothing can be allowed: what stands there stays an edit, and the newest version the one before it.
+        // Without rules nothing can be allowed: what stands there stays an edit, and the newest
+        // version the one before it.
         if self.is_read_only() || self.is_unruled() {
             return Ok(Vec::new());
         }
         let mut changed = Vec::new();
-        let heads = self.heads()?.heads_of(paths.iter().map(ProjectPath::as_str))?;
+        let heads = self
+            .heads()?
+            .heads_of(paths.iter().map(ProjectPath::as_str))?;
         for (path, head) in paths.iter().zip(heads) {
             let class = self.contract.class(path);
             // A free file that was never written through Quipu is none of the journal's business.
@@ -122,7 +130,11 @@ impl Store {
                 changed.push((path.clone(), stamp));
             }
         }
-        if changed.is_empty() { Ok(Vec::new()) } else { Ok(self.notice_all(changed)?.adopted) }
+        if changed.is_empty() {
+            Ok(Vec::new())
+        } else {
+            Ok(self.notice_all(changed)?.adopted)
+        }
     }
 
     /// Adopts or flags files that do not look as recorded. Also returns what is flagged and has no
@@ -147,16 +159,24 @@ impl Store {
                     Noticed::Same => {}
                     Noticed::Touched(stamp) => {
                         if let Some(head) = head {
-                            self.heads()?.set_stamp(path.as_str(), &head.version, stamp)?;
+                            self.heads()?
+                                .set_stamp(path.as_str(), &head.version, stamp)?;
                         }
                     }
                     Noticed::Flagged(flag, stamp) => match head.filter(|h| !h.gone) {
-                        Some(head) => self.heads()?.set_flag(path.as_str(), &head.version, &flag, stamp)?,
+                        Some(head) => {
+                            self.heads()?
+                                .set_flag(path.as_str(), &head.version, &flag, stamp)?
+                        }
                         None => noticed.unknown.push((path.clone(), flag)),
                     },
                     Noticed::Adopt { op, how } => {
                         bytes += usize::try_from(op.len).unwrap_or(usize::MAX);
-                        adopted.push(Adopted { path: op.path.clone(), version: op.version.clone(), how });
+                        adopted.push(Adopted {
+                            path: op.path.clone(),
+                            version: op.version.clone(),
+                            how,
+                        });
                         ops.push(*op);
                     }
                 }
@@ -171,10 +191,13 @@ impl Store {
                         continue; // the same files again, as they are now
                     }
                     // The edit stays in its file, and whoever reads reads on.
-                    Ok(Published::Overtaken) | Err(StoreError::Unreachable { .. } | StoreError::LeaseLost { .. }) => {
+                    Ok(Published::Overtaken)
+                    | Err(StoreError::Unreachable { .. } | StoreError::LeaseLost { .. }) => {
                         noticed.waiting.extend(adopted.drain(..).map(|a| a.path));
                     }
-                    Err(StoreError::Refused(_)) if self.order.is_some() => noticed.waiting.extend(adopted.drain(..).map(|a| a.path)),
+                    Err(StoreError::Refused(_)) if self.order.is_some() => {
+                        noticed.waiting.extend(adopted.drain(..).map(|a| a.path))
+                    }
                     Err(error) => return Err(error),
                 }
             }
@@ -210,30 +233,76 @@ impl Store {
         let mut survey = self.survey_of(&found.files, found.odd)?;
         survey.kept = kept;
         // What was adopted or had to give way just now is told once.
-        let holds = (survey.adopted.is_empty() && survey.waiting.is_empty() && survey.kept.is_empty()).then_some(sight);
-        let last = holds.map(|sight| Surveyed { sight, survey: survey.clone() });
+        let holds =
+            (survey.adopted.is_empty() && survey.waiting.is_empty() && survey.kept.is_empty())
+                .then_some(sight);
+        let last = holds.map(|sight| Surveyed {
+            sight,
+            survey: survey.clone(),
+        });
         *self.surveyed.lock().unwrap_or_else(PoisonError::into_inner) = last;
         Ok((survey, holds))
     }
 
     /// Folders that stand where a rule names one file.
     fn folders_for_files(&self, found: &[(String, Stamp)]) -> Vec<(String, String)> {
-        let named = self.contract.files.iter().filter_map(|rule| rule.path.as_literal());
-        let missing = named.filter(|path| found.binary_search_by(|(text, _)| text.as_str().cmp(path)).is_err());
+        let named = self
+            .contract
+            .files
+            .iter()
+            .filter_map(|rule| rule.path.as_literal());
+        let missing = named.filter(|path| {
+            found
+                .binary_search_by(|(text, _)| text.as_str().cmp(path))
+                .is_err()
+        });
         let is_folder = |path: &&str| {
-            let is_open = |path| self.tree.open_at(path, rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::RDONLY).is_ok();
+            let is_open = |path| {
+                self.tree
+                    .open_at(
+                        path,
+                        rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::RDONLY,
+                    )
+                    .is_ok()
+            };
             !path.ends_with('/') && is_open(path)
         };
-        missing.filter(is_folder).map(|path| (path.to_owned(), "is a folder: a rule names a file here".to_owned())).collect()
+        missing
+            .filter(is_folder)
+            .map(|path| {
+                (
+                    path.to_owned(),
+                    "is a folder: a rule names a file here".to_owned(),
+                )
+            })
+            .collect()
     }
 
     fn survey_of(&self, found: &[(String, Stamp)], mut odd: Vec<String>) -> Result<Survey> {
         let mut heads = self.heads()?.all()?;
         let mut survey = Survey::default();
         // A link in the place of a folder hides all that the rules name below it.
-        let hides = |text: &str| self.contract.files.iter().any(|r| r.path.as_str().strip_prefix(text).is_some_and(|p| p.starts_with('/')));
-        odd.retain(|text| hides(text) || ProjectPath::parse(text).is_ok_and(|path| self.contract.rule(&path).is_some()));
-        survey.strange = odd.into_iter().map(|text| (text, "is a link or no file at all: it is never followed".to_owned())).collect();
+        let hides = |text: &str| {
+            self.contract.files.iter().any(|r| {
+                r.path
+                    .as_str()
+                    .strip_prefix(text)
+                    .is_some_and(|p| p.starts_with('/'))
+            })
+        };
+        odd.retain(|text| {
+            hides(text)
+                || ProjectPath::parse(text).is_ok_and(|path| self.contract.rule(&path).is_some())
+        });
+        survey.strange = odd
+            .into_iter()
+            .map(|text| {
+                (
+                    text,
+                    "is a link or no file at all: it is never followed".to_owned(),
+                )
+            })
+            .collect();
         survey.strange.extend(self.folders_for_files(found));
         let (mut changed, mut mended) = (Vec::new(), Vec::new());
         // Both lists are in the order of the paths: they are walked side by side.
@@ -242,7 +311,10 @@ impl Store {
             while let Some((gone, head)) = known.next_if(|(path, _)| path < text) {
                 missing(gone, head, &mut changed);
             }
-            let head = known.next_if(|(path, _)| path == text).map(|(_, head)| head).filter(|h| !h.gone);
+            let head = known
+                .next_if(|(path, _)| path == text)
+                .map(|(_, head)| head)
+                .filter(|h| !h.gone);
             if let Some(head) = head.filter(|h| h.stamp == Some(*stamp)) {
                 if head.flag.is_some() {
                     mended.push((text.clone(), head.version.clone(), *stamp));
@@ -258,9 +330,15 @@ impl Store {
             };
             if head.is_none() && self.contract.class(&path) == Class::Free {
                 if let Some(rule) = self.contract.look_alike(&path) {
-                    survey.strange.push((text.clone(), format!("looks like `{}` but is not spelled like it", rule.path)));
+                    survey.strange.push((
+                        text.clone(),
+                        format!("looks like `{}` but is not spelled like it", rule.path),
+                    ));
                 } else if let Some(rule) = self.contract.near_name(&path) {
-                    survey.strange.push((text.clone(), format!("no rule names it: did you mean `{}`?", rule.path)));
+                    survey.strange.push((
+                        text.clone(),
+                        format!("no rule names it: did you mean `{}`?", rule.path),
+                    ));
                 } else {
                     survey.free.push(text.clone());
                 }
@@ -278,20 +356,32 @@ impl Store {
         }
         if !changed.is_empty() {
             if self.is_read_only() {
-                let heads: BTreeMap<&str, &Head> = heads.iter().map(|(path, head)| (path.as_str(), head)).collect();
+                let heads: BTreeMap<&str, &Head> = heads
+                    .iter()
+                    .map(|(path, head)| (path.as_str(), head))
+                    .collect();
                 for (path, stamp) in changed {
                     let head = heads.get(path.as_str()).copied();
-                    if let Noticed::Flagged(flag, _) = self.notice_stamp(&path, self.contract.class(&path), head, stamp)? {
-                        survey.files.push(standing(path.as_str(), self.contract.class(&path), head, Some(flag)));
+                    if let Noticed::Flagged(flag, _) =
+                        self.notice_stamp(&path, self.contract.class(&path), head, stamp)?
+                    {
+                        survey.files.push(standing(
+                            path.as_str(),
+                            self.contract.class(&path),
+                            head,
+                            Some(flag),
+                        ));
                     }
                 }
             } else {
                 let noticed = self.notice_all(changed)?;
                 survey.adopted = noticed.adopted;
                 survey.waiting = noticed.waiting;
-                survey.files.extend(
-                    noticed.unknown.into_iter().map(|(path, flag)| standing(path.as_str(), self.contract.class(&path), None, Some(flag))),
-                );
+                survey
+                    .files
+                    .extend(noticed.unknown.into_iter().map(|(path, flag)| {
+                        standing(path.as_str(), self.contract.class(&path), None, Some(flag))
+                    }));
             }
             heads = self.heads()?.all()?;
         }
@@ -302,14 +392,29 @@ impl Store {
                 survey.free.push(text.clone());
             }
             if !told.contains(text) {
-                survey.files.push(standing(text, class, Some(head), head.flag.as_ref().map(|(flag, _)| flag.clone())));
+                survey.files.push(standing(
+                    text,
+                    class,
+                    Some(head),
+                    head.flag.as_ref().map(|(flag, _)| flag.clone()),
+                ));
             }
         }
-        let (files, free): (Vec<_>, Vec<_>) = survey.files.into_iter().partition(|f| f.class != Class::Free || f.flag.is_some());
+        let (files, free): (Vec<_>, Vec<_>) = survey
+            .files
+            .into_iter()
+            .partition(|f| f.class != Class::Free || f.flag.is_some());
         (survey.files, survey.free_journalled) = (files, free);
         // What is flagged is told once.
-        let flagged: BTreeSet<&str> = survey.files.iter().filter(|f| f.flag.is_some()).map(|f| f.path.as_str()).collect();
-        survey.strange.retain(|(path, _)| !flagged.contains(path.as_str()));
+        let flagged: BTreeSet<&str> = survey
+            .files
+            .iter()
+            .filter(|f| f.flag.is_some())
+            .map(|f| f.path.as_str())
+            .collect();
+        survey
+            .strange
+            .retain(|(path, _)| !flagged.contains(path.as_str()));
         survey.free.sort_unstable();
         survey.free.dedup();
         Ok(survey)
@@ -323,7 +428,12 @@ fn missing(path: &str, head: &Head, changed: &mut Vec<(ProjectPath, Option<Stamp
     }
 }
 
-pub(crate) fn standing(path: &str, class: Class, head: Option<&Head>, flag: Option<Flag>) -> Standing {
+pub(crate) fn standing(
+    path: &str,
+    class: Class,
+    head: Option<&Head>,
+    flag: Option<Flag>,
+) -> Standing {
     Standing {
         path: path.to_owned(),
         class,

@@ -1,8 +1,10 @@
-//! Traces: what the newest records make of their files, in short, for processes that follow each other.
+//! Traces: what the newest records make of their files, in short, for processes that follow each
+//! other.
 //!
-//! Where many write, each needs to know of the records of the others only whether they touch its few files, and what they make of
-//! them. Whoever writes a record leaves a trace of it, in `.quipu/live` behind its lines; there is room for the newest of them.
-//! A trace is found by its record's number, so that a record without one is noticed.
+//! Where many write, each needs to know of the records of the others only whether they touch its
+//! few files, and what they make of them. Whoever writes a record leaves a trace of it, in
+//! `.quipu/live` behind its lines; there is room for the newest of them. A trace is found by its
+//! record's number, so that a record without one is noticed.
 
 use quipu_contract::Class;
 
@@ -25,8 +27,8 @@ pub(crate) fn mark_of(path: &str) -> Mark {
     mark
 }
 
-/// As it stands in `.quipu/live`: check, number and place of the record, and of each file its mark, version, length, and a byte that says
-/// of which class it is. All numbers are little-endian.
+/// As it stands in `.quipu/live`: check, number and place of the record, and of each file its mark,
+/// version, length, and a byte that says of which class it is. All numbers are little-endian.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Trace([u8; Trace::SIZE]);
 
@@ -73,7 +75,11 @@ impl Trace {
             file[VERSION..LEN].copy_from_slice(&version.to_le_bytes());
             file[LEN..].copy_from_slice(&op.len.to_le_bytes());
             let class = code_of(Class::parse(&op.class).unwrap_or(Class::Free));
-            file[KIND] = if op.op == OpKind::Remove { class | GONE } else { class };
+            file[KIND] = if op.op == OpKind::Remove {
+                class | GONE
+            } else {
+                class
+            };
         }
         if !fits {
             bytes[FILES + KIND] = ASK;
@@ -94,7 +100,9 @@ impl Trace {
     }
 
     fn number(&self, at: usize) -> u64 {
-        self.0[at..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+        self.0[at..]
+            .first_chunk()
+            .map_or(0, |bytes| u64::from_le_bytes(*bytes))
     }
 
     pub fn seq(&self) -> u64 {
@@ -111,15 +119,30 @@ impl Trace {
         if self.0[FILES + KIND] == ASK {
             return Told::Ask;
         }
-        let starts = (FILES..Trace::SIZE).step_by(FILE).take_while(|start| self.0[start + KIND] != 0);
-        let Some(start) = starts.filter(|start| self.0[*start..].starts_with(mark)).last() else { return Told::Nothing };
+        let starts = (FILES..Trace::SIZE)
+            .step_by(FILE)
+            .take_while(|start| self.0[start + KIND] != 0);
+        let Some(start) = starts
+            .filter(|start| self.0[*start..].starts_with(mark))
+            .last()
+        else {
+            return Told::Nothing;
+        };
         let kind = self.0[start + KIND];
-        let Some(class) = CLASSES.into_iter().find(|class| code_of(*class) == kind & !GONE) else { return Told::Ask };
+        let Some(class) = CLASSES
+            .into_iter()
+            .find(|class| code_of(*class) == kind & !GONE)
+        else {
+            return Told::Ask;
+        };
         Told::Head(Head {
             class,
             version: Version::of_bits(self.number(start + VERSION)),
             len: self.number(start + LEN) & (u64::MAX >> 8),
-            at: Position { segment, offset: self.at() },
+            at: Position {
+                segment,
+                offset: self.at(),
+            },
             seq: self.seq(),
             gone: kind & GONE != 0,
             stamp: None,
@@ -128,7 +151,15 @@ impl Trace {
     }
 }
 
-const CLASSES: [Class; 7] = [Class::Sealed, Class::Append, Class::Record, Class::Overwrite, Class::State, Class::Derived, Class::Free];
+const CLASSES: [Class; 7] = [
+    Class::Sealed,
+    Class::Append,
+    Class::Record,
+    Class::Overwrite,
+    Class::State,
+    Class::Derived,
+    Class::Free,
+];
 
 fn code_of(class: Class) -> u8 {
     match class {
@@ -142,8 +173,8 @@ fn code_of(class: Class) -> u8 {
     }
 }
 
-/// Of everything behind the check itself. Every trace that is read is checked, and most say nothing of the file in question: it has to
-/// be quick.
+/// Of everything behind the check itself. Every trace that is read is checked, and most say nothing
+/// of the file in question: it has to be quick.
 fn check_of(bytes: &[u8; Trace::SIZE]) -> [u8; SEQ] {
     let mut crc = flate2::Crc::new();
     crc.update(&bytes[SEQ..]);
@@ -189,7 +220,10 @@ mod tests {
         }
     }
 
-    const PLACE: Position = Position { segment: 2, offset: 77 };
+    const PLACE: Position = Position {
+        segment: 2,
+        offset: 77,
+    };
 
     #[test]
     fn a_trace_says_what_its_record_says() {
@@ -211,7 +245,10 @@ mod tests {
             let mut classed = record.clone();
             classed.ops[0].class = class.as_str().into();
             classed.ops.truncate(1);
-            let Told::Head(head) = Trace::from_bytes(Trace::of(&classed, PLACE).bytes()).unwrap().tell(&mark_of("a.md"), 2) else {
+            let Told::Head(head) = Trace::from_bytes(Trace::of(&classed, PLACE).bytes())
+                .unwrap()
+                .tell(&mark_of("a.md"), 2)
+            else {
                 panic!("{class:?}")
             };
             assert_eq!(head.class, class);
@@ -222,15 +259,32 @@ mod tests {
     fn a_record_that_does_not_fit_has_to_be_asked() {
         let paths = ["1", "2", "3", "4", "5", "6"];
         let each = |path: &&'static str| (OpKind::Write, *path, Version::of(b"x"));
-        let tell = |record: &Record| Trace::from_bytes(Trace::of(record, PLACE).bytes()).unwrap().tell(&mark_of("other"), 2);
-        assert_eq!(tell(&record(paths[..5].iter().map(each).collect())), Told::Nothing);
+        let tell = |record: &Record| {
+            Trace::from_bytes(Trace::of(record, PLACE).bytes())
+                .unwrap()
+                .tell(&mark_of("other"), 2)
+        };
+        assert_eq!(
+            tell(&record(paths[..5].iter().map(each).collect())),
+            Told::Nothing
+        );
         assert_eq!(tell(&record(paths.iter().map(each).collect())), Told::Ask);
-        assert_eq!(tell(&record(vec![(OpKind::Write, "a", Version::parse("of another kind"))])), Told::Ask);
+        assert_eq!(
+            tell(&record(vec![(
+                OpKind::Write,
+                "a",
+                Version::parse("of another kind")
+            )])),
+            Told::Ask
+        );
     }
 
     #[test]
     fn every_flipped_byte_of_a_trace_is_noticed() {
-        let trace = Trace::of(&record(vec![(OpKind::Write, "a.md", Version::of(b"x"))]), PLACE);
+        let trace = Trace::of(
+            &record(vec![(OpKind::Write, "a.md", Version::of(b"x"))]),
+            PLACE,
+        );
         let bytes = trace.bytes();
         for index in 0..bytes.len() {
             let mut flipped = bytes.to_vec();

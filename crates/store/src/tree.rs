@@ -39,7 +39,8 @@ pub(crate) struct Tree {
     near: Mutex<Option<Near>>,
 }
 
-/// A thread that stays near, and the folder it is at. The others open theirs themselves: their moment is another.
+/// A thread that stays near, and the folder it is at. The others open theirs themselves: their
+/// moment is another.
 struct Near {
     who: ThreadId,
     folder: Option<(String, Folder)>,
@@ -49,11 +50,13 @@ struct Near {
 #[derive(Clone)]
 struct Folder {
     fd: Arc<OwnedFd>,
-    /// Where new files for it are written first, and how their names begin; known from the first file on, if that is `.quipu/tmp`.
+    /// Where new files for it are written first, and how their names begin; known from the first
+    /// file on, if that is `.quipu/tmp`.
     temp: Option<(Arc<OwnedFd>, String)>,
 }
 
-/// While it lasts, a folder is opened once for all files in a row that lie in it. Nothing, if another thread stays near already.
+/// While it lasts, a folder is opened once for all files in a row that lie in it. Nothing, if
+/// another thread stays near already.
 pub(crate) struct StayNear<'t>(Option<&'t Tree>);
 
 impl Drop for StayNear<'_> {
@@ -91,27 +94,44 @@ pub(crate) struct Unexpected {
 
 impl Unexpected {
     pub fn discard(self) -> io::Result<()> {
-        Ok(rustix::fs::unlinkat(&self.folder, &self.name, AtFlags::empty())?)
+        Ok(rustix::fs::unlinkat(
+            &self.folder,
+            &self.name,
+            AtFlags::empty(),
+        )?)
     }
 }
 
 impl Tree {
     pub fn open(path: &Path, disk: Disk) -> io::Result<Tree> {
         let path = path.canonicalize()?;
-        let root = rustix::fs::open(&path, OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-        Ok(Tree { root, path, disk, temp: Mutex::new(None), near: Mutex::new(None) })
+        let root = rustix::fs::open(
+            &path,
+            OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )?;
+        Ok(Tree {
+            root,
+            path,
+            disk,
+            temp: Mutex::new(None),
+            near: Mutex::new(None),
+        })
     }
 
     pub fn open_at(&self, path: &str, flags: OFlags) -> io::Result<OwnedFd> {
         open_below(self.root.as_fd(), Path::new(path), flags)
     }
 
-    /// For whoever looks at or writes several files at one moment. A folder that is moved away within this moment is
-    /// written to where it is then, as if it had been moved right after.
+    /// For whoever looks at or writes several files at one moment. A folder that is moved away
+    /// within this moment is written to where it is then, as if it had been moved right after.
     pub fn stay_near(&self) -> StayNear<'_> {
         let mut near = self.near();
         let is_free = near.is_none();
-        near.get_or_insert_with(|| Near { who: std::thread::current().id(), folder: None });
+        near.get_or_insert_with(|| Near {
+            who: std::thread::current().id(),
+            folder: None,
+        });
         StayNear(is_free.then_some(self))
     }
 
@@ -121,13 +141,20 @@ impl Tree {
 
     /// What this thread stays near, if it does.
     fn my_near(near: &mut Option<Near>) -> Option<&mut Near> {
-        near.as_mut().filter(|near| near.who == std::thread::current().id())
+        near.as_mut()
+            .filter(|near| near.who == std::thread::current().id())
     }
 
     /// The folder of a path and the last part of it.
     fn folder<'p>(&self, path: &'p ProjectPath, make: bool) -> io::Result<(Folder, &'p str)> {
-        let (name, file) = path.as_str().rsplit_once('/').unwrap_or((".", path.as_str()));
-        if let Some(Near { folder: Some((known, folder)), .. }) = Self::my_near(&mut self.near())
+        let (name, file) = path
+            .as_str()
+            .rsplit_once('/')
+            .unwrap_or((".", path.as_str()));
+        if let Some(Near {
+            folder: Some((known, folder)),
+            ..
+        }) = Self::my_near(&mut self.near())
             && known == name
         {
             return Ok((folder.clone(), file));
@@ -140,7 +167,10 @@ impl Tree {
             }
             other => other?,
         };
-        let folder = Folder { fd: Arc::new(fd), temp: None };
+        let folder = Folder {
+            fd: Arc::new(fd),
+            temp: None,
+        };
         self.keep_near(name, &folder);
         Ok((folder, file))
     }
@@ -154,13 +184,18 @@ impl Tree {
     pub fn make_folders(&self, folder: &str) -> io::Result<()> {
         let mut so_far = String::new();
         for part in folder.split('/').filter(|p| !p.is_empty() && *p != ".") {
-            let parent = if so_far.is_empty() { ".".to_owned() } else { so_far.clone() };
+            let parent = if so_far.is_empty() {
+                ".".to_owned()
+            } else {
+                so_far.clone()
+            };
             if !so_far.is_empty() {
                 so_far.push('/');
             }
             so_far.push_str(part);
             let parent = self.open_at(&parent, OFlags::DIRECTORY | OFlags::RDONLY)?;
-            if let Err(Errno::NOENT) = rustix::fs::statat(&parent, part, AtFlags::SYMLINK_NOFOLLOW) {
+            if let Err(Errno::NOENT) = rustix::fs::statat(&parent, part, AtFlags::SYMLINK_NOFOLLOW)
+            {
                 self.disk.step(Step::MakeFolder)?;
                 match rustix::fs::mkdirat(&parent, part, Mode::from_raw_mode(0o777)) {
                     Ok(()) | Err(Errno::EXIST) => {}
@@ -187,7 +222,10 @@ impl Tree {
         let (folder, name) = match self.folder(path, false) {
             Ok(found) => found,
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
-                return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("`{path}` lies below something that is no folder")));
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidInput,
+                    format!("`{path}` lies below something that is no folder"),
+                ));
             }
             Err(error) if is_absent(&error) => return Ok(None),
             Err(error) => return Err(error),
@@ -222,16 +260,24 @@ impl Tree {
             }
             let bytes = read_whole(&file, stamp_of(&before).size)?;
             let after = rustix::fs::fstat(&file)?;
-            if stamp_of(&before) == stamp_of(&after) && bytes.len() as u64 == stamp_of(&after).size {
+            if stamp_of(&before) == stamp_of(&after) && bytes.len() as u64 == stamp_of(&after).size
+            {
                 return Ok(Some((bytes, stamp_of(&after))));
             }
             before = after;
         }
-        Err(io::Error::other(format!("`{path}` keeps changing while it is read")))
+        Err(io::Error::other(format!(
+            "`{path}` keeps changing while it is read"
+        )))
     }
 
     /// At most so many bytes that end at a length; none if the file is not that long.
-    pub fn read_before(&self, path: &ProjectPath, end: u64, most: u64) -> io::Result<Option<Vec<u8>>> {
+    pub fn read_before(
+        &self,
+        path: &ProjectPath,
+        end: u64,
+        most: u64,
+    ) -> io::Result<Option<Vec<u8>>> {
         let fd = match self.open_at(path.as_str(), OFlags::RDONLY) {
             Ok(fd) => fd,
             Err(error) if is_absent(&error) => return Ok(None),
@@ -248,13 +294,24 @@ impl Tree {
 
     /// Puts new bytes in the place of a file, or makes it. The exchange is atomic: what stood there
     /// is looked at afterwards, so that an edit in the last microsecond is not lost.
-    pub fn replace(&self, path: &ProjectPath, bytes: &[u8], expected: Option<Stamp>) -> io::Result<Replaced> {
+    pub fn replace(
+        &self,
+        path: &ProjectPath,
+        bytes: &[u8],
+        expected: Option<Stamp>,
+    ) -> io::Result<Replaced> {
         let (folder, name) = self.folder(path, true)?;
         let temp = self.write_temp(path, &folder, name, bytes)?;
         match self.exchange(path, &folder.fd, name, &temp) {
-            Ok((stamp, Taken::Nothing)) => Ok(Replaced { stamp, unexpected: None }),
+            Ok((stamp, Taken::Nothing)) => Ok(Replaced {
+                stamp,
+                unexpected: None,
+            }),
             // From here on the temporary name may be that of the only copy of an edit.
-            Ok((stamp, Taken::Old)) => Ok(Replaced { stamp, unexpected: self.taken(&temp, expected)? }),
+            Ok((stamp, Taken::Old)) => Ok(Replaced {
+                stamp,
+                unexpected: self.taken(&temp, expected)?,
+            }),
             Err(error) => {
                 let _ = rustix::fs::unlinkat(&temp.folder, &temp.name, AtFlags::empty());
                 Err(error)
@@ -262,21 +319,38 @@ impl Tree {
         }
     }
 
-    fn exchange(&self, path: &ProjectPath, folder: &OwnedFd, name: &str, temp: &Temp) -> io::Result<(Stamp, Taken)> {
+    fn exchange(
+        &self,
+        path: &ProjectPath,
+        folder: &OwnedFd,
+        name: &str,
+        temp: &Temp,
+    ) -> io::Result<(Stamp, Taken)> {
         let stat = rustix::fs::fstat(&temp.file)?;
         let stamp = stamp_of(&stat);
         loop {
             match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(old) => {
                     if FileType::from_raw_mode(old.st_mode) == FileType::Directory {
-                        return Err(io::Error::new(io::ErrorKind::IsADirectory, format!("`{path}` is a folder")));
+                        return Err(io::Error::new(
+                            io::ErrorKind::IsADirectory,
+                            format!("`{path}` is a folder"),
+                        ));
                     }
                     let mode = old.st_mode & 0o777;
-                    if FileType::from_raw_mode(old.st_mode) == FileType::RegularFile && mode != stat.st_mode & 0o777 {
+                    if FileType::from_raw_mode(old.st_mode) == FileType::RegularFile
+                        && mode != stat.st_mode & 0o777
+                    {
                         rustix::fs::fchmod(&temp.file, Mode::from_raw_mode(mode))?;
                     }
                     self.disk.step(Step::Exchange)?;
-                    match rustix::fs::renameat_with(&temp.folder, &temp.name, folder, name, RenameFlags::EXCHANGE) {
+                    match rustix::fs::renameat_with(
+                        &temp.folder,
+                        &temp.name,
+                        folder,
+                        name,
+                        RenameFlags::EXCHANGE,
+                    ) {
                         Err(Errno::NOENT) => continue, // it went away meanwhile
                         other => other?,
                     }
@@ -284,7 +358,13 @@ impl Tree {
                 }
                 Err(Errno::NOENT) => {
                     self.disk.step(Step::Place)?;
-                    match rustix::fs::renameat_with(&temp.folder, &temp.name, folder, name, RenameFlags::NOREPLACE) {
+                    match rustix::fs::renameat_with(
+                        &temp.folder,
+                        &temp.name,
+                        folder,
+                        name,
+                        RenameFlags::NOREPLACE,
+                    ) {
                         Err(Errno::EXIST) => continue, // someone made it meanwhile
                         other => other?,
                     }
@@ -307,7 +387,12 @@ impl Tree {
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => {
                 let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-                bytes = read_settled(File::from(rustix::fs::openat(&temp.folder, &temp.name, flags, Mode::empty())?))?;
+                bytes = read_settled(File::from(rustix::fs::openat(
+                    &temp.folder,
+                    &temp.name,
+                    flags,
+                    Mode::empty(),
+                )?))?;
             }
             FileType::Symlink => {
                 let target = rustix::fs::readlinkat(&temp.folder, &temp.name, Vec::new())?;
@@ -315,31 +400,49 @@ impl Tree {
             }
             _ => {}
         }
-        Ok(Some(Unexpected { bytes, folder: Arc::clone(&temp.folder), name: temp.name.clone() }))
+        Ok(Some(Unexpected {
+            bytes,
+            folder: Arc::clone(&temp.folder),
+            name: temp.name.clone(),
+        }))
     }
 
     /// A whole new file under a temporary name, on the file system of its future folder.
-    fn write_temp(&self, path: &ProjectPath, folder: &Folder, name: &str, bytes: &[u8]) -> io::Result<Temp> {
+    fn write_temp(
+        &self,
+        path: &ProjectPath,
+        folder: &Folder,
+        name: &str,
+        bytes: &[u8],
+    ) -> io::Result<Temp> {
         let (parent, prefix) = match &folder.temp {
             Some(known) => known.clone(),
             None => {
                 let found = self.temp_folder(&folder.fd, name)?;
                 // On another device the names begin with the file's own.
                 if found.1.is_empty() {
-                    let folder = Folder { temp: Some(found.clone()), ..folder.clone() };
+                    let folder = Folder {
+                        temp: Some(found.clone()),
+                        ..folder.clone()
+                    };
                     self.keep_near(path.parent().unwrap_or("."), &folder);
                 }
                 found
             }
         };
-        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags =
+            OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         loop {
             let name = unique_name(&prefix, path);
             let file = match rustix::fs::openat(&parent, &name, flags, Mode::from_raw_mode(0o666)) {
                 Err(Errno::EXIST) => continue, // left by a process that had this number before
                 other => File::from(other?),
             };
-            let temp = Temp { folder: parent, name, file };
+            let temp = Temp {
+                folder: parent,
+                name,
+                file,
+            };
             if let Err(error) = self.disk.write_end(Step::TempWrite, &temp.file, bytes) {
                 let _ = rustix::fs::unlinkat(&temp.folder, &temp.name, AtFlags::empty());
                 return Err(error);
@@ -353,24 +456,42 @@ impl Tree {
         // Kept open from the first use; opened anew if someone removed it meanwhile.
         let mut slot = self.temp.lock().unwrap_or_else(PoisonError::into_inner);
         let known = match &*slot {
-            Some((quipu, device)) if rustix::fs::fstat(&**quipu).is_ok_and(|stat| stat.st_nlink > 0) => Some((Arc::clone(quipu), *device)),
+            Some((quipu, device))
+                if rustix::fs::fstat(&**quipu).is_ok_and(|stat| stat.st_nlink > 0) =>
+            {
+                Some((Arc::clone(quipu), *device))
+            }
             _ => None,
         };
         let (quipu, own) = match known {
             Some(known) => known,
             None => {
-                let opened = Arc::new(self.open_at(".quipu/tmp", OFlags::DIRECTORY | OFlags::RDONLY)?);
+                let opened =
+                    Arc::new(self.open_at(".quipu/tmp", OFlags::DIRECTORY | OFlags::RDONLY)?);
                 let device = rustix::fs::fstat(&*opened)?.st_dev;
                 *slot = Some((Arc::clone(&opened), device));
                 (opened, device)
             }
         };
         let same = own == device;
-        Ok(if same { (quipu, String::new()) } else { (Arc::new(rustix::io::dup(folder)?), format!(".{name}.quipu-")) })
+        Ok(if same {
+            (quipu, String::new())
+        } else {
+            (
+                Arc::new(rustix::io::dup(folder)?),
+                format!(".{name}.quipu-"),
+            )
+        })
     }
 
     /// Adds bytes at the end of a file that is as expected.
-    pub fn append(&self, path: &ProjectPath, bytes: &[u8], expected: Option<Stamp>, length: u64) -> io::Result<Appended> {
+    pub fn append(
+        &self,
+        path: &ProjectPath,
+        bytes: &[u8],
+        expected: Option<Stamp>,
+        length: u64,
+    ) -> io::Result<Appended> {
         let fd = match self.open_at(path.as_str(), OFlags::WRONLY | OFlags::APPEND) {
             Ok(fd) => fd,
             Err(error) if is_absent(&error) => return Ok(Appended::Other),
@@ -389,12 +510,20 @@ impl Tree {
         self.disk.write_end(Step::Append, &file, bytes)?;
         let stamp = stamp_of(&rustix::fs::fstat(&file)?);
         // Someone who appended between the look and the write stands in the middle now.
-        Ok(Appended::Done((stamp.size == length + bytes.len() as u64).then_some(stamp)))
+        Ok(Appended::Done(
+            (stamp.size == length + bytes.len() as u64).then_some(stamp),
+        ))
     }
 
-    /// Writes over bytes within a file, whose length stays. False, having done nothing, if they are not what they `were`,
-    /// or if the file has a second name.
-    pub fn rewrite(&self, path: &ProjectPath, at: u64, were: &[u8], bytes: &[u8]) -> io::Result<bool> {
+    /// Writes over bytes within a file, whose length stays. False, having done nothing, if they are
+    /// not what they `were`, or if the file has a second name.
+    pub fn rewrite(
+        &self,
+        path: &ProjectPath,
+        at: u64,
+        were: &[u8],
+        bytes: &[u8],
+    ) -> io::Result<bool> {
         debug_assert_eq!(were.len(), bytes.len());
         let file = match self.open_at(path.as_str(), OFlags::RDWR) {
             Ok(fd) => File::from(fd),
@@ -416,7 +545,11 @@ impl Tree {
     }
 
     /// Removes a file. What was not the expected one is handed back first.
-    pub fn remove(&self, path: &ProjectPath, expected: Option<Stamp>) -> io::Result<Option<Unexpected>> {
+    pub fn remove(
+        &self,
+        path: &ProjectPath,
+        expected: Option<Stamp>,
+    ) -> io::Result<Option<Unexpected>> {
         let (folder, name) = match self.folder(path, false) {
             Err(error) if is_absent(&error) => return Ok(None),
             other => other?,
@@ -426,18 +559,35 @@ impl Tree {
             other => other?,
         };
         if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
-            return Err(io::Error::new(io::ErrorKind::IsADirectory, format!("`{path}` is a folder")));
+            return Err(io::Error::new(
+                io::ErrorKind::IsADirectory,
+                format!("`{path}` is a folder"),
+            ));
         }
         // Moved away before it is looked at: nothing can be written to it unseen in between.
         let (parent, prefix) = self.temp_folder(&folder.fd, name)?;
         self.disk.step(Step::Remove)?;
         loop {
             let away = unique_name(&prefix, path);
-            match rustix::fs::renameat_with(&folder.fd, name, &parent, &away, RenameFlags::NOREPLACE) {
+            match rustix::fs::renameat_with(
+                &folder.fd,
+                name,
+                &parent,
+                &away,
+                RenameFlags::NOREPLACE,
+            ) {
                 Ok(()) => {
                     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                    let file = File::from(rustix::fs::openat(&parent, &away, flags, Mode::empty())?);
-                    return self.taken(&Temp { folder: parent, name: away, file }, expected);
+                    let file =
+                        File::from(rustix::fs::openat(&parent, &away, flags, Mode::empty())?);
+                    return self.taken(
+                        &Temp {
+                            folder: parent,
+                            name: away,
+                            file,
+                        },
+                        expected,
+                    );
                 }
                 Err(Errno::EXIST) => continue,
                 Err(Errno::NOENT) => return Ok(None),
@@ -453,14 +603,38 @@ impl Tree {
 }
 
 /// Opens what lies below a folder, without following any link on the way.
-pub(crate) fn open_below(folder: BorrowedFd<'_>, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
-    open_resolved(folder, path, flags, ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS)
+pub(crate) fn open_below(
+    folder: BorrowedFd<'_>,
+    path: &Path,
+    flags: OFlags,
+) -> io::Result<OwnedFd> {
+    open_resolved(
+        folder,
+        path,
+        flags,
+        ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS,
+    )
 }
 
-pub(crate) fn open_resolved(folder: BorrowedFd<'_>, path: &Path, flags: OFlags, resolve: ResolveFlags) -> io::Result<OwnedFd> {
-    let mode = if flags.contains(OFlags::CREATE) { Mode::from_raw_mode(0o666) } else { Mode::empty() };
+pub(crate) fn open_resolved(
+    folder: BorrowedFd<'_>,
+    path: &Path,
+    flags: OFlags,
+    resolve: ResolveFlags,
+) -> io::Result<OwnedFd> {
+    let mode = if flags.contains(OFlags::CREATE) {
+        Mode::from_raw_mode(0o666)
+    } else {
+        Mode::empty()
+    };
     loop {
-        match rustix::fs::openat2(folder, path, flags | OFlags::CLOEXEC | OFlags::NONBLOCK, mode, resolve) {
+        match rustix::fs::openat2(
+            folder,
+            path,
+            flags | OFlags::CLOEXEC | OFlags::NONBLOCK,
+            mode,
+            resolve,
+        ) {
             // A rename somewhere on the way made the kernel unsure; it asks to try again.
             Err(Errno::AGAIN) => continue,
             Err(Errno::LOOP) => {
@@ -527,14 +701,24 @@ pub(crate) fn stamp_of(stat: &rustix::fs::Stat) -> Stamp {
 fn regular(path: &ProjectPath, stat: &rustix::fs::Stat) -> io::Result<()> {
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => Ok(()),
-        FileType::Symlink => Err(io::Error::new(io::ErrorKind::InvalidInput, format!("`{path}` is a symbolic link"))),
-        FileType::Directory => Err(io::Error::new(io::ErrorKind::InvalidInput, format!("`{path}` is a folder"))),
-        _ => Err(io::Error::new(io::ErrorKind::InvalidInput, format!("`{path}` is not a regular file"))),
+        FileType::Symlink => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("`{path}` is a symbolic link"),
+        )),
+        FileType::Directory => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("`{path}` is a folder"),
+        )),
+        _ => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("`{path}` is not a regular file"),
+        )),
     }
 }
 
-/// Reads a file that was taken out of its place and is not as expected: whoever edits it may have opened it before, and
-/// writes to it yet. Nobody can open it any more, so it is read until it stays as it is.
+/// Reads a file that was taken out of its place and is not as expected: whoever edits it may have
+/// opened it before, and writes to it yet. Nobody can open it any more, so it is read until it
+/// stays as it is.
 fn read_settled(mut file: File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     for _ in 0..SETTLING_TRIES {
@@ -570,5 +754,8 @@ fn read_whole(file: &File, size: u64) -> io::Result<Vec<u8>> {
 }
 
 pub(crate) fn is_absent(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
 }

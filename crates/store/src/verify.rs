@@ -1,7 +1,7 @@
 //! Verification: the journal against itself, the files against the journal, the leases.
 //!
-//! Reads everything and believes nothing: no stamp, no heads, no noted names of folders. Writes nothing but what is journalled and
-//! not yet in place, and such a note anew.
+//! Reads everything and believes nothing: no stamp, no heads, no noted names of folders. Writes
+//! nothing but what is journalled and not yet in place, and such a note anew.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,7 +37,8 @@ pub struct Verification {
     pub problems: Vec<Problem>,
     /// Old texts that `quipu history prune` has dropped.
     pub dropped: u64,
-    /// Files with what a power cut left of unacknowledged records: nothing is wrong, a person may look.
+    /// Files with what a power cut left of unacknowledged records: nothing is wrong, a person may
+    /// look.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub torn: Vec<String>,
     /// Damage that `doctor` has dealt with: what could be saved is journalled anew.
@@ -61,7 +62,9 @@ impl Store {
             Err(damage @ StoreError::Damaged { .. }) => verification.problems.push(Problem {
                 place: ".quipu/journal".into(),
                 what: damage.to_string(),
-                mend: "quipu doctor     (begins anew behind what is left, with the files as they are)".into(),
+                mend:
+                    "quipu doctor     (begins anew behind what is left, with the files as they are)"
+                        .into(),
             }),
             other => other?,
         }
@@ -81,7 +84,11 @@ impl Store {
     }
 
     /// Returns how far the journal was read.
-    fn verify_chain(&self, verification: &mut Verification, newest: &mut BTreeMap<String, Head>) -> Result<Position> {
+    fn verify_chain(
+        &self,
+        verification: &mut Verification,
+        newest: &mut BTreeMap<String, Head>,
+    ) -> Result<Position> {
         let mut chain = Chain::new();
         let mut problems = Vec::new();
         let mut damaged: Vec<(String, Problem)> = Vec::new();
@@ -91,61 +98,115 @@ impl Store {
         let (mut records, mut held) = (0, Vec::new());
         // One look at both: the journal grows while it is read.
         let tail = self.live().ok().and_then(|live| live.tail());
-        let bound = tail.as_ref().map_or_else(|| self.bound(), |tail| Ok(tail.at))?;
-        self.journal.scan(Position::START, Some(bound), &mut |Seen { at, number, line, .. }| {
-            let counted = if number > 0 { format!(":{number}") } else { String::new() };
-            let place = format!(".quipu/journal/{:08}.jsonl{counted}", at.segment);
-            match line {
-                Line::OtherFormat(other) => {
-                    problems.push(Problem { place, what: other.to_string(), mend: mend_journal() });
-                    chain.is_cut = true;
+        let bound = tail
+            .as_ref()
+            .map_or_else(|| self.bound(), |tail| Ok(tail.at))?;
+        self.journal.scan(
+            Position::START,
+            Some(bound),
+            &mut |Seen {
+                      at, number, line, ..
+                  }| {
+                let counted = if number > 0 {
+                    format!(":{number}")
+                } else {
+                    String::new()
+                };
+                let place = format!(".quipu/journal/{:08}.jsonl{counted}", at.segment);
+                match line {
+                    Line::OtherFormat(other) => {
+                        problems.push(Problem {
+                            place,
+                            what: other.to_string(),
+                            mend: mend_journal(),
+                        });
+                        chain.is_cut = true;
+                    }
+                    Line::Damaged(damage) => {
+                        let byte = if number > 0 {
+                            format!(" (byte {} of the segment)", at.offset)
+                        } else {
+                            String::new()
+                        };
+                        let what = format!("{}{byte}", damage.what);
+                        damaged.push((
+                            damage.name(),
+                            Problem {
+                                place,
+                                what,
+                                mend: mend_journal(),
+                            },
+                        ));
+                        newest.extend(self.salvage(&damage, newest, chain.seq).heads);
+                        chain.is_cut = true;
+                    }
+                    Line::Record(record) => {
+                        records += 1;
+                        if parse_time(&record.at)
+                            .is_some_and(|at| at.saturating_sub(now_us) > AHEAD_US)
+                        {
+                            ahead.push((record.seq, record.at.clone()));
+                        }
+                        held.extend(held_back(&record).map(|why| held_notice(record.seq, why)));
+                        if let Some(gap) = chain.follow(at, &record) {
+                            damaged.push((
+                                gap.name(),
+                                Problem {
+                                    place,
+                                    what: gap.what,
+                                    mend: mend_journal(),
+                                },
+                            ));
+                        }
+                        let seq = record.seq;
+                        texts.see(at, &record);
+                        for name in healed_by(&record) {
+                            healed_names.insert(name.clone(), seq);
+                            let known = damaged.extract_if(.., |(damage, _)| *damage == name);
+                            healed.extend(known.map(|(_, p)| {
+                                format!("{}: {}; dealt with in commit @{seq}", p.place, p.what)
+                            }));
+                        }
+                        for op in record.ops.iter().filter(|o| o.op != OpKind::Keep) {
+                            newest.insert(op.path.clone(), Head::after(op, at, record.seq));
+                        }
+                    }
                 }
-                Line::Damaged(damage) => {
-                    let byte = if number > 0 { format!(" (byte {} of the segment)", at.offset) } else { String::new() };
-                    let what = format!("{}{byte}", damage.what);
-                    damaged.push((damage.name(), Problem { place, what, mend: mend_journal() }));
-                    newest.extend(self.salvage(&damage, newest, chain.seq).heads);
-                    chain.is_cut = true;
-                }
-                Line::Record(record) => {
-                    records += 1;
-                    if parse_time(&record.at).is_some_and(|at| at.saturating_sub(now_us) > AHEAD_US) {
-                        ahead.push((record.seq, record.at.clone()));
-                    }
-                    held.extend(held_back(&record).map(|why| held_notice(record.seq, why)));
-                    if let Some(gap) = chain.follow(at, &record) {
-                        damaged.push((gap.name(), Problem { place, what: gap.what, mend: mend_journal() }));
-                    }
-                    let seq = record.seq;
-                    texts.see(at, &record);
-                    for name in healed_by(&record) {
-                        healed_names.insert(name.clone(), seq);
-                        let known = damaged.extract_if(.., |(damage, _)| *damage == name);
-                        healed.extend(known.map(|(_, p)| format!("{}: {}; dealt with in commit @{seq}", p.place, p.what)));
-                    }
-                    for op in record.ops.iter().filter(|o| o.op != OpKind::Keep) {
-                        newest.insert(op.path.clone(), Head::after(op, at, record.seq));
-                    }
-                }
-            }
-        })?;
+            },
+        )?;
         verification.records = records;
         verification.notices.extend(held);
         let (dropped, missing) = texts.judge();
         verification.dropped = dropped;
         for damage in missing {
-            let place = format!(".quipu/journal/{:08}.jsonl (byte {})", damage.at.segment, damage.at.offset);
+            let place = format!(
+                ".quipu/journal/{:08}.jsonl (byte {})",
+                damage.at.segment, damage.at.offset
+            );
             match healed_names.get(&damage.name()) {
-                Some(seq) => healed.push(format!("{place}: {}; dealt with in commit @{seq}", damage.what)),
-                None => problems.push(Problem { place, what: damage.what, mend: mend_journal() }),
+                Some(seq) => healed.push(format!(
+                    "{place}: {}; dealt with in commit @{seq}",
+                    damage.what
+                )),
+                None => problems.push(Problem {
+                    place,
+                    what: damage.what,
+                    mend: mend_journal(),
+                }),
             }
         }
         problems.extend(damaged.into_iter().map(|(_, problem)| problem));
         verification.healed = healed;
         if let Some((first, at)) = ahead.first() {
-            let several = if ahead.len() > 1 { format!(" and {} more", ahead.len() - 1) } else { String::new() };
-            let what =
-                format!("commit @{first}{several}: the time {at} has not come yet; this machine's clock says {}", render_second(now_us));
+            let several = if ahead.len() > 1 {
+                format!(" and {} more", ahead.len() - 1)
+            } else {
+                String::new()
+            };
+            let what = format!(
+                "commit @{first}{several}: the time {at} has not come yet; this machine's clock says {}",
+                render_second(now_us)
+            );
             verification.notices.push(format!(
                 "{what}. If the clock is wrong now, set it. If it was wrong then, nothing is to be done: the order of commits is by number"
             ));
@@ -157,14 +218,22 @@ impl Store {
         {
             verification.problems.push(Problem {
                 place: ".quipu/live".into(),
-                what: format!("says the journal ends at record {}, it ends at {}", tail.seq, chain.seq),
+                what: format!(
+                    "says the journal ends at record {}, it ends at {}",
+                    tail.seq, chain.seq
+                ),
                 mend: "quipu doctor".into(),
             });
         }
         Ok(bound)
     }
 
-    fn verify_files(&self, verification: &mut Verification, newest: &mut BTreeMap<String, Head>, bound: Position) -> Result<()> {
+    fn verify_files(
+        &self,
+        verification: &mut Verification,
+        newest: &mut BTreeMap<String, Head>,
+        bound: Position,
+    ) -> Result<()> {
         let heads: BTreeMap<String, Head> = self.heads()?.all()?.into_iter().collect();
         let mut suspects = BTreeSet::new();
         let mut problems = Vec::new();
@@ -194,7 +263,8 @@ impl Store {
         self.verify_new_files(verification, newest)
     }
 
-    /// Looks at some files while nobody can commit. True if outside edits were set aside and are to be journalled.
+    /// Looks at some files while nobody can commit. True if outside edits were set aside and are to
+    /// be journalled.
     fn verify_at_rest(
         &self,
         suspects: &BTreeSet<String>,
@@ -211,7 +281,8 @@ impl Store {
         self.journal.scan(bound, Some(tail.at), &mut |seen| {
             if let Line::Record(record) = seen.line {
                 let ops = record.ops.iter().filter(|o| o.op != OpKind::Keep);
-                newest.extend(ops.map(|op| (op.path.clone(), Head::after(op, seen.at, record.seq))));
+                newest
+                    .extend(ops.map(|op| (op.path.clone(), Head::after(op, seen.at, record.seq))));
             }
         })?;
         let mut problems = Vec::new();
@@ -228,14 +299,32 @@ impl Store {
     fn verify_file(&self, text: &str, head: &Head, told: Option<&Head>) -> Result<Vec<Problem>> {
         let mut problems = Vec::new();
         // The index may know of a record that cannot be read any more.
-        let unread = |told: &&Head| told.at > head.at && matches!(self.journal.read_record(told.at), Err(StoreError::Damaged { .. }));
+        let unread = |told: &&Head| {
+            told.at > head.at
+                && matches!(
+                    self.journal.read_record(told.at),
+                    Err(StoreError::Damaged { .. })
+                )
+        };
         let head = told.filter(unread).unwrap_or(head);
         if told.is_none_or(|h| h.version != head.version || h.gone != head.gone) {
             let what = format!("disagrees with the journal on `{text}`");
-            problems.push(Problem { place: ".quipu/heads.db".into(), what, mend: "quipu doctor".into() });
+            problems.push(Problem {
+                place: ".quipu/heads.db".into(),
+                what,
+                mend: "quipu doctor".into(),
+            });
         }
-        let Ok(path) = ProjectPath::parse(text) else { return Ok(problems) };
-        let mut off = |what: String, mend: String| problems.push(Problem { place: text.to_owned(), what, mend });
+        let Ok(path) = ProjectPath::parse(text) else {
+            return Ok(problems);
+        };
+        let mut off = |what: String, mend: String| {
+            problems.push(Problem {
+                place: text.to_owned(),
+                what,
+                mend,
+            })
+        };
         let read = match self.tree.read(&path) {
             // A file below something that is no folder is not merely absent.
             Ok(None) => self.tree.stamp(&path).map(|_| None),
@@ -246,25 +335,42 @@ impl Store {
             Err(error) => {
                 // A look at the place tells best what stands there.
                 let error = self.tree.stamp(&path).err().unwrap_or(error);
-                let unwritten = told.and_then(|told| told.flag.clone()).map(|(flag, _)| flag).filter(Flag::is_unwritten);
+                let unwritten = told
+                    .and_then(|told| told.flag.clone())
+                    .map(|(flag, _)| flag)
+                    .filter(Flag::is_unwritten);
                 match unwritten.or_else(|| Flag::of_look(&path, &error)) {
                     Some(flag) => off(flag.what.clone(), flag.mend(text, head.class, true)),
-                    None => off(format!("cannot be read: {error}"), "look at the disk".into()),
+                    None => off(
+                        format!("cannot be read: {error}"),
+                        "look at the disk".into(),
+                    ),
                 }
                 return Ok(problems);
             }
         };
-        let class = if self.unruled { head.class } else { self.contract.class(&path) };
+        let class = if self.unruled {
+            head.class
+        } else {
+            self.contract.class(&path)
+        };
         if head.gone {
             if found.is_some() && class != Class::Free {
-                off("was removed, but is there again".into(), "quipu status".into());
+                off(
+                    "was removed, but is there again".into(),
+                    "quipu status".into(),
+                );
             }
             return Ok(problems);
         }
         let before = match self.content_from_journal(&path, head) {
-            // The records are whole and do not make the text: no line of the journal is reported for that.
+            // The records are whole and do not make the text: no line of the journal is reported
+            // for that.
             Err(damage @ StoreError::Damaged { segment: 0, .. }) => {
-                off(damage.to_string(), "quipu doctor     (journals the file as it stands)".into());
+                off(
+                    damage.to_string(),
+                    "quipu doctor     (journals the file as it stands)".into(),
+                );
                 return Ok(problems);
             }
             // The damage itself is reported above; the file on disk is the only copy.
@@ -280,7 +386,8 @@ impl Store {
             }
             return Ok(problems);
         }
-        // The file stat of an edit may be that of the text before it: without it, the next status scan compares the bytes.
+        // The file stat of an edit may be that of the text before it: without it, the next status
+        // scan compares the bytes.
         if let Some(told) = told.filter(|told| told.stamp.is_some() && told.stamp == stamp)
             && !self.is_read_only()
         {
@@ -294,31 +401,53 @@ impl Store {
         }
         match self.judge_edit(&path, class, Some(head), Some(&before), found.as_deref()) {
             Outside::Flagged { what, line } => {
-                let flag = Flag { what: what.into_owned(), line };
+                let flag = Flag {
+                    what: what.into_owned(),
+                    line,
+                };
                 let line = line.map(|l| format!(", line {l}")).unwrap_or_default();
                 off(format!("{}{line}", flag.what), flag.mend(text, class, true));
             }
             // Whether it is allowed, only a contract could tell.
-            _ if self.unruled => off("differs from the journal".into(), format!("mend it, or: quipu restore {text}")),
+            _ if self.unruled => off(
+                "differs from the journal".into(),
+                format!("mend it, or: quipu restore {text}"),
+            ),
             Outside::Grew { .. } | Outside::Replaced | Outside::Removed => {
-                off("differs from the journal; the contract allows the edit".into(), "quipu status     (adopts it)".into());
+                off(
+                    "differs from the journal; the contract allows the edit".into(),
+                    "quipu status     (adopts it)".into(),
+                );
             }
         }
         Ok(problems)
     }
 
     /// Files that a rule names and no record does: they may be such that they are never taken over.
-    fn verify_new_files(&self, verification: &mut Verification, newest: &BTreeMap<String, Head>) -> Result<()> {
+    fn verify_new_files(
+        &self,
+        verification: &mut Verification,
+        newest: &BTreeMap<String, Head>,
+    ) -> Result<()> {
         for (text, _) in self.look_through()?.files {
-            let Ok(path) = ProjectPath::parse(&text) else { continue };
+            let Ok(path) = ProjectPath::parse(&text) else {
+                continue;
+            };
             let class = self.contract.class(&path);
             if class == Class::Free || newest.contains_key(&text) {
                 continue;
             }
             if let Noticed::Flagged(flag, _) = self.notice(&path, class, None)? {
                 let line = flag.line.map(|l| format!(", line {l}")).unwrap_or_default();
-                let (what, mend) = (format!("{}{line}", flag.what), flag.mend(&text, class, false));
-                verification.problems.push(Problem { place: text, what, mend });
+                let (what, mend) = (
+                    format!("{}{line}", flag.what),
+                    flag.mend(&text, class, false),
+                );
+                verification.problems.push(Problem {
+                    place: text,
+                    what,
+                    mend,
+                });
             }
         }
         Ok(())
@@ -326,7 +455,10 @@ impl Store {
 
     /// What a power cut left of records that no one was told of. Harmless, but someone should know.
     fn find_torn(&self, verification: &mut Verification) -> Result<()> {
-        for entry in std::fs::read_dir(self.quipu()).map_err(StoreError::io("cannot list `.quipu`"))?.flatten() {
+        for entry in std::fs::read_dir(self.quipu())
+            .map_err(StoreError::io("cannot list `.quipu`"))?
+            .flatten()
+        {
             let name = entry.file_name().to_string_lossy().into_owned();
             if name.starts_with("torn-") {
                 verification.torn.push(format!(".quipu/{name}"));
@@ -338,7 +470,11 @@ impl Store {
 
     /// Says that the newest record has a time that has not come yet; cheap.
     pub fn clock_notice(&self) -> Result<Option<String>> {
-        let newest = if self.is_read_only() { None } else { self.live_now()?.tail() };
+        let newest = if self.is_read_only() {
+            None
+        } else {
+            self.live_now()?.tail()
+        };
         let now_us = self.now().wall_us;
         let ahead = newest.filter(|tail| tail.wall_us.saturating_sub(now_us) > AHEAD_US);
         Ok(ahead.map(|tail| {
@@ -356,7 +492,10 @@ impl Store {
                 continue;
             }
             verification.leases += 1;
-            for other in leases.iter().filter(|o| o.id > lease.id && !o.is_over(now, &self.boot)) {
+            for other in leases
+                .iter()
+                .filter(|o| o.id > lease.id && !o.is_over(now, &self.boot))
+            {
                 if other.overlaps(lease) {
                     verification.problems.push(Problem {
                         place: format!("lease {}", lease.id),
@@ -372,7 +511,9 @@ impl Store {
 
 /// A record of the shared log that only a note stands for.
 pub fn held_notice(seq: u64, why: &str) -> String {
-    format!("commit @{seq} of the shared log was held back: {why}. Nothing is to be done here; a keeper looks which login wrote it")
+    format!(
+        "commit @{seq} of the shared log was held back: {why}. Nothing is to be done here; a keeper looks which login wrote it"
+    )
 }
 
 fn mend_journal() -> String {

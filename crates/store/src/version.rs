@@ -8,7 +8,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 
-/// Names one state of one file. It is copied about with every head and record, which costs nothing while it is short.
+/// Names one state of one file. It is copied about with every head and record, which costs nothing
+/// while it is short.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Version(SmolStr);
@@ -28,12 +29,18 @@ impl Version {
 
     /// Its digits as a number, if it was made here.
     pub(crate) fn bits(&self) -> Option<u64> {
-        let digits = self.0.len() == 16 && self.0.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        let digits = self.0.len() == 16
+            && self
+                .0
+                .bytes()
+                .all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
         u64::from_str_radix(&self.0, 16).ok().filter(|_| digits)
     }
 
     pub(crate) fn of_bits(bits: u64) -> Version {
-        Version(SmolStr::new(std::str::from_utf8(&digits::<16>(&bits.to_be_bytes())).unwrap_or_default()))
+        Version(SmolStr::new(
+            std::str::from_utf8(&digits::<16>(&bits.to_be_bytes())).unwrap_or_default(),
+        ))
     }
 
     /// Any text: a version that never existed simply matches nothing.
@@ -61,11 +68,15 @@ fn short(hash: &blake3::Hash) -> SmolStr {
     SmolStr::new(std::str::from_utf8(&digits::<16>(hash.as_bytes())).unwrap_or_default())
 }
 
-/// The first bytes of a hash in hexadecimal digits. All of them, as `to_hex` makes them, take longer than the hash.
+/// The first bytes of a hash in hexadecimal digits. All of them, as `to_hex` makes them, take
+/// longer than the hash.
 pub(crate) fn digits<const COUNT: usize>(hash: &[u8]) -> [u8; COUNT] {
     let mut digits = [0; COUNT];
     for (pair, byte) in digits.chunks_exact_mut(2).zip(hash) {
-        pair.copy_from_slice(&[b"0123456789abcdef"[usize::from(byte >> 4)], b"0123456789abcdef"[usize::from(byte & 15)]]);
+        pair.copy_from_slice(&[
+            b"0123456789abcdef"[usize::from(byte >> 4)],
+            b"0123456789abcdef"[usize::from(byte & 15)],
+        ]);
     }
     digits
 }

@@ -1,8 +1,9 @@
 //! One pass over the project's folders: every file with its stamp, or all of them in one number.
 //!
-//! Links are never followed. Folders that tools fill, and what the contract ignores, are left out, unless a rule may name
-//! or the journal knows something there: then only that is seen. So no file that has a history is ever taken for gone because
-//! nobody looked. A pass is made before each answer of recall, so a file costs one call of the kernel and no memory.
+//! Links are never followed. Folders that tools fill, and what the contract ignores, are left out,
+//! unless a rule may name or the journal knows something there: then only that is seen. So no file
+//! that has a history is ever taken for gone because nobody looked. A pass is made before each
+//! answer of recall, so a file costs one call of the kernel and no memory.
 
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
@@ -16,7 +17,8 @@ use crate::live::Tail;
 use crate::store::Store;
 use crate::tree::{Stamp, is_absent, stamp_of};
 
-/// What all files and the journal look like, in one number. As long as it stays, a survey would find the same.
+/// What all files and the journal look like, in one number. As long as it stays, a survey would
+/// find the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sight(pub u64);
 
@@ -29,7 +31,8 @@ impl Sight {
     }
 }
 
-/// All files with their stamps, and whatever is neither file nor folder, both in the order of paths.
+/// All files with their stamps, and whatever is neither file nor folder, both in the order of
+/// paths.
 #[derive(Default)]
 pub(crate) struct Found {
     pub files: Vec<(String, Stamp)>,
@@ -70,7 +73,10 @@ impl Visit for Summing {
     }
 
     fn odd(&mut self, name: &str) {
-        self.sum.0 = self.sum.0.wrapping_add(mix(mix_text(self.folder, name.as_bytes()), 2));
+        self.sum.0 = self
+            .sum
+            .0
+            .wrapping_add(mix(mix_text(self.folder, name.as_bytes()), 2));
     }
 }
 
@@ -161,7 +167,10 @@ impl Folders {
                 return None;
             }
             waiting.asleep += 1;
-            waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+            waiting = self
+                .changed
+                .wait(waiting)
+                .unwrap_or_else(PoisonError::into_inner);
             waiting.asleep -= 1;
         }
     }
@@ -190,13 +199,15 @@ impl Store {
         })
     }
 
-    /// The same, found while something else is done: a second thread looks at the files, and this one helps when it is done.
+    /// The same, found while something else is done: a second thread looks at the files, and this
+    /// one helps when it is done.
     pub fn sight_while<T>(&self, work: impl FnOnce() -> T) -> (Result<Sight>, T) {
         let folders = Folders::default();
         let begin = folders.hold();
         let (looked, helped, done) = std::thread::scope(|threads| {
             let looking = threads.spawn(|| {
-                // Nothing is looked at before the journal is settled; whatever happens, nobody waits for it any longer.
+                // Nothing is looked at before the journal is settled; whatever happens, nobody
+                // waits for it any longer.
                 let begin = begin;
                 self.settle()?;
                 folders.add(String::new(), false);
@@ -208,7 +219,9 @@ impl Store {
             (looking.join(), helped, done)
         });
         match (looked, helped) {
-            (Ok(Ok(Sum(looked))), Ok(Sum(helped))) => (self.sight_of(Sum(looked.wrapping_add(helped))), done),
+            (Ok(Ok(Sum(looked))), Ok(Sum(helped))) => {
+                (self.sight_of(Sum(looked.wrapping_add(helped))), done)
+            }
             // Heads that are damaged are made anew.
             _ => (self.sight(), done),
         }
@@ -227,7 +240,8 @@ impl Store {
         Ok(Sight::of(sum, &applied))
     }
 
-    /// Every regular file below the root with its stamp, except in reserved folders and what is left out.
+    /// Every regular file below the root with its stamp, except in reserved folders and what is
+    /// left out.
     pub(crate) fn look_through(&self) -> Result<Found> {
         let mut gathering = Gathering::default();
         self.pass(&Folders::from_the_root(), &mut gathering)?;
@@ -239,18 +253,29 @@ impl Store {
         Ok(found)
     }
 
-    /// Looks at folders until there are no more, here or in another thread that takes from the same.
+    /// Looks at folders until there are no more, here or in another thread that takes from the
+    /// same.
     fn pass(&self, folders: &Folders, visit: &mut impl Visit) -> Result<()> {
         let mut reader = self.folder_names.reader();
         let names_files = !self.contract.ignore.is_empty();
         while let Some((folder, mut only_known, _held)) = folders.take() {
             let opened = if folder.is_empty() { "." } else { &folder };
-            let fd = match self.tree.open_at(opened, OFlags::DIRECTORY | OFlags::RDONLY) {
-                Err(error) if is_absent(&error) || error.kind() == io::ErrorKind::PermissionDenied => continue,
+            let fd = match self
+                .tree
+                .open_at(opened, OFlags::DIRECTORY | OFlags::RDONLY)
+            {
+                Err(error)
+                    if is_absent(&error) || error.kind() == io::ErrorKind::PermissionDenied =>
+                {
+                    continue;
+                }
                 other => other.map_err(StoreError::io("cannot walk the project"))?,
             };
-            let names = reader.names(&folder, &fd).map_err(StoreError::io("cannot walk the project"))?;
-            if !only_known && !folder.is_empty() && names.texts().any(|name| marks_cache(&fd, name)) {
+            let names = reader
+                .names(&folder, &fd)
+                .map_err(StoreError::io("cannot walk the project"))?;
+            if !only_known && !folder.is_empty() && names.texts().any(|name| marks_cache(&fd, name))
+            {
                 if !self.knows_below(&folder)? {
                     continue;
                 }
@@ -273,7 +298,9 @@ impl Store {
                     }
                     continue;
                 }
-                if (only_known || names_files) && self.leaves_out(&join(&folder, name), only_known, may_have_history)? {
+                if (only_known || names_files)
+                    && self.leaves_out(&join(&folder, name), only_known, may_have_history)?
+                {
                     continue;
                 }
                 if kind != FileType::RegularFile {
@@ -291,8 +318,11 @@ impl Store {
         if !only_known && !self.contract.ignores_file(path) {
             return Ok(false);
         }
-        let Ok(parsed) = ProjectPath::parse(path) else { return Ok(true) };
-        Ok(self.contract.rule(&parsed).is_none() && !(may_have_history && self.heads()?.head(path)?.is_some()))
+        let Ok(parsed) = ProjectPath::parse(path) else {
+            return Ok(true);
+        };
+        Ok(self.contract.rule(&parsed).is_none()
+            && !(may_have_history && self.heads()?.head(path)?.is_some()))
     }
 
     /// Whether a rule may name, or the journal knows, anything below a folder.
@@ -303,23 +333,34 @@ impl Store {
 
 /// Whether a file says of its folder that a tool can make it anew.
 fn marks_cache(folder: &OwnedFd, name: &str) -> bool {
-    let Some((_, signature)) = CACHE_MARKS.iter().find(|(mark, _)| *mark == name) else { return false };
+    let Some((_, signature)) = CACHE_MARKS.iter().find(|(mark, _)| *mark == name) else {
+        return false;
+    };
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let Ok(fd) = rustix::fs::openat(folder, name, flags, Mode::empty()) else { return false };
+    let Ok(fd) = rustix::fs::openat(folder, name, flags, Mode::empty()) else {
+        return false;
+    };
     let mut start = Vec::new();
-    let read = std::fs::File::from(fd).take(signature.len() as u64).read_to_end(&mut start);
+    let read = std::fs::File::from(fd)
+        .take(signature.len() as u64)
+        .read_to_end(&mut start);
     read.is_ok() && start == *signature
 }
 
 fn join(folder: &str, name: &str) -> String {
-    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+    if folder.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{folder}/{name}")
+    }
 }
 
 const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Stirs a number into a hash: both halves of a long product.
 fn mix(hash: u64, value: u64) -> u64 {
-    let long = u128::from(hash ^ value ^ 0xd6e8_feb8_6659_fd93) * u128::from(SEED ^ value.rotate_left(32));
+    let long =
+        u128::from(hash ^ value ^ 0xd6e8_feb8_6659_fd93) * u128::from(SEED ^ value.rotate_left(32));
     (long as u64) ^ ((long >> 64) as u64) ^ hash.rotate_left(23)
 }
 
@@ -341,7 +382,14 @@ mod tests {
         let mut summing = Summing::default();
         for (folder, name, (inode, size, mtime_ns)) in entries {
             summing.enter(folder);
-            summing.file(name, Stamp { inode: *inode, size: *size, mtime_ns: *mtime_ns });
+            summing.file(
+                name,
+                Stamp {
+                    inode: *inode,
+                    size: *size,
+                    mtime_ns: *mtime_ns,
+                },
+            );
         }
         summing.sum
     }
@@ -372,7 +420,10 @@ mod tests {
         for inode in 0..40 {
             for size in 0..40 {
                 for mtime in 0..40 {
-                    assert!(seen.insert(sum(&[("", "a", (inode, size, mtime))]).0), "{inode} {size} {mtime}");
+                    assert!(
+                        seen.insert(sum(&[("", "a", (inode, size, mtime))]).0),
+                        "{inode} {size} {mtime}"
+                    );
                 }
             }
         }

@@ -1,11 +1,12 @@
-//! What this process knows by heart: the heads at the journal's end, and the records whose files are
-//! not yet in place.
+//! What this process knows by heart: the heads at the journal's end, and the records whose files
+//! are not yet in place.
 //!
 //! A process that commits one change after another need not ask the index of heads for what it has
-//! just written, nor tell it each time: it tells it every few commits, before anyone in this process
-//! asks it, and at the end. Until then the index is behind, as after a crash, and whoever looks
-//! reads the rest from the journal, and from `.quipu/stamps` what the files looked like. Records of
-//! other processes are followed; so are files that others put in place, as long as they tell the index.
+//! just written, nor tell it each time: it tells it every few commits, before anyone in this
+//! process asks it, and at the end. Until then the index is behind, as after a crash, and whoever
+//! looks reads the rest from the journal, and from `.quipu/stamps` what the files looked like.
+//! Records of other processes are followed; so are files that others put in place, as long as they
+//! tell the index.
 //!
 //! How far each thing has come, from the last to the first; each place lies before or at the next:
 //!
@@ -58,8 +59,8 @@ pub(crate) struct Warm {
 }
 
 impl Warm {
-    /// Whether nobody else has put files in place since. Where no one knows how far files are in place,
-    /// as when `.quipu/live` was lost, someone may have.
+    /// Whether nobody else has put files in place since. Where no one knows how far files are in
+    /// place, as when `.quipu/live` was lost, someone may have.
     fn places_alone(&self, known: &Known) -> bool {
         known.applied == Some(self.placed_to.at)
     }
@@ -106,22 +107,30 @@ impl Store {
     /// wrote meanwhile. Only under the append lock.
     pub(crate) fn catch_up(&self, known: &Known) -> Result<bool> {
         let mut slot = self.by_heart();
-        let (Some(warm), Some(tail)) = (slot.as_mut(), &known.tail) else { return Ok(false) };
+        let (Some(warm), Some(tail)) = (slot.as_mut(), &known.tail) else {
+            return Ok(false);
+        };
         if !self.journal.is_end(tail.at)? {
             return Ok(false);
         }
         if known.doubt {
             return Ok(false);
         }
-        // Told by traces alone, a journal that was cut and went on otherwise would be taken for the one that is known.
-        let traced = known.traced.is_some_and(|traced| warm.traced == Some(traced) && traced.from <= warm.tail.at);
+        // Told by traces alone, a journal that was cut and went on otherwise would be taken for the
+        // one that is known.
+        let traced = known
+            .traced
+            .is_some_and(|traced| warm.traced == Some(traced) && traced.from <= warm.tail.at);
         match self.placed_by_others(warm, tail, known)? {
             Placed::None => {}
             Placed::To(told) => warm.leave_to_index(told, traced),
             Placed::Unclear => return Ok(false),
         }
         if warm.tail != *tail {
-            if warm.tail.at >= tail.at || warm.tail.seq >= tail.seq || warm.tail.at.segment != tail.at.segment {
+            if warm.tail.at >= tail.at
+                || warm.tail.seq >= tail.seq
+                || warm.tail.at.segment != tail.at.segment
+            {
                 return Ok(false);
             }
             if traced {
@@ -143,14 +152,23 @@ impl Store {
         if warm.places_alone(known) {
             return Ok(Placed::None);
         }
-        let followed = known.applied.filter(|placed| *placed > warm.placed_to.at && *placed <= tail.at);
+        let followed = known
+            .applied
+            .filter(|placed| *placed > warm.placed_to.at && *placed <= tail.at);
         // What this process alone knows would be lost.
-        let Some(placed) = followed.filter(|_| warm.told == warm.placed_to.at) else { return Ok(Placed::Unclear) };
+        let Some(placed) = followed.filter(|_| warm.told == warm.placed_to.at) else {
+            return Ok(Placed::Unclear);
+        };
         let told = self.heads_as_told()?.applied()?;
-        Ok(if told.at == placed { Placed::To(told) } else { Placed::Unclear })
+        Ok(if told.at == placed {
+            Placed::To(told)
+        } else {
+            Placed::Unclear
+        })
     }
 
-    /// The first look needs the index: opened before the append lock is taken, it keeps no one waiting.
+    /// The first look needs the index: opened before the append lock is taken, it keeps no one
+    /// waiting.
     pub(crate) fn open_heads_early(&self) -> Result<()> {
         if self.by_heart().is_none() && !self.is_read_only() {
             drop(self.heads_as_told()?);
@@ -158,9 +176,15 @@ impl Store {
         Ok(())
     }
 
-    /// Begins to know things by heart: the index reaches to `applied`, and these lines stand between
-    /// there and the end. False if they hold something that only the index can keep.
-    pub(crate) fn learn(&self, applied: Tail, tail: &Tail, lines: &Arc<Vec<u8>>, traced: Option<Traced>) -> bool {
+    /// Begins to know things by heart: the index reaches to `applied`, and these lines stand
+    /// between there and the end. False if they hold something that only the index can keep.
+    pub(crate) fn learn(
+        &self,
+        applied: Tail,
+        tail: &Tail,
+        lines: &Arc<Vec<u8>>,
+        traced: Option<Traced>,
+    ) -> bool {
         let mut unplaced = Unplaced::default();
         if applied.at != tail.at && !unplaced.follow(lines, &applied, tail, Care::Sums) {
             return false;
@@ -181,11 +205,20 @@ impl Store {
     }
 
     /// Keeps in mind what was just journalled behind `before`. Only under the append lock.
-    pub(crate) fn keep_in_mind(&self, before: &Tail, records: Vec<Journalled>, traced: Traced) -> Result<()> {
+    pub(crate) fn keep_in_mind(
+        &self,
+        before: &Tail,
+        records: Vec<Journalled>,
+        traced: Traced,
+    ) -> Result<()> {
         {
             let mut slot = self.by_heart();
-            let Some(warm) = slot.as_mut() else { return Ok(()) };
-            let fits = |journalled: &Journalled| journalled.record.lease.is_none() && journalled.at.segment == before.at.segment;
+            let Some(warm) = slot.as_mut() else {
+                return Ok(());
+            };
+            let fits = |journalled: &Journalled| {
+                journalled.record.lease.is_none() && journalled.at.segment == before.at.segment
+            };
             if warm.tail == *before && records.iter().all(fits) {
                 for journalled in records {
                     warm.tail = journalled.end;
@@ -213,14 +246,18 @@ impl Store {
     /// Bytes of the journal whose files are not in place; none if this process does not know.
     pub(crate) fn behind(&self) -> Option<u64> {
         let slot = self.by_heart();
-        slot.as_ref().map(|warm| warm.tail.at.offset.saturating_sub(warm.placed_to.at.offset))
+        slot.as_ref()
+            .map(|warm| warm.tail.at.offset.saturating_sub(warm.placed_to.at.offset))
     }
 
-    /// The newest head of a path and whether it is still on its way to the disk; none if all was forgotten meanwhile. The
-    /// index may not be asked instead: it does not know what is not in place.
+    /// The newest head of a path and whether it is still on its way to the disk; none if all was
+    /// forgotten meanwhile. The index may not be asked instead: it does not know what is not in
+    /// place.
     pub(crate) fn head_by_heart(&self, path: &str) -> Result<Option<(Option<Head>, bool)>> {
         let mut slot = self.by_heart();
-        let Some(warm) = slot.as_mut() else { return Ok(None) };
+        let Some(warm) = slot.as_mut() else {
+            return Ok(None);
+        };
         Ok(Some(match warm.unplaced.head(path, self)? {
             Some(head) => (Some(head), true),
             None => (self.placed_head(warm, path)?, false),
@@ -247,7 +284,9 @@ impl Store {
     /// All leases and the highest fencing number; none if all was forgotten meanwhile.
     pub(crate) fn leases_by_heart(&self) -> Result<Option<(Vec<Lease>, u64)>> {
         let mut slot = self.by_heart();
-        let Some(warm) = slot.as_mut() else { return Ok(None) };
+        let Some(warm) = slot.as_mut() else {
+            return Ok(None);
+        };
         if warm.leases.is_none() {
             let heads = self.heads_as_told()?;
             warm.leases = Some((heads.leases()?, heads.fence()?));
@@ -255,12 +294,20 @@ impl Store {
         Ok(warm.leases.clone())
     }
 
-    /// Where the commit with a key stands, if there is one; none at all if all was forgotten meanwhile.
+    /// Where the commit with a key stands, if there is one; none at all if all was forgotten
+    /// meanwhile.
     pub(crate) fn key_by_heart(&self, key: &str) -> Result<Option<Option<Position>>> {
         let mut slot = self.by_heart();
-        let Some(warm) = slot.as_mut() else { return Ok(None) };
+        let Some(warm) = slot.as_mut() else {
+            return Ok(None);
+        };
         let pending = warm.unplaced.key(key, self)?;
-        let placed = || warm.keys.iter().find(|(known, _)| known == key).map(|(_, at)| *at);
+        let placed = || {
+            warm.keys
+                .iter()
+                .find(|(known, _)| known == key)
+                .map(|(_, at)| *at)
+        };
         match pending.or_else(placed) {
             Some(at) => Ok(Some(Some(at))),
             None => Ok(Some(self.heads_as_told()?.key(key)?)),
@@ -269,26 +316,45 @@ impl Store {
 
     /// A file turned out to be as journalled, only with another stamp.
     pub(crate) fn note_touched(&self, path: &str, stamp: Option<Stamp>) {
-        if let Some(Some(Some(head))) = self.by_heart().as_mut().map(|warm| warm.placed.get_mut(path)) {
+        if let Some(Some(Some(head))) = self
+            .by_heart()
+            .as_mut()
+            .map(|warm| warm.placed.get_mut(path))
+        {
             head.stamp = stamp;
         }
     }
 
-    /// What is synced and not in place, oldest first; none if this process does not know. Only under
-    /// the apply lock.
+    /// What is synced and not in place, oldest first; none if this process does not know. Only
+    /// under the apply lock.
     pub(crate) fn unplaced(&self, known: &Known, end: Position) -> Option<Vec<Journalled>> {
         let mut slot = self.by_heart();
-        let warm = slot.as_mut().filter(|warm| warm.places_alone(known) && warm.tail.at >= end)?;
-        warm.unplaced.records_to(known.synced.map_or(end, |synced| synced.clamp(end, warm.tail.at)), self)
+        let warm = slot
+            .as_mut()
+            .filter(|warm| warm.places_alone(known) && warm.tail.at >= end)?;
+        warm.unplaced.records_to(
+            known
+                .synced
+                .map_or(end, |synced| synced.clamp(end, warm.tail.at)),
+            self,
+        )
     }
 
     /// Keeps in mind that files are in place. Only under the apply lock.
-    pub(crate) fn note_placed(&self, records: &[Journalled], heads: Vec<(String, Head)>) -> Result<()> {
-        let Some(last) = records.last() else { return Ok(()) };
+    pub(crate) fn note_placed(
+        &self,
+        records: &[Journalled],
+        heads: Vec<(String, Head)>,
+    ) -> Result<()> {
+        let Some(last) = records.last() else {
+            return Ok(());
+        };
         self.note_stamps(&heads);
         let full = {
             let mut slot = self.by_heart();
-            let Some(warm) = slot.as_mut() else { return Ok(()) };
+            let Some(warm) = slot.as_mut() else {
+                return Ok(());
+            };
             if !warm.unplaced.begins_at(records[0].at) {
                 return Ok(()); // begun anew meanwhile: the journal and the stamps tell
             }
@@ -297,7 +363,11 @@ impl Store {
                 warm.dirty.insert(path.clone());
                 warm.placed.insert(path, Some(head));
             }
-            warm.keys.extend(records.iter().filter_map(|j| Some((j.record.key.clone()?, j.at))));
+            warm.keys.extend(
+                records
+                    .iter()
+                    .filter_map(|j| Some((j.record.key.clone()?, j.at))),
+            );
             warm.placed_to = last.end;
             warm.untold += records.len();
             warm.untold >= RECORDS || warm.placed.len() > FILES
@@ -309,21 +379,33 @@ impl Store {
         Ok(())
     }
 
-    /// Writes down what the files look like, for others: one small append, under the apply lock. Without it they compare
-    /// the files byte by byte, so that it cannot be written is no reason to fail.
+    /// Writes down what the files look like, for others: one small append, under the apply lock.
+    /// Without it they compare the files byte by byte, so that it cannot be written is no reason to
+    /// fail.
     fn note_stamps(&self, heads: &[(String, Head)]) {
         let mut lines = String::new();
         for (path, head) in heads {
             if let Some(stamp) = head.stamp {
-                lines.push_str(&format!("{} {} {} {} {} {path}\n", head.at, head.version, stamp.inode, stamp.size, stamp.mtime_ns));
+                lines.push_str(&format!(
+                    "{} {} {} {} {} {path}\n",
+                    head.at, head.version, stamp.inode, stamp.size, stamp.mtime_ns
+                ));
             }
         }
         let file = match self.stamps.get() {
             Some(file) => file,
             None => {
                 let path = self.quipu().join("stamps");
-                let open = || std::fs::File::options().create(true).append(true).open(&path);
-                let Ok(opened) = open().or_else(|_| remove_cache(&path).and_then(|()| open())) else { return };
+                let open = || {
+                    std::fs::File::options()
+                        .create(true)
+                        .append(true)
+                        .open(&path)
+                };
+                let Ok(opened) = open().or_else(|_| remove_cache(&path).and_then(|()| open()))
+                else {
+                    return;
+                };
                 self.stamps.get_or_init(|| opened)
             }
         };
@@ -341,7 +423,10 @@ impl Store {
     }
 
     /// The heads after records whose files another process has put in place.
-    pub(crate) fn heads_of_placed<'r>(&self, records: impl Iterator<Item = &'r Journalled>) -> Result<BTreeMap<String, Head>> {
+    pub(crate) fn heads_of_placed<'r>(
+        &self,
+        records: impl Iterator<Item = &'r Journalled>,
+    ) -> Result<BTreeMap<String, Head>> {
         let mut heads = BTreeMap::new();
         for Journalled { at, record, .. } in records {
             for op in record.ops.iter().filter(|o| o.op != OpKind::Keep) {
@@ -352,16 +437,25 @@ impl Store {
             return Ok(heads);
         }
         // Without its line a file is merely compared byte by byte when it is next looked at.
-        for line in crate::regular::read_regular_text(&self.quipu().join("stamps")).unwrap_or_default().lines() {
+        for line in crate::regular::read_regular_text(&self.quipu().join("stamps"))
+            .unwrap_or_default()
+            .lines()
+        {
             let mut fields = line.splitn(6, ' ');
             let mut next = || fields.next().unwrap_or_default();
-            let (at, version, inode, size, mtime, path) = (next(), next(), next(), next(), next(), next());
+            let (at, version, inode, size, mtime, path) =
+                (next(), next(), next(), next(), next(), next());
             if let Some(head) = heads.get_mut(path)
                 && head.at.to_string() == at
                 && head.version.as_str() == version
-                && let (Ok(inode), Ok(size), Ok(mtime_ns)) = (inode.parse(), size.parse(), mtime.parse())
+                && let (Ok(inode), Ok(size), Ok(mtime_ns)) =
+                    (inode.parse(), size.parse(), mtime.parse())
             {
-                head.stamp = Some(Stamp { inode, size, mtime_ns });
+                head.stamp = Some(Stamp {
+                    inode,
+                    size,
+                    mtime_ns,
+                });
             }
         }
         Ok(heads)
@@ -370,7 +464,9 @@ impl Store {
     /// Brings the index up to date with the files, unless someone else has done so.
     pub(crate) fn tell_heads(&self) -> Result<()> {
         let mut slot = self.by_heart();
-        let Some(warm) = slot.as_mut() else { return Ok(()) };
+        let Some(warm) = slot.as_mut() else {
+            return Ok(());
+        };
         if warm.told == warm.placed_to.at {
             if warm.placed.len() > FILES {
                 *slot = None;
@@ -378,7 +474,9 @@ impl Store {
             return Ok(());
         }
         self.forget_deleted_heads();
-        self.disk.step(Step::HeadsCommit).map_err(StoreError::io("cannot write the heads"))?;
+        self.disk
+            .step(Step::HeadsCommit)
+            .map_err(StoreError::io("cannot write the heads"))?;
         let heads = self.heads_as_told()?;
         let told = heads.transaction(|heads| {
             // Another process, which knew no better, has read it all from the journal.

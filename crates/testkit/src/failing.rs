@@ -26,7 +26,12 @@ pub struct FailingDisk {
 
 impl FailingDisk {
     pub fn at(at: usize, failure: Failure) -> FailingDisk {
-        FailingDisk { at, failure, seen: Mutex::new(Vec::new()), at_sync: None }
+        FailingDisk {
+            at,
+            failure,
+            seen: Mutex::new(Vec::new()),
+            at_sync: None,
+        }
     }
 
     /// Tells whenever the journal is about to be synced and the sync will happen.

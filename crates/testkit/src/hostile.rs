@@ -1,7 +1,8 @@
 //! Hostile input for parsers: good samples, mutated.
 //!
-//! Random text dies at a parser's first check. A mutated sample gets further: it is nearly right. The targets that use it
-//! are in `tests/hostile/`, and in the `hostile_tests.rs` of the program; `scripts/hunt` runs them with new seeds.
+//! Random text dies at a parser's first check. A mutated sample gets further: it is nearly right.
+//! The targets that use it are in `tests/hostile/`, and in the `hostile_tests.rs` of the program;
+//! `scripts/hunt` runs them with new seeds.
 
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -66,8 +67,13 @@ enum Mutation {
 
 /// Texts that are mutated samples, or mixtures of them.
 pub fn mutated(samples: &'static [&'static str]) -> impl Strategy<Value = String> {
-    mutated_bytes(samples.iter().map(|sample| sample.as_bytes().to_vec()).collect())
-        .prop_map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    mutated_bytes(
+        samples
+            .iter()
+            .map(|sample| sample.as_bytes().to_vec())
+            .collect(),
+    )
+    .prop_map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// The same for bytes, whether UTF-8 or not.
@@ -83,7 +89,9 @@ pub fn mutated_bytes(samples: Vec<Vec<u8>>) -> impl Strategy<Value = Vec<u8>> {
 }
 
 fn mutation() -> impl Strategy<Value = Mutation> {
-    let nests = prop::sample::select(vec!["{\"a\":", "[", "(", "<b>", "> ", "- ", "*", "[[", "{{", "a."]);
+    let nests = prop::sample::select(vec![
+        "{\"a\":", "[", "(", "<b>", "> ", "- ", "*", "[[", "{{", "a.",
+    ]);
     prop_oneof![
         3 => (any::<Index>(), 1usize..40).prop_map(|(at, length)| Mutation::Delete(at, length)),
         2 => (any::<Index>(), 1usize..60, 1usize..4).prop_map(|(at, length, times)| Mutation::Repeat(at, length, times)),
@@ -111,7 +119,11 @@ fn mutate(bytes: &mut Vec<u8>, mutation: &Mutation, samples: &[Vec<u8>]) {
         Mutation::Insert(at, token) => drop(bytes.splice(place(at)..place(at), token.bytes())),
         Mutation::Replace(at, byte) => {
             let at = at.index(bytes.len().max(1));
-            bytes.iter_mut().skip(at).take(1).for_each(|old| *old = *byte);
+            bytes
+                .iter_mut()
+                .skip(at)
+                .take(1)
+                .for_each(|old| *old = *byte);
         }
         Mutation::Splice(at, from, length) => {
             let other = from.get(samples);
@@ -119,7 +131,9 @@ fn mutate(bytes: &mut Vec<u8>, mutation: &Mutation, samples: &[Vec<u8>]) {
             let piece = other[start..(start + length).min(other.len())].to_vec();
             bytes.splice(place(at)..place(at), piece);
         }
-        Mutation::Nest(at, open, times) => drop(bytes.splice(place(at)..place(at), open.repeat(*times).into_bytes())),
+        Mutation::Nest(at, open, times) => {
+            drop(bytes.splice(place(at)..place(at), open.repeat(*times).into_bytes()))
+        }
         Mutation::Truncate(at) => bytes.truncate(place(at)),
     }
 }

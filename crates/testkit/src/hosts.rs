@@ -1,7 +1,8 @@
 //! Hosts on one machine: network namespaces on one bridge, each with a name of its own.
 //!
-//! Where the kernel does not permit that, hosts are plain processes on the loopback address, and this is said loudly. Such a
-//! host cannot be cut off; its processes are stopped instead, which looks the same to everyone else.
+//! Where the kernel does not permit that, hosts are plain processes on the loopback address, and
+//! this is said loudly. Such a host cannot be cut off; its processes are stopped instead, which
+//! looks the same to everyone else.
 
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -31,11 +32,19 @@ impl Network {
             .and_then(|()| ip(&format!("link set {bridge} up")))
             .and_then(|()| Host::make(&bridge, &net, 254, "probe"))
         {
-            Ok(_probe) => Network { bridge: Some(bridge), net },
+            Ok(_probe) => Network {
+                bridge: Some(bridge),
+                net,
+            },
             Err(why) => {
                 let _ = ip(&format!("link del {bridge}"));
-                eprintln!("\n=== NETWORK NAMESPACES ARE NOT PERMITTED HERE ({why}): hosts are plain processes on 127.0.0.1 ===\n");
-                Network { bridge: None, net: "127.0.0".into() }
+                eprintln!(
+                    "\n=== NETWORK NAMESPACES ARE NOT PERMITTED HERE ({why}): hosts are plain processes on 127.0.0.1 ===\n"
+                );
+                Network {
+                    bridge: None,
+                    net: "127.0.0".into(),
+                }
             }
         }
     }
@@ -52,8 +61,12 @@ impl Network {
 
     pub fn host(&self, number: u32, name: &str) -> Host {
         match &self.bridge {
-            Some(bridge) => Host::make(bridge, &self.net, number + 1, name).expect("the probe could be made too"),
-            None => Host { name: name.to_owned(), space: None },
+            Some(bridge) => Host::make(bridge, &self.net, number + 1, name)
+                .expect("the probe could be made too"),
+            None => Host {
+                name: name.to_owned(),
+                space: None,
+            },
         }
     }
 }
@@ -77,16 +90,29 @@ impl Host {
         let space = format!("{bridge}-{number}");
         let _ = ip(&format!("netns del {space}"));
         ip(&format!("netns add {space}"))?;
-        let host = Host { name: name.to_owned(), space: Some(space.clone()) };
+        let host = Host {
+            name: name.to_owned(),
+            space: Some(space.clone()),
+        };
         let outer = host.outer();
-        ip(&format!("link add {outer} type veth peer name eth0 netns {space}"))?;
+        ip(&format!(
+            "link add {outer} type veth peer name eth0 netns {space}"
+        ))?;
         ip(&format!("link set {outer} master {bridge} up"))?;
         ip(&format!("-n {space} addr add {net}.{number}/24 dev eth0"))?;
         ip(&format!("-n {space} link set eth0 up"))?;
         ip(&format!("-n {space} link set lo up"))?;
         // A name of its own has to be possible as well.
-        let named = host.command("true").stdin(Stdio::null()).status().map_err(|e| e.to_string())?;
-        if named.success() { Ok(host) } else { Err("a host cannot be given a name".into()) }
+        let named = host
+            .command("true")
+            .stdin(Stdio::null())
+            .status()
+            .map_err(|e| e.to_string())?;
+        if named.success() {
+            Ok(host)
+        } else {
+            Err("a host cannot be given a name".into())
+        }
     }
 
     /// The end of its cable on the bridge.
@@ -94,16 +120,29 @@ impl Host {
         self.space.as_deref().unwrap_or_default().replace('-', "e")
     }
 
-    /// A program on this host. It is the process itself, with no one between, so that it can be killed.
+    /// A program on this host. It is the process itself, with no one between, so that it can be
+    /// killed.
     pub fn command(&self, program: &str) -> Command {
-        let Some(space) = &self.space else { return Command::new(program) };
+        let Some(space) = &self.space else {
+            return Command::new(program);
+        };
         let mut command = Command::new("ip");
-        command.args(["netns", "exec", space, "unshare", "--uts", "sh", "-c", "echo \"$0\" > /proc/sys/kernel/hostname; exec \"$@\""]);
+        command.args([
+            "netns",
+            "exec",
+            space,
+            "unshare",
+            "--uts",
+            "sh",
+            "-c",
+            "echo \"$0\" > /proc/sys/kernel/hostname; exec \"$@\"",
+        ]);
         command.args([self.name.as_str(), program]);
         command
     }
 
-    /// Pulls the cable: nothing gets through, and no one is told. Where hosts are not real, its processes are stopped.
+    /// Pulls the cable: nothing gets through, and no one is told. Where hosts are not real, its
+    /// processes are stopped.
     pub fn cut(&self, processes: &[u32]) {
         match self.space {
             Some(_) => ip(&format!("link set {} down", self.outer())).unwrap(),
@@ -129,11 +168,24 @@ impl Drop for Host {
 
 fn signal(name: &str, processes: &[u32]) {
     for process in processes {
-        let _ = Command::new("kill").args([name, &process.to_string()]).status();
+        let _ = Command::new("kill")
+            .args([name, &process.to_string()])
+            .status();
     }
 }
 
 fn ip(arguments: &str) -> Result<(), String> {
-    let output = Command::new("ip").args(arguments.split(' ')).stdin(Stdio::null()).output().map_err(|e| format!("ip: {e}"))?;
-    if output.status.success() { Ok(()) } else { Err(format!("ip {arguments}: {}", String::from_utf8_lossy(&output.stderr).trim())) }
+    let output = Command::new("ip")
+        .args(arguments.split(' '))
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|e| format!("ip: {e}"))?;
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(format!(
+            "ip {arguments}: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        ))
+    }
 }

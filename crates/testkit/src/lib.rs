@@ -1,6 +1,9 @@
 //! What tests are made of: a project in a temporary folder, and a disk that stops.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot be set up has failed"
+)]
 
 mod failing;
 mod hostile;

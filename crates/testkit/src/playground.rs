@@ -76,7 +76,10 @@ impl Playground {
         let folder = temp_folder();
         std::fs::write(folder.path().join("quipu.toml"), text).unwrap();
         Store::init(folder.path()).unwrap();
-        let play = Playground { folder, contract: contract(text) };
+        let play = Playground {
+            folder,
+            contract: contract(text),
+        };
         if std::env::var_os("QUIPU_TEST_STORE").is_some_and(|kind| kind == "postgres") {
             play.share(Cluster::shared());
         }
@@ -88,7 +91,10 @@ impl Playground {
         let folder = temp_folder();
         std::fs::write(folder.path().join("quipu.toml"), CONTRACT).unwrap();
         Store::init(folder.path()).unwrap();
-        Playground { folder, contract: contract(CONTRACT) }
+        Playground {
+            folder,
+            contract: contract(CONTRACT),
+        }
     }
 
     /// A working copy of a fresh project in a shared store.
@@ -109,7 +115,13 @@ impl Playground {
         let postgres = quipu_shared::Postgres::at(&address);
         postgres.migrate().unwrap();
         let id = postgres.found(&name).unwrap();
-        quipu_shared::Attachment { address: address.shown().to_owned(), project: name, id }.save(self.root()).unwrap();
+        quipu_shared::Attachment {
+            address: address.shown().to_owned(),
+            project: name,
+            id,
+        }
+        .save(self.root())
+        .unwrap();
     }
 
     /// Another working copy of the same shared project, at its beginning.
@@ -122,17 +134,29 @@ impl Playground {
         let folder = temp_folder();
         std::fs::copy(self.file("quipu.toml"), folder.path().join("quipu.toml")).unwrap();
         Store::init(folder.path()).unwrap();
-        quipu_shared::Attachment { address: address.to_owned(), ..self.attachment() }.save(folder.path()).unwrap();
-        Playground { folder, contract: Arc::clone(&self.contract) }
+        quipu_shared::Attachment {
+            address: address.to_owned(),
+            ..self.attachment()
+        }
+        .save(folder.path())
+        .unwrap();
+        Playground {
+            folder,
+            contract: Arc::clone(&self.contract),
+        }
     }
 
     pub fn is_shared(&self) -> bool {
-        quipu_shared::Attachment::load(self.root()).unwrap().is_some()
+        quipu_shared::Attachment::load(self.root())
+            .unwrap()
+            .is_some()
     }
 
     /// What this working copy belongs to.
     pub fn attachment(&self) -> quipu_shared::Attachment {
-        quipu_shared::Attachment::load(self.root()).unwrap().unwrap()
+        quipu_shared::Attachment::load(self.root())
+            .unwrap()
+            .unwrap()
     }
 
     pub fn root(&self) -> &Path {
@@ -172,7 +196,12 @@ impl Playground {
         while let Some(folder) = folders.pop() {
             for entry in std::fs::read_dir(&folder).unwrap() {
                 let path = entry.unwrap().path();
-                let name = path.strip_prefix(self.root()).unwrap().to_str().unwrap().to_owned();
+                let name = path
+                    .strip_prefix(self.root())
+                    .unwrap()
+                    .to_str()
+                    .unwrap()
+                    .to_owned();
                 if path.is_dir() {
                     if name != ".quipu" {
                         folders.push(path);
@@ -189,11 +218,18 @@ impl Playground {
     pub fn copy(&self) -> Playground {
         let folder = temp_folder();
         copy_folder(self.root(), folder.path());
-        Playground { folder, contract: Arc::clone(&self.contract) }
+        Playground {
+            folder,
+            contract: Arc::clone(&self.contract),
+        }
     }
 
     pub fn role(role: &str, unit: Option<&str>) -> Actor {
-        Actor::Agent { role: ActorName::parse(role).ok(), unit: unit.map(|u| UnitId::parse(u).unwrap()), agent: None }
+        Actor::Agent {
+            role: ActorName::parse(role).ok(),
+            unit: unit.map(|u| UnitId::parse(u).unwrap()),
+            agent: None,
+        }
     }
 }
 
@@ -209,14 +245,19 @@ pub fn open_store(root: &Path, contract: Arc<Contract>, options: Options) -> Sto
     Store::open(root, contract, options).unwrap()
 }
 
-/// In memory where there is such a file system: the suites sync thousands of times, and what a power
-/// cut takes they take away themselves. `QUIPU_TEST_FOLDER` names another file system to run on.
+/// In memory where there is such a file system: the suites sync thousands of times, and what a
+/// power cut takes they take away themselves. `QUIPU_TEST_FOLDER` names another file system to run
+/// on.
 pub fn temp_folder() -> TempDir {
     if let Some(folder) = std::env::var_os("QUIPU_TEST_FOLDER") {
         return tempfile::tempdir_in(folder).unwrap();
     }
     let memory = Path::new("/dev/shm");
-    if memory.is_dir() { tempfile::tempdir_in(memory).unwrap() } else { tempfile::tempdir().unwrap() }
+    if memory.is_dir() {
+        tempfile::tempdir_in(memory).unwrap()
+    } else {
+        tempfile::tempdir().unwrap()
+    }
 }
 
 /// Copies a folder with everything in it.
@@ -232,7 +273,12 @@ pub fn copy_folder(from: &Path, to: &Path) {
         std::fs::copy(&path, &target).unwrap();
         // A copy that looked newer than its original would look edited.
         let modified = std::fs::metadata(&path).unwrap().modified().unwrap();
-        std::fs::File::options().write(true).open(&target).unwrap().set_modified(modified).unwrap();
+        std::fs::File::options()
+            .write(true)
+            .open(&target)
+            .unwrap()
+            .set_modified(modified)
+            .unwrap();
     }
 }
 

@@ -1,7 +1,8 @@
-//! A PostgreSQL of the tests' own: a private cluster in a temporary folder, as a user that is not root.
+//! A PostgreSQL of the tests' own: a private cluster in a temporary folder, as a user that is not
+//! root.
 //!
-//! One for each test process, started when it is first wanted. It dies with the process, however that ends.
-//! A test that breaks a server starts its own with [`Cluster::start`].
+//! One for each test process, started when it is first wanted. It dies with the process, however
+//! that ends. A test that breaks a server starts its own with [`Cluster::start`].
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -39,11 +40,27 @@ impl Cluster {
 
     fn start_at(folder: PathBuf) -> Cluster {
         let data = folder.join("data");
-        run(as_plain_user("initdb").args(["-A", "trust", "-U", OWNER, "-E", "UTF8", "--no-locale", "--no-sync", "-D"]).arg(&data));
+        run(as_plain_user("initdb")
+            .args([
+                "-A",
+                "trust",
+                "-U",
+                OWNER,
+                "-E",
+                "UTF8",
+                "--no-locale",
+                "--no-sync",
+                "-D",
+            ])
+            .arg(&data));
         // Hosts of a test are network namespaces; the role `locked` needs a password.
         let rules = "local all all trust\nhost all locked 0.0.0.0/0 scram-sha-256\nhost all all 0.0.0.0/0 trust\nhost replication all 0.0.0.0/0 trust\n";
         std::fs::write(data.join("pg_hba.conf"), rules).unwrap();
-        let cluster = Cluster { folder, port: free_port(), server: Mutex::new(None) };
+        let cluster = Cluster {
+            folder,
+            port: free_port(),
+            server: Mutex::new(None),
+        };
         cluster.restart();
         cluster
     }
@@ -53,9 +70,27 @@ impl Cluster {
         let folder = owned(temp_folder().keep());
         let data = folder.join("data");
         let mut copy = as_plain_user("pg_basebackup");
-        copy.args(["-h", "127.0.0.1", "-p", &self.port.to_string(), "-U", OWNER, "-R", "-X", "stream", "-c", "fast", "-D"]).arg(&data);
+        copy.args([
+            "-h",
+            "127.0.0.1",
+            "-p",
+            &self.port.to_string(),
+            "-U",
+            OWNER,
+            "-R",
+            "-X",
+            "stream",
+            "-c",
+            "fast",
+            "-D",
+        ])
+        .arg(&data);
         run(&mut copy);
-        let standby = Cluster { folder, port: free_port(), server: Mutex::new(None) };
+        let standby = Cluster {
+            folder,
+            port: free_port(),
+            server: Mutex::new(None),
+        };
         standby.restart();
         self.sql("ALTER SYSTEM SET synchronous_standby_names = '*'");
         self.sql("SELECT pg_reload_conf()");
@@ -69,7 +104,9 @@ impl Cluster {
 
     /// Ends it as a power cut would, with nothing tidied up.
     pub fn kill(&self) {
-        let Some(server) = self.server.lock().unwrap().take() else { return };
+        let Some(server) = self.server.lock().unwrap().take() else {
+            return;
+        };
         run(Command::new("kill").args(["-9", &server.to_string()]));
         // Its children notice by themselves; the next start needs them gone.
         while Path::new(&format!("/proc/{server}")).exists() {
@@ -79,7 +116,9 @@ impl Cluster {
 
     /// Ends it in an orderly way.
     pub fn stop(&self) {
-        let Some(server) = self.server.lock().unwrap().take() else { return };
+        let Some(server) = self.server.lock().unwrap().take() else {
+            return;
+        };
         run(Command::new("kill").args(["-INT", &server.to_string()]));
         while Path::new(&format!("/proc/{server}")).exists() {
             std::thread::sleep(std::time::Duration::from_millis(1));
@@ -102,23 +141,44 @@ impl Cluster {
             // Children of the one that was killed may still hold its shared memory.
             std::thread::sleep(std::time::Duration::from_millis(200));
         }
-        panic!("the server does not start: {}", std::fs::read_to_string(self.folder.join("log")).unwrap_or_default());
+        panic!(
+            "the server does not start: {}",
+            std::fs::read_to_string(self.folder.join("log")).unwrap_or_default()
+        );
     }
 
     fn command(&self) -> Command {
         let mut server = as_plain_user("postgres");
-        server.arg("-D").arg(self.folder.join("data")).arg("-k").arg(&self.folder).args(["-p", &self.port.to_string()]);
-        for setting in
-            ["listen_addresses=*", "fsync=on", "max_connections=200", "shared_buffers=64MB", "log_min_messages=fatal", "max_wal_senders=4"]
-        {
+        server
+            .arg("-D")
+            .arg(self.folder.join("data"))
+            .arg("-k")
+            .arg(&self.folder)
+            .args(["-p", &self.port.to_string()]);
+        for setting in [
+            "listen_addresses=*",
+            "fsync=on",
+            "max_connections=200",
+            "shared_buffers=64MB",
+            "log_min_messages=fatal",
+            "max_wal_senders=4",
+        ] {
             server.args(["-c", setting]);
         }
-        let log = std::fs::File::options().create(true).append(true).open(self.folder.join("log")).unwrap();
-        server.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
+        let log = std::fs::File::options()
+            .create(true)
+            .append(true)
+            .open(self.folder.join("log"))
+            .unwrap();
+        server
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log);
         server
     }
 
-    /// Lets it speak TLS under the name `localhost`. Returns the certificate of the authority that vouches for it.
+    /// Lets it speak TLS under the name `localhost`. Returns the certificate of the authority that
+    /// vouches for it.
     pub fn with_tls(&self) -> PathBuf {
         let data = self.folder.join("data");
         let script = "openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.crt -subj /CN=authority -days 9
@@ -149,13 +209,21 @@ impl Cluster {
 
     /// The same for another database role. Whoever waits in a test waits ten seconds at most.
     pub fn url_of(&self, role: &str, project: &str) -> String {
-        let project = if project.is_empty() { String::new() } else { format!("&project={project}") };
-        format!("postgres://{role}@127.0.0.1:{}/postgres?wait=10{project}", self.port)
+        let project = if project.is_empty() {
+            String::new()
+        } else {
+            format!("&project={project}")
+        };
+        format!(
+            "postgres://{role}@127.0.0.1:{}/postgres?wait=10{project}",
+            self.port
+        )
     }
 
     /// Runs SQL as the owner of everything; returns what it prints.
     pub fn sql(&self, sql: &str) -> String {
-        self.try_sql(OWNER, sql).unwrap_or_else(|error| panic!("{sql}\n{error}"))
+        self.try_sql(OWNER, sql)
+            .unwrap_or_else(|error| panic!("{sql}\n{error}"))
     }
 
     /// Runs SQL as some role.
@@ -183,23 +251,32 @@ impl Cluster {
         }
     }
 
-    /// A database of its own with an empty store in it, made quickly: its address, for projects named by their folders.
+    /// A database of its own with an empty store in it, made quickly: its address, for projects
+    /// named by their folders.
     pub fn fresh_store(&self) -> String {
         static TEMPLATE: Once = Once::new();
         TEMPLATE.call_once(|| {
             self.sql("CREATE DATABASE empty_store");
             let address = self.url("").replace("/postgres?", "/empty_store?");
-            quipu_shared::Postgres::at(&quipu_shared::Address::parse(&address).unwrap()).migrate().unwrap();
+            quipu_shared::Postgres::at(&quipu_shared::Address::parse(&address).unwrap())
+                .migrate()
+                .unwrap();
         });
         let name = self.fresh_name().replace('-', "_");
-        self.sql(&format!("CREATE DATABASE {name} TEMPLATE empty_store STRATEGY file_copy"));
+        self.sql(&format!(
+            "CREATE DATABASE {name} TEMPLATE empty_store STRATEGY file_copy"
+        ));
         self.url("").replace("/postgres?", &format!("/{name}?"))
     }
 
     /// A project name that no other test of this process uses.
     pub fn fresh_name(&self) -> String {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        format!("p{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+        format!(
+            "p{}-{}",
+            std::process::id(),
+            NEXT.fetch_add(1, Ordering::Relaxed)
+        )
     }
 }
 
@@ -209,7 +286,8 @@ impl Drop for Cluster {
     }
 }
 
-/// Starts a program that ends with this process. The kernel ends it with the *thread* that started it, so that one waits.
+/// Starts a program that ends with this process. The kernel ends it with the *thread* that started
+/// it, so that one waits.
 fn start_for_ever(mut command: Command) -> u32 {
     let (send, receive) = mpsc::channel();
     std::thread::spawn(move || {
@@ -225,10 +303,25 @@ pub fn as_plain_user(program: &str) -> Command {
     let mut command = Command::new("setpriv");
     command.arg("--pdeathsig=KILL");
     if let Some(user) = plain_user() {
-        command.args([format!("--reuid={user}"), format!("--regid={}", group_of(&user)), "--clear-groups".into()]);
+        command.args([
+            format!("--reuid={user}"),
+            format!("--regid={}", group_of(&user)),
+            "--clear-groups".into(),
+        ]);
     }
-    command.arg("--").arg(installed(program)).env("LC_ALL", "C.UTF-8").current_dir("/");
-    for variable in ["PGHOST", "PGPORT", "PGUSER", "PGDATABASE", "PGPASSWORD", "PGOPTIONS"] {
+    command
+        .arg("--")
+        .arg(installed(program))
+        .env("LC_ALL", "C.UTF-8")
+        .current_dir("/");
+    for variable in [
+        "PGHOST",
+        "PGPORT",
+        "PGUSER",
+        "PGDATABASE",
+        "PGPASSWORD",
+        "PGOPTIONS",
+    ] {
         command.env_remove(variable);
     }
     command
@@ -236,15 +329,26 @@ pub fn as_plain_user(program: &str) -> Command {
 
 /// Where the programs of PostgreSQL are; empty if they are in the path.
 pub fn bin() -> PathBuf {
-    installed("postgres").parent().map(Path::to_owned).unwrap_or_default()
+    installed("postgres")
+        .parent()
+        .map(Path::to_owned)
+        .unwrap_or_default()
 }
 
 /// Debian keeps the programs of each version in a folder of its own.
 fn installed(program: &str) -> PathBuf {
-    let mut folders: Vec<PathBuf> =
-        std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten().map(|e| e.path().join("bin")).collect();
+    let mut folders: Vec<PathBuf> = std::fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|e| e.path().join("bin"))
+        .collect();
     folders.sort();
-    let found = folders.into_iter().rev().map(|folder| folder.join(program)).find(|path| path.exists());
+    let found = folders
+        .into_iter()
+        .rev()
+        .map(|folder| folder.join(program))
+        .find(|path| path.exists());
     found.unwrap_or_else(|| PathBuf::from(program))
 }
 
@@ -257,8 +361,19 @@ pub fn plain_user() -> Option<String> {
             return None;
         }
         let known = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
-        let there = |name: &str| known.lines().any(|line| line.starts_with(&format!("{name}:")));
-        Some(if there("postgres") { "postgres" } else { "nobody" }.to_owned())
+        let there = |name: &str| {
+            known
+                .lines()
+                .any(|line| line.starts_with(&format!("{name}:")))
+        };
+        Some(
+            if there("postgres") {
+                "postgres"
+            } else {
+                "nobody"
+            }
+            .to_owned(),
+        )
     };
     USER.get_or_init(find).clone()
 }
@@ -271,19 +386,36 @@ fn group_of(user: &str) -> String {
 /// A folder that the plain user owns from here on, and that goes when this process has ended.
 pub fn owned(folder: PathBuf) -> PathBuf {
     if let Some(user) = plain_user() {
-        run(Command::new("chown").arg(format!("{user}:{}", group_of(&user))).arg(&folder));
+        run(Command::new("chown")
+            .arg(format!("{user}:{}", group_of(&user)))
+            .arg(&folder));
     }
-    let tidy = format!("while kill -0 {} 2>/dev/null; do sleep 1; done; sleep 1; rm -rf '{}'", std::process::id(), folder.display());
-    let watch = Command::new("setsid").args(["sh", "-c", &tidy]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let tidy = format!(
+        "while kill -0 {} 2>/dev/null; do sleep 1; done; sleep 1; rm -rf '{}'",
+        std::process::id(),
+        folder.display()
+    );
+    let watch = Command::new("setsid")
+        .args(["sh", "-c", &tidy])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
     std::thread::spawn(move || watch.map(|mut watch| watch.wait()));
     folder
 }
 
 pub fn free_port() -> u16 {
-    // A server that is stopped for a while keeps its port: no other of this process is to answer there meanwhile.
-    static GIVEN: Mutex<std::collections::BTreeSet<u16>> = Mutex::new(std::collections::BTreeSet::new());
+    // A server that is stopped for a while keeps its port: no other of this process is to answer
+    // there meanwhile.
+    static GIVEN: Mutex<std::collections::BTreeSet<u16>> =
+        Mutex::new(std::collections::BTreeSet::new());
     loop {
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = std::net::TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
         if GIVEN.lock().unwrap().insert(port) {
             return port;
         }
@@ -291,7 +423,14 @@ pub fn free_port() -> u16 {
 }
 
 fn run(command: &mut Command) {
-    let output =
-        command.stdin(Stdio::null()).output().unwrap_or_else(|e| panic!("{command:?}: {e} (scripts/test installs what is missing)"));
-    assert!(output.status.success(), "{command:?}\n{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .unwrap_or_else(|e| panic!("{command:?}: {e} (scripts/test installs what is missing)"));
+    assert!(
+        output.status.success(),
+        "{command:?}\n{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
 }

@@ -1,8 +1,9 @@
 //! A sample book of realistic size: ten chapters, nine of them written, the tenth about to be.
 //!
-//! Generated, always the same, in English or Chinese. Sizes follow what such a book really has: about a thousand
-//! tokens for each summary, three thousand for the glossary, one for the metaphors, five for the research report, two
-//! for the style guide and one for the outline of a chapter.
+//! Generated, always the same, in English or Chinese. Sizes follow what such a book really has:
+//! about a thousand tokens for each summary, three thousand for the glossary, one for the
+//! metaphors, five for the research report, two for the style guide and one for the outline of a
+//! chapter.
 
 /// The language of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,20 +14,53 @@ pub enum Tongue {
 
 /// Chapter titles with the words that belong to them.
 const ENGLISH: [(&str, [&str; 5]); 10] = [
-    ("Why agents forget", ["session", "amnesia", "handover", "prompt", "transcript"]),
-    ("The journal", ["journal", "record", "segment", "checksum", "replay"]),
-    ("Classes of files", ["class", "append", "seal", "overwrite", "supersede"]),
-    ("Versions and hashes", ["version", "digest", "prefix", "conflict", "baseline"]),
-    ("Locks between processes", ["lock", "kernel", "waiter", "deadline", "holder"]),
-    ("Recovery after a crash", ["recovery", "torn tail", "redo", "fsync", "checkpoint"]),
-    ("Pointers and roles", ["pointer", "role", "deny list", "grant", "variable"]),
-    ("Budgets and views", ["budget", "view", "window", "reserve", "overview"]),
-    ("Recall", ["recall", "index", "bigram", "stemming", "freshness"]),
-    ("Leases and fencing", ["lease", "fencing number", "expiry", "renewal", "clock"]),
+    (
+        "Why agents forget",
+        ["session", "amnesia", "handover", "prompt", "transcript"],
+    ),
+    (
+        "The journal",
+        ["journal", "record", "segment", "checksum", "replay"],
+    ),
+    (
+        "Classes of files",
+        ["class", "append", "seal", "overwrite", "supersede"],
+    ),
+    (
+        "Versions and hashes",
+        ["version", "digest", "prefix", "conflict", "baseline"],
+    ),
+    (
+        "Locks between processes",
+        ["lock", "kernel", "waiter", "deadline", "holder"],
+    ),
+    (
+        "Recovery after a crash",
+        ["recovery", "torn tail", "redo", "fsync", "checkpoint"],
+    ),
+    (
+        "Pointers and roles",
+        ["pointer", "role", "deny list", "grant", "variable"],
+    ),
+    (
+        "Budgets and views",
+        ["budget", "view", "window", "reserve", "overview"],
+    ),
+    (
+        "Recall",
+        ["recall", "index", "bigram", "stemming", "freshness"],
+    ),
+    (
+        "Leases and fencing",
+        ["lease", "fencing number", "expiry", "renewal", "clock"],
+    ),
 ];
 
 const CHINESE: [(&str, [&str; 5]); 10] = [
-    ("智能体为何遗忘", ["会话", "失忆", "交接", "提示词", "记录稿"]),
+    (
+        "智能体为何遗忘",
+        ["会话", "失忆", "交接", "提示词", "记录稿"],
+    ),
     ("日志", ["日志", "记录", "分段", "校验和", "重放"]),
     ("文件的类别", ["类别", "追加", "封存", "覆盖", "取代"]),
     ("版本与摘要", ["版本", "摘要值", "前缀", "冲突", "基线"]),
@@ -60,7 +94,8 @@ const CHINESE_SAID: [&str; 8] = [
     "对{a}的每项测试都在每一步停下程序，看{b}是否完整。",
 ];
 
-/// Definitions share no words with the prose, as in a real glossary: what rows have in common is their terms.
+/// Definitions share no words with the prose, as in a real glossary: what rows have in common is
+/// their terms.
 const ENGLISH_MEANT: [&str; 4] = [
     "Names {a} as opposed to {b}; mind the difference from {c}, with which newcomers often mix it up.",
     "Whatever {a} adds to {b}: smaller than {c}, counted apart, spelled alike throughout.",
@@ -85,7 +120,11 @@ impl SampleBook {
     /// The units, to be added to `quipu.toml`.
     pub fn units(self) -> String {
         let units = self.chapters().iter().enumerate().map(|(i, (title, _))| {
-            let needs = if i == 9 { "needs = [\"ch02\", \"ch05\"]\n" } else { "" };
+            let needs = if i == 9 {
+                "needs = [\"ch02\", \"ch05\"]\n"
+            } else {
+                ""
+            };
             format!("\n[units.{}]\ntitle = \"{title}\"\n{needs}", id(i))
         });
         units.collect()
@@ -101,9 +140,12 @@ impl SampleBook {
             ("meta/metaphor-registry.md".to_owned(), self.metaphors()),
             ("research/ch10-research.md".to_owned(), self.research()),
         ];
-        files.extend(
-            (0..9).map(|i| (format!("drafts/{}-draft.md", id(i)), format!("# {}\n\n{}", self.chapters()[i].0, self.prose(i, i, 60)))),
-        );
+        files.extend((0..9).map(|i| {
+            (
+                format!("drafts/{}-draft.md", id(i)),
+                format!("# {}\n\n{}", self.chapters()[i].0, self.prose(i, i, 60)),
+            )
+        }));
         files
     }
 
@@ -131,7 +173,9 @@ impl SampleBook {
         let mut text = String::new();
         let mut n = seed * 3 + 1;
         while (text.chars().count() as f64) < tokens as f64 * per_token {
-            let sentence = said[n % 8].replace("{a}", words[n % 5]).replace("{b}", words[(n / 5 + n + 1) % 5]);
+            let sentence = said[n % 8]
+                .replace("{a}", words[n % 5])
+                .replace("{b}", words[(n / 5 + n + 1) % 5]);
             text.push_str(&sentence);
             text.push_str(if n.is_multiple_of(5) {
                 "\n\n"
@@ -147,20 +191,44 @@ impl SampleBook {
 
     /// A definition of one of a chapter's words, in so many clauses.
     fn meaning(self, chapter: usize, word: usize, clauses: usize) -> String {
-        let meant = if self.tongue == Tongue::English { &ENGLISH_MEANT } else { &CHINESE_MEANT };
+        let meant = if self.tongue == Tongue::English {
+            &ENGLISH_MEANT
+        } else {
+            &CHINESE_MEANT
+        };
         let words = self.chapters()[chapter].1;
         let clause = |n: usize| {
             let at = |step: usize| words[(word + step) % 5];
-            meant[(word + n) % 4].replace("{a}", at(0)).replace("{b}", at(n + 1)).replace("{c}", at(n + 2))
+            meant[(word + n) % 4]
+                .replace("{a}", at(0))
+                .replace("{b}", at(n + 1))
+                .replace("{c}", at(n + 2))
         };
-        (0..clauses).map(clause).collect::<Vec<_>>().join(if self.tongue == Tongue::English { " " } else { "" })
+        (0..clauses)
+            .map(clause)
+            .collect::<Vec<_>>()
+            .join(if self.tongue == Tongue::English {
+                " "
+            } else {
+                ""
+            })
     }
 
     fn style_guide(self) -> String {
-        let parts = [("Voice", "语气"), ("Sentences", "句子"), ("Code", "代码"), ("Terms", "术语"), ("Figures", "插图")];
+        let parts = [
+            ("Voice", "语气"),
+            ("Sentences", "句子"),
+            ("Code", "代码"),
+            ("Terms", "术语"),
+            ("Figures", "插图"),
+        ];
         let mut text = format!("# {}\n\n", self.say("Style guide", "写作体例"));
         for (i, (en, zh)) in parts.into_iter().enumerate() {
-            text.push_str(&format!("## {}\n\n{}", self.say(en, zh), self.prose(0, i, 390)));
+            text.push_str(&format!(
+                "## {}\n\n{}",
+                self.say(en, zh),
+                self.prose(0, i, 390)
+            ));
         }
         text
     }
@@ -169,11 +237,19 @@ impl SampleBook {
         let mut text = format!("# {}\n\n", self.say("Outline", "大纲"));
         for (i, (title, words)) in self.chapters().iter().enumerate() {
             let needs = if i == 9 {
-                self.say("Builds on journal, lock, deadline and holder.", "建立在日志、锁、期限与持有者之上。")
+                self.say(
+                    "Builds on journal, lock, deadline and holder.",
+                    "建立在日志、锁、期限与持有者之上。",
+                )
             } else {
                 String::new()
             };
-            text.push_str(&format!("## {}\n\n{title}: {}. {needs}\n\n{}", id(i), words.join(", "), self.prose(i, i + 2, 920)));
+            text.push_str(&format!(
+                "## {}\n\n{title}: {}. {needs}\n\n{}",
+                id(i),
+                words.join(", "),
+                self.prose(i, i + 2, 920)
+            ));
         }
         text
     }
@@ -181,26 +257,49 @@ impl SampleBook {
     fn summaries(self) -> String {
         let mut text = format!("# {}\n\n", self.say("Chapter summaries", "各章摘要"));
         for (i, (title, _)) in self.chapters().iter().enumerate().take(9) {
-            let about = self.say(&format!("This chapter explains {title}."), &format!("本章讲解{title}。"));
-            text.push_str(&format!("## {}\n\n{about} {}", id(i), self.prose(i, i, 960)));
+            let about = self.say(
+                &format!("This chapter explains {title}."),
+                &format!("本章讲解{title}。"),
+            );
+            text.push_str(&format!(
+                "## {}\n\n{about} {}",
+                id(i),
+                self.prose(i, i, 960)
+            ));
         }
         text
     }
 
     fn glossary(self) -> String {
-        let header = self.say("| term | definition | chapter | supersedes |", "| 术语 | 定义 | 章 | 取代 |");
-        let mut text = format!("# {}\n\n{header}\n|---|---|---|---|\n", self.say("Glossary", "术语表"));
+        let header = self.say(
+            "| term | definition | chapter | supersedes |",
+            "| 术语 | 定义 | 章 | 取代 |",
+        );
+        let mut text = format!(
+            "# {}\n\n{header}\n|---|---|---|---|\n",
+            self.say("Glossary", "术语表")
+        );
         for (i, (_, words)) in self.chapters().iter().enumerate().take(9) {
             for (n, word) in words.iter().enumerate() {
-                text.push_str(&format!("| {word} | {} | {} | |\n", self.meaning(i, n, 3), id(i)));
+                text.push_str(&format!(
+                    "| {word} | {} | {} | |\n",
+                    self.meaning(i, n, 3),
+                    id(i)
+                ));
             }
         }
         text
     }
 
     fn metaphors(self) -> String {
-        let header = self.say("| concept | metaphor | chapter | limits | supersedes |", "| 概念 | 比喻 | 章 | 界限 | 取代 |");
-        let mut text = format!("# {}\n\n{header}\n|---|---|---|---|---|\n", self.say("Metaphor registry", "比喻登记表"));
+        let header = self.say(
+            "| concept | metaphor | chapter | limits | supersedes |",
+            "| 概念 | 比喻 | 章 | 界限 | 取代 |",
+        );
+        let mut text = format!(
+            "# {}\n\n{header}\n|---|---|---|---|---|\n",
+            self.say("Metaphor registry", "比喻登记表")
+        );
         for (i, (_, words)) in self.chapters().iter().enumerate().take(9) {
             for n in [0, 1] {
                 let limits = self.prose(i, n + i, 38);
@@ -227,9 +326,20 @@ impl SampleBook {
             ("Material", "素材"),
         ];
         let words = self.chapters()[9].1;
-        let mut text = format!("# {}\n\n", self.say("Research for ch10: leases and fencing", "ch10 研究报告：租约与防护"));
+        let mut text = format!(
+            "# {}\n\n",
+            self.say(
+                "Research for ch10: leases and fencing",
+                "ch10 研究报告：租约与防护"
+            )
+        );
         for (i, (en, zh)) in parts.into_iter().enumerate() {
-            text.push_str(&format!("## {}: {}\n\n{}", self.say(en, zh), words[i % 5], self.prose(9, i, 810)));
+            text.push_str(&format!(
+                "## {}: {}\n\n{}",
+                self.say(en, zh),
+                words[i % 5],
+                self.prose(9, i, 810)
+            ));
         }
         text.push_str("<!-- RESEARCH_COMPLETE -->\n");
         text

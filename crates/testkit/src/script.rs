@@ -11,15 +11,51 @@ pub struct Script {
 /// The parts that the book asks of its reports, by the ends of their paths.
 const PARTS: [(&str, &[&str]); 16] = [
     ("outline-draft.md", &["Book"]),
-    ("outline-reader-feedback.md", &["As RS", "As RE", "As RH", "By chapter", "The path", "What works", "Three changes"]),
-    ("outline-r3-review.md", &["Verdict", "Findings", "Risks", "For the person who approves"]),
+    (
+        "outline-reader-feedback.md",
+        &[
+            "As RS",
+            "As RE",
+            "As RH",
+            "By chapter",
+            "The path",
+            "What works",
+            "Three changes",
+        ],
+    ),
+    (
+        "outline-r3-review.md",
+        &[
+            "Verdict",
+            "Findings",
+            "Risks",
+            "For the person who approves",
+        ],
+    ),
     ("-research.md", &RESEARCH_PARTS),
-    ("-r1-code.md", &["Verdict", "Findings", "Verified", "Not verifiable"]),
+    (
+        "-r1-code.md",
+        &["Verdict", "Findings", "Verified", "Not verifiable"],
+    ),
     ("-r2-consistency.md", &["Verdict", "Findings", "Form"]),
-    ("-r3-content.md", &["Verdict", "Findings", "Style guide, point by point", "Sensitivity"]),
+    (
+        "-r3-content.md",
+        &[
+            "Verdict",
+            "Findings",
+            "Style guide, point by point",
+            "Sensitivity",
+        ],
+    ),
     ("-answers.md", &["Must", "Should", "Wishes"]),
-    ("-r1-check.md", &["Verdict", "Earlier objections", "Findings"]),
-    ("-r3-check.md", &["Verdict", "Earlier objections", "Findings"]),
+    (
+        "-r1-check.md",
+        &["Verdict", "Earlier objections", "Findings"],
+    ),
+    (
+        "-r3-check.md",
+        &["Verdict", "Earlier objections", "Findings"],
+    ),
     (
         "-rs.md",
         &[
@@ -31,30 +67,90 @@ const PARTS: [(&str, &[&str]); 16] = [
             "Three wishes",
         ],
     ),
-    ("-re.md", &["Scores", "What I can use", "What I tried in thought", "What would fail in practice", "What I skipped", "Three wishes"]),
-    ("-rh.md", &["Scores", "New to me", "Where it stays on the surface", "Trade-offs", "Beyond the happy path", "Three wishes"]),
-    ("final-audit-report.md", &["Verdict", "Read-through", "Cross-references", "Terms", "Sensitivity", "To do"]),
+    (
+        "-re.md",
+        &[
+            "Scores",
+            "What I can use",
+            "What I tried in thought",
+            "What would fail in practice",
+            "What I skipped",
+            "Three wishes",
+        ],
+    ),
+    (
+        "-rh.md",
+        &[
+            "Scores",
+            "New to me",
+            "Where it stays on the surface",
+            "Trade-offs",
+            "Beyond the happy path",
+            "Three wishes",
+        ],
+    ),
+    (
+        "final-audit-report.md",
+        &[
+            "Verdict",
+            "Read-through",
+            "Cross-references",
+            "Terms",
+            "Sensitivity",
+            "To do",
+        ],
+    ),
     ("-qa.md", &["Verdict", "Checks", "Faults"]),
     ("-r2-items.md", &[]),
 ];
-pub const RESEARCH_PARTS: [&str; 6] =
-    ["Module overview", "Core data structures", "Core functions", "Execution flow", "Design decisions", "Material for the writer"];
+pub const RESEARCH_PARTS: [&str; 6] = [
+    "Module overview",
+    "Core data structures",
+    "Core functions",
+    "Execution flow",
+    "Design decisions",
+    "Material for the writer",
+];
 
 /// What readers score.
 const METRICS: [(&str, [&str; 3]); 3] = [
-    ("-rs.md", ["Learning curve", "Prior knowledge assumed", "Wish to read on"]),
-    ("-re.md", ["Practical value", "Actionability", "Worth the time"]),
-    ("-rh.md", ["Technical depth", "Advanced use", "Trade-offs stated"]),
+    (
+        "-rs.md",
+        [
+            "Learning curve",
+            "Prior knowledge assumed",
+            "Wish to read on",
+        ],
+    ),
+    (
+        "-re.md",
+        ["Practical value", "Actionability", "Worth the time"],
+    ),
+    (
+        "-rh.md",
+        ["Technical depth", "Advanced use", "Trade-offs stated"],
+    ),
 ];
 
-/// A report of the book with every part that is asked for, so that a test says only what it is about. The parts come before its marker.
+/// A report of the book with every part that is asked for, so that a test says only what it is
+/// about. The parts come before its marker.
 fn with_parts(path: &str, text: &str) -> String {
     let path = path.trim_end_matches(".again").trim_end_matches(".round1");
-    let Some((_, parts)) = PARTS.iter().find(|(end, _)| path.ends_with(end)) else { return text.to_owned() };
+    let Some((_, parts)) = PARTS.iter().find(|(end, _)| path.ends_with(end)) else {
+        return text.to_owned();
+    };
     let mut added = String::new();
-    for part in parts.iter().filter(|part| !text.contains(&format!("## {part}"))) {
-        added.push_str(&format!("## {part}\n\nnone, and there is no more to say\n\n"));
-        let metrics = METRICS.iter().filter(|(end, _)| *part == "Scores" && path.ends_with(end)).flat_map(|(_, metrics)| metrics);
+    for part in parts
+        .iter()
+        .filter(|part| !text.contains(&format!("## {part}")))
+    {
+        added.push_str(&format!(
+            "## {part}\n\nnone, and there is no more to say\n\n"
+        ));
+        let metrics = METRICS
+            .iter()
+            .filter(|(end, _)| *part == "Scores" && path.ends_with(end))
+            .flat_map(|(_, metrics)| metrics);
         metrics.for_each(|metric| added.push_str(&format!("**{metric}:** 4: fine\n\n")));
     }
     match text.rfind("<!-- ") {
@@ -82,19 +178,49 @@ impl Script {
 
     /// Every text of a book of so many chapters.
     pub fn book(folder: &Path, chapters: usize) -> Script {
-        let script = Script { folder: folder.to_owned() };
-        let sections = |what: &str| (1..=chapters).map(|n| format!("\n## ch{n:02}\n\n{what} of chapter {n}.\n")).collect::<String>();
-        let titled =
-            (1..=chapters).map(|n| format!("\n## ch{n:02}\n\n- **Title:** Chapter {n}\n\nThe goal of chapter {n}.\n")).collect::<String>();
-        script.put("outline-draft.md", &format!("# Outline\n{titled}\n<!-- ARCHITECTURE_COMPLETE -->\n"));
+        let script = Script {
+            folder: folder.to_owned(),
+        };
+        let sections = |what: &str| {
+            (1..=chapters)
+                .map(|n| format!("\n## ch{n:02}\n\n{what} of chapter {n}.\n"))
+                .collect::<String>()
+        };
+        let titled = (1..=chapters)
+            .map(|n| {
+                format!("\n## ch{n:02}\n\n- **Title:** Chapter {n}\n\nThe goal of chapter {n}.\n")
+            })
+            .collect::<String>();
+        script.put(
+            "outline-draft.md",
+            &format!("# Outline\n{titled}\n<!-- ARCHITECTURE_COMPLETE -->\n"),
+        );
         let files = "| path | lines | why |\n|---|---|---|\n| `source/lib.rs` | 1-2 | it is all |\n\nThe files";
-        script.put("source-map-draft.md", &format!("# Source map\n{}\n<!-- ARCHITECTURE_COMPLETE -->\n", sections(files)));
-        script.put("outline-reader-feedback.md", "# Feedback\n\nGood.\n\n<!-- READER_FEEDBACK_COMPLETE -->\n");
-        script.put("outline-r3-review.md", "# R3\n\n- 💡 More examples.\n\n<!-- R3_CONTENT_REVIEW_COMPLETE -->\n");
-        script.put("meta/style-guide.md", "# Style\n\n## Voice\n\n- Short sentences.\n");
+        script.put(
+            "source-map-draft.md",
+            &format!(
+                "# Source map\n{}\n<!-- ARCHITECTURE_COMPLETE -->\n",
+                sections(files)
+            ),
+        );
+        script.put(
+            "outline-reader-feedback.md",
+            "# Feedback\n\nGood.\n\n<!-- READER_FEEDBACK_COMPLETE -->\n",
+        );
+        script.put(
+            "outline-r3-review.md",
+            "# R3\n\n- 💡 More examples.\n\n<!-- R3_CONTENT_REVIEW_COMPLETE -->\n",
+        );
+        script.put(
+            "meta/style-guide.md",
+            "# Style\n\n## Voice\n\n- Short sentences.\n",
+        );
         for number in 1..=chapters {
             let unit = format!("ch{number:02}");
-            script.put(&format!("research/{unit}-research.md"), &format!("# Research {unit}\n\nFacts.\n\n<!-- RESEARCH_COMPLETE -->\n"));
+            script.put(
+                &format!("research/{unit}-research.md"),
+                &format!("# Research {unit}\n\nFacts.\n\n<!-- RESEARCH_COMPLETE -->\n"),
+            );
             script.put(&format!("drafts/{unit}-draft.md"), &draft(&unit, "first"));
             script.put(
                 &format!("reviews/{unit}-r1-code.md"),
@@ -109,26 +235,61 @@ impl Script {
                 "# R3\n\n## Findings\n\n- ⚠️ Long opening.\n\n<!-- R3_CONTENT_REVIEW_COMPLETE -->\n",
             );
             for (reader, score) in [("rs", 3), ("re", 4), ("rh", 5)] {
-                let text = format!("# {reader}\n\n- **Depth:** {score}: fine\n\nIt worked.\n\n<!-- READER_FEEDBACK_COMPLETE -->\n");
+                let text = format!(
+                    "# {reader}\n\n- **Depth:** {score}: fine\n\nIt worked.\n\n<!-- READER_FEEDBACK_COMPLETE -->\n"
+                );
                 script.put(&format!("reader-feedback/{unit}-{reader}.md"), &text);
             }
-            script.put(&format!("drafts/{unit}-revised.md"), &draft(&unit, "revised"));
-            script.put(&format!("reviews/{unit}-answers.md"), "# Answers\n\n- The term: done.\n\n<!-- ANSWERS_COMPLETE -->\n");
-            script.put(&format!("reviews/{unit}-r1-check.md"), "# R1\n\n## Verdict\n\npass\n\n<!-- R1_CODE_REVIEW_COMPLETE -->\n");
-            script.put(&format!("reviews/{unit}-r3-check.md"), "# R3\n\n## Verdict\n\npass\n\n<!-- R3_CONTENT_REVIEW_COMPLETE -->\n");
-            script.put(&format!("reviews/{unit}-r2-items.md"), &new_items(&unit, "what it is", "picture"));
-            script.put(&format!("publish/{unit}.html"), &page(&draft(&unit, "revised")));
-            script.put(&format!("qa/{unit}-qa.md"), "# QA\n\nAll checks made.\n\n<!-- QA_PASSED -->\n");
+            script.put(
+                &format!("drafts/{unit}-revised.md"),
+                &draft(&unit, "revised"),
+            );
+            script.put(
+                &format!("reviews/{unit}-answers.md"),
+                "# Answers\n\n- The term: done.\n\n<!-- ANSWERS_COMPLETE -->\n",
+            );
+            script.put(
+                &format!("reviews/{unit}-r1-check.md"),
+                "# R1\n\n## Verdict\n\npass\n\n<!-- R1_CODE_REVIEW_COMPLETE -->\n",
+            );
+            script.put(
+                &format!("reviews/{unit}-r3-check.md"),
+                "# R3\n\n## Verdict\n\npass\n\n<!-- R3_CONTENT_REVIEW_COMPLETE -->\n",
+            );
+            script.put(
+                &format!("reviews/{unit}-r2-items.md"),
+                &new_items(&unit, "what it is", "picture"),
+            );
+            script.put(
+                &format!("publish/{unit}.html"),
+                &page(&draft(&unit, "revised")),
+            );
+            script.put(
+                &format!("qa/{unit}-qa.md"),
+                "# QA\n\nAll checks made.\n\n<!-- QA_PASSED -->\n",
+            );
         }
-        script.put("final-audit-report.md", "# Audit\n\n## Verdict\n\npassed\n\n<!-- QA_PASSED -->\n");
+        script.put(
+            "final-audit-report.md",
+            "# Audit\n\n## Verdict\n\npassed\n\n<!-- QA_PASSED -->\n",
+        );
         script
     }
 
     /// Every report of a review.
-    pub fn review(folder: &Path, agents: &[(&str, &str, &[&str])], score: impl Fn(&str) -> u8) -> Script {
-        let script = Script { folder: folder.to_owned() };
+    pub fn review(
+        folder: &Path,
+        agents: &[(&str, &str, &[&str])],
+        score: impl Fn(&str) -> u8,
+    ) -> Script {
+        let script = Script {
+            folder: folder.to_owned(),
+        };
         for (id, title, metrics) in agents {
-            script.put(&format!("agent_outputs/{id}.md"), &report(id, title, metrics, score(id)));
+            script.put(
+                &format!("agent_outputs/{id}.md"),
+                &report(id, title, metrics, score(id)),
+            );
         }
         script
     }
@@ -136,21 +297,36 @@ impl Script {
 
 /// A draft of about 120 words with the right form.
 pub fn draft(unit: &str, which: &str) -> String {
-    let line = format!("This is the {which} draft of {unit}, and it says one thing after the other.");
+    let line =
+        format!("This is the {which} draft of {unit}, and it says one thing after the other.");
     // Each chapter counts in words of its own, so that no two are the same text.
     let part = |name: &str| {
-        let counted = (1..=4)
-            .map(|n| format!(" {unit}{name}{n} stands before {unit}{name}{}.", n + 1).to_lowercase().replace("what you know now", "end"));
+        let counted = (1..=4).map(|n| {
+            format!(" {unit}{name}{n} stands before {unit}{name}{}.", n + 1)
+                .to_lowercase()
+                .replace("what you know now", "end")
+        });
         format!("\n## {name}\n\n{line}{}\n", counted.collect::<String>())
     };
-    format!("# Chapter {unit}\n{}{}{}\n<!-- DRAFT_COMPLETE -->\n", part("Why"), part("How"), part("What you know now"))
+    format!(
+        "# Chapter {unit}\n{}{}{}\n<!-- DRAFT_COMPLETE -->\n",
+        part("Why"),
+        part("How"),
+        part("What you know now")
+    )
 }
 
 /// A chapter as the least that counts as its page.
 pub fn page(text: &str) -> String {
-    let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with("<!--"));
-    let body = lines.map(|line| format!("<p>{}</p>\n", line.trim_start_matches(['#', ' ']))).collect::<String>();
-    format!("<!DOCTYPE html>\n<title>A page</title>\n<body>\n{body}</body>\n<!-- HTML_COMPLETE -->\n")
+    let lines = text
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with("<!--"));
+    let body = lines
+        .map(|line| format!("<p>{}</p>\n", line.trim_start_matches(['#', ' '])))
+        .collect::<String>();
+    format!(
+        "<!DOCTYPE html>\n<title>A page</title>\n<body>\n{body}</body>\n<!-- HTML_COMPLETE -->\n"
+    )
 }
 
 /// What R2 wants to be remembered of a chapter.
@@ -167,8 +343,15 @@ pub fn new_items(unit: &str, definition: &str, metaphor: &str) -> String {
 
 /// A report in the form that the panel asks for.
 pub fn report(id: &str, title: &str, metrics: &[&str], score: u8) -> String {
-    let scores = metrics.iter().map(|m| format!("- **{m}:** {score}\n")).collect::<String>();
-    let verdict = if id == "qc" { "\n## 9. Verdict\n- **Verdict:** needs revision\n- **Reason:** So it is.\n" } else { "" };
+    let scores = metrics
+        .iter()
+        .map(|m| format!("- **{m}:** {score}\n"))
+        .collect::<String>();
+    let verdict = if id == "qc" {
+        "\n## 9. Verdict\n- **Verdict:** needs revision\n- **Reason:** So it is.\n"
+    } else {
+        ""
+    };
     format!(
         "# {title} Analysis\n\n## 1. Overall Assessment\n- **Score:** {score}\n- **Confidence:** 4\n- **Summary:** {id} has read it.\n\n## 2. Key Findings\n- One.\n\n\
          ## 3. Recommendations\n- Do as {id} says.\n\n## 4. Critical Issues\n- None\n\n## 5. Detailed Scores\n{scores}{verdict}\n<!-- ANALYSIS_COMPLETE -->\n"

@@ -1,9 +1,10 @@
 //! Writes `data/o200k.bin` from the published ranks of o200k_base.
 //!
-//! `cargo run --release -p quipu-text --example build_o200k -- o200k_base.tiktoken crates/text/data/o200k.bin`
+//! `cargo run --release -p quipu-text --example build_o200k -- o200k_base.tiktoken
+//! crates/text/data/o200k.bin`
 //!
-//! The input is OpenAI's rank file (MIT), as the package `tiktoken-rs` carries it in `assets/`. The output is
-//! deterministic; its layout is described in `src/tokens/table.rs`.
+//! The input is OpenAI's rank file (MIT), as the package `tiktoken-rs` carries it in `assets/`. The
+//! output is deterministic; its layout is described in `src/tokens/table.rs`.
 
 use std::collections::HashMap;
 
@@ -27,14 +28,22 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Err("usage: build_o200k RANKS OUTPUT".into());
     };
     let tokens = parse_ranks(&std::fs::read_to_string(input)?)?;
-    let ranks: HashMap<&[u8], u32> = tokens.iter().zip(0..).map(|(token, rank)| (&token[..], rank)).collect();
+    let ranks: HashMap<&[u8], u32> = tokens
+        .iter()
+        .zip(0..)
+        .map(|(token, rank)| (&token[..], rank))
+        .collect();
 
     let mut bytes = Vec::new();
     for byte in 0..=255u8 {
         bytes.extend_from_slice(&ranks[&[byte][..]].to_le_bytes());
     }
-    let pairs: Vec<(u32, u32, u32)> =
-        tokens.iter().zip(0..).filter(|(token, _)| token.len() > 1).map(|(token, rank)| split(token, rank, &ranks)).collect();
+    let pairs: Vec<(u32, u32, u32)> = tokens
+        .iter()
+        .zip(0..)
+        .filter(|(token, _)| token.len() > 1)
+        .map(|(token, rank)| split(token, rank, &ranks))
+        .collect();
     let (blocks, classes) = plan_classes(&tokens)?;
     let (displacements, slots) = plan_hash(&pairs);
 
@@ -51,14 +60,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     file.push(0); // a slot is read as eight bytes
     std::fs::write(&output, &file)?;
-    println!("{output}: {} bytes, {} tokens, {} pairs", file.len(), tokens.len(), pairs.len());
+    println!(
+        "{output}: {} bytes, {} tokens, {} pairs",
+        file.len(),
+        tokens.len(),
+        pairs.len()
+    );
     Ok(())
 }
 
 fn parse_ranks(text: &str) -> Result<Vec<Vec<u8>>, Box<dyn std::error::Error>> {
     let mut tokens = Vec::new();
     for line in text.lines().filter(|line| !line.is_empty()) {
-        let (token, rank) = line.split_once(' ').ok_or("a line holds a token and a rank")?;
+        let (token, rank) = line
+            .split_once(' ')
+            .ok_or("a line holds a token and a rank")?;
         if rank.parse::<usize>()? != tokens.len() {
             return Err("ranks must be in order".into());
         }
@@ -71,7 +87,10 @@ fn parse_base64(text: &str) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
     const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let (mut bits, mut held, mut bytes) = (0u32, 0, Vec::new());
     for byte in text.bytes().filter(|&byte| byte != b'=') {
-        let digit = DIGITS.iter().position(|&one| one == byte).ok_or("not base64")?;
+        let digit = DIGITS
+            .iter()
+            .position(|&one| one == byte)
+            .ok_or("not base64")?;
         bits = bits << 6 | digit as u32;
         held += 6;
         if held >= 8 {
@@ -99,7 +118,15 @@ fn split(token: &[u8], rank: u32, ranks: &HashMap<&[u8], u32>) -> (u32, u32, u32
 /// Class bytes of all characters, as an index of blocks and the distinct blocks.
 fn plan_classes(tokens: &[Vec<u8>]) -> Result<(Vec<u8>, Vec<u8>), Box<dyn std::error::Error>> {
     // In the order of `pieces::Class`, from 1.
-    let patterns = [r"[\p{Lu}\p{Lt}]", r"\p{Ll}", r"[\p{Lm}\p{Lo}]", r"\p{M}", r"\p{N}", r"\s", r"[\r\n]"];
+    let patterns = [
+        r"[\p{Lu}\p{Lt}]",
+        r"\p{Ll}",
+        r"[\p{Lm}\p{Lo}]",
+        r"\p{M}",
+        r"\p{N}",
+        r"\s",
+        r"[\r\n]",
+    ];
     let mut class = vec![0u8; BLOCK * BLOCKS];
     let all: String = (0..=0x10_FFFF).filter_map(char::from_u32).collect();
     for (pattern, bits) in patterns.iter().zip(1u8..) {
@@ -125,10 +152,13 @@ fn plan_classes(tokens: &[Vec<u8>]) -> Result<(Vec<u8>, Vec<u8>), Box<dyn std::e
     let mut distinct: Vec<&[u8]> = Vec::new();
     let mut blocks = Vec::new();
     for block in class.chunks(BLOCK) {
-        let at = distinct.iter().position(|one| *one == block).unwrap_or_else(|| {
-            distinct.push(block);
-            distinct.len() - 1
-        });
+        let at = distinct
+            .iter()
+            .position(|one| *one == block)
+            .unwrap_or_else(|| {
+                distinct.push(block);
+                distinct.len() - 1
+            });
         blocks.push(u8::try_from(at)?);
     }
     Ok((blocks, distinct.concat()))
@@ -136,13 +166,17 @@ fn plan_classes(tokens: &[Vec<u8>]) -> Result<(Vec<u8>, Vec<u8>), Box<dyn std::e
 
 /// Finds what stands at a boundary where some token holds only part of a character.
 ///
-/// A token can end in the first bytes of a character: then the whole character before them is returned. It can
-/// start with the last bytes of one: then the (perhaps partial) character after them. A text without any of
-/// these holds no such token, so its characters can be merged on their own first.
+/// A token can end in the first bytes of a character: then the whole character before them is
+/// returned. It can start with the last bytes of one: then the (perhaps partial) character after
+/// them. A text without any of these holds no such token, so its characters can be merged on their
+/// own first.
 fn straddled(tokens: &[Vec<u8>]) -> (Vec<char>, Vec<Vec<u8>>) {
     let (mut chars, mut openings) = (Vec::new(), Vec::new());
     for token in tokens {
-        let tail = token.iter().take_while(|&&byte| byte & 0xC0 == 0x80).count();
+        let tail = token
+            .iter()
+            .take_while(|&&byte| byte & 0xC0 == 0x80)
+            .count();
         let rest = &token[tail..];
         let valid = match std::str::from_utf8(rest) {
             Ok(whole) => whole.len(),
@@ -178,7 +212,13 @@ fn plan_hash(pairs: &[(u32, u32, u32)]) -> (Vec<u16>, Vec<u64>) {
     let mut taken = vec![false; slot_count];
     for bucket in order {
         let places = |displacement: u16| -> Vec<usize> {
-            let one = |&at: &usize| slot_of(pair_hash(pairs[at].0, pairs[at].1), displacement, slot_count);
+            let one = |&at: &usize| {
+                slot_of(
+                    pair_hash(pairs[at].0, pairs[at].1),
+                    displacement,
+                    slot_count,
+                )
+            };
             buckets[bucket].iter().map(one).collect()
         };
         let found = (0..=u16::MAX).find(|&displacement| {

@@ -2,8 +2,8 @@
 //!
 //! `cargo run --release -p quipu-text --example calibrate -- crates/text/data/estimate.bin FILE…`
 //!
-//! Every other chunk of the files is kept out of the fit and used to print its error. Least squares on relative
-//! errors, weights never negative, by coordinate descent.
+//! Every other chunk of the files is kept out of the fit and used to print its error. Least squares
+//! on relative errors, weights never negative, by coordinate descent.
 
 use quipu_text::Counter;
 use quipu_text::tokens::{CLASSES, UNIT, chunks, pair_indices};
@@ -25,11 +25,23 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     let weights = fit(&fitted);
-    println!("{} chunks fitted: mean error {:.2} %", fitted.len(), mean_error(&fitted, &weights));
-    println!("{} chunks kept out: mean error {:.2} %", kept.len(), mean_error(&kept, &weights));
+    println!(
+        "{} chunks fitted: mean error {:.2} %",
+        fitted.len(),
+        mean_error(&fitted, &weights)
+    );
+    println!(
+        "{} chunks kept out: mean error {:.2} %",
+        kept.len(),
+        mean_error(&kept, &weights)
+    );
     let bytes: Vec<u8> = weights
         .iter()
-        .map(|weight| (weight * UNIT as f32).round().clamp(0.0, f32::from(u16::MAX)) as u16)
+        .map(|weight| {
+            (weight * UNIT as f32)
+                .round()
+                .clamp(0.0, f32::from(u16::MAX)) as u16
+        })
         .flat_map(u16::to_le_bytes)
         .collect();
     std::fs::write(output, bytes)?;
@@ -46,13 +58,20 @@ impl Sample {
         let mut counts = vec![0u32; CLASSES * CLASSES];
         pair_indices(chunk).for_each(|pair| counts[pair] += 1);
         let tokens = Counter::O200k.count(chunk).0 as f32;
-        let pairs =
-            counts.iter().enumerate().filter(|(_, count)| **count > 0).map(|(pair, count)| (pair, *count as f32 / tokens)).collect();
+        let pairs = counts
+            .iter()
+            .enumerate()
+            .filter(|(_, count)| **count > 0)
+            .map(|(pair, count)| (pair, *count as f32 / tokens))
+            .collect();
         Self { pairs }
     }
 
     fn sum(&self, weights: &[f32]) -> f32 {
-        self.pairs.iter().map(|(pair, count)| weights[*pair] * count).sum()
+        self.pairs
+            .iter()
+            .map(|(pair, count)| weights[*pair] * count)
+            .sum()
     }
 }
 
@@ -67,9 +86,16 @@ fn fit(samples: &[Sample]) -> Vec<f32> {
     let mut missing = vec![1.0f32; samples.len()];
     let ridge = RIDGE * samples.len() as f32;
     for _ in 0..SWEEPS {
-        for (pair, column) in columns.iter().enumerate().filter(|(_, column)| !column.is_empty()) {
+        for (pair, column) in columns
+            .iter()
+            .enumerate()
+            .filter(|(_, column)| !column.is_empty())
+        {
             let square: f32 = column.iter().map(|(_, count)| count * count).sum();
-            let pull: f32 = column.iter().map(|&(nth, count)| count * missing[nth]).sum();
+            let pull: f32 = column
+                .iter()
+                .map(|&(nth, count)| count * missing[nth])
+                .sum();
             let old = weights[pair];
             let new = ((pull + square * old) / (square + ridge * 1e-3)).clamp(0.0, 3.0);
             weights[pair] = new;
@@ -82,6 +108,9 @@ fn fit(samples: &[Sample]) -> Vec<f32> {
 }
 
 fn mean_error(samples: &[Sample], weights: &[f32]) -> f32 {
-    let sum: f32 = samples.iter().map(|sample| (sample.sum(weights) - 1.0).abs()).sum();
+    let sum: f32 = samples
+        .iter()
+        .map(|sample| (sample.sum(weights) - 1.0).abs())
+        .sum();
     100.0 * sum / samples.len().max(1) as f32
 }

@@ -13,8 +13,14 @@ const CHUNK: usize = 2_000;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let started = Instant::now();
     black_box(Counter::O200k.count(black_box("first")));
-    println!("first count after {:.2} ms", started.elapsed().as_secs_f64() * 1e3);
-    println!("{:>9} {:>9} {:>6} {:>8} {:>7} {:>7} {:>7}  file", "bytes", "o200k", "MB/s", "estimate", "whole", "mean", "worst");
+    println!(
+        "first count after {:.2} ms",
+        started.elapsed().as_secs_f64() * 1e3
+    );
+    println!(
+        "{:>9} {:>9} {:>6} {:>8} {:>7} {:>7} {:>7}  file",
+        "bytes", "o200k", "MB/s", "estimate", "whole", "mean", "worst"
+    );
     for path in std::env::args().skip(1) {
         let text = String::from_utf8_lossy(&std::fs::read(&path)?).into_owned();
         let found = tokens::compare(&text, CHUNK);

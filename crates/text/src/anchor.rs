@@ -1,9 +1,9 @@
 //! Anchors: the names by which a section can be linked to.
 //!
-//! A section answers to its explicit ids, its GitHub slug, its heading (CJK headings are usually linked by
-//! themselves) and a heading path such as `Chapter 5/Glossary`. Lookup ignores case, Unicode form and
-//! percent-encoding; the first of equal headings wins, as on GitHub. A miss is a value that names the
-//! nearest anchors.
+//! A section answers to its explicit ids, its GitHub slug, its heading (CJK headings are usually
+//! linked by themselves) and a heading path such as `Chapter 5/Glossary`. Lookup ignores case,
+//! Unicode form and percent-encoding; the first of equal headings wins, as on GitHub. A miss is a
+//! value that names the nearest anchors.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -18,7 +18,8 @@ use crate::section::{Section, SectionId};
 /// How many near anchors a miss names.
 const SUGGESTIONS: usize = 3;
 
-/// Below this likeness a suggestion would mislead rather than help. One of two Han characters must pass.
+/// Below this likeness a suggestion would mislead rather than help. One of two Han characters must
+/// pass.
 const LIKENESS: f64 = 0.5;
 
 /// Longer anchors are compared by their beginnings, so that a miss stays cheap.
@@ -97,7 +98,9 @@ pub(crate) fn percent_decoded(text: &str) -> Cow<'_, str> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&first, tail)) = rest.split_first() {
-        let pair = tail.get(..2).and_then(|pair| std::str::from_utf8(pair).ok());
+        let pair = tail
+            .get(..2)
+            .and_then(|pair| std::str::from_utf8(pair).ok());
         match pair.and_then(|pair| u8::from_str_radix(pair, 16).ok()) {
             Some(byte) if first == b'%' => {
                 bytes.push(byte);
@@ -167,24 +170,38 @@ impl AnchorIndex {
         }
         for section in headed() {
             names.entry(fold(&section.title)).or_insert(section.id);
-            names.entry(fold(&slug(&section.title))).or_insert(section.id);
+            names
+                .entry(fold(&slug(&section.title)))
+                .or_insert(section.id);
             if let Some(marked) = &section.marked_slug {
                 names.entry(fold(marked)).or_insert(section.id);
             }
         }
         names.remove("");
-        Self { names, parts: OnceLock::new() }
+        Self {
+            names,
+            parts: OnceLock::new(),
+        }
     }
 
     /// The section that an anchor names.
     pub(crate) fn lookup<'s>(&self, sections: &'s [Section], anchor: &str) -> Option<&'s Section> {
         let key = fold(wanted(anchor));
         let named = |key: &str| self.names.get(key).map(|id| &sections[id.0]);
-        named(&key).or_else(|| self.find_path(sections, &key)).or_else(|| named(&slug(&key)))
+        named(&key)
+            .or_else(|| self.find_path(sections, &key))
+            .or_else(|| named(&slug(&key)))
     }
 
-    pub(crate) fn find<'s>(&self, sections: &'s [Section], anchor: &str) -> Result<&'s Section, Miss> {
-        let miss = || Miss { anchor: wanted(anchor).to_owned(), nearest: self.nearest(anchor) };
+    pub(crate) fn find<'s>(
+        &self,
+        sections: &'s [Section],
+        anchor: &str,
+    ) -> Result<&'s Section, Miss> {
+        let miss = || Miss {
+            anchor: wanted(anchor).to_owned(),
+            nearest: self.nearest(anchor),
+        };
         self.lookup(sections, anchor).ok_or_else(miss)
     }
 
@@ -198,9 +215,13 @@ impl AnchorIndex {
         self.names.len()
     }
 
-    /// Resolves `Chapter 5/Glossary`: the last part names the section, the others its ancestors, in order.
+    /// Resolves `Chapter 5/Glossary`: the last part names the section, the others its ancestors, in
+    /// order.
     fn find_path<'s>(&self, sections: &'s [Section], key: &str) -> Option<&'s Section> {
-        let parts = key.split('/').map(str::trim).filter(|part| !part.is_empty());
+        let parts = key
+            .split('/')
+            .map(str::trim)
+            .filter(|part| !part.is_empty());
         let parts: Vec<(&str, String)> = parts.map(|part| (part, slug(part))).collect();
         let (last, above) = parts.split_last()?;
         let first = above.first()?;
@@ -220,17 +241,31 @@ impl AnchorIndex {
         };
         let count = |lists: &[&[SectionId]; 2]| lists.iter().map(|list| list.len()).sum::<usize>();
         if count(&candidates) <= count(&tops) {
-            return candidates.iter().filter_map(|list| list.iter().find(fits)).min().map(|id| &sections[id.0]);
+            return candidates
+                .iter()
+                .filter_map(|list| list.iter().find(fits))
+                .min()
+                .map(|id| &sections[id.0]);
         }
-        // Fewer sections are named by the first part: only what lies below them is looked at. Sections below one are in a row.
+        // Fewer sections are named by the first part: only what lies below them is looked at.
+        // Sections below one are in a row.
         let first_below = |tops: &[SectionId], candidates: &'_ [SectionId]| {
             tops.iter().find_map(|top| {
-                let end = sections.partition_point(|section| section.range.start < sections[top.0].range.end);
+                let end = sections
+                    .partition_point(|section| section.range.start < sections[top.0].range.end);
                 let from = candidates.partition_point(|id| id <= top);
-                candidates[from..].iter().take_while(|id| id.0 < end).find(fits).copied()
+                candidates[from..]
+                    .iter()
+                    .take_while(|id| id.0 < end)
+                    .find(fits)
+                    .copied()
             })
         };
-        let found = tops.iter().flat_map(|tops| candidates.iter().filter_map(|candidates| first_below(tops, candidates)));
+        let found = tops.iter().flat_map(|tops| {
+            candidates
+                .iter()
+                .filter_map(|candidates| first_below(tops, candidates))
+        });
         found.min().map(|id| &sections[id.0])
     }
 }
@@ -240,7 +275,8 @@ fn wanted(anchor: &str) -> &str {
     anchor.trim().trim_start_matches('#')
 }
 
-/// The sections by what a part of a heading path may call them: the slug of the title, or an explicit id.
+/// The sections by what a part of a heading path may call them: the slug of the title, or an
+/// explicit id.
 #[derive(Debug, Clone, Default)]
 struct PartIndex {
     /// In document order each.
@@ -256,7 +292,11 @@ impl PartIndex {
         for section in sections {
             let slug = (section.level > 0).then(|| slug(&fold(&section.title)));
             if let Some(slug) = &slug {
-                index.by_slug.entry(slug.clone()).or_default().push(section.id);
+                index
+                    .by_slug
+                    .entry(slug.clone())
+                    .or_default()
+                    .push(section.id);
                 for id in &section.ids {
                     let named = index.by_id.entry(fold(id)).or_default();
                     if named.last() != Some(&section.id) {
@@ -271,11 +311,16 @@ impl PartIndex {
 
     /// The sections that a part, given with its slug, names.
     fn answering(&self, (part, slug): &(&str, String)) -> [&[SectionId]; 2] {
-        [self.by_slug.get(slug), self.by_id.get(*part)].map(|list| list.map(Vec::as_slice).unwrap_or_default())
+        [self.by_slug.get(slug), self.by_id.get(*part)]
+            .map(|list| list.map(Vec::as_slice).unwrap_or_default())
     }
 
     fn answers(&self, id: SectionId, part: &(&str, String)) -> bool {
-        self.slugs[id.0].as_ref() == Some(&part.1) || self.by_id.get(part.0).is_some_and(|named| named.binary_search(&id).is_ok())
+        self.slugs[id.0].as_ref() == Some(&part.1)
+            || self
+                .by_id
+                .get(part.0)
+                .is_some_and(|named| named.binary_search(&id).is_ok())
     }
 }
 
@@ -300,16 +345,24 @@ fn plan_nearest(names: &HashMap<String, SectionId>, key: &str) -> Vec<String> {
             nearest.push((section, name));
         }
     }
-    nearest.into_iter().map(|(_, name)| name.to_owned()).collect()
+    nearest
+        .into_iter()
+        .map(|(_, name)| name.to_owned())
+        .collect()
 }
 
-/// A contained name is near however much longer the other is: CJK headings are often quoted in part.
+/// A contained name is near however much longer the other is: CJK headings are often quoted in
+/// part.
 fn likeness(wanted: &str, name: &str) -> f64 {
     let contained = !name.is_empty() && (name.contains(wanted) || wanted.contains(name));
     let (one, other) = (wanted.chars().count(), name.chars().count());
     // What differs too much in length need not be compared letter by letter.
     let too_far = one.abs_diff(other) as f64 > (1.0 - LIKENESS) * one.max(other) as f64;
-    let alike = if too_far { 0.0 } else { strsim::normalized_damerau_levenshtein(wanted, name) };
+    let alike = if too_far {
+        0.0
+    } else {
+        strsim::normalized_damerau_levenshtein(wanted, name)
+    };
     if contained { alike.max(0.8) } else { alike }
 }
 
@@ -322,7 +375,8 @@ pub(crate) fn preferred(section: &Section) -> &str {
     }
 }
 
-/// Whether a character belongs to a script written without spaces (Han, kana, Hangul syllables excepted).
+/// Whether a character belongs to a script written without spaces (Han, kana, Hangul syllables
+/// excepted).
 pub(crate) fn is_cjk(c: char) -> bool {
     matches!(c as u32,
         0x2E80..=0x2FDF | 0x3005..=0x3007 | 0x3021..=0x3029 | 0x3040..=0x30FF | 0x3400..=0x4DBF
@@ -352,8 +406,14 @@ mod tests {
 
     #[test]
     fn explicit_ids_need_a_hash() {
-        assert_eq!(split_explicit_id("Title {#my-id}"), ("Title", Some("my-id")));
-        assert_eq!(split_explicit_id("Title { #x .note }"), ("Title", Some("x")));
+        assert_eq!(
+            split_explicit_id("Title {#my-id}"),
+            ("Title", Some("my-id"))
+        );
+        assert_eq!(
+            split_explicit_id("Title { #x .note }"),
+            ("Title", Some("x"))
+        );
         assert_eq!(split_explicit_id("设定 {草稿}"), ("设定 {草稿}", None));
         assert_eq!(split_explicit_id("{#}"), ("{#}", None));
     }

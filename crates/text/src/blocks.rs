@@ -1,7 +1,8 @@
-//! A Markdown text as its readers see it: lines of prose and blocks of code, with their line numbers.
+//! A Markdown text as its readers see it: lines of prose and blocks of code, with their line
+//! numbers.
 //!
-//! A block ends where Markdown ends it: at the end of its quotation or list item, for one. Comments are blank; the rest of their
-//! lines is prose.
+//! A block ends where Markdown ends it: at the end of its quotation or list item, for one. Comments
+//! are blank; the rest of their lines is prose.
 
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
@@ -25,7 +26,10 @@ pub struct CodeBlock {
 impl CodeBlock {
     /// The language that it says it is in.
     pub fn language(&self) -> &str {
-        self.info.split([' ', ',', '{', ':', '\t']).next().unwrap_or_default()
+        self.info
+            .split([' ', ',', '{', ':', '\t'])
+            .next()
+            .unwrap_or_default()
     }
 }
 
@@ -41,7 +45,11 @@ pub struct Blocks {
 pub fn split_blocks(text: &str) -> Blocks {
     let lines = LineIndex::new(text);
     let shown = blank_comments(text, Comments::All);
-    let mut prose = shown.lines().enumerate().map(|(at, line)| (at + 1, line.to_owned())).peekable();
+    let mut prose = shown
+        .lines()
+        .enumerate()
+        .map(|(at, line)| (at + 1, line.to_owned()))
+        .peekable();
     let mut found = Blocks::default();
     let (mut open, mut code): (Option<CodeBlock>, String) = (None, String::new());
     for (event, range) in Parser::new_ext(text, options()).into_offset_iter() {
@@ -60,16 +68,26 @@ pub fn split_blocks(text: &str) -> Blocks {
                 let last = lines.line(range.end.saturating_sub(1).max(range.start));
                 while prose.next_if(|(number, _)| *number <= last).is_some() {}
                 open = Some(match kind {
-                    CodeBlockKind::Fenced(info) => {
-                        CodeBlock { line: first + 1, info: info.trim().to_owned(), above, ..CodeBlock::default() }
-                    }
-                    CodeBlockKind::Indented => CodeBlock { line: first, above, ..CodeBlock::default() },
+                    CodeBlockKind::Fenced(info) => CodeBlock {
+                        line: first + 1,
+                        info: info.trim().to_owned(),
+                        above,
+                        ..CodeBlock::default()
+                    },
+                    CodeBlockKind::Indented => CodeBlock {
+                        line: first,
+                        above,
+                        ..CodeBlock::default()
+                    },
                 });
             }
             Event::Text(text) if open.is_some() => code.push_str(&text),
             Event::End(TagEnd::CodeBlock) => {
                 let lines = std::mem::take(&mut code);
-                found.code.extend(open.take().map(|block| CodeBlock { code: lines.lines().map(str::to_owned).collect(), ..block }));
+                found.code.extend(open.take().map(|block| CodeBlock {
+                    code: lines.lines().map(str::to_owned).collect(),
+                    ..block
+                }));
             }
             _ => {}
         }
@@ -95,12 +113,27 @@ mod tests {
     fn blocks_have_their_lines_and_what_is_above() {
         let text = "One\n\n`a.rs:3`\n\n```rust\nlet a = 1;\n\nlet b;\n```\nTwo ``` x ```\n- ~~~~\n  ```\n  ~~~~\n<!-- a\n```\n-->\nEnd\n";
         let lines = ["One", "`a.rs:3`", "Two ``` x ```", "End"].map(str::to_owned);
-        assert_eq!(prose(text), [1, 3, 10, 17].into_iter().zip(lines).collect::<Vec<_>>());
+        assert_eq!(
+            prose(text),
+            [1, 3, 10, 17].into_iter().zip(lines).collect::<Vec<_>>()
+        );
         let found = split_blocks(text).code;
         let code = ["let a = 1;", "", "let b;"].map(str::to_owned).to_vec();
-        assert_eq!(found[0], CodeBlock { line: 6, info: "rust".into(), code, above: "`a.rs:3`".into() });
         assert_eq!(
-            (found[1].line, found[1].code.as_slice(), found[1].above.as_str()),
+            found[0],
+            CodeBlock {
+                line: 6,
+                info: "rust".into(),
+                code,
+                above: "`a.rs:3`".into()
+            }
+        );
+        assert_eq!(
+            (
+                found[1].line,
+                found[1].code.as_slice(),
+                found[1].above.as_str()
+            ),
             (12, ["```".to_owned()].as_slice(), "Two ``` x ```")
         );
         assert_eq!(found.len(), 2);
@@ -121,11 +154,23 @@ mod tests {
             "1. ```\n   x\n\nhere",
         ] {
             let found = prose(text);
-            assert!(found.last().is_some_and(|(_, line)| line == "here"), "{text:?} {found:?}");
+            assert!(
+                found.last().is_some_and(|(_, line)| line == "here"),
+                "{text:?} {found:?}"
+            );
         }
         assert_eq!(prose("~~~\nhere"), []);
-        assert_eq!(split_blocks("> ```\n> a\n>\n>   b\n> ```\nc").code[0].code, ["a", "", "  b"]);
-        assert_eq!(split_blocks("> `a.rs:3`\n>\n> ```\n> a\n> ```\n").code[0].above, "`a.rs:3`");
-        assert_eq!(split_blocks("a\r\n\r\n```\r\nb\r\n```\r\n").code[0].code, ["b"]);
+        assert_eq!(
+            split_blocks("> ```\n> a\n>\n>   b\n> ```\nc").code[0].code,
+            ["a", "", "  b"]
+        );
+        assert_eq!(
+            split_blocks("> `a.rs:3`\n>\n> ```\n> a\n> ```\n").code[0].above,
+            "`a.rs:3`"
+        );
+        assert_eq!(
+            split_blocks("a\r\n\r\n```\r\nb\r\n```\r\n").code[0].code,
+            ["b"]
+        );
     }
 }

@@ -1,8 +1,8 @@
 //! A parsed Markdown document over borrowed text.
 //!
-//! `parse` never fails and never panics: whatever is malformed is a value inside. Every range is in bytes of the
-//! given text (a byte-order mark and front matter included), on character boundaries and in document
-//! order. Parsing is linear. The text is not changed here; see `splice`.
+//! `parse` never fails and never panics: whatever is malformed is a value inside. Every range is in
+//! bytes of the given text (a byte-order mark and front matter included), on character boundaries
+//! and in document order. Parsing is linear. The text is not changed here; see `splice`.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -108,13 +108,17 @@ impl<'t> Document<'t> {
 
     /// The innermost section that holds the byte at `offset`.
     pub fn section_at(&self, offset: usize) -> &Section {
-        let after = self.sections.partition_point(|section| section.range.start <= offset);
+        let after = self
+            .sections
+            .partition_point(|section| section.range.start <= offset);
         &self.sections[after.saturating_sub(1)]
     }
 
     /// The sections with headings from the outermost down to this one.
     pub fn headings(&self, section: &Section) -> impl Iterator<Item = &Section> {
-        let above = std::iter::successors(Some(self.section(section.id)), |below| below.parent.map(|id| self.section(id)));
+        let above = std::iter::successors(Some(self.section(section.id)), |below| {
+            below.parent.map(|id| self.section(id))
+        });
         let mut path: Vec<&Section> = above.filter(|section| section.level > 0).collect();
         path.reverse();
         path.into_iter()
@@ -122,14 +126,19 @@ impl<'t> Document<'t> {
 
     /// The titles from the outermost heading down to this section.
     pub fn heading_path(&self, section: &Section) -> Vec<&str> {
-        self.headings(section).map(|section| section.title.as_str()).collect()
+        self.headings(section)
+            .map(|section| section.title.as_str())
+            .collect()
     }
 
     /// The sections directly under this one.
     pub fn children(&self, section: &Section) -> impl Iterator<Item = &Section> {
         let id = section.id;
         let end = section.range.end;
-        self.sections[id.0 + 1..].iter().take_while(move |below| below.range.start < end).filter(move |below| below.parent == Some(id))
+        self.sections[id.0 + 1..]
+            .iter()
+            .take_while(move |below| below.range.start < end)
+            .filter(move |below| below.parent == Some(id))
     }
 
     /// The section that an anchor, a heading or a heading path names.
@@ -137,12 +146,14 @@ impl<'t> Document<'t> {
         self.anchors().find(&self.sections, anchor)
     }
 
-    /// The same, without the names of near anchors that explain a miss: finding those compares all names.
+    /// The same, without the names of near anchors that explain a miss: finding those compares all
+    /// names.
     pub fn lookup(&self, anchor: &str) -> Option<&Section> {
         self.anchors().lookup(&self.sections, anchor)
     }
 
-    /// The anchors most like one that names no section, best first. Each of the `anchor_count` names is compared.
+    /// The anchors most like one that names no section, best first. Each of the `anchor_count`
+    /// names is compared.
     pub fn nearest(&self, anchor: &str) -> Vec<String> {
         self.anchors().nearest(anchor)
     }
@@ -153,7 +164,8 @@ impl<'t> Document<'t> {
     }
 
     fn anchors(&self) -> &AnchorIndex {
-        self.anchors.get_or_init(|| AnchorIndex::new(&self.sections))
+        self.anchors
+            .get_or_init(|| AnchorIndex::new(&self.sections))
     }
 
     /// The anchor to write when linking to a section: explicit id, CJK heading or slug.
@@ -194,7 +206,9 @@ impl<'t> Document<'t> {
 
     /// The cell of a row under a header.
     pub fn cell<'d>(&'d self, row: &'d Row, header: &str) -> Option<&'d Cell> {
-        self.record(row).find(|(name, _)| *name == header).map(|(_, cell)| cell)
+        self.record(row)
+            .find(|(name, _)| *name == header)
+            .map(|(_, cell)| cell)
     }
 
     /// Every keyed line.
@@ -229,7 +243,9 @@ impl<'t> Document<'t> {
 
     /// Whether the byte at `offset` lies in a code block.
     pub fn in_code_block(&self, offset: usize) -> bool {
-        let before = self.code_blocks.partition_point(|block| block.start <= offset);
+        let before = self
+            .code_blocks
+            .partition_point(|block| block.start <= offset);
         before > 0 && self.code_blocks[before - 1].end > offset
     }
 

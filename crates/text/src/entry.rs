@@ -1,7 +1,7 @@
 //! Entries of a section: list items and table rows.
 //!
-//! An entry is the smallest thing that memory files grow by. Each knows its bytes and its line, so that it can
-//! be cited and edited in place. Keyed lines (`Key: value`) are in `keyed`.
+//! An entry is the smallest thing that memory files grow by. Each knows its bytes and its line, so
+//! that it can be cited and edited in place. Keyed lines (`Key: value`) are in `keyed`.
 
 use std::ops::Range;
 
@@ -83,7 +83,15 @@ macro_rules! placed {
         }
     )*};
 }
-placed!(Item, Table, Row, Cell, crate::Keyed, crate::Link, crate::LevelTag);
+placed!(
+    Item,
+    Table,
+    Row,
+    Cell,
+    crate::Keyed,
+    crate::Link,
+    crate::LevelTag
+);
 
 /// Those of `sorted` (by start) that start inside `range`.
 pub(crate) fn within<'a, T: Placed>(sorted: &'a [T], range: &Range<usize>) -> &'a [T] {

@@ -1,8 +1,9 @@
 //! Front matter: the YAML (`---`) or TOML (`+++`) block that may open a file.
 //!
-//! A block counts only when its fence is the very first line (after a byte-order mark) and the line after
-//! it is not blank, and when it holds keys: a document may open with a thematic break. A malformed block is a value with its line,
-//! never a reason to reject the document; what the keys mean is left to the contract.
+//! A block counts only when its fence is the very first line (after a byte-order mark) and the line
+//! after it is not blank, and when it holds keys: a document may open with a thematic break. A
+//! malformed block is a value with its line, never a reason to reject the document; what the keys
+//! mean is left to the contract.
 
 use std::ops::Range;
 
@@ -59,12 +60,18 @@ pub(crate) fn parse_front(text: &str, base: usize) -> Option<FrontMatter> {
         if bare == fence || (syntax == Syntax::Yaml && bare == "...") {
             let content = start..at;
             let value = parse_value(&text[content.clone()], syntax, 2);
-            // Keys make front matter. Anything else that can be read is text between two thematic breaks.
+            // Keys make front matter. Anything else that can be read is text between two thematic
+            // breaks.
             let has_keys = value.as_ref().map_or(true, Value::is_object);
             if !has_keys && !text[content.clone()].trim().is_empty() {
                 return None;
             }
-            return Some(FrontMatter { syntax, range: base..at + line.len(), content, value });
+            return Some(FrontMatter {
+                syntax,
+                range: base..at + line.len(),
+                content,
+                value,
+            });
         }
         if first && bare.is_empty() {
             return None;
@@ -75,10 +82,17 @@ pub(crate) fn parse_front(text: &str, base: usize) -> Option<FrontMatter> {
     unclosed(text, base, start, syntax, fence)
 }
 
-/// An opening fence without a closing one: an error if keys follow, otherwise just a thematic break.
+/// An opening fence without a closing one: an error if keys follow, otherwise just a thematic
+/// break.
 ///
 /// The block is then empty, so that the document is still read from its first line.
-fn unclosed(text: &str, base: usize, start: usize, syntax: Syntax, fence: &str) -> Option<FrontMatter> {
+fn unclosed(
+    text: &str,
+    base: usize,
+    start: usize,
+    syntax: Syntax,
+    fence: &str,
+) -> Option<FrontMatter> {
     let next = text[start..].lines().next()?;
     let sign = if syntax == Syntax::Yaml { ':' } else { '=' };
     let (key, _) = next.split_once(sign)?;
@@ -89,7 +103,10 @@ fn unclosed(text: &str, base: usize, start: usize, syntax: Syntax, fence: &str) 
         syntax,
         range: base..base,
         content: base..base,
-        value: Err(FrontError { line: 1, reason: format!("is never closed: no second `{fence}` line") }),
+        value: Err(FrontError {
+            line: 1,
+            reason: format!("is never closed: no second `{fence}` line"),
+        }),
     })
 }
 
@@ -99,13 +116,17 @@ fn parse_value(content: &str, syntax: Syntax, first_line: usize) -> Result<Value
             line: first_line + error.line.saturating_sub(1),
             reason: format!("is not valid YAML: {}", error.reason),
         }),
-        Syntax::Toml => content.parse::<toml::Table>().map(|table| toml_to_json(toml::Value::Table(table))).map_err(|error| {
-            let at = error.span().map_or(0, |span| span.start.min(content.len()));
-            FrontError {
-                line: first_line + memchr::memchr_iter(b'\n', &content.as_bytes()[..at]).count(),
-                reason: format!("is not valid TOML: {}", error.message()),
-            }
-        }),
+        Syntax::Toml => content
+            .parse::<toml::Table>()
+            .map(|table| toml_to_json(toml::Value::Table(table)))
+            .map_err(|error| {
+                let at = error.span().map_or(0, |span| span.start.min(content.len()));
+                FrontError {
+                    line: first_line
+                        + memchr::memchr_iter(b'\n', &content.as_bytes()[..at]).count(),
+                    reason: format!("is not valid TOML: {}", error.message()),
+                }
+            }),
     }
 }
 
@@ -114,11 +135,16 @@ fn toml_to_json(value: toml::Value) -> Value {
     match value {
         toml::Value::String(text) => Value::String(text),
         toml::Value::Integer(number) => Value::from(number),
-        toml::Value::Float(number) => serde_json::Number::from_f64(number).map_or(Value::Null, Value::Number),
+        toml::Value::Float(number) => {
+            serde_json::Number::from_f64(number).map_or(Value::Null, Value::Number)
+        }
         toml::Value::Boolean(flag) => Value::Bool(flag),
         toml::Value::Datetime(when) => Value::String(when.to_string()),
         toml::Value::Array(list) => list.into_iter().map(toml_to_json).collect(),
-        toml::Value::Table(table) => table.into_iter().map(|(key, value)| (key, toml_to_json(value))).collect(),
+        toml::Value::Table(table) => table
+            .into_iter()
+            .map(|(key, value)| (key, toml_to_json(value)))
+            .collect(),
     }
 }
 
@@ -130,7 +156,10 @@ mod tests {
     fn yaml_is_read_and_its_range_ends_after_the_closing_fence() {
         let text = "---\ntitle: 奥托\ntags: [arc, scene]\n---\n# A\n";
         let front = parse_front(text, 0).unwrap();
-        assert_eq!(&text[front.range.clone()], "---\ntitle: 奥托\ntags: [arc, scene]\n---\n");
+        assert_eq!(
+            &text[front.range.clone()],
+            "---\ntitle: 奥托\ntags: [arc, scene]\n---\n"
+        );
         let value = front.value.unwrap();
         assert_eq!(value["title"], "奥托");
         assert_eq!(value["tags"][1], "scene");
@@ -138,7 +167,11 @@ mod tests {
 
     #[test]
     fn text_between_two_breaks_is_text() {
-        for text in ["---\n# H\n\nbody\n---\n", "---\n# Only a heading\n---\n", "---\n- a\n- b\n---\n"] {
+        for text in [
+            "---\n# H\n\nbody\n---\n",
+            "---\n# Only a heading\n---\n",
+            "---\n- a\n- b\n---\n",
+        ] {
             assert!(parse_front(text, 0).is_none(), "{text:?}");
         }
         assert!(parse_front("---\n---\n", 0).is_some());

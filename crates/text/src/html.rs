@@ -1,7 +1,7 @@
 //! Anchors in HTML: `<a id="x">` and `<a name="x">`.
 //!
-//! Reads only tags that a Markdown parser already recognised as HTML; anything but anchors is refused, so that a
-//! block of other HTML never passes its ids on to a heading.
+//! Reads only tags that a Markdown parser already recognised as HTML; anything but anchors is
+//! refused, so that a block of other HTML never passes its ids on to a heading.
 
 /// The ids of `<a id="x">` or `<a name="x">` tags, or nothing if `html` holds anything else.
 pub(crate) fn anchor_ids(html: &str) -> Option<Vec<String>> {
@@ -31,7 +31,9 @@ fn attribute(tag: &str, name: &str) -> Option<String> {
         let after = after.trim_start();
         let (value, next) = match after.chars().next()? {
             quote @ ('"' | '\'') => after[1..].split_once(quote)?,
-            _ => after.split_once(|c: char| c.is_whitespace() || c == '/').unwrap_or((after, "")),
+            _ => after
+                .split_once(|c: char| c.is_whitespace() || c == '/')
+                .unwrap_or((after, "")),
         };
         if key.trim().eq_ignore_ascii_case(name) {
             return (!value.is_empty()).then(|| value.to_owned());
@@ -48,7 +50,10 @@ mod tests {
     #[test]
     fn anchors_are_read_from_a_tags_only() {
         assert_eq!(anchor_ids("<a id=\"x\"></a>"), Some(vec!["x".into()]));
-        assert_eq!(anchor_ids("<A class=k name='y z' />"), Some(vec!["y z".into()]));
+        assert_eq!(
+            anchor_ids("<A class=k name='y z' />"),
+            Some(vec!["y z".into()])
+        );
         assert_eq!(anchor_ids("<a id=bare>"), Some(vec!["bare".into()]));
         assert_eq!(anchor_ids("</a>"), Some(vec![]));
         assert_eq!(anchor_ids("<div id=\"x\">"), None);

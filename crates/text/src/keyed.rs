@@ -1,8 +1,8 @@
 //! Keyed lines: `- **Key:** value`, `Key: value`, `键：值`.
 //!
-//! A key opens a line of running text, is short, and is set off by a colon: an ASCII one with a blank after
-//! it, or a full-width one. A value runs on over wrapped lines until the next key, so that replacing
-//! it leaves no stale tail. Lines in code, tables and headings are never keyed.
+//! A key opens a line of running text, is short, and is set off by a colon: an ASCII one with a
+//! blank after it, or a full-width one. A value runs on over wrapped lines until the next key, so
+//! that replacing it leaves no stale tail. Lines in code, tables and headings are never keyed.
 
 use std::ops::Range;
 
@@ -71,7 +71,9 @@ fn parse_keyed(text: &str, line: Range<usize>, holes: &[Range<usize>]) -> Option
     let lead = raw.len() - raw.trim_start_matches([' ', '\t', '>']).len();
     let start = line.start + lead;
     let raw = &raw[lead..];
-    let bold = ["**", "__", "*", "_", "`"].into_iter().find(|sign| raw.starts_with(sign));
+    let bold = ["**", "__", "*", "_", "`"]
+        .into_iter()
+        .find(|sign| raw.starts_with(sign));
     let (key_at, colon_at, after) = match bold {
         Some(sign) => parse_marked(raw, sign)?,
         None => parse_bare(raw)?,
@@ -80,12 +82,19 @@ fn parse_keyed(text: &str, line: Range<usize>, holes: &[Range<usize>]) -> Option
     if !is_key(key) || (bold != Some("`") && in_hole(holes, start + colon_at)) {
         return None;
     }
-    let key_start = start + key_at.start + (raw[key_at.clone()].len() - raw[key_at].trim_start().len());
+    let key_start =
+        start + key_at.start + (raw[key_at.clone()].len() - raw[key_at].trim_start().len());
     let rest = &raw[after..];
     let value_start = start + after + (rest.len() - rest.trim_start().len());
     let value_end = (start + raw.trim_end().len()).max(value_start.min(line.end));
     let value = value_start.min(value_end)..value_end;
-    Some(Keyed { key: key.to_owned(), key_range: key_start..key_start + key.len(), range: start..value.end, value, line: 0 })
+    Some(Keyed {
+        key: key.to_owned(),
+        key_range: key_start..key_start + key.len(),
+        range: start..value.end,
+        value,
+        line: 0,
+    })
 }
 
 /// Key in markup: returns the key's range, the colon and where the value starts.
@@ -95,11 +104,18 @@ fn parse_marked(raw: &str, sign: &str) -> Option<(Range<usize>, usize, usize)> {
     let marked = &raw[inner..close];
     let after = close + sign.len();
     // The colon may stand inside the markup or right after it.
-    if let Some(colon) = marked.chars().next_back().filter(|&c| c == ':' || c == '：') {
+    if let Some(colon) = marked
+        .chars()
+        .next_back()
+        .filter(|&c| c == ':' || c == '：')
+    {
         let at = close - colon.len_utf8();
         return Some((inner..at, at, after));
     }
-    let colon = raw[after..].chars().next().filter(|&c| c == ':' || c == '：')?;
+    let colon = raw[after..]
+        .chars()
+        .next()
+        .filter(|&c| c == ':' || c == '：')?;
     Some((inner..close, after, after + colon.len_utf8()))
 }
 
@@ -123,7 +139,10 @@ fn is_key(key: &str) -> bool {
     opens
         && key.chars().count() <= KEY_CHARS
         && key.split_whitespace().count() <= KEY_WORDS
-        && !key.contains(['。', '！', '？', '；', '，', '!', '?', ';', '|', '[', ']', '<', '>', '“', '”', '"', '\n'])
+        && !key.contains([
+            '。', '！', '？', '；', '，', '!', '?', ';', '|', '[', ']', '<', '>', '“', '”', '"',
+            '\n',
+        ])
         && !key.contains(". ")
 }
 
@@ -142,19 +161,25 @@ mod tests {
             .iter()
             .map(|one| {
                 assert_eq!(text[one.key_range.clone()], one.key);
-                (one.key.clone(), text[one.value.clone()].to_owned(), one.line)
+                (
+                    one.key.clone(),
+                    text[one.value.clone()].to_owned(),
+                    one.line,
+                )
             })
             .collect()
     }
 
     fn owned(expected: &[(&str, &str, usize)]) -> Vec<(String, String, usize)> {
-        expected.iter().map(|&(k, v, l)| (k.into(), v.into(), l)).collect()
+        expected
+            .iter()
+            .map(|&(k, v, l)| (k.into(), v.into(), l))
+            .collect()
     }
 
     #[test]
     fn every_notation() {
-        let text =
-            "- **Drive:** guilt\n- **Age**: 31\n- Left-handed: yes\n- [ ] Due: ch07\n\nKey: value\n键：值\n**动机**：愧疚\n`a: b`: c\n";
+        let text = "- **Drive:** guilt\n- **Age**: 31\n- Left-handed: yes\n- [ ] Due: ch07\n\nKey: value\n键：值\n**动机**：愧疚\n`a: b`: c\n";
         assert_eq!(
             pairs(text),
             owned(&[
@@ -173,12 +198,18 @@ mod tests {
     #[test]
     fn values_run_on_over_wrapped_lines() {
         let text = "- **Why:** one\n  two\n- Next:\n  three\n";
-        assert_eq!(pairs(text), owned(&[("Why", "one\n  two", 1), ("Next", "three", 3)]));
+        assert_eq!(
+            pairs(text),
+            owned(&[("Why", "one\n  two", 1), ("Next", "three", 3)])
+        );
     }
 
     #[test]
     fn crlf_is_no_part_of_a_value() {
-        assert_eq!(pairs("a: 1\r\nb：2\r\n"), owned(&[("a", "1", 1), ("b", "2", 2)]));
+        assert_eq!(
+            pairs("a: 1\r\nb：2\r\n"),
+            owned(&[("a", "1", 1), ("b", "2", 2)])
+        );
     }
 
     #[test]

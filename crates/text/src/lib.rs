@@ -1,8 +1,9 @@
-//! Markdown as memory: sections, anchors, entries, links, markers, sentences, edits and token counts.
+//! Markdown as memory: sections, anchors, entries, links, markers, sentences, edits and token
+//! counts.
 //!
-//! Pure but for `recall`: text in, values out, no I/O, no clock, no async. `Document::parse` is the door to
-//! everything that is in a file; `splice` plans edits that keep every other byte; `tokens` counts. `recall`
-//! keeps its derived index in a folder that it is given.
+//! Pure but for `recall`: text in, values out, no I/O, no clock, no async. `Document::parse` is the
+//! door to everything that is in a file; `splice` plans edits that keep every other byte; `tokens`
+//! counts. `recall` keeps its derived index in a folder that it is given.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -1,8 +1,8 @@
 //! Byte offsets to line and column numbers.
 //!
-//! Lines end at `\n`, as editors, `grep -n` and diffs count them; a `\r` before it belongs to the line's end.
-//! Numbers are 1-based and columns count characters. `Positions` walks forward only, so that a file
-//! of one huge line stays linear however many places in it are asked for.
+//! Lines end at `\n`, as editors, `grep -n` and diffs count them; a `\r` before it belongs to the
+//! line's end. Numbers are 1-based and columns count characters. `Positions` walks forward only, so
+//! that a file of one huge line stays linear however many places in it are asked for.
 
 use std::ops::Range;
 
@@ -43,7 +43,12 @@ pub(crate) struct Positions<'t> {
 
 impl<'t> Positions<'t> {
     pub(crate) fn new(text: &'t str) -> Self {
-        Self { text, offset: 0, line: 1, column: 1 }
+        Self {
+            text,
+            offset: 0,
+            line: 1,
+            column: 1,
+        }
     }
 
     /// Moves to `offset`, which must not lie before the last one asked for.

@@ -1,9 +1,10 @@
 //! Links between memory files, level tags and press marks.
 //!
 //! Read are `[→ path#anchor]`, a bare `→ path#anchor` in a list item, Markdown links (inline and by
-//! reference), images, wikilinks and `[⊣ path#anchor]`. Nothing is found in code or HTML, and addresses
-//! with a scheme are left out: they are not memory. Each link knows the bytes of its target, so that a rename
-//! can splice exactly those. Whether a target exists is for the caller to ask.
+//! reference), images, wikilinks and `[⊣ path#anchor]`. Nothing is found in code or HTML, and
+//! addresses with a scheme are left out: they are not memory. Each link knows the bytes of its
+//! target, so that a rename can splice exactly those. Whether a target exists is for the caller to
+//! ask.
 
 use std::ops::Range;
 
@@ -108,7 +109,12 @@ pub(crate) fn find_marks(text: &str) -> Vec<Mark> {
 }
 
 /// Finds every link and level tag of a document.
-pub(crate) fn plan_links(text: &str, runs: &[Run], holes: &[Range<usize>], markdown: Vec<MarkdownLink>) -> (Vec<Link>, Vec<LevelTag>) {
+pub(crate) fn plan_links(
+    text: &str,
+    runs: &[Run],
+    holes: &[Range<usize>],
+    markdown: Vec<MarkdownLink>,
+) -> (Vec<Link>, Vec<LevelTag>) {
     let mut marks = Vec::new();
     for run in runs {
         let bare = run.kind == RunKind::Item;
@@ -126,7 +132,11 @@ pub(crate) fn plan_links(text: &str, runs: &[Run], holes: &[Range<usize>], markd
     let mut tags = Vec::new();
     for mark in marks {
         match mark.kind {
-            MarkKind::Level(level) => tags.push(LevelTag { level, line: 0, range: mark.range }),
+            MarkKind::Level(level) => tags.push(LevelTag {
+                level,
+                line: 0,
+                range: mark.range,
+            }),
             MarkKind::Link(kind) => {
                 let raw = text[mark.target.clone()].to_owned();
                 links.extend(link(kind, &raw, mark.target, mark.range));
@@ -159,7 +169,15 @@ fn link(kind: LinkKind, raw: &str, target: Range<usize>, range: Range<usize>) ->
         return None;
     }
     let (path, anchor) = parse_target(raw);
-    Some(Link { kind, path, anchor, line: 0, column: 0, target, range })
+    Some(Link {
+        kind,
+        path,
+        anchor,
+        line: 0,
+        column: 0,
+        target,
+        range,
+    })
 }
 
 /// Splits `path#anchor` and undoes percent-encoding.
@@ -169,7 +187,10 @@ pub fn parse_target(raw: &str) -> (String, Option<String>) {
         None => (raw, None),
     };
     let anchor = anchor.filter(|anchor| !anchor.is_empty());
-    (percent_decoded(path.trim()).into_owned(), anchor.map(|anchor| percent_decoded(anchor).into_owned()))
+    (
+        percent_decoded(path.trim()).into_owned(),
+        anchor.map(|anchor| percent_decoded(anchor).into_owned()),
+    )
 }
 
 /// Whether an address has a scheme (`https:`, `mailto:`) or a host (`//…`).
@@ -181,13 +202,19 @@ pub fn is_external(raw: &str) -> bool {
     raw.split_once(':').is_some_and(|(scheme, _)| {
         scheme.len() > 1
             && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
+            && scheme
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
             && !scheme.contains(".md")
     })
 }
 
 /// Where the destination of a Markdown link or definition lies: after `opener`, within `span`.
-pub(crate) fn destination_range(text: &str, span: Range<usize>, opener: &str) -> Option<Range<usize>> {
+pub(crate) fn destination_range(
+    text: &str,
+    span: Range<usize>,
+    opener: &str,
+) -> Option<Range<usize>> {
     let at = span.start + text.get(span.clone())?.find(opener)? + opener.len();
     let rest = &text[at..span.end];
     let at = at + (rest.len() - rest.trim_start().len());
@@ -213,9 +240,17 @@ pub(crate) fn destination_range(text: &str, span: Range<usize>, opener: &str) ->
 }
 
 /// Scans `range` of `text` for marks, skipping `holes` (sorted by start).
-fn find_marks_in(text: &str, range: Range<usize>, bare: bool, holes: &[Range<usize>], marks: &mut Vec<Mark>) {
+fn find_marks_in(
+    text: &str,
+    range: Range<usize>,
+    bare: bool,
+    holes: &[Range<usize>],
+    marks: &mut Vec<Mark>,
+) {
     let bytes = text.as_bytes();
-    let mut holes = holes[holes.partition_point(|hole| hole.end <= range.start)..].iter().peekable();
+    let mut holes = holes[holes.partition_point(|hole| hole.end <= range.start)..]
+        .iter()
+        .peekable();
     let mut at = range.start;
     // 0xE2 is the first byte of `→`.
     while let Some(next) = memchr::memchr2(b'[', 0xE2, &bytes[at..range.end]) {
@@ -225,11 +260,20 @@ fn find_marks_in(text: &str, range: Range<usize>, bare: bool, holes: &[Range<usi
         }
         let hole = holes.peek().map_or(range.end, |hole| hole.start);
         if hole <= at && hole < range.end {
-            at = holes.peek().map_or(range.end, |hole| hole.end).min(range.end);
+            at = holes
+                .peek()
+                .map_or(range.end, |hole| hole.end)
+                .min(range.end);
             continue;
         }
         let end = hole.min(range.end);
-        let escaped = bytes[..at].iter().rev().take_while(|&&b| b == b'\\').count() % 2 == 1;
+        let escaped = bytes[..at]
+            .iter()
+            .rev()
+            .take_while(|&&b| b == b'\\')
+            .count()
+            % 2
+            == 1;
         let mark = match bytes[at] {
             _ if escaped => None,
             b'[' => bracket_mark(text, at, end),
@@ -260,13 +304,22 @@ fn bracket_mark(text: &str, at: usize, end: usize) -> Option<Mark> {
     let content = &text[inner..close];
     let range = at..close + 1;
     if let Some(level) = Level::parse(content) {
-        return (followed != Some(&b':')).then_some(Mark { kind: MarkKind::Level(level), target: range.clone(), range });
+        return (followed != Some(&b':')).then_some(Mark {
+            kind: MarkKind::Level(level),
+            target: range.clone(),
+            range,
+        });
     }
-    let (kind, rest) =
-        [('→', LinkKind::Arrow), ('⊣', LinkKind::Press)].into_iter().find_map(|(sign, kind)| Some((kind, content.strip_prefix(sign)?)))?;
+    let (kind, rest) = [('→', LinkKind::Arrow), ('⊣', LinkKind::Press)]
+        .into_iter()
+        .find_map(|(sign, kind)| Some((kind, content.strip_prefix(sign)?)))?;
     let target = rest.trim();
     let start = close - rest.trim_start().len();
-    (!target.is_empty()).then(|| Mark { kind: MarkKind::Link(kind), target: start..start + target.len(), range })
+    (!target.is_empty()).then(|| Mark {
+        kind: MarkKind::Link(kind),
+        target: start..start + target.len(),
+        range,
+    })
 }
 
 fn wiki_link(text: &str, at: usize, end: usize) -> Option<Mark> {
@@ -281,7 +334,11 @@ fn wiki_link(text: &str, at: usize, end: usize) -> Option<Mark> {
     let target = target.strip_suffix('\\').unwrap_or(target);
     let start = inner + (target.len() - target.trim_start().len());
     let target = target.trim();
-    (!target.is_empty()).then(|| Mark { kind: MarkKind::Link(LinkKind::Wiki), target: start..start + target.len(), range: at..close + 2 })
+    (!target.is_empty()).then(|| Mark {
+        kind: MarkKind::Link(LinkKind::Wiki),
+        target: start..start + target.len(),
+        range: at..close + 2,
+    })
 }
 
 /// `→ path#anchor`: only what looks like a file or names an anchor; other arrows are prose.
@@ -328,7 +385,17 @@ mod tests {
 
     fn targets(text: &str) -> Vec<(LinkKind, String, Option<String>, &str)> {
         let doc = Document::parse(text);
-        doc.links().iter().map(|link| (link.kind, link.path.clone(), link.anchor.clone(), &text[link.target.clone()])).collect()
+        doc.links()
+            .iter()
+            .map(|link| {
+                (
+                    link.kind,
+                    link.path.clone(),
+                    link.anchor.clone(),
+                    &text[link.target.clone()],
+                )
+            })
+            .collect()
     }
 
     #[test]
@@ -337,7 +404,12 @@ mod tests {
         assert_eq!(
             found,
             [
-                (LinkKind::Arrow, "manuscripts/ch03.md".into(), Some("奥托回忆".into()), "manuscripts/ch03.md#奥托回忆"),
+                (
+                    LinkKind::Arrow,
+                    "manuscripts/ch03.md".into(),
+                    Some("奥托回忆".into()),
+                    "manuscripts/ch03.md#奥托回忆"
+                ),
                 (LinkKind::Arrow, "world.md".into(), None, "world.md"),
                 (LinkKind::Arrow, String::new(), Some("here".into()), "#here"),
             ]
@@ -346,7 +418,9 @@ mod tests {
 
     #[test]
     fn bare_arrows_need_a_list_item_and_a_file() {
-        let found = targets("- → 卡莲: 愧疚 → a/b.md#决裂，然后\n- see → world.md #崩坏能 (x)\n- done → fixed\n\nprose → b.md\n");
+        let found = targets(
+            "- → 卡莲: 愧疚 → a/b.md#决裂，然后\n- see → world.md #崩坏能 (x)\n- done → fixed\n\nprose → b.md\n",
+        );
         let raw: Vec<_> = found.iter().map(|f| f.3).collect();
         assert_eq!(raw, ["a/b.md#决裂", "world.md #崩坏能"]);
         assert_eq!(found[1].2.as_deref(), Some("崩坏能"));
@@ -379,8 +453,14 @@ mod tests {
     #[test]
     fn wikilinks_with_and_without_alias() {
         let raw: Vec<_> =
-            targets("[[a b.md#C|the c]] [[ d ]] [[]] [[x]\n\n| t |\n|---|\n| [[e\\|f]] |\n").into_iter().map(|f| (f.3, f.2)).collect();
-        assert_eq!(raw, [("a b.md#C", Some("C".into())), ("d", None), ("e", None)]);
+            targets("[[a b.md#C|the c]] [[ d ]] [[]] [[x]\n\n| t |\n|---|\n| [[e\\|f]] |\n")
+                .into_iter()
+                .map(|f| (f.3, f.2))
+                .collect();
+        assert_eq!(
+            raw,
+            [("a b.md#C", Some("C".into())), ("d", None), ("e", None)]
+        );
     }
 
     #[test]
@@ -391,7 +471,10 @@ mod tests {
 
     #[test]
     fn an_arrow_inside_a_link_text_is_that_link() {
-        let raw: Vec<_> = targets("- [→ a.md](b.md) [→ [c](d.md)]\n").into_iter().map(|f| f.3).collect();
+        let raw: Vec<_> = targets("- [→ a.md](b.md) [→ [c](d.md)]\n")
+            .into_iter()
+            .map(|f| f.3)
+            .collect();
         assert_eq!(raw, ["b.md", "d.md"]);
     }
 
@@ -399,10 +482,20 @@ mod tests {
     fn levels_and_presses() {
         let text = "## 奥托 [arc]\n\n- [scene] he parks [⊣ characters.md#奥托]\n- [场景] x [chapters] [arc](y.md)\n";
         let doc = Document::parse(text);
-        let tags: Vec<_> = doc.level_tags().iter().map(|tag| (tag.level, tag.line)).collect();
-        assert_eq!(tags, [(Level::Arc, 1), (Level::Scene, 3), (Level::Scene, 4)]);
+        let tags: Vec<_> = doc
+            .level_tags()
+            .iter()
+            .map(|tag| (tag.level, tag.line))
+            .collect();
+        assert_eq!(
+            tags,
+            [(Level::Arc, 1), (Level::Scene, 3), (Level::Scene, 4)]
+        );
         assert!(Level::Premise < Level::Scene);
         let press = &doc.links()[0];
-        assert_eq!((press.kind, press.line, press.column), (LinkKind::Press, 3, 20));
+        assert_eq!(
+            (press.kind, press.line, press.column),
+            (LinkKind::Press, 3, 20)
+        );
     }
 }

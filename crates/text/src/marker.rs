@@ -1,9 +1,9 @@
 //! Completion markers: the last line that proves a file complete.
 //!
-//! A marker is an HTML comment `<!-- NAME -->` that is the whole last non-blank line, blanks around it and
-//! inside the comment allowed. It must be a comment to a Markdown reader too: in a code block that was never
-//! closed, in indented code, or as the end of a longer comment it proves nothing. Which name a file needs is
-//! for the contract to say; names are compared whole.
+//! A marker is an HTML comment `<!-- NAME -->` that is the whole last non-blank line, blanks around
+//! it and inside the comment allowed. It must be a comment to a Markdown reader too: in a code
+//! block that was never closed, in indented code, or as the end of a longer comment it proves
+//! nothing. Which name a file needs is for the contract to say; names are compared whole.
 
 use std::ops::Range;
 
@@ -38,12 +38,20 @@ pub fn marker(text: &str) -> Option<Marker<'_>> {
     let line = last[line_start..].trim_start_matches('\u{feff}');
     let comment = line.trim_start();
     let name = comment.strip_prefix("<!--")?.strip_suffix("-->")?.trim();
-    let named = !name.is_empty() && name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
+    let named = !name.is_empty()
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
     let start = last.len() - comment.len();
     if !named || !is_comment(text, start) {
         return None;
     }
-    Some(Marker { name, start, end: last.len(), line: 1 + memchr::memchr_iter(b'\n', &text.as_bytes()[..start]).count() })
+    Some(Marker {
+        name,
+        start,
+        end: last.len(),
+        line: 1 + memchr::memchr_iter(b'\n', &text.as_bytes()[..start]).count(),
+    })
 }
 
 /// The line that marks a file complete.
@@ -91,9 +99,15 @@ mod tests {
 
     #[test]
     fn the_last_non_blank_line_counts() {
-        assert_eq!(name("# A\n\ntext\n\n<!-- DRAFT_COMPLETE -->\n"), Some("DRAFT_COMPLETE"));
+        assert_eq!(
+            name("# A\n\ntext\n\n<!-- DRAFT_COMPLETE -->\n"),
+            Some("DRAFT_COMPLETE")
+        );
         assert_eq!(name("text\n<!--DONE2-->"), Some("DONE2"));
-        assert_eq!(name("text\r\n  <!--   R1_CODE_REVIEW_COMPLETE --> \r\n\r\n\u{3000}\n"), Some("R1_CODE_REVIEW_COMPLETE"));
+        assert_eq!(
+            name("text\r\n  <!--   R1_CODE_REVIEW_COMPLETE --> \r\n\r\n\u{3000}\n"),
+            Some("R1_CODE_REVIEW_COMPLETE")
+        );
         assert_eq!(name("\u{feff}<!-- X -->"), Some("X"));
         assert_eq!(name("- item\n  <!-- X -->\n"), Some("X"));
         assert_eq!(name("text\n    <!-- X -->\n"), Some("X"));
@@ -103,7 +117,10 @@ mod tests {
 
     #[test]
     fn names_are_whole_and_upper_case() {
-        assert_ne!(name("<!-- R1_CODE_REVIEW_COMPLETE -->"), Some("REVIEW_COMPLETE"));
+        assert_ne!(
+            name("<!-- R1_CODE_REVIEW_COMPLETE -->"),
+            Some("REVIEW_COMPLETE")
+        );
         assert_eq!(name("<!-- Review_Complete -->"), None);
         assert_eq!(name("<!-- A B -->"), None);
         assert_eq!(name("<!-- -->"), None);

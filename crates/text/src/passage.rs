@@ -1,8 +1,10 @@
-//! The passages of a text that carry a sign such as ❌: what a report objects to, wherever its writer put it.
+//! The passages of a text that carry a sign such as ❌: what a report objects to, wherever its
+//! writer put it.
 //!
-//! A sign counts in list items of any depth, paragraphs, headings, rows of tables, quotations and HTML, inside emphasis
-//! or not; in code and comments it does not. A sign made of letters is a word that prose may hold, too: it counts only
-//! where it begins a list item. Counts (`0 ❌`) and denials (`❌: none`) are not passages.
+//! A sign counts in list items of any depth, paragraphs, headings, rows of tables, quotations and
+//! HTML, inside emphasis or not; in code and comments it does not. A sign made of letters is a word
+//! that prose may hold, too: it counts only where it begins a list item. Counts (`0 ❌`) and
+//! denials (`❌: none`) are not passages.
 
 use std::ops::Range;
 
@@ -11,16 +13,25 @@ use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 use crate::scan::options;
 use crate::sign::{Weight, says_none, says_only_verdict, weigh};
 
-/// The passages with a sign, in one line each, as they are written. What stands below a list item with a sign belongs to
-/// it; a nested item is told with the item it belongs to.
+/// The passages with a sign, in one line each, as they are written. What stands below a list item
+/// with a sign belongs to it; a nested item is told with the item it belongs to.
 pub fn passages_with(text: &str, sign: &str) -> Vec<String> {
-    read(text, sign).into_iter().filter(|found| found.is_item(sign)).map(|found| found.text).collect()
+    read(text, sign)
+        .into_iter()
+        .filter(|found| found.is_item(sign))
+        .map(|found| found.text)
+        .collect()
 }
 
-/// A passage that counts signs or names a verdict, in a text without a single one that says what is wrong.
+/// A passage that counts signs or names a verdict, in a text without a single one that says what is
+/// wrong.
 pub fn find_stray_sign(text: &str, sign: &str) -> Option<String> {
     let found = read(text, sign);
-    if found.iter().any(|found| found.is_item(sign)) { None } else { found.into_iter().next().map(|found| found.text) }
+    if found.iter().any(|found| found.is_item(sign)) {
+        None
+    } else {
+        found.into_iter().next().map(|found| found.text)
+    }
 }
 
 /// A passage with a sign.
@@ -98,16 +109,33 @@ struct Reader<'t> {
 impl<'t> Reader<'t> {
     fn event(&mut self, event: Event<'t>, range: Range<usize>) {
         match event {
-            Event::Start(Tag::Emphasis | Tag::Strong | Tag::Strikethrough | Tag::Link { .. } | Tag::Image { .. } | Tag::TableCell) => {
+            Event::Start(
+                Tag::Emphasis
+                | Tag::Strong
+                | Tag::Strikethrough
+                | Tag::Link { .. }
+                | Tag::Image { .. }
+                | Tag::TableCell,
+            ) => {
                 self.speak(range.start..range.start, " ");
             }
-            Event::End(TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough | TagEnd::Link | TagEnd::Image | TagEnd::TableCell) => {
+            Event::End(
+                TagEnd::Emphasis
+                | TagEnd::Strong
+                | TagEnd::Strikethrough
+                | TagEnd::Link
+                | TagEnd::Image
+                | TagEnd::TableCell,
+            ) => {
                 self.speak(range.end..range.end, "");
             }
             Event::Text(said) if !self.code => self.speak(range, &said),
             // Code says something, but not with a sign.
             Event::Code(_) => self.speak(range, "`"),
-            Event::InlineHtml(_) | Event::FootnoteReference(_) | Event::InlineMath(_) | Event::DisplayMath(_) => {
+            Event::InlineHtml(_)
+            | Event::FootnoteReference(_)
+            | Event::InlineMath(_)
+            | Event::DisplayMath(_) => {
                 self.speak(range, " ");
             }
             Event::SoftBreak | Event::HardBreak => self.open = self.row,
@@ -152,7 +180,10 @@ impl<'t> Reader<'t> {
             }
             None => {
                 self.open = true;
-                self.lines.push(Line { range, plain: said.to_owned() });
+                self.lines.push(Line {
+                    range,
+                    plain: said.to_owned(),
+                });
             }
         }
     }
@@ -174,28 +205,42 @@ impl<'t> Reader<'t> {
                 plain.push_str(rest);
             }
             if !plain.trim().is_empty() {
-                self.lines.push(Line { range: at..at + line.trim_end().len(), plain });
+                self.lines.push(Line {
+                    range: at..at + line.trim_end().len(),
+                    plain,
+                });
                 self.close();
             }
             at += line.len();
         }
     }
 
-    /// The block is over: it is taken for as many passages as it has lines that begin with the sign.
+    /// The block is over: it is taken for as many passages as it has lines that begin with the
+    /// sign.
     fn close(&mut self) {
         self.open = false;
         let lines = std::mem::take(&mut self.lines);
         let mut passages: Vec<(String, Weight)> = Vec::new();
         for line in &lines {
             let source = self.source(&line.range);
-            let begins = line.plain.trim_start().starts_with(self.sign) || source.starts_with(self.sign);
+            let begins =
+                line.plain.trim_start().starts_with(self.sign) || source.starts_with(self.sign);
             let weight = if self.word {
-                let carries = begins && passages.is_empty() && self.items.last().is_some_and(|item| item.text.is_none());
-                if carries { Weight::Said } else { Weight::Nothing }
+                let carries = begins
+                    && passages.is_empty()
+                    && self.items.last().is_some_and(|item| item.text.is_none());
+                if carries {
+                    Weight::Said
+                } else {
+                    Weight::Nothing
+                }
             } else {
                 weigh(&line.plain, self.sign)
             };
-            match passages.last_mut().filter(|_| !(begins && weight > Weight::Nothing)) {
+            match passages
+                .last_mut()
+                .filter(|_| !(begins && weight > Weight::Nothing))
+            {
                 Some((passage, known)) => {
                     passage.push(' ');
                     passage.push_str(&source);
@@ -204,23 +249,38 @@ impl<'t> Reader<'t> {
                 None => passages.push((source, weight)),
             }
         }
-        let whole = passages.iter().map(|(passage, _)| passage.as_str()).collect::<Vec<_>>().join(" ");
+        let whole = passages
+            .iter()
+            .map(|(passage, _)| passage.as_str())
+            .collect::<Vec<_>>()
+            .join(" ");
         if whole.is_empty() {
             return;
         }
         // A column may be headed by a sign.
-        passages.retain(|(passage, weight)| *weight > Weight::Nothing && !(self.head && says_only_verdict(passage, self.sign)));
+        passages.retain(|(passage, weight)| {
+            *weight > Weight::Nothing && !(self.head && says_only_verdict(passage, self.sign))
+        });
         if passages.is_empty() {
             self.carry_on(&whole);
         } else {
             let alone = self.items.iter().all(|item| item.passage.is_none());
-            let about = self.items.iter().rev().find_map(|item| item.text.clone()).filter(|_| alone);
+            let about = self
+                .items
+                .iter()
+                .rev()
+                .find_map(|item| item.text.clone())
+                .filter(|_| alone);
             for (passage, weight) in passages {
                 let text = match &about {
                     Some(about) => format!("{passage} ({about})"),
                     None => passage,
                 };
-                self.found.push(Found { text, weight, heading: self.heading });
+                self.found.push(Found {
+                    text,
+                    weight,
+                    heading: self.heading,
+                });
             }
             if let Some(item) = self.items.last_mut() {
                 item.passage = Some(self.found.len() - 1);
@@ -231,19 +291,32 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A block without the sign: it belongs to the passage of its list item, or says that there is nothing under a heading with the sign.
+    /// A block without the sign: it belongs to the passage of its list item, or says that there is
+    /// nothing under a heading with the sign.
     fn carry_on(&mut self, whole: &str) {
         if let Some(at) = self.items.iter().rev().find_map(|item| item.passage) {
             self.found[at].text.push(' ');
             self.found[at].text.push_str(whole);
-        } else if says_none(whole) && self.found.last().is_some_and(|found| found.heading && says_only_verdict(&found.text, self.sign)) {
+        } else if says_none(whole)
+            && self
+                .found
+                .last()
+                .is_some_and(|found| found.heading && says_only_verdict(&found.text, self.sign))
+        {
             self.found.pop();
         }
     }
 
     fn source(&self, range: &Range<usize>) -> String {
-        let source = self.text[range.clone()].split_whitespace().collect::<Vec<_>>().join(" ");
-        if self.row { source.trim_matches(['|', ' ']).to_owned() } else { source }
+        let source = self.text[range.clone()]
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
+        if self.row {
+            source.trim_matches(['|', ' ']).to_owned()
+        } else {
+            source
+        }
     }
 }
 
@@ -257,17 +330,44 @@ mod tests {
 
     #[test]
     fn a_sign_that_says_something_counts_wherever_it_stands() {
-        assert_eq!(found("- ❌ `knit()` does not exist\n- fine\n"), ["❌ `knit()` does not exist"]);
-        assert_eq!(found("- **❌ add does not exist**\n"), ["**❌ add does not exist**"]);
+        assert_eq!(
+            found("- ❌ `knit()` does not exist\n- fine\n"),
+            ["❌ `knit()` does not exist"]
+        );
+        assert_eq!(
+            found("- **❌ add does not exist**\n"),
+            ["**❌ add does not exist**"]
+        );
         assert_eq!(found("1. __❌__ *泄露密钥*\n"), ["__❌__ *泄露密钥*"]);
-        assert_eq!(found("Verdict.\n\n❌ Line 3 is\nwrong.\n❌ 第七行有误\n"), ["❌ Line 3 is wrong.", "❌ 第七行有误"]);
-        assert_eq!(found("The third line\nis wrong ❌, and so\non.\n"), ["The third line is wrong ❌, and so on."]);
-        assert_eq!(found("| ok | what |\n|---|---|\n| ❌ | no `add` |\n| 好 | **❌** |\n| yes | x |\n"), ["❌ | no `add`", "好 | **❌**"]);
+        assert_eq!(
+            found("Verdict.\n\n❌ Line 3 is\nwrong.\n❌ 第七行有误\n"),
+            ["❌ Line 3 is wrong.", "❌ 第七行有误"]
+        );
+        assert_eq!(
+            found("The third line\nis wrong ❌, and so\non.\n"),
+            ["The third line is wrong ❌, and so on."]
+        );
+        assert_eq!(
+            found("| ok | what |\n|---|---|\n| ❌ | no `add` |\n| 好 | **❌** |\n| yes | x |\n"),
+            ["❌ | no `add`", "好 | **❌**"]
+        );
         assert_eq!(found("| ❌ | no add |\n|---|---|\n"), ["❌ | no add"]);
-        assert_eq!(found("### ❌ 1. No add\n\nText.\n\n> ❌ quoted\n"), ["❌ 1. No add", "❌ quoted"]);
-        assert_eq!(found("- [ ] ❌ open\n\n[❌ link](a.md)\n"), ["❌ open", "[❌ link](a.md)"]);
-        assert_eq!(found("## ❌ Must fix\n\n- none\n\n## ❌\n\n- ❌ one\n"), ["❌ one"]);
-        assert_eq!(found("&#10060; by its number\n"), ["&#10060; by its number"]);
+        assert_eq!(
+            found("### ❌ 1. No add\n\nText.\n\n> ❌ quoted\n"),
+            ["❌ 1. No add", "❌ quoted"]
+        );
+        assert_eq!(
+            found("- [ ] ❌ open\n\n[❌ link](a.md)\n"),
+            ["❌ open", "[❌ link](a.md)"]
+        );
+        assert_eq!(
+            found("## ❌ Must fix\n\n- none\n\n## ❌\n\n- ❌ one\n"),
+            ["❌ one"]
+        );
+        assert_eq!(
+            found("&#10060; by its number\n"),
+            ["&#10060; by its number"]
+        );
         assert_eq!(found("<pre>\n❌ swallowed\n"), ["❌ swallowed"]);
         assert_eq!(found("<b>❌</b> inline\n"), ["<b>❌</b> inline"]);
     }
@@ -275,26 +375,52 @@ mod tests {
     #[test]
     fn a_count_is_no_item_and_without_items_it_is_stray() {
         let pass = "## Verdict\n\n**Pass.** 0 ❌, 1 💡.\n\n| ❌ | ⚠️ |\n|---|---|\n| none | 2 |\n";
-        assert_eq!((found(pass), find_stray_sign(pass, "❌")), (Vec::new(), None));
+        assert_eq!(
+            (found(pass), find_stray_sign(pass, "❌")),
+            (Vec::new(), None)
+        );
         assert_eq!(find_stray_sign("Pass. 0 ❌, 1 💡.\n", "❌"), None);
-        assert_eq!(find_stray_sign("## Verdict\n\nBlock: 2 ❌.\n", "❌").as_deref(), Some("Block: 2 ❌."));
-        assert_eq!(find_stray_sign("Block: 1 ❌.\n\n- ❌ no `add`\n", "❌"), None);
+        assert_eq!(
+            find_stray_sign("## Verdict\n\nBlock: 2 ❌.\n", "❌").as_deref(),
+            Some("Block: 2 ❌.")
+        );
+        assert_eq!(
+            find_stray_sign("Block: 1 ❌.\n\n- ❌ no `add`\n", "❌"),
+            None
+        );
         assert_eq!(find_stray_sign("## ❌ Must fix\n\n- none\n", "❌"), None);
-        assert_eq!(find_stray_sign("## ❌ Must fix\n\n- the name\n", "❌").as_deref(), Some("❌ Must fix"));
-        assert_eq!(found("- ❌\n  - the name is wrong\n"), ["❌ the name is wrong"]);
+        assert_eq!(
+            find_stray_sign("## ❌ Must fix\n\n- the name\n", "❌").as_deref(),
+            Some("❌ Must fix")
+        );
+        assert_eq!(
+            found("- ❌\n  - the name is wrong\n"),
+            ["❌ the name is wrong"]
+        );
     }
 
     #[test]
     fn nested_items_keep_what_they_belong_to() {
-        assert_eq!(found("- add\n  - ❌ is missing\n  - fine\n"), ["❌ is missing (add)"]);
-        assert_eq!(found("- ❌ add\n  - source: a.rs:3\n\n  And more.\n- other\n"), ["❌ add source: a.rs:3 And more."]);
+        assert_eq!(
+            found("- add\n  - ❌ is missing\n  - fine\n"),
+            ["❌ is missing (add)"]
+        );
+        assert_eq!(
+            found("- ❌ add\n  - source: a.rs:3\n\n  And more.\n- other\n"),
+            ["❌ add source: a.rs:3 And more."]
+        );
         assert_eq!(found("- ❌ one\n  - ❌ two\n"), ["❌ one", "❌ two"]);
         assert_eq!(found("- add\n\n  ❌ missing\n"), ["❌ missing (add)"]);
     }
 
     #[test]
     fn code_and_comments_carry_no_sign() {
-        assert_eq!(found("`❌`\n\n```\n❌\n```\n\n    ❌\n\n<!-- ❌ -->\n\na <!-- ❌ --> b\n\n<!--\n- ❌ old\n-->\n"), [""; 0]);
+        assert_eq!(
+            found(
+                "`❌`\n\n```\n❌\n```\n\n    ❌\n\n<!-- ❌ -->\n\na <!-- ❌ --> b\n\n<!--\n- ❌ old\n-->\n"
+            ),
+            [""; 0]
+        );
         assert_eq!(found("- `❌` is drawn red\n"), [""; 0]);
         assert_eq!(found(""), [""; 0]);
         assert_eq!(passages_with("- a\n", ""), [""; 0]);

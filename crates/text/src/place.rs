@@ -1,4 +1,5 @@
-//! Places in a source tree as people and agents write them: `path:12`, `path:12-20`, `path:12,15`, `path:12:5`, `path#L12`.
+//! Places in a source tree as people and agents write them: `path:12`, `path:12-20`, `path:12,15`,
+//! `path:12:5`, `path#L12`.
 //!
 //! Whether the file is there is not known here.
 
@@ -33,13 +34,19 @@ pub fn parse_source_place(text: &str) -> Option<SourcePlace<'_>> {
         let path = &text[..at];
         let is_path = !path.contains("//")
             && path.contains(char::is_alphabetic)
-            && !path.contains(|c: char| c.is_whitespace() || c.is_control() || matches!(c, '`' | '#'));
-        (is_path && length == digits.len()).then_some(SourcePlace { path, lines, at: begin, end: begin + text.len() })
+            && !path
+                .contains(|c: char| c.is_whitespace() || c.is_control() || matches!(c, '`' | '#'));
+        (is_path && length == digits.len()).then_some(SourcePlace {
+            path,
+            lines,
+            at: begin,
+            end: begin + text.len(),
+        })
     })
 }
 
-/// The places in a line of prose, those in quotation marks left out: they are another text's words. Chinese prose has no blanks around
-/// a path, so that its letters are ASCII here.
+/// The places in a line of prose, those in quotation marks left out: they are another text's words.
+/// Chinese prose has no blanks around a path, so that its letters are ASCII here.
 pub fn find_source_places(line: &str) -> Vec<SourcePlace<'_>> {
     let mut places: Vec<SourcePlace<'_>> = Vec::new();
     let (mut quotation, mut read) = (Quotation::of(line), 0);
@@ -47,18 +54,32 @@ pub fn find_source_places(line: &str) -> Vec<SourcePlace<'_>> {
         if places.last().is_some_and(|place| at < place.end) {
             continue;
         }
-        let Some(digits) = digits_behind(line, at) else { continue };
-        let start = line[..at].rfind(|c: char| !is_path_letter(c)).map_or(0, |p| p + line[p..].chars().next().map_or(1, char::len_utf8));
+        let Some(digits) = digits_behind(line, at) else {
+            continue;
+        };
+        let start = line[..at]
+            .rfind(|c: char| !is_path_letter(c))
+            .map_or(0, |p| {
+                p + line[p..].chars().next().map_or(1, char::len_utf8)
+            });
         // A path begins behind the place before it.
         let start = start.max(places.last().map_or(0, |place| place.end));
         let path = &line[start..at];
         quotation.go_on(&line[read.min(start)..start]);
         read = read.max(start);
-        if path.starts_with("//") || !path.contains(|c: char| c.is_ascii_alphabetic()) || quotation.is_around(start) {
+        if path.starts_with("//")
+            || !path.contains(|c: char| c.is_ascii_alphabetic())
+            || quotation.is_around(start)
+        {
             continue;
         }
         let (lines, length) = take_lines(digits, Spaces::End);
-        places.push(SourcePlace { path, lines, at: start, end: line.len() - digits.len() + length });
+        places.push(SourcePlace {
+            path,
+            lines,
+            at: start,
+            end: line.len() - digits.len() + length,
+        });
     }
     places
 }
@@ -67,11 +88,16 @@ fn is_path_letter(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '@' | '+')
 }
 
-/// The text from the first digit on, if the sign at `at` joins a path and a line: `:12`, `:L12`, `#L12`.
+/// The text from the first digit on, if the sign at `at` joins a path and a line: `:12`, `:L12`,
+/// `#L12`.
 fn digits_behind(text: &str, at: usize) -> Option<&str> {
     let behind = &text[at + 1..];
     let is_number = |rest: &&str| rest.starts_with(|c: char| c.is_ascii_digit());
-    behind.strip_prefix('L').filter(is_number).or_else(|| Some(behind).filter(is_number).filter(|_| text.as_bytes()[at] == b':'))
+    behind.strip_prefix('L').filter(is_number).or_else(|| {
+        Some(behind)
+            .filter(is_number)
+            .filter(|_| text.as_bytes()[at] == b':')
+    })
 }
 
 /// Whether a list of lines goes on behind a blank: `12, 15`.
@@ -81,27 +107,42 @@ enum Spaces {
     End,
 }
 
-/// The numbers at the beginning of a text, and where they end: `12-20,31`. A column (`12:5`) belongs to the place and is no line.
+/// The numbers at the beginning of a text, and where they end: `12-20,31`. A column (`12:5`)
+/// belongs to the place and is no line.
 fn take_lines(digits: &str, spaces: Spaces) -> (Vec<usize>, usize) {
     let (mut lines, mut at) = (Vec::new(), 0);
     loop {
         let rest = &digits[at..];
-        let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let end = rest
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(rest.len());
         lines.push(rest[..end].parse().unwrap_or(usize::MAX));
         at += end;
-        let Some(rest) = ["-", "–", ","].iter().find_map(|sign| digits[at..].strip_prefix(sign)) else { break };
-        let rest = if spaces == Spaces::Allowed { rest.trim_start() } else { rest };
+        let Some(rest) = ["-", "–", ","]
+            .iter()
+            .find_map(|sign| digits[at..].strip_prefix(sign))
+        else {
+            break;
+        };
+        let rest = if spaces == Spaces::Allowed {
+            rest.trim_start()
+        } else {
+            rest
+        };
         let rest = rest.strip_prefix('L').unwrap_or(rest);
         if !rest.starts_with(|c: char| c.is_ascii_digit()) {
             break;
         }
         at = digits.len() - rest.len();
     }
-    let column = digits[at..].strip_prefix(':').map_or(0, |rest| rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len());
+    let column = digits[at..].strip_prefix(':').map_or(0, |rest| {
+        rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len()
+    });
     (lines, if column > 0 { at + 1 + column } else { at })
 }
 
-/// The quotation marks of a line, as far as it was read. A quotation that the line does not close is none.
+/// The quotation marks of a line, as far as it was read. A quotation that the line does not close
+/// is none.
 struct Quotation {
     straight: usize,
     curved: isize,
@@ -112,7 +153,12 @@ struct Quotation {
 
 impl Quotation {
     fn of(line: &str) -> Quotation {
-        Quotation { straight: 0, curved: 0, cornered: 0, ends: ['"', '”', '」'].map(|sign| line.rfind(sign)) }
+        Quotation {
+            straight: 0,
+            curved: 0,
+            cornered: 0,
+            ends: ['"', '”', '」'].map(|sign| line.rfind(sign)),
+        }
     }
 
     fn go_on(&mut self, text: &str) {
@@ -131,7 +177,9 @@ impl Quotation {
     /// Whether what begins here, where the reading is, is quoted.
     fn is_around(&self, at: usize) -> bool {
         let open = [self.straight % 2 == 1, self.curved > 0, self.cornered > 0];
-        open.into_iter().zip(self.ends).any(|(open, end)| open && end.is_some_and(|end| end > at))
+        open.into_iter()
+            .zip(self.ends)
+            .any(|(open, end)| open && end.is_some_and(|end| end > at))
     }
 }
 
@@ -141,16 +189,39 @@ mod tests {
 
     #[test]
     fn places_are_read_as_agents_write_them() {
-        let read = |line: &str| find_source_places(line).iter().map(|p| (p.path.to_owned(), p.lines.clone())).collect::<Vec<_>>();
-        assert_eq!(read("see `src/a.py:12-20,31` and a.py#L3-L4."), [("src/a.py".into(), vec![12, 20, 31]), ("a.py".into(), vec![3, 4])]);
-        assert_eq!(read("见source/a.py:3–5，（b.py:7:2）"), [("source/a.py".into(), vec![3, 5]), ("b.py".into(), vec![7])]);
-        assert_eq!(read("at 12:30, http://x.org:80/ and 127.0.0.1:80, \"a.py:3\", “a.py:3”, 「a.py:3」"), []);
+        let read = |line: &str| {
+            find_source_places(line)
+                .iter()
+                .map(|p| (p.path.to_owned(), p.lines.clone()))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            read("see `src/a.py:12-20,31` and a.py#L3-L4."),
+            [
+                ("src/a.py".into(), vec![12, 20, 31]),
+                ("a.py".into(), vec![3, 4])
+            ]
+        );
+        assert_eq!(
+            read("见source/a.py:3–5，（b.py:7:2）"),
+            [("source/a.py".into(), vec![3, 5]), ("b.py".into(), vec![7])]
+        );
+        assert_eq!(
+            read("at 12:30, http://x.org:80/ and 127.0.0.1:80, \"a.py:3\", “a.py:3”, 「a.py:3」"),
+            []
+        );
         assert_eq!(read("a.py:12, 15 files"), [("a.py".into(), vec![12])]);
     }
 
     #[test]
     fn a_quotation_that_is_not_closed_hides_nothing() {
-        for line in ["\" a.py:3", "“a.py:3 ", "「a.py:3", "\"x\" and \" a.py:3", "” “a.py:3"] {
+        for line in [
+            "\" a.py:3",
+            "“a.py:3 ",
+            "「a.py:3",
+            "\"x\" and \" a.py:3",
+            "” “a.py:3",
+        ] {
             assert_eq!(find_source_places(line).len(), 1, "{line}");
         }
     }
@@ -158,7 +229,10 @@ mod tests {
     #[test]
     fn places_do_not_overlap() {
         let places = find_source_places("a.rs:1-2b:1 and c.rs:3");
-        let places: Vec<(&str, usize)> = places.iter().map(|place| (place.path, place.first())).collect();
+        let places: Vec<(&str, usize)> = places
+            .iter()
+            .map(|place| (place.path, place.first()))
+            .collect();
         assert_eq!(places, [("a.rs", 1), ("b", 1), ("c.rs", 3)]);
     }
 
@@ -176,7 +250,19 @@ mod tests {
         ] {
             assert_eq!(read(text), Some((path, lines)), "{text}");
         }
-        for none in ["a.rs", "a.rs:", "http://x:80", "a b.rs:1", "Vec::new", "12:30", "12:30:", ":1", "x:1a", "`a.rs:1", "a.rs:1-"] {
+        for none in [
+            "a.rs",
+            "a.rs:",
+            "http://x:80",
+            "a b.rs:1",
+            "Vec::new",
+            "12:30",
+            "12:30:",
+            ":1",
+            "x:1a",
+            "`a.rs:1",
+            "a.rs:1-",
+        ] {
             assert_eq!(read(none), None, "{none}");
         }
     }

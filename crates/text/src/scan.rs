@@ -1,8 +1,9 @@
 //! One pass over the CommonMark events of a document.
 //!
-//! Collects, in document order, where headings, list items, tables, Markdown links, runs of inline text and
-//! holes (code and HTML, where nothing else may be found) lie. Every range is in bytes of the whole text.
-//! What the facts mean is decided by `section`, `entry`, `link` and `keyed`; this file only knows Markdown.
+//! Collects, in document order, where headings, list items, tables, Markdown links, runs of inline
+//! text and holes (code and HTML, where nothing else may be found) lie. Every range is in bytes of
+//! the whole text. What the facts mean is decided by `section`, `entry`, `link` and `keyed`; this
+//! file only knows Markdown.
 
 use std::ops::Range;
 
@@ -66,7 +67,10 @@ pub(crate) struct Scan {
 }
 
 pub(crate) fn options() -> Options {
-    Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS | Options::ENABLE_FOOTNOTES
+    Options::ENABLE_TABLES
+        | Options::ENABLE_STRIKETHROUGH
+        | Options::ENABLE_TASKLISTS
+        | Options::ENABLE_FOOTNOTES
 }
 
 /// Scans `text` from the byte `base` on (after a byte-order mark and front matter).
@@ -221,10 +225,20 @@ impl<'t> Scanner<'t> {
                 self.inline(&range);
                 self.struck += 1;
             }
-            Tag::Link { link_type, dest_url, id, .. } => {
+            Tag::Link {
+                link_type,
+                dest_url,
+                id,
+                ..
+            } => {
                 self.open_link(link_type, false, range, &dest_url, &id);
             }
-            Tag::Image { link_type, dest_url, id, .. } => {
+            Tag::Image {
+                link_type,
+                dest_url,
+                id,
+                ..
+            } => {
                 self.open_link(link_type, true, range, &dest_url, &id);
                 self.image += 1;
             }
@@ -283,7 +297,11 @@ impl<'t> Scanner<'t> {
             }
             Tag::Table(_) => {
                 self.containers += 1;
-                self.found.tables.push(Table { header: Vec::new(), range, line: 0 });
+                self.found.tables.push(Table {
+                    header: Vec::new(),
+                    range,
+                    line: 0,
+                });
             }
             Tag::TableCell => {
                 self.kind = RunKind::Cell;
@@ -330,7 +348,10 @@ impl<'t> Scanner<'t> {
             TagEnd::Table => self.containers -= 1,
             TagEnd::TableCell => {
                 let text = std::mem::take(&mut self.plain).trim().to_owned();
-                self.cells.push(Cell { text, range: trimmed(self.text, range) });
+                self.cells.push(Cell {
+                    text,
+                    range: trimmed(self.text, range),
+                });
             }
             TagEnd::TableHead => {
                 if let Some(table) = self.found.tables.last_mut() {
@@ -367,7 +388,11 @@ impl<'t> Scanner<'t> {
                     RunKind::Paragraph if !self.open_items.is_empty() => RunKind::Item,
                     kind => kind,
                 };
-                self.run = Some(Run { kind, range: range.clone(), item: self.open_items.last().copied() });
+                self.run = Some(Run {
+                    kind,
+                    range: range.clone(),
+                    item: self.open_items.last().copied(),
+                });
             }
         }
     }
@@ -382,7 +407,10 @@ impl<'t> Scanner<'t> {
         if self.image > 0 {
             return;
         }
-        let kept = self.run.as_ref().is_some_and(|run| run.kind != RunKind::Paragraph);
+        let kept = self
+            .run
+            .as_ref()
+            .is_some_and(|run| run.kind != RunKind::Paragraph);
         if kept {
             self.plain.push_str(text);
             self.strike.add(text, self.struck > 0);
@@ -422,12 +450,22 @@ impl<'t> Scanner<'t> {
             heading.ids.extend(ids);
         } else if self.containers == 0 && !self.spoken && !html.trim().is_empty() {
             let start = line_start(self.text, self.base, range.start);
-            let pending = self.pending.get_or_insert(Pending { start, ids: Vec::new() });
+            let pending = self.pending.get_or_insert(Pending {
+                start,
+                ids: Vec::new(),
+            });
             pending.ids.extend(ids);
         }
     }
 
-    fn open_link(&mut self, kind: LinkType, image: bool, range: Range<usize>, to: &str, label: &str) {
+    fn open_link(
+        &mut self,
+        kind: LinkType,
+        image: bool,
+        range: Range<usize>,
+        to: &str,
+        label: &str,
+    ) {
         self.inline(&range);
         self.forget_anchors();
         let bracket = if image { 2 } else { 1 };
@@ -447,23 +485,39 @@ impl<'t> Scanner<'t> {
         };
         self.inline(range);
         let (target, reference) = match link.link_type {
-            LinkType::Inline => (destination_range(self.text, link.inner_end..link.range.end, "]("), false),
+            LinkType::Inline => (
+                destination_range(self.text, link.inner_end..link.range.end, "]("),
+                false,
+            ),
             LinkType::Reference | LinkType::Collapsed | LinkType::Shortcut => {
                 let definition = events.reference_definitions().get(&link.label);
                 let span = definition.map(|d| d.span.start + self.base..d.span.end + self.base);
-                (span.and_then(|span| destination_range(self.text, span, "]:")), true)
+                (
+                    span.and_then(|span| destination_range(self.text, span, "]:")),
+                    true,
+                )
             }
             _ => (None, false),
         };
         if let Some(target) = target {
-            self.found.links.push(MarkdownLink { image: link.image, reference, range: link.range, target, destination: link.destination });
+            self.found.links.push(MarkdownLink {
+                image: link.image,
+                reference,
+                range: link.range,
+                target,
+                destination: link.destination,
+            });
         }
     }
 }
 
 /// The start of the line, if only blanks stand before `at`.
 fn line_start(text: &str, base: usize, at: usize) -> usize {
-    let indent = text.as_bytes()[base..at].iter().rev().take_while(|&&byte| byte == b' ' || byte == b'\t').count();
+    let indent = text.as_bytes()[base..at]
+        .iter()
+        .rev()
+        .take_while(|&&byte| byte == b' ' || byte == b'\t')
+        .count();
     at - indent
 }
 
@@ -481,7 +535,10 @@ mod tests {
     fn lists_may_be_nested_deeper_than_a_depth_can_say() {
         let text = "- ".repeat(66_000) + "x\n";
         let document = crate::Document::parse(&text);
-        assert_eq!(document.items().last().map(|item| item.depth), Some(u16::MAX));
+        assert_eq!(
+            document.items().last().map(|item| item.depth),
+            Some(u16::MAX)
+        );
     }
 
     #[test]
@@ -497,7 +554,11 @@ mod tests {
     fn runs_carry_the_kind_of_their_block() {
         let text = "# H\n\np\n\n- i\n\n  more\n\n| a |\n|---|\n| c |\n";
         let found = scan(text, 0);
-        let runs: Vec<_> = found.runs.iter().map(|r| (r.kind, &text[r.range.clone()])).collect();
+        let runs: Vec<_> = found
+            .runs
+            .iter()
+            .map(|r| (r.kind, &text[r.range.clone()]))
+            .collect();
         assert_eq!(
             runs,
             [

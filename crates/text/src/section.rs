@@ -1,8 +1,8 @@
 //! Sections: a document cut at its headings.
 //!
-//! Sections are in document order and never empty as a list: text before the first heading, or a file without
-//! headings, is a section of level 0. Ranges nest by level, and a body ends where the next section starts.
-//! Only headings outside lists, quotes, code and HTML count.
+//! Sections are in document order and never empty as a list: text before the first heading, or a
+//! file without headings, is a section of level 0. Ranges nest by level, and a body ends where the
+//! next section starts. Only headings outside lists, quotes, code and HTML count.
 
 use std::ops::Range;
 
@@ -40,7 +40,12 @@ pub struct Section {
 }
 
 /// Builds the sections of `text`, whose readable part starts at `base`.
-pub(crate) fn plan_sections(text: &str, base: usize, headings: Vec<Heading>, lines: &LineIndex) -> Vec<Section> {
+pub(crate) fn plan_sections(
+    text: &str,
+    base: usize,
+    headings: Vec<Heading>,
+    lines: &LineIndex,
+) -> Vec<Section> {
     let first = headings.first().map_or(text.len(), |heading| heading.start);
     let mut sections = Vec::with_capacity(headings.len() + 1);
     if headings.is_empty() || !text[base..first].trim().is_empty() {
@@ -60,7 +65,11 @@ pub(crate) fn plan_sections(text: &str, base: usize, headings: Vec<Heading>, lin
     }
     let mut slugger = Slugger::default();
     let mut open: Vec<usize> = Vec::new();
-    let starts: Vec<usize> = headings.iter().skip(1).map(|heading| heading.start).collect();
+    let starts: Vec<usize> = headings
+        .iter()
+        .skip(1)
+        .map(|heading| heading.start)
+        .collect();
     for (nth, mut heading) in headings.into_iter().enumerate() {
         let id = sections.len();
         let next = starts.get(nth).copied().unwrap_or(text.len());
@@ -99,7 +108,10 @@ mod tests {
 
     fn titles(text: &str) -> Vec<(u8, String)> {
         let doc = Document::parse(text);
-        doc.sections().iter().map(|section| (section.level, section.title.clone())).collect()
+        doc.sections()
+            .iter()
+            .map(|section| (section.level, section.title.clone()))
+            .collect()
     }
 
     #[test]
@@ -111,12 +123,19 @@ mod tests {
     #[test]
     fn skipped_levels_nest_under_the_nearest_higher_heading() {
         let doc = Document::parse("## A\n#### B\n### C\n# D\n## E\n");
-        let parents: Vec<_> = doc.sections().iter().map(|section| section.parent.map(|id| doc.section(id).title.as_str())).collect();
+        let parents: Vec<_> = doc
+            .sections()
+            .iter()
+            .map(|section| section.parent.map(|id| doc.section(id).title.as_str()))
+            .collect();
         assert_eq!(parents, [None, Some("A"), Some("A"), None, Some("D")]);
         let a = &doc.sections()[0];
         assert_eq!(doc.slice(&a.range), "## A\n#### B\n### C\n");
         assert_eq!(doc.slice(&a.body), "");
-        let below: Vec<_> = doc.children(a).map(|section| section.title.as_str()).collect();
+        let below: Vec<_> = doc
+            .children(a)
+            .map(|section| section.title.as_str())
+            .collect();
         assert_eq!(below, ["B", "C"]);
         assert_eq!(doc.section_at(doc.text().find("E").unwrap()).title, "E");
     }
@@ -138,7 +157,10 @@ mod tests {
     fn indented_and_closed_headings() {
         let doc = Document::parse("text\n   ## A ##\nbody\n");
         let a = &doc.sections()[1];
-        assert_eq!((a.title.as_str(), doc.slice(&a.heading)), ("A", "   ## A ##\n"));
+        assert_eq!(
+            (a.title.as_str(), doc.slice(&a.heading)),
+            ("A", "   ## A ##\n")
+        );
         assert_eq!(doc.slice(&a.body), "body\n");
     }
 }

@@ -1,8 +1,9 @@
 //! The first sentence of prose, in English and Chinese.
 //!
-//! Overviews quote one sentence of a section, so a false split (after `e.g.`, in `3.14`, inside a quotation) is
-//! worse than a long sentence: when in doubt the sentence goes on. Headings, tables, images, code and HTML are
-//! skipped; quoted text and list items serve only if nothing else is there before them.
+//! Overviews quote one sentence of a section, so a false split (after `e.g.`, in `3.14`, inside a
+//! quotation) is worse than a long sentence: when in doubt the sentence goes on. Headings, tables,
+//! images, code and HTML are skipped; quoted text and list items serve only if nothing else is
+//! there before them.
 
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 
@@ -11,10 +12,11 @@ use crate::scan::options;
 
 /// Words whose full stop does not end a sentence.
 const ABBREVIATIONS: &[&str] = &[
-    "mr", "mrs", "ms", "dr", "prof", "st", "sr", "jr", "rev", "gen", "col", "capt", "lt", "sgt", "hon", "vs", "e.g", "i.e", "cf", "al",
-    "ca", "approx", "fig", "figs", "eq", "vol", "ch", "chap", "sec", "ed", "eds", "pp", "dept", "est", "inc", "ltd", "co", "corp", "bros",
-    "op", "viz", "a.m", "p.m", "u.s", "u.k", "e.u", "ph.d", "jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov",
-    "dec",
+    "mr", "mrs", "ms", "dr", "prof", "st", "sr", "jr", "rev", "gen", "col", "capt", "lt", "sgt",
+    "hon", "vs", "e.g", "i.e", "cf", "al", "ca", "approx", "fig", "figs", "eq", "vol", "ch",
+    "chap", "sec", "ed", "eds", "pp", "dept", "est", "inc", "ltd", "co", "corp", "bros", "op",
+    "viz", "a.m", "p.m", "u.s", "u.k", "e.u", "ph.d", "jan", "feb", "mar", "apr", "jun", "jul",
+    "aug", "sep", "sept", "oct", "nov", "dec",
 ];
 
 /// Abbreviations only before a number: `No. 5`, `p. 12`.
@@ -26,14 +28,16 @@ const SPEECH: &[char] = &['说', '道', '问', '喊', '叫', '嚷', '吼', '想'
 /// A clause that only names the speaker is no longer than this.
 const SPEAKER_CHARS: usize = 12;
 
-/// The first sentence of a paragraph of plain text. Nothing behind the sentence is looked at but a few characters, so
-/// that a paragraph can be cut into its sentences in linear time.
+/// The first sentence of a paragraph of plain text. Nothing behind the sentence is looked at but a
+/// few characters, so that a paragraph can be cut into its sentences in linear time.
 pub fn first_sentence(prose: &str) -> &str {
     let prose = prose.trim();
     let mut from = 0;
     while let Some(found) = prose[from..].find(is_terminator) {
         let start = from + found;
-        let stop = prose[start..].find(|c| !is_terminator(c)).map_or(prose.len(), |length| start + length);
+        let stop = prose[start..]
+            .find(|c| !is_terminator(c))
+            .map_or(prose.len(), |length| start + length);
         let mut end = stop;
         let mut closers = prose[stop..].chars();
         while let Some(c) = closers.next()
@@ -41,7 +45,12 @@ pub fn first_sentence(prose: &str) -> &str {
         {
             end += c.len_utf8();
         }
-        if ends_here(&prose[..start], &prose[start..stop], end > stop, &prose[end..]) {
+        if ends_here(
+            &prose[..start],
+            &prose[start..stop],
+            end > stop,
+            &prose[end..],
+        ) {
             return &prose[..end];
         }
         from = end;
@@ -50,12 +59,17 @@ pub fn first_sentence(prose: &str) -> &str {
 }
 
 fn is_terminator(c: char) -> bool {
-    matches!(c, '.' | '!' | '?' | '…' | '。' | '！' | '？' | '；' | '．' | '｡')
+    matches!(
+        c,
+        '.' | '!' | '?' | '…' | '。' | '！' | '？' | '；' | '．' | '｡'
+    )
 }
 
 fn is_closer(c: char, next: Option<char>) -> bool {
     match c {
-        '”' | '’' | '」' | '』' | '）' | '】' | '》' | '〉' | ')' | ']' | '*' | '_' => true,
+        '”' | '’' | '」' | '』' | '）' | '】' | '》' | '〉' | ')' | ']' | '*' | '_' => {
+            true
+        }
         // A straight quote closes only if no word follows it.
         '"' | '\'' => next.is_none_or(|c| !c.is_alphanumeric() || is_cjk(c)),
         _ => false,
@@ -73,11 +87,20 @@ fn ends_here(before: &str, run: &str, quoted: bool, rest: &str) -> bool {
     match last {
         '。' | '！' | '？' | '；' | '．' | '｡' => !(quoted && continues_speech(rest)),
         // An ellipsis usually trails off inside a sentence.
-        '…' => (quoted && !continues_speech(rest) && !following.is_lowercase()) || (spaced && following.is_uppercase()),
-        '!' | '?' => {
-            (spaced || is_cjk(following) || is_opener(following)) && !following.is_lowercase() && !(quoted && continues_speech(rest))
+        '…' => {
+            (quoted && !continues_speech(rest) && !following.is_lowercase())
+                || (spaced && following.is_uppercase())
         }
-        _ => spaced && !following.is_lowercase() && !(run.chars().nth(1).is_none() && !quoted && is_abbreviation(before, following)),
+        '!' | '?' => {
+            (spaced || is_cjk(following) || is_opener(following))
+                && !following.is_lowercase()
+                && !(quoted && continues_speech(rest))
+        }
+        _ => {
+            spaced
+                && !following.is_lowercase()
+                && !(run.chars().nth(1).is_none() && !quoted && is_abbreviation(before, following))
+        }
     }
 }
 
@@ -105,7 +128,10 @@ fn continues_speech(rest: &str) -> bool {
 }
 
 fn is_abbreviation(before: &str, following: char) -> bool {
-    let word = before.rsplit(|c: char| c.is_whitespace() || matches!(c, '(' | '[' | '"' | '“' | '‘' | '—')).next().unwrap_or(before);
+    let word = before
+        .rsplit(|c: char| c.is_whitespace() || matches!(c, '(' | '[' | '"' | '“' | '‘' | '—'))
+        .next()
+        .unwrap_or(before);
     if word.len() == before.len() && !word.is_empty() && word.chars().all(|c| c.is_ascii_digit()) {
         return true; // a list number: `1. First`
     }
@@ -119,7 +145,9 @@ fn is_abbreviation(before: &str, following: char) -> bool {
     // An initial: `J. Smith`. `I` is a word.
     let mut letters = word.rsplit('.').next().unwrap_or(word).chars();
     match (letters.next(), letters.next()) {
-        (Some(letter), None) => letter.is_ascii_uppercase() && letter != 'I' && following.is_uppercase(),
+        (Some(letter), None) => {
+            letter.is_ascii_uppercase() && letter != 'I' && following.is_uppercase()
+        }
         _ => false,
     }
 }
@@ -133,14 +161,20 @@ pub(crate) fn first_prose_sentence(markdown: &str) -> Option<String> {
         match event {
             Event::Start(tag) if is_skipped(&tag) => skipping += 1,
             Event::End(
-                TagEnd::Heading(_) | TagEnd::Table | TagEnd::Image | TagEnd::CodeBlock | TagEnd::HtmlBlock | TagEnd::FootnoteDefinition,
+                TagEnd::Heading(_)
+                | TagEnd::Table
+                | TagEnd::Image
+                | TagEnd::CodeBlock
+                | TagEnd::HtmlBlock
+                | TagEnd::FootnoteDefinition,
             ) => skipping = skipping.saturating_sub(1),
             _ if skipping > 0 => {}
             Event::Start(Tag::BlockQuote(_)) => quoted += 1,
             Event::Start(Tag::Item) => items += 1,
             Event::Text(part) | Event::Code(part) => text.push_str(&part),
             Event::SoftBreak | Event::HardBreak => text.push('\n'),
-            Event::Start(Tag::List(_)) | Event::End(TagEnd::Paragraph | TagEnd::Item | TagEnd::BlockQuote(_)) => {
+            Event::Start(Tag::List(_))
+            | Event::End(TagEnd::Paragraph | TagEnd::Item | TagEnd::BlockQuote(_)) => {
                 let joined = join_lines(&text);
                 text.clear();
                 if joined.chars().any(char::is_alphanumeric) {
@@ -163,14 +197,23 @@ pub(crate) fn first_prose_sentence(markdown: &str) -> Option<String> {
 }
 
 fn is_skipped(tag: &Tag<'_>) -> bool {
-    matches!(tag, Tag::Heading { .. } | Tag::Table(_) | Tag::Image { .. } | Tag::CodeBlock(_) | Tag::HtmlBlock | Tag::FootnoteDefinition(_))
+    matches!(
+        tag,
+        Tag::Heading { .. }
+            | Tag::Table(_)
+            | Tag::Image { .. }
+            | Tag::CodeBlock(_)
+            | Tag::HtmlBlock
+            | Tag::FootnoteDefinition(_)
+    )
 }
 
 /// Joins wrapped lines: a space in between, except between two CJK characters.
 fn join_lines(text: &str) -> String {
     let mut joined = String::with_capacity(text.len());
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        let tight = joined.chars().next_back().is_some_and(is_wide) && line.chars().next().is_some_and(is_wide);
+        let tight = joined.chars().next_back().is_some_and(is_wide)
+            && line.chars().next().is_some_and(is_wide);
         if !joined.is_empty() && !tight {
             joined.push(' ');
         }
@@ -180,7 +223,9 @@ fn join_lines(text: &str) -> String {
 }
 
 fn is_wide(c: char) -> bool {
-    is_cjk(c) || matches!(c as u32, 0x3001..=0x301F | 0xFF01..=0xFF60) || matches!(c, '“' | '”' | '…' | '—')
+    is_cjk(c)
+        || matches!(c as u32, 0x3001..=0x301F | 0xFF01..=0xFF60)
+        || matches!(c, '“' | '”' | '…' | '—')
 }
 
 #[cfg(test)]
@@ -193,7 +238,10 @@ mod tests {
             ("He left. She stayed.", "He left."),
             ("See e.g. the map. Then go.", "See e.g. the map."),
             ("It costs 3.14 euros. Cheap.", "It costs 3.14 euros."),
-            ("Dr. J. Watson met Mr. Holmes. They spoke.", "Dr. J. Watson met Mr. Holmes."),
+            (
+                "Dr. J. Watson met Mr. Holmes. They spoke.",
+                "Dr. J. Watson met Mr. Holmes.",
+            ),
             ("Read state.json first. Then act.", "Read state.json first."),
             ("\"Go!\" he said. She went.", "\"Go!\" he said."),
             ("He said \"Go.\" Then he left.", "He said \"Go.\""),
@@ -223,7 +271,10 @@ mod tests {
             ("“走吧。”他说。她跟上。", "“走吧。”他说。"),
             ("真的！？不。", "真的！？"),
             ("先读文件；再动手。", "先读文件；"),
-            ("他想起了什么……却没有说出口。然后走了。", "他想起了什么……却没有说出口。"),
+            (
+                "他想起了什么……却没有说出口。然后走了。",
+                "他想起了什么……却没有说出口。",
+            ),
             ("“我……”他低下头。完。", "“我……”"),
             ("圆周率是3.14。下一句。", "圆周率是3.14。"),
             ("（旁白。）正文。", "（旁白。）"),
@@ -235,20 +286,40 @@ mod tests {
 
     #[test]
     fn mixed_text_splits_at_either() {
-        assert_eq!(first_sentence("用 Rust 1.95 编译 state.json。Then run it."), "用 Rust 1.95 编译 state.json。");
+        assert_eq!(
+            first_sentence("用 Rust 1.95 编译 state.json。Then run it."),
+            "用 Rust 1.95 编译 state.json。"
+        );
         assert_eq!(first_sentence("Run it now! 然后停下。"), "Run it now!");
-        assert_eq!(first_sentence("读 e.g. index.md，再说。好。"), "读 e.g. index.md，再说。");
+        assert_eq!(
+            first_sentence("读 e.g. index.md，再说。好。"),
+            "读 e.g. index.md，再说。"
+        );
     }
 
     #[test]
     fn markdown_around_the_prose_is_skipped() {
-        let text =
-            "## H\n\n![alt text.](x.png)\n\n| a |\n|---|\n| B. c |\n\n```\ncode.\n```\n\n<!-- c. -->\n\n**Bold** first\nline. Second.\n";
-        assert_eq!(first_prose_sentence(text).as_deref(), Some("Bold first line."));
-        assert_eq!(first_prose_sentence("被换行\n的中文。二。").as_deref(), Some("被换行的中文。"));
-        assert_eq!(first_prose_sentence("> Quoted. x\n\nPlain. Y").as_deref(), Some("Plain."));
-        assert_eq!(first_prose_sentence("- One. Two.\n  - Sub.\n- Three").as_deref(), Some("One."));
-        assert_eq!(first_prose_sentence("- One. Two.\n\nAfter. All").as_deref(), Some("After."));
+        let text = "## H\n\n![alt text.](x.png)\n\n| a |\n|---|\n| B. c |\n\n```\ncode.\n```\n\n<!-- c. -->\n\n**Bold** first\nline. Second.\n";
+        assert_eq!(
+            first_prose_sentence(text).as_deref(),
+            Some("Bold first line.")
+        );
+        assert_eq!(
+            first_prose_sentence("被换行\n的中文。二。").as_deref(),
+            Some("被换行的中文。")
+        );
+        assert_eq!(
+            first_prose_sentence("> Quoted. x\n\nPlain. Y").as_deref(),
+            Some("Plain.")
+        );
+        assert_eq!(
+            first_prose_sentence("- One. Two.\n  - Sub.\n- Three").as_deref(),
+            Some("One.")
+        );
+        assert_eq!(
+            first_prose_sentence("- One. Two.\n\nAfter. All").as_deref(),
+            Some("After.")
+        );
         assert_eq!(first_prose_sentence("# Only\n\n---\n"), None);
     }
 }

@@ -1,7 +1,9 @@
-//! What a text means by a sign such as ❌: something to answer, or only a count of such things, or that there are none.
+//! What a text means by a sign such as ❌: something to answer, or only a count of such things, or
+//! that there are none.
 //!
-//! Models write verdicts as they please: `Pass. 0 ❌, 1 💡.`, `No ❌`, `❌: none`, `| ❌ | 2 |`, `没有 ❌`. None of these is an objection, and
-//! a count without the items that it counts has nothing to answer.
+//! Models write verdicts as they please: `Pass. 0 ❌, 1 💡.`, `No ❌`, `❌: none`, `| ❌ | 2 |`,
+//! `没有 ❌`. None of these is an objection, and a count without the items that it counts has
+//! nothing to answer.
 
 /// What one line says with a sign, weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,13 +69,17 @@ const VERDICT: [&str; 28] = [
 ];
 
 /// What may stand between a sign and what is said of it.
-const LEADING: [char; 13] = [' ', ':', '：', '=', '×', '(', '（', '*', '_', '-', '–', '—', '|'];
+const LEADING: [char; 13] = [
+    ' ', ':', '：', '=', '×', '(', '（', '*', '_', '-', '–', '—', '|',
+];
 
 const UNITS: [char; 7] = ['个', '条', '处', '项', '×', 'x', '次'];
 
 /// What a line, without its markup and code, says with a sign.
 pub fn weigh(line: &str, sign: &str) -> Weight {
-    let weights = line.match_indices(sign).map(|(at, _)| weigh_one(&line[..at], &line[at + sign.len()..]));
+    let weights = line
+        .match_indices(sign)
+        .map(|(at, _)| weigh_one(&line[..at], &line[at + sign.len()..]));
     weights.max().unwrap_or(Weight::Nothing)
 }
 
@@ -97,29 +103,45 @@ fn weigh_one(before: &str, after: &str) -> Weight {
 }
 
 fn begins_with_word(text: &str, word: &str) -> bool {
-    let begins = text.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word));
+    let begins = text
+        .get(..word.len())
+        .is_some_and(|head| head.eq_ignore_ascii_case(word));
     begins && !(word.is_ascii() && text[word.len()..].starts_with(|c: char| c.is_alphanumeric()))
 }
 
 /// `2 ❌`, `0 个 ❌`.
 fn count_before(before: &str) -> Option<u32> {
-    let before = before.trim_end_matches([' ', '*', '_', '(', '（']).trim_end_matches(UNITS).trim_end();
+    let before = before
+        .trim_end_matches([' ', '*', '_', '(', '（'])
+        .trim_end_matches(UNITS)
+        .trim_end();
     let digits = before.len() - before.trim_end_matches(|c: char| c.is_ascii_digit()).len();
     let (rest, number) = before.split_at(before.len() - digits);
-    let alone = !rest.ends_with(|c: char| c.is_alphanumeric() && c.is_ascii() || matches!(c, '.' | '-' | '#' | ':'));
+    let alone = !rest.ends_with(|c: char| {
+        c.is_alphanumeric() && c.is_ascii() || matches!(c, '.' | '-' | '#' | ':')
+    });
     number.parse().ok().filter(|_| alone)
 }
 
 /// `no ❌`, `no open ❌`, `没有 ❌`.
 fn denied_before(before: &str) -> bool {
-    let before = before.trim_end_matches([' ', '*', '_', '"', '“', '(', '（']).to_lowercase();
-    if ["没有", "没有任何", "无", "未发现", "未见", "不含", "零"].iter().any(|word| before.ends_with(word)) {
+    let before = before
+        .trim_end_matches([' ', '*', '_', '"', '“', '(', '（'])
+        .to_lowercase();
+    if ["没有", "没有任何", "无", "未发现", "未见", "不含", "零"]
+        .iter()
+        .any(|word| before.ends_with(word))
+    {
         return true;
     }
-    let mut words = before.rsplit(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let mut words = before
+        .rsplit(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty());
     let denies = |word: Option<&str>| matches!(word, Some("no" | "zero" | "without"));
     match words.next() {
-        Some("any" | "open" | "remaining" | "further" | "new" | "more" | "single") => denies(words.next()),
+        Some("any" | "open" | "remaining" | "further" | "new" | "more" | "single") => {
+            denies(words.next())
+        }
         word => denies(word),
     }
 }
@@ -128,7 +150,10 @@ fn denied_before(before: &str) -> bool {
 fn count_after(after: &str) -> Option<u32> {
     let digits = after.len() - after.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, rest) = after.split_at(digits);
-    let rest = rest.trim_start_matches(' ').trim_start_matches(UNITS).trim();
+    let rest = rest
+        .trim_start_matches(' ')
+        .trim_start_matches(UNITS)
+        .trim();
     let over = rest.trim_end_matches(['.', '。', '*', '_']).is_empty()
         || rest.starts_with([',', '，', ';', '；', ')', '）', '|', '/', '、', '⚠', '💡']);
     number.parse().ok().filter(|_| over)
@@ -136,27 +161,47 @@ fn count_after(after: &str) -> Option<u32> {
 
 /// Whether a text says that there is nothing, and no more than that in its first clause.
 pub fn says_none(text: &str) -> bool {
-    let text = text.trim().trim_start_matches(['-', '*', '_', '(', '（', ' ']).to_lowercase();
+    let text = text
+        .trim()
+        .trim_start_matches(['-', '*', '_', '(', '（', ' '])
+        .to_lowercase();
     NONE.iter().any(|none| {
-        let rest = text.strip_prefix(none).map(|rest| rest.trim_start_matches(['*', '_']));
+        let rest = text
+            .strip_prefix(none)
+            .map(|rest| rest.trim_start_matches(['*', '_']));
         rest.is_some_and(|rest| {
-            rest.is_empty() || rest.starts_with(['.', '。', ',', '，', ';', '；', '!', '！', ')', '）', '|', '⚠', '💡'])
+            rest.is_empty()
+                || rest.starts_with([
+                    '.', '。', ',', '，', ';', '；', '!', '！', ')', '）', '|', '⚠', '💡',
+                ])
         })
     })
 }
 
 fn words_up_to_stop(text: &str) -> usize {
-    let clause = text.split([',', '，', ';', '；', '.', '。', ':', '：', '|', ')', '）']).next().unwrap_or_default();
+    let clause = text
+        .split([',', '，', ';', '；', '.', '。', ':', '：', '|', ')', '）'])
+        .next()
+        .unwrap_or_default();
     // A run of Chinese is about a word for two characters.
     let wide = clause.chars().filter(|c| *c >= '\u{2e80}').count();
-    clause.split_whitespace().filter(|word| word.chars().any(|c| c.is_ascii_alphanumeric())).count() + wide.div_ceil(2)
+    clause
+        .split_whitespace()
+        .filter(|word| word.chars().any(|c| c.is_ascii_alphanumeric()))
+        .count()
+        + wide.div_ceil(2)
 }
 
-/// Whether a passage names a verdict and not what it is about: `❌`, `Verdict: block ❌`, `### ❌ Must fix (2)`.
+/// Whether a passage names a verdict and not what it is about: `❌`, `Verdict: block ❌`, `### ❌
+/// Must fix (2)`.
 pub fn says_only_verdict(passage: &str, sign: &str) -> bool {
     let said = passage.replace(sign, " ").to_lowercase();
-    let words = said.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    words.into_iter().all(|word| word.chars().all(|c| c.is_ascii_digit()) || VERDICT.contains(&word))
+    let words = said
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty());
+    words
+        .into_iter()
+        .all(|word| word.chars().all(|c| c.is_ascii_digit()) || VERDICT.contains(&word))
 }
 
 #[cfg(test)]
@@ -187,7 +232,14 @@ mod tests {
         ] {
             assert_eq!(weigh(nothing, "❌"), Weight::Nothing, "{nothing}");
         }
-        for counted in ["Block. 2 ❌, 1 💡.", "❌: 2", "❌ 3, ⚠️ 1", "2 ❌ items", "2 个 ❌", "1 ❌ remains."] {
+        for counted in [
+            "Block. 2 ❌, 1 💡.",
+            "❌: 2",
+            "❌ 3, ⚠️ 1",
+            "2 ❌ items",
+            "2 个 ❌",
+            "1 ❌ remains.",
+        ] {
             assert_eq!(weigh(counted, "❌"), Weight::Counted, "{counted}");
         }
         for said in [
@@ -211,7 +263,12 @@ mod tests {
 
     #[test]
     fn a_verdict_alone_has_nothing_to_answer() {
-        for only in ["❌", "**Verdict:** block ❌", "❌ Must fix (2)", "结论：不通过 ❌"] {
+        for only in [
+            "❌",
+            "**Verdict:** block ❌",
+            "❌ Must fix (2)",
+            "结论：不通过 ❌",
+        ] {
             assert!(says_only_verdict(only, "❌"), "{only}");
         }
         for more in ["❌ libel", "❌ | no add", "好 | ❌"] {

@@ -1,5 +1,5 @@
-//! Words as an editor counts them: a run of letters and digits is one, a Chinese, Japanese or Korean character is one.
-//! Code blocks and comments are not prose and do not count.
+//! Words as an editor counts them: a run of letters and digits is one, a Chinese, Japanese or
+//! Korean character is one. Code blocks and comments are not prose and do not count.
 
 use crate::Document;
 
@@ -45,7 +45,10 @@ mod tests {
             ("", 0),
             ("# One two\n\nthree, it's four-fold.", 5),
             ("租约到期 lease 自动释放。", 9),
-            ("a\n\n```\nlet not = counted;\n```\n\nb <!-- DRAFT_COMPLETE -->\n", 2),
+            (
+                "a\n\n```\nlet not = counted;\n```\n\nb <!-- DRAFT_COMPLETE -->\n",
+                2,
+            ),
             ("a <!-- one\ntwo --> b", 2),
         ] {
             assert_eq!(count_words(text), words, "{text}");

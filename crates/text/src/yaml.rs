@@ -1,8 +1,9 @@
 //! YAML front matter to JSON values.
 //!
-//! Reads one document of the YAML 1.2 core schema from the parser's events. Front matter is small and hand-written,
-//! so what only helps to blow it up or to surprise (aliases, duplicate keys, keys that are not scalars, nesting
-//! deeper than a page is wide) is an error with its line. Dates stay text.
+//! Reads one document of the YAML 1.2 core schema from the parser's events. Front matter is small
+//! and hand-written, so what only helps to blow it up or to surprise (aliases, duplicate keys, keys
+//! that are not scalars, nesting deeper than a page is wide) is an error with its line. Dates stay
+//! text.
 
 use granit_parser::{Event, Parser, ScalarStyle, Tag};
 use serde_json::{Map, Number, Value};
@@ -26,8 +27,16 @@ enum Open {
 pub(crate) fn parse_yaml(text: &str) -> Result<Value, YamlError> {
     let mut open: Vec<Open> = Vec::new();
     for next in Parser::new_from_str(text) {
-        let (event, span) = next.map_err(|error| YamlError { line: error.marker().line(), reason: error.to_string() })?;
-        let refuse = |reason: &str| Err(YamlError { line: span.start.line(), reason: reason.to_owned() });
+        let (event, span) = next.map_err(|error| YamlError {
+            line: error.marker().line(),
+            reason: error.to_string(),
+        })?;
+        let refuse = |reason: &str| {
+            Err(YamlError {
+                line: span.start.line(),
+                reason: reason.to_owned(),
+            })
+        };
         let value = match event {
             Event::Scalar(text, style, _, tag) => scalar(&text, style, tag.as_deref()),
             Event::SequenceStart(..) | Event::MappingStart(..) if open.len() == MAX_DEPTH => {
@@ -60,7 +69,9 @@ pub(crate) fn parse_yaml(text: &str) -> Result<Value, YamlError> {
                     return refuse("a key must be a scalar");
                 }
                 (None, value) => {
-                    let name = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                    let name = value
+                        .as_str()
+                        .map_or_else(|| value.to_string(), str::to_owned);
                     if map.contains_key(&name) {
                         return refuse(&format!("key `{name}` is given twice"));
                     }
@@ -88,13 +99,24 @@ fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Value {
 
 fn number(text: &str) -> Option<Number> {
     let radix = |prefix, radix| i64::from_str_radix(text.strip_prefix(prefix)?, radix).ok();
-    if let Some(integer) = text.parse().ok().or_else(|| radix("0x", 16)).or_else(|| radix("0o", 8)) {
+    if let Some(integer) = text
+        .parse()
+        .ok()
+        .or_else(|| radix("0x", 16))
+        .or_else(|| radix("0o", 8))
+    {
         return Some(Number::from(integer));
     }
     // `1.5` and `2e3`, but not `inf`, `nan` or a version such as `1.2.3`.
     let shaped = text.contains(|c: char| c.is_ascii_digit())
-        && text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'+' | b'-' | b'e' | b'E'));
-    if shaped { Number::from_f64(text.parse().ok()?) } else { None }
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'+' | b'-' | b'e' | b'E'));
+    if shaped {
+        Number::from_f64(text.parse().ok()?)
+    } else {
+        None
+    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Whole memory files, as agents write them: Chinese with marks, CRLF with a byte-order mark, tables.
+//! Whole memory files, as agents write them: Chinese with marks, CRLF with a byte-order mark,
+//! tables.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,7 +10,14 @@ const DECISIONS: &str = include_str!("fixtures/decisions.md");
 const WORLD: &str = include_str!("fixtures/world_state.md");
 
 fn outline<'d>(doc: &'d Document<'_>) -> Vec<(u8, &'d str, &'d str, usize)> {
-    let one = |section: &'d quipu_text::Section| (section.level, &section.title[..], &section.slug[..], section.line);
+    let one = |section: &'d quipu_text::Section| {
+        (
+            section.level,
+            &section.title[..],
+            &section.slug[..],
+            section.line,
+        )
+    };
     doc.sections().iter().map(one).collect()
 }
 
@@ -48,7 +56,11 @@ fn chinese_file_outline_and_anchors() {
 #[test]
 fn chinese_file_links_tags_and_entries() {
     let doc = Document::parse(CHARACTERS);
-    let links: Vec<_> = doc.links().iter().map(|link| (link.kind, &CHARACTERS[link.target.clone()], link.line)).collect();
+    let links: Vec<_> = doc
+        .links()
+        .iter()
+        .map(|link| (link.kind, &CHARACTERS[link.target.clone()], link.line))
+        .collect();
     assert_eq!(
         links,
         [
@@ -61,18 +73,42 @@ fn chinese_file_links_tags_and_entries() {
         ]
     );
     let lin = &doc.sections()[2];
-    let levels: Vec<_> = doc.level_tags_in(&lin.range).iter().map(|tag| tag.level).collect();
+    let levels: Vec<_> = doc
+        .level_tags_in(&lin.range)
+        .iter()
+        .map(|tag| tag.level)
+        .collect();
     assert_eq!(levels, [Level::Arc, Level::Chapter, Level::Scene]);
-    let strikes: Vec<_> = doc.items_in(&lin.body).iter().map(|item| item.strike).collect();
-    assert_eq!(strikes, [Strike::None, Strike::None, Strike::None, Strike::None, Strike::Lead]);
+    let strikes: Vec<_> = doc
+        .items_in(&lin.body)
+        .iter()
+        .map(|item| item.strike)
+        .collect();
+    assert_eq!(
+        strikes,
+        [
+            Strike::None,
+            Strike::None,
+            Strike::None,
+            Strike::None,
+            Strike::Lead
+        ]
+    );
     let row = &doc.rows_in(&lin.body)[0];
     assert_eq!(doc.cell(row, "状态").unwrap().text, "愧疚");
     assert_eq!(row.line, 28);
-    let keys: Vec<_> = doc.keyed_in(&lin.body).iter().map(|line| (line.key.as_str(), doc.slice(&line.value))).collect();
+    let keys: Vec<_> = doc
+        .keyed_in(&lin.body)
+        .iter()
+        .map(|line| (line.key.as_str(), doc.slice(&line.value)))
+        .collect();
     assert_eq!(
         keys[..3],
         [
-            ("核心驱动力", "弟弟在风暴中失踪，她当晚没有点灯 → 从此一盏灯也不肯熄"),
+            (
+                "核心驱动力",
+                "弟弟在风暴中失踪，她当晚没有点灯 → 从此一盏灯也不肯熄"
+            ),
             ("背景因果", "[→ manuscripts/ch02.md#那一夜]"),
             ("关系", ""),
         ]
@@ -97,24 +133,72 @@ fn crlf_file_with_byte_order_mark_and_setext_heading() {
         outline(&doc),
         [
             (1, "Decisions", "decisions", 1),
-            (2, "D-001: Keep files as the truth", "d-001-keep-files-as-the-truth", 5),
+            (
+                2,
+                "D-001: Keep files as the truth",
+                "d-001-keep-files-as-the-truth",
+                5
+            ),
             (2, "D-002: Journal first", "d-002-journal-first", 14),
         ]
     );
     let second = doc.find("d-002-journal-first").unwrap();
-    assert_eq!(doc.slice(&second.heading), "D-002: Journal first\r\n--------------------\r\n");
-    assert_eq!(doc.first_sentence(&doc.sections()[0]).unwrap(), "Newest last.");
-    assert_eq!(doc.first_sentence(&doc.sections()[1]).unwrap(), "Dr. Reyes asked for version 1.5 of the format.");
-    assert_eq!(doc.first_sentence(second).unwrap(), "One sync is the commit point.");
-    let links: Vec<_> =
-        doc.links().iter().map(|link| (link.kind, link.path.as_str(), link.anchor.as_deref(), link.line, link.column)).collect();
+    assert_eq!(
+        doc.slice(&second.heading),
+        "D-002: Journal first\r\n--------------------\r\n"
+    );
+    assert_eq!(
+        doc.first_sentence(&doc.sections()[0]).unwrap(),
+        "Newest last."
+    );
+    assert_eq!(
+        doc.first_sentence(&doc.sections()[1]).unwrap(),
+        "Dr. Reyes asked for version 1.5 of the format."
+    );
+    assert_eq!(
+        doc.first_sentence(second).unwrap(),
+        "One sync is the commit point."
+    );
+    let links: Vec<_> = doc
+        .links()
+        .iter()
+        .map(|link| {
+            (
+                link.kind,
+                link.path.as_str(),
+                link.anchor.as_deref(),
+                link.line,
+                link.column,
+            )
+        })
+        .collect();
     assert_eq!(
         links,
-        [(LinkKind::Inline, "", Some("d-002-journal-first"), 8, 29), (LinkKind::Reference, "../docs/store.md", Some("commit"), 20, 35),]
+        [
+            (LinkKind::Inline, "", Some("d-002-journal-first"), 8, 29),
+            (
+                LinkKind::Reference,
+                "../docs/store.md",
+                Some("commit"),
+                20,
+                35
+            ),
+        ]
     );
-    let why = doc.keyed_lines().iter().find(|line| line.key == "Why").unwrap();
-    assert_eq!(doc.slice(&why.value), "people read files,\r\n  and so do agents");
-    let steps: Vec<_> = doc.items_in(&second.body).iter().map(|item| (item.text.as_str(), item.depth, item.task, item.strike)).collect();
+    let why = doc
+        .keyed_lines()
+        .iter()
+        .find(|line| line.key == "Why")
+        .unwrap();
+    assert_eq!(
+        doc.slice(&why.value),
+        "people read files,\r\n  and so do agents"
+    );
+    let steps: Vec<_> = doc
+        .items_in(&second.body)
+        .iter()
+        .map(|item| (item.text.as_str(), item.depth, item.task, item.strike))
+        .collect();
     assert_eq!(
         steps,
         [
@@ -129,8 +213,18 @@ fn crlf_file_with_byte_order_mark_and_setext_heading() {
 #[test]
 fn a_decision_is_added_without_touching_a_byte() {
     let doc = Document::parse(DECISIONS);
-    let edited = doc.insert_section(quipu_text::Place::End, 2, "D-003: Leases", "Held by runs.\n\n- **Date:** 2026-03-01\n").unwrap();
-    assert_eq!(edited.strip_prefix(DECISIONS).unwrap(), "\r\n## D-003: Leases\r\n\r\nHeld by runs.\r\n\r\n- **Date:** 2026-03-01\r\n");
+    let edited = doc
+        .insert_section(
+            quipu_text::Place::End,
+            2,
+            "D-003: Leases",
+            "Held by runs.\n\n- **Date:** 2026-03-01\n",
+        )
+        .unwrap();
+    assert_eq!(
+        edited.strip_prefix(DECISIONS).unwrap(),
+        "\r\n## D-003: Leases\r\n\r\nHeld by runs.\r\n\r\n- **Date:** 2026-03-01\r\n"
+    );
 }
 
 #[test]
@@ -145,27 +239,66 @@ fn toml_front_matter_tables_and_repeated_headings() {
     assert_eq!(line("six-terms"), Ok(24));
     assert_eq!(line("chapter 6/glossary"), Ok(24));
     assert_eq!(line("Chapter-6/Glossary"), Ok(24));
-    assert_eq!(line("glosary").unwrap_err().nearest, ["glossary", "glossary-1"]);
+    assert_eq!(
+        line("glosary").unwrap_err().nearest,
+        ["glossary", "glossary-1"]
+    );
     let fifth = doc.find("chapter-5/glossary").unwrap();
-    let rows: Vec<Vec<_>> =
-        doc.rows_in(&fifth.body).iter().map(|row| doc.record(row).map(|(name, cell)| (name, cell.text.as_str())).collect()).collect();
+    let rows: Vec<Vec<_>> = doc
+        .rows_in(&fifth.body)
+        .iter()
+        .map(|row| {
+            doc.record(row)
+                .map(|(name, cell)| (name, cell.text.as_str()))
+                .collect()
+        })
+        .collect();
     assert_eq!(
         rows,
         [
-            [("Term", "lease"), ("Meaning", "a write set, held for a run"), ("First", "ch03")],
-            [("Term", "a|b"), ("Meaning", "either; never both"), ("First", "")],
+            [
+                ("Term", "lease"),
+                ("Meaning", "a write set, held for a run"),
+                ("First", "ch03")
+            ],
+            [
+                ("Term", "a|b"),
+                ("Meaning", "either; never both"),
+                ("First", "")
+            ],
         ]
     );
     let lease = &doc.rows_in(&fifth.body)[0];
-    assert_eq!(doc.slice(&doc.cell(lease, "Term").unwrap().range), "**lease**");
-    // The anchor before a heading belongs to its section, so that editing the section before keeps it.
-    let edited = doc.replace_body(doc.find("chapter-6").unwrap(), "Calm.").unwrap();
+    assert_eq!(
+        doc.slice(&doc.cell(lease, "Term").unwrap().range),
+        "**lease**"
+    );
+    // The anchor before a heading belongs to its section, so that editing the section before keeps
+    // it.
+    let edited = doc
+        .replace_body(doc.find("chapter-6").unwrap(), "Calm.")
+        .unwrap();
     assert!(edited.contains("## Chapter 6\n\nCalm.\n\n<a name=\"six-terms\"></a>\n\n### Glossary"));
     let open = doc.find("open questions").unwrap();
-    let tasks: Vec<_> = doc.items_in(&open.body).iter().map(|item| item.task).collect();
-    assert_eq!(tasks, [Some(Task::Open), Some(Task::Done), Some(Task::Open)]);
-    let links: Vec<_> = doc.links_in(&open.body).iter().map(|link| link.anchor.as_deref()).collect();
-    assert_eq!(links, [Some("The")], "a bare arrow ends at a blank; brackets hold more");
+    let tasks: Vec<_> = doc
+        .items_in(&open.body)
+        .iter()
+        .map(|item| item.task)
+        .collect();
+    assert_eq!(
+        tasks,
+        [Some(Task::Open), Some(Task::Done), Some(Task::Open)]
+    );
+    let links: Vec<_> = doc
+        .links_in(&open.body)
+        .iter()
+        .map(|link| link.anchor.as_deref())
+        .collect();
+    assert_eq!(
+        links,
+        [Some("The")],
+        "a bare arrow ends at a blank; brackets hold more"
+    );
 }
 
 #[test]

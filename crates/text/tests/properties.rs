@@ -1,4 +1,5 @@
-//! Properties that hold for any text: parsing is total, ranges are sound, edits keep every other byte.
+//! Properties that hold for any text: parsing is total, ranges are sound, edits keep every other
+//! byte.
 
 #![allow(clippy::unwrap_used)]
 
@@ -42,7 +43,10 @@ fn markdown() -> impl Strategy<Value = String> {
 }
 
 fn sound(text: &str, range: &Range<usize>) {
-    assert!(text.get(range.clone()).is_some(), "{range:?} is not a range of {text:?}");
+    assert!(
+        text.get(range.clone()).is_some(),
+        "{range:?} is not a range of {text:?}"
+    );
 }
 
 fn ordered<T: Placed>(text: &str, placed: &[T]) {
@@ -76,12 +80,19 @@ fn check_sections(doc: &Document<'_>) {
         let inner = section.parent.map(|parent| doc.section(parent));
         if let Some(parent) = inner {
             assert!(parent.level < section.level);
-            assert!(parent.range.start < section.range.start && section.range.end <= parent.range.end);
+            assert!(
+                parent.range.start < section.range.start && section.range.end <= parent.range.end
+            );
         }
         // The next section that is not deeper starts where this one ends.
-        let after = sections[nth + 1..].iter().find(|other| other.level <= section.level);
+        let after = sections[nth + 1..]
+            .iter()
+            .find(|other| other.level <= section.level);
         if section.level > 0 {
-            assert_eq!(section.range.end, after.map_or(text.len(), |other| other.range.start));
+            assert_eq!(
+                section.range.end,
+                after.map_or(text.len(), |other| other.range.start)
+            );
         }
     }
 }
@@ -191,9 +202,23 @@ proptest! {
 /// Each would take minutes if any step were quadratic.
 #[test]
 fn huge_inputs_are_linear() {
-    for unit in
-        ["# a\n", "[→ [", "- a\n", "a: b\n", "[x](y.md) ", "> ", "| a ", "`", "*a_", "<!--", "\\[", "[[a", "<a id=x>\n", "{#a", "a. "]
-    {
+    for unit in [
+        "# a\n",
+        "[→ [",
+        "- a\n",
+        "a: b\n",
+        "[x](y.md) ",
+        "> ",
+        "| a ",
+        "`",
+        "*a_",
+        "<!--",
+        "\\[",
+        "[[a",
+        "<a id=x>\n",
+        "{#a",
+        "a. ",
+    ] {
         let text = unit.repeat(40_000 / unit.len() * 10);
         let doc = Document::parse(&text);
         assert!(doc.sections().len() <= text.len());

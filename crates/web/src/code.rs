@@ -1,6 +1,8 @@
-//! A one-time code: it is exchanged for the token once, within a short time, and is worth nothing afterwards.
+//! A one-time code: it is exchanged for the token once, within a short time, and is worth nothing
+//! afterwards.
 //!
-//! The code travels where others may see it later (a file that a browser opens, the browser's history). The token never does.
+//! The code travels where others may see it later (a file that a browser opens, the browser's
+//! history). The token never does.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -20,10 +22,16 @@ impl OneTimeCode {
     /// A new code, and its text.
     pub fn random() -> Result<(OneTimeCode, Token), getrandom::Error> {
         let code = Token::random()?;
-        Ok((OneTimeCode { left: Mutex::new(Some((code.clone(), Instant::now() + LIFETIME))) }, code))
+        Ok((
+            OneTimeCode {
+                left: Mutex::new(Some((code.clone(), Instant::now() + LIFETIME))),
+            },
+            code,
+        ))
     }
 
-    /// Uses the code up. False for a wrong guess, which does not use it up, and for a code that was used or is too old.
+    /// Uses the code up. False for a wrong guess, which does not use it up, and for a code that was
+    /// used or is too old.
     pub fn redeem(&self, guess: &str) -> bool {
         self.redeem_at(guess, Instant::now())
     }
@@ -50,7 +58,10 @@ mod tests {
     #[test]
     fn an_old_code_is_refused() {
         let (code, text) = OneTimeCode::random().unwrap();
-        assert!(!code.redeem_at(text.as_str(), Instant::now() + LIFETIME + Duration::from_secs(1)));
+        assert!(!code.redeem_at(
+            text.as_str(),
+            Instant::now() + LIFETIME + Duration::from_secs(1)
+        ));
         assert!(!code.redeem(text.as_str()));
     }
 }

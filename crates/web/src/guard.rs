@@ -1,8 +1,9 @@
-//! The checks in front of every request: Host, Origin, token, size, time; and the headers behind it.
+//! The checks in front of every request: Host, Origin, token, size, time; and the headers behind
+//! it.
 //!
 //! A page of another site can make a browser send requests to loopback. It cannot make the browser
-//! send our own name as Host after a rebinding, nor our own Origin, nor a header with a token that it
-//! does not know. No cookie is ever set, so there is nothing that a browser would add by itself.
+//! send our own name as Host after a rebinding, nor our own Origin, nor a header with a token that
+//! it does not know. No cookie is ever set, so there is nothing that a browser would add by itself.
 
 use std::sync::Arc;
 
@@ -10,8 +11,9 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::header::{
-    AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderName, HeaderValue, ORIGIN,
-    REFERRER_POLICY, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST,
+    HeaderName, HeaderValue, ORIGIN, REFERRER_POLICY, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+    X_FRAME_OPTIONS,
 };
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::middleware::{Next, from_fn_with_state};
@@ -33,10 +35,18 @@ pub struct Site {
 /// The site behind its guard.
 pub fn guard(site: Site, policy: &Policy) -> Router {
     let policy = Arc::new(policy.clone());
-    let guarded = site.guarded.layer(from_fn_with_state(Arc::clone(&policy), shows_token));
+    let guarded = site
+        .guarded
+        .layer(from_fn_with_state(Arc::clone(&policy), shows_token));
     site.open
         .merge(guarded)
-        .fallback(|| async { refusal(StatusCode::NOT_FOUND, "there is nothing at this address", "open the address that quipu printed") })
+        .fallback(|| async {
+            refusal(
+                StatusCode::NOT_FOUND,
+                "there is nothing at this address",
+                "open the address that quipu printed",
+            )
+        })
         .layer(DefaultBodyLimit::max(policy.body))
         .layer(from_fn_with_state(Arc::clone(&policy), bounded))
         .layer(from_fn_with_state(Arc::clone(&policy), comes_from_here))
@@ -44,34 +54,57 @@ pub fn guard(site: Site, policy: &Policy) -> Router {
 }
 
 /// Refuses callers that reached us under a name, or from a page, that is not ours.
-async fn comes_from_here(State(policy): State<Arc<Policy>>, request: Request, next: Next) -> Response {
-    let Some(host) = called_as(request.headers(), request.uri()).filter(|host| is_ours(host, &policy.hosts)) else {
-        return refusal(StatusCode::MISDIRECTED_REQUEST, "this server is not called so", "open the address that quipu printed");
+async fn comes_from_here(
+    State(policy): State<Arc<Policy>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let Some(host) =
+        called_as(request.headers(), request.uri()).filter(|host| is_ours(host, &policy.hosts))
+    else {
+        return refusal(
+            StatusCode::MISDIRECTED_REQUEST,
+            "this server is not called so",
+            "open the address that quipu printed",
+        );
     };
     if let Some(what) = foreign_origin(&request, &host) {
-        return refusal(StatusCode::FORBIDDEN, what, "open the address that quipu printed");
+        return refusal(
+            StatusCode::FORBIDDEN,
+            what,
+            "open the address that quipu printed",
+        );
     }
     next.run(request).await
 }
 
-/// The one name that a request calls the server by. An absolute-form target must name the same host.
+/// The one name that a request calls the server by. An absolute-form target must name the same
+/// host.
 fn called_as(headers: &HeaderMap, uri: &Uri) -> Option<Host> {
     let mut hosts = headers.get_all(HOST).iter();
     let host = Host::parse(hosts.next()?.to_str().ok()?)?;
-    let agrees = uri.authority().is_none_or(|authority| authority.as_str().eq_ignore_ascii_case(&host.whole));
+    let agrees = uri
+        .authority()
+        .is_none_or(|authority| authority.as_str().eq_ignore_ascii_case(&host.whole));
     (hosts.next().is_none() && agrees).then_some(host)
 }
 
 /// Loopback under any port (a tunnel may have its own), or a name that the policy lists.
 fn is_ours(host: &Host, listed: &[String]) -> bool {
-    host.is_loopback() || listed.iter().any(|own| own.eq_ignore_ascii_case(&host.whole) || own.eq_ignore_ascii_case(&host.name))
+    host.is_loopback()
+        || listed.iter().any(|own| {
+            own.eq_ignore_ascii_case(&host.whole) || own.eq_ignore_ascii_case(&host.name)
+        })
 }
 
 /// What is wrong with where the request comes from, if it says so.
 fn foreign_origin(request: &Request, host: &Host) -> Option<&'static str> {
     let headers = request.headers();
     for origin in headers.get_all(ORIGIN) {
-        let own = origin.to_str().ok().and_then(|text| text.strip_prefix("http://").or_else(|| text.strip_prefix("https://")));
+        let own = origin.to_str().ok().and_then(|text| {
+            text.strip_prefix("http://")
+                .or_else(|| text.strip_prefix("https://"))
+        });
         if !own.is_some_and(|own| own.eq_ignore_ascii_case(&host.whole)) {
             return Some("the request comes from another site's page");
         }
@@ -80,8 +113,13 @@ fn foreign_origin(request: &Request, host: &Host) -> Option<&'static str> {
     match said("sec-fetch-site") {
         // `none` is a person who typed the address or followed a link from another program.
         None | Some(b"same-origin" | b"none") => None,
-        // `serve --open` leads the browser here from a file. The start page holds nothing of a project, and no frame may show it.
-        Some(_) if is_start_page(request) && said("sec-fetch-mode") == Some(b"navigate") && said("sec-fetch-dest") == Some(b"document") => {
+        // `serve --open` leads the browser here from a file. The start page holds nothing of a
+        // project, and no frame may show it.
+        Some(_)
+            if is_start_page(request)
+                && said("sec-fetch-mode") == Some(b"navigate")
+                && said("sec-fetch-dest") == Some(b"document") =>
+        {
             None
         }
         Some(_) => Some("the request comes from another site's page"),
@@ -89,17 +127,30 @@ fn foreign_origin(request: &Request, host: &Host) -> Option<&'static str> {
 }
 
 fn is_start_page(request: &Request) -> bool {
-    request.method() == Method::GET && request.uri().path() == "/" && request.uri().query().is_none()
+    request.method() == Method::GET
+        && request.uri().path() == "/"
+        && request.uri().query().is_none()
 }
 
 /// Refuses callers without the token.
 async fn shows_token(State(policy): State<Arc<Policy>>, request: Request, next: Next) -> Response {
     let mut shown = request.headers().get_all(AUTHORIZATION).iter();
-    let bearer = shown.next().and_then(|value| value.to_str().ok()).and_then(|text| text.split_once(' '));
-    let known = bearer.is_some_and(|(scheme, guess)| scheme.eq_ignore_ascii_case("bearer") && policy.token.is(guess.trim()));
+    let bearer = shown
+        .next()
+        .and_then(|value| value.to_str().ok())
+        .and_then(|text| text.split_once(' '));
+    let known = bearer.is_some_and(|(scheme, guess)| {
+        scheme.eq_ignore_ascii_case("bearer") && policy.token.is(guess.trim())
+    });
     if !known || shown.next().is_some() {
-        let mut refused = refusal(StatusCode::UNAUTHORIZED, "the token is missing or wrong", "open the address that quipu printed");
-        refused.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        let mut refused = refusal(
+            StatusCode::UNAUTHORIZED,
+            "the token is missing or wrong",
+            "open the address that quipu printed",
+        );
+        refused
+            .headers_mut()
+            .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         return refused;
     }
     next.run(request).await
@@ -107,9 +158,17 @@ async fn shows_token(State(policy): State<Arc<Policy>>, request: Request, next: 
 
 /// Refuses what is too long before it is read, and gives up on what takes too long.
 async fn bounded(State(policy): State<Arc<Policy>>, request: Request, next: Next) -> Response {
-    let said = request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()).and_then(|text| text.parse::<usize>().ok());
+    let said = request
+        .headers()
+        .get(CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|text| text.parse::<usize>().ok());
     if said.is_some_and(|said| said > policy.body) {
-        return refusal(StatusCode::PAYLOAD_TOO_LARGE, &format!("a request has at most {} bytes", policy.body), "send less");
+        return refusal(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            &format!("a request has at most {} bytes", policy.body),
+            "send less",
+        );
     }
     match tokio::time::timeout(policy.deadline, next.run(request)).await {
         Ok(response) => response,
@@ -125,18 +184,34 @@ async fn bounded(State(policy): State<Arc<Policy>>, request: Request, next: Next
 async fn with_headers(State(policy): State<Arc<Policy>>, request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
-    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy.content));
+    headers.insert(
+        CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static(policy.content),
+    );
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    headers.insert(HeaderName::from_static("cross-origin-opener-policy"), HeaderValue::from_static("same-origin"));
-    headers.insert(HeaderName::from_static("cross-origin-resource-policy"), HeaderValue::from_static("same-origin"));
-    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    headers.insert(
+        HeaderName::from_static("cross-origin-opener-policy"),
+        HeaderValue::from_static("same-origin"),
+    );
+    headers.insert(
+        HeaderName::from_static("cross-origin-resource-policy"),
+        HeaderValue::from_static("same-origin"),
+    );
+    headers
+        .entry(CACHE_CONTROL)
+        .or_insert(HeaderValue::from_static("no-store"));
     response
 }
 
 /// What was refused and what to do, in the form of every other failure.
 fn refusal(status: StatusCode, what: &str, mend: &str) -> Response {
     let body = json!({"error": what, "rule": null, "do": mend, "exit": null}).to_string();
-    (status, [(CONTENT_TYPE, "application/json")], Body::from(body)).into_response()
+    (
+        status,
+        [(CONTENT_TYPE, "application/json")],
+        Body::from(body),
+    )
+        .into_response()
 }

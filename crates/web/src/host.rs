@@ -1,6 +1,7 @@
 //! The value of a `Host` header: a name or an address, an optional port, and nothing else.
 //!
-//! Browsers and proxies disagree about odd values (`127.0.0.1:80@evil.example`), so only the plain forms are accepted.
+//! Browsers and proxies disagree about odd values (`127.0.0.1:80@evil.example`), so only the plain
+//! forms are accepted.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -14,40 +15,67 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// Parses `name`, `name:port`, `[address]` or `[address]:port`. User names, percent escapes, spaces, empty or
-    /// oversized ports, zones of IPv6 addresses and names with empty labels (a trailing dot) are refused.
+    /// Parses `name`, `name:port`, `[address]` or `[address]:port`. User names, percent escapes,
+    /// spaces, empty or oversized ports, zones of IPv6 addresses and names with empty labels (a
+    /// trailing dot) are refused.
     pub fn parse(text: &str) -> Option<Host> {
         let whole = text.to_ascii_lowercase();
         let (name, port) = match whole.strip_prefix('[') {
             Some(rest) => {
                 let (address, after) = rest.split_once(']')?;
                 address.parse::<Ipv6Addr>().ok()?;
-                (address, if after.is_empty() { None } else { Some(after.strip_prefix(':')?) })
+                (
+                    address,
+                    if after.is_empty() {
+                        None
+                    } else {
+                        Some(after.strip_prefix(':')?)
+                    },
+                )
             }
             None => {
-                let (name, port) = whole.split_once(':').map_or((whole.as_str(), None), |(name, port)| (name, Some(port)));
+                let (name, port) = whole
+                    .split_once(':')
+                    .map_or((whole.as_str(), None), |(name, port)| (name, Some(port)));
                 is_name(name).then_some((name, port))?
             }
         };
-        let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok();
-        port.is_none_or(is_port).then(|| Host { name: name.to_owned(), whole: whole.clone() })
+        let is_port = |port: &str| {
+            port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok()
+        };
+        port.is_none_or(is_port).then(|| Host {
+            name: name.to_owned(),
+            whole: whole.clone(),
+        })
     }
 
     /// Whether it names this machine's own loopback interface.
     pub fn is_loopback(&self) -> bool {
-        self.name == "localhost" || self.name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+        self.name == "localhost"
+            || self
+                .name
+                .parse::<IpAddr>()
+                .is_ok_and(|address| address.is_loopback())
     }
 }
 
-/// Labels of letters, digits and hyphens, separated by single dots. A name whose last label is a number must be an
-/// IPv4 address in its usual form: some resolvers also accept `127.1` and `0x7f.1`.
+/// Labels of letters, digits and hyphens, separated by single dots. A name whose last label is a
+/// number must be an IPv4 address in its usual form: some resolvers also accept `127.1` and
+/// `0x7f.1`.
 fn is_name(name: &str) -> bool {
     let is_label = |label: &str| {
-        let plain = label.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
+        let plain = label
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
         !label.is_empty() && plain
     };
-    let last_is_number = name.rsplit('.').next().is_some_and(|last| last.starts_with(|c: char| c.is_ascii_digit()));
-    name.len() <= 253 && name.split('.').all(is_label) && (!last_is_number || name.parse::<Ipv4Addr>().is_ok())
+    let last_is_number = name
+        .rsplit('.')
+        .next()
+        .is_some_and(|last| last.starts_with(|c: char| c.is_ascii_digit()));
+    name.len() <= 253
+        && name.split('.').all(is_label)
+        && (!last_is_number || name.parse::<Ipv4Addr>().is_ok())
 }
 
 #[cfg(test)]
@@ -64,7 +92,11 @@ mod tests {
             ("[::1]:65535", "::1"),
             ("notes.lan:1", "notes.lan"),
         ] {
-            assert_eq!(Host::parse(text).map(|host| host.name).as_deref(), Some(name), "{text}");
+            assert_eq!(
+                Host::parse(text).map(|host| host.name).as_deref(),
+                Some(name),
+                "{text}"
+            );
         }
     }
 

@@ -1,4 +1,5 @@
-//! A guarded HTTP server for one person's machine: who may call it, from where, with what, for how long.
+//! A guarded HTTP server for one person's machine: who may call it, from where, with what, for how
+//! long.
 //!
 //! It knows nothing of projects. A door brings its own router and a [`Policy`]; [`guard`] puts the
 //! checks in front of it and [`serve`] answers until a signal ends it. This is the only place where

@@ -8,8 +8,8 @@ use crate::token::Token;
 #[derive(Debug, Clone)]
 pub struct Policy {
     pub token: Token,
-    /// Names by which the server may be called besides those of loopback, as `name` or `name:port`. Empty
-    /// means loopback only, and the server then refuses to listen anywhere else.
+    /// Names by which the server may be called besides those of loopback, as `name` or `name:port`.
+    /// Empty means loopback only, and the server then refuses to listen anywhere else.
     pub hosts: Vec<String>,
     /// The longest body of a request, in bytes.
     pub body: usize,
@@ -22,7 +22,13 @@ pub struct Policy {
 impl Policy {
     /// Loopback, a megabyte, half a minute, nothing from outside.
     pub fn new(token: Token) -> Policy {
-        Policy { token, hosts: Vec::new(), body: 1 << 20, deadline: Duration::from_secs(30), content: STRICT }
+        Policy {
+            token,
+            hosts: Vec::new(),
+            body: 1 << 20,
+            deadline: Duration::from_secs(30),
+            content: STRICT,
+        }
     }
 }
 

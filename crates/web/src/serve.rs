@@ -26,7 +26,8 @@ const FAREWELL: Duration = Duration::from_millis(500);
 /// More connections than browsers and agents of one person open; the next one waits.
 const CONNECTIONS: usize = 256;
 
-/// Work that blocks, at most so much of it at a time: most of it waits for a disk, or for another look at the same thing.
+/// Work that blocks, at most so much of it at a time: most of it waits for a disk, or for another
+/// look at the same thing.
 const WORKERS: usize = 32;
 
 /// Where to listen, what to serve, what to allow.
@@ -43,7 +44,10 @@ pub enum ServeError {
     #[error("{0} is not loopback, and no host is allowed by name")]
     Exposed(SocketAddr),
     #[error("cannot listen on {address}: {source}")]
-    Taken { address: SocketAddr, source: io::Error },
+    Taken {
+        address: SocketAddr,
+        source: io::Error,
+    },
     #[error("cannot serve: {0}")]
     Io(#[from] io::Error),
 }
@@ -53,10 +57,19 @@ pub fn serve(plan: Plan, ready: impl FnOnce(SocketAddr)) -> Result<(), ServeErro
     if !plan.address.ip().is_loopback() && plan.policy.hosts.is_empty() {
         return Err(ServeError::Exposed(plan.address));
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(WORKERS).build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(WORKERS)
+        .build()?;
     let router = guard(plan.site, &plan.policy);
     runtime.block_on(async {
-        let listener = TcpListener::bind(plan.address).await.map_err(|source| ServeError::Taken { address: plan.address, source })?;
+        let listener =
+            TcpListener::bind(plan.address)
+                .await
+                .map_err(|source| ServeError::Taken {
+                    address: plan.address,
+                    source,
+                })?;
         let stop = signals()?;
         ready(listener.local_addr()?);
         answer(listener, router, stop).await;
@@ -67,7 +80,8 @@ pub fn serve(plan: Plan, ready: impl FnOnce(SocketAddr)) -> Result<(), ServeErro
     Ok(())
 }
 
-/// Runs work that blocks beside the thread that answers. A panic in it is that request's failure only.
+/// Runs work that blocks beside the thread that answers. A panic in it is that request's failure
+/// only.
 pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     tokio::task::spawn_blocking(work).await.ok()
 }
@@ -100,7 +114,10 @@ async fn answer(listener: TcpListener, router: Router, stop: impl Future<Output 
     let _ = tokio::time::timeout(FAREWELL, graceful.shutdown()).await;
 }
 
-fn connection(stream: TcpStream, router: Router) -> http1::Connection<TokioIo<TcpStream>, TowerToHyperService<Router>> {
+fn connection(
+    stream: TcpStream,
+    router: Router,
+) -> http1::Connection<TokioIo<TcpStream>, TowerToHyperService<Router>> {
     let _ = stream.set_nodelay(true);
     http1::Builder::new()
         .timer(TokioTimer::new())
@@ -112,8 +129,11 @@ fn connection(stream: TcpStream, router: Router) -> http1::Connection<TokioIo<Tc
 #[cfg(unix)]
 fn signals() -> io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
-    let (mut interrupt, mut terminate, mut hangup) =
-        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?);
+    let (mut interrupt, mut terminate, mut hangup) = (
+        signal(SignalKind::interrupt())?,
+        signal(SignalKind::terminate())?,
+        signal(SignalKind::hangup())?,
+    );
     Ok(async move {
         tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {}, _ = hangup.recv() => {} }
     })

@@ -1,4 +1,5 @@
-//! Server-sent events: one probe for each listener, asked now and then, and only while someone listens.
+//! Server-sent events: one probe for each listener, asked now and then, and only while someone
+//! listens.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -13,24 +14,35 @@ use tokio::sync::mpsc;
 
 use crate::serve::blocking;
 
-/// After so many quiet looks a comment is sent: a listener that is gone is noticed, one that is there stays.
+/// After so many quiet looks a comment is sent: a listener that is gone is noticed, one that is
+/// there stays.
 const QUIET_LOOKS: u32 = 30;
 
 /// A stream of what `probe` finds, looked for `every` so often. It ends with its listener.
 pub fn watch(every: Duration, probe: impl FnMut() -> Option<String> + Send + 'static) -> Response {
     let (sender, receiver) = mpsc::channel(4);
     tokio::spawn(look(every, probe, sender));
-    ([(CONTENT_TYPE, "text/event-stream")], Body::from_stream(Chunks(receiver))).into_response()
+    (
+        [(CONTENT_TYPE, "text/event-stream")],
+        Body::from_stream(Chunks(receiver)),
+    )
+        .into_response()
 }
 
-async fn look(every: Duration, mut probe: impl FnMut() -> Option<String> + Send + 'static, sender: mpsc::Sender<Bytes>) {
+async fn look(
+    every: Duration,
+    mut probe: impl FnMut() -> Option<String> + Send + 'static,
+    sender: mpsc::Sender<Bytes>,
+) {
     let mut quiet = 0;
     loop {
         let looked = blocking(move || {
             let news = probe();
             (probe, news)
         });
-        let Some((again, news)) = looked.await else { return };
+        let Some((again, news)) = looked.await else {
+            return;
+        };
         probe = again;
         quiet = if news.is_some() { 0 } else { quiet + 1 };
         let chunk = match news {

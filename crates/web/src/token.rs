@@ -17,12 +17,16 @@ impl Token {
     pub fn random() -> Result<Token, getrandom::Error> {
         let mut bytes = [0; CHANCE];
         getrandom::fill(&mut bytes)?;
-        Ok(Token(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
+        Ok(Token(
+            bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+        ))
     }
 
     /// A token that the caller chose: long enough, and safe in a URL and in a header.
     pub fn parse(text: &str) -> Result<Token, String> {
-        let plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~'));
+        let plain = text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~'));
         match (text.len() >= SHORTEST, plain) {
             (true, true) => Ok(Token(text.to_owned())),
             (false, _) => Err(format!("a token has at least {SHORTEST} characters")),
@@ -60,7 +64,13 @@ mod tests {
     fn only_the_whole_token_is_the_token() {
         let token = Token::parse("0123456789abcdef").unwrap();
         assert!(token.is("0123456789abcdef"));
-        for guess in ["", "0123456789abcde", "0123456789abcdeg", "0123456789abcdef0", "1123456789abcdef"] {
+        for guess in [
+            "",
+            "0123456789abcde",
+            "0123456789abcdeg",
+            "0123456789abcdef0",
+            "1123456789abcdef",
+        ] {
             assert!(!token.is(guess), "{guess}");
         }
     }

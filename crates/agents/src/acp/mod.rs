@@ -1,8 +1,9 @@
 //! The `acp` adapter: drives a host over the Agent Client Protocol, one session for all turns.
 //!
-//! The protocol is JSON-RPC, one message a line, in both directions. The host asks back: for permissions, which are
-//! answered by policy, and for files, which are served from the view and the out folder alone. The kernel's sandbox
-//! is the boundary all the same; a host may use its own file tools.
+//! The protocol is JSON-RPC, one message a line, in both directions. The host asks back: for
+//! permissions, which are answered by policy, and for files, which are served from the view and the
+//! out folder alone. The kernel's sandbox is the boundary all the same; a host may use its own file
+//! tools.
 
 mod serve;
 mod wire;
@@ -35,7 +36,15 @@ impl Agent for AcpAgent {
     }
 
     fn open<'a>(&'a self, assignment: &'a Assignment, watch: Watch<'a>) -> Box<dyn Turns + 'a> {
-        Box::new(AcpTurns { agent: self, assignment, watch, limit: Limit::after(assignment.deadline), live: None, turn: 0, home: None })
+        Box::new(AcpTurns {
+            agent: self,
+            assignment,
+            watch,
+            limit: Limit::after(assignment.deadline),
+            live: None,
+            turn: 0,
+            home: None,
+        })
     }
 }
 
@@ -86,7 +95,12 @@ impl AcpTurns<'_> {
         let record = &self.assignment.record;
         let mut transcript = match Transcript::open(record, self.assignment.bounds.transcript) {
             Ok(transcript) => transcript,
-            Err(why) => return not_started(record.join("transcript.jsonl"), format!("{}: {why}", record.display())),
+            Err(why) => {
+                return not_started(
+                    record.join("transcript.jsonl"),
+                    format!("{}: {why}", record.display()),
+                );
+            }
         };
         transcript.say("brief", prompt);
         let mut heard = Heard::default();
@@ -98,13 +112,19 @@ impl AcpTurns<'_> {
         let report = match (&mut self.live, ending.is_finished()) {
             (Some(live), true) => live.wire.report(),
             // After anything but a finished turn the session cannot be trusted to go on.
-            (Some(_), false) => self.live.take().map(|live| live.wire.close()).unwrap_or_default(),
+            (Some(_), false) => self
+                .live
+                .take()
+                .map(|live| live.wire.close())
+                .unwrap_or_default(),
             (None, _) => Default::default(),
         };
         let message = heard.message.trim();
         let message = (!message.is_empty()).then(|| message.to_string());
         let mut outcome = match (&ending, report.confinement.is_none()) {
-            (Ending::NotStarted { why }, true) => not_started(transcript.path().to_path_buf(), why.clone()),
+            (Ending::NotStarted { why }, true) => {
+                not_started(transcript.path().to_path_buf(), why.clone())
+            }
             _ => conclude(ending, message, heard.usage, report, &transcript),
         };
         for attempt in &outcome.denied {
@@ -114,12 +134,20 @@ impl AcpTurns<'_> {
         outcome
     }
 
-    fn converse(&mut self, prompt: &str, heard: &mut Heard, transcript: &mut Transcript) -> Result<Ending, Fault> {
+    fn converse(
+        &mut self,
+        prompt: &str,
+        heard: &mut Heard,
+        transcript: &mut Transcript,
+    ) -> Result<Ending, Fault> {
         if self.live.is_none() {
             let wire = self.start()?;
             let session = self.assignment_session();
             // Kept at once: whatever goes wrong from here on, its report is read and it is closed.
-            let live = self.live.insert(Live { wire, session: String::new() });
+            let live = self.live.insert(Live {
+                wire,
+                session: String::new(),
+            });
             let mut serve = serve::Desk::new(self.assignment, self.watch, heard);
             let files = !self.agent.host.own_files;
             let hello = json!({
@@ -127,29 +155,58 @@ impl AcpTurns<'_> {
                 "clientCapabilities": { "fs": { "readTextFile": files, "writeTextFile": files }, "terminal": false },
                 "clientInfo": { "name": "quipu", "version": env!("CARGO_PKG_VERSION") },
             });
-            live.wire.request("initialize", hello, &mut serve, transcript)?;
-            let opened = live.wire.request("session/new", session, &mut serve, transcript)?;
-            live.session = opened.get("sessionId").and_then(Value::as_str).unwrap_or_default().to_string();
+            live.wire
+                .request("initialize", hello, &mut serve, transcript)?;
+            let opened = live
+                .wire
+                .request("session/new", session, &mut serve, transcript)?;
+            live.session = opened
+                .get("sessionId")
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_string();
         }
-        let Some(live) = &mut self.live else { return Err(Fault::Broken("the host is gone".to_string())) };
-        let ask = json!({ "sessionId": live.session, "prompt": [{ "type": "text", "text": prompt }] });
+        let Some(live) = &mut self.live else {
+            return Err(Fault::Broken("the host is gone".to_string()));
+        };
+        let ask =
+            json!({ "sessionId": live.session, "prompt": [{ "type": "text", "text": prompt }] });
         let mut serve = serve::Desk::new(self.assignment, self.watch, heard);
-        let answer = live.wire.request("session/prompt", ask, &mut serve, transcript)?;
+        let answer = live
+            .wire
+            .request("session/prompt", ask, &mut serve, transcript)?;
         if heard.too_long {
-            return Ok(Ending::TooLong { what: "the final message".to_string() });
+            return Ok(Ending::TooLong {
+                what: "the final message".to_string(),
+            });
         }
         // What the answer tells of the whole turn goes before what was added up on the way.
-        let told = answer.get("usage").or_else(|| answer.pointer("/_meta/quota/token_count"));
+        let told = answer
+            .get("usage")
+            .or_else(|| answer.pointer("/_meta/quota/token_count"));
         if let Some(usage) = serve::read_usage(told) {
             heard.usage = usage;
         }
-        Ok(match answer.get("stopReason").and_then(Value::as_str).unwrap_or_default() {
-            "end_turn" => Ending::Finished { exit: None },
-            "max_tokens" | "max_turn_requests" => Ending::TooLong { what: "the host's own limit was reached".to_string() },
-            "refusal" => Ending::Refused { status: None, why: "the model refused".to_string() },
-            "cancelled" => Ending::Stopped,
-            other => Ending::Broken { why: format!("an unknown end of turn `{other}`") },
-        })
+        Ok(
+            match answer
+                .get("stopReason")
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+            {
+                "end_turn" => Ending::Finished { exit: None },
+                "max_tokens" | "max_turn_requests" => Ending::TooLong {
+                    what: "the host's own limit was reached".to_string(),
+                },
+                "refusal" => Ending::Refused {
+                    status: None,
+                    why: "the model refused".to_string(),
+                },
+                "cancelled" => Ending::Stopped,
+                other => Ending::Broken {
+                    why: format!("an unknown end of turn `{other}`"),
+                },
+            },
+        )
     }
 
     fn start(&mut self) -> Result<Wire, Fault> {
@@ -159,22 +216,40 @@ impl AcpTurns<'_> {
         if self.home.is_none() {
             self.home = Some(prepare_home(host, &self.assignment.bounds).map_err(not_started)?);
         }
-        let Some(home) = &self.home else { return Err(Fault::NotStarted("no private home".to_string())) };
+        let Some(home) = &self.home else {
+            return Err(Fault::NotStarted("no private home".to_string()));
+        };
         let model = self.agent.model.as_deref();
-        let places = plan_places(self.assignment, home, model, "", host).map_err(Fault::NotStarted)?;
+        let places =
+            plan_places(self.assignment, home, model, "", host).map_err(Fault::NotStarted)?;
         let mut args = places.fill_all(&host.args);
         if model.is_some() {
             args.extend(places.fill_all(&host.model_args));
         }
-        let launch = Launch { sandbox: &self.agent.sandbox, host, assignment: self.assignment, home, places: &places, turn: self.turn };
+        let launch = Launch {
+            sandbox: &self.agent.sandbox,
+            host,
+            assignment: self.assignment,
+            home,
+            places: &places,
+            turn: self.turn,
+        };
         let running = launch.start(args).map_err(Fault::NotStarted)?;
-        Wire::new(running, self.limit, self.watch.stop.clone(), host.lies.clone()).map_err(Fault::NotStarted)
+        Wire::new(
+            running,
+            self.limit,
+            self.watch.stop.clone(),
+            host.lies.clone(),
+        )
+        .map_err(Fault::NotStarted)
     }
 
     /// The parameters of `session/new`. An MCP server is handed over here.
     fn assignment_session(&self) -> Value {
         let servers: Vec<Value> = match self.assignment.mcp.as_deref() {
-            Some([command, args @ ..]) => vec![json!({ "name": "quipu", "command": command, "args": args, "env": [] })],
+            Some([command, args @ ..]) => {
+                vec![json!({ "name": "quipu", "command": command, "args": args, "env": [] })]
+            }
             _ => Vec::new(),
         };
         json!({ "cwd": self.assignment.out, "mcpServers": servers })
@@ -182,7 +257,8 @@ impl AcpTurns<'_> {
 
     fn judge_fault(&mut self, fault: Fault) -> Ending {
         if let (Fault::Stopped | Fault::Deadline, Some(live)) = (&fault, &mut self.live) {
-            live.wire.notify("session/cancel", json!({ "sessionId": live.session }));
+            live.wire
+                .notify("session/cancel", json!({ "sessionId": live.session }));
         }
         match fault {
             Fault::Stopped => Ending::Stopped,

@@ -1,7 +1,8 @@
 //! What a host may ask of its client: files of the room, and permissions.
 //!
-//! The policy: an act whose places all lie in the room is allowed once; one that names a place outside is rejected and
-//! recorded. An act that names no place is allowed: what it does is held by the kernel.
+//! The policy: an act whose places all lie in the room is allowed once; one that names a place
+//! outside is rejected and recorded. An act that names no place is allowed: what it does is held by
+//! the kernel.
 
 use super::Heard;
 use crate::agent::Watch;
@@ -32,7 +33,11 @@ type Served = Result<Value, (i64, String)>;
 
 impl<'d> Desk<'d> {
     pub fn new(assignment: &'d Assignment, watch: Watch<'d>, heard: &'d mut Heard) -> Self {
-        Desk { assignment, watch, heard }
+        Desk {
+            assignment,
+            watch,
+            heard,
+        }
     }
 
     /// Answers a request of the host.
@@ -55,7 +60,12 @@ impl<'d> Desk<'d> {
             self.heard.usage.add(used);
             (self.watch.events)(Event::Usage(self.heard.usage));
         }
-        let text = |pointer: &str| update.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let text = |pointer: &str| {
+            update
+                .pointer(pointer)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
         match text("/sessionUpdate") {
             "agent_message_chunk" => {
                 let piece = text("/content/text");
@@ -76,26 +86,48 @@ impl<'d> Desk<'d> {
 
     fn room(&self) -> Room<'d> {
         let assignment = self.assignment;
-        Room { view: &assignment.view, out: &assignment.out, outputs: &assignment.outputs, file_bound: assignment.bounds.file }
+        Room {
+            view: &assignment.view,
+            out: &assignment.out,
+            outputs: &assignment.outputs,
+            file_bound: assignment.bounds.file,
+        }
     }
 
     fn read(&mut self, params: &Value) -> Served {
         let path = path_of(params)?;
-        let text = self.room().read(path).map_err(|why| self.refuse("read", path, why))?;
-        let count = |name: &str| params.get(name).and_then(Value::as_u64).map(|number| number as usize);
+        let text = self
+            .room()
+            .read(path)
+            .map_err(|why| self.refuse("read", path, why))?;
+        let count = |name: &str| {
+            params
+                .get(name)
+                .and_then(Value::as_u64)
+                .map(|number| number as usize)
+        };
         let (line, limit) = (count("line"), count("limit"));
         if line.is_none() && limit.is_none() {
             return Ok(json!({ "content": text }));
         }
         let skipped = line.unwrap_or(1).saturating_sub(1);
-        let part: String = text.split_inclusive('\n').skip(skipped).take(limit.unwrap_or(usize::MAX)).collect();
+        let part: String = text
+            .split_inclusive('\n')
+            .skip(skipped)
+            .take(limit.unwrap_or(usize::MAX))
+            .collect();
         Ok(json!({ "content": part }))
     }
 
     fn write(&mut self, params: &Value) -> Served {
         let path = path_of(params)?;
-        let text = params.get("content").and_then(Value::as_str).ok_or((INVALID_PARAMS, "no content".to_string()))?;
-        self.room().write(path, text).map_err(|why| self.refuse("write", path, why))?;
+        let text = params
+            .get("content")
+            .and_then(Value::as_str)
+            .ok_or((INVALID_PARAMS, "no content".to_string()))?;
+        self.room()
+            .write(path, text)
+            .map_err(|why| self.refuse("write", path, why))?;
         self.watch.progress(format!("wrote {path}"));
         Ok(json!({}))
     }
@@ -114,7 +146,11 @@ impl<'d> Desk<'d> {
             return;
         }
         let is_listed = self.heard.denied.len() < MOST_DENIED;
-        let (act, path) = if is_listed { (cut(act, 100), cut(path, LONGEST_PATH)) } else { ("more", "attempts beyond those listed") };
+        let (act, path) = if is_listed {
+            (cut(act, 100), cut(path, LONGEST_PATH))
+        } else {
+            ("more", "attempts beyond those listed")
+        };
         let attempt = Attempt {
             act: act.to_string(),
             path: path.to_string(),
@@ -129,8 +165,15 @@ impl<'d> Desk<'d> {
 
     fn permit(&mut self, params: &Value) -> Value {
         let call = params.get("toolCall").unwrap_or(&Value::Null);
-        let places = call.get("locations").and_then(Value::as_array).cloned().unwrap_or_default();
-        let outside = places.iter().filter_map(|place| place.get("path")?.as_str()).find(|path| !self.holds(path));
+        let places = call
+            .get("locations")
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default();
+        let outside = places
+            .iter()
+            .filter_map(|place| place.get("path")?.as_str())
+            .find(|path| !self.holds(path));
         let outside = outside.map(str::to_string);
         let kinds: &[&str] = match &outside {
             Some(path) => {
@@ -140,9 +183,15 @@ impl<'d> Desk<'d> {
             }
             None => &["allow_once", "allow_always"],
         };
-        let options = params.get("options").and_then(Value::as_array).cloned().unwrap_or_default();
+        let options = params
+            .get("options")
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default();
         let of_kind = |kind: &&str| {
-            let option = options.iter().find(|option| option.get("kind").and_then(Value::as_str) == Some(kind))?;
+            let option = options
+                .iter()
+                .find(|option| option.get("kind").and_then(Value::as_str) == Some(kind))?;
             option.get("optionId").cloned()
         };
         match kinds.iter().find_map(of_kind) {
@@ -153,18 +202,29 @@ impl<'d> Desk<'d> {
 
     fn holds(&self, path: &str) -> bool {
         let path = Path::new(path);
-        let climbs = path.components().any(|part| part == std::path::Component::ParentDir);
-        !climbs && (path.is_relative() || path.starts_with(&self.assignment.view) || path.starts_with(&self.assignment.out))
+        let climbs = path
+            .components()
+            .any(|part| part == std::path::Component::ParentDir);
+        !climbs
+            && (path.is_relative()
+                || path.starts_with(&self.assignment.view)
+                || path.starts_with(&self.assignment.out))
     }
 }
 
 /// Token counts under the names that hosts give them.
 pub fn read_usage(usage: Option<&Value>) -> Option<Usage> {
     let count = |names: [&str; 2]| names.iter().find_map(|name| usage?.get(name)?.as_u64());
-    let used = Usage { input: count(["inputTokens", "input_tokens"]), output: count(["outputTokens", "output_tokens"]) };
+    let used = Usage {
+        input: count(["inputTokens", "input_tokens"]),
+        output: count(["outputTokens", "output_tokens"]),
+    };
     (used != Usage::default()).then_some(used)
 }
 
 fn path_of(params: &Value) -> Result<&str, (i64, String)> {
-    params.get("path").and_then(Value::as_str).ok_or((INVALID_PARAMS, "no path".to_string()))
+    params
+        .get("path")
+        .and_then(Value::as_str)
+        .ok_or((INVALID_PARAMS, "no path".to_string()))
 }

@@ -1,4 +1,5 @@
-//! JSON-RPC with a host over its standard streams: requests of ours, and between them whatever the host asks.
+//! JSON-RPC with a host over its standard streams: requests of ours, and between them whatever the
+//! host asks.
 
 use super::serve::Desk;
 use crate::agent::{Limit, Stop};
@@ -17,7 +18,8 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Lines that are no messages before the host is given up: some print a banner, garbage never ends.
 const MOST_GARBAGE: u32 = 200;
 
-/// So many bytes of answers wait for a host that does not read them. The memory of this process is not the host's to fill.
+/// So many bytes of answers wait for a host that does not read them. The memory of this process is
+/// not the host's to fill.
 const MOST_WAITING: usize = 64 << 20;
 
 /// Why a conversation ended without an answer.
@@ -45,25 +47,51 @@ pub struct Wire {
 }
 
 impl Wire {
-    pub fn new(mut running: Running, limit: Limit, stop: Stop, lies: Vec<String>) -> Result<Self, String> {
+    pub fn new(
+        mut running: Running,
+        limit: Limit,
+        stop: Stop,
+        lies: Vec<String>,
+    ) -> Result<Self, String> {
         let input = running.take_input().ok_or("no standard input")?;
         let waiting = Arc::new(AtomicUsize::new(0));
         let sender = write_on_a_thread(input, Arc::clone(&waiting));
-        Ok(Wire { running, sender, waiting, limit, stop, lies, last: 0, garbage: 0, last_error: String::new() })
+        Ok(Wire {
+            running,
+            sender,
+            waiting,
+            limit,
+            stop,
+            lies,
+            last: 0,
+            garbage: 0,
+            last_error: String::new(),
+        })
     }
 
     /// Sends a request and serves the host until its answer is there.
-    pub fn request(&mut self, method: &str, params: Value, desk: &mut Desk, transcript: &mut Transcript) -> Result<Value, Fault> {
+    pub fn request(
+        &mut self,
+        method: &str,
+        params: Value,
+        desk: &mut Desk,
+        transcript: &mut Transcript,
+    ) -> Result<Value, Fault> {
         self.last += 1;
         let id = self.last;
-        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }), Some(transcript));
+        self.send(
+            &json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }),
+            Some(transcript),
+        );
         loop {
             let message = self.next(transcript)?;
             let asked = message.get("method").and_then(Value::as_str);
             match (asked, message.get("id")) {
                 (Some(method), Some(ask)) => {
                     if self.waiting.load(Ordering::Relaxed) > MOST_WAITING {
-                        return Err(Fault::Broken("the host asks and does not read the answers".to_string()));
+                        return Err(Fault::Broken(
+                            "the host asks and does not read the answers".to_string(),
+                        ));
                     }
                     let params = message.get("params").cloned().unwrap_or_default();
                     let answer = match desk.serve(method, &params) {
@@ -74,8 +102,12 @@ impl Wire {
                     };
                     self.send(&answer, Some(transcript));
                 }
-                (Some(method), None) => desk.note(method, message.get("params").unwrap_or(&Value::Null)),
-                (None, Some(answered)) if answered.as_u64() == Some(id) => return answer_of(method, message),
+                (Some(method), None) => {
+                    desk.note(method, message.get("params").unwrap_or(&Value::Null))
+                }
+                (None, Some(answered)) if answered.as_u64() == Some(id) => {
+                    return answer_of(method, message);
+                }
                 // An answer to nothing that was asked.
                 (None, _) => self.count_garbage()?,
             }
@@ -84,7 +116,10 @@ impl Wire {
 
     /// Sends a message that has no answer.
     pub fn notify(&mut self, method: &str, params: Value) {
-        self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }), None);
+        self.send(
+            &json!({ "jsonrpc": "2.0", "method": method, "params": params }),
+            None,
+        );
     }
 
     pub fn report(&self) -> Report {
@@ -145,7 +180,9 @@ impl Wire {
     fn count_garbage(&mut self) -> Result<(), Fault> {
         self.garbage += 1;
         if self.garbage > MOST_GARBAGE {
-            return Err(Fault::Broken("the host does not speak the Agent Client Protocol".to_string()));
+            return Err(Fault::Broken(
+                "the host does not speak the Agent Client Protocol".to_string(),
+            ));
         }
         Ok(())
     }
@@ -158,32 +195,60 @@ impl Wire {
         if let Some(what) = report.over_bound {
             return Fault::TooLong(what);
         }
-        let code = report.exit.or(exit).map(|code| format!(" with exit code {code}")).unwrap_or_default();
-        let said = if self.last_error.is_empty() { String::new() } else { format!(": {}", self.last_error) };
+        let code = report
+            .exit
+            .or(exit)
+            .map(|code| format!(" with exit code {code}"))
+            .unwrap_or_default();
+        let said = if self.last_error.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", self.last_error)
+        };
         Fault::Broken(format!("the host ended before its answer{code}{said}"))
     }
 }
 
-/// The result in an answer, or the error as a fault. Errors of authentication have a code of their own.
+/// The result in an answer, or the error as a fault. Errors of authentication have a code of their
+/// own.
 fn answer_of(method: &str, mut message: Value) -> Result<Value, Fault> {
     const AUTH_REQUIRED: i64 = -32000;
     if let Some(error) = message.get("error") {
-        let text = error.get("message").and_then(Value::as_str).unwrap_or("no reason given");
-        let details = error.get("data").filter(|data| !data.is_null()).map(|data| format!(" ({data})")).unwrap_or_default();
+        let text = error
+            .get("message")
+            .and_then(Value::as_str)
+            .unwrap_or("no reason given");
+        let details = error
+            .get("data")
+            .filter(|data| !data.is_null())
+            .map(|data| format!(" ({data})"))
+            .unwrap_or_default();
         let why = format!("{method}: {}", cut(&format!("{text}{details}"), 600));
         let auth = error.get("code").and_then(Value::as_i64) == Some(AUTH_REQUIRED);
-        return Err(if auth { Fault::Refused(why) } else { Fault::Broken(why) });
+        return Err(if auth {
+            Fault::Refused(why)
+        } else {
+            Fault::Broken(why)
+        });
     }
-    Ok(message.get_mut("result").map(Value::take).unwrap_or_default())
+    Ok(message
+        .get_mut("result")
+        .map(Value::take)
+        .unwrap_or_default())
 }
 
-/// A host that does not read must not hold its client up: messages are written by a thread of their own.
+/// A host that does not read must not hold its client up: messages are written by a thread of their
+/// own.
 fn write_on_a_thread(mut input: ChildStdin, waiting: Arc<AtomicUsize>) -> Sender<String> {
     use std::io::Write;
     let (sender, messages) = channel::<String>();
     std::thread::spawn(move || {
         for message in messages {
-            if input.write_all(format!("{message}\n").as_bytes()).and_then(|()| input.flush()).is_err() {
+            if input
+                .write_all(format!("{message}\n").as_bytes())
+                .and_then(|()| input.flush())
+                .is_err()
+            {
                 return;
             }
             waiting.fetch_sub(message.len(), Ordering::Relaxed);

@@ -70,22 +70,43 @@ pub struct Stream {
 
 impl Assembly for Stream {
     fn take(&mut self, data: &str) -> Step {
-        let Ok(event) = serde_json::from_str::<Value>(data) else { return Step::Garbage };
-        let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let Ok(event) = serde_json::from_str::<Value>(data) else {
+            return Step::Garbage;
+        };
+        let text = |pointer: &str| {
+            event
+                .pointer(pointer)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
         let count = |pointer: &str| event.pointer(pointer).and_then(Value::as_u64);
         match text("/type") {
             "message_start" => {
                 // What was read from the cache was read.
-                let parts = ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"];
-                let parts: Vec<u64> = parts.iter().filter_map(|name| count(&format!("/message/usage/{name}"))).collect();
+                let parts = [
+                    "input_tokens",
+                    "cache_read_input_tokens",
+                    "cache_creation_input_tokens",
+                ];
+                let parts: Vec<u64> = parts
+                    .iter()
+                    .filter_map(|name| count(&format!("/message/usage/{name}")))
+                    .collect();
                 self.reply.usage.input = (!parts.is_empty()).then(|| parts.iter().sum());
                 self.reply.usage.output = count("/message/usage/output_tokens");
             }
             "content_block_start" => {
                 self.in_call = text("/content_block/type") == "tool_use";
                 if self.in_call {
-                    let (id, name) = (text("/content_block/id").to_string(), text("/content_block/name").to_string());
-                    self.reply.calls.push(ToolCall { id, name, arguments: String::new() });
+                    let (id, name) = (
+                        text("/content_block/id").to_string(),
+                        text("/content_block/name").to_string(),
+                    );
+                    self.reply.calls.push(ToolCall {
+                        id,
+                        name,
+                        arguments: String::new(),
+                    });
                 } else {
                     self.reply.text.push_str(text("/content_block/text"));
                 }

@@ -1,7 +1,8 @@
 //! One call of a model: sent, streamed, tried again where a failure may pass.
 //!
-//! The exchange runs on a thread of its own, so that stop and deadline are obeyed while a server is silent. A thread
-//! whose caller has left ends with its next event, at the latest when its own time is up.
+//! The exchange runs on a thread of its own, so that stop and deadline are obeyed while a server is
+//! silent. A thread whose caller has left ends with its next event, at the latest when its own time
+//! is up.
 
 use super::sse::next_event;
 use super::talk::{Assembly, Reply, Said, Step, Tool};
@@ -34,7 +35,12 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    pub fn with(mut self, model: String, max_output: Option<u64>, extra: Map<String, Value>) -> Self {
+    pub fn with(
+        mut self,
+        model: String,
+        max_output: Option<u64>,
+        extra: Map<String, Value>,
+    ) -> Self {
         (self.model, self.max_output, self.extra) = (model, max_output, extra);
         self
     }
@@ -51,7 +57,11 @@ pub struct Caller<'a> {
 
 /// What came through from the thread.
 enum Came {
-    Status { status: u16, retry_after: Option<Duration>, body: String },
+    Status {
+        status: u16,
+        retry_after: Option<Duration>,
+        body: String,
+    },
     Event(String),
     End,
     Failed(String),
@@ -70,7 +80,12 @@ enum Try {
 
 impl Caller<'_> {
     /// Calls, and calls again after failures that may pass.
-    pub fn call(&mut self, said: &[Said], tools: &[Tool], transcript: &mut Transcript) -> Result<Reply, Ending> {
+    pub fn call(
+        &mut self,
+        said: &[Said],
+        tools: &[Tool],
+        transcript: &mut Transcript,
+    ) -> Result<Reply, Ending> {
         let mut body = match self.endpoint.api {
             Api::Openai => openai::body(self.endpoint, said, tools),
             Api::Anthropic => anthropic::body(self.endpoint, said, tools),
@@ -79,7 +94,15 @@ impl Caller<'_> {
             fields.extend(self.endpoint.extra.clone());
         }
         let body = body.to_string();
-        transcript.say("sent", &format!("POST {} {} bytes, {} contributions", self.endpoint.url, body.len(), said.len()));
+        transcript.say(
+            "sent",
+            &format!(
+                "POST {} {} bytes, {} contributions",
+                self.endpoint.url,
+                body.len(),
+                said.len()
+            ),
+        );
         let mut pause = FIRST_PAUSE;
         let mut left = self.retries;
         loop {
@@ -92,7 +115,8 @@ impl Caller<'_> {
             if left == 0 || wait >= self.limit.left() {
                 return Err(ending);
             }
-            self.watch.progress(format!("{ending}; trying again in {} ms", wait.as_millis()));
+            self.watch
+                .progress(format!("{ending}; trying again in {} ms", wait.as_millis()));
             self.rest(wait)?;
             left -= 1;
             pause *= 2;
@@ -105,7 +129,10 @@ impl Caller<'_> {
             Api::Openai => Box::new(openai::Stream::default()),
             Api::Anthropic => Box::new(anthropic::Stream::default()),
         };
-        let broken = |why: String| Try::Again { ending: Ending::Broken { why }, wait: None };
+        let broken = |why: String| Try::Again {
+            ending: Ending::Broken { why },
+            wait: None,
+        };
         let mut bytes = 0;
         loop {
             if let Err(ending) = self.look() {
@@ -113,33 +140,51 @@ impl Caller<'_> {
             }
             let event = match came.recv_timeout(LOOK.min(self.limit.left())) {
                 Ok(Came::Event(event)) => event,
-                Ok(Came::Status { status, retry_after, body }) => return judge_status(status, retry_after, &body),
+                Ok(Came::Status {
+                    status,
+                    retry_after,
+                    body,
+                }) => return judge_status(status, retry_after, &body),
                 Ok(Came::Failed(why)) => return broken(format!("{}: {why}", self.endpoint.url)),
                 // Not every server says that it has ended.
                 Ok(Came::End) if assembly.is_whole() => break,
-                Ok(Came::End) => return broken("the server ended its answer in the middle".to_string()),
+                Ok(Came::End) => {
+                    return broken("the server ended its answer in the middle".to_string());
+                }
                 Err(RecvTimeoutError::Timeout) => continue,
-                Err(RecvTimeoutError::Disconnected) => return broken("the exchange broke off".to_string()),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return broken("the exchange broke off".to_string());
+                }
             };
             transcript.say("got", &event);
             bytes += event.len();
             // An event wraps a few letters in many; the bound is on letters.
             if bytes > self.bound.saturating_mul(64) {
-                return Try::Over(Ending::TooLong { what: "the model's answer".to_string() });
+                return Try::Over(Ending::TooLong {
+                    what: "the model's answer".to_string(),
+                });
             }
             match assembly.take(&event) {
                 Step::More => {}
                 Step::Done => break,
-                Step::Failed(why) => return broken(format!("the server failed: {}", cut(&why, 300))),
+                Step::Failed(why) => {
+                    return broken(format!("the server failed: {}", cut(&why, 300)));
+                }
                 Step::Garbage => {
-                    let why = format!("{} does not answer as its interface says: {}", self.endpoint.url, cut(&event, 200));
+                    let why = format!(
+                        "{} does not answer as its interface says: {}",
+                        self.endpoint.url,
+                        cut(&event, 200)
+                    );
                     return Try::Over(Ending::Broken { why });
                 }
             }
         }
         let reply = assembly.finish();
         if reply.text.len() > self.bound {
-            return Try::Over(Ending::TooLong { what: "the model's answer".to_string() });
+            return Try::Over(Ending::TooLong {
+                what: "the model's answer".to_string(),
+            });
         }
         Try::Whole(reply)
     }
@@ -167,15 +212,25 @@ impl Caller<'_> {
 /// What a status other than 200 means. Only failures of the moment are worth another try.
 fn judge_status(status: u16, retry_after: Option<Duration>, body: &str) -> Try {
     let said = serde_json::from_str::<Value>(body).ok();
-    let said = said.as_ref().and_then(|body| body.pointer("/error/message").or_else(|| body.get("message"))?.as_str());
+    let said = said.as_ref().and_then(|body| {
+        body.pointer("/error/message")
+            .or_else(|| body.get("message"))?
+            .as_str()
+    });
     let why = match said {
         Some(said) => cut(said, 300).to_string(),
         None if body.trim().is_empty() => "no reason given".to_string(),
         None => cut(body.trim(), 300).to_string(),
     };
-    let ending = Ending::Refused { status: Some(status), why };
+    let ending = Ending::Refused {
+        status: Some(status),
+        why,
+    };
     match status {
-        408 | 425 | 429 | 500 | 502 | 503 | 504 | 529 => Try::Again { ending, wait: retry_after },
+        408 | 425 | 429 | 500 | 502 | 503 | 504 | 529 => Try::Again {
+            ending,
+            wait: retry_after,
+        },
         _ => Try::Over(ending),
     }
 }
@@ -191,11 +246,17 @@ fn exchange(endpoint: Endpoint, body: String, limit: Limit) -> Receiver<Came> {
             .max_redirects_will_error(false)
             .timeout_global(Some(limit.left() + Duration::from_secs(1)))
             .build();
-        let mut request = config.new_agent().post(&endpoint.url).header("content-type", "application/json");
+        let mut request = config
+            .new_agent()
+            .post(&endpoint.url)
+            .header("content-type", "application/json");
         for (name, value) in &endpoint.headers {
             request = request.header(*name, value);
         }
-        let response = match request.header("accept", "text/event-stream").send(body.as_bytes()) {
+        let response = match request
+            .header("accept", "text/event-stream")
+            .send(body.as_bytes())
+        {
             Ok(response) => response,
             Err(why) => {
                 // Nobody may be listening any more, here and below.
@@ -204,15 +265,24 @@ fn exchange(endpoint: Endpoint, body: String, limit: Limit) -> Receiver<Came> {
             }
         };
         let status = response.status().as_u16();
-        let seconds = response.headers().get("retry-after").and_then(|value| value.to_str().ok()?.trim().parse::<f64>().ok());
-        let retry_after = seconds.filter(|value| (0.0..1e6).contains(value)).map(Duration::from_secs_f64);
+        let seconds = response
+            .headers()
+            .get("retry-after")
+            .and_then(|value| value.to_str().ok()?.trim().parse::<f64>().ok());
+        let retry_after = seconds
+            .filter(|value| (0.0..1e6).contains(value))
+            .map(Duration::from_secs_f64);
         let reader = response.into_body().into_reader();
         if status != 200 {
             let mut body = Vec::new();
             // A reason that cannot be read is no reason to hide the status.
             let _ = reader.take(64 * 1024).read_to_end(&mut body);
             let body = String::from_utf8_lossy(&body).into_owned();
-            let _ = sender.send(Came::Status { status, retry_after, body });
+            let _ = sender.send(Came::Status {
+                status,
+                retry_after,
+                body,
+            });
             return;
         }
         let mut stream = BufReader::new(reader);

@@ -1,7 +1,7 @@
 //! The `http` adapter: a model behind OpenAI-compatible chat completions or Anthropic messages.
 //!
-//! The model works with three tools bound to its room (list, read, write), or gets everything in the prompt. No
-//! program of the agent's runs on this machine.
+//! The model works with three tools bound to its room (list, read, write), or gets everything in
+//! the prompt. No program of the agent's runs on this machine.
 
 mod anthropic;
 mod call;
@@ -36,10 +36,20 @@ pub struct HttpAgent {
 
 impl HttpAgent {
     pub fn new(name: String, host: Host, model: Option<String>) -> Result<Self, HostError> {
-        let faulty = |why: &str| HostError::Faulty { name: name.clone(), why: why.to_string() };
+        let faulty = |why: &str| HostError::Faulty {
+            name: name.clone(),
+            why: why.to_string(),
+        };
         let api = host.api.ok_or_else(|| faulty("`api` is missing"))?;
-        let model = model.or_else(|| host.model.clone()).ok_or_else(|| faulty("no `model` is named"))?;
-        Ok(HttpAgent { name, host, model, api })
+        let model = model
+            .or_else(|| host.model.clone())
+            .ok_or_else(|| faulty("no `model` is named"))?;
+        Ok(HttpAgent {
+            name,
+            host,
+            model,
+            api,
+        })
     }
 
     /// Where calls go. Variables are read here, at the last moment.
@@ -48,13 +58,17 @@ impl HttpAgent {
             let name = name.as_ref()?;
             std::env::var(name).ok().filter(|value| !value.is_empty())
         };
-        let base = variable(&self.host.base_from).or_else(|| self.host.base.clone()).unwrap_or_default();
+        let base = variable(&self.host.base_from)
+            .or_else(|| self.host.base.clone())
+            .unwrap_or_default();
         let key = variable(&self.host.key);
         if let (Some(name), None) = (&self.host.key, &key) {
             return Err(format!("{name} is not set: it holds the key for {base}"));
         }
         if key.is_some() && !is_private(&base) {
-            return Err(format!("{base} is not encrypted: the key would be sent in the clear"));
+            return Err(format!(
+                "{base} is not encrypted: the key would be sent in the clear"
+            ));
         }
         let max_output = self.host.max_output;
         Ok(match self.api {
@@ -67,10 +81,18 @@ impl HttpAgent {
 
 /// Whether what is sent there stays unseen: encrypted, or on this machine.
 fn is_private(base: &str) -> bool {
-    let Some(rest) = base.strip_prefix("http://") else { return base.starts_with("https://") };
+    let Some(rest) = base.strip_prefix("http://") else {
+        return base.starts_with("https://");
+    };
     let host = rest.split('/').next().unwrap_or_default();
-    let host = host.strip_prefix('[').and_then(|host| host.split(']').next()).unwrap_or(host.split(':').next().unwrap_or(host));
-    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    let host = host
+        .strip_prefix('[')
+        .and_then(|host| host.split(']').next())
+        .unwrap_or(host.split(':').next().unwrap_or(host));
+    host == "localhost"
+        || host
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
 }
 
 impl Agent for HttpAgent {
@@ -79,7 +101,13 @@ impl Agent for HttpAgent {
     }
 
     fn open<'a>(&'a self, assignment: &'a Assignment, watch: Watch<'a>) -> Box<dyn Turns + 'a> {
-        Box::new(HttpTurns { agent: self, assignment, watch, limit: Limit::after(assignment.deadline), said: Vec::new() })
+        Box::new(HttpTurns {
+            agent: self,
+            assignment,
+            watch,
+            limit: Limit::after(assignment.deadline),
+            said: Vec::new(),
+        })
     }
 }
 
@@ -138,23 +166,45 @@ impl HttpTurns<'_> {
             Ok(transcript) => transcript,
             Err(why) => {
                 let why = format!("{}: {why}", record.display());
-                return outcome(Ending::NotStarted { why }, Gathered::default(), record.join("transcript.jsonl"));
+                return outcome(
+                    Ending::NotStarted { why },
+                    Gathered::default(),
+                    record.join("transcript.jsonl"),
+                );
             }
         };
         transcript.say("brief", &prompt);
         self.said.push(Said::User(prompt));
         let mut gathered = Gathered::default();
-        let ending = self.work(&mut gathered, &mut transcript).unwrap_or_else(|ending| ending);
+        let ending = self
+            .work(&mut gathered, &mut transcript)
+            .unwrap_or_else(|ending| ending);
         transcript.say("note", &ending.to_string());
         outcome(ending, gathered, transcript.path().to_path_buf())
     }
 
     /// Calls the model until it calls no more tools.
-    fn work(&mut self, gathered: &mut Gathered, transcript: &mut Transcript) -> Result<Ending, Ending> {
-        let endpoint = self.agent.endpoint().map_err(|why| Ending::NotStarted { why })?;
+    fn work(
+        &mut self,
+        gathered: &mut Gathered,
+        transcript: &mut Transcript,
+    ) -> Result<Ending, Ending> {
+        let endpoint = self
+            .agent
+            .endpoint()
+            .map_err(|why| Ending::NotStarted { why })?;
         let assignment = self.assignment;
-        let room = Room { view: &assignment.view, out: &assignment.out, outputs: &assignment.outputs, file_bound: assignment.bounds.file };
-        let tools = if self.inline() { Vec::new() } else { tools::all() };
+        let room = Room {
+            view: &assignment.view,
+            out: &assignment.out,
+            outputs: &assignment.outputs,
+            file_bound: assignment.bounds.file,
+        };
+        let tools = if self.inline() {
+            Vec::new()
+        } else {
+            tools::all()
+        };
         let mut caller = Caller {
             endpoint: &endpoint,
             limit: self.limit,
@@ -171,12 +221,26 @@ impl HttpTurns<'_> {
             let end = answer.end;
             let calls = answer.calls.clone();
             if answer.text.is_empty() && calls.is_empty() && end == End::Turn {
-                return Err(Ending::Broken { why: "the answer is empty".to_string() });
+                return Err(Ending::Broken {
+                    why: "the answer is empty".to_string(),
+                });
             }
-            self.said.push(Said::Assistant { text: answer.text, calls: answer.calls });
+            self.said.push(Said::Assistant {
+                text: answer.text,
+                calls: answer.calls,
+            });
             match end {
-                End::Length => return Err(Ending::TooLong { what: "the answer was cut at its limit of tokens".to_string() }),
-                End::Refusal => return Err(Ending::Refused { status: None, why: "the model refused".to_string() }),
+                End::Length => {
+                    return Err(Ending::TooLong {
+                        what: "the answer was cut at its limit of tokens".to_string(),
+                    });
+                }
+                End::Refusal => {
+                    return Err(Ending::Refused {
+                        status: None,
+                        why: "the model refused".to_string(),
+                    });
+                }
                 End::Turn if calls.is_empty() => return Ok(Ending::Finished { exit: None }),
                 End::Turn => {}
             }
@@ -184,8 +248,12 @@ impl HttpTurns<'_> {
                 .iter()
                 .map(|one| {
                     let served = tools::serve(&room, one);
-                    transcript.say("tool", &format!("{} {} → {}", one.name, one.arguments, served.summary));
-                    self.watch.progress(format!("{} {}", one.name, served.summary));
+                    transcript.say(
+                        "tool",
+                        &format!("{} {} → {}", one.name, one.arguments, served.summary),
+                    );
+                    self.watch
+                        .progress(format!("{} {}", one.name, served.summary));
                     if let Some(attempt) = served.denied {
                         (self.watch.events)(Event::Denied(attempt.clone()));
                         gathered.denied.push(attempt);
@@ -195,7 +263,9 @@ impl HttpTurns<'_> {
                 .collect();
             self.said.push(Said::Results(results));
         }
-        Err(Ending::TooLong { what: format!("more than {MOST_ROUNDS} rounds of tools") })
+        Err(Ending::TooLong {
+            what: format!("more than {MOST_ROUNDS} rounds of tools"),
+        })
     }
 }
 
@@ -217,10 +287,21 @@ mod tests {
 
     #[test]
     fn a_key_is_sent_only_where_it_stays_unseen() {
-        for base in ["https://api.example.com/v1", "http://localhost:1", "http://127.0.0.1:8080/v1", "http://[::1]:80"] {
+        for base in [
+            "https://api.example.com/v1",
+            "http://localhost:1",
+            "http://127.0.0.1:8080/v1",
+            "http://[::1]:80",
+        ] {
             assert!(is_private(base), "{base}");
         }
-        for base in ["http://example.com", "http://localhost.example.com", "http://10.0.0.1/v1", "ftp://x", ""] {
+        for base in [
+            "http://example.com",
+            "http://localhost.example.com",
+            "http://10.0.0.1/v1",
+            "ftp://x",
+            "",
+        ] {
             assert!(!is_private(base), "{base}");
         }
     }

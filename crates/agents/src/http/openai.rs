@@ -10,7 +10,10 @@ pub fn endpoint(base: &str, key: Option<&str>) -> Endpoint {
     Endpoint {
         api: Api::Openai,
         url: format!("{}/chat/completions", base.trim_end_matches('/')),
-        headers: key.map(|key| ("authorization", format!("Bearer {key}"))).into_iter().collect(),
+        headers: key
+            .map(|key| ("authorization", format!("Bearer {key}")))
+            .into_iter()
+            .collect(),
         model: String::new(),
         max_output: None,
         extra: Map::new(),
@@ -30,7 +33,9 @@ pub fn body(endpoint: &Endpoint, said: &[Said], tools: &[Tool]) -> Value {
                 messages.push(message);
             }
             Said::Results(results) => {
-                messages.extend(results.iter().map(|one| json!({ "role": "tool", "tool_call_id": one.id, "content": one.text })))
+                messages.extend(results.iter().map(
+                    |one| json!({ "role": "tool", "tool_call_id": one.id, "content": one.text }),
+                ))
             }
         }
     }
@@ -71,23 +76,44 @@ impl Assembly for Stream {
     fn take(&mut self, data: &str) -> Step {
         if data.trim() == "[DONE]" {
             // Some servers end every stream so, even one that never began.
-            return if self.ended { Step::Done } else { Step::Failed("an answer without an end".to_string()) };
+            return if self.ended {
+                Step::Done
+            } else {
+                Step::Failed("an answer without an end".to_string())
+            };
         }
-        let Ok(event) = serde_json::from_str::<Value>(data) else { return Step::Garbage };
+        let Ok(event) = serde_json::from_str::<Value>(data) else {
+            return Step::Garbage;
+        };
         if let Some(error) = event.get("error").filter(|error| !error.is_null()) {
-            let text = error.get("message").and_then(Value::as_str).map(str::to_string);
+            let text = error
+                .get("message")
+                .and_then(Value::as_str)
+                .map(str::to_string);
             return Step::Failed(text.unwrap_or_else(|| error.to_string()));
         }
         if let Some(usage) = event.get("usage").filter(|usage| usage.is_object()) {
             let count = |name: &str| usage.get(name).and_then(Value::as_u64);
-            self.reply.usage = Usage { input: count("prompt_tokens"), output: count("completion_tokens") };
+            self.reply.usage = Usage {
+                input: count("prompt_tokens"),
+                output: count("completion_tokens"),
+            };
         }
-        let Some(choices) = event.get("choices").and_then(Value::as_array) else { return Step::Garbage };
-        let Some(choice) = choices.first() else { return Step::More };
+        let Some(choices) = event.get("choices").and_then(Value::as_array) else {
+            return Step::Garbage;
+        };
+        let Some(choice) = choices.first() else {
+            return Step::More;
+        };
         if let Some(text) = choice.pointer("/delta/content").and_then(Value::as_str) {
             self.reply.text.push_str(text);
         }
-        for piece in choice.pointer("/delta/tool_calls").and_then(Value::as_array).into_iter().flatten() {
+        for piece in choice
+            .pointer("/delta/tool_calls")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+        {
             self.take_call(piece);
         }
         match choice.get("finish_reason").and_then(Value::as_str) {
@@ -114,12 +140,21 @@ impl Stream {
     const MOST_CALLS: u64 = 128;
 
     fn take_call(&mut self, piece: &Value) {
-        let index = piece.get("index").and_then(Value::as_u64).unwrap_or(0).min(Self::MOST_CALLS) as usize;
+        let index = piece
+            .get("index")
+            .and_then(Value::as_u64)
+            .unwrap_or(0)
+            .min(Self::MOST_CALLS) as usize;
         if self.reply.calls.len() <= index {
             self.reply.calls.resize_with(index + 1, ToolCall::default);
         }
         let call = &mut self.reply.calls[index];
-        let text = |pointer: &str| piece.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let text = |pointer: &str| {
+            piece
+                .pointer(pointer)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
         if !text("/id").is_empty() {
             call.id = text("/id").to_string();
         }

@@ -5,8 +5,8 @@ use std::io::{self, BufRead};
 /// Longest line that is taken. A server that sends a longer one is not sending events.
 const LONGEST_LINE: u64 = 4 << 20;
 
-/// Reads the data of the next event; `None` at the end of the stream. Comments and event names are passed over: the
-/// data of both interfaces says what it is.
+/// Reads the data of the next event; `None` at the end of the stream. Comments and event names are
+/// passed over: the data of both interfaces says what it is.
 pub fn next_event(stream: &mut impl BufRead) -> io::Result<Option<String>> {
     let mut data: Option<String> = None;
     loop {
@@ -47,7 +47,8 @@ mod tests {
         while let Some(data) = next_event(&mut stream).unwrap() {
             found.push(data);
         }
-        // The torn event has no blank line behind it; its data is given all the same and judged by the interface.
+        // The torn event has no blank line behind it; its data is given all the same and judged by
+        // the interface.
         assert_eq!(found, ["one", "two\nthree", "torn"]);
     }
 }

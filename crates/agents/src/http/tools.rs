@@ -1,4 +1,5 @@
-//! The three tools of a room: list, read, write. A model behind HTTP has them, and an MCP client that is handed a server.
+//! The three tools of a room: list, read, write. A model behind HTTP has them, and an MCP client
+//! that is handed a server.
 
 use super::talk::{Tool, ToolCall, ToolResult};
 use crate::assignment::{Assignment, Language};
@@ -35,19 +36,32 @@ pub fn all() -> Vec<Tool> {
 /// The brief with the tools named.
 pub fn brief(assignment: &Assignment) -> String {
     let text = assignment.brief.trim_end();
-    let outputs = assignment.outputs.iter().map(|path| format!("`{path}`")).collect::<Vec<_>>().join(", ");
+    let outputs = assignment
+        .outputs
+        .iter()
+        .map(|path| format!("`{path}`"))
+        .collect::<Vec<_>>()
+        .join(", ");
     match (assignment.language, assignment.outputs.is_empty()) {
         (Language::English, false) => {
-            format!("{text}\n\nRead with `list_files` and `read_file`. Write with `write_file`, to exactly these paths: {outputs}\n")
+            format!(
+                "{text}\n\nRead with `list_files` and `read_file`. Write with `write_file`, to exactly these paths: {outputs}\n"
+            )
         }
         (Language::English, true) => {
-            format!("{text}\n\nRead with `list_files` and `read_file`. Write no file. Your final message is the result.\n")
+            format!(
+                "{text}\n\nRead with `list_files` and `read_file`. Write no file. Your final message is the result.\n"
+            )
         }
         (Language::Chinese, false) => {
-            format!("{text}\n\n用 `list_files` 和 `read_file` 阅读，用 `write_file` 写入，路径只能是：{outputs}\n")
+            format!(
+                "{text}\n\n用 `list_files` 和 `read_file` 阅读，用 `write_file` 写入，路径只能是：{outputs}\n"
+            )
         }
         (Language::Chinese, true) => {
-            format!("{text}\n\n用 `list_files` 和 `read_file` 阅读。不要写文件。你的最后一条消息就是结果。\n")
+            format!(
+                "{text}\n\n用 `list_files` 和 `read_file` 阅读。不要写文件。你的最后一条消息就是结果。\n"
+            )
         }
     }
 }
@@ -64,9 +78,17 @@ pub fn room_tools() -> Value {
 
 /// Calls a tool of a room by name: the text, or why there is none.
 pub fn call_room_tool(room: &Room, name: &str, arguments: &Value) -> Result<String, String> {
-    let call = ToolCall { id: String::new(), name: name.to_string(), arguments: arguments.to_string() };
+    let call = ToolCall {
+        id: String::new(),
+        name: name.to_string(),
+        arguments: arguments.to_string(),
+    };
     let served = serve(room, &call).result;
-    if served.failed { Err(served.text) } else { Ok(served.text) }
+    if served.failed {
+        Err(served.text)
+    } else {
+        Ok(served.text)
+    }
 }
 
 /// A call that was served.
@@ -84,8 +106,15 @@ pub fn serve(room: &Room, call: &ToolCall) -> Served {
         text => serde_json::from_str(text).unwrap_or(Value::Null),
     };
     let text = |name: &str| arguments.get(name).and_then(Value::as_str);
-    let answer =
-        |text: String, summary: String| Served { result: ToolResult { id: call.id.clone(), text, failed: false }, summary, denied: None };
+    let answer = |text: String, summary: String| Served {
+        result: ToolResult {
+            id: call.id.clone(),
+            text,
+            failed: false,
+        },
+        summary,
+        denied: None,
+    };
     let path = text("path").unwrap_or_default();
     match (call.name.as_str(), text("path"), text("content")) {
         ("list_files", _, _) => {
@@ -100,11 +129,25 @@ pub fn serve(room: &Room, call: &ToolCall) -> Served {
             Err(why) => refused(call, "read", path, why),
         },
         ("write_file", Some(path), Some(content)) => match room.write(path, content) {
-            Ok(()) => answer("written".to_string(), format!("{path}: {} bytes", content.len())),
+            Ok(()) => answer(
+                "written".to_string(),
+                format!("{path}: {} bytes", content.len()),
+            ),
             Err(why) => refused(call, "write", path, why),
         },
-        ("read_file" | "write_file", _, _) => failed(call, format!("{} wants other arguments than {}", call.name, call.arguments), path),
-        (other, _, _) => failed(call, format!("there is no tool `{other}`: use list_files, read_file, write_file"), path),
+        ("read_file" | "write_file", _, _) => failed(
+            call,
+            format!(
+                "{} wants other arguments than {}",
+                call.name, call.arguments
+            ),
+            path,
+        ),
+        (other, _, _) => failed(
+            call,
+            format!("there is no tool `{other}`: use list_files, read_file, write_file"),
+            path,
+        ),
     }
 }
 
@@ -117,9 +160,20 @@ fn refused(call: &ToolCall, act: &str, path: &str, why: RoomError) -> Served {
         by: "adapter".to_string(),
         times: 1,
     });
-    Served { denied, ..failed(call, why.to_string(), path) }
+    Served {
+        denied,
+        ..failed(call, why.to_string(), path)
+    }
 }
 
 fn failed(call: &ToolCall, why: String, path: &str) -> Served {
-    Served { result: ToolResult { id: call.id.clone(), text: why.clone(), failed: true }, summary: format!("{path}: {why}"), denied: None }
+    Served {
+        result: ToolResult {
+            id: call.id.clone(),
+            text: why.clone(),
+            failed: true,
+        },
+        summary: format!("{path}: {why}"),
+        denied: None,
+    }
 }

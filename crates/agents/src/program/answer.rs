@@ -46,9 +46,14 @@ impl<'a> Reading<'a> {
         self.suspect(line);
         if !self.answer.lines {
             self.extend(line, true);
-            return Told { progress: short(line), usage: None };
+            return Told {
+                progress: short(line),
+                usage: None,
+            };
         }
-        let Ok(value) = serde_json::from_str::<Value>(line) else { return Told::default() };
+        let Ok(value) = serde_json::from_str::<Value>(line) else {
+            return Told::default();
+        };
         self.json(&value)
     }
 
@@ -74,7 +79,9 @@ impl<'a> Reading<'a> {
         let mut told = Told::default();
         let mut joined = false;
         for pick in &self.answer.message {
-            let Some(text) = picked(pick, value) else { continue };
+            let Some(text) = picked(pick, value) else {
+                continue;
+            };
             if !(pick.join && self.joining) {
                 self.message.clear();
             }
@@ -84,14 +91,32 @@ impl<'a> Reading<'a> {
         }
         // A line of another kind ends a message that came in pieces.
         self.joining = joined;
-        if let Some(fault) = self.answer.fault.iter().find_map(|pick| picked(pick, value)) {
+        if let Some(fault) = self
+            .answer
+            .fault
+            .iter()
+            .find_map(|pick| picked(pick, value))
+        {
             self.fault = short(&fault).or(Some("an error without words".to_string()));
         }
-        if let Some(text) = self.answer.progress.iter().find_map(|pick| picked(pick, value)) {
+        if let Some(text) = self
+            .answer
+            .progress
+            .iter()
+            .find_map(|pick| picked(pick, value))
+        {
             told.progress = short(&text);
         }
-        for pick in self.answer.usage.iter().filter(|pick| matches(&pick.when, value)) {
-            let used = Usage { input: sum(&pick.input, value), output: sum(&pick.output, value) };
+        for pick in self
+            .answer
+            .usage
+            .iter()
+            .filter(|pick| matches(&pick.when, value))
+        {
+            let used = Usage {
+                input: sum(&pick.input, value),
+                output: sum(&pick.output, value),
+            };
             if pick.each {
                 self.usage.add(used);
             } else {
@@ -123,7 +148,10 @@ fn picked(pick: &Pick, value: &Value) -> Option<String> {
         Value::Null => None,
         // Content in parts, as several hosts have it.
         Value::Array(parts) => {
-            let texts: Vec<&str> = parts.iter().filter_map(|part| part.get("text")?.as_str()).collect();
+            let texts: Vec<&str> = parts
+                .iter()
+                .filter_map(|part| part.get("text")?.as_str())
+                .collect();
             (!texts.is_empty()).then(|| texts.concat())
         }
         other => Some(other.to_string()),
@@ -131,16 +159,22 @@ fn picked(pick: &Pick, value: &Value) -> Option<String> {
 }
 
 fn matches(when: &BTreeMap<String, String>, value: &Value) -> bool {
-    when.iter().all(|(pointer, wanted)| match value.pointer(pointer) {
-        Some(Value::String(text)) => text == wanted,
-        Some(Value::Bool(truth)) => wanted.parse() == Ok(*truth),
-        Some(Value::Number(number)) => number.as_i64().is_some_and(|number| wanted.parse() == Ok(number)),
-        _ => false,
-    })
+    when.iter()
+        .all(|(pointer, wanted)| match value.pointer(pointer) {
+            Some(Value::String(text)) => text == wanted,
+            Some(Value::Bool(truth)) => wanted.parse() == Ok(*truth),
+            Some(Value::Number(number)) => number
+                .as_i64()
+                .is_some_and(|number| wanted.parse() == Ok(number)),
+            _ => false,
+        })
 }
 
 fn sum(pointers: &[String], value: &Value) -> Option<u64> {
-    let found: Vec<u64> = pointers.iter().filter_map(|pointer| value.pointer(pointer)?.as_u64()).collect();
+    let found: Vec<u64> = pointers
+        .iter()
+        .filter_map(|pointer| value.pointer(pointer)?.as_u64())
+        .collect();
     (!found.is_empty()).then(|| found.iter().sum())
 }
 
@@ -166,8 +200,13 @@ mod tests {
 
     #[test]
     fn the_last_message_wins_unless_pieces_join() {
-        let rules = "lines = true\nmessage = [{ when = { \"/type\" = \"text\" }, text = \"/part/text\" }]";
-        let lines = [r#"{"type":"text","part":{"text":"first"}}"#, "garbage", r#"{"type":"text","part":{"text":"last"}}"#];
+        let rules =
+            "lines = true\nmessage = [{ when = { \"/type\" = \"text\" }, text = \"/part/text\" }]";
+        let lines = [
+            r#"{"type":"text","part":{"text":"first"}}"#,
+            "garbage",
+            r#"{"type":"text","part":{"text":"last"}}"#,
+        ];
         assert_eq!(read(rules, &lines).0.as_deref(), Some("last"));
 
         let rules = "lines = true\nmessage = [{ when = { \"/role\" = \"assistant\" }, text = \"/content\", join = true }]";
@@ -185,7 +224,18 @@ mod tests {
         let rules = "lines = true\nmessage = [{ text = \"/content\" }]";
         let parts = r#"{"content":[{"type":"text","text":"a"},{"type":"image"},{"type":"text","text":"b"}]}"#;
         assert_eq!(read(rules, &[parts]).0.as_deref(), Some("ab"));
-        assert_eq!(read(rules, &[r#"{"content":null}"#, r#"{"content":[]}"#, r#"{"content":"  "}"#]).0, None);
+        assert_eq!(
+            read(
+                rules,
+                &[
+                    r#"{"content":null}"#,
+                    r#"{"content":[]}"#,
+                    r#"{"content":"  "}"#
+                ]
+            )
+            .0,
+            None
+        );
     }
 
     #[test]
@@ -202,7 +252,20 @@ mod tests {
         ];
         let (_, fault, usage) = read(rules, &lines);
         assert_eq!(fault.as_deref(), Some("401"));
-        assert_eq!(usage, Usage { input: Some(16), output: Some(3) });
-        assert_eq!(read(rules, &[r#"{"type":"result","is_error":false,"result":"fine"}"#]).1, None);
+        assert_eq!(
+            usage,
+            Usage {
+                input: Some(16),
+                output: Some(3)
+            }
+        );
+        assert_eq!(
+            read(
+                rules,
+                &[r#"{"type":"result","is_error":false,"result":"fine"}"#]
+            )
+            .1,
+            None
+        );
     }
 }

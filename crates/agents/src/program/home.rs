@@ -1,7 +1,9 @@
-//! The private home of a run: `HOME` and `TMPDIR` of the agent's program, deleted when the run is over.
+//! The private home of a run: `HOME` and `TMPDIR` of the agent's program, deleted when the run is
+//! over.
 //!
-//! Quipu writes here on behalf of a host's table, from outside the sandbox, and between two turns the folder was in the
-//! agent's hands. So every path stays below the home and follows no link, and a file is written as a new file.
+//! Quipu writes here on behalf of a host's table, from outside the sandbox, and between two turns
+//! the folder was in the agent's hands. So every path stays below the home and follows no link, and
+//! a file is written as a new file.
 
 use crate::beneath::{self, Unread, parse_relative};
 use rustix::fs::{Mode, OFlags};
@@ -38,7 +40,10 @@ impl PrivateHome {
     fn make_in(folder: &Path) -> io::Result<Self> {
         delete_abandoned(folder);
         let private = Permissions::from_mode(0o700);
-        let root = tempfile::Builder::new().prefix(PREFIX).permissions(private).tempdir_in(folder)?;
+        let root = tempfile::Builder::new()
+            .prefix(PREFIX)
+            .permissions(private)
+            .tempdir_in(folder)?;
         // The kernel's rules and the program's own idea of its home must agree.
         let real = root.path().canonicalize()?;
         let (home, tmp) = (real.join("home"), real.join("tmp"));
@@ -49,7 +54,12 @@ impl PrivateHome {
         let lock = File::create_new(real.join("starting"))?;
         lock.lock()?;
         std::fs::rename(real.join("starting"), real.join(LOCK))?;
-        Ok(PrivateHome { root, _lock: lock, home, tmp })
+        Ok(PrivateHome {
+            root,
+            _lock: lock,
+            home,
+            tmp,
+        })
     }
 
     /// The folder that holds both the home and the temporary files.
@@ -65,19 +75,21 @@ impl PrivateHome {
         &self.tmp
     }
 
-    /// Copies files and folders from the caller's home, those that exist, at most `bound` bytes of them.
+    /// Copies files and folders from the caller's home, those that exist, at most `bound` bytes of
+    /// them.
     pub fn bring(&self, from: &Path, paths: &[String], bound: u64) -> io::Result<()> {
         let mut left = bound;
         for path in paths {
             let relative = parse_relative(Path::new(path)).ok_or_else(|| leaves_home(path))?;
             let named = |why: io::Error| io::Error::new(why.kind(), format!("`{path}`: {why}"));
-            self.copy(&from.join(&relative), &relative, &mut left).map_err(named)?;
+            self.copy(&from.join(&relative), &relative, &mut left)
+                .map_err(named)?;
         }
         Ok(())
     }
 
-    /// Copies one file or folder. A link is followed if the table or its folder names a file by it; a link to a folder
-    /// inside a folder is left out, because it may lead back.
+    /// Copies one file or folder. A link is followed if the table or its folder names a file by it;
+    /// a link to a folder inside a folder is left out, because it may lead back.
     fn copy(&self, from: &Path, to: &Path, left: &mut u64) -> io::Result<()> {
         let meta = match std::fs::metadata(from) {
             Ok(meta) => meta,
@@ -91,7 +103,9 @@ impl PrivateHome {
             return Ok(());
         }
         if self.home.starts_with(from.canonicalize()?) {
-            return Err(io::Error::other("the folder holds the private home it would be copied into; name the files in it"));
+            return Err(io::Error::other(
+                "the folder holds the private home it would be copied into; name the files in it",
+            ));
         }
         for entry in std::fs::read_dir(from)? {
             let entry = entry?;
@@ -103,30 +117,46 @@ impl PrivateHome {
         Ok(())
     }
 
-    /// The target is always a new file, so it cannot be the source. A file that was brought already stays.
+    /// The target is always a new file, so it cannot be the source. A file that was brought already
+    /// stays.
     fn copy_file(&self, from: &Path, to: &Path, left: &mut u64) -> io::Result<()> {
         // Without NONBLOCK a fifo that took the file's place meanwhile would block this for ever.
-        let source = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(from)?;
+        let source = OpenOptions::new()
+            .read(true)
+            .custom_flags(OFlags::NONBLOCK.bits() as i32)
+            .open(from)?;
         let meta = source.metadata()?;
         if !meta.is_file() {
             return Ok(());
         }
         let mode = Mode::from_raw_mode(meta.permissions().mode() as _) & Mode::RWXU;
-        let mut target: File = match beneath::create_new(&self.home, to, mode | Mode::RUSR | Mode::WUSR) {
-            Err(Errno::EXIST) => return Ok(()),
-            other => other.map_err(|why| beneath::explain(why.into()))?,
-        };
+        let mut target: File =
+            match beneath::create_new(&self.home, to, mode | Mode::RUSR | Mode::WUSR) {
+                Err(Errno::EXIST) => return Ok(()),
+                other => other.map_err(|why| beneath::explain(why.into()))?,
+            };
         let copied = io::copy(&mut source.take(left.saturating_add(1)), &mut target)?;
-        *left = left.checked_sub(copied).ok_or_else(|| io::Error::other("more than the private home may hold (`home_mib`)"))?;
+        *left = left
+            .checked_sub(copied)
+            .ok_or_else(|| io::Error::other("more than the private home may hold (`home_mib`)"))?;
         Ok(())
     }
 
-    /// Writes a file below the home. JSON is merged into JSON that is there already: a host's settings and the user's.
+    /// Writes a file below the home. JSON is merged into JSON that is there already: a host's
+    /// settings and the user's.
     pub fn write(&self, path: &str, text: &str) -> io::Result<PathBuf> {
         let relative = parse_relative(Path::new(path)).ok_or_else(|| leaves_home(path))?;
-        let joined = self.read(&relative)?.and_then(|below| join_json(&below, text));
+        let joined = self
+            .read(&relative)?
+            .and_then(|below| join_json(&below, text));
         let text = joined.as_deref().unwrap_or(text);
-        beneath::replace(&self.home, &relative, text.as_bytes(), Mode::RUSR | Mode::WUSR).map_err(beneath::explain)?;
+        beneath::replace(
+            &self.home,
+            &relative,
+            text.as_bytes(),
+            Mode::RUSR | Mode::WUSR,
+        )
+        .map_err(beneath::explain)?;
         Ok(self.home.join(relative))
     }
 
@@ -141,13 +171,16 @@ impl PrivateHome {
         match beneath::read(file, LARGEST_SETTINGS) {
             Ok(bytes) => Ok(String::from_utf8(bytes).ok()),
             Err(Unread::NotAFile) => Err(io::Error::other("it is no longer a regular file")),
-            Err(Unread::TooLong) => Err(io::Error::other(format!("it has more than {LARGEST_SETTINGS} bytes"))),
+            Err(Unread::TooLong) => Err(io::Error::other(format!(
+                "it has more than {LARGEST_SETTINGS} bytes"
+            ))),
             Err(Unread::Io(why)) => Err(why),
         }
     }
 }
 
-/// Deletes the home, which may hold a copy of a login, also where the agent took its own permissions away.
+/// Deletes the home, which may hold a copy of a login, also where the agent took its own
+/// permissions away.
 impl Drop for PrivateHome {
     fn drop(&mut self) {
         delete(self.root.path());
@@ -158,12 +191,26 @@ impl Drop for PrivateHome {
 fn delete_abandoned(folder: &Path) {
     let own = rustix::process::geteuid().as_raw();
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let is_home = entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes());
+        let is_home = entry
+            .file_name()
+            .as_encoded_bytes()
+            .starts_with(PREFIX.as_bytes());
         // The entry itself, not what a link leads to: others can make files here, too.
-        if !is_home || !entry.metadata().is_ok_and(|meta| meta.is_dir() && meta.uid() == own) {
+        if !is_home
+            || !entry
+                .metadata()
+                .is_ok_and(|meta| meta.is_dir() && meta.uid() == own)
+        {
             continue;
         }
-        let Ok(lock) = beneath::open(&entry.path(), Path::new(LOCK), OFlags::RDONLY, Mode::empty()) else { continue };
+        let Ok(lock) = beneath::open(
+            &entry.path(),
+            Path::new(LOCK),
+            OFlags::RDONLY,
+            Mode::empty(),
+        ) else {
+            continue;
+        };
         let lock = File::from(lock);
         if lock.try_lock().is_ok() {
             delete(&entry.path());
@@ -183,7 +230,8 @@ fn delete(root: &Path) {
     }
 }
 
-/// Gives the owner of folders the right to list and empty them. No process of the run is left that could swap one.
+/// Gives the owner of folders the right to list and empty them. No process of the run is left that
+/// could swap one.
 fn open_up(folder: &Path) {
     let _ = std::fs::set_permissions(folder, Permissions::from_mode(0o700));
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -225,15 +273,35 @@ mod tests {
         let user = TempDir::new().unwrap();
         std::fs::create_dir_all(user.path().join(".host/deep")).unwrap();
         std::fs::write(user.path().join(".host/login"), "secret").unwrap();
-        std::fs::set_permissions(user.path().join(".host/login"), Permissions::from_mode(0o644)).unwrap();
-        let home = if below { PrivateHome::make_in(user.path()) } else { PrivateHome::make() };
+        std::fs::set_permissions(
+            user.path().join(".host/login"),
+            Permissions::from_mode(0o644),
+        )
+        .unwrap();
+        let home = if below {
+            PrivateHome::make_in(user.path())
+        } else {
+            PrivateHome::make()
+        };
         (user, home.unwrap())
     }
 
     fn bring(user: &TempDir, home: &PrivateHome, path: &str, bound: u64) -> Result<(), String> {
-        let brought = home.bring(user.path(), &[path.to_string()], bound).map_err(|why| why.to_string());
-        assert_eq!(std::fs::read(user.path().join(".host/login")).unwrap(), b"secret");
-        assert_eq!(std::fs::metadata(user.path().join(".host/login")).unwrap().permissions().mode() & 0o777, 0o644);
+        let brought = home
+            .bring(user.path(), &[path.to_string()], bound)
+            .map_err(|why| why.to_string());
+        assert_eq!(
+            std::fs::read(user.path().join(".host/login")).unwrap(),
+            b"secret"
+        );
+        assert_eq!(
+            std::fs::metadata(user.path().join(".host/login"))
+                .unwrap()
+                .permissions()
+                .mode()
+                & 0o777,
+            0o644
+        );
         brought
     }
 
@@ -244,7 +312,10 @@ mod tests {
         bring(&user, &home, "no-such-file", 100).unwrap();
         let copied = home.home().join(".host/login");
         assert_eq!(std::fs::read(&copied).unwrap(), b"secret");
-        assert_eq!(std::fs::metadata(&copied).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(
+            std::fs::metadata(&copied).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
     }
 
     #[test]
@@ -252,7 +323,12 @@ mod tests {
         let (user, home) = homes(false);
         let whole = user.path().join(".host/login").display().to_string();
         for path in [whole.as_str(), "../x", ".host/../../x", ".", ""] {
-            assert!(bring(&user, &home, path, 100).unwrap_err().contains("relative"), "{path}");
+            assert!(
+                bring(&user, &home, path, 100)
+                    .unwrap_err()
+                    .contains("relative"),
+                "{path}"
+            );
         }
     }
 
@@ -261,19 +337,45 @@ mod tests {
         let (user, home) = homes(true);
         symlink(user.path(), user.path().join(".host/loop")).unwrap();
         symlink("../login", user.path().join(".host/deep/also")).unwrap();
-        rustix::fs::mkfifoat(rustix::fs::CWD, user.path().join(".host/pipe"), Mode::RUSR | Mode::WUSR).unwrap();
+        rustix::fs::mkfifoat(
+            rustix::fs::CWD,
+            user.path().join(".host/pipe"),
+            Mode::RUSR | Mode::WUSR,
+        )
+        .unwrap();
         bring(&user, &home, ".host", 100).unwrap();
         bring(&user, &home, ".host/login", 100).unwrap();
-        assert_eq!(std::fs::read(home.home().join(".host/deep/also")).unwrap(), b"secret");
-        assert!(!home.home().join(".host/loop").exists() && !home.home().join(".host/pipe").exists());
-        let holds = home.home().parent().unwrap().file_name().unwrap().to_str().unwrap().to_string();
-        assert!(bring(&user, &home, &holds, 1 << 20).unwrap_err().contains("holds the private home"));
+        assert_eq!(
+            std::fs::read(home.home().join(".host/deep/also")).unwrap(),
+            b"secret"
+        );
+        assert!(
+            !home.home().join(".host/loop").exists() && !home.home().join(".host/pipe").exists()
+        );
+        let holds = home
+            .home()
+            .parent()
+            .unwrap()
+            .file_name()
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .to_string();
+        assert!(
+            bring(&user, &home, &holds, 1 << 20)
+                .unwrap_err()
+                .contains("holds the private home")
+        );
     }
 
     #[test]
     fn more_than_the_home_may_hold_is_not_brought() {
         let (user, home) = homes(false);
-        assert!(bring(&user, &home, ".host/login", 5).unwrap_err().contains("home_mib"));
+        assert!(
+            bring(&user, &home, ".host/login", 5)
+                .unwrap_err()
+                .contains("home_mib")
+        );
     }
 
     #[test]
@@ -295,7 +397,12 @@ mod tests {
         let first = PrivateHome::make_in(folder.path()).unwrap();
         let second = PrivateHome::make_in(folder.path()).unwrap();
         assert!(!abandoned.exists());
-        for live in [&starting, first.home(), second.home(), &kept.path().join(LOCK)] {
+        for live in [
+            &starting,
+            first.home(),
+            second.home(),
+            &kept.path().join(LOCK),
+        ] {
             assert!(live.exists(), "{}", live.display());
         }
     }

@@ -1,7 +1,7 @@
 //! Starts an agent's program: environment, folders, sandbox.
 //!
-//! Nothing of the caller's environment reaches the program but what is named: the language of the machine, the
-//! variables that the host's preset lets pass, those it sets, and who the agent is.
+//! Nothing of the caller's environment reaches the program but what is named: the language of the
+//! machine, the variables that the host's preset lets pass, those it sets, and who the agent is.
 
 use super::{PrivateHome, Running};
 use crate::assignment::Assignment;
@@ -14,8 +14,19 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Variables that say how text and time are written, and which way the network is.
-const ORDINARY: &[&str] =
-    &["LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"];
+const ORDINARY: &[&str] = &[
+    "LANG",
+    "LANGUAGE",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+];
 
 /// Variables that name certificates. They pass, and what they name can be read.
 const CERTIFICATES: &[&str] = &["SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS"];
@@ -40,32 +51,71 @@ impl Launch<'_> {
         let report = record.join(format!("sandbox-{}.jsonl", self.turn));
         let policy = self.plan_policy(&program, args, &report)?;
         let orders = record.join(format!("sandbox-{}.json", self.turn));
-        policy.save(&orders).map_err(|why| format!("{}: {why}", orders.display()))?;
+        policy
+            .save(&orders)
+            .map_err(|why| format!("{}: {why}", orders.display()))?;
         std::fs::write(&report, "").map_err(|why| format!("{}: {why}", report.display()))?;
 
         let mut command = if cfg!(target_os = "linux") {
             let mut command = Command::new(&self.sandbox.helper);
-            command.arg(SANDBOX_COMMAND).arg(&orders).env_clear().envs(wrap_variables(self.environment(&program)));
+            command
+                .arg(SANDBOX_COMMAND)
+                .arg(&orders)
+                .env_clear()
+                .envs(wrap_variables(self.environment(&program)));
             command
         } else {
             let mut command = Command::new(&policy.program);
-            command.args(&policy.args).current_dir(&policy.folder).env_clear().envs(self.environment(&program));
+            command
+                .args(&policy.args)
+                .current_dir(&policy.folder)
+                .env_clear()
+                .envs(self.environment(&program));
             command
         };
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        let child = command.spawn().map_err(|why| format!("{}: {why}", self.sandbox.helper.display()))?;
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        let child = command
+            .spawn()
+            .map_err(|why| format!("{}: {why}", self.sandbox.helper.display()))?;
         let bounds = self.host.bounds(&self.assignment.bounds);
-        Running::new(child, report, &self.assignment.out, self.home.root(), bounds)
+        Running::new(
+            child,
+            report,
+            &self.assignment.out,
+            self.home.root(),
+            bounds,
+        )
     }
 
-    fn plan_policy(&self, program: &Path, args: Vec<String>, report: &Path) -> Result<Policy, String> {
-        let real = |path: &Path| path.canonicalize().map_err(|why| format!("{}: {why}", path.display()));
+    fn plan_policy(
+        &self,
+        program: &Path,
+        args: Vec<String>,
+        report: &Path,
+    ) -> Result<Policy, String> {
+        let real = |path: &Path| {
+            path.canonicalize()
+                .map_err(|why| format!("{}: {why}", path.display()))
+        };
         let mut programs = vec![program.to_path_buf()];
         if let Some(server) = self.assignment.mcp.as_ref().and_then(|line| line.first()) {
             programs.push(resolve_program(server)?);
         }
-        let certificates = CERTIFICATES.iter().filter_map(std::env::var_os).map(PathBuf::from);
-        let extra: Vec<PathBuf> = self.host.reads.iter().map(|path| from_home(path)).chain(certificates).collect();
+        let certificates = CERTIFICATES
+            .iter()
+            .filter_map(std::env::var_os)
+            .map(PathBuf::from);
+        let extra: Vec<PathBuf> = self
+            .host
+            .reads
+            .iter()
+            .map(|path| from_home(path))
+            .chain(certificates)
+            .collect();
         let bounds = self.host.bounds(&self.assignment.bounds);
         let grants = plan_grants(&programs, &extra, &self.assignment.keep_out);
         Ok(Policy {
@@ -74,20 +124,29 @@ impl Launch<'_> {
             folder: real(&self.assignment.out)?,
             run: grants.run,
             read: vec![real(&self.assignment.view)?],
-            write: vec![real(&self.assignment.out)?, self.home.home().to_path_buf(), self.home.tmp().to_path_buf()],
+            write: vec![
+                real(&self.assignment.out)?,
+                self.home.home().to_path_buf(),
+                self.home.tmp().to_path_buf(),
+            ],
             devices: grants.devices,
             offline: self.host.offline,
             file_bound: bounds.file,
             memory_bound: bounds.memory,
             task_bound: bounds.tasks,
-            report: std::path::absolute(report).map_err(|why| format!("{}: {why}", report.display()))?,
+            report: std::path::absolute(report)
+                .map_err(|why| format!("{}: {why}", report.display()))?,
             parent: std::process::id(),
         })
     }
 
     fn environment(&self, program: &Path) -> BTreeMap<OsString, OsString> {
         let mut variables: BTreeMap<OsString, OsString> = BTreeMap::new();
-        let passed = ORDINARY.iter().chain(CERTIFICATES).map(|name| name.to_string()).chain(self.host.pass.iter().cloned());
+        let passed = ORDINARY
+            .iter()
+            .chain(CERTIFICATES)
+            .map(|name| name.to_string())
+            .chain(self.host.pass.iter().cloned());
         for name in passed {
             if let Some(value) = std::env::var_os(&name) {
                 variables.insert(name.into(), value);
@@ -119,13 +178,21 @@ impl Launch<'_> {
 pub fn resolve_program(name: &str) -> Result<PathBuf, String> {
     if name.contains('/') {
         let path = from_home(name);
-        return if path.is_file() { Ok(path) } else { Err(format!("there is no program `{}`", path.display())) };
+        return if path.is_file() {
+            Ok(path)
+        } else {
+            Err(format!("there is no program `{}`", path.display()))
+        };
     }
     let folders = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&folders)
         .map(|folder| folder.join(name))
         .find(|path| path.is_file())
-        .ok_or_else(|| format!("there is no program `{name}` in PATH: install it, or give its path as `program`"))
+        .ok_or_else(|| {
+            format!(
+                "there is no program `{name}` in PATH: install it, or give its path as `program`"
+            )
+        })
 }
 
 fn from_home(path: &str) -> PathBuf {

@@ -1,7 +1,7 @@
 //! A program that runs: its lines as they come, its input, its end.
 //!
-//! Ending goes through the helper, which ends the whole family; if the helper does not answer it is killed, and the
-//! kernel ends what it observed.
+//! Ending goes through the helper, which ends the whole family; if the helper does not answer it is
+//! killed, and the kernel ends what it observed.
 
 use crate::assignment::Bounds;
 use crate::beneath::{MOST_WALKED, Walked, walk};
@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 const LONGEST_LINE: usize = 1 << 20;
 /// How long the helper may take to end everything.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// How often the folders are measured. Measuring a large one is not allowed to keep a processor busy: the pause is at
-/// least twenty times as long as measuring took.
+/// How often the folders are measured. Measuring a large one is not allowed to keep a processor
+/// busy: the pause is at least twenty times as long as measuring took.
 const SIZE_LOOK: Duration = Duration::from_secs(1);
 
 /// What was heard of a program.
@@ -46,7 +46,13 @@ pub struct Running {
 
 impl Running {
     /// `home` is the folder that holds the private home and the temporary files.
-    pub fn new(mut child: Child, report: PathBuf, out: &Path, home: &Path, bounds: Bounds) -> Result<Self, String> {
+    pub fn new(
+        mut child: Child,
+        report: PathBuf,
+        out: &Path,
+        home: &Path,
+        bounds: Bounds,
+    ) -> Result<Self, String> {
         let (sender, heard) = sync_channel(256);
         let stdin = child.stdin.take();
         let stdout = child.stdout.take().ok_or("no standard output")?;
@@ -54,7 +60,16 @@ impl Running {
         listen(stdout, sender.clone(), Heard::Out);
         listen(stderr, sender, Heard::Err);
         let measure_at = Instant::now() + SIZE_LOOK;
-        Ok(Running { child, stdin, heard, report, out: out.to_path_buf(), home: home.to_path_buf(), bounds, measure_at })
+        Ok(Running {
+            child,
+            stdin,
+            heard,
+            report,
+            out: out.to_path_buf(),
+            home: home.to_path_buf(),
+            bounds,
+            measure_at,
+        })
     }
 
     /// The next line of either stream.
@@ -66,8 +81,8 @@ impl Running {
         }
     }
 
-    /// Writes to the program's input from a thread of its own, then closes it: a program that reads nothing must not
-    /// hold its caller up.
+    /// Writes to the program's input from a thread of its own, then closes it: a program that reads
+    /// nothing must not hold its caller up.
     pub fn feed(&mut self, text: String) {
         if let Some(mut stdin) = self.stdin.take() {
             thread::spawn(move || {
@@ -88,7 +103,10 @@ impl Running {
         if began < self.measure_at {
             return None;
         }
-        let folders = [("the out folder", &self.out, self.bounds.out), ("the private home", &self.home, self.bounds.home)];
+        let folders = [
+            ("the out folder", &self.out, self.bounds.out),
+            ("the private home", &self.home, self.bounds.home),
+        ];
         let over = folders.into_iter().find_map(|(name, folder, bound)| {
             let why = measure(folder, bound)?;
             Some(format!("{why} in {name}"))
@@ -108,7 +126,9 @@ impl Running {
         if self.has_ended() {
             return;
         }
-        let Some(pid) = Pid::from_raw(self.child.id() as i32) else { return };
+        let Some(pid) = Pid::from_raw(self.child.id() as i32) else {
+            return;
+        };
         if cfg!(target_os = "linux") {
             // Only the helper: it ends the others, and those that left the group too.
             let _ = kill_process(pid, Signal::TERM);
@@ -121,7 +141,8 @@ impl Running {
         }
     }
 
-    /// Waits for the end of a program whose streams are closed, ends it if it lingers, and reads the report.
+    /// Waits for the end of a program whose streams are closed, ends it if it lingers, and reads
+    /// the report.
     pub fn finish(&mut self) -> (Option<i32>, Report) {
         self.wait_until(Instant::now() + PATIENCE);
         self.end();
@@ -155,12 +176,14 @@ impl Drop for Running {
     }
 }
 
-/// Why a folder is over its bound, if it is. A folder that an agent made unreadable counts as over it: whatever it holds
-/// cannot be measured.
+/// Why a folder is over its bound, if it is. A folder that an agent made unreadable counts as over
+/// it: whatever it holds cannot be measured.
 fn measure(root: &Path, bound: u64) -> Option<String> {
     let mut bytes = 0u64;
     let walked = walk(root, &mut |relative, _| {
-        let size = std::fs::symlink_metadata(root.join(relative)).map(|meta| meta.len()).unwrap_or(0);
+        let size = std::fs::symlink_metadata(root.join(relative))
+            .map(|meta| meta.len())
+            .unwrap_or(0);
         bytes = bytes.saturating_add(size);
     });
     match walked {
@@ -172,7 +195,11 @@ fn measure(root: &Path, bound: u64) -> Option<String> {
 }
 
 /// Reads a stream into lines on a thread of its own, until it closes or nobody listens.
-fn listen(mut stream: impl Read + Send + 'static, sender: SyncSender<Heard>, kind: fn(String) -> Heard) {
+fn listen(
+    mut stream: impl Read + Send + 'static,
+    sender: SyncSender<Heard>,
+    kind: fn(String) -> Heard,
+) {
     thread::spawn(move || {
         let mut pending: Vec<u8> = Vec::new();
         let mut part = vec![0u8; 64 * 1024];
@@ -185,20 +212,25 @@ fn listen(mut stream: impl Read + Send + 'static, sender: SyncSender<Heard>, kin
             };
             for piece in part[..read].split_inclusive(|byte| *byte == b'\n') {
                 pending.extend_from_slice(piece);
-                if (piece.ends_with(b"\n") || pending.len() >= LONGEST_LINE) && sender.send(kind(line(&mut pending))).is_err() {
+                if (piece.ends_with(b"\n") || pending.len() >= LONGEST_LINE)
+                    && sender.send(kind(line(&mut pending))).is_err()
+                {
                     return;
                 }
             }
         }
         if !pending.is_empty() {
-            // The last line of a stream may lack its end; if nobody listens any more, it is not missed.
+            // The last line of a stream may lack its end; if nobody listens any more, it is not
+            // missed.
             let _ = sender.send(kind(line(&mut pending)));
         }
     });
 }
 
 fn line(bytes: &mut Vec<u8>) -> String {
-    let text = String::from_utf8_lossy(bytes).trim_end_matches(['\n', '\r']).to_string();
+    let text = String::from_utf8_lossy(bytes)
+        .trim_end_matches(['\n', '\r'])
+        .to_string();
     bytes.clear();
     text
 }

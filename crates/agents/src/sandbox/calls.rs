@@ -1,8 +1,10 @@
-//! The system calls whose refusal is worth a line in the record, and where their paths are among the arguments.
+//! The system calls whose refusal is worth a line in the record, and where their paths are among
+//! the arguments.
 
 use nix::libc;
 
-/// One call: its number, the argument with the path, the argument with the folder it is relative to, what it wants.
+/// One call: its number, the argument with the path, the argument with the folder it is relative
+/// to, what it wants.
 pub struct Call {
     pub number: i64,
     pub path: usize,
@@ -26,11 +28,21 @@ pub enum Want {
 }
 
 const fn at(number: i64, path: usize, want: Want) -> Call {
-    Call { number, path, folder: Some(path - 1), want }
+    Call {
+        number,
+        path,
+        folder: Some(path - 1),
+        want,
+    }
 }
 
 const fn plain(number: i64, path: usize, want: Want) -> Call {
-    Call { number, path, folder: None, want }
+    Call {
+        number,
+        path,
+        folder: None,
+        want,
+    }
 }
 
 /// The calls that every architecture has.

@@ -1,8 +1,9 @@
 //! The process that confines itself and becomes the agent.
 //!
-//! Order matters. Everything that needs the outside (the policy, the report) is opened first. Then, if the helper is
-//! to observe, this process stops for it. Then it closes what it inherited, gives up the rest by Landlock, sets its
-//! filters, and runs the program with the agent's variables. From Landlock on there is no way back, and a failure ends the process.
+//! Order matters. Everything that needs the outside (the policy, the report) is opened first. Then,
+//! if the helper is to observe, this process stops for it. Then it closes what it inherited, gives
+//! up the rest by Landlock, sets its filters, and runs the program with the agent's variables. From
+//! Landlock on there is no way back, and a failure ends the process.
 
 use super::calls;
 use super::grants::{PROC, PROC_OF_ALL};
@@ -10,15 +11,18 @@ use super::policy::{Policy, unwrap_variables};
 use super::report::Line;
 use crate::outcome::Confinement;
 use landlock::{
-    ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, LandlockStatus, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus,
-    Scope, path_beneath_rules,
+    ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, LandlockStatus, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, RulesetStatus, Scope, path_beneath_rules,
 };
 use nix::libc;
 use nix::sys::ptrace;
 use nix::sys::signal::{SigSet, Signal, raise};
 use rustix::process::{Resource, Rlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets};
-use seccompiler::{BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule};
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule,
+};
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -28,7 +32,8 @@ use std::process::{Command, ExitCode};
 
 /// Exit code of a helper that could not do its work; the reason is in the report.
 pub const NOT_STARTED: u8 = 125;
-/// Exit code of a process that may not be observed; the helper starts another that does not ask for it.
+/// Exit code of a process that may not be observed; the helper starts another that does not ask for
+/// it.
 pub const UNOBSERVABLE: u8 = 124;
 /// Set by the helper when it cannot observe on this machine.
 pub const UNOBSERVED: &str = "QUIPU_SANDBOX_UNOBSERVED";
@@ -38,18 +43,22 @@ const NEWEST: ABI = ABI::V9;
 
 /// Set by the helper when `/proc` shows the run's processes and no others.
 pub const OWN_PROC: &str = "QUIPU_SANDBOX_OWN_PROC";
-/// How willingly the kernel ends the agent when memory runs out: before everything else of the user's.
+/// How willingly the kernel ends the agent when memory runs out: before everything else of the
+/// user's.
 const OUT_OF_MEMORY: &str = "1000";
 
 /// Confines this process by the policy and runs the program in it. Returns only if that failed.
 pub fn become_agent(policy: &Path) -> ExitCode {
-    let Ok(policy) = Policy::load(policy) else { return ExitCode::from(NOT_STARTED) };
+    let Ok(policy) = Policy::load(policy) else {
+        return ExitCode::from(NOT_STARTED);
+    };
     let Ok(mut report) = OpenOptions::new().append(true).open(&policy.report) else {
         return ExitCode::from(NOT_STARTED);
     };
     let mut tell = |line: &Line| {
         if let Ok(text) = serde_json::to_string(line) {
-            // A report that cannot be written leaves the confinement unknown, which the reader takes for a failure.
+            // A report that cannot be written leaves the confinement unknown, which the reader
+            // takes for a failure.
             let _ = report.write_all(format!("{text}\n").as_bytes());
         }
     };
@@ -61,7 +70,11 @@ pub fn become_agent(policy: &Path) -> ExitCode {
     let why = match confine(&policy, observed, &mut tell) {
         Ok(()) => {
             let mut command = Command::new(&policy.program);
-            command.args(&policy.args).current_dir(&policy.folder).env_clear().envs(unwrap_variables());
+            command
+                .args(&policy.args)
+                .current_dir(&policy.folder)
+                .env_clear()
+                .envs(unwrap_variables());
             let failed = command.exec();
             format!("{}: {failed}", policy.program.display())
         }
@@ -73,11 +86,21 @@ pub fn become_agent(policy: &Path) -> ExitCode {
 
 fn confine(policy: &Policy, observed: bool, tell: &mut dyn FnMut(&Line)) -> Result<(), String> {
     rustix::process::setsid().map_err(|why| format!("no session of its own: {why}"))?;
-    SigSet::all().thread_unblock().map_err(|why| format!("signals: {why}"))?;
-    let limit = Rlimit { current: Some(policy.file_bound), maximum: Some(policy.file_bound) };
-    rustix::process::setrlimit(Resource::Fsize, limit).map_err(|why| format!("limit of file size: {why}"))?;
-    let none = Rlimit { current: Some(0), maximum: Some(0) };
-    rustix::process::setrlimit(Resource::Core, none).map_err(|why| format!("limit of core files: {why}"))?;
+    SigSet::all()
+        .thread_unblock()
+        .map_err(|why| format!("signals: {why}"))?;
+    let limit = Rlimit {
+        current: Some(policy.file_bound),
+        maximum: Some(policy.file_bound),
+    };
+    rustix::process::setrlimit(Resource::Fsize, limit)
+        .map_err(|why| format!("limit of file size: {why}"))?;
+    let none = Rlimit {
+        current: Some(0),
+        maximum: Some(0),
+    };
+    rustix::process::setrlimit(Resource::Core, none)
+        .map_err(|why| format!("limit of core files: {why}"))?;
     // While `/proc` can still be read whatever the policy says.
     keep_three_descriptors().map_err(|why| format!("inherited descriptors: {why}"))?;
     // Where it cannot be set, the helper's own bound on memory is left.
@@ -85,13 +108,16 @@ fn confine(policy: &Policy, observed: bool, tell: &mut dyn FnMut(&Line)) -> Resu
     let abi = restrict(policy)?;
     tell(&Line::Confined(match abi {
         Some(abi) => Confinement::Kernel { abi, observed },
-        None => Confinement::VerificationOnly { why: "this kernel has no Landlock".to_string() },
+        None => Confinement::VerificationOnly {
+            why: "this kernel has no Landlock".to_string(),
+        },
     }));
     drop_capabilities()?;
     filter(observed, policy.offline)
 }
 
-/// Gives up everything but the policy's folders. Returns the kernel's Landlock version, or none if it has none.
+/// Gives up everything but the policy's folders. Returns the kernel's Landlock version, or none if
+/// it has none.
 fn restrict(policy: &Policy) -> Result<Option<i32>, String> {
     for must in policy.read.iter().chain(&policy.write) {
         if !must.is_dir() {
@@ -103,11 +129,16 @@ fn restrict(policy: &Policy) -> Result<Option<i32>, String> {
     // Device nodes are not for agents to make.
     let writing = AccessFs::from_all(NEWEST) & !(AccessFs::MakeChar | AccessFs::MakeBlock);
     let device = AccessFs::ReadFile | AccessFs::WriteFile;
-    // Of a `/proc` with the processes of others, this process's own folder. Its children have none: a rule cannot name
-    // a folder that does not exist yet.
+    // Of a `/proc` with the processes of others, this process's own folder. Its children have none:
+    // a rule cannot name a folder that does not exist yet.
     let proc: Vec<PathBuf> = match std::env::var_os(OWN_PROC) {
         Some(_) => vec![PathBuf::from(PROC)],
-        None => PROC_OF_ALL.iter().chain(&["/proc/self"]).map(PathBuf::from).filter(|path| path.exists()).collect(),
+        None => PROC_OF_ALL
+            .iter()
+            .chain(&["/proc/self"])
+            .map(PathBuf::from)
+            .filter(|path| path.exists())
+            .collect(),
     };
     let build = || -> Result<_, landlock::RulesetError> {
         Ruleset::default()
@@ -125,19 +156,26 @@ fn restrict(policy: &Policy) -> Result<Option<i32>, String> {
     };
     let status = build().map_err(|why| format!("Landlock: {why}"))?;
     match (status.landlock, status.ruleset) {
-        (LandlockStatus::Available { effective_abi, .. }, RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced) => {
-            Ok(Some(effective_abi as i32))
+        (
+            LandlockStatus::Available { effective_abi, .. },
+            RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced,
+        ) => Ok(Some(effective_abi as i32)),
+        (LandlockStatus::Available { .. }, _) => {
+            Err("Landlock is there and was not enforced".to_string())
         }
-        (LandlockStatus::Available { .. }, _) => Err("Landlock is there and was not enforced".to_string()),
         _ => Ok(None),
     }
 }
 
-/// Gives up what root can do beyond files. Landlock is no bound to some of it: a root that may measure performance may
-/// also read the environment of every process.
+/// Gives up what root can do beyond files. Landlock is no bound to some of it: a root that may
+/// measure performance may also read the environment of every process.
 fn drop_capabilities() -> Result<(), String> {
     let none = CapabilitySet::empty();
-    let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+    let sets = CapabilitySets {
+        effective: none,
+        permitted: none,
+        inheritable: none,
+    };
     rustix::thread::set_capabilities(None, sets).map_err(|why| format!("capabilities: {why}"))
 }
 
@@ -145,26 +183,37 @@ fn rules(
     paths: &[PathBuf],
     access: BitFlags<AccessFs>,
 ) -> impl Iterator<Item = Result<landlock::PathBeneath<landlock::PathFd>, landlock::RulesetError>> {
-    path_beneath_rules(paths.iter().map(PathBuf::as_path).collect::<Vec<&Path>>(), access)
+    path_beneath_rules(
+        paths.iter().map(PathBuf::as_path).collect::<Vec<&Path>>(),
+        access,
+    )
 }
 
 /// Sets the system call filters: what is observed, what is not there, and no sockets if offline.
 fn filter(observed: bool, offline: bool) -> Result<(), String> {
-    // A ring of io_uring opens files without a system call that could be observed. clone3 has its flags in memory, where
-    // a filter cannot see them. Programs do without both.
+    // A ring of io_uring opens files without a system call that could be observed. clone3 has its
+    // flags in memory, where a filter cannot see them. Programs do without both.
     let mut absent = vec![libc::SYS_io_uring_setup, libc::SYS_clone3];
     // The user's keys in the kernel are no files, so no rule about files keeps them.
     absent.extend([libc::SYS_keyctl, libc::SYS_add_key, libc::SYS_request_key]);
     if observed {
-        // A process that could detach itself from observation would lose its files with it, but why let it.
+        // A process that could detach itself from observation would lose its files with it, but why
+        // let it.
         absent.push(libc::SYS_ptrace);
     }
     deny(&absent, libc::ENOSYS)?;
     // A process that starts untraced is not ended with its observer.
-    let untraced = SeccompCondition::new(0, SeccompCmpArgLen::Qword, SeccompCmpOp::MaskedEq(UNTRACED), UNTRACED)
-        .and_then(|condition| SeccompRule::new(vec![condition]))
-        .map_err(|why| format!("system call filter: {why}"))?;
-    let rules = with_x32(&[libc::SYS_clone]).map(|number| (number, vec![untraced.clone()])).collect();
+    let untraced = SeccompCondition::new(
+        0,
+        SeccompCmpArgLen::Qword,
+        SeccompCmpOp::MaskedEq(UNTRACED),
+        UNTRACED,
+    )
+    .and_then(|condition| SeccompRule::new(vec![condition]))
+    .map_err(|why| format!("system call filter: {why}"))?;
+    let rules = with_x32(&[libc::SYS_clone])
+        .map(|number| (number, vec![untraced.clone()]))
+        .collect();
     set_filter(rules, SeccompAction::Errno(libc::EPERM as u32))?;
     keep_to_itself()?;
     if offline {
@@ -177,15 +226,24 @@ fn filter(observed: bool, offline: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// A process may set its own limits and priorities, with 0 for itself, and no other's: a limit of zero bytes would keep the helper from
-/// writing its record, and one of zero seconds would end any process of the user. Another process's memory and descriptors are
-/// nobody's business. The scheduler's calls stay: programs name their own threads to them by number, and a slower helper loses nothing.
+/// A process may set its own limits and priorities, with 0 for itself, and no other's: a limit of
+/// zero bytes would keep the helper from writing its record, and one of zero seconds would end any
+/// process of the user. Another process's memory and descriptors are nobody's business. The
+/// scheduler's calls stay: programs name their own threads to them by number, and a slower helper
+/// loses nothing.
 fn keep_to_itself() -> Result<(), String> {
     // The first argument that stands for all processes of a user.
     const PRIO_USER: u64 = 2;
     const IOPRIO_WHO_USER: u64 = 3;
-    let memory = [libc::SYS_process_vm_readv, libc::SYS_process_vm_writev, libc::SYS_process_madvise];
-    deny(&[&memory[..], &[libc::SYS_pidfd_getfd, libc::SYS_kcmp]].concat(), libc::EPERM)?;
+    let memory = [
+        libc::SYS_process_vm_readv,
+        libc::SYS_process_vm_writev,
+        libc::SYS_process_madvise,
+    ];
+    deny(
+        &[&memory[..], &[libc::SYS_pidfd_getfd, libc::SYS_kcmp]].concat(),
+        libc::EPERM,
+    )?;
     let rule = |argument: u8, operator: SeccompCmpOp, value: u64| {
         SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)
             .and_then(|condition| SeccompRule::new(vec![condition]))
@@ -196,7 +254,10 @@ fn keep_to_itself() -> Result<(), String> {
     let calls = [
         (libc::SYS_prlimit64, vec![of_other(0)?]),
         (libc::SYS_setpriority, vec![of_other(1)?, of(PRIO_USER)?]),
-        (libc::SYS_ioprio_set, vec![of_other(1)?, of(IOPRIO_WHO_USER)?]),
+        (
+            libc::SYS_ioprio_set,
+            vec![of_other(1)?, of(IOPRIO_WHO_USER)?],
+        ),
         (libc::SYS_migrate_pages, vec![of_other(0)?]),
         (libc::SYS_move_pages, vec![of_other(0)?]),
     ];
@@ -210,12 +271,14 @@ fn keep_to_itself() -> Result<(), String> {
 const UNTRACED: u64 = libc::CLONE_UNTRACED as u64;
 
 fn deny(numbers: &[i64], errno: i32) -> Result<(), String> {
-    let rules = with_x32(numbers).map(|number| (number, Vec::new())).collect();
+    let rules = with_x32(numbers)
+        .map(|number| (number, Vec::new()))
+        .collect();
     set_filter(rules, SeccompAction::Errno(errno as u32))
 }
 
-/// The same calls by the numbers of the x32 interface, which some kernels for x86-64 have as well. Some have numbers of
-/// their own there.
+/// The same calls by the numbers of the x32 interface, which some kernels for x86-64 have as well.
+/// Some have numbers of their own there.
 fn with_x32(numbers: &[i64]) -> impl Iterator<Item = i64> {
     const X32: i64 = 0x4000_0000;
     let x32 = numbers.iter().map(|number| match *number {
@@ -225,24 +288,36 @@ fn with_x32(numbers: &[i64]) -> impl Iterator<Item = i64> {
         libc::SYS_process_vm_writev => X32 + 540,
         number => X32 + number,
     });
-    numbers.iter().copied().chain(x32.filter(|_| cfg!(target_arch = "x86_64")))
+    numbers
+        .iter()
+        .copied()
+        .chain(x32.filter(|_| cfg!(target_arch = "x86_64")))
 }
 
 fn set_filter(rules: BTreeMap<i64, Vec<SeccompRule>>, action: SeccompAction) -> Result<(), String> {
     let failed = |why: &dyn std::fmt::Display| format!("system call filter: {why}");
-    let arch = std::env::consts::ARCH.try_into().map_err(|why| failed(&why))?;
-    let filter = SeccompFilter::new(rules, SeccompAction::Allow, action, arch).map_err(|why| failed(&why))?;
-    let program: BpfProgram = filter.try_into().map_err(|why: seccompiler::BackendError| failed(&why))?;
+    let arch = std::env::consts::ARCH
+        .try_into()
+        .map_err(|why| failed(&why))?;
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, action, arch)
+        .map_err(|why| failed(&why))?;
+    let program: BpfProgram = filter
+        .try_into()
+        .map_err(|why: seccompiler::BackendError| failed(&why))?;
     seccompiler::apply_filter(&program).map_err(|why| failed(&why))
 }
 
-/// Closes every inherited descriptor but stdin, stdout and stderr. What was opened here closes itself on exec, so only
-/// those that would stay open are closed.
+/// Closes every inherited descriptor but stdin, stdout and stderr. What was opened here closes
+/// itself on exec, so only those that would stay open are closed.
 fn keep_three_descriptors() -> std::io::Result<()> {
     let entries = std::fs::read_dir("/proc/self/fd")?;
-    let numbers: Vec<i32> = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    let numbers: Vec<i32> = entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect();
     for number in numbers.into_iter().filter(|number| *number > 2) {
-        let flags = std::fs::read_to_string(format!("/proc/self/fdinfo/{number}")).unwrap_or_default();
+        let flags =
+            std::fs::read_to_string(format!("/proc/self/fdinfo/{number}")).unwrap_or_default();
         let closes_itself = flags
             .lines()
             .find_map(|line| line.strip_prefix("flags:"))

@@ -1,7 +1,7 @@
 //! Every process that an agent started and that still lives, however it tried to get away.
 //!
-//! The helper is their subreaper, or process 1 of their namespace: an orphan becomes its child, not init's. So the living
-//! are those below the helper in the tree of processes.
+//! The helper is their subreaper, or process 1 of their namespace: an orphan becomes its child, not
+//! init's. So the living are those below the helper in the tree of processes.
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -15,14 +15,17 @@ pub struct Member {
 }
 
 impl Member {
-    /// Bytes of memory that are its own or shared with other processes, without files that it only maps.
+    /// Bytes of memory that are its own or shared with other processes, without files that it only
+    /// maps.
     pub fn resident(&self) -> u64 {
-        self.kilobytes("status", &["RssAnon:", "RssShmem:", "VmSwap:"]).unwrap_or(0)
+        self.kilobytes("status", &["RssAnon:", "RssShmem:", "VmSwap:"])
+            .unwrap_or(0)
     }
 
     /// The same with its share of what it shares; the whole where that cannot be told.
     pub fn proportional(&self) -> u64 {
-        self.kilobytes("smaps_rollup", &["Pss_Anon:", "Pss_Shmem:", "SwapPss:"]).unwrap_or_else(|| self.resident())
+        self.kilobytes("smaps_rollup", &["Pss_Anon:", "Pss_Shmem:", "SwapPss:"])
+            .unwrap_or_else(|| self.resident())
     }
 
     /// The sum of some lines of a file in `/proc`, in bytes.
@@ -30,10 +33,16 @@ impl Member {
         let text = std::fs::read_to_string(format!("/proc/{}/{file}", self.pid)).ok()?;
         let numbers = text.lines().filter_map(|line| {
             let (name, rest) = line.split_once(char::is_whitespace)?;
-            wanted.contains(&name).then(|| rest.split_whitespace().next()?.parse::<u64>().ok())?
+            wanted
+                .contains(&name)
+                .then(|| rest.split_whitespace().next()?.parse::<u64>().ok())?
         });
         let found: Vec<u64> = numbers.collect();
-        (!found.is_empty()).then(|| found.iter().fold(0u64, |sum, kib| sum.saturating_add(kib.saturating_mul(1024))))
+        (!found.is_empty()).then(|| {
+            found.iter().fold(0u64, |sum, kib| {
+                sum.saturating_add(kib.saturating_mul(1024))
+            })
+        })
     }
 }
 
@@ -46,9 +55,15 @@ struct Stat {
 
 /// All living processes below this one, zombies left out.
 pub fn living() -> Vec<Member> {
-    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
-    let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    let all: BTreeMap<i32, Stat> = numbers.filter_map(|pid| Some((pid, load_stat(pid)?))).collect();
+    let Ok(entries) = std::fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    let numbers = entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let all: BTreeMap<i32, Stat> = numbers
+        .filter_map(|pid| Some((pid, load_stat(pid)?)))
+        .collect();
     let me = std::process::id() as i32;
     let below = |mut pid: i32| {
         // A tree of processes is not deeper than this.
@@ -65,7 +80,11 @@ pub fn living() -> Vec<Member> {
         .filter(|(pid, _)| **pid != me && below(**pid))
         .map(|(pid, stat)| {
             let pid = Pid::from_raw(*pid);
-            Member { pid, program: program_of(pid).unwrap_or_else(|| stat.name.clone()), threads: stat.threads }
+            Member {
+                pid,
+                program: program_of(pid).unwrap_or_else(|| stat.name.clone()),
+                threads: stat.threads,
+            }
         })
         .collect()
 }
@@ -82,10 +101,15 @@ fn load_stat(pid: i32) -> Option<Stat> {
     }
     // The 20th field of the line; the state is the 3rd.
     let threads = fields.nth(15)?.parse().ok()?;
-    Some(Stat { parent, name: stat[open + 1..close].to_string(), threads })
+    Some(Stat {
+        parent,
+        name: stat[open + 1..close].to_string(),
+        threads,
+    })
 }
 
-/// The name of the program that a process runs, as its file has it: a process may call itself anything.
+/// The name of the program that a process runs, as its file has it: a process may call itself
+/// anything.
 pub fn program_of(pid: Pid) -> Option<String> {
     let file = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
     Some(file.file_name()?.to_string_lossy().into_owned())

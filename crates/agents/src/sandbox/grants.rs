@@ -1,13 +1,15 @@
-//! Which folders of the machine a program needs to run at all: system libraries, itself, its interpreter.
+//! Which folders of the machine a program needs to run at all: system libraries, itself, its
+//! interpreter.
 //!
-//! Landlock grants whole trees and cannot take a part back. A tree that holds the project is therefore granted as its
-//! children, down to the one that leads to the project, which is left out.
+//! Landlock grants whole trees and cannot take a part back. A tree that holds the project is
+//! therefore granted as its children, down to the one that leads to the project, which is left out.
 
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Trees and files that programs read on an ordinary Linux machine. What does not exist is left out.
+/// Trees and files that programs read on an ordinary Linux machine. What does not exist is left
+/// out.
 const SYSTEM: &[&str] = &[
     "/usr",
     "/bin",
@@ -60,7 +62,8 @@ const SYSTEM: &[&str] = &[
     "/run/systemd/resolve",
 ];
 
-/// Granted by the process that becomes the agent, which knows whether `/proc` is the run's own. Never with a tree above it.
+/// Granted by the process that becomes the agent, which knows whether `/proc` is the run's own.
+/// Never with a tree above it.
 pub const PROC: &str = "/proc";
 
 /// What programs read of a `/proc` that shows the processes of others too: facts about the machine.
@@ -82,7 +85,14 @@ pub const PROC_OF_ALL: &[&str] = &[
 const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full"];
 
 /// Where programs look for others, after the program's own folder.
-const SEARCH: &[&str] = &["/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin"];
+const SEARCH: &[&str] = &[
+    "/usr/local/bin",
+    "/usr/bin",
+    "/bin",
+    "/usr/local/sbin",
+    "/usr/sbin",
+    "/sbin",
+];
 
 /// What a program may read and run, and which devices it may write.
 #[derive(Clone, Debug, Default)]
@@ -95,7 +105,10 @@ pub struct Grants {
 pub fn plan_grants(programs: &[PathBuf], extra: &[PathBuf], keep_out: &[PathBuf]) -> Grants {
     let mut wanted: BTreeSet<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
     wanted.extend(extra.iter().cloned());
-    let mut keep_out: Vec<PathBuf> = keep_out.iter().filter_map(|path| path.canonicalize().ok()).collect();
+    let mut keep_out: Vec<PathBuf> = keep_out
+        .iter()
+        .filter_map(|path| path.canonicalize().ok())
+        .collect();
     for program in programs {
         wanted.extend(of_program(program, &keep_out));
     }
@@ -107,20 +120,33 @@ pub fn plan_grants(programs: &[PathBuf], extra: &[PathBuf], keep_out: &[PathBuf]
             grant_around(&real, &keep_out, &mut run);
         }
     }
-    let devices = DEVICES.iter().map(PathBuf::from).filter(|path| path.exists()).collect();
-    Grants { run: run.into_iter().collect(), devices }
+    let devices = DEVICES
+        .iter()
+        .map(PathBuf::from)
+        .filter(|path| path.exists())
+        .collect();
+    Grants {
+        run: run.into_iter().collect(),
+        devices,
+    }
 }
 
 /// Grants a path, or if it holds a folder to keep out, those of its children that do not.
 fn grant_around(path: &Path, keep_out: &[PathBuf], into: &mut BTreeSet<PathBuf>) {
-    if path.starts_with(PROC) || keep_out.iter().any(|kept| path.starts_with(kept) && path.is_dir()) {
+    if path.starts_with(PROC)
+        || keep_out
+            .iter()
+            .any(|kept| path.starts_with(kept) && path.is_dir())
+    {
         return;
     }
     if !keep_out.iter().any(|kept| kept.starts_with(path)) {
         into.insert(path.to_path_buf());
         return;
     }
-    let Ok(children) = std::fs::read_dir(path) else { return };
+    let Ok(children) = std::fs::read_dir(path) else {
+        return;
+    };
     for child in children.flatten() {
         // A link's target is granted where it lies, not here.
         if child.file_type().is_ok_and(|kind| !kind.is_symlink()) {
@@ -129,8 +155,9 @@ fn grant_around(path: &Path, keep_out: &[PathBuf], into: &mut BTreeSet<PathBuf>)
     }
 }
 
-/// What a program needs of its own: its file, the packages around it, the interpreter it names. The project's own files are not
-/// interpreters: a script's first line must not grant what the run was not given.
+/// What a program needs of its own: its file, the packages around it, the interpreter it names. The
+/// project's own files are not interpreters: a script's first line must not grant what the run was
+/// not given.
 fn of_program(program: &Path, keep_out: &[PathBuf]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut next = Some(program.to_path_buf());
@@ -140,27 +167,43 @@ fn of_program(program: &Path, keep_out: &[PathBuf]) -> Vec<PathBuf> {
         let Ok(real) = path.canonicalize() else { break };
         found.push(real.clone());
         found.extend(package_of(&real));
-        let is_kept_out = |path: &PathBuf| path.canonicalize().is_ok_and(|real| keep_out.iter().any(|kept| real.starts_with(kept)));
+        let is_kept_out = |path: &PathBuf| {
+            path.canonicalize()
+                .is_ok_and(|real| keep_out.iter().any(|kept| real.starts_with(kept)))
+        };
         next = interpreter_of(&real, &path).filter(|path| !is_kept_out(path));
     }
     found
 }
 
-/// The folder of packages that a program is part of: the outermost `node_modules`, a Python environment.
+/// The folder of packages that a program is part of: the outermost `node_modules`, a Python
+/// environment.
 fn package_of(program: &Path) -> Option<PathBuf> {
-    let outermost = program.ancestors().filter(|folder| folder.file_name().is_some_and(|name| name == "node_modules"));
+    let outermost = program.ancestors().filter(|folder| {
+        folder
+            .file_name()
+            .is_some_and(|name| name == "node_modules")
+    });
     if let Some(folder) = outermost.last() {
         return Some(folder.to_path_buf());
     }
-    program.ancestors().skip(1).find(|folder| folder.join("pyvenv.cfg").is_file()).map(Path::to_path_buf)
+    program
+        .ancestors()
+        .skip(1)
+        .find(|folder| folder.join("pyvenv.cfg").is_file())
+        .map(Path::to_path_buf)
 }
 
-/// The interpreter in a script's first line; `env NAME` is looked for beside the script and then in the search path. Only what the
-/// kernel would execute counts, and of `env` only `env NAME` and `env -S NAME …`: options may have any file as their value.
+/// The interpreter in a script's first line; `env NAME` is looked for beside the script and then in
+/// the search path. Only what the kernel would execute counts, and of `env` only `env NAME` and
+/// `env -S NAME …`: options may have any file as their value.
 pub fn interpreter_of(real: &Path, called_as: &Path) -> Option<PathBuf> {
     let mut head = [0u8; 256];
     let read = std::fs::File::open(real).ok()?.read(&mut head).ok()?;
-    let line = head[..read].strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    let line = head[..read]
+        .strip_prefix(b"#!")?
+        .split(|byte| *byte == b'\n')
+        .next()?;
     let line = String::from_utf8_lossy(line).into_owned();
     let mut words = line.split_whitespace();
     let first = words.next()?;
@@ -174,15 +217,21 @@ pub fn interpreter_of(real: &Path, called_as: &Path) -> Option<PathBuf> {
     if name.starts_with('-') || name.contains(['=', '/']) {
         return None;
     }
-    let beside = [called_as.parent(), real.parent()].into_iter().flatten().map(|folder| folder.join(name));
+    let beside = [called_as.parent(), real.parent()]
+        .into_iter()
+        .flatten()
+        .map(|folder| folder.join(name));
     let searched = std::env::var_os("PATH").unwrap_or_default();
-    let searched: Vec<PathBuf> = std::env::split_paths(&searched).map(|folder| folder.join(name)).collect();
+    let searched: Vec<PathBuf> = std::env::split_paths(&searched)
+        .map(|folder| folder.join(name))
+        .collect();
     beside.chain(searched).find(|path| is_executable(path))
 }
 
 fn is_executable(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
-    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    path.metadata()
+        .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
 /// The `PATH` for a program: its own folder, its interpreter's, then the system's.
@@ -194,13 +243,21 @@ pub fn search_path(program: &Path) -> String {
         }
     };
     add(program.parent());
-    if let Some(interpreter) = program.canonicalize().ok().and_then(|real| interpreter_of(&real, program)) {
+    if let Some(interpreter) = program
+        .canonicalize()
+        .ok()
+        .and_then(|real| interpreter_of(&real, program))
+    {
         add(interpreter.parent());
     }
     for folder in SEARCH {
         add(Some(Path::new(folder)));
     }
-    folders.iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>().join(":")
+    folders
+        .iter()
+        .map(|folder| folder.display().to_string())
+        .collect::<Vec<_>>()
+        .join(":")
 }
 
 #[cfg(test)]
@@ -222,15 +279,22 @@ mod tests {
 
     #[test]
     fn the_first_line_of_a_script_grants_nothing_but_an_interpreter() {
-        for first in
-            ["/usr/bin/env -S -u SECRET sh", "/usr/bin/env -u SECRET sh", "/usr/bin/env SECRET", "/usr/bin/env -S SECRET", "SECRET"]
-        {
+        for first in [
+            "/usr/bin/env -S -u SECRET sh",
+            "/usr/bin/env -u SECRET sh",
+            "/usr/bin/env SECRET",
+            "/usr/bin/env -S SECRET",
+            "SECRET",
+        ] {
             let (_folder, program) = script(first);
             assert_eq!(interpreter_of(&program, &program), None, "{first}");
         }
         for first in ["/bin/sh -e", "/usr/bin/env sh", "/usr/bin/env -S sh -e"] {
             let (_folder, program) = script(first);
-            assert!(interpreter_of(&program, &program).is_some_and(|found| found.ends_with("sh")), "{first}");
+            assert!(
+                interpreter_of(&program, &program).is_some_and(|found| found.ends_with("sh")),
+                "{first}"
+            );
         }
     }
 

@@ -1,8 +1,9 @@
 //! The helper: starts the agent, stands by until it ends, ends what it left, and reports.
 //!
-//! It works as process 1 of a namespace where that is permitted, and otherwise among the caller's processes. It ends the
-//! agent when told (SIGTERM), when its own caller is gone, and when the run exceeds a bound. If the helper itself is
-//! killed, the kernel ends every process of its namespace, or every one that it observed.
+//! It works as process 1 of a namespace where that is permitted, and otherwise among the caller's
+//! processes. It ends the agent when told (SIGTERM), when its own caller is gone, and when the run
+//! exceeds a bound. If the helper itself is killed, the kernel ends every process of its namespace,
+//! or every one that it observed.
 
 use super::confine::{NOT_STARTED, OWN_PROC, UNOBSERVED};
 use super::limits::End;
@@ -28,10 +29,18 @@ const CALLER_LOOK: Duration = Duration::from_millis(250);
 /// Between two attempts to end what is left.
 const END_PAUSE: Duration = Duration::from_millis(5);
 
-/// Runs one program by its policy. The exit code is the program's; a signal is 128 and its number, as in a shell.
+/// Runs one program by its policy. The exit code is the program's; a signal is 128 and its number,
+/// as in a shell.
 pub fn stand_by(path: &Path) -> ExitCode {
-    let Ok(policy) = Policy::load(path) else { return ExitCode::from(NOT_STARTED) };
-    if OpenOptions::new().create(true).append(true).open(&policy.report).is_err() {
+    let Ok(policy) = Policy::load(path) else {
+        return ExitCode::from(NOT_STARTED);
+    };
+    if OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(&policy.report)
+        .is_err()
+    {
         return ExitCode::from(NOT_STARTED);
     }
     conclude(&policy, stand_outside(path, &policy))
@@ -39,15 +48,25 @@ pub fn stand_by(path: &Path) -> ExitCode {
 
 /// The same as process 1 of a namespace. `parent` is the process that made the namespace.
 pub fn stand_by_as_first(path: &Path, parent: &str) -> ExitCode {
-    // Without a line in the report, the helper outside knows that nothing has begun, and goes on without a namespace.
+    // Without a line in the report, the helper outside knows that nothing has begun, and goes on
+    // without a namespace.
     if namespace::prepare_first(parent).is_err() {
         return ExitCode::from(NOT_STARTED);
     }
-    let Ok(policy) = Policy::load(path) else { return ExitCode::from(NOT_STARTED) };
+    let Ok(policy) = Policy::load(path) else {
+        return ExitCode::from(NOT_STARTED);
+    };
     tell(&policy.report, &Line::OwnProcesses);
     let end = End::new(&policy);
     let told = end.clone();
-    let run = on_signals(move || told.decide()).and_then(|()| Helper { policy: &policy, end, own_proc: true }.run(path));
+    let run = on_signals(move || told.decide()).and_then(|()| {
+        Helper {
+            policy: &policy,
+            end,
+            own_proc: true,
+        }
+        .run(path)
+    });
     conclude(&policy, run)
 }
 
@@ -62,7 +81,8 @@ fn conclude(policy: &Policy, run: Result<u8, String>) -> ExitCode {
 }
 
 fn stand_outside(path: &Path, policy: &Policy) -> Result<u8, String> {
-    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(|why| format!("orphans cannot be kept: {why}"))?;
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
+        .map_err(|why| format!("orphans cannot be kept: {why}"))?;
     let end = End::new(policy);
     let namespaced = Arc::new(AtomicI32::new(0));
     let (told, passed_to) = (end.clone(), Arc::clone(&namespaced));
@@ -74,13 +94,25 @@ fn stand_outside(path: &Path, policy: &Policy) -> Result<u8, String> {
     watch_caller(policy.parent, end.clone());
     if let Ok(mut child) = namespace::start(path) {
         namespaced.store(child.id() as i32, Ordering::SeqCst);
-        let status = child.wait().map_err(|why| format!("waiting for the namespace: {why}"))?;
+        let status = child
+            .wait()
+            .map_err(|why| format!("waiting for the namespace: {why}"))?;
         namespaced.store(0, Ordering::SeqCst);
         if load_report(&policy.report).own_processes {
-            return Ok(exit_code((status.code(), status.signal().and_then(|number| Signal::try_from(number).ok()))));
+            return Ok(exit_code((
+                status.code(),
+                status
+                    .signal()
+                    .and_then(|number| Signal::try_from(number).ok()),
+            )));
         }
     }
-    Helper { policy, end, own_proc: false }.run(path)
+    Helper {
+        policy,
+        end,
+        own_proc: false,
+    }
+    .run(path)
 }
 
 struct Helper<'a> {
@@ -98,7 +130,11 @@ impl Helper<'_> {
         let observed = registers::KNOWN && may_trace();
         let mut child = self.start_inner(path, observed)?;
         self.end.watch_bounds();
-        let met = if observed { tracer::meet(&child) } else { Meeting::Refused };
+        let met = if observed {
+            tracer::meet(&child)
+        } else {
+            Meeting::Refused
+        };
         let ended = match met {
             Meeting::Observed => self.observe(&child)?,
             Meeting::Ended(signal) => (None, Some(signal)),
@@ -110,7 +146,10 @@ impl Helper<'_> {
             }
         };
         self.end_the_rest();
-        self.tell(&Line::Exited { code: ended.0, signal: ended.1.map(|signal| signal.as_str().to_string()) });
+        self.tell(&Line::Exited {
+            code: ended.0,
+            signal: ended.1.map(|signal| signal.as_str().to_string()),
+        });
         Ok(exit_code(ended))
     }
 
@@ -123,7 +162,9 @@ impl Helper<'_> {
         if self.own_proc {
             command.env(OWN_PROC, "1");
         }
-        let child = command.spawn().map_err(|why| format!("the sandbox's second process: {why}"))?;
+        let child = command
+            .spawn()
+            .map_err(|why| format!("the sandbox's second process: {why}"))?;
         if self.end.is_decided() {
             family::end_all();
         }
@@ -137,7 +178,9 @@ impl Helper<'_> {
             self.tell(&Line::Denied(attempt));
         }
         if tracer.unlisted() > 0 {
-            self.tell(&Line::MoreDenied { times: tracer.unlisted() });
+            self.tell(&Line::MoreDenied {
+                times: tracer.unlisted(),
+            });
         }
         Ok(ended)
     }
@@ -148,22 +191,26 @@ impl Helper<'_> {
         loop {
             match waitpid(None, Some(WaitPidFlag::__WALL)) {
                 Ok(WaitStatus::Exited(pid, code)) if pid == agent => return Ok((Some(code), None)),
-                Ok(WaitStatus::Signaled(pid, signal, _)) if pid == agent => return Ok((None, Some(signal))),
+                Ok(WaitStatus::Signaled(pid, signal, _)) if pid == agent => {
+                    return Ok((None, Some(signal)));
+                }
                 Ok(_) | Err(Errno::EINTR) => {}
                 Err(why) => return Err(format!("waiting for the agent: {why}")),
             }
         }
     }
 
-    /// Ends what outlived the agent. It is over when the kernel knows no child of this process any more: every orphan of
-    /// the family becomes one, so there is no other proof that none is left.
+    /// Ends what outlived the agent. It is over when the kernel knows no child of this process any
+    /// more: every orphan of the family becomes one, so there is no other proof that none is left.
     fn end_the_rest(&self) {
         let mut named = Vec::new();
         loop {
             for member in family::living() {
                 if !named.contains(&member.pid) {
                     named.push(member.pid);
-                    self.tell(&Line::LeftBehind { program: member.program });
+                    self.tell(&Line::LeftBehind {
+                        program: member.program,
+                    });
                 }
                 // One that ended by itself meanwhile is no fault.
                 let _ = kill(member.pid, Signal::SIGKILL);
@@ -176,8 +223,9 @@ impl Helper<'_> {
     }
 }
 
-/// Takes note of children that ended, and kills those that stopped for their observer: a process that starts another
-/// stops, and so does the new one, so none can start processes faster than they are killed. Whether no child is left.
+/// Takes note of children that ended, and kills those that stopped for their observer: a process
+/// that starts another stops, and so does the new one, so none can start processes faster than they
+/// are killed. Whether no child is left.
 fn bury() -> bool {
     loop {
         match waitpid(None, Some(WaitPidFlag::WNOHANG | WaitPidFlag::__WALL)) {
@@ -199,7 +247,9 @@ fn on_signals(act: impl Fn() + Send + 'static) -> Result<(), String> {
     for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
         wanted.add(signal);
     }
-    wanted.thread_block().map_err(|why| format!("signals: {why}"))?;
+    wanted
+        .thread_block()
+        .map_err(|why| format!("signals: {why}"))?;
     thread::spawn(move || {
         while wanted.wait().is_ok() {
             act();
@@ -220,7 +270,8 @@ fn watch_caller(caller: u32, end: End) {
     });
 }
 
-/// Whether this process may observe its children. `ptrace_scope` 2 and 3 forbid it to ordinary users.
+/// Whether this process may observe its children. `ptrace_scope` 2 and 3 forbid it to ordinary
+/// users.
 fn may_trace() -> bool {
     let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
     match scope.trim() {

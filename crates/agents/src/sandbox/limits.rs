@@ -1,10 +1,11 @@
-//! The decision to end a run before its agent does, and the bounds that lead to it: memory and number of processes, each
-//! of the whole family together.
+//! The decision to end a run before its agent does, and the bounds that lead to it: memory and
+//! number of processes, each of the whole family together.
 //!
-//! The kernel's own limits do not fit. One on address space breaks programs that reserve much and use little, one on
-//! processes counts all of the user's, and a control group needs a part of the tree that an ordinary shell does not own.
-//! So the family is looked at now and then. Between two looks it can exceed a bound; where processes are observed, their
-//! number is also checked at each new one.
+//! The kernel's own limits do not fit. One on address space breaks programs that reserve much and
+//! use little, one on processes counts all of the user's, and a control group needs a part of the
+//! tree that an ordinary shell does not own. So the family is looked at now and then. Between two
+//! looks it can exceed a bound; where processes are observed, their number is also checked at each
+//! new one.
 
 use super::family;
 use super::policy::Policy;
@@ -30,7 +31,12 @@ pub struct End {
 impl End {
     pub fn new(policy: &Policy) -> Self {
         let (memory_bound, task_bound) = (policy.memory_bound, policy.task_bound);
-        End { report: policy.report.clone(), memory_bound, task_bound, decided: Arc::default() }
+        End {
+            report: policy.report.clone(),
+            memory_bound,
+            task_bound,
+            decided: Arc::default(),
+        }
     }
 
     /// From now on no process of the run is let go on.
@@ -46,14 +52,21 @@ impl End {
     /// Ends the run if so many processes and threads are too many.
     pub fn check_tasks(&self, tasks: u64) {
         if tasks > self.task_bound {
-            self.over_bound(format!("more than {} processes and threads", self.task_bound));
+            self.over_bound(format!(
+                "more than {} processes and threads",
+                self.task_bound
+            ));
         }
     }
 
     fn check_memory(&self, members: &[family::Member]) {
-        let all = |measure: fn(&family::Member) -> u64| members.iter().map(measure).fold(0u64, u64::saturating_add);
+        let all = |measure: fn(&family::Member) -> u64| {
+            members.iter().map(measure).fold(0u64, u64::saturating_add)
+        };
         // Pages that processes share are counted for each at first; the exact count is slower.
-        if all(family::Member::resident) > self.memory_bound && all(family::Member::proportional) > self.memory_bound {
+        if all(family::Member::resident) > self.memory_bound
+            && all(family::Member::proportional) > self.memory_bound
+        {
             self.over_bound(format!("more than {} bytes of memory", self.memory_bound));
         }
     }

@@ -1,13 +1,15 @@
-//! The sandbox: an agent's program sees its view, writes its out folder, and leaves nothing running.
+//! The sandbox: an agent's program sees its view, writes its out folder, and leaves nothing
+//! running.
 //!
-//! The program is started by a helper, which is the caller's own executable called with a hidden command. The helper
-//! stands outside the sandbox: it watches over every process of the agent, notes what the kernel refused them, ends the
-//! run if it uses more than its bounds, and ends those that are left. Where the machine permits it, the helper is
-//! process 1 of a namespace (`namespace.rs`), and the kernel ends all with it. A further process of the same executable
+//! The program is started by a helper, which is the caller's own executable called with a hidden
+//! command. The helper stands outside the sandbox: it watches over every process of the agent,
+//! notes what the kernel refused them, ends the run if it uses more than its bounds, and ends those
+//! that are left. Where the machine permits it, the helper is process 1 of a namespace
+//! (`namespace.rs`), and the kernel ends all with it. A further process of the same executable
 //! confines itself and becomes the agent.
 //!
-//! What is refused is decided by the kernel (Landlock). The helper only looks on; an agent that deceives it gains
-//! nothing but a gap in the record.
+//! What is refused is decided by the kernel (Landlock). The helper only looks on; an agent that
+//! deceives it gains nothing but a gap in the record.
 
 mod grants;
 mod policy;
@@ -60,23 +62,35 @@ pub struct Sandbox {
 impl Sandbox {
     /// The running executable is its own helper.
     pub fn of_this_program() -> std::io::Result<Self> {
-        Ok(Sandbox { helper: std::env::current_exe()? })
+        Ok(Sandbox {
+            helper: std::env::current_exe()?,
+        })
     }
 }
 
-/// Serves the hidden commands. Call it first in `main`, with the arguments after the program's name and before any
-/// thread is started. `None` means that the arguments are someone else's.
+/// Serves the hidden commands. Call it first in `main`, with the arguments after the program's name
+/// and before any thread is started. `None` means that the arguments are someone else's.
 pub fn sandbox_main(args: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
     let mut args = args.into_iter();
     let command = args.next()?;
     #[cfg(target_os = "linux")]
     {
-        let commands = [SANDBOX_COMMAND, NAMESPACE_COMMAND, FIRST_COMMAND, INNER_COMMAND];
+        let commands = [
+            SANDBOX_COMMAND,
+            NAMESPACE_COMMAND,
+            FIRST_COMMAND,
+            INNER_COMMAND,
+        ];
         let command = commands.into_iter().find(|known| command == *known)?;
-        let Some(policy) = args.next().map(PathBuf::from) else { return Some(ExitCode::from(confine::NOT_STARTED)) };
+        let Some(policy) = args.next().map(PathBuf::from) else {
+            return Some(ExitCode::from(confine::NOT_STARTED));
+        };
         Some(match command {
             NAMESPACE_COMMAND => namespace::leave(&policy),
-            FIRST_COMMAND => helper::stand_by_as_first(&policy, &args.next().unwrap_or_default().to_string_lossy()),
+            FIRST_COMMAND => helper::stand_by_as_first(
+                &policy,
+                &args.next().unwrap_or_default().to_string_lossy(),
+            ),
             INNER_COMMAND => confine::become_agent(&policy),
             _ => helper::stand_by(&policy),
         })

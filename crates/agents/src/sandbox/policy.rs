@@ -1,17 +1,20 @@
-//! What the helper is told: the program, its folders, its limits. A file in the record, without any secret: variables
-//! reach the program through its environment only.
+//! What the helper is told: the program, its folders, its limits. A file in the record, without any
+//! secret: variables reach the program through its environment only.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Precedes the name of each variable that is meant for the agent. The helper stands outside the sandbox, and a host's
-/// table could otherwise direct it: `LD_PRELOAD` would run the table's code there.
+/// Precedes the name of each variable that is meant for the agent. The helper stands outside the
+/// sandbox, and a host's table could otherwise direct it: `LD_PRELOAD` would run the table's code
+/// there.
 const FOR_AGENT: &str = "QUIPU_SANDBOX_SET_";
 
 /// The agent's variables, named so that no process of Quipu obeys them.
-pub fn wrap_variables(variables: BTreeMap<OsString, OsString>) -> impl Iterator<Item = (OsString, OsString)> {
+pub fn wrap_variables(
+    variables: BTreeMap<OsString, OsString>,
+) -> impl Iterator<Item = (OsString, OsString)> {
     variables.into_iter().map(|(name, value)| {
         let mut wrapped = OsString::from(FOR_AGENT);
         wrapped.push(name);
@@ -64,6 +67,9 @@ impl Policy {
     }
 
     pub fn save(&self, path: &Path) -> std::io::Result<()> {
-        std::fs::write(path, serde_json::to_vec_pretty(self).map_err(std::io::Error::other)?)
+        std::fs::write(
+            path,
+            serde_json::to_vec_pretty(self).map_err(std::io::Error::other)?,
+        )
     }
 }

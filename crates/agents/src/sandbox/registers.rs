@@ -22,7 +22,11 @@ pub fn read(pid: Pid) -> nix::Result<Registers> {
 #[cfg(target_arch = "aarch64")]
 pub fn read(pid: Pid) -> nix::Result<Registers> {
     let regs = nix::sys::ptrace::getregs(pid)?.regs;
-    Ok(Registers { number: regs[8] as i64, args: [regs[0], regs[1], regs[2], regs[3], regs[4], regs[5]], result: regs[0] as i64 })
+    Ok(Registers {
+        number: regs[8] as i64,
+        args: [regs[0], regs[1], regs[2], regs[3], regs[4], regs[5]],
+        result: regs[0] as i64,
+    })
 }
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]

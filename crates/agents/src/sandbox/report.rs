@@ -23,7 +23,10 @@ pub enum Line {
     /// A process outlived the agent and was ended.
     LeftBehind { program: String },
     /// The agent's own process ended.
-    Exited { code: Option<i32>, signal: Option<String> },
+    Exited {
+        code: Option<i32>,
+        signal: Option<String>,
+    },
 }
 
 /// The whole report, read.
@@ -43,7 +46,10 @@ pub struct Report {
 #[cfg(target_os = "linux")]
 pub fn tell(report: &Path, line: &Line) {
     use std::io::Write;
-    if let (Ok(text), Ok(mut file)) = (serde_json::to_string(line), std::fs::OpenOptions::new().append(true).open(report)) {
+    if let (Ok(text), Ok(mut file)) = (
+        serde_json::to_string(line),
+        std::fs::OpenOptions::new().append(true).open(report),
+    ) {
         let _ = file.write_all(format!("{text}\n").as_bytes());
     }
 }
@@ -53,7 +59,9 @@ pub fn load_report(path: &Path) -> Report {
     let mut report = Report::default();
     let text = std::fs::read(path).unwrap_or_default();
     for line in text.split(|byte| *byte == b'\n') {
-        let Ok(line) = serde_json::from_slice::<Line>(line) else { continue };
+        let Ok(line) = serde_json::from_slice::<Line>(line) else {
+            continue;
+        };
         match line {
             Line::Confined(how) => report.confinement = Some(how),
             Line::OwnProcesses => report.own_processes = true,

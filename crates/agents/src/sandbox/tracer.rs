@@ -1,8 +1,10 @@
-//! Looks on while an agent's processes make the calls in `calls.rs`, and notes those that the kernel refused.
+//! Looks on while an agent's processes make the calls in `calls.rs`, and notes those that the
+//! kernel refused.
 //!
-//! A filter stops a process at each such call; the path is read, the call goes on, and its result is looked at. Nothing
-//! is decided here. A path that another thread changes between reading and result makes one line of the record wrong and
-//! nothing else. All processes and threads below the agent are followed; when this process ends, the kernel ends them.
+//! A filter stops a process at each such call; the path is read, the call goes on, and its result
+//! is looked at. Nothing is decided here. A path that another thread changes between reading and
+//! result makes one line of the record wrong and nothing else. All processes and threads below the
+//! agent are followed; when this process ends, the kernel ends them.
 
 use super::calls::{Call, Want, act, resolve_call};
 use super::limits::End;
@@ -20,10 +22,12 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 
-/// Different attempts that are listed. More are only counted: a program that scans a disk must not fill another.
+/// Different attempts that are listed. More are only counted: a program that scans a disk must not
+/// fill another.
 const MOST_LISTED: usize = 500;
 
-/// What the kernel answers when it refuses. `EXDEV` is Landlock's answer to moving a file out of a tree.
+/// What the kernel answers when it refuses. `EXDEV` is Landlock's answer to moving a file out of a
+/// tree.
 const REFUSALS: [i64; 3] = [libc::EACCES as i64, libc::EPERM as i64, libc::EXDEV as i64];
 
 /// How the agent's own process ended.
@@ -83,12 +87,23 @@ pub fn meet(child: &Child) -> Meeting {
 impl Tracer {
     pub fn new(child: &Child, end: End) -> Self {
         let agent = Pid::from_raw(child.id() as i32);
-        Tracer { agent, known: BTreeSet::from([agent]), asked: BTreeMap::new(), seen: BTreeMap::new(), unlisted: 0, end }
+        Tracer {
+            agent,
+            known: BTreeSet::from([agent]),
+            asked: BTreeMap::new(),
+            seen: BTreeMap::new(),
+            unlisted: 0,
+            end,
+        }
     }
 
     /// Attempts that happened more than once, with their number.
     pub fn repeated(&self) -> Vec<Attempt> {
-        self.seen.values().filter(|attempt| attempt.times > 1).cloned().collect()
+        self.seen
+            .values()
+            .filter(|attempt| attempt.times > 1)
+            .cloned()
+            .collect()
     }
 
     pub fn unlisted(&self) -> u64 {
@@ -101,19 +116,29 @@ impl Tracer {
             let status = match waitpid(None, Some(WaitPidFlag::__WALL)) {
                 Ok(status) => status,
                 Err(Errno::EINTR) => continue,
-                // The observed processes are all gone, and with them the answer how the agent ended.
+                // The observed processes are all gone, and with them the answer how the agent
+                // ended.
                 Err(Errno::ECHILD) => return Ok((None, Some(Signal::SIGKILL))),
                 Err(why) => return Err(format!("waiting for the agent: {why}")),
             };
-            let is_stop = matches!(status, WaitStatus::PtraceEvent(..) | WaitStatus::PtraceSyscall(_) | WaitStatus::Stopped(..));
+            let is_stop = matches!(
+                status,
+                WaitStatus::PtraceEvent(..)
+                    | WaitStatus::PtraceSyscall(_)
+                    | WaitStatus::Stopped(..)
+            );
             if let (true, true, Some(pid)) = (self.end.is_decided(), is_stop, status.pid()) {
                 // Nobody goes on, and whoever was just started does not begin.
                 let _ = kill(pid, Signal::SIGKILL);
                 continue;
             }
             match status {
-                WaitStatus::Exited(pid, code) if pid == self.agent => return Ok((Some(code), None)),
-                WaitStatus::Signaled(pid, signal, _) if pid == self.agent => return Ok((None, Some(signal))),
+                WaitStatus::Exited(pid, code) if pid == self.agent => {
+                    return Ok((Some(code), None));
+                }
+                WaitStatus::Signaled(pid, signal, _) if pid == self.agent => {
+                    return Ok((None, Some(signal)));
+                }
                 WaitStatus::Exited(pid, _) | WaitStatus::Signaled(pid, _, _) => self.forget(pid),
                 WaitStatus::PtraceEvent(pid, _, event) => self.on_event(pid, event),
                 WaitStatus::PtraceSyscall(pid) => self.on_result(pid, tell),
@@ -173,13 +198,16 @@ impl Tracer {
     }
 
     fn on_signal(&mut self, pid: Pid, signal: Signal) {
-        let stops = matches!(signal, Signal::SIGSTOP | Signal::SIGTSTP | Signal::SIGTTIN | Signal::SIGTTOU);
+        let stops = matches!(
+            signal,
+            Signal::SIGSTOP | Signal::SIGTSTP | Signal::SIGTTIN | Signal::SIGTTOU
+        );
         let is_new = self.known.insert(pid);
         if is_new {
             self.end.check_tasks(self.known.len() as u64);
         }
-        // A new process arrives stopped. A process that has stopped already (no signal is pending on it) is let on:
-        // an agent's job control has no one to continue it.
+        // A new process arrives stopped. A process that has stopped already (no signal is pending
+        // on it) is let on: an agent's job control has no one to continue it.
         let swallowed = stops && (is_new || ptrace::getsiginfo(pid).is_err());
         resume(pid, (!swallowed).then_some(signal));
     }
@@ -210,7 +238,10 @@ fn read_call(pid: Pid) -> Option<Asked> {
     };
     let path = read_path(&memory, regs.args[call.path])?;
     let path = absolute(pid, &path, call.folder.map(|index| regs.args[index] as i32));
-    Some(Asked { act: act(call.want, flags), path })
+    Some(Asked {
+        act: act(call.want, flags),
+        path,
+    })
 }
 
 /// A path in another process's memory, to its zero byte, never across a page that is not there.
@@ -238,7 +269,9 @@ fn read_path(memory: &File, address: u64) -> Option<PathBuf> {
 
 /// A program that lists processes tries the same file of each: one line tells of all.
 fn one_for_all_processes(path: &str) -> String {
-    let of_process = path.strip_prefix("/proc/").and_then(|rest| rest.split_once('/'));
+    let of_process = path
+        .strip_prefix("/proc/")
+        .and_then(|rest| rest.split_once('/'));
     match of_process {
         Some((pid, rest)) if pid.parse::<u32>().is_ok() => format!("/proc/*/{rest}"),
         _ => path.to_string(),

@@ -7,14 +7,33 @@ use std::time::Duration;
 #[test]
 fn a_program_reads_its_view_and_writes_its_output() {
     let mut desk = Desk::new();
-    let outcome = desk.script(&["write:drafts/ch01.md=draft", "copy:outline.md=note.md", "say:all done"]).run();
-    assert!(outcome.ending.is_finished(), "{:?} {}", outcome.ending, desk.said("err"));
+    let outcome = desk
+        .script(&[
+            "write:drafts/ch01.md=draft",
+            "copy:outline.md=note.md",
+            "say:all done",
+        ])
+        .run();
+    assert!(
+        outcome.ending.is_finished(),
+        "{:?} {}",
+        outcome.ending,
+        desk.said("err")
+    );
     assert_eq!(outcome.final_message.as_deref(), Some("all done"));
     let collected = collect(&desk.assignment);
-    assert_eq!(collected.files, [("drafts/ch01.md".to_string(), b"draft\n".to_vec())]);
+    assert_eq!(
+        collected.files,
+        [("drafts/ch01.md".to_string(), b"draft\n".to_vec())]
+    );
     assert_eq!(collected.strays, ["note.md"]);
     assert!(desk.said("brief").contains("drafts/ch01.md"));
-    assert!(desk.events.lock().unwrap().contains(&Event::Progress("all done".to_string())));
+    assert!(
+        desk.events
+            .lock()
+            .unwrap()
+            .contains(&Event::Progress("all done".to_string()))
+    );
 }
 
 #[test]
@@ -25,11 +44,30 @@ fn the_environment_holds_only_what_is_named() {
     ));
     let outcome = desk.run();
     let said = outcome.final_message.unwrap();
-    let names: Vec<&str> = said.lines().filter_map(|line| line.split('=').next()).collect();
-    for wanted in ["QUIPU_ROLE", "QUIPU_UNIT", "QUIPU_AGENT", "QUIPU_RUN", "HOME", "TMPDIR", "PATH", "CARGO_PKG_NAME", "TOLD"] {
+    let names: Vec<&str> = said
+        .lines()
+        .filter_map(|line| line.split('=').next())
+        .collect();
+    for wanted in [
+        "QUIPU_ROLE",
+        "QUIPU_UNIT",
+        "QUIPU_AGENT",
+        "QUIPU_RUN",
+        "HOME",
+        "TMPDIR",
+        "PATH",
+        "CARGO_PKG_NAME",
+        "TOLD",
+    ] {
         assert!(names.contains(&wanted), "{wanted} in {names:?}");
     }
-    for line in ["QUIPU_ROLE=writer", "QUIPU_UNIT=ch01", "QUIPU_AGENT=one", "QUIPU_RUN=r1", "TOLD=writer"] {
+    for line in [
+        "QUIPU_ROLE=writer",
+        "QUIPU_UNIT=ch01",
+        "QUIPU_AGENT=one",
+        "QUIPU_RUN=r1",
+        "TOLD=writer",
+    ] {
         assert!(said.contains(line), "{line} in {said}");
     }
     for unwanted in ["CARGO_MANIFEST_DIR", "CARGO", "NO_SUCH", "OLDPWD"] {
@@ -47,13 +85,25 @@ fn a_fault_goes_back_word_for_word_and_is_mended() {
     let (first, again) = desk.turns(|turns| {
         let first = turns.first();
         assert_eq!(desk.output("ch01.md").unwrap(), "text\n");
-        (first, turns.again("ch01.md:1: the last line is not `<!-- DONE -->`"))
+        (
+            first,
+            turns.again("ch01.md:1: the last line is not `<!-- DONE -->`"),
+        )
     });
     assert!(first.ending.is_finished() && again.ending.is_finished());
     assert_eq!(desk.output("ch01.md").unwrap(), "text\n<!-- DONE -->\n");
     let brief = desk.said("brief");
-    assert_eq!(brief.matches("Write the draft of ch01.").count(), 2, "a new call has the brief and the fault");
-    assert_eq!(brief.matches("ch01.md:1: the last line is not `<!-- DONE -->`").count(), 1);
+    assert_eq!(
+        brief.matches("Write the draft of ch01.").count(),
+        2,
+        "a new call has the brief and the fault"
+    );
+    assert_eq!(
+        brief
+            .matches("ch01.md:1: the last line is not `<!-- DONE -->`")
+            .count(),
+        1
+    );
 }
 
 #[test]
@@ -67,7 +117,10 @@ fn a_host_with_a_session_gets_the_fault_alone() {
         turns.again("no marker")
     });
     let heard = again.final_message.unwrap();
-    assert!(heard.contains("no marker") && !heard.contains("Write the draft"), "{heard}");
+    assert!(
+        heard.contains("no marker") && !heard.contains("Write the draft"),
+        "{heard}"
+    );
 }
 
 #[test]
@@ -81,7 +134,12 @@ fn an_adapter_speaks_the_language_of_the_brief() {
         turns.again("第一行没有标记")
     });
     let brief = desk.said("brief");
-    for words in ["写第一章的草稿。", "要读的文件都在这个文件夹下", "第一行没有标记", "请只改正这一点"] {
+    for words in [
+        "写第一章的草稿。",
+        "要读的文件都在这个文件夹下",
+        "第一行没有标记",
+        "请只改正这一点",
+    ] {
         assert!(brief.contains(words), "{words} in {brief}");
     }
 }
@@ -101,8 +159,16 @@ fn an_exit_code_is_told_and_a_crash_too() {
     let outcome = desk.script(&["exit:7"]).run();
     assert_eq!(outcome.ending, Ending::Finished { exit: Some(7) });
     assert!(!outcome.ending.is_finished());
-    let ending = desk.script(&["complain:401 Unauthorized", "exit:1"]).run().ending;
-    assert_eq!(ending, Ending::Broken { why: "exit code 1: 401 Unauthorized".to_string() });
+    let ending = desk
+        .script(&["complain:401 Unauthorized", "exit:1"])
+        .run()
+        .ending;
+    assert_eq!(
+        ending,
+        Ending::Broken {
+            why: "exit code 1: 401 Unauthorized".to_string()
+        }
+    );
     desk.host("via = \"command\"\nprogram = \"/bin/sh\"\nargs = [\"-c\", \"kill -SEGV $$\"]");
     assert!(matches!(desk.run().ending, Ending::Broken { why } if why.contains("SIGSEGV")));
 }
@@ -127,7 +193,12 @@ fn the_caller_stops_a_program() {
     let stop = desk.stop.clone();
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            while !desk.events.lock().unwrap().contains(&Event::Progress("thinking".to_string())) {
+            while !desk
+                .events
+                .lock()
+                .unwrap()
+                .contains(&Event::Progress("thinking".to_string()))
+            {
                 std::thread::sleep(Duration::from_millis(5));
             }
             stop.stop();
@@ -139,12 +210,27 @@ fn the_caller_stops_a_program() {
 #[test]
 fn garbage_is_heard_and_not_kept() {
     let mut desk = Desk::new();
-    desk.assignment.bounds = Bounds { transcript: 100_000, message: 100_000, ..Bounds::default() };
-    let outcome = desk.script(&["garbage:200", "write:drafts/ch01.md=x"]).run();
-    assert_eq!(outcome.ending, Ending::TooLong { what: "the final message".to_string() });
+    desk.assignment.bounds = Bounds {
+        transcript: 100_000,
+        message: 100_000,
+        ..Bounds::default()
+    };
+    let outcome = desk
+        .script(&["garbage:200", "write:drafts/ch01.md=x"])
+        .run();
+    assert_eq!(
+        outcome.ending,
+        Ending::TooLong {
+            what: "the final message".to_string()
+        }
+    );
     let kept = std::fs::metadata(&outcome.transcript).unwrap().len();
     assert!(kept < 110_000, "{kept} bytes of 13 million");
-    assert_eq!(desk.output("drafts/ch01.md").unwrap(), "x\n", "it was heard to its end");
+    assert_eq!(
+        desk.output("drafts/ch01.md").unwrap(),
+        "x\n",
+        "it was heard to its end"
+    );
 }
 
 #[test]
@@ -157,21 +243,34 @@ fn an_output_that_is_too_long_is_stopped_by_the_kernel() {
     desk.assignment.outputs = vec!["long".to_string()];
     desk.assignment.bounds.file = 1 << 19;
     let collected = collect(&desk.assignment);
-    assert!(collected.unfit[0].why.contains("more than 524288 bytes"), "{collected:?}");
+    assert!(
+        collected.unfit[0].why.contains("more than 524288 bytes"),
+        "{collected:?}"
+    );
 }
 
 #[test]
 fn an_out_folder_that_grows_too_large_ends_the_run() {
     let mut desk = Desk::new();
     desk.assignment.bounds.out = 1 << 20;
-    let outcome = desk.script(&["fill:a=900000", "fill:b=900000", "hang"]).run();
-    assert!(matches!(outcome.ending, Ending::TooLong { .. }), "{:?}", outcome.ending);
+    let outcome = desk
+        .script(&["fill:a=900000", "fill:b=900000", "hang"])
+        .run();
+    assert!(
+        matches!(outcome.ending, Ending::TooLong { .. }),
+        "{:?}",
+        outcome.ending
+    );
 }
 
 #[test]
 fn a_link_in_place_of_an_output_is_not_followed() {
     let mut desk = Desk::new();
-    desk.assignment.outputs = vec!["link".to_string(), "dir/ch01.md".to_string(), "fifo".to_string()];
+    desk.assignment.outputs = vec![
+        "link".to_string(),
+        "dir/ch01.md".to_string(),
+        "fifo".to_string(),
+    ];
     let denied = desk.path("denied.md");
     desk.script(&[&format!("through-symlink:{denied}")]).run();
     std::os::unix::fs::symlink(&desk.project, desk.assignment.out.join("dir")).unwrap();
@@ -185,7 +284,10 @@ fn a_link_in_place_of_an_output_is_not_followed() {
     .unwrap();
     let collected = collect(&desk.assignment);
     assert_eq!(collected.files, []);
-    let link = |path: &str| Unfit { path: path.to_string(), why: "is reached through a link".to_string() };
+    let link = |path: &str| Unfit {
+        path: path.to_string(),
+        why: "is reached through a link".to_string(),
+    };
     assert_eq!(collected.unfit, [link("link"), link("dir/ch01.md")]);
     assert_eq!(collected.missing, ["fifo"]);
 }
@@ -194,11 +296,18 @@ fn a_link_in_place_of_an_output_is_not_followed() {
 fn a_program_that_is_not_there_could_not_start() {
     let mut desk = Desk::new();
     desk.host("via = \"command\"\nprogram = \"no-such-agent\"");
-    assert!(matches!(desk.run().ending, Ending::NotStarted { why } if why.contains("no-such-agent")));
+    assert!(
+        matches!(desk.run().ending, Ending::NotStarted { why } if why.contains("no-such-agent"))
+    );
     let text = desk.project.join("not-a-program");
     std::fs::write(&text, "words").unwrap();
-    desk.host(&format!("via = \"command\"\nprogram = {:?}", text.display()));
-    assert!(matches!(desk.run().ending, Ending::NotStarted { why } if why.contains("not-a-program")));
+    desk.host(&format!(
+        "via = \"command\"\nprogram = {:?}",
+        text.display()
+    ));
+    assert!(
+        matches!(desk.run().ending, Ending::NotStarted { why } if why.contains("not-a-program"))
+    );
 }
 
 #[test]
@@ -208,7 +317,10 @@ fn what_a_host_hides_behind_exit_0_is_found_in_its_words() {
         "via = \"command\"\nprogram = {STAGE:?}\nargs = [\"agent\", \"complain:litellm.AuthenticationError: 401\"]\nlies = [\"AuthenticationError\"]"
     ));
     let ending = desk.run().ending;
-    assert!(matches!(&ending, Ending::Refused { why, .. } if why.contains("401")), "{ending:?}");
+    assert!(
+        matches!(&ending, Ending::Refused { why, .. } if why.contains("401")),
+        "{ending:?}"
+    );
 }
 
 #[test]
@@ -227,15 +339,26 @@ fn a_brief_too_long_for_an_argument_goes_into_a_file() {
 #[test]
 fn an_mcp_server_is_handed_over_as_the_host_wants_it() {
     let mut desk = Desk::new();
-    desk.assignment.mcp = Some(vec!["/bin/true".to_string(), "--as".to_string(), "writer \"x\"".to_string()]);
+    desk.assignment.mcp = Some(vec![
+        "/bin/true".to_string(),
+        "--as".to_string(),
+        "writer \"x\"".to_string(),
+    ]);
     desk.hosts
         .add("[test]\nlike = \"claude\"\nprogram = \"/bin/sh\"\nargs = [\"-c\", 'echo \"$@\"; cat \"$HOME/mcp.json\"', \"sh\"]\nanswer = { lines = false }")
         .unwrap();
     let outcome = desk.run();
     let message = outcome.final_message.unwrap_or_else(|| desk.said("out"));
-    let message = if message.is_empty() { desk.said("out") } else { message };
+    let message = if message.is_empty() {
+        desk.said("out")
+    } else {
+        message
+    };
     assert!(message.contains("--strict-mcp-config"), "{message}");
     let file = message.lines().find(|line| line.starts_with('{')).unwrap();
     let file: serde_json::Value = serde_json::from_str(file).unwrap();
-    assert_eq!(file["mcpServers"]["quipu"]["args"], serde_json::json!(["--as", "writer \"x\""]));
+    assert_eq!(
+        file["mcpServers"]["quipu"]["args"],
+        serde_json::json!(["--as", "writer \"x\""])
+    );
 }

@@ -2,7 +2,8 @@
 
 use nix::libc;
 use quipu_agents::{
-    Agent, Assignment, Bounds, Event, Hosts, Language, Names, Outcome, Sandbox, Setting, Stop, Turns, Watch, resolve_agent,
+    Agent, Assignment, Bounds, Event, Hosts, Language, Names, Outcome, Sandbox, Setting, Stop,
+    Turns, Watch, resolve_agent,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -31,7 +32,10 @@ impl Desk {
             ("denied.md", "# not for this role\n"),
             ("drafts/ch02-draft.md", "# another chapter\n"),
             (".quipu/journal/000001.jsonl", "{}\n"),
-            (".quipu/runs/r1/view/outline.md", "# Outline\n\nch01: the beginning\n"),
+            (
+                ".quipu/runs/r1/view/outline.md",
+                "# Outline\n\nch01: the beginning\n",
+            ),
         ] {
             let path = project.join(path);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -51,7 +55,8 @@ impl Desk {
                 agent: Some("one".to_string()),
                 run: "r1".to_string(),
             },
-            // Far longer than anything here takes on a busy machine; tests of the deadline set their own.
+            // Far longer than anything here takes on a busy machine; tests of the deadline set
+            // their own.
             deadline: Duration::from_secs(120),
             record: run.join("record"),
             mcp: None,
@@ -60,7 +65,14 @@ impl Desk {
             bounds: Bounds::default(),
         };
         let hosts = Hosts::built_in().unwrap();
-        Desk { _root: root, project, assignment, hosts, stop: Stop::default(), events: Mutex::new(Vec::new()) }
+        Desk {
+            _root: root,
+            project,
+            assignment,
+            hosts,
+            stop: Stop::default(),
+            events: Mutex::new(Vec::new()),
+        }
     }
 
     /// A path in the project, for an agent that should not reach it.
@@ -76,13 +88,25 @@ impl Desk {
 
     /// Adds the scripted program with some acts as the host `test`.
     pub fn script(&mut self, acts: &[&str]) -> &mut Self {
-        let args: Vec<String> = ["agent"].iter().chain(acts).map(|act| toml_string(act)).collect();
-        let fields = format!("via = \"command\"\nprogram = {STAGE:?}\nargs = [{}, \"end\", \"{{{{brief}}}}\"]", args.join(", "));
+        let args: Vec<String> = ["agent"]
+            .iter()
+            .chain(acts)
+            .map(|act| toml_string(act))
+            .collect();
+        let fields = format!(
+            "via = \"command\"\nprogram = {STAGE:?}\nargs = [{}, \"end\", \"{{{{brief}}}}\"]",
+            args.join(", ")
+        );
         self.host(&fields)
     }
 
     pub fn agent(&self) -> Box<dyn Agent> {
-        let setting = Setting { model: Some("mock-model".to_string()), sandbox: Sandbox { helper: STAGE.into() } };
+        let setting = Setting {
+            model: Some("mock-model".to_string()),
+            sandbox: Sandbox {
+                helper: STAGE.into(),
+            },
+        };
         resolve_agent("test", &self.hosts, &setting).unwrap()
     }
 
@@ -95,13 +119,20 @@ impl Desk {
     pub fn turns<T>(&self, take: impl FnOnce(&mut dyn Turns) -> T) -> T {
         let agent = self.agent();
         let events = |event: Event| self.events.lock().unwrap().push(event);
-        let mut turns = agent.open(&self.assignment, Watch { events: &events, stop: &self.stop });
+        let mut turns = agent.open(
+            &self.assignment,
+            Watch {
+                events: &events,
+                stop: &self.stop,
+            },
+        );
         take(turns.as_mut())
     }
 
     /// Everything that the transcript has from one speaker.
     pub fn said(&self, who: &str) -> String {
-        let text = std::fs::read_to_string(self.assignment.record.join("transcript.jsonl")).unwrap();
+        let text =
+            std::fs::read_to_string(self.assignment.record.join("transcript.jsonl")).unwrap();
         let mut found = String::new();
         for line in text.lines() {
             let line: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -131,18 +162,26 @@ pub fn toml_string(text: &str) -> String {
     toml::Value::String(text.to_string()).to_string()
 }
 
-/// Whether a process of the agent lives that holds a lock on an output: its number says nothing outside its namespace.
+/// Whether a process of the agent lives that holds a lock on an output: its number says nothing
+/// outside its namespace.
 pub fn lives(holding: &Path) -> bool {
-    matches!(std::fs::File::open(holding).unwrap().try_lock(), Err(std::fs::TryLockError::WouldBlock))
+    matches!(
+        std::fs::File::open(holding).unwrap().try_lock(),
+        Err(std::fs::TryLockError::WouldBlock)
+    )
 }
 
-/// Runs something in a thread for which some system calls fail; so they do for everything that it starts.
+/// Runs something in a thread for which some system calls fail; so they do for everything that it
+/// starts.
 pub fn without<T: Send>(calls: &[i64], errno: i32, work: impl FnOnce() -> T + Send) -> T {
     use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
     let rules = calls.iter().map(|number| (*number, Vec::new())).collect();
     let action = SeccompAction::Errno(errno as u32);
     let arch = std::env::consts::ARCH.try_into().unwrap();
-    let filter: BpfProgram = SeccompFilter::new(rules, SeccompAction::Allow, action, arch).unwrap().try_into().unwrap();
+    let filter: BpfProgram = SeccompFilter::new(rules, SeccompAction::Allow, action, arch)
+        .unwrap()
+        .try_into()
+        .unwrap();
     std::thread::scope(|scope| {
         let limited = scope.spawn(|| {
             seccompiler::apply_filter(&filter).unwrap();

@@ -18,9 +18,15 @@ const FORMS: [Form; 2] = [Form::Openai, Form::Anthropic];
 impl Form {
     fn host(self, base: &str, more: &str) -> String {
         let api = format!("{self:?}").to_lowercase();
-        let base = if matches!(self, Form::Openai) { format!("{base}/v1") } else { base.to_string() };
+        let base = if matches!(self, Form::Openai) {
+            format!("{base}/v1")
+        } else {
+            base.to_string()
+        };
         // A variable that cargo sets stands for a key.
-        format!("via = \"http\"\napi = \"{api}\"\nbase = \"{base}\"\nkey = \"CARGO_PKG_VERSION\"\nretries = 1\n{more}")
+        format!(
+            "via = \"http\"\napi = \"{api}\"\nbase = \"{base}\"\nkey = \"CARGO_PKG_VERSION\"\nretries = 1\n{more}"
+        )
     }
 
     /// An answer in words.
@@ -50,10 +56,14 @@ impl Form {
             let (one, two) = input.split_at(middle);
             match self {
                 Form::Openai => {
-                    let delta = |call: Value| json!({ "choices": [{ "delta": { "tool_calls": [call] } }] }).to_string();
+                    let delta = |call: Value| {
+                        json!({ "choices": [{ "delta": { "tool_calls": [call] } }] }).to_string()
+                    };
                     let first = json!({ "index": index, "id": id, "function": { "name": name, "arguments": one } });
                     events.push(delta(first));
-                    events.push(delta(json!({ "index": index, "function": { "arguments": two } })));
+                    events.push(delta(
+                        json!({ "index": index, "function": { "arguments": two } }),
+                    ));
                 }
                 Form::Anthropic => {
                     let block = json!({ "type": "tool_use", "id": id, "name": name, "input": {} });
@@ -62,7 +72,9 @@ impl Form {
                         let delta = json!({ "type": "input_json_delta", "partial_json": part });
                         events.push(json!({ "type": "content_block_delta", "index": index + 1, "delta": delta }).to_string());
                     }
-                    events.push(json!({ "type": "content_block_stop", "index": index + 1 }).to_string());
+                    events.push(
+                        json!({ "type": "content_block_stop", "index": index + 1 }).to_string(),
+                    );
                 }
             }
         }
@@ -75,7 +87,9 @@ impl Form {
                 } else {
                     "tool_calls"
                 };
-                events.push(json!({ "choices": [{ "delta": {}, "finish_reason": reason }] }).to_string());
+                events.push(
+                    json!({ "choices": [{ "delta": {}, "finish_reason": reason }] }).to_string(),
+                );
                 let usage = json!({ "prompt_tokens": 100, "completion_tokens": 10 });
                 events.push(json!({ "choices": [], "usage": usage }).to_string());
                 events.push("[DONE]".to_string());
@@ -100,16 +114,27 @@ impl Form {
     fn begins(self, text: &str) -> Vec<String> {
         let letters: Vec<String> = text.chars().map(String::from).collect();
         match self {
-            Form::Openai => letters.iter().map(|one| json!({ "choices": [{ "delta": { "content": one } }] }).to_string()).collect(),
+            Form::Openai => letters
+                .iter()
+                .map(|one| json!({ "choices": [{ "delta": { "content": one } }] }).to_string())
+                .collect(),
             Form::Anthropic => {
                 let usage = json!({ "input_tokens": 60, "cache_read_input_tokens": 40, "output_tokens": 1 });
-                let mut events = vec![json!({ "type": "message_start", "message": { "usage": usage } }).to_string()];
+                let mut events = vec![
+                    json!({ "type": "message_start", "message": { "usage": usage } }).to_string(),
+                ];
                 let block = json!({ "type": "text", "text": "" });
-                events.push(json!({ "type": "content_block_start", "index": 0, "content_block": block }).to_string());
+                events.push(
+                    json!({ "type": "content_block_start", "index": 0, "content_block": block })
+                        .to_string(),
+                );
                 events.push(json!({ "type": "ping" }).to_string());
                 for one in letters {
                     let delta = json!({ "type": "text_delta", "text": one });
-                    events.push(json!({ "type": "content_block_delta", "index": 0, "delta": delta }).to_string());
+                    events.push(
+                        json!({ "type": "content_block_delta", "index": 0, "delta": delta })
+                            .to_string(),
+                    );
                 }
                 events.push(json!({ "type": "content_block_stop", "index": 0 }).to_string());
                 events
@@ -128,20 +153,42 @@ fn desk_with(form: Form, server: &Server, more: &str) -> Desk {
 fn a_model_lists_reads_writes_and_ends() {
     for form in FORMS {
         let server = Server::scripted(vec![
-            form.calls(&[("list_files", json!({})), ("read_file", json!({ "path": "outline.md" }))]),
-            form.calls(&[("write_file", json!({ "path": "drafts/ch01.md", "content": "# 第一章\n" }))]),
+            form.calls(&[
+                ("list_files", json!({})),
+                ("read_file", json!({ "path": "outline.md" })),
+            ]),
+            form.calls(&[(
+                "write_file",
+                json!({ "path": "drafts/ch01.md", "content": "# 第一章\n" }),
+            )]),
             form.says("I wrote ch01. 完成"),
         ]);
         let desk = desk_with(form, &server, "");
         let outcome = desk.run();
         assert_eq!(outcome.ending, Ending::Finished { exit: None }, "{form:?}");
         assert_eq!(outcome.final_message.as_deref(), Some("I wrote ch01. 完成"));
-        assert_eq!(collect(&desk.assignment).files, [("drafts/ch01.md".to_string(), "# 第一章\n".as_bytes().to_vec())]);
-        assert_eq!(outcome.usage, Usage { input: Some(300), output: Some(30) }, "{form:?}");
+        assert_eq!(
+            collect(&desk.assignment).files,
+            [(
+                "drafts/ch01.md".to_string(),
+                "# 第一章\n".as_bytes().to_vec()
+            )]
+        );
+        assert_eq!(
+            outcome.usage,
+            Usage {
+                input: Some(300),
+                output: Some(30)
+            },
+            "{form:?}"
+        );
         assert_eq!(outcome.confinement, Confinement::ToolsOnly);
         let last = server.requests().pop().unwrap();
         let sent = last.body.to_string();
-        assert!(sent.contains("outline.md") && sent.contains("ch01: the beginning"), "{sent}");
+        assert!(
+            sent.contains("outline.md") && sent.contains("ch01: the beginning"),
+            "{sent}"
+        );
         assert_eq!(last.body["model"], "mock-model");
         let (path, key) = match form {
             Form::Openai => ("/v1/chat/completions", last.header("authorization")),
@@ -150,8 +197,17 @@ fn a_model_lists_reads_writes_and_ends() {
         assert_eq!(last.path, path);
         assert!(key.unwrap().ends_with(env!("CARGO_PKG_VERSION")));
         let told = desk.events.lock().unwrap();
-        assert!(told.contains(&Event::Usage(Usage { input: Some(200), output: Some(20) })), "{told:?}");
-        assert!(!desk.said("sent").contains(env!("CARGO_PKG_VERSION")), "no key in the record");
+        assert!(
+            told.contains(&Event::Usage(Usage {
+                input: Some(200),
+                output: Some(20)
+            })),
+            "{told:?}"
+        );
+        assert!(
+            !desk.said("sent").contains(env!("CARGO_PKG_VERSION")),
+            "no key in the record"
+        );
     }
 }
 
@@ -159,7 +215,10 @@ fn a_model_lists_reads_writes_and_ends() {
 fn tools_reach_nothing_outside_the_room() {
     for form in FORMS {
         let mut desk = Desk::new();
-        let (denied, view) = (desk.path("denied.md"), desk.assignment.view.display().to_string());
+        let (denied, view) = (
+            desk.path("denied.md"),
+            desk.assignment.view.display().to_string(),
+        );
         std::os::unix::fs::symlink(&desk.project, desk.assignment.out.join("drafts")).unwrap();
         let read = |path: &str| ("read_file", json!({ "path": path }));
         let write = |path: &str| ("write_file", json!({ "path": path, "content": "x" }));
@@ -186,7 +245,10 @@ fn tools_reach_nothing_outside_the_room() {
         desk.assert_untouched();
         let sent = server.requests().pop().unwrap().body.to_string();
         assert!(!sent.contains("not for this role"), "{sent}");
-        assert!(sent.contains("there is no tool `run_shell`") && sent.contains("wants other arguments"), "{sent}");
+        assert!(
+            sent.contains("there is no tool `run_shell`") && sent.contains("wants other arguments"),
+            "{sent}"
+        );
     }
 }
 
@@ -194,11 +256,18 @@ fn tools_reach_nothing_outside_the_room() {
 fn inline_sends_the_whole_view_and_no_tools() {
     for form in FORMS {
         let server = Server::scripted(vec![form.says("the draft")]);
-        let desk = desk_with(form, &server, "material = \"inline\"\nbody = { temperature = 0.5 }");
+        let desk = desk_with(
+            form,
+            &server,
+            "material = \"inline\"\nbody = { temperature = 0.5 }",
+        );
         let outcome = desk.run();
         assert_eq!(outcome.final_message.as_deref(), Some("the draft"));
         let body = &server.requests()[0].body;
-        assert_eq!((body.get("tools"), &body["temperature"]), (None, &json!(0.5)));
+        assert_eq!(
+            (body.get("tools"), &body["temperature"]),
+            (None, &json!(0.5))
+        );
         assert!(body.to_string().contains("The outline: # Outline"));
     }
 }
@@ -206,8 +275,18 @@ fn inline_sends_the_whole_view_and_no_tools() {
 #[test]
 fn a_fault_goes_back_into_the_same_conversation() {
     for form in FORMS {
-        let write = |text: &str| form.calls(&[("write_file", json!({ "path": "drafts/ch01.md", "content": text }))]);
-        let server = Server::scripted(vec![write("text\n"), form.says("done"), write("text\n<!-- DONE -->\n"), form.says("now done")]);
+        let write = |text: &str| {
+            form.calls(&[(
+                "write_file",
+                json!({ "path": "drafts/ch01.md", "content": text }),
+            )])
+        };
+        let server = Server::scripted(vec![
+            write("text\n"),
+            form.says("done"),
+            write("text\n<!-- DONE -->\n"),
+            form.says("now done"),
+        ]);
         let desk = desk_with(form, &server, "");
         let again = desk.turns(|turns| {
             assert!(turns.first().ending.is_finished());
@@ -215,10 +294,19 @@ fn a_fault_goes_back_into_the_same_conversation() {
             turns.again("drafts/ch01.md:1: the marker is missing")
         });
         assert_eq!(again.final_message.as_deref(), Some("now done"));
-        assert_eq!(desk.output("drafts/ch01.md").unwrap(), "text\n<!-- DONE -->\n");
+        assert_eq!(
+            desk.output("drafts/ch01.md").unwrap(),
+            "text\n<!-- DONE -->\n"
+        );
         let messages = server.requests()[2].body["messages"].to_string();
-        assert!(messages.contains("Write the draft of ch01.") && messages.contains("the marker is missing"));
-        assert!(messages.contains("\"done\""), "the first turn is part of the conversation: {messages}");
+        assert!(
+            messages.contains("Write the draft of ch01.")
+                && messages.contains("the marker is missing")
+        );
+        assert!(
+            messages.contains("\"done\""),
+            "the first turn is part of the conversation: {messages}"
+        );
     }
 }
 
@@ -228,7 +316,13 @@ fn refusals_are_told_and_not_tried_again() {
         let body = json!({ "error": { "message": "invalid key" } }).to_string();
         let server = Server::scripted(vec![Reply::Status(401, "", body)]);
         let outcome = desk_with(form, &server, "").run();
-        assert_eq!(outcome.ending, Ending::Refused { status: Some(401), why: "invalid key".to_string() });
+        assert_eq!(
+            outcome.ending,
+            Ending::Refused {
+                status: Some(401),
+                why: "invalid key".to_string()
+            }
+        );
         assert_eq!(server.requests().len(), 1);
     }
 }
@@ -237,23 +331,50 @@ fn refusals_are_told_and_not_tried_again() {
 fn failures_of_the_moment_are_tried_again() {
     for form in FORMS {
         let busy = Reply::Status(429, "retry-after: 0", "{}".to_string());
-        let server = Server::scripted(vec![busy, Reply::Status(529, "retry-after: 0", String::new()), form.says("there")]);
+        let server = Server::scripted(vec![
+            busy,
+            Reply::Status(529, "retry-after: 0", String::new()),
+            form.says("there"),
+        ]);
         let outcome = desk_with(form, &server, "").run();
-        assert_eq!(outcome.ending, Ending::Refused { status: Some(529), why: "no reason given".to_string() }, "one retry is allowed");
+        assert_eq!(
+            outcome.ending,
+            Ending::Refused {
+                status: Some(529),
+                why: "no reason given".to_string()
+            },
+            "one retry is allowed"
+        );
         let desk = desk_with(form, &server, "");
         assert_eq!(desk.run().final_message.as_deref(), Some("there"));
 
-        let torn = Server::scripted(vec![Reply::Torn(form.begins("half of it")), form.says("whole")]);
-        assert_eq!(desk_with(form, &torn, "").run().final_message.as_deref(), Some("whole"));
+        let torn = Server::scripted(vec![
+            Reply::Torn(form.begins("half of it")),
+            form.says("whole"),
+        ]);
+        assert_eq!(
+            desk_with(form, &torn, "").run().final_message.as_deref(),
+            Some("whole")
+        );
     }
 }
 
 #[test]
 fn a_server_error_that_stays_is_told() {
     for form in FORMS {
-        let server = Server::scripted(vec![Reply::Status(500, "", "<html>oops</html>".to_string())]);
+        let server = Server::scripted(vec![Reply::Status(
+            500,
+            "",
+            "<html>oops</html>".to_string(),
+        )]);
         let outcome = desk_with(form, &server, "").run();
-        assert_eq!(outcome.ending, Ending::Refused { status: Some(500), why: "<html>oops</html>".to_string() });
+        assert_eq!(
+            outcome.ending,
+            Ending::Refused {
+                status: Some(500),
+                why: "<html>oops</html>".to_string()
+            }
+        );
         assert_eq!(server.requests().len(), 2);
     }
 }
@@ -261,9 +382,23 @@ fn a_server_error_that_stays_is_told() {
 #[test]
 fn a_wait_longer_than_the_deadline_is_not_begun() {
     for form in FORMS {
-        let server = Server::scripted(vec![Reply::Status(429, "retry-after: 3600", "{}".to_string())]);
+        let server = Server::scripted(vec![Reply::Status(
+            429,
+            "retry-after: 3600",
+            "{}".to_string(),
+        )]);
         let outcome = desk_with(form, &server, "").run();
-        assert!(matches!(outcome.ending, Ending::Refused { status: Some(429), .. }), "{:?}", outcome.ending);
+        assert!(
+            matches!(
+                outcome.ending,
+                Ending::Refused {
+                    status: Some(429),
+                    ..
+                }
+            ),
+            "{:?}",
+            outcome.ending
+        );
     }
 }
 
@@ -271,10 +406,17 @@ fn a_wait_longer_than_the_deadline_is_not_begun() {
 fn a_dead_port_is_told() {
     for form in FORMS {
         let mut desk = Desk::new();
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = std::net::TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
         desk.host(&form.host(&format!("http://127.0.0.1:{port}"), ""));
         let ending = desk.run().ending;
-        assert!(matches!(&ending, Ending::Broken { why } if why.contains("refused")), "{ending:?}");
+        assert!(
+            matches!(&ending, Ending::Broken { why } if why.contains("refused")),
+            "{ending:?}"
+        );
     }
 }
 
@@ -302,7 +444,10 @@ fn garbage_is_told_as_such() {
         ] {
             let server = Server::scripted(vec![garbage.clone()]);
             let ending = desk_with(form, &server, "").run().ending;
-            assert!(matches!(ending, Ending::Broken { .. }), "{form:?} {garbage:?}: {ending:?}");
+            assert!(
+                matches!(ending, Ending::Broken { .. }),
+                "{form:?} {garbage:?}: {ending:?}"
+            );
         }
     }
 }
@@ -311,10 +456,17 @@ fn garbage_is_told_as_such() {
 fn an_empty_answer_and_one_that_was_cut_are_no_success() {
     for form in FORMS {
         let server = Server::scripted(vec![form.says("")]);
-        assert!(matches!(desk_with(form, &server, "").run().ending, Ending::Broken { .. }));
+        assert!(matches!(
+            desk_with(form, &server, "").run().ending,
+            Ending::Broken { .. }
+        ));
         let server = Server::scripted(vec![form.cut("half a dra")]);
         let outcome = desk_with(form, &server, "").run();
-        assert!(matches!(outcome.ending, Ending::TooLong { .. }), "{:?}", outcome.ending);
+        assert!(
+            matches!(outcome.ending, Ending::TooLong { .. }),
+            "{:?}",
+            outcome.ending
+        );
         assert_eq!(outcome.final_message.as_deref(), Some("half a dra"));
     }
 }
@@ -328,7 +480,10 @@ fn an_answer_beyond_the_bound_is_too_long() {
         assert!(matches!(desk.run().ending, Ending::TooLong { .. }));
         let server = Server::scripted(vec![form.calls(&[("list_files", json!({}))])]);
         let ending = desk_with(form, &server, "").run().ending;
-        assert!(matches!(&ending, Ending::TooLong { what } if what.contains("rounds")), "{ending:?}");
+        assert!(
+            matches!(&ending, Ending::TooLong { what } if what.contains("rounds")),
+            "{ending:?}"
+        );
     }
 }
 
@@ -336,7 +491,11 @@ fn an_answer_beyond_the_bound_is_too_long() {
 fn without_its_key_a_host_does_not_start() {
     let mut desk = Desk::new();
     desk.host("via = \"http\"\napi = \"openai\"\nbase = \"https://localhost\"\nkey = \"QUIPU_TEST_NO_SUCH_KEY\"");
-    assert!(matches!(desk.run().ending, Ending::NotStarted { why } if why.contains("QUIPU_TEST_NO_SUCH_KEY")));
+    assert!(
+        matches!(desk.run().ending, Ending::NotStarted { why } if why.contains("QUIPU_TEST_NO_SUCH_KEY"))
+    );
     desk.host("via = \"http\"\napi = \"openai\"\nbase = \"http://models.example\"\nkey = \"CARGO_PKG_VERSION\"");
-    assert!(matches!(desk.run().ending, Ending::NotStarted { why } if why.contains("in the clear")));
+    assert!(
+        matches!(desk.run().ending, Ending::NotStarted { why } if why.contains("in the clear"))
+    );
 }

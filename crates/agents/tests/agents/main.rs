@@ -1,4 +1,5 @@
-//! Agents of every kind, driven whole: a scripted program, a scripted host, scripted servers, and real programs.
+//! Agents of every kind, driven whole: a scripted program, a scripted host, scripted servers, and
+//! real programs.
 
 #![allow(clippy::unwrap_used)]
 

@@ -10,7 +10,14 @@ fn a_person_is_shown_the_brief_and_waited_for() {
     desk.host("via = \"person\"");
     desk.assignment.outputs = vec!["ch01.md".to_string()];
     let file = desk.assignment.out.join("ch01.md");
-    let shown = || desk.events.lock().unwrap().iter().filter(|event| matches!(event, Event::Progress(_))).count();
+    let shown = || {
+        desk.events
+            .lock()
+            .unwrap()
+            .iter()
+            .filter(|event| matches!(event, Event::Progress(_)))
+            .count()
+    };
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while shown() == 0 {
@@ -60,7 +67,14 @@ fn a_person_needs_a_file_to_answer_with() {
 
 /// Waits until so much was shown, then writes.
 fn write_when(desk: &Desk, shown: usize, file: &str, text: &str) {
-    let count = || desk.events.lock().unwrap().iter().filter(|event| matches!(event, Event::Progress(_))).count();
+    let count = || {
+        desk.events
+            .lock()
+            .unwrap()
+            .iter()
+            .filter(|event| matches!(event, Event::Progress(_)))
+            .count()
+    };
     while count() < shown {
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -72,7 +86,12 @@ fn what_was_sent_back_is_no_answer_and_a_saved_file_is_none_before_its_last_line
     let mut desk = Desk::new();
     desk.host("via = \"person\"");
     desk.assignment.outputs = vec!["plan.md".into(), "map.md".into()];
-    desk.assignment.last_lines = desk.assignment.outputs.iter().map(|o| (o.clone(), vec!["<!-- DONE -->".to_owned()])).collect();
+    desk.assignment.last_lines = desk
+        .assignment
+        .outputs
+        .iter()
+        .map(|o| (o.clone(), vec!["<!-- DONE -->".to_owned()]))
+        .collect();
     std::fs::create_dir_all(&desk.assignment.out).unwrap();
     for file in ["plan.md", "map.md"] {
         std::fs::write(desk.assignment.out.join(file), "old\n").unwrap();

@@ -15,7 +15,10 @@ pub struct Request {
 
 impl Request {
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+        self.headers
+            .iter()
+            .find(|(known, _)| known.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
     }
 }
 
@@ -75,16 +78,38 @@ fn serve(mut stream: TcpStream, kept: &Mutex<Vec<Request>>, script: &Script, num
         // A client that has left is free to.
         let _ = write!(stream, "HTTP/1.1 {head}\r\nconnection: close\r\n\r\n{body}");
     };
-    let events = |list: &[String]| list.iter().map(|data| format!("data: {data}\n\n")).collect::<String>();
+    let events = |list: &[String]| {
+        list.iter()
+            .map(|data| format!("data: {data}\n\n"))
+            .collect::<String>()
+    };
     // Looking around is not asking the model.
-    let number = if request.body.is_null() { 0 } else { number.fetch_add(1, Ordering::SeqCst) };
+    let number = if request.body.is_null() {
+        0
+    } else {
+        number.fetch_add(1, Ordering::SeqCst)
+    };
     match script(number, &request) {
-        Reply::Events(list) => send(&mut stream, "200 OK\r\ncontent-type: text/event-stream", &events(&list)),
-        Reply::Json(body) => send(&mut stream, "200 OK\r\ncontent-type: application/json", &body),
+        Reply::Events(list) => send(
+            &mut stream,
+            "200 OK\r\ncontent-type: text/event-stream",
+            &events(&list),
+        ),
+        Reply::Json(body) => send(
+            &mut stream,
+            "200 OK\r\ncontent-type: application/json",
+            &body,
+        ),
         Reply::Status(status, header, body) => {
-            let header = if header.is_empty() { String::new() } else { format!("\r\n{header}") };
+            let header = if header.is_empty() {
+                String::new()
+            } else {
+                format!("\r\n{header}")
+            };
             let length = body.len();
-            let head = format!("{status} No\r\ncontent-type: application/json\r\ncontent-length: {length}{header}");
+            let head = format!(
+                "{status} No\r\ncontent-type: application/json\r\ncontent-length: {length}{header}"
+            );
             send(&mut stream, &head, &body);
         }
         Reply::Torn(list) => {
@@ -110,13 +135,17 @@ fn read(stream: &TcpStream) -> Option<Request> {
     loop {
         let mut line = String::new();
         reader.read_line(&mut line).ok()?;
-        let Some((name, value)) = line.trim_end().split_once(':') else { break };
+        let Some((name, value)) = line.trim_end().split_once(':') else {
+            break;
+        };
         if name.eq_ignore_ascii_case("content-length") {
             length = value.trim().parse().ok();
         }
         headers.push((name.to_string(), value.trim().to_string()));
     }
-    let chunked = headers.iter().any(|(name, value)| name.eq_ignore_ascii_case("transfer-encoding") && value.contains("chunked"));
+    let chunked = headers.iter().any(|(name, value)| {
+        name.eq_ignore_ascii_case("transfer-encoding") && value.contains("chunked")
+    });
     let body = if chunked {
         read_chunks(&mut reader)?
     } else {
@@ -124,7 +153,11 @@ fn read(stream: &TcpStream) -> Option<Request> {
         reader.read_exact(&mut body).ok()?;
         body
     };
-    Some(Request { path, headers, body: serde_json::from_slice(&body).unwrap_or_default() })
+    Some(Request {
+        path,
+        headers,
+        body: serde_json::from_slice(&body).unwrap_or_default(),
+    })
 }
 
 fn read_chunks(reader: &mut impl BufRead) -> Option<Vec<u8>> {

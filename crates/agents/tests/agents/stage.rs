@@ -1,4 +1,5 @@
-//! The scripted agent of the tests, and their sandbox helper: it does what its arguments say, one after the other.
+//! The scripted agent of the tests, and their sandbox helper: it does what its arguments say, one
+//! after the other.
 
 #![allow(clippy::unwrap_used)]
 
@@ -68,29 +69,47 @@ fn perform(act: &str) {
         "truncate" => tell("truncate", rest, rustix_truncate(rest)),
         "remove" => tell("remove", rest, std::fs::remove_file(rest)),
         "steal" => tell("steal", rest, std::fs::rename(rest, out().join("stolen"))),
-        "hardlink" => tell("hardlink", rest, std::fs::hard_link(rest, out().join("hard"))),
+        "hardlink" => tell(
+            "hardlink",
+            rest,
+            std::fs::hard_link(rest, out().join("hard")),
+        ),
         "create" => tell("create", rest, std::fs::File::create_new(rest).map(drop)),
         "through-symlink" => {
             let link = out().join("link");
             std::os::unix::fs::symlink(rest, &link).unwrap();
             tell("through-symlink", rest, std::fs::read(link).map(drop));
         }
-        "through-proc" => tell("through-proc", rest, std::fs::read(format!("/proc/self/root{rest}")).map(drop)),
+        "through-proc" => tell(
+            "through-proc",
+            rest,
+            std::fs::read(format!("/proc/self/root{rest}")).map(drop),
+        ),
         "through-child" => {
             let said = Command::new("/bin/cat").arg(rest).output().unwrap();
-            let result = if said.status.success() { Ok(()) } else { Err(std::io::Error::other("the child was denied")) };
+            let result = if said.status.success() {
+                Ok(())
+            } else {
+                Err(std::io::Error::other("the child was denied"))
+            };
             tell("through-child", rest, result);
         }
         "through-thread" => {
             let path = rest.to_string();
-            std::thread::spawn(move || tell("through-thread", &path, std::fs::read(&path).map(drop))).join().unwrap();
+            std::thread::spawn(move || {
+                tell("through-thread", &path, std::fs::read(&path).map(drop))
+            })
+            .join()
+            .unwrap();
         }
         "descriptors" => descriptors(),
         "processes" => processes(rest),
         // Memory that is really used: each page is written to.
         "eat" => vec![1u8; rest.parse().unwrap()].leak().fill(2),
         "crowd" => {
-            let crowd: Vec<_> = (0..rest.parse().unwrap()).map(|_| Command::new("/bin/sleep").arg("300").spawn()).collect();
+            let crowd: Vec<_> = (0..rest.parse().unwrap())
+                .map(|_| Command::new("/bin/sleep").arg("300").spawn())
+                .collect();
             println!("{} started", crowd.iter().filter(|one| one.is_ok()).count());
         }
         "signal" => {
@@ -98,16 +117,30 @@ fn perform(act: &str) {
             let sent = rustix::process::kill_process(pid, rustix::process::Signal::USR1);
             tell("signal", rest, sent.map_err(Into::into));
         }
-        "connect" => tell("connect", rest, std::net::TcpStream::connect(rest).map(drop)),
-        "datagram" => tell("datagram", rest, std::net::UdpSocket::bind("127.0.0.1:0").map(drop)),
+        "connect" => tell(
+            "connect",
+            rest,
+            std::net::TcpStream::connect(rest).map(drop),
+        ),
+        "datagram" => tell(
+            "datagram",
+            rest,
+            std::net::UdpSocket::bind("127.0.0.1:0").map(drop),
+        ),
         // A child that leaves session and group, whose parent ends at once.
         "daemon" => {
-            Command::new("/proc/self/exe").args(["agent", &format!("daemon-start:{rest}")]).status().unwrap();
+            Command::new("/proc/self/exe")
+                .args(["agent", &format!("daemon-start:{rest}")])
+                .status()
+                .unwrap();
         }
         "daemon-start" => {
             rustix::process::setsid().unwrap();
             #[allow(clippy::zombie_processes, reason = "leaving it behind is the point")]
-            let left = Command::new("/proc/self/exe").args(["agent", &format!("daemon-work:{rest}")]).spawn().unwrap();
+            let left = Command::new("/proc/self/exe")
+                .args(["agent", &format!("daemon-work:{rest}")])
+                .spawn()
+                .unwrap();
             drop(left);
         }
         // Lives as long as it holds its lock. The file gets its name when it is locked.
@@ -126,7 +159,9 @@ fn perform(act: &str) {
         }
         "hang" => std::thread::sleep(Duration::from_secs(300)),
         "garbage" => {
-            let noise: Vec<u8> = (0..65536u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+            let noise: Vec<u8> = (0..65536u32)
+                .map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8)
+                .collect();
             for _ in 0..rest.parse().unwrap() {
                 std::io::stdout().write_all(&noise).unwrap();
             }
@@ -174,7 +209,8 @@ fn descriptors() {
     println!("descriptors: counted");
 }
 
-/// Says what can be read of any process: its command line, its variables, its memory map, its descriptors.
+/// Says what can be read of any process: its command line, its variables, its memory map, its
+/// descriptors.
 fn processes(guess: &str) {
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
         let name = entry.file_name().into_string().unwrap();
@@ -184,14 +220,21 @@ fn processes(guess: &str) {
     }
     // Where the list is denied, numbers can still be guessed.
     look_at(guess);
-    let own = std::fs::read("/proc/self/status").is_ok() && std::fs::read_dir("/proc/self/task").is_ok();
-    println!("own status: {own}, memory: {}", std::fs::read("/proc/meminfo").is_ok());
+    let own =
+        std::fs::read("/proc/self/status").is_ok() && std::fs::read_dir("/proc/self/task").is_ok();
+    println!(
+        "own status: {own}, memory: {}",
+        std::fs::read("/proc/meminfo").is_ok()
+    );
 }
 
 fn look_at(pid: &str) {
     for file in ["cmdline", "environ", "maps", "stat"] {
         if let Ok(bytes) = std::fs::read(format!("/proc/{pid}/{file}")) {
-            println!("{file} {}", String::from_utf8_lossy(&bytes).replace('\0', " "));
+            println!(
+                "{file} {}",
+                String::from_utf8_lossy(&bytes).replace('\0', " ")
+            );
         }
     }
     for link in ["cwd", "root", "exe"] {

@@ -1,12 +1,18 @@
-//! A scripted host that speaks the Agent Client Protocol, and a smallest MCP server: both are JSON-RPC by line.
+//! A scripted host that speaks the Agent Client Protocol, and a smallest MCP server: both are
+//! JSON-RPC by line.
 
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
 
-/// Speaks until its input ends. The script says how it behaves in a prompt; what follows it are its arguments.
+/// Speaks until its input ends. The script says how it behaves in a prompt; what follows it are its
+/// arguments.
 pub fn speak(script: &[String]) {
-    let mut host = Host { lines: std::io::stdin().lines(), asked: 100, prompts: 0 };
+    let mut host = Host {
+        lines: std::io::stdin().lines(),
+        asked: 100,
+        prompts: 0,
+    };
     if script[0] == "garbage" {
         for number in 0..100_000 {
             println!("%$ this is no message {number}");
@@ -17,19 +23,28 @@ pub fn speak(script: &[String]) {
     while let Some(message) = host.next() {
         let id = message["id"].clone();
         match message["method"].as_str().unwrap_or_default() {
-            "initialize" => host.answer(&id, json!({ "protocolVersion": 1, "agentCapabilities": {} })),
+            "initialize" => host.answer(
+                &id,
+                json!({ "protocolVersion": 1, "agentCapabilities": {} }),
+            ),
             "session/new" if script[0] == "unauthorised" => {
                 host.fail(&id, -32000, "Authentication required: 401");
             }
             "session/new" => {
                 assert!(Path::new(message["params"]["cwd"].as_str().unwrap()).is_dir());
-                host.say("tool_call", json!({ "title": format!("servers {}", message["params"]["mcpServers"]) }));
+                host.say(
+                    "tool_call",
+                    json!({ "title": format!("servers {}", message["params"]["mcpServers"]) }),
+                );
                 host.answer(&id, json!({ "sessionId": "s1" }));
             }
             "session/prompt" => {
                 host.prompts += 1;
                 assert_eq!(message["params"]["sessionId"], "s1");
-                let prompt = message["params"]["prompt"][0]["text"].as_str().unwrap().to_string();
+                let prompt = message["params"]["prompt"][0]["text"]
+                    .as_str()
+                    .unwrap()
+                    .to_string();
                 host.perform(script, &prompt, &id);
             }
             _ => {}
@@ -41,7 +56,9 @@ pub fn speak(script: &[String]) {
 pub fn serve_a_tool() {
     for line in std::io::stdin().lines() {
         let message: Value = serde_json::from_str(&line.unwrap()).unwrap();
-        let Some(id) = message.get("id") else { continue };
+        let Some(id) = message.get("id") else {
+            continue;
+        };
         let result = match message["method"].as_str().unwrap_or_default() {
             "initialize" => json!({
                 "protocolVersion": message["params"]["protocolVersion"],
@@ -54,11 +71,17 @@ pub fn serve_a_tool() {
             }
             "ping" => json!({}),
             _ => {
-                println!("{}", json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32601, "message": "unknown" } }));
+                println!(
+                    "{}",
+                    json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32601, "message": "unknown" } })
+                );
                 continue;
             }
         };
-        println!("{}", json!({ "jsonrpc": "2.0", "id": id, "result": result }));
+        println!(
+            "{}",
+            json!({ "jsonrpc": "2.0", "id": id, "result": result })
+        );
     }
 }
 
@@ -92,12 +115,17 @@ impl Host {
     }
 
     fn chunk(&self, text: &str) {
-        self.say("agent_message_chunk", json!({ "content": { "type": "text", "text": text } }));
+        self.say(
+            "agent_message_chunk",
+            json!({ "content": { "type": "text", "text": text } }),
+        );
     }
 
     fn ask(&mut self, method: &str, params: Value) -> Value {
         self.asked += 1;
-        self.send(json!({ "jsonrpc": "2.0", "id": self.asked, "method": method, "params": params }));
+        self.send(
+            json!({ "jsonrpc": "2.0", "id": self.asked, "method": method, "params": params }),
+        );
         let answer = self.next().unwrap();
         assert_eq!(answer["id"], self.asked);
         answer
@@ -109,8 +137,14 @@ impl Host {
             { "optionId": "no", "name": "No", "kind": "reject_once" },
         ]);
         let call = json!({ "toolCallId": "t", "kind": "edit", "locations": [{ "path": path }] });
-        let answer = self.ask("session/request_permission", json!({ "sessionId": "s1", "toolCall": call, "options": options }));
-        answer["result"]["outcome"]["optionId"].as_str().unwrap().to_string()
+        let answer = self.ask(
+            "session/request_permission",
+            json!({ "sessionId": "s1", "toolCall": call, "options": options }),
+        );
+        answer["result"]["outcome"]["optionId"]
+            .as_str()
+            .unwrap()
+            .to_string()
     }
 
     fn perform(&mut self, script: &[String], prompt: &str, id: &Value) {
@@ -118,17 +152,28 @@ impl Host {
         let view = std::env::var("QUIPU_VIEW").unwrap();
         let out = std::env::var("QUIPU_OUT").unwrap();
         let read = |path: &str| json!({ "sessionId": "s1", "path": path });
-        let write = |path: &str, text: &str| json!({ "sessionId": "s1", "path": path, "content": text });
+        let write =
+            |path: &str, text: &str| json!({ "sessionId": "s1", "path": path, "content": text });
         match script[0].as_str() {
             "work" => {
                 self.chunk("thinking aloud");
                 let part = json!({ "sessionId": "s1", "path": format!("{view}/outline.md"), "line": 1, "limit": 1 });
-                let outline = self.ask("fs/read_text_file", part)["result"]["content"].as_str().unwrap().to_string();
+                let outline = self.ask("fs/read_text_file", part)["result"]["content"]
+                    .as_str()
+                    .unwrap()
+                    .to_string();
                 self.say("tool_call", json!({ "title": "writes the draft" }));
-                let marker = if prompt.contains("marker") { "<!-- DONE -->\n" } else { "" };
+                let marker = if prompt.contains("marker") {
+                    "<!-- DONE -->\n"
+                } else {
+                    ""
+                };
                 let path = format!("{out}/drafts/ch01.md");
                 assert_eq!(self.permission(&path), "yes");
-                self.ask("fs/write_text_file", write(&path, &format!("{outline}{marker}")));
+                self.ask(
+                    "fs/write_text_file",
+                    write(&path, &format!("{outline}{marker}")),
+                );
                 self.chunk(&format!("turn {} ", self.prompts));
                 self.chunk("done");
                 self.answer(id, end("end_turn"));
@@ -137,16 +182,23 @@ impl Host {
                 let secret = &script[1];
                 let mut results = Vec::new();
                 results.push(self.ask("fs/read_text_file", read(secret)));
-                results.push(self.ask("fs/read_text_file", read(&format!("{view}/../{}", script[2]))));
+                results.push(self.ask(
+                    "fs/read_text_file",
+                    read(&format!("{view}/../{}", script[2])),
+                ));
                 let link = format!("{out}/drafts");
                 std::os::unix::fs::symlink(Path::new(secret).parent().unwrap(), &link).unwrap();
                 let name = Path::new(secret).file_name().unwrap().to_str().unwrap();
                 results.push(self.ask("fs/read_text_file", read(&format!("{link}/{name}"))));
-                results.push(self.ask("fs/write_text_file", write(&format!("{link}/ch01.md"), "x")));
+                results
+                    .push(self.ask("fs/write_text_file", write(&format!("{link}/ch01.md"), "x")));
                 results.push(self.ask("fs/write_text_file", write(secret, "x")));
                 assert_eq!(self.permission(secret), "no");
                 let direct = std::fs::read(secret).is_ok();
-                let refused = results.iter().filter(|answer| answer.get("error").is_some()).count();
+                let refused = results
+                    .iter()
+                    .filter(|answer| answer.get("error").is_some())
+                    .count();
                 self.chunk(&format!("{refused} refused, own read {direct}"));
                 self.answer(id, end("end_turn"));
             }
@@ -169,7 +221,12 @@ impl Host {
                 std::thread::sleep(std::time::Duration::from_secs(300));
             }
             "probe" => {
-                (0..300).for_each(|n| drop(self.ask("fs/read_text_file", read(&format!("/nowhere/{n}/{}", "x".repeat(10_000))))));
+                (0..300).for_each(|n| {
+                    drop(self.ask(
+                        "fs/read_text_file",
+                        read(&format!("/nowhere/{n}/{}", "x".repeat(10_000))),
+                    ))
+                });
                 self.answer(id, end("end_turn"));
             }
             "hang" => std::thread::sleep(std::time::Duration::from_secs(300)),

@@ -4,7 +4,16 @@ use super::{Finding, Sentence};
 use crate::memory::Fact;
 use crate::words::{clause_before, find_all, is_negated, is_quoted, is_unreal, says_any, words};
 
-const HAND_KEYS: &[&str] = &["handed", "hand", "dominant hand", "handedness", "writing hand", "惯用手", "利手", "用手"];
+const HAND_KEYS: &[&str] = &[
+    "handed",
+    "hand",
+    "dominant hand",
+    "handedness",
+    "writing hand",
+    "惯用手",
+    "利手",
+    "用手",
+];
 
 /// What one does with the better hand and seldom with the other.
 const SKILLS: &[&str] = &[
@@ -62,8 +71,9 @@ const SKILLS: &[&str] = &[
     "shot",
 ];
 const SKILLS_ZH: &[&str] = &[
-    "写", "签", "执笔", "握笔", "提笔", "落笔", "画", "描", "掷", "投", "扔", "挥剑", "使剑", "握剑", "持剑", "拔剑", "刻", "雕", "缝",
-    "绣", "切", "抄", "夹菜", "射", "瞄准", "开枪", "挥刀", "砍", "削", "拨", "舞剑", "刺", "劈", "弹琴", "下棋", "使刀", "扔",
+    "写", "签", "执笔", "握笔", "提笔", "落笔", "画", "描", "掷", "投", "扔", "挥剑", "使剑",
+    "握剑", "持剑", "拔剑", "刻", "雕", "缝", "绣", "切", "抄", "夹菜", "射", "瞄准", "开枪",
+    "挥刀", "砍", "削", "拨", "舞剑", "刺", "劈", "弹琴", "下棋", "使刀", "扔",
 ];
 /// A cause on the page for using the other hand.
 const CAUSES: &[&str] = &[
@@ -114,8 +124,13 @@ impl Hand {
 fn stated(fact: &Fact) -> Option<Hand> {
     let text = fact.text.to_lowercase();
     let keyed = HAND_KEYS.contains(&fact.key.as_str());
-    let left = keyed && says_any(&fact.value, &["left", "左"]) || says_any(&text, &["left-handed", "left-hander", "left handed", "左撇子"]);
-    let right = keyed && says_any(&fact.value, &["right", "右"]) || says_any(&text, &["right-handed", "right-hander", "右撇子"]);
+    let left = keyed && says_any(&fact.value, &["left", "左"])
+        || says_any(
+            &text,
+            &["left-handed", "left-hander", "left handed", "左撇子"],
+        );
+    let right = keyed && says_any(&fact.value, &["right", "右"])
+        || says_any(&text, &["right-handed", "right-hander", "右撇子"]);
     match (left, right) {
         (true, false) => Some(Hand::Left),
         (false, true) => Some(Hand::Right),
@@ -134,27 +149,62 @@ fn shown(text: &str) -> Option<(Hand, usize)> {
             format!("{chinese}撇子"),
             format!("惯用{chinese}手"),
         ] {
-            found.extend(find_all(text, &phrase, true).first().map(|range| (hand, range.start)));
+            found.extend(
+                find_all(text, &phrase, true)
+                    .first()
+                    .map(|range| (hand, range.start)),
+            );
         }
         if let Some(range) = find_all(text, &format!("{english} hand"), true).first() {
             let before = text[..range.start].to_lowercase();
             // One adjective may stand before the hand: `with a steady right hand`.
-            let near: String = words(&before).iter().rev().take(3).rev().map(|word| format!("{} ", word.lower)).collect();
-            let by = ["with his", "with her", "with their", "with the", "with a", "using his", "using her"];
+            let near: String = words(&before)
+                .iter()
+                .rev()
+                .take(3)
+                .rev()
+                .map(|word| format!("{} ", word.lower))
+                .collect();
+            let by = [
+                "with his",
+                "with her",
+                "with their",
+                "with the",
+                "with a",
+                "using his",
+                "using her",
+            ];
             let held = ["in his", "in her", "in the"];
-            let with = |signs: &[&str]| signs.iter().any(|sign| format!(" {near}").contains(&format!(" {sign} ")));
-            // The work is what the clause did before it came to the hand; whoever did it is named before the work.
-            let work = words(clause_before(text, range.start)).into_iter().find(|word| SKILLS.contains(&word.lower.as_str()));
+            let with = |signs: &[&str]| {
+                signs
+                    .iter()
+                    .any(|sign| format!(" {near}").contains(&format!(" {sign} ")))
+            };
+            // The work is what the clause did before it came to the hand; whoever did it is named
+            // before the work.
+            let work = words(clause_before(text, range.start))
+                .into_iter()
+                .find(|word| SKILLS.contains(&word.lower.as_str()));
             let clause_at = range.start - clause_before(text, range.start).len();
-            let subject = words(&text[range.end..]).first().is_some_and(|next| SKILLS.contains(&next.lower.as_str()));
+            let subject = words(&text[range.end..])
+                .first()
+                .is_some_and(|next| SKILLS.contains(&next.lower.as_str()));
             match work {
-                Some(work) if with(&by) || with(&held) => found.push((hand, clause_at + work.range.start)),
+                Some(work) if with(&by) || with(&held) => {
+                    found.push((hand, clause_at + work.range.start))
+                }
                 _ if subject => found.push((hand, range.start)),
                 // `picked up the pen with his right hand and signed`
-                _ if (with(&by) || with(&held)) && says_any(clause_before(text, range.start), &["pen", "quill", "brush", "chisel"]) => {
+                _ if (with(&by) || with(&held))
+                    && says_any(
+                        clause_before(text, range.start),
+                        &["pen", "quill", "brush", "chisel"],
+                    ) =>
+                {
                     found.push((hand, range.start));
                 }
-                // `reached for the hammer with his right hand and struck`, `With her left hand Mara drew`
+                // `reached for the hammer with his right hand and struck`, `With her left hand Mara
+                // drew`
                 _ if with(&by) && works_next(&text[range.end..]) => found.push((hand, range.start)),
                 _ => {}
             }
@@ -173,50 +223,94 @@ fn shown(text: &str) -> Option<(Hand, usize)> {
     }
     // Both hands at once, or one after the other, prove nothing.
     let first = *found.first()?;
-    let other = if first.0 == Hand::Left { ["right hand", "右手"] } else { ["left hand", "左手"] };
+    let other = if first.0 == Hand::Left {
+        ["right hand", "右手"]
+    } else {
+        ["left hand", "左手"]
+    };
     (found.iter().all(|(hand, _)| *hand == first.0) && !says_any(text, &other)).then_some(first)
 }
 
-/// Whether what follows a hand is its work: `and struck twice`, `Mara drew a map`; not `while writing`.
+/// Whether what follows a hand is its work: `and struck twice`, `Mara drew a map`; not `while
+/// writing`.
 fn works_next(after: &str) -> bool {
     let after = after.split([',', ';', '.']).next().unwrap_or_default();
     let next = words(after);
-    let joined = next.first().is_some_and(|word| word.lower == "and" || word.capital);
-    let work = next.iter().take(3).any(|word| SKILLS.contains(&word.lower.as_str()));
+    let joined = next
+        .first()
+        .is_some_and(|word| word.lower == "and" || word.capital);
+    let work = next
+        .iter()
+        .take(3)
+        .any(|word| SKILLS.contains(&word.lower.as_str()));
     joined && work && !says_any(after, &["with", "while"])
 }
 
 pub fn judge_hand(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
-    let Some((hand, at)) = shown(sentence.text) else { return };
-    if is_unreal(&sentence.bare) || is_negated(&sentence.bare, at) || is_quoted(sentence.text, at) || says_any(&sentence.bare, CAUSES) {
+    let Some((hand, at)) = shown(sentence.text) else {
+        return;
+    };
+    if is_unreal(&sentence.bare)
+        || is_negated(&sentence.bare, at)
+        || is_quoted(sentence.text, at)
+        || says_any(&sentence.bare, CAUSES)
+    {
         return;
     }
     // `Otto's brother signed`: the hand is the brother's.
-    let another = sentence.mentions.iter().rfind(|mention| mention.end <= at).is_some_and(|mention| {
-        let between = &sentence.text[mention.end..at];
-        mention.possessive
-            && (words(between).iter().any(|word| word.lower != "s") || between.chars().count() > 2 && between.starts_with('的'))
-    });
+    let another = sentence
+        .mentions
+        .iter()
+        .rfind(|mention| mention.end <= at)
+        .is_some_and(|mention| {
+            let between = &sentence.text[mention.end..at];
+            mention.possessive
+                && (words(between).iter().any(|word| word.lower != "s")
+                    || between.chars().count() > 2 && between.starts_with('的'))
+        });
     if another {
         return;
     }
     // `With her left hand Mara drew`, `Being left-handed, Otto …`: who it is comes after.
-    let fronted = sentence.mentions.first().filter(|first| first.start > at && !first.possessive);
+    let fronted = sentence
+        .mentions
+        .first()
+        .filter(|first| first.start > at && !first.possessive);
     let fronted = fronted.filter(|first| {
-        let lead = words(&sentence.text[..at]).first().map(|word| word.lower.clone()).unwrap_or_default();
-        ["with", "being"].contains(&lead.as_str()) && words(&sentence.text[at..first.start]).len() <= 3
+        let lead = words(&sentence.text[..at])
+            .first()
+            .map(|word| word.lower.clone())
+            .unwrap_or_default();
+        ["with", "being"].contains(&lead.as_str())
+            && words(&sentence.text[at..first.start]).len() <= 3
     });
     let told = match fronted {
         Some(first) => Some((sentence.memory.facts_of(first.entity).collect(), 1.0)),
         None => sentence.facts_at(at),
     };
     let Some((facts, sure)) = told else { return };
-    let Some((fact, stated)) = facts.iter().find_map(|fact| Some((fact, stated(fact)?))) else { return };
-    let why = format!("memory says {}, the text shows the {} hand at work", stated.name(), hand.name());
+    let Some((fact, stated)) = facts.iter().find_map(|fact| Some((fact, stated(fact)?))) else {
+        return;
+    };
+    let why = format!(
+        "memory says {}, the text shows the {} hand at work",
+        stated.name(),
+        hand.name()
+    );
     findings.push(sentence.found("hand", stated != hand, 0.9 * sure, why, fact));
 }
 
-const TRADE_KEYS: &[&str] = &["occupation", "profession", "trade", "job", "works as", "职业", "职务", "行当", "身份"];
+const TRADE_KEYS: &[&str] = &[
+    "occupation",
+    "profession",
+    "trade",
+    "job",
+    "works as",
+    "职业",
+    "职务",
+    "行当",
+    "身份",
+];
 const TRADES: &[&str] = &[
     "baker",
     "blacksmith",
@@ -324,15 +418,23 @@ fn is_fronted(before: &str) -> bool {
     ["as a", "as an", "身为", "作为", "身为一名"].contains(&before.as_str())
 }
 
-/// Whether what stands between a name and a trade says that this is what they are: `was the best`, `, a`, `the`, `是城里最好的`, `做了二十年`.
+/// Whether what stands between a name and a trade says that this is what they are: `was the best`,
+/// `, a`, `the`, `是城里最好的`, `做了二十年`.
 fn is_called(between: &str, after: &str) -> bool {
     if crate::words::has_han(between) || between.is_empty() {
         let between = between.trim_start_matches(['，', ' ']);
         let praised = between.strip_prefix('是').is_some_and(|rest| {
-            let plain = rest.trim_start_matches("一").trim_start_matches(['个', '名', '位']).trim_start_matches(['老', '小']);
-            plain.is_empty() || plain.ends_with('的') && plain.chars().count() <= 7 && !plain.contains(['和', '与', '跟', '给', '对'])
+            let plain = rest
+                .trim_start_matches("一")
+                .trim_start_matches(['个', '名', '位'])
+                .trim_start_matches(['老', '小']);
+            plain.is_empty()
+                || plain.ends_with('的')
+                    && plain.chars().count() <= 7
+                    && !plain.contains(['和', '与', '跟', '给', '对'])
         });
-        let served = (between.starts_with("做了") || between.starts_with("当了")) && between.ends_with('年');
+        let served =
+            (between.starts_with("做了") || between.starts_with("当了")) && between.ends_with('年');
         return praised
             || served
             || between == "当" && !after.starts_with('过')
@@ -341,14 +443,23 @@ fn is_called(between: &str, after: &str) -> bool {
             || between == "以" && after.starts_with("为业");
     }
     const PRAISE: &[&str] = &[
-        "a", "an", "the", "best", "finest", "only", "old", "young", "good", "poor", "simple", "honest", "humble", "great", "skilled",
-        "famous", "local", "village", "town", "clever", "gifted", "master", "mere",
+        "a", "an", "the", "best", "finest", "only", "old", "young", "good", "poor", "simple",
+        "honest", "humble", "great", "skilled", "famous", "local", "village", "town", "clever",
+        "gifted", "master", "mere",
     ];
     let said: Vec<String> = words(between).into_iter().map(|word| word.lower).collect();
     let said: Vec<&str> = said.iter().map(String::as_str).collect();
     let rest = match said.as_slice() {
-        ["was" | "is", rest @ ..] | ["has", "been", rest @ ..] | ["worked" | "works" | "served" | "serves", "as", rest @ ..] => rest,
-        ["earned" | "earns" | "made" | "makes", "a", "living", "as", rest @ ..] => rest,
+        ["was" | "is", rest @ ..]
+        | ["has", "been", rest @ ..]
+        | ["worked" | "works" | "served" | "serves", "as", rest @ ..] => rest,
+        [
+            "earned" | "earns" | "made" | "makes",
+            "a",
+            "living",
+            "as",
+            rest @ ..,
+        ] => rest,
         rest if between.trim_start().starts_with(',') || rest == ["the"] => rest,
         _ => return false,
     };
@@ -357,26 +468,56 @@ fn is_called(between: &str, after: &str) -> bool {
 
 pub fn judge_trade(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
     let trade = |text: &str| {
-        let english = words(text).into_iter().find(|word| TRADES.contains(&word.lower.as_str())).map(|word| (word.range.start, word.lower));
-        let chinese = TRADES_ZH.iter().find_map(|trade| text.find(trade).map(|at| (at, (*trade).to_owned())));
+        let english = words(text)
+            .into_iter()
+            .find(|word| TRADES.contains(&word.lower.as_str()))
+            .map(|word| (word.range.start, word.lower));
+        let chinese = TRADES_ZH
+            .iter()
+            .find_map(|trade| text.find(trade).map(|at| (at, (*trade).to_owned())));
         english.or(chinese)
     };
-    let Some((at, named)) = trade(sentence.text) else { return };
-    let end = at + named.len();
-    let fronted = is_fronted(&sentence.text[..at]).then(|| sentence.named_after(end)).flatten();
-    let behind = || {
-        let mention = sentence.mentions.iter().rfind(|mention| mention.end <= at && !mention.possessive)?;
-        (is_called(&sentence.text[mention.end..at], &sentence.text[end..]) && !sentence.text[end..].starts_with("'s"))
-            .then_some(mention.entity)
+    let Some((at, named)) = trade(sentence.text) else {
+        return;
     };
-    let Some(entity) = fronted.or_else(behind) else { return };
+    let end = at + named.len();
+    let fronted = is_fronted(&sentence.text[..at])
+        .then(|| sentence.named_after(end))
+        .flatten();
+    let behind = || {
+        let mention = sentence
+            .mentions
+            .iter()
+            .rfind(|mention| mention.end <= at && !mention.possessive)?;
+        (is_called(&sentence.text[mention.end..at], &sentence.text[end..])
+            && !sentence.text[end..].starts_with("'s"))
+        .then_some(mention.entity)
+    };
+    let Some(entity) = fronted.or_else(behind) else {
+        return;
+    };
     if is_unreal(&sentence.bare)
         || is_quoted(sentence.text, at)
-        || says_any(&sentence.bare, &["once", "had been", "年轻时", "当年", "后来", "former", "过去"])
+        || says_any(
+            &sentence.bare,
+            &[
+                "once",
+                "had been",
+                "年轻时",
+                "当年",
+                "后来",
+                "former",
+                "过去",
+            ],
+        )
     {
         return;
     }
-    for fact in sentence.memory.facts_of(entity).filter(|fact| TRADE_KEYS.contains(&fact.key.as_str())) {
+    for fact in sentence
+        .memory
+        .facts_of(entity)
+        .filter(|fact| TRADE_KEYS.contains(&fact.key.as_str()))
+    {
         if let Some((_, stated)) = trade(&fact.value) {
             let why = format!("memory says {stated}, the text {named}");
             findings.push(sentence.found("trade", stated != named, 0.85, why, fact));
@@ -396,11 +537,17 @@ mod tests {
             MEMORY,
             &[
                 ("Otto signed the log with his right hand.", &["hand!"]),
-                ("Otto sat down. He wrote the name with his right hand.", &["hand!"]),
+                (
+                    "Otto sat down. He wrote the name with his right hand.",
+                    &["hand!"],
+                ),
                 ("Otto signed it with his left hand.", &["hand="]),
                 // What a reader sees counts, not how it is marked.
                 ("*Otto* signed the log with his **right** hand.", &["hand!"]),
-                ("Ot\u{200b}to signed the log with his ri\u{ad}ght hand.", &["hand!"]),
+                (
+                    "Ot\u{200b}to signed the log with his ri\u{ad}ght hand.",
+                    &["hand!"],
+                ),
                 ("沈\u{200b}砚用**右**手签了名。", &["hand!"]),
                 ("沈砚用右手签了名。", &["hand!"]),
                 ("守灯人提起笔，她用右手写下日期。", &["hand!"]),
@@ -416,7 +563,10 @@ mod tests {
             MEMORY,
             &[
                 ("Otto put his right hand on the rail.", &[]),
-                ("His left arm broken, Otto signed clumsily with his right hand.", &[]),
+                (
+                    "His left arm broken, Otto signed clumsily with his right hand.",
+                    &[],
+                ),
                 ("Otto watched Mara sign with her right hand.", &[]),
                 ("Otto's brother signed with his right hand.", &[]),
                 ("If Otto signed with his right hand, they would know.", &[]),

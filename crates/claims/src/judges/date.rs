@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use super::{Finding, Sentence};
-use crate::words::{find_all, has_han, is_quoted, is_unreal, near_after, near_before, numbers, says_any, words};
+use crate::words::{
+    find_all, has_han, is_quoted, is_unreal, near_after, near_before, numbers, says_any, words,
+};
 
 /// As much of a date as is said.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -14,14 +16,33 @@ pub struct Date {
     pub range: Range<usize>,
 }
 
-const MONTHS: [&str; 12] =
-    ["january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"];
+const MONTHS: [&str; 12] = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+];
 
 impl Date {
     /// Whether two dates cannot be one: some part that both say differs.
     pub fn differs(&self, other: &Date) -> Option<bool> {
-        let pairs = [(self.year, other.year), (self.month, other.month), (self.day, other.day)];
-        let shared: Vec<bool> = pairs.into_iter().filter_map(|(a, b)| Some(a? != b?)).collect();
+        let pairs = [
+            (self.year, other.year),
+            (self.month, other.month),
+            (self.day, other.day),
+        ];
+        let shared: Vec<bool> = pairs
+            .into_iter()
+            .filter_map(|(a, b)| Some(a? != b?))
+            .collect();
         (!shared.is_empty()).then(|| shared.into_iter().any(|differs| differs))
     }
 
@@ -31,7 +52,8 @@ impl Date {
     }
 }
 
-/// The dates of a text: `14 November 1911`, `November 1911`, `in 1911`, `1911-11-14`, `1911年11月14日`.
+/// The dates of a text: `14 November 1911`, `November 1911`, `in 1911`, `1911-11-14`,
+/// `1911年11月14日`.
 pub fn find_dates(text: &str) -> Vec<Date> {
     let mut found = chinese_dates(text);
     found.extend(english_dates(text));
@@ -46,19 +68,34 @@ fn chinese_dates(text: &str) -> Vec<Date> {
         let unit = after.trim_start().chars().next().unwrap_or(' ');
         let blank = after.len() - after.trim_start().len();
         let end = number.range.end + blank + unit.len_utf8();
-        let joins =
-            found.last().is_some_and(|last: &Date| text[last.range.end.min(number.range.start)..number.range.start].trim().is_empty());
+        let joins = found.last().is_some_and(|last: &Date| {
+            text[last.range.end.min(number.range.start)..number.range.start]
+                .trim()
+                .is_empty()
+        });
         match unit {
             // A year is a year of an era that has at least three digits, not a stretch of time.
-            '年' if (100..3000).contains(&number.value) => {
-                found.push(Date { year: Some(number.value), range: number.range.start..end, ..Date::default() })
-            }
-            '月' if number.value <= 12 => match found.last_mut().filter(|last| joins && last.month.is_none()) {
+            '年' if (100..3000).contains(&number.value) => found.push(Date {
+                year: Some(number.value),
+                range: number.range.start..end,
+                ..Date::default()
+            }),
+            '月' if number.value <= 12 => match found
+                .last_mut()
+                .filter(|last| joins && last.month.is_none())
+            {
                 Some(last) => (last.month, last.range.end) = (Some(number.value), end),
-                None => found.push(Date { month: Some(number.value), range: number.range.start..end, ..Date::default() }),
+                None => found.push(Date {
+                    month: Some(number.value),
+                    range: number.range.start..end,
+                    ..Date::default()
+                }),
             },
             '日' | '号' if number.value <= 31 => {
-                if let Some(last) = found.last_mut().filter(|last| joins && last.day.is_none() && last.month.is_some()) {
+                if let Some(last) = found
+                    .last_mut()
+                    .filter(|last| joins && last.day.is_none() && last.month.is_some())
+                {
                     (last.day, last.range.end) = (Some(number.value), end);
                 }
             }
@@ -70,25 +107,53 @@ fn chinese_dates(text: &str) -> Vec<Date> {
 
 fn english_dates(text: &str) -> Vec<Date> {
     let words = words(text);
-    let number =
-        |nth: usize| words.get(nth).and_then(|word| word.lower.trim_end_matches(['s', 't', 'n', 'd', 'r', 'h']).parse::<u64>().ok());
-    // Only blanks and marks part the words of one date: Chinese text between them is no word here, and no part of a date.
-    let beside = |nth: usize, next: usize| {
-        words.get(nth).zip(words.get(next)).is_some_and(|(word, next)| {
-            text[word.range.end..next.range.start].chars().all(|c| c.is_whitespace() || matches!(c, ',' | '.' | '-' | '/'))
+    let number = |nth: usize| {
+        words.get(nth).and_then(|word| {
+            word.lower
+                .trim_end_matches(['s', 't', 'n', 'd', 'r', 'h'])
+                .parse::<u64>()
+                .ok()
         })
+    };
+    // Only blanks and marks part the words of one date: Chinese text between them is no word here,
+    // and no part of a date.
+    let beside = |nth: usize, next: usize| {
+        words
+            .get(nth)
+            .zip(words.get(next))
+            .is_some_and(|(word, next)| {
+                text[word.range.end..next.range.start]
+                    .chars()
+                    .all(|c| c.is_whitespace() || matches!(c, ',' | '.' | '-' | '/'))
+            })
     };
     let mut found = Vec::new();
     let mut used = 0;
     for (nth, word) in words.iter().enumerate() {
-        if let Some(month) = MONTHS.iter().position(|month| *month == word.lower).filter(|_| word.capital) {
-            let day_before =
-                nth.checked_sub(1).filter(|at| *at >= used && beside(*at, nth)).and_then(number).filter(|day| (1..=31).contains(day));
-            let day_after = number(nth + 1).filter(|day| day_before.is_none() && beside(nth, nth + 1) && (1..=31).contains(day));
+        if let Some(month) = MONTHS
+            .iter()
+            .position(|month| *month == word.lower)
+            .filter(|_| word.capital)
+        {
+            let day_before = nth
+                .checked_sub(1)
+                .filter(|at| *at >= used && beside(*at, nth))
+                .and_then(number)
+                .filter(|day| (1..=31).contains(day));
+            let day_after = number(nth + 1).filter(|day| {
+                day_before.is_none() && beside(nth, nth + 1) && (1..=31).contains(day)
+            });
             let year_at = nth + 1 + usize::from(day_after.is_some());
-            let year = number(year_at).filter(|year| beside(year_at - 1, year_at) && (1000..2200).contains(year));
-            let (first, last) =
-                (nth - usize::from(day_before.is_some()), if year.is_some() { year_at } else { nth + usize::from(day_after.is_some()) });
+            let year = number(year_at)
+                .filter(|year| beside(year_at - 1, year_at) && (1000..2200).contains(year));
+            let (first, last) = (
+                nth - usize::from(day_before.is_some()),
+                if year.is_some() {
+                    year_at
+                } else {
+                    nth + usize::from(day_after.is_some())
+                },
+            );
             used = last + 1;
             found.push(Date {
                 year,
@@ -97,37 +162,87 @@ fn english_dates(text: &str) -> Vec<Date> {
                 range: words[first].range.start..words[last].range.end,
             });
         } else if nth >= used
-            && let Some(year) = word.lower.parse::<u64>().ok().filter(|year| (1000..2200).contains(year) && word.lower.len() == 4)
+            && let Some(year) = word
+                .lower
+                .parse::<u64>()
+                .ok()
+                .filter(|year| (1000..2200).contains(year) && word.lower.len() == 4)
         {
             let dashed = text[word.range.end..].starts_with('-');
             let (month, day) = if dashed {
                 let month = number(nth + 1).filter(|_| beside(nth, nth + 1));
-                (month, number(nth + 2).filter(|_| month.is_some() && beside(nth + 1, nth + 2)))
+                (
+                    month,
+                    number(nth + 2).filter(|_| month.is_some() && beside(nth + 1, nth + 2)),
+                )
             } else {
                 (None, None)
             };
-            let before = nth.checked_sub(1).and_then(|at| words.get(at)).map(|word| word.lower.as_str()).unwrap_or_default();
+            let before = nth
+                .checked_sub(1)
+                .and_then(|at| words.get(at))
+                .map(|word| word.lower.as_str())
+                .unwrap_or_default();
             let alone = word.range.len() == text.trim().len();
             let chinese = text[word.range.end..].trim_start().starts_with('年');
             if !chinese
                 && (dashed && month.is_some_and(|m| m <= 12)
                     || alone
-                    || ["in", "of", "year", "since", "by", "until", "from", "spring", "summer", "autumn", "winter", "fall"]
-                        .contains(&before))
+                    || [
+                        "in", "of", "year", "since", "by", "until", "from", "spring", "summer",
+                        "autumn", "winter", "fall",
+                    ]
+                    .contains(&before))
             {
                 used = nth + 1 + 2 * usize::from(dashed);
-                found.push(Date { year: Some(year), month, day, range: word.range.clone() });
+                found.push(Date {
+                    year: Some(year),
+                    month,
+                    day,
+                    range: word.range.clone(),
+                });
             }
         }
     }
     found
 }
 
-const BORN_KEYS: &[&str] = &["born", "birth", "date of birth", "birthday", "出生", "生于", "生日", "出生日期"];
-const DIED_KEYS: &[&str] = &["died", "death", "date of death", "死于", "卒于", "去世", "死亡日期"];
-pub const EVENT_KEYS: &[&str] = &["when", "date", "year", "took place", "founded", "built", "时间", "日期", "年份", "建于", "发生于"];
+const BORN_KEYS: &[&str] = &[
+    "born",
+    "birth",
+    "date of birth",
+    "birthday",
+    "出生",
+    "生于",
+    "生日",
+    "出生日期",
+];
+const DIED_KEYS: &[&str] = &[
+    "died",
+    "death",
+    "date of death",
+    "死于",
+    "卒于",
+    "去世",
+    "死亡日期",
+];
+pub const EVENT_KEYS: &[&str] = &[
+    "when",
+    "date",
+    "year",
+    "took place",
+    "founded",
+    "built",
+    "时间",
+    "日期",
+    "年份",
+    "建于",
+    "发生于",
+];
 const BORN: &[&str] = &["born", "birthday", "出生", "生于", "生日"];
-const DIED: &[&str] = &["died", "dead", "killed", "drowned", "死于", "去世", "死在", "卒于", "溺亡", "病故"];
+const DIED: &[&str] = &[
+    "died", "dead", "killed", "drowned", "死于", "去世", "死在", "卒于", "溺亡", "病故",
+];
 const HAPPENED: &[&str] = &[
     "took place",
     "happened",
@@ -183,22 +298,38 @@ pub fn judge(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
     let dates = find_dates(text);
     // Two dates in one sentence: which belongs to what is a guess.
     let [date] = dates.as_slice() else { return };
-    if is_unreal(&sentence.bare) || is_quoted(text, date.range.start) || says_any(&sentence.bare, BESIDE) {
+    if is_unreal(&sentence.bare)
+        || is_quoted(text, date.range.start)
+        || says_any(&sentence.bare, BESIDE)
+    {
         return;
     }
     for (keys, signs) in [(BORN_KEYS, BORN), (DIED_KEYS, DIED)] {
-        let at =
-            signs.iter().find_map(|sign| if has_han(sign) { text.find(sign) } else { find_all(text, sign, true).first().map(|r| r.start) });
-        if let Some((facts, sure)) = at.and_then(|at| sentence.facts_at(at.max(first_end(sentence)))) {
+        let at = signs.iter().find_map(|sign| {
+            if has_han(sign) {
+                text.find(sign)
+            } else {
+                find_all(text, sign, true).first().map(|r| r.start)
+            }
+        });
+        if let Some((facts, sure)) =
+            at.and_then(|at| sentence.facts_at(at.max(first_end(sentence))))
+        {
             compare(sentence, &facts, keys, date, sure, findings);
         }
     }
     // 奥托是1880年生的
-    let born = ["生的", "生人"].iter().any(|sign| text[date.range.end..].starts_with(sign));
+    let born = ["生的", "生人"]
+        .iter()
+        .any(|sign| text[date.range.end..].starts_with(sign));
     if let Some((facts, sure)) = born.then(|| sentence.facts_at(date.range.start)).flatten() {
         compare(sentence, &facts, BORN_KEYS, date, sure, findings);
     }
-    for mention in sentence.mentions.iter().filter(|mention| !mention.possessive) {
+    for mention in sentence
+        .mentions
+        .iter()
+        .filter(|mention| !mention.possessive)
+    {
         if happened(text, mention.start, mention.end, date) {
             let facts: Vec<_> = sentence.memory.facts_of(mention.entity).collect();
             compare(sentence, &facts, EVENT_KEYS, date, 1.0, findings);
@@ -206,35 +337,84 @@ pub fn judge(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Whether a date is the date of the event that stands at a place: `broke out in 1912`, `of 1912`, `It was in 1912 that …`, `1912年的那场大火`.
+/// Whether a date is the date of the event that stands at a place: `broke out in 1912`, `of 1912`,
+/// `It was in 1912 that …`, `1912年的那场大火`.
 fn happened(text: &str, start: usize, end: usize, date: &Date) -> bool {
-    let last =
-        words(near_before(text, start)).into_iter().rev().find(|word| word.lower != "the").map(|word| word.lower).unwrap_or_default();
+    let last = words(near_before(text, start))
+        .into_iter()
+        .rev()
+        .find(|word| word.lower != "the")
+        .map(|word| word.lower)
+        .unwrap_or_default();
     if ["of", "about", "after", "before", "since"].contains(&last.as_str()) {
         return false;
     }
     if date.range.start >= end {
         let between = text[end..date.range.start].trim();
         let near = between.len() <= near_after(text, end).len();
-        let near = near && if has_han(between) { between.chars().count() <= 10 } else { words(between).len() <= 8 };
-        return between == "of" || near && says_any(between, &HAPPENED.iter().filter(|sign| **sign != "of").copied().collect::<Vec<_>>());
+        let near = near
+            && if has_han(between) {
+                between.chars().count() <= 10
+            } else {
+                words(between).len() <= 8
+            };
+        return between == "of"
+            || near
+                && says_any(
+                    between,
+                    &HAPPENED
+                        .iter()
+                        .filter(|sign| **sign != "of")
+                        .copied()
+                        .collect::<Vec<_>>(),
+                );
     }
     // A name inside the date (`May`) is no event that it dates.
-    let Some(between) = text.get(date.range.end..start).map(str::trim) else { return false };
-    ["that", "that the", "的", "的那场", "的这场", "那场", "的那次"].contains(&between) && !says_any(&text[..date.range.start], &["not"])
+    let Some(between) = text.get(date.range.end..start).map(str::trim) else {
+        return false;
+    };
+    [
+        "that",
+        "that the",
+        "的",
+        "的那场",
+        "的这场",
+        "那场",
+        "的那次",
+    ]
+    .contains(&between)
+        && !says_any(&text[..date.range.start], &["not"])
 }
 
 /// Where the first name ends: a birth may be told before it (`Born in 1880, Otto …` is left alone).
 fn first_end(sentence: &Sentence<'_>) -> usize {
-    sentence.mentions.first().filter(|mention| !mention.possessive).map_or(0, |mention| mention.end)
+    sentence
+        .mentions
+        .first()
+        .filter(|mention| !mention.possessive)
+        .map_or(0, |mention| mention.end)
 }
 
-fn compare(sentence: &Sentence<'_>, facts: &[&crate::memory::Fact], keys: &[&str], date: &Date, sure: f32, findings: &mut Vec<Finding>) {
-    for fact in facts.iter().filter(|fact| keys.contains(&fact.key.as_str())) {
+fn compare(
+    sentence: &Sentence<'_>,
+    facts: &[&crate::memory::Fact],
+    keys: &[&str],
+    date: &Date,
+    sure: f32,
+    findings: &mut Vec<Finding>,
+) {
+    for fact in facts
+        .iter()
+        .filter(|fact| keys.contains(&fact.key.as_str()))
+    {
         if let [stated] = find_dates(&fact.value).as_slice()
             && let Some(differs) = stated.differs(date)
         {
-            let why = format!("memory says {}, the text {}", fact.value, &sentence.text[date.range.clone()]);
+            let why = format!(
+                "memory says {}, the text {}",
+                fact.value,
+                &sentence.text[date.range.clone()]
+            );
             findings.push(sentence.found("date", differs, 0.85 * sure, why, fact));
         }
     }
@@ -247,12 +427,29 @@ mod tests {
 
     #[test]
     fn dates_are_read() {
-        let told = |text: &str| find_dates(text).iter().map(|d| (d.year, d.month, d.day)).collect::<Vec<_>>();
-        assert_eq!(told("on 14 November 1911, night"), [(Some(1911), Some(11), Some(14))]);
+        let told = |text: &str| {
+            find_dates(text)
+                .iter()
+                .map(|d| (d.year, d.month, d.day))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            told("on 14 November 1911, night"),
+            [(Some(1911), Some(11), Some(14))]
+        );
         assert_eq!(told("November 3rd"), [(None, Some(11), Some(3))]);
-        assert_eq!(told("in 1911 and 1911-11-14"), [(Some(1911), None, None), (Some(1911), Some(11), Some(14))]);
-        assert_eq!(told("1911 年 11 月 14 日夜；一九一二年"), [(Some(1911), Some(11), Some(14)), (Some(1912), None, None)]);
-        assert_eq!(told("14 November奥托9，1911-奥托-9"), [(None, Some(11), Some(14))]);
+        assert_eq!(
+            told("in 1911 and 1911-11-14"),
+            [(Some(1911), None, None), (Some(1911), Some(11), Some(14))]
+        );
+        assert_eq!(
+            told("1911 年 11 月 14 日夜；一九一二年"),
+            [(Some(1911), Some(11), Some(14)), (Some(1912), None, None)]
+        );
+        assert_eq!(
+            told("14 November奥托9，1911-奥托-9"),
+            [(None, Some(11), Some(14))]
+        );
         assert_eq!(told("三年后，she may have 1500 ducks"), []);
     }
 

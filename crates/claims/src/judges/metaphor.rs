@@ -1,15 +1,34 @@
-//! Metaphors: an image that already belongs to another concept, or a second image for one that has its own.
+//! Metaphors: an image that already belongs to another concept, or a second image for one that has
+//! its own.
 
 use super::{Finding, Sentence};
 use crate::words::{find_all, has_han, is_negated, is_unreal, says_any, words};
 
-const LIKE: &[&str] = &["like", "as if it were", "is", "was", "are", "were", "as", "became", "become", "becomes", "resembles", "resembled"];
-const LIKE_ZH: &[&str] = &["像", "如同", "仿佛", "好比", "犹如", "就是", "宛如", "是一", "似"];
+const LIKE: &[&str] = &[
+    "like",
+    "as if it were",
+    "is",
+    "was",
+    "are",
+    "were",
+    "as",
+    "became",
+    "become",
+    "becomes",
+    "resembles",
+    "resembled",
+];
+const LIKE_ZH: &[&str] = &[
+    "像", "如同", "仿佛", "好比", "犹如", "就是", "宛如", "是一", "似",
+];
 
 /// The image without its article.
 fn bare(image: &str) -> &str {
     let image = image.trim();
-    ["a ", "an ", "the "].iter().find_map(|article| image.strip_prefix(article)).unwrap_or(image)
+    ["a ", "an ", "the "]
+        .iter()
+        .find_map(|article| image.strip_prefix(article))
+        .unwrap_or(image)
 }
 
 /// Whether `image` is said of something in the sentence, and where.
@@ -17,33 +36,57 @@ fn likened(text: &str, image: &str) -> Option<usize> {
     let range = find_all(text, bare(image), true).into_iter().next()?;
     let before = text[..range.start].trim_end();
     if has_han(image) {
-        let tail: String = before.chars().rev().take(6).collect::<Vec<_>>().into_iter().rev().collect();
+        let tail: String = before
+            .chars()
+            .rev()
+            .take(6)
+            .collect::<Vec<_>>()
+            .into_iter()
+            .rev()
+            .collect();
         // 时间是锁链, 时间成了锁链: the verb stands right before the image.
-        let equated = ["是", "成了", "变成", "变成了", "如", "若"].iter().any(|verb| before.ends_with(verb));
+        let equated = ["是", "成了", "变成", "变成了", "如", "若"]
+            .iter()
+            .any(|verb| before.ends_with(verb));
         return (equated || says_any(&tail, LIKE_ZH)).then_some(range.start);
     }
     let before = words(before);
-    let mut back =
-        before.iter().rev().skip_while(|word| ["a", "an", "the", "kind", "of", "sort", "only", "just"].contains(&word.lower.as_str()));
-    back.next().is_some_and(|word| LIKE.contains(&word.lower.as_str())).then_some(range.start)
+    let mut back = before.iter().rev().skip_while(|word| {
+        ["a", "an", "the", "kind", "of", "sort", "only", "just"].contains(&word.lower.as_str())
+    });
+    back.next()
+        .is_some_and(|word| LIKE.contains(&word.lower.as_str()))
+        .then_some(range.start)
 }
 
 pub fn judge(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
     let text = sentence.text;
-    if is_unreal(&text.replace("as if it were", "").replace("仿佛", "").replace("好像", "")) {
+    if is_unreal(
+        &text
+            .replace("as if it were", "")
+            .replace("仿佛", "")
+            .replace("好像", ""),
+    ) {
         return;
     }
     let metaphors = &sentence.memory.metaphors;
     for metaphor in metaphors {
-        let Some(at) = likened(text, &metaphor.image) else { continue };
+        let Some(at) = likened(text, &metaphor.image) else {
+            continue;
+        };
         if is_negated(&sentence.bare, at) {
             continue;
         }
         // Whatever concept stands before the image is what it is said of.
         let said_of = metaphors.iter().filter_map(|other| {
-            find_all(text, &other.concept, true).into_iter().rfind(|range| range.end <= at).map(|range| (range.start, other))
+            find_all(text, &other.concept, true)
+                .into_iter()
+                .rfind(|range| range.end <= at)
+                .map(|range| (range.start, other))
         });
-        let Some((_, owner)) = said_of.max_by_key(|(start, _)| *start) else { continue };
+        let Some((_, owner)) = said_of.max_by_key(|(start, _)| *start) else {
+            continue;
+        };
         let own = owner.concept == metaphor.concept;
         findings.push(Finding {
             judge: "metaphor",
@@ -52,7 +95,10 @@ pub fn judge(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
             why: if own {
                 "the image that this concept has".into()
             } else {
-                format!("`{}` is the image of `{}`; `{}` has `{}`", metaphor.image, metaphor.concept, owner.concept, owner.image)
+                format!(
+                    "`{}` is the image of `{}`; `{}` has `{}`",
+                    metaphor.image, metaphor.concept, owner.concept, owner.image
+                )
             },
             at: metaphor.at.clone(),
             evidence: format!("{}: {}", metaphor.concept, metaphor.image),

@@ -1,7 +1,9 @@
-//! The deterministic judges: each knows one kind of contradiction, says how sure it is, and is silent when unsure.
+//! The deterministic judges: each knows one kind of contradiction, says how sure it is, and is
+//! silent when unsure.
 //!
-//! A judge sees one sentence and memory. False alarms cost more trust than silences, so whatever is denied, supposed,
-//! dreamt, remembered or said by a character is left alone unless the judge says otherwise.
+//! A judge sees one sentence and memory. False alarms cost more trust than silences, so whatever is
+//! denied, supposed, dreamt, remembered or said by a character is left alone unless the judge says
+//! otherwise.
 
 mod attribute;
 mod colour;
@@ -31,7 +33,8 @@ pub struct Sentence<'m> {
     pub carried: Option<usize>,
     /// The chapter that the draft is of.
     pub chapter: Option<u64>,
-    /// The text with every name blotted out, byte for byte in the same places: a sign inside a name is no sign.
+    /// The text with every name blotted out, byte for byte in the same places: a sign inside a name
+    /// is no sign.
     pub bare: String,
 }
 
@@ -116,7 +119,10 @@ pub struct Finding {
     pub level: Option<Level>,
 }
 
-pub(crate) fn level_name<S: serde::Serializer>(level: &Option<Level>, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn level_name<S: serde::Serializer>(
+    level: &Option<Level>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     match level {
         Some(level) => serializer.serialize_some(level.name()),
         None => serializer.serialize_none(),
@@ -154,29 +160,41 @@ pub fn judge(sentence: &Sentence<'_>) -> Vec<Finding> {
 const PRONOUNS: &[&str] = &["he", "she", "his", "her", "they", "their"];
 
 impl<'m> Sentence<'m> {
-    /// Whom what stands at `at` belongs to, and how sure that is: the nearest one named before it, or the one a
-    /// pronoun must mean. Someone named only as owner of something else (`Otto's brother`) owns nothing further off.
+    /// Whom what stands at `at` belongs to, and how sure that is: the nearest one named before it,
+    /// or the one a pronoun must mean. Someone named only as owner of something else (`Otto's
+    /// brother`) owns nothing further off.
     pub fn owner(&self, at: usize) -> Option<(usize, f32)> {
         if let Some(mention) = self.mentions.iter().rfind(|mention| mention.end <= at) {
             let between = &self.text[mention.end..at];
-            let near = if has_han(between) { between.chars().count() <= 5 } else { words(between).len() <= 3 };
+            let near = if has_han(between) {
+                between.chars().count() <= 5
+            } else {
+                words(between).len() <= 3
+            };
             if mention.possessive && (!near || says_any(between, KIN)) {
                 return None;
             }
-            // `Otto said that she …`: another person came in by a pronoun of other number; only one is certain.
+            // `Otto said that she …`: another person came in by a pronoun of other number; only one
+            // is certain.
             return Some((mention.entity, 1.0));
         }
         let carried = self.carried?;
         let opens = match self.text.chars().find(|c| c.is_alphabetic()) {
             Some('他' | '她') => true,
-            _ => words(self.text).iter().take(3).any(|word| PRONOUNS.contains(&word.lower.as_str())),
+            _ => words(self.text)
+                .iter()
+                .take(3)
+                .any(|word| PRONOUNS.contains(&word.lower.as_str())),
         };
         opens.then_some((carried, 0.9))
     }
 
-    /// Who is named right behind `end`, after a comma or nothing: `At forty, Otto …`, `身为铁匠，奥托……`.
+    /// Who is named right behind `end`, after a comma or nothing: `At forty, Otto …`,
+    /// `身为铁匠，奥托……`.
     pub fn named_after(&self, end: usize) -> Option<usize> {
-        let mention = self.mentions.get(self.mentions.partition_point(|mention| mention.start < end))?;
+        let mention = self
+            .mentions
+            .get(self.mentions.partition_point(|mention| mention.start < end))?;
         let between = self.text[end..mention.start].trim();
         (!mention.possessive && ["", ",", "，", "的"].contains(&between)).then_some(mention.entity)
     }
@@ -187,8 +205,23 @@ impl<'m> Sentence<'m> {
         Some((self.memory.facts_of(entity).collect(), sure))
     }
 
-    pub fn found(&self, judge: &'static str, conflict: bool, confidence: f32, why: String, fact: &Fact) -> Finding {
-        Finding { judge, conflict, confidence, why, at: fact.at.clone(), evidence: fact.text.clone(), level: fact.level }
+    pub fn found(
+        &self,
+        judge: &'static str,
+        conflict: bool,
+        confidence: f32,
+        why: String,
+        fact: &Fact,
+    ) -> Finding {
+        Finding {
+            judge,
+            conflict,
+            confidence,
+            why,
+            at: fact.at.clone(),
+            evidence: fact.text.clone(),
+            level: fact.level,
+        }
     }
 }
 
@@ -203,15 +236,30 @@ pub(crate) mod bench {
     use quipu_text::recall::Tier;
 
     pub fn memory(text: &str) -> Memory {
-        let form = text.contains("closed:").then_some(Form::Threads).or_else(|| text.contains("收于：").then_some(Form::Threads));
-        Memory::of(&[Page { path: "m.md".into(), tier: Tier::L1, is_memory: true, form, text: text.into() }])
+        let form = text
+            .contains("closed:")
+            .then_some(Form::Threads)
+            .or_else(|| text.contains("收于：").then_some(Form::Threads));
+        Memory::of(&[Page {
+            path: "m.md".into(),
+            tier: Tier::L1,
+            is_memory: true,
+            form,
+            text: text.into(),
+        }])
     }
 
     /// `judge!` for a conflict, `judge=` for agreement.
     pub fn says(memory: &Memory, draft: &str) -> Vec<String> {
         let claims = crate::claim::cut_claims(draft);
-        let found = sentences(memory, &claims, Some(9)).iter().flat_map(judge).collect::<Vec<_>>();
-        found.iter().map(|f| format!("{}{}", f.judge, if f.conflict { "!" } else { "=" })).collect()
+        let found = sentences(memory, &claims, Some(9))
+            .iter()
+            .flat_map(judge)
+            .collect::<Vec<_>>();
+        found
+            .iter()
+            .map(|f| format!("{}{}", f.judge, if f.conflict { "!" } else { "=" }))
+            .collect()
     }
 
     /// Checks a table of sentences against one memory.

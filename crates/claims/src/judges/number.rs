@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::{Finding, Sentence};
-use crate::words::{Number, clause_before, has_han, is_negated, is_quoted, is_unreal, near_before, numbers, says_any, stem, words};
+use crate::words::{
+    Number, clause_before, has_han, is_negated, is_quoted, is_unreal, near_before, numbers,
+    says_any, stem, words,
+};
 
 const AGE_KEYS: &[&str] = &["age", "aged", "years old", "年龄", "年纪", "岁数"];
 /// Another time than now.
@@ -58,7 +61,9 @@ const ELSEWHEN: &[&str] = &[
     "就",
 ];
 /// What says in Chinese that the number after it is an age now.
-const AGED_ZH: &[&str] = &["今年", "现年", "年方", "年仅", "年已", "刚满", "芳龄", "年满"];
+const AGED_ZH: &[&str] = &[
+    "今年", "现年", "年方", "年仅", "年已", "刚满", "芳龄", "年满",
+];
 
 pub fn judge_age(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
     let text = sentence.text;
@@ -72,29 +77,55 @@ pub fn judge_age(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
         }
         // `At forty, Otto …`, `四十岁的奥托`: who it is comes after.
         let lead = text[..number.range.start].trim().to_lowercase();
-        let rest = number.range.end + if text[number.range.end..].starts_with('岁') { '岁'.len_utf8() } else { 0 };
-        let after = (lead == "at" || lead.is_empty()).then(|| sentence.named_after(rest)).flatten();
+        let rest = number.range.end
+            + if text[number.range.end..].starts_with('岁') {
+                '岁'.len_utf8()
+            } else {
+                0
+            };
+        let after = (lead == "at" || lead.is_empty())
+            .then(|| sentence.named_after(rest))
+            .flatten();
         let told = match after {
             Some(entity) => Some((sentence.memory.facts_of(entity).collect(), 1.0)),
             None => sentence.facts_at(number.range.start),
         };
         let Some((facts, sure)) = told else { continue };
-        for fact in facts.iter().filter(|fact| AGE_KEYS.contains(&fact.key.as_str())) {
+        for fact in facts
+            .iter()
+            .filter(|fact| AGE_KEYS.contains(&fact.key.as_str()))
+        {
             // `31 in ch03` is an age at a time, and time goes on.
-            let bare = fact.value.trim_end_matches("years old").trim_end_matches("years").trim().trim_end_matches('岁').trim();
+            let bare = fact
+                .value
+                .trim_end_matches("years old")
+                .trim_end_matches("years")
+                .trim()
+                .trim_end_matches('岁')
+                .trim();
             if let [stated] = numbers(bare).as_slice()
                 && stated.range.len() == bare.len()
             {
                 let why = format!("memory says {}, the text {}", stated.value, number.value);
-                findings.push(sentence.found("age", stated.value != number.value, 0.85 * sure, why, fact));
+                findings.push(sentence.found(
+                    "age",
+                    stated.value != number.value,
+                    0.85 * sure,
+                    why,
+                    fact,
+                ));
             }
         }
     }
 }
 
-/// Whether a number is someone's age: `34 years old`, `34-year-old`, `aged 34`, `Otto, 34,`, `Otto was 34.`, `34岁`.
+/// Whether a number is someone's age: `34 years old`, `34-year-old`, `aged 34`, `Otto, 34,`, `Otto
+/// was 34.`, `34岁`.
 fn is_age(sentence: &Sentence<'_>, number: &Number) -> bool {
-    let (before, after) = (&sentence.text[..number.range.start], &sentence.text[number.range.end..]);
+    let (before, after) = (
+        &sentence.text[..number.range.start],
+        &sentence.text[number.range.end..],
+    );
     if after.starts_with('岁') {
         return !before.ends_with('第');
     }
@@ -106,22 +137,30 @@ fn is_age(sentence: &Sentence<'_>, number: &Number) -> bool {
         return sentence.named_after(number.range.end).is_some();
     }
     // `Otto turned forty that morning.`
-    let turned = ["turned", "had just turned"].iter().any(|verb| before.trim_end().ends_with(verb));
-    let when =
-        words(after).first().is_some_and(|word| ["that", "this", "on", "last", "yesterday", "today", "in"].contains(&word.lower.as_str()));
+    let turned = ["turned", "had just turned"]
+        .iter()
+        .any(|verb| before.trim_end().ends_with(verb));
+    let when = words(after).first().is_some_and(|word| {
+        ["that", "this", "on", "last", "yesterday", "today", "in"].contains(&word.lower.as_str())
+    });
     if turned && when {
         return true;
     }
     if after.starts_with(" years of age")
-        || after.trim_start_matches([' ', '-']).starts_with("years old")
+        || after
+            .trim_start_matches([' ', '-'])
+            .starts_with("years old")
         || after.starts_with("-year-old")
         || after.starts_with(" year old")
     {
         // `a thirty-year-old whisky`: the number belongs to the noun behind it.
-        return !after.trim_start_matches([' ', '-']).starts_with("year") || after.contains("years old") || person_follows(after);
+        return !after.trim_start_matches([' ', '-']).starts_with("year")
+            || after.contains("years old")
+            || person_follows(after);
     }
-    let ends =
-        after.trim_start().is_empty() || after.starts_with([',', '.', ';', ' ']) && !after.trim_start().starts_with(char::is_alphanumeric);
+    let ends = after.trim_start().is_empty()
+        || after.starts_with([',', '.', ';', ' '])
+            && !after.trim_start().starts_with(char::is_alphanumeric);
     let named = sentence.mentions.iter().any(|mention| {
         let between = before.get(mention.end..).unwrap_or("…").trim();
         !mention.possessive
@@ -140,16 +179,23 @@ fn is_age(sentence: &Sentence<'_>, number: &Number) -> bool {
                     | "had just turned"
             )
     });
-    let pronoun = ["he was", "she was", "he is", "she is", "aged"].iter().any(|lead| before.trim_end().to_lowercase().ends_with(lead));
+    let pronoun = ["he was", "she was", "he is", "she is", "aged"]
+        .iter()
+        .any(|lead| before.trim_end().to_lowercase().ends_with(lead));
     ends && (named || pronoun)
 }
 
 fn person_follows(after: &str) -> bool {
-    let next = words(after).into_iter().find(|word| !["year", "old"].contains(&word.lower.as_str()));
+    let next = words(after)
+        .into_iter()
+        .find(|word| !["year", "old"].contains(&word.lower.as_str()));
     next.is_some_and(|word| {
         word.capital
-            || ["with", "who", "from", "man", "woman", "boy", "girl", "keeper", "captain", "widow", "widower"]
-                .contains(&word.lower.as_str())
+            || [
+                "with", "who", "from", "man", "woman", "boy", "girl", "keeper", "captain", "widow",
+                "widower",
+            ]
+            .contains(&word.lower.as_str())
     })
 }
 
@@ -195,12 +241,18 @@ const VAGUE: &[&str] = &[
     "还",
 ];
 /// What is wished or planned, or stands beside.
-const NOT_ITS_OWN: &[&str] =
-    &["wanted", "wants", "hoped", "planned", "meant", "wished", "想", "打算", "希望", "计划", "隔壁", "旁边", "对面", "附近"];
+const NOT_ITS_OWN: &[&str] = &[
+    "wanted", "wants", "hoped", "planned", "meant", "wished", "想", "打算", "希望", "计划", "隔壁",
+    "旁边", "对面", "附近",
+];
 /// Signs that all of them are meant.
-const WHOLE: &[&str] =
-    &["are", "were", "the", "all", "its", "has", "had", "have", "with", "counts", "counted", "numbered", "holds", "exactly"];
-const WHOLE_ZH: &[&str] = &["共", "有", "统共", "全部", "总共", "一共", "这", "那", "整整"];
+const WHOLE: &[&str] = &[
+    "are", "were", "the", "all", "its", "has", "had", "have", "with", "counts", "counted",
+    "numbered", "holds", "exactly",
+];
+const WHOLE_ZH: &[&str] = &[
+    "共", "有", "统共", "全部", "总共", "一共", "这", "那", "整整",
+];
 
 pub fn judge_count(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
     let text = sentence.text;
@@ -214,25 +266,47 @@ pub fn judge_count(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
             continue;
         }
         // `beside the Tower`, `left the Tower for a house of nine rooms`: not the Tower's own.
-        let lead = words(near_before(text, mention.start)).into_iter().rev().find(|word| word.lower != "the").map(|word| word.lower);
-        if lead.is_some_and(|lead| ["beside", "behind", "near", "left", "by", "opposite", "outside"].contains(&lead.as_str())) {
+        let lead = words(near_before(text, mention.start))
+            .into_iter()
+            .rev()
+            .find(|word| word.lower != "the")
+            .map(|word| word.lower);
+        if lead.is_some_and(|lead| {
+            [
+                "beside", "behind", "near", "left", "by", "opposite", "outside",
+            ]
+            .contains(&lead.as_str())
+        }) {
             continue;
         }
         asked.insert(mention.entity);
-        for fact in sentence.memory.facts_of(mention.entity).filter(|fact| !fact.key.is_empty() && !AGE_KEYS.contains(&fact.key.as_str())) {
+        for fact in sentence
+            .memory
+            .facts_of(mention.entity)
+            .filter(|fact| !fact.key.is_empty() && !AGE_KEYS.contains(&fact.key.as_str()))
+        {
             let found = numbers(&fact.value);
             let [stated] = found.as_slice() else { continue };
             let dated = !super::date::find_dates(&fact.value).is_empty();
             // A count is a number and at most its unit.
-            if dated || fact.value.chars().count() > stated.range.len() + 12 || stated.range.start != 0 {
+            if dated
+                || fact.value.chars().count() > stated.range.len() + 12
+                || stated.range.start != 0
+            {
                 continue;
             }
             let stated = stated.value;
             for number in said.iter().filter(|number| counts(text, number, &fact.key)) {
-                if is_quoted(text, number.range.start) || is_unreal(&sentence.bare) || is_negated(&sentence.bare, number.range.start) {
+                if is_quoted(text, number.range.start)
+                    || is_unreal(&sentence.bare)
+                    || is_negated(&sentence.bare, number.range.start)
+                {
                     continue;
                 }
-                let why = format!("memory says {stated} {}, the text {}", fact.key, number.value);
+                let why = format!(
+                    "memory says {stated} {}, the text {}",
+                    fact.key, number.value
+                );
                 findings.push(sentence.found("count", stated != number.value, 0.8, why, fact));
             }
         }
@@ -242,15 +316,34 @@ pub fn judge_count(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
 
 /// Whether a number says how many of `key` there are in all.
 fn counts(text: &str, number: &Number, key: &str) -> bool {
-    let (before, after) = (clause_before(text, number.range.start), &text[number.range.end..]);
+    let (before, after) = (
+        clause_before(text, number.range.start),
+        &text[number.range.end..],
+    );
     if has_han(key) {
         // 二百一十四级台阶
         let unit: String = after.chars().take(4 + key.chars().count()).collect();
-        let near = unit.find(key).is_some_and(|at| unit[..at].chars().count() <= 3);
-        let tail: String = before.chars().rev().take(6).collect::<Vec<_>>().into_iter().rev().collect();
+        let near = unit
+            .find(key)
+            .is_some_and(|at| unit[..at].chars().count() <= 3);
+        let tail: String = before
+            .chars()
+            .rev()
+            .take(6)
+            .collect::<Vec<_>>()
+            .into_iter()
+            .rev()
+            .collect();
         // 房间有七间, 十一间房间全空着
-        let named = before.strip_suffix('有').is_some_and(|before| before.trim_end_matches(['共', '一', '总', '只']).ends_with(key));
-        let all = near && unit.find(key).is_some_and(|at| after[at + key.len()..].starts_with(['全', '都']));
+        let named = before.strip_suffix('有').is_some_and(|before| {
+            before
+                .trim_end_matches(['共', '一', '总', '只'])
+                .ends_with(key)
+        });
+        let all = near
+            && unit
+                .find(key)
+                .is_some_and(|at| after[at + key.len()..].starts_with(['全', '都']));
         if named && !says_any(&tail, VAGUE) && !after.starts_with(['多', '余', '几']) {
             return true;
         }
@@ -259,9 +352,20 @@ fn counts(text: &str, number: &Number, key: &str) -> bool {
             && !says_any(&tail, VAGUE)
             && !after.starts_with(['多', '余', '几']);
     }
-    let noun = words(key).last().map(|word| stem(&word.lower).to_owned()).unwrap_or_default();
-    let near = words(after).iter().take(2).any(|word| stem(&word.lower) == noun);
-    let leads: Vec<String> = words(before).into_iter().rev().take(2).map(|word| word.lower).collect();
+    let noun = words(key)
+        .last()
+        .map(|word| stem(&word.lower).to_owned())
+        .unwrap_or_default();
+    let near = words(after)
+        .iter()
+        .take(2)
+        .any(|word| stem(&word.lower) == noun);
+    let leads: Vec<String> = words(before)
+        .into_iter()
+        .rev()
+        .take(2)
+        .map(|word| word.lower)
+        .collect();
     let behind = says_any(after, &["in all", "altogether", "in total"]);
     near && (behind || leads.iter().any(|lead| WHOLE.contains(&lead.as_str())))
         && !leads.iter().any(|lead| VAGUE.contains(&lead.as_str()))
@@ -272,8 +376,7 @@ fn counts(text: &str, number: &Number, key: &str) -> bool {
 mod tests {
     use crate::judges::bench::expect;
 
-    const MEMORY: &str =
-        "# C\n\n## Otto\n- age: 31\n\n## The Tower\n- steps: 214\n- built: 1880\n\n## 沈砚\n- 年龄：三十一岁\n\n## 灯塔\n- 台阶：214级\n";
+    const MEMORY: &str = "# C\n\n## Otto\n- age: 31\n\n## The Tower\n- steps: 214\n- built: 1880\n\n## 沈砚\n- 年龄：三十一岁\n\n## 灯塔\n- 台阶：214级\n";
 
     #[test]
     fn ages_are_compared_at_one_time() {

@@ -5,14 +5,24 @@ use super::{Finding, Sentence};
 use crate::memory::{Fact, Memory, Mention};
 use crate::words::{has_han, is_quoted, is_unreal, says_any};
 
-const BEFORE_KEYS: &[&str] = &["before", "earlier than", "precedes", "先于", "早于", "在前于"];
+const BEFORE_KEYS: &[&str] = &[
+    "before",
+    "earlier than",
+    "precedes",
+    "先于",
+    "早于",
+    "在前于",
+];
 const AFTER_KEYS: &[&str] = &["after", "later than", "follows", "后于", "晚于"];
 
 /// Whether the first happened before the second, by which fact.
 fn known(memory: &Memory, first: usize, second: usize) -> Option<(bool, &Fact)> {
     let says = |from: usize, to: usize| {
         memory.facts_of(from).find_map(|fact| {
-            let named = memory.entities[to].names.iter().any(|name| fact.value.contains(name.as_str()));
+            let named = memory.entities[to]
+                .names
+                .iter()
+                .any(|name| fact.value.contains(name.as_str()));
             let before = BEFORE_KEYS.contains(&fact.key.as_str());
             (named && (before || AFTER_KEYS.contains(&fact.key.as_str()))).then_some((before, fact))
         })
@@ -24,7 +34,9 @@ fn known(memory: &Memory, first: usize, second: usize) -> Option<(bool, &Fact)> 
         return Some((!before, fact));
     }
     let dated = |entity: usize| {
-        let fact = memory.facts_of(entity).find(|fact| EVENT_KEYS.contains(&fact.key.as_str()))?;
+        let fact = memory
+            .facts_of(entity)
+            .find(|fact| EVENT_KEYS.contains(&fact.key.as_str()))?;
         Some((find_dates(&fact.value).first()?.key()?, fact))
     };
     let ((a, fact), (b, _)) = (dated(first)?, dated(second)?);
@@ -34,9 +46,17 @@ fn known(memory: &Memory, first: usize, second: usize) -> Option<(bool, &Fact)> 
 
 /// What a sentence says: the first mention happened before the second (true) or after it.
 fn told(text: &str, first: &Mention, second: &Mention) -> Option<bool> {
-    let (lead, middle, tail) = (&text[..first.start], &text[first.end..second.start], &text[second.end..]);
+    let (lead, middle, tail) = (
+        &text[..first.start],
+        &text[first.end..second.start],
+        &text[second.end..],
+    );
     if has_han(text) {
-        let starts = |part: &str, signs: &[&str]| signs.iter().any(|sign| part.trim_start_matches(['的', ' ']).starts_with(sign));
+        let starts = |part: &str, signs: &[&str]| {
+            signs
+                .iter()
+                .any(|sign| part.trim_start_matches(['的', ' ']).starts_with(sign))
+        };
         if starts(tail, &["之前", "以前"]) {
             return middle.contains(['在', '于', '发']).then_some(true);
         }
@@ -44,12 +64,17 @@ fn told(text: &str, first: &Mention, second: &Mention) -> Option<bool> {
             return middle.contains(['在', '于', '发']).then_some(false);
         }
         if (lead.ends_with("先有") || lead.ends_with("先是"))
-            && ["后有", "再有", "才有", "然后", "后是", "才是"].iter().any(|sign| middle.ends_with(sign))
+            && ["后有", "再有", "才有", "然后", "后是", "才是"]
+                .iter()
+                .any(|sign| middle.ends_with(sign))
         {
             return Some(true);
         }
         // 大火之后，洪水来了；大火结束以后，才有洪水
-        let middle = ["结束", "过去", "平息", "停了"].iter().find_map(|end| middle.strip_prefix(end)).unwrap_or(middle);
+        let middle = ["结束", "过去", "平息", "停了"]
+            .iter()
+            .find_map(|end| middle.strip_prefix(end))
+            .unwrap_or(middle);
         if starts(middle, &["之前", "以前"]) {
             return Some(false);
         }
@@ -65,10 +90,26 @@ fn told(text: &str, first: &Mention, second: &Mention) -> Option<bool> {
     let (lead, between) = (tidy(lead), tidy(middle));
     let near = |part: &str, sign: &str| part.ends_with(sign);
     match () {
-        () if near(&between, "before") || near(&between, "preceded") || near(&between, "earlier than") => Some(true),
-        () if near(&between, "after") || near(&between, "followed") || near(&between, "later than") => Some(false),
+        () if near(&between, "before")
+            || near(&between, "preceded")
+            || near(&between, "earlier than") =>
+        {
+            Some(true)
+        }
+        () if near(&between, "after")
+            || near(&between, "followed")
+            || near(&between, "later than") =>
+        {
+            Some(false)
+        }
         () if near(&lead, "first came") && between.contains("then") => Some(true),
-        () if near(&lead, "when") && ["had ended", "was over", "had passed"].iter().any(|over| between.contains(over)) => Some(true),
+        () if near(&lead, "when")
+            && ["had ended", "was over", "had passed"]
+                .iter()
+                .any(|over| between.contains(over)) =>
+        {
+            Some(true)
+        }
         () if near(&lead, "before") => Some(false),
         () if near(&lead, "after") => Some(true),
         () => None,
@@ -76,16 +117,23 @@ fn told(text: &str, first: &Mention, second: &Mention) -> Option<bool> {
 }
 
 pub fn judge(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
-    let [first, second] = sentence.mentions.as_slice() else { return };
+    let [first, second] = sentence.mentions.as_slice() else {
+        return;
+    };
     if first.entity == second.entity
         || is_unreal(&sentence.bare)
         || is_quoted(sentence.text, second.start)
-        || says_any(sentence.text, &["not", "never", "不是", "并非", "吗", "?", "？"])
+        || says_any(
+            sentence.text,
+            &["not", "never", "不是", "并非", "吗", "?", "？"],
+        )
     {
         return;
     }
-    let (Some(told), Some((known, fact))) = (told(sentence.text, first, second), known(sentence.memory, first.entity, second.entity))
-    else {
+    let (Some(told), Some((known, fact))) = (
+        told(sentence.text, first, second),
+        known(sentence.memory, first.entity, second.entity),
+    ) else {
         return;
     };
     let name = |mention: &Mention| &sentence.memory.entities[mention.entity].name;

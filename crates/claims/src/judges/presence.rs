@@ -34,7 +34,20 @@ const DEAD: &[&str] = &[
     "被杀",
     "亡故",
 ];
-const AWAY: &[&str] = &["absent", "abroad", "away", "missing", "imprisoned", "in prison", "失踪", "离开", "远行", "在外", "被囚", "出海"];
+const AWAY: &[&str] = &[
+    "absent",
+    "abroad",
+    "away",
+    "missing",
+    "imprisoned",
+    "in prison",
+    "失踪",
+    "离开",
+    "远行",
+    "在外",
+    "被囚",
+    "出海",
+];
 
 /// What brings back the past, or what stands for the dead.
 const PAST: &[&str] = &[
@@ -237,10 +250,12 @@ const SUFFERED: &[&str] = &[
     "hundred",
 ];
 const ACTS_ZH: &[&str] = &[
-    "说", "问", "答", "喊", "笑", "点头", "点了", "走", "跑", "来到", "坐", "站", "拿", "递", "打开", "推", "拉", "关上", "倒", "喝", "吃",
-    "扔", "举", "转身", "看", "爬", "敲", "写", "签", "切", "系", "划", "抱", "挥", "伸", "放下", "睡", "醒", "低头", "抬头", "把", "提",
-    "接过", "叹", "摊", "咳", "骑", "补", "叫", "唱", "哭", "跳", "吹", "掏", "握", "牵", "砍", "打", "拍", "摇", "翻", "读", "洗", "擦",
-    "穿过", "追", "逃", "躲", "跪", "蹲", "挥手", "端", "捡", "抓", "抬", "撕", "烧", "收拾", "指着", "搬",
+    "说", "问", "答", "喊", "笑", "点头", "点了", "走", "跑", "来到", "坐", "站", "拿", "递",
+    "打开", "推", "拉", "关上", "倒", "喝", "吃", "扔", "举", "转身", "看", "爬", "敲", "写", "签",
+    "切", "系", "划", "抱", "挥", "伸", "放下", "睡", "醒", "低头", "抬头", "把", "提", "接过",
+    "叹", "摊", "咳", "骑", "补", "叫", "唱", "哭", "跳", "吹", "掏", "握", "牵", "砍", "打", "拍",
+    "摇", "翻", "读", "洗", "擦", "穿过", "追", "逃", "躲", "跪", "蹲", "挥手", "端", "捡", "抓",
+    "抬", "撕", "烧", "收拾", "指着", "搬",
 ];
 
 #[derive(Clone, Copy)]
@@ -253,12 +268,22 @@ enum Gone {
 fn gone<'m>(sentence: &Sentence<'m>, entity: usize) -> Option<(Gone, &'m Fact)> {
     sentence.memory.facts_of(entity).find_map(|fact| {
         let key = fact.key.as_str();
-        let opening = fact.value.split([',', '，', ';', '；', '(', '（', '。']).next().unwrap_or_default();
+        let opening = fact
+            .value
+            .split([',', '，', ';', '；', '(', '（', '。'])
+            .next()
+            .unwrap_or_default();
         let dead = STATUS_KEYS.contains(&key)
             && says_any(opening, DEAD)
-            && !says_any(opening, &["not", "believed", "presumed", "未死", "没死", "以为", "疑", "生死"])
+            && !says_any(
+                opening,
+                &[
+                    "not", "believed", "presumed", "未死", "没死", "以为", "疑", "生死",
+                ],
+            )
             || DEATH_KEYS.contains(&key) && !fact.value.is_empty();
-        let away = STATUS_KEYS.contains(&key) && says_any(opening, AWAY) || ABSENT_KEYS.contains(&key) && !fact.value.is_empty();
+        let away = STATUS_KEYS.contains(&key) && says_any(opening, AWAY)
+            || ABSENT_KEYS.contains(&key) && !fact.value.is_empty();
         let span: Vec<u64> = chapters(&fact.value);
         let within = match (sentence.chapter, span.as_slice()) {
             (_, []) => true,
@@ -281,7 +306,10 @@ fn gone<'m>(sentence: &Sentence<'m>, entity: usize) -> Option<(Gone, &'m Fact)> 
 /// The chapters that a value names, in order.
 fn chapters(value: &str) -> Vec<u64> {
     let spaced = value.replace(['–', '—', '-', '至', '到', '~'], " ");
-    spaced.split([' ', ',', '，', '、']).filter_map(chapter_number).collect()
+    spaced
+        .split([' ', ',', '，', '、'])
+        .filter_map(chapter_number)
+        .collect()
 }
 
 pub fn judge(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
@@ -290,31 +318,52 @@ pub fn judge(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
         return;
     }
     let quoted = quotations(text);
-    let first_han = text.char_indices().find(|(_, c)| is_han(*c)).map_or(text.len(), |(at, _)| at);
+    let first_han = text
+        .char_indices()
+        .find(|(_, c)| is_han(*c))
+        .map_or(text.len(), |(at, _)| at);
     let mut known: BTreeMap<usize, Option<(Gone, &Fact)>> = BTreeMap::new();
     let mut told = BTreeSet::new();
     for (mention, acts) in sentence.mentions.iter().zip(who_acts(sentence)) {
         let said = || quoted.iter().any(|range| range.contains(&mention.start));
-        if !acts || mention.possessive || said() || is_object(sentence, mention.start, first_han < mention.start) {
+        if !acts
+            || mention.possessive
+            || said()
+            || is_object(sentence, mention.start, first_han < mention.start)
+        {
             continue;
         }
-        let found = known.entry(mention.entity).or_insert_with(|| gone(sentence, mention.entity));
-        let Some((gone, fact)) = found.filter(|_| told.insert(mention.entity)) else { continue };
+        let found = known
+            .entry(mention.entity)
+            .or_insert_with(|| gone(sentence, mention.entity));
+        let Some((gone, fact)) = found.filter(|_| told.insert(mention.entity)) else {
+            continue;
+        };
         let name = &sentence.memory.entities[mention.entity].name;
         let (what, sure) = match gone {
             Gone::Dead => ("dead", 0.85),
             Gone::Away => ("not here", 0.75),
         };
-        findings.push(sentence.found("presence", true, sure, format!("{name} is {what}, and acts"), fact));
+        findings.push(sentence.found(
+            "presence",
+            true,
+            sure,
+            format!("{name} is {what}, and acts"),
+            fact,
+        ));
     }
 }
 
-/// For each mention whether a verb of doing stands right behind the name, or behind the one joined to it.
+/// For each mention whether a verb of doing stands right behind the name, or behind the one joined
+/// to it.
 fn who_acts(sentence: &Sentence<'_>) -> Vec<bool> {
     let mut acting = vec![false; sentence.mentions.len()];
     let mut next: Option<(&Mention, bool)> = None;
     for (acts, mention) in acting.iter_mut().zip(&sentence.mentions).rev() {
-        let joined = |next: &Mention| ["and", "和", "与"].contains(&sentence.text[mention.end..next.start].trim()) && !next.possessive;
+        let joined = |next: &Mention| {
+            ["and", "和", "与"].contains(&sentence.text[mention.end..next.start].trim())
+                && !next.possessive
+        };
         *acts = match next {
             Some((next, acts)) if joined(next) => acts,
             _ => acts_alone(sentence.text, mention, next.map(|(next, _)| next)),
@@ -327,56 +376,118 @@ fn who_acts(sentence: &Sentence<'_>) -> Vec<bool> {
 fn acts_alone(text: &str, mention: &Mention, next: Option<&Mention>) -> bool {
     // `沈舟对她笑了笑`, `Tom, to Mara, nodded`: to whom stands between.
     let after = &text[mention.end..];
-    let toward = ["对", "朝", "向", "冲"].iter().any(|sign| after.starts_with(sign));
+    let toward = ["对", "朝", "向", "冲"]
+        .iter()
+        .any(|sign| after.starts_with(sign));
     let end = match next.filter(|next| toward && next.start - mention.end <= 3) {
         Some(next) => next.end,
-        None if toward => mention.end + after.char_indices().nth(2).map_or(after.len(), |(at, _)| at),
+        None if toward => {
+            mention.end
+                + after
+                    .char_indices()
+                    .nth(2)
+                    .map_or(after.len(), |(at, _)| at)
+        }
         None => mention.end,
     };
     does(near_after(text, end))
 }
 
 fn does(after: &str) -> bool {
-    if after.chars().find(|c| !c.is_whitespace()).is_some_and(crate::words::is_han) {
-        let near: String = after.chars().take_while(|c| crate::words::is_han(*c)).take(6).collect();
-        let near =
-            ["低声", "轻声", "大声", "慢慢", "忽然", "突然", "默默", "终于"].iter().find_map(|how| near.strip_prefix(how)).unwrap_or(&near);
-        let near = near.trim_start_matches(['也', '便', '就', '又', '却', '忽', '然', '缓', '慢', '轻', '地', '才', '正', '已', '都']);
-        return ACTS_ZH.iter().any(|act| near.starts_with(act)) && !near.contains('没') && !near.starts_with("来不及");
+    if after
+        .chars()
+        .find(|c| !c.is_whitespace())
+        .is_some_and(crate::words::is_han)
+    {
+        let near: String = after
+            .chars()
+            .take_while(|c| crate::words::is_han(*c))
+            .take(6)
+            .collect();
+        let near = [
+            "低声", "轻声", "大声", "慢慢", "忽然", "突然", "默默", "终于",
+        ]
+        .iter()
+        .find_map(|how| near.strip_prefix(how))
+        .unwrap_or(&near);
+        let near = near.trim_start_matches([
+            '也', '便', '就', '又', '却', '忽', '然', '缓', '慢', '轻', '地', '才', '正', '已',
+            '都',
+        ]);
+        return ACTS_ZH.iter().any(|act| near.starts_with(act))
+            && !near.contains('没')
+            && !near.starts_with("来不及");
     }
-    let skipped = ["then", "slowly", "quietly", "only", "just", "himself", "herself", "suddenly", "quickly", "never", "softly"];
-    let next: Vec<String> =
-        words(after).into_iter().take(4).map(|word| word.lower).filter(|word| !skipped.contains(&word.as_str())).take(2).collect();
+    let skipped = [
+        "then", "slowly", "quietly", "only", "just", "himself", "herself", "suddenly", "quickly",
+        "never", "softly",
+    ];
+    let next: Vec<String> = words(after)
+        .into_iter()
+        .take(4)
+        .map(|word| word.lower)
+        .filter(|word| !skipped.contains(&word.as_str()))
+        .take(2)
+        .collect();
     let joined = after.trim_start().starts_with(char::is_alphanumeric);
     joined
         && match next.as_slice() {
             [verb, doing] if verb == "was" || verb == "is" => {
                 doing.len() > 5
                     && doing.ends_with("ing")
-                    && !["lying", "resting", "missing", "nothing", "something", "dying"].contains(&doing.as_str())
+                    && ![
+                        "lying",
+                        "resting",
+                        "missing",
+                        "nothing",
+                        "something",
+                        "dying",
+                    ]
+                    .contains(&doing.as_str())
             }
-            [verb, ..] => ACTS.contains(&verb.as_str()) || verb.len() > 4 && verb.ends_with("ed") && !SUFFERED.contains(&verb.as_str()),
+            [verb, ..] => {
+                ACTS.contains(&verb.as_str())
+                    || verb.len() > 4 && verb.ends_with("ed") && !SUFFERED.contains(&verb.as_str())
+            }
             [] => false,
         }
 }
 
-/// Whether a name is the object of what stands before it: `about Tom said nothing more`, `谁也不信沈舟说`.
+/// Whether a name is the object of what stands before it: `about Tom said nothing more`,
+/// `谁也不信沈舟说`.
 fn is_object(sentence: &Sentence<'_>, start: usize, in_chinese: bool) -> bool {
     let before = sentence.text[..start].trim_end();
     if in_chinese {
         // `阿岳和沈舟骑马`: both do it, if the first one begins the clause.
         let joined = before.ends_with(['和', '与']);
         let end = before.len().saturating_sub('和'.len_utf8());
-        let first = sentence.mentions.binary_search_by_key(&end, |other| other.end).ok().filter(|_| joined);
+        let first = sentence
+            .mentions
+            .binary_search_by_key(&end, |other| other.end)
+            .ok()
+            .filter(|_| joined);
         let first = first.and_then(|nth| sentence.mentions.get(nth));
-        if first.is_some_and(|first| crate::words::clause_before(sentence.text, first.start).trim().is_empty()) {
+        if first.is_some_and(|first| {
+            crate::words::clause_before(sentence.text, first.start)
+                .trim()
+                .is_empty()
+        }) {
             return false;
         }
-        return before.ends_with(['像', '如', '替', '为', '对', '把', '被', '给', '跟', '和', '与', '听', '信', '讲']);
+        return before.ends_with([
+            '像', '如', '替', '为', '对', '把', '被', '给', '跟', '和', '与', '听', '信', '讲',
+        ]);
     }
-    let last = words(near_before(before, before.len())).into_iter().last().map(|word| word.lower).unwrap_or_default();
-    ["of", "about", "for", "to", "like", "as", "what", "how", "that", "whom", "than", "by", "from", "where", "the", "a", "way"]
-        .contains(&last.as_str())
+    let last = words(near_before(before, before.len()))
+        .into_iter()
+        .last()
+        .map(|word| word.lower)
+        .unwrap_or_default();
+    [
+        "of", "about", "for", "to", "like", "as", "what", "how", "that", "whom", "than", "by",
+        "from", "where", "the", "a", "way",
+    ]
+    .contains(&last.as_str())
         && !before.ends_with([',', '.', ';', '”', '"'])
 }
 

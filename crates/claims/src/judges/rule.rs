@@ -11,20 +11,39 @@ fn find(text: &str, pattern: &str) -> Option<usize> {
     if let Some(range) = find_all(text, pattern, true).first() {
         return Some(range.start);
     }
-    let wanted: Vec<String> =
-        pattern.split_whitespace().map(|word| if word == "*" { "*".into() } else { stem(&word.to_lowercase()).to_owned() }).collect();
+    let wanted: Vec<String> = pattern
+        .split_whitespace()
+        .map(|word| {
+            if word == "*" {
+                "*".into()
+            } else {
+                stem(&word.to_lowercase()).to_owned()
+            }
+        })
+        .collect();
     let said = words(text);
     // One word alone must have an ending of its own: `radioed` does not ban the radio.
-    let ended = |word: &crate::words::Word| wanted.len() > 1 || stem(&word.lower).len() < word.lower.len();
-    let same = |word: &crate::words::Word, want: &str| want == "*" || stem(&word.lower) == want && ended(word);
-    let at = said.windows(wanted.len().max(1)).find(|run| run.iter().zip(&wanted).all(|(word, want)| same(word, want)))?;
+    let ended =
+        |word: &crate::words::Word| wanted.len() > 1 || stem(&word.lower).len() < word.lower.len();
+    let same = |word: &crate::words::Word, want: &str| {
+        want == "*" || stem(&word.lower) == want && ended(word)
+    };
+    let at = said
+        .windows(wanted.len().max(1))
+        .find(|run| run.iter().zip(&wanted).all(|(word, want)| same(word, want)))?;
     at.first().map(|word| word.range.start)
 }
 
 pub fn judge(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
     let text = sentence.text;
     for rule in &sentence.memory.rules {
-        let Some((at, pattern)) = rule.patterns.iter().find_map(|pattern| find(text, pattern).map(|at| (at, pattern))) else { continue };
+        let Some((at, pattern)) = rule
+            .patterns
+            .iter()
+            .find_map(|pattern| find(text, pattern).map(|at| (at, pattern)))
+        else {
+            continue;
+        };
         if is_negated(&sentence.bare, at) || is_unreal(&sentence.bare) || is_quoted(text, at) {
             continue;
         }

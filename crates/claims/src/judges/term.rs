@@ -17,8 +17,12 @@ pub fn judge(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
             .collect();
         for avoided in &term.avoid {
             let proper = avoided.starts_with(char::is_uppercase);
-            let covered =
-                |at: &std::ops::Range<usize>| right.iter().chain(&others).any(|range| range.start <= at.start && at.end <= range.end);
+            let covered = |at: &std::ops::Range<usize>| {
+                right
+                    .iter()
+                    .chain(&others)
+                    .any(|range| range.start <= at.start && at.end <= range.end)
+            };
             let mut found = find_all(text, avoided, !proper);
             if !crate::words::has_han(avoided) {
                 for plural in ["s", "es"] {

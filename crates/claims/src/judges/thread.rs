@@ -75,13 +75,23 @@ pub fn judge(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
         if thread.standing(sentence.chapter) != Standing::Closed {
             continue;
         }
-        let bare = |name: &str| name.trim_start_matches("The ").trim_start_matches("the ").to_owned();
-        let at = thread.names.iter().find_map(|name| find_all(text, &bare(name), true).first().map(|range| range.start));
+        let bare = |name: &str| {
+            name.trim_start_matches("The ")
+                .trim_start_matches("the ")
+                .to_owned()
+        };
+        let at = thread.names.iter().find_map(|name| {
+            find_all(text, &bare(name), true)
+                .first()
+                .map(|range| range.start)
+        });
         // By its name, or by most of what it asked.
         let asked = content(thread.promise.as_deref().unwrap_or_default());
         let shared = asked.iter().filter(|word| said.contains(word)).count();
         let by_promise = asked.len() >= 3 && shared * 2 > asked.len();
-        let Some(at) = at.or(by_promise.then_some(0)) else { continue };
+        let Some(at) = at.or(by_promise.then_some(0)) else {
+            continue;
+        };
         if at > 0 && is_quoted(text, at) {
             continue;
         }
@@ -116,7 +126,11 @@ mod tests {
         );
         expect(
             "# 伏笔\n\n## 第二把钥匙\n- 埋于：ch02\n- 收于：[→ manuscripts/ch05.md#钥匙]\n\n## 红绳\n- 埋于：ch03\n- 收于：\n",
-            &[("第二把钥匙在谁手里，至今未明。", &["thread!"]), ("她转动第二把钥匙。", &[]), ("红绳的来历谁也不知道。", &[])],
+            &[
+                ("第二把钥匙在谁手里，至今未明。", &["thread!"]),
+                ("她转动第二把钥匙。", &[]),
+                ("红绳的来历谁也不知道。", &[]),
+            ],
         );
     }
 }

@@ -27,14 +27,26 @@ pub enum KeyedError {
     Ambiguous { key: String, sections: Vec<String> },
     #[error("`{text}` must be a single line")]
     NotOneLine { text: String },
-    #[error("`{key}` is no key: at most 40 characters and 6 words, without colons, sentence marks or brackets")]
+    #[error(
+        "`{key}` is no key: at most 40 characters and 6 words, without colons, sentence marks or brackets"
+    )]
     NoKey { key: String },
-    #[error("the row of `{key}` has {cells} cells behind its key: give as many values, set off by ` | `")]
+    #[error(
+        "the row of `{key}` has {cells} cells behind its key: give as many values, set off by ` | `"
+    )]
     OtherCells { key: String, cells: usize },
 }
 
 fn join(names: &[String]) -> String {
-    if names.is_empty() { "none".into() } else { names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ") }
+    if names.is_empty() {
+        "none".into()
+    } else {
+        names
+            .iter()
+            .map(|name| format!("`{name}`"))
+            .collect::<Vec<_>>()
+            .join(", ")
+    }
 }
 
 /// What a fact was before it was set.
@@ -50,19 +62,29 @@ pub fn facts(text: &str) -> Vec<Fact> {
     let mut found = Vec::new();
     for part in parse(text) {
         let older = part.is_history();
-        let section = if older { part.titles.iter().rev().nth(1).cloned().unwrap_or_default() } else { part.title().to_owned() };
+        let section = if older {
+            part.titles.iter().rev().nth(1).cloned().unwrap_or_default()
+        } else {
+            part.title().to_owned()
+        };
         for unit in &part.units {
             if let Some(key) = unit.key() {
-                found.push(Fact { section: section.clone(), key: key.to_owned(), value: unit.value(), line: unit.line, older });
+                found.push(Fact {
+                    section: section.clone(),
+                    key: key.to_owned(),
+                    value: unit.value(),
+                    line: unit.line,
+                    older,
+                });
             }
         }
     }
     found
 }
 
-/// The text with a fact set. An older value goes to its section's history, with the time until which it held;
-/// with an empty time it is let go.
-/// A key that is there already is found without a section; a new one needs it, unless `fallback` names one of the text.
+/// The text with a fact set. An older value goes to its section's history, with the time until
+/// which it held; with an empty time it is let go. A key that is there already is found without a
+/// section; a new one needs it, unless `fallback` names one of the text.
 pub fn set_fact(
     text: &str,
     section: Option<&str>,
@@ -73,7 +95,9 @@ pub fn set_fact(
 ) -> Result<(String, Was), KeyedError> {
     let (key, value) = (one_line(key)?, one_line(value)?);
     if split_key(&format!("{key}: x")).is_none_or(|(read, _)| read != key) {
-        return Err(KeyedError::NoKey { key: key.to_owned() });
+        return Err(KeyedError::NoKey {
+            key: key.to_owned(),
+        });
     }
     let mut parts = parse(text);
     let at = match section {
@@ -81,14 +105,33 @@ pub fn set_fact(
         None => find_key(&parts, key)?.map_or_else(|| new_key_part(&parts, fallback, key), Ok)?,
     };
     let wanted = fold(key);
-    let found = parts[at].units.iter().position(|unit| unit.key().is_some_and(|key| fold(key) == wanted));
+    let found = parts[at]
+        .units
+        .iter()
+        .position(|unit| unit.key().is_some_and(|key| fold(key) == wanted));
     let Some(index) = found else {
         let line = line_like(&parts[at], key, value);
         let eol = eol_of(&parts);
         let follows = at + 1 < parts.len();
-        let after = parts[at].units.iter().rposition(|unit| matches!(unit.kind, Kind::Keyed { .. }));
-        let after = after.or_else(|| parts[at].units.iter().rposition(|unit| unit.kind != Kind::Comment)).unwrap_or(0);
-        insert_after(&mut parts[at].units, after, format!("{line}{eol}"), eol, follows);
+        let after = parts[at]
+            .units
+            .iter()
+            .rposition(|unit| matches!(unit.kind, Kind::Keyed { .. }));
+        let after = after
+            .or_else(|| {
+                parts[at]
+                    .units
+                    .iter()
+                    .rposition(|unit| unit.kind != Kind::Comment)
+            })
+            .unwrap_or(0);
+        insert_after(
+            &mut parts[at].units,
+            after,
+            format!("{line}{eol}"),
+            eol,
+            follows,
+        );
         return Ok((render(&parts), Was::New));
     };
     let unit = &mut parts[at].units[index];
@@ -109,8 +152,18 @@ pub fn add_note(text: &str, section: &str, note: &str) -> Result<String, KeyedEr
     let at = resolve_part(&parts, section)?;
     let eol = eol_of(&parts);
     let follows = at + 1 < parts.len();
-    let after = parts[at].units.iter().rposition(|unit| unit.kind != Kind::Comment).unwrap_or(0);
-    insert_after(&mut parts[at].units, after, format!("- {note}{eol}"), eol, follows);
+    let after = parts[at]
+        .units
+        .iter()
+        .rposition(|unit| unit.kind != Kind::Comment)
+        .unwrap_or(0);
+    insert_after(
+        &mut parts[at].units,
+        after,
+        format!("- {note}{eol}"),
+        eol,
+        follows,
+    );
     Ok(render(&parts))
 }
 
@@ -120,7 +173,11 @@ impl Unit {
         match &mut self.kind {
             Kind::Keyed { value: place, .. } => {
                 let tight = self.text[..place.start].ends_with([':', '*', '_', '`']);
-                let new = if tight { format!(" {value}") } else { value.to_owned() };
+                let new = if tight {
+                    format!(" {value}")
+                } else {
+                    value.to_owned()
+                };
                 self.text.replace_range(place.clone(), &new);
                 place.end = place.start + new.len();
                 self.finish();
@@ -128,7 +185,10 @@ impl Unit {
             Kind::Row { key, cells } => {
                 let values: Vec<&str> = value.split(" | ").map(str::trim).collect();
                 if values.len() != cells.len() - 1 || value.contains('\\') {
-                    return Err(KeyedError::OtherCells { key: key.clone(), cells: cells.len() - 1 });
+                    return Err(KeyedError::OtherCells {
+                        key: key.clone(),
+                        cells: cells.len() - 1,
+                    });
                 }
                 for (cell, value) in cells.clone().into_iter().skip(1).zip(values).rev() {
                     self.text.replace_range(cell, &format!(" {value} "));
@@ -149,18 +209,35 @@ fn line_like(part: &Part, key: &str, value: &str) -> String {
     if let Some((unit, known, place)) = model {
         let at = item_content(&unit.text).unwrap_or(0);
         if let Some(start) = unit.text[at..].find(known.as_str()).map(|found| at + found) {
-            let gap = unit.text[start + known.len()..place.start].lines().next().unwrap_or_default();
+            let gap = unit.text[start + known.len()..place.start]
+                .lines()
+                .next()
+                .unwrap_or_default();
             let blank = if gap.ends_with([' ', '：']) { "" } else { " " };
-            return format!("{}{key}{gap}{blank}{value}", &unit.text[..start].replace("[x]", "[ ]"));
+            return format!(
+                "{}{key}{gap}{blank}{value}",
+                &unit.text[..start].replace("[x]", "[ ]")
+            );
         }
     }
-    if key.chars().any(|c| matches!(c, '\u{3400}'..='\u{9fff}')) { format!("- {key}：{value}") } else { format!("- {key}: {value}") }
+    if key.chars().any(|c| matches!(c, '\u{3400}'..='\u{9fff}')) {
+        format!("- {key}：{value}")
+    } else {
+        format!("- {key}: {value}")
+    }
 }
 
 /// Puts a line behind a unit; a list stays one list, anything else is set off by a blank line.
-pub(super) fn insert_after(units: &mut Vec<Unit>, index: usize, line: String, eol: &str, follows: bool) {
+pub(super) fn insert_after(
+    units: &mut Vec<Unit>,
+    index: usize,
+    line: String,
+    eol: &str,
+    follows: bool,
+) {
     let before = &mut units[index];
-    let lists = matches!(before.kind, Kind::Keyed { .. } | Kind::Item) && item_content(&before.text).is_some();
+    let lists = matches!(before.kind, Kind::Keyed { .. } | Kind::Item)
+        && item_content(&before.text).is_some();
     let joins = lists && item_content(&line).is_some();
     let mut gap = std::mem::take(&mut before.gap);
     if !before.text.is_empty() && !before.text.ends_with('\n') {
@@ -176,10 +253,20 @@ pub(super) fn insert_after(units: &mut Vec<Unit>, index: usize, line: String, eo
         gap = String::new();
     }
     let kind = match item_content(&line).and_then(|at| Some((at, split_key(&line[at..])?))) {
-        Some((at, (key, value))) => Kind::Keyed { key: key.to_owned(), value: at + value..line.len(), rest: line.len() },
+        Some((at, (key, value))) => Kind::Keyed {
+            key: key.to_owned(),
+            value: at + value..line.len(),
+            rest: line.len(),
+        },
         None => Kind::Item,
     };
-    let mut unit = Unit { id: String::new(), text: line, gap, line: 0, kind };
+    let mut unit = Unit {
+        id: String::new(),
+        text: line,
+        gap,
+        line: 0,
+        kind,
+    };
     unit.finish();
     units.insert(index + 1, unit);
 }
@@ -187,42 +274,75 @@ pub(super) fn insert_after(units: &mut Vec<Unit>, index: usize, line: String, eo
 fn resolve_part(parts: &[Part], section: &str) -> Result<usize, KeyedError> {
     let wanted = fold(section);
     let headed = |part: &&Part| part.level > 0 && !part.is_history();
-    let found = parts.iter().position(|part| headed(&part) && fold(part.title()) == wanted);
-    found.ok_or_else(|| KeyedError::NoSection { section: section.to_owned(), known: known(parts) })
+    let found = parts
+        .iter()
+        .position(|part| headed(&part) && fold(part.title()) == wanted);
+    found.ok_or_else(|| KeyedError::NoSection {
+        section: section.to_owned(),
+        known: known(parts),
+    })
 }
 
 fn known(parts: &[Part]) -> Vec<String> {
-    parts.iter().filter(|part| part.level > 1 && !part.is_history()).map(|part| part.title().to_owned()).collect()
+    parts
+        .iter()
+        .filter(|part| part.level > 1 && !part.is_history())
+        .map(|part| part.title().to_owned())
+        .collect()
 }
 
 fn find_key(parts: &[Part], key: &str) -> Result<Option<usize>, KeyedError> {
     let wanted = fold(key);
-    let holds = |part: &Part| part.units.iter().any(|unit| unit.key().is_some_and(|key| fold(key) == wanted));
-    let found: Vec<usize> = (0..parts.len()).filter(|at| !parts[*at].is_history() && holds(&parts[*at])).collect();
+    let holds = |part: &Part| {
+        part.units
+            .iter()
+            .any(|unit| unit.key().is_some_and(|key| fold(key) == wanted))
+    };
+    let found: Vec<usize> = (0..parts.len())
+        .filter(|at| !parts[*at].is_history() && holds(&parts[*at]))
+        .collect();
     match found.as_slice() {
         [] => Ok(None),
         [one] => Ok(Some(*one)),
-        several => {
-            Err(KeyedError::Ambiguous { key: key.to_owned(), sections: several.iter().map(|at| parts[*at].title().to_owned()).collect() })
-        }
+        several => Err(KeyedError::Ambiguous {
+            key: key.to_owned(),
+            sections: several
+                .iter()
+                .map(|at| parts[*at].title().to_owned())
+                .collect(),
+        }),
     }
 }
 
 fn new_key_part(parts: &[Part], fallback: &[&str], key: &str) -> Result<usize, KeyedError> {
-    let named = fallback.iter().find_map(|section| resolve_part(parts, section).ok());
-    named.ok_or_else(|| KeyedError::WhichSection { key: key.to_owned(), known: known(parts) })
+    let named = fallback
+        .iter()
+        .find_map(|section| resolve_part(parts, section).ok());
+    named.ok_or_else(|| KeyedError::WhichSection {
+        key: key.to_owned(),
+        known: known(parts),
+    })
 }
 
 fn one_line(text: &str) -> Result<&str, KeyedError> {
     let trimmed = text.trim();
     if trimmed.contains(['\n', '\r']) {
-        return Err(KeyedError::NotOneLine { text: text.to_owned() });
+        return Err(KeyedError::NotOneLine {
+            text: text.to_owned(),
+        });
     }
     Ok(trimmed)
 }
 
 /// The line ends of the text, judged by its first.
 pub(super) fn eol_of(parts: &[Part]) -> &'static str {
-    let first = parts.iter().flat_map(|part| &part.units).find(|unit| unit.text.contains('\n'));
-    if first.is_some_and(|unit| unit.text.lines().next().is_some() && unit.text.contains("\r\n")) { "\r\n" } else { "\n" }
+    let first = parts
+        .iter()
+        .flat_map(|part| &part.units)
+        .find(|unit| unit.text.contains('\n'));
+    if first.is_some_and(|unit| unit.text.lines().next().is_some() && unit.text.contains("\r\n")) {
+        "\r\n"
+    } else {
+        "\n"
+    }
 }

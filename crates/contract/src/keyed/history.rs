@@ -3,8 +3,8 @@
 use super::edit::{eol_of, insert_after};
 use super::parse::{Kind, Part, Unit};
 
-/// Puts an older value into the history of a part; makes the history where there is none. Without a time it is
-/// not worth telling.
+/// Puts an older value into the history of a part; makes the history where there is none. Without a
+/// time it is not worth telling.
 pub(super) fn remember(parts: &mut Vec<Part>, of: usize, key: &str, value: &str, until: &str) {
     if value.is_empty() || until.is_empty() {
         return;
@@ -18,13 +18,32 @@ pub(super) fn remember(parts: &mut Vec<Part>, of: usize, key: &str, value: &str,
     let at = match place {
         Some(at) => at,
         None => {
-            let title = if is_chinese(parts, of) { "历史" } else { "History" };
+            let title = if is_chinese(parts, of) {
+                "历史"
+            } else {
+                "History"
+            };
             let heading = format!("{} {title}{eol}", "#".repeat(depth));
-            let unit = Unit { id: "#".into(), text: heading, gap: eol.to_owned(), line: 0, kind: Kind::Heading };
+            let unit = Unit {
+                id: "#".into(),
+                text: heading,
+                gap: eol.to_owned(),
+                line: 0,
+                kind: Kind::Heading,
+            };
             let mut titles = titles;
             titles.push(title.to_owned());
-            let history = Part { id: format!("{}\u{1}history", parts[of].id), titles, level: depth, line: 0, units: vec![unit] };
-            let last = parts[of].units.last_mut().expect("every part has its heading");
+            let history = Part {
+                id: format!("{}\u{1}history", parts[of].id),
+                titles,
+                level: depth,
+                line: 0,
+                units: vec![unit],
+            };
+            let last = parts[of]
+                .units
+                .last_mut()
+                .expect("every part has its heading");
             if !last.text.is_empty() && !last.text.ends_with('\n') {
                 last.text.push_str(eol);
             }
@@ -40,13 +59,26 @@ pub(super) fn remember(parts: &mut Vec<Part>, of: usize, key: &str, value: &str,
         false => format!("- {key}: {value} (until {until}){eol}"),
     };
     let follows = at + 1 < parts.len();
-    let after = parts[at].units.iter().rposition(|unit| unit.kind != Kind::Comment).unwrap_or(0);
+    let after = parts[at]
+        .units
+        .iter()
+        .rposition(|unit| unit.kind != Kind::Comment)
+        .unwrap_or(0);
     insert_after(&mut parts[at].units, after, line, eol, follows);
 }
 
 fn is_chinese(parts: &[Part], of: usize) -> bool {
-    let own = parts[of].titles.iter().skip(1).chain(parts[of].titles.first()).any(|title| fold_is_chinese(title));
-    let others = parts.iter().filter(|part| part.is_history()).map(|part| fold_is_chinese(part.title())).next();
+    let own = parts[of]
+        .titles
+        .iter()
+        .skip(1)
+        .chain(parts[of].titles.first())
+        .any(|title| fold_is_chinese(title));
+    let others = parts
+        .iter()
+        .filter(|part| part.is_history())
+        .map(|part| fold_is_chinese(part.title()))
+        .next();
     others.unwrap_or(own)
 }
 

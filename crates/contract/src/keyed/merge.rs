@@ -1,15 +1,17 @@
 //! Merging two versions that began at one base, by section and by key.
 //!
-//! The result is theirs, with what ours did to the base done to it. A key that both set differently keeps
-//! ours, which is the newer, and theirs goes to the section's history: so there is never a conflict, and
-//! no value is lost. What has no key is kept from both sides. Order is theirs where both changed a section.
+//! The result is theirs, with what ours did to the base done to it. A key that both set differently
+//! keeps ours, which is the newer, and theirs goes to the section's history: so there is never a
+//! conflict, and no value is lost. What has no key is kept from both sides. Order is theirs where
+//! both changed a section.
 
 use std::collections::BTreeSet;
 
 use super::history::remember;
 use super::parse::{Kind, Part, Unit, item_content, parse, render};
 
-/// Merges ours, the newer, into theirs. `until` is the time that the history tells for values of theirs.
+/// Merges ours, the newer, into theirs. `until` is the time that the history tells for values of
+/// theirs.
 pub fn merge_keyed(base: &str, ours: &str, theirs: &str, until: &str) -> String {
     if ours == theirs || base == ours {
         return theirs.to_owned();
@@ -49,7 +51,10 @@ pub fn merge_keyed(base: &str, ours: &str, theirs: &str, until: &str) -> String 
 
 /// Puts a section of ours behind the one it follows there, below which nothing else may get.
 fn insert_part(merged: &mut Vec<Part>, before: &[Part], part: Part) {
-    let follows = before.iter().rev().find_map(|one| merged.iter().position(|other| other.id == one.id));
+    let follows = before
+        .iter()
+        .rev()
+        .find_map(|one| merged.iter().position(|other| other.id == one.id));
     let mut at = follows.map_or(0, |at| at + 1);
     while merged.get(at).is_some_and(|next| next.level > part.level) {
         at += 1;
@@ -87,7 +92,9 @@ fn merge_part(old: Option<&Part>, our: &Part, their: &mut Part) -> Vec<(String, 
     let gone: BTreeSet<String> = their
         .units
         .iter()
-        .filter(|unit| our.find(&unit.id).is_none() && was(&unit.id).is_some_and(|old| old.text == unit.text))
+        .filter(|unit| {
+            our.find(&unit.id).is_none() && was(&unit.id).is_some_and(|old| old.text == unit.text)
+        })
         .map(|unit| unit.id.clone())
         .collect();
     for id in gone {
@@ -96,8 +103,11 @@ fn merge_part(old: Option<&Part>, our: &Part, their: &mut Part) -> Vec<(String, 
     for (index, unit) in our.units.iter().enumerate() {
         let old = was(&unit.id);
         match their.units.iter_mut().find(|other| other.id == unit.id) {
-            Some(other) if other.text == unit.text || old.is_some_and(|old| old.text == unit.text) => {}
-            Some(other) if old.is_some_and(|old| old.text == other.text) => take(other, unit.clone()),
+            Some(other)
+                if other.text == unit.text || old.is_some_and(|old| old.text == unit.text) => {}
+            Some(other) if old.is_some_and(|old| old.text == other.text) => {
+                take(other, unit.clone())
+            }
             Some(_) if history => {}
             Some(other) => displaced.extend(combine(old, unit, other)),
             None if old.is_some_and(|old| old.text == unit.text) => {}
@@ -108,19 +118,26 @@ fn merge_part(old: Option<&Part>, our: &Part, their: &mut Part) -> Vec<(String, 
     displaced
 }
 
-/// Neighbours that came together by merging stay two: prose right behind an entry would be read as part of it.
+/// Neighbours that came together by merging stay two: prose right behind an entry would be read as
+/// part of it.
 fn set_apart(units: &mut [Unit]) {
     for at in 1..units.len() {
         let (before, after) = units.split_at_mut(at);
         let (unit, next) = (&mut before[at - 1], &after[0]);
-        let opens = item_content(&next.text).is_some() || next.text.trim_start().starts_with(['|', '`', '~', '<']);
+        let opens = item_content(&next.text).is_some()
+            || next.text.trim_start().starts_with(['|', '`', '~', '<']);
         let absorbs = match unit.kind {
             Kind::Item | Kind::Block => !opens,
             Kind::Keyed { .. } => !opens && next.kind == Kind::Block,
             _ => false,
         };
         if absorbs && unit.gap.is_empty() {
-            unit.gap = if unit.text.ends_with("\r\n") { "\r\n" } else { "\n" }.to_owned();
+            unit.gap = if unit.text.ends_with("\r\n") {
+                "\r\n"
+            } else {
+                "\n"
+            }
+            .to_owned();
         }
     }
 }
@@ -138,15 +155,36 @@ fn combine(old: Option<&Unit>, unit: &Unit, other: &mut Unit) -> Option<(String,
     let base_value = old.map(Unit::value);
     let theirs_changed = base_value.as_ref() != Some(&value);
     let ours_changed = base_value.as_ref() != Some(&unit.value());
-    let lines = |unit: &Unit| unit.rest().split_inclusive('\n').map(str::to_owned).collect::<Vec<_>>();
-    let (our, their, base) = (lines(unit), lines(other), old.map(lines).unwrap_or_default());
-    let mut rest: Vec<String> = their.iter().filter(|line| our.contains(line) || !base.contains(line)).cloned().collect();
-    rest.extend(our.iter().filter(|line| !their.contains(line) && !base.contains(line)).cloned());
+    let lines = |unit: &Unit| {
+        unit.rest()
+            .split_inclusive('\n')
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let (our, their, base) = (
+        lines(unit),
+        lines(other),
+        old.map(lines).unwrap_or_default(),
+    );
+    let mut rest: Vec<String> = their
+        .iter()
+        .filter(|line| our.contains(line) || !base.contains(line))
+        .cloned()
+        .collect();
+    rest.extend(
+        our.iter()
+            .filter(|line| !their.contains(line) && !base.contains(line))
+            .cloned(),
+    );
     let head = |unit: &Unit| match &unit.kind {
         Kind::Keyed { rest, .. } => unit.text[..*rest].to_owned(),
         _ => unit.text.clone(),
     };
-    let mut text = if ours_changed || !theirs_changed { head(unit) } else { head(other) };
+    let mut text = if ours_changed || !theirs_changed {
+        head(unit)
+    } else {
+        head(other)
+    };
     for line in rest {
         if !text.ends_with('\n') {
             text.push('\n');
@@ -155,13 +193,26 @@ fn combine(old: Option<&Unit>, unit: &Unit, other: &mut Unit) -> Option<(String,
     }
     let differs = ours_changed && theirs_changed && unit.value() != value;
     let gap = std::mem::take(&mut other.gap);
-    let kind = if ours_changed || !theirs_changed { unit.kind.clone() } else { other.kind.clone() };
-    *other = Unit { id: unit.id.clone(), text, gap, line: other.line, kind };
+    let kind = if ours_changed || !theirs_changed {
+        unit.kind.clone()
+    } else {
+        other.kind.clone()
+    };
+    *other = Unit {
+        id: unit.id.clone(),
+        text,
+        gap,
+        line: other.line,
+        kind,
+    };
     differs.then_some((key, value))
 }
 
 fn remove_unit(units: &mut Vec<Unit>, id: &str) {
-    if let Some(at) = units.iter().position(|unit| unit.id == id && unit.kind != Kind::Heading) {
+    if let Some(at) = units
+        .iter()
+        .position(|unit| unit.id == id && unit.kind != Kind::Heading)
+    {
         let unit = units.remove(at);
         if unit.gap.len() > units[at - 1].gap.len() {
             units[at - 1].gap = unit.gap;
@@ -169,27 +220,56 @@ fn remove_unit(units: &mut Vec<Unit>, id: &str) {
     }
 }
 
-/// Puts an entry of ours behind the one it follows there. Where it stood last of its list, the blank
-/// lines behind the list stay behind the list.
+/// Puts an entry of ours behind the one it follows there. Where it stood last of its list, the
+/// blank lines behind the list stay behind the list.
 fn insert_unit(units: &mut Vec<Unit>, ours: &[Unit], index: usize) {
     let mut unit = ours[index].clone();
-    let found = ours[..index].iter().rev().find_map(|one| units.iter().position(|other| other.id == one.id).map(|at| (one, at)));
-    let Some((model, mut at)) = found else { return units.push(unit) };
-    // Entries that theirs put at the same place come first: both orders are as good, this one is stable.
-    let theirs_alone = |next: &Unit| next.key().is_some() && ours.iter().all(|one| one.id != next.id);
-    while unit.key().is_some() && units[at].gap.is_empty() && units.get(at + 1).is_some_and(theirs_alone) {
+    let found = ours[..index].iter().rev().find_map(|one| {
+        units
+            .iter()
+            .position(|other| other.id == one.id)
+            .map(|at| (one, at))
+    });
+    let Some((model, mut at)) = found else {
+        return units.push(unit);
+    };
+    // Entries that theirs put at the same place come first: both orders are as good, this one is
+    // stable.
+    let theirs_alone =
+        |next: &Unit| next.key().is_some() && ours.iter().all(|one| one.id != next.id);
+    while unit.key().is_some()
+        && units[at].gap.is_empty()
+        && units.get(at + 1).is_some_and(theirs_alone)
+    {
         at += 1;
     }
-    let eol = if units[at].text.ends_with("\r\n") { "\r\n" } else { "\n" };
+    let eol = if units[at].text.ends_with("\r\n") {
+        "\r\n"
+    } else {
+        "\n"
+    };
     for open in [&mut units[at].text, &mut unit.text] {
         if !open.is_empty() && !open.ends_with('\n') {
             open.push_str(eol);
         }
     }
-    let listed = |unit: &Unit| matches!(unit.kind, Kind::Keyed { .. } | Kind::Row { .. } | Kind::Item);
+    let listed = |unit: &Unit| {
+        matches!(
+            unit.kind,
+            Kind::Keyed { .. } | Kind::Row { .. } | Kind::Item
+        )
+    };
     let tight = model.gap.is_empty() || (listed(&units[at]) && listed(&unit));
     let gap = std::mem::take(&mut units[at].gap);
-    units[at].gap = if tight { String::new() } else { model.gap.clone() };
-    unit.gap = if gap.is_empty() && !tight && at + 1 < units.len() { eol.to_owned() } else { gap };
+    units[at].gap = if tight {
+        String::new()
+    } else {
+        model.gap.clone()
+    };
+    unit.gap = if gap.is_empty() && !tight && at + 1 < units.len() {
+        eol.to_owned()
+    } else {
+        gap
+    };
     units.insert(at + 1, unit);
 }

@@ -1,7 +1,8 @@
 //! Cutting a text into parts (a heading and what is directly under it) and units (one entry each).
 //!
-//! `render` of what `parse` returned is the text again, byte for byte. A unit is a keyed line with what
-//! is indented below it, a table row, or a block of prose, code or comment that is never looked into.
+//! `render` of what `parse` returned is the text again, byte for byte. A unit is a keyed line with
+//! what is indented below it, a table row, or a block of prose, code or comment that is never
+//! looked into.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -39,7 +40,8 @@ pub(super) struct Unit {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Kind {
     Heading,
-    /// `value` covers wrapped lines, `rest` begins with the first nested item. Both are places in `text`.
+    /// `value` covers wrapped lines, `rest` begins with the first nested item. Both are places in
+    /// `text`.
     Keyed {
         key: String,
         value: Range<usize>,
@@ -62,7 +64,9 @@ impl Part {
     }
 
     pub fn render(&self) -> String {
-        self.units.iter().fold(String::new(), |text, unit| text + &unit.text + &unit.gap)
+        self.units
+            .iter()
+            .fold(String::new(), |text, unit| text + &unit.text + &unit.gap)
     }
 
     pub fn is_history(&self) -> bool {
@@ -85,8 +89,17 @@ impl Unit {
     /// The value on one line: wrapped lines joined, the further cells of a row set off by `|`.
     pub fn value(&self) -> String {
         match &self.kind {
-            Kind::Keyed { value, .. } => self.text[value.clone()].lines().map(str::trim).collect::<Vec<_>>().join(" "),
-            Kind::Row { cells, .. } => cells.iter().skip(1).map(|cell| self.text[cell.clone()].trim()).collect::<Vec<_>>().join(" | "),
+            Kind::Keyed { value, .. } => self.text[value.clone()]
+                .lines()
+                .map(str::trim)
+                .collect::<Vec<_>>()
+                .join(" "),
+            Kind::Row { cells, .. } => cells
+                .iter()
+                .skip(1)
+                .map(|cell| self.text[cell.clone()].trim())
+                .collect::<Vec<_>>()
+                .join(" | "),
             _ => String::new(),
         }
     }
@@ -102,9 +115,21 @@ impl Unit {
 
 pub(super) fn render(parts: &[Part]) -> String {
     let mut text = String::new();
-    let eol = if parts.iter().any(|part| part.units.iter().any(|u| u.text.ends_with("\r\n"))) { "\r\n" } else { "\n" };
-    for unit in parts.iter().flat_map(|part| &part.units).filter(|unit| !unit.text.is_empty() || !unit.gap.is_empty()) {
-        // Only the last line of a text may be open: what was put behind it begins a line of its own.
+    let eol = if parts
+        .iter()
+        .any(|part| part.units.iter().any(|u| u.text.ends_with("\r\n")))
+    {
+        "\r\n"
+    } else {
+        "\n"
+    };
+    for unit in parts
+        .iter()
+        .flat_map(|part| &part.units)
+        .filter(|unit| !unit.text.is_empty() || !unit.gap.is_empty())
+    {
+        // Only the last line of a text may be open: what was put behind it begins a line of its
+        // own.
         if !text.is_empty() && !text.ends_with('\n') {
             text.push_str(eol);
         }
@@ -153,24 +178,44 @@ impl Parser {
             self.above.push((level, title.to_owned()));
         }
         let titles: Vec<String> = self.above.iter().map(|(_, title)| title.clone()).collect();
-        let path = titles.iter().map(|title| fold(title)).collect::<Vec<_>>().join("\u{1}");
+        let path = titles
+            .iter()
+            .map(|title| fold(title))
+            .collect::<Vec<_>>()
+            .join("\u{1}");
         let nth = self.seen.entry(path.clone()).or_insert(0);
         let id = format!("{path}\u{2}{nth}");
         *nth += 1;
-        let unit = Unit { id: "#".into(), text: heading, gap: String::new(), line, kind: Kind::Heading };
-        self.parts.push(Part { id, titles, level, line, units: vec![unit] });
+        let unit = Unit {
+            id: "#".into(),
+            text: heading,
+            gap: String::new(),
+            line,
+            kind: Kind::Heading,
+        };
+        self.parts.push(Part {
+            id,
+            titles,
+            level,
+            line,
+            units: vec![unit],
+        });
     }
 
     /// Gives the units of the finished part their names.
     fn close(&mut self) {
-        let Some(part) = self.parts.last_mut() else { return };
+        let Some(part) = self.parts.last_mut() else {
+            return;
+        };
         let history = part.is_history();
         let mut seen: HashMap<String, usize> = HashMap::new();
         for unit in part.units.iter_mut().skip(1) {
             unit.finish();
             let name = match &unit.kind {
                 // An older value may be told twice for one key; told twice alike it is one.
-                Kind::Keyed { key, .. } if history => format!("h{}\u{1}{}", fold(key), without_time(&unit.value())),
+                Kind::Keyed { key, .. } if history => {
+                    format!("h{}\u{1}{}", fold(key), without_time(&unit.value()))
+                }
                 Kind::Keyed { key, .. } => format!("k{}", fold(key)),
                 Kind::Row { key, .. } => format!("r{}", fold(key)),
                 _ => format!("b{}", unit.text.trim_end()),
@@ -186,7 +231,10 @@ impl Parser {
             let ends = match end.as_str() {
                 "-->" => line.contains("-->"),
                 "---" => line.trim_end() == "---",
-                fence => line.trim().starts_with(fence) && line.trim().trim_matches(['`', '~']).is_empty(),
+                fence => {
+                    line.trim().starts_with(fence)
+                        && line.trim().trim_matches(['`', '~']).is_empty()
+                }
             };
             if ends {
                 self.until = None;
@@ -204,7 +252,11 @@ impl Parser {
         let indent = line.len() - line.trim_start_matches([' ', '\t']).len();
         let indented = indent >= 2 || line.starts_with('\t');
         // Whatever is indented below an item belongs to it, after a blank line too.
-        if indented && self.last().is_some_and(|last| matches!(last.kind, Kind::Keyed { .. } | Kind::Item)) {
+        if indented
+            && self
+                .last()
+                .is_some_and(|last| matches!(last.kind, Kind::Keyed { .. } | Kind::Item))
+        {
             self.extend(line);
             return;
         }
@@ -216,7 +268,10 @@ impl Parser {
         if number == 1 && line.trim_end() == "---" {
             self.until = Some("---".into());
             self.push(line, number, Kind::Block);
-        } else if let Some(fence) = ["```", "~~~"].into_iter().find(|fence| trimmed.starts_with(fence)) {
+        } else if let Some(fence) = ["```", "~~~"]
+            .into_iter()
+            .find(|fence| trimmed.starts_with(fence))
+        {
             self.until = Some(fence.into());
             self.push(line, number, Kind::Block);
         } else if trimmed.starts_with("<!--") {
@@ -228,7 +283,11 @@ impl Parser {
             self.table_line(line, number);
         } else if let Some(content) = item_content(line) {
             let kind = match split_key(&line[content..]) {
-                Some((key, value)) => Kind::Keyed { key: key.to_owned(), value: content + value..line.len(), rest: line.len() },
+                Some((key, value)) => Kind::Keyed {
+                    key: key.to_owned(),
+                    value: content + value..line.len(),
+                    rest: line.len(),
+                },
                 None => Kind::Item,
             };
             self.push(line, number, kind);
@@ -238,12 +297,19 @@ impl Parser {
     }
 
     fn table_line(&mut self, line: &str, number: usize) {
-        let delimiter = line.trim().chars().all(|c| matches!(c, '|' | '-' | ':' | ' ')) && line.contains('-');
+        let delimiter = line
+            .trim()
+            .chars()
+            .all(|c| matches!(c, '|' | '-' | ':' | ' '))
+            && line.contains('-');
         if delimiter {
             self.in_table = true;
         }
         let kind = match cells(line) {
-            cells if self.in_table && !delimiter && cells.len() > 1 => Kind::Row { key: line[cells[0].clone()].trim().to_owned(), cells },
+            cells if self.in_table && !delimiter && cells.len() > 1 => Kind::Row {
+                key: line[cells[0].clone()].trim().to_owned(),
+                cells,
+            },
             _ => Kind::Block,
         };
         self.push(line, number, kind);
@@ -251,12 +317,23 @@ impl Parser {
 
     /// A line of running text: keyed if it opens a paragraph or follows a keyed line.
     fn plain(&mut self, line: &str, number: usize) {
-        let follows = self.last().filter(|last| last.gap.is_empty() && last.kind != Kind::Heading).map(|last| last.kind.clone());
+        let follows = self
+            .last()
+            .filter(|last| last.gap.is_empty() && last.kind != Kind::Heading)
+            .map(|last| last.kind.clone());
         let lead = line.len() - line.trim_start().len();
         let keyed = split_key(&line[lead..]);
         match (follows, keyed) {
             (None | Some(Kind::Keyed { .. }), Some((key, value))) => {
-                self.push(line, number, Kind::Keyed { key: key.to_owned(), value: lead + value..line.len(), rest: line.len() });
+                self.push(
+                    line,
+                    number,
+                    Kind::Keyed {
+                        key: key.to_owned(),
+                        value: lead + value..line.len(),
+                        rest: line.len(),
+                    },
+                );
             }
             (Some(Kind::Keyed { .. } | Kind::Item | Kind::Block), _) => self.extend(line),
             _ => self.push(line, number, Kind::Block),
@@ -264,7 +341,13 @@ impl Parser {
     }
 
     fn push(&mut self, line: &str, number: usize, kind: Kind) {
-        let unit = Unit { id: String::new(), text: line.to_owned(), gap: String::new(), line: number, kind };
+        let unit = Unit {
+            id: String::new(),
+            text: line.to_owned(),
+            gap: String::new(),
+            line: number,
+            kind,
+        };
         if let Some(part) = self.parts.last_mut() {
             part.units.push(unit);
         }
@@ -286,7 +369,9 @@ impl Parser {
 impl Unit {
     /// Settles where the value of a keyed line ends, now that all its lines are known.
     pub fn finish(&mut self) {
-        let Kind::Keyed { value, rest, .. } = &mut self.kind else { return };
+        let Kind::Keyed { value, rest, .. } = &mut self.kind else {
+            return;
+        };
         let mut end = 0;
         for (index, line) in self.text.split_inclusive('\n').enumerate() {
             if index > 0 && (item_content(line.trim_start()).is_some() || line.trim().is_empty()) {
@@ -297,7 +382,9 @@ impl Unit {
         *rest = end;
         let raw = &self.text[value.start..end];
         let start = value.start + raw.len() - raw.trim_start().len();
-        *value = start.min(value.start + raw.trim_end().len()).max(value.start)..value.start + raw.trim_end().len();
+        *value = start
+            .min(value.start + raw.trim_end().len())
+            .max(value.start)..value.start + raw.trim_end().len();
         if value.start > value.end {
             value.start = value.end;
         }
@@ -312,10 +399,14 @@ fn heading(line: &str) -> Option<(usize, String)> {
     }
     let level = start.bytes().take_while(|b| *b == b'#').count();
     let rest = &start[level..];
-    if !(1..=6).contains(&level) || !(rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n'])) {
+    if !(1..=6).contains(&level) || !(rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']))
+    {
         return None;
     }
-    Some((level, rest.trim().trim_end_matches('#').trim_end().to_owned()))
+    Some((
+        level,
+        rest.trim().trim_end_matches('#').trim_end().to_owned(),
+    ))
 }
 
 /// Where the text of a list item begins, behind its sign and its box.
@@ -326,7 +417,12 @@ pub(super) fn item_content(line: &str) -> Option<usize> {
         '-' | '*' | '+' => 1,
         c if c.is_ascii_digit() => {
             let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-            digits + rest[digits..].chars().next().filter(|c| matches!(c, '.' | ')')).map(char::len_utf8)?
+            digits
+                + rest[digits..]
+                    .chars()
+                    .next()
+                    .filter(|c| matches!(c, '.' | ')'))
+                    .map(char::len_utf8)?
         }
         _ => return None,
     };
@@ -346,29 +442,44 @@ pub(super) fn item_content(line: &str) -> Option<usize> {
 
 /// A key and where its value begins: `key: value`, `**key**：value`, `**key:** value`.
 pub(super) fn split_key(content: &str) -> Option<(&str, usize)> {
-    let sign = ["**", "__", "`"].into_iter().find(|sign| content.starts_with(sign));
+    let sign = ["**", "__", "`"]
+        .into_iter()
+        .find(|sign| content.starts_with(sign));
     let (key, after) = match sign {
         Some(sign) => {
             let close = sign.len() + content[sign.len()..].find(sign)?;
             let marked = &content[sign.len()..close];
             let after = close + sign.len();
-            match marked.chars().next_back().filter(|c| matches!(c, ':' | '：')) {
+            match marked
+                .chars()
+                .next_back()
+                .filter(|c| matches!(c, ':' | '：'))
+            {
                 Some(colon) => (&marked[..marked.len() - colon.len_utf8()], after),
                 None => {
-                    let colon = content[after..].chars().next().filter(|c| matches!(c, ':' | '：'))?;
+                    let colon = content[after..]
+                        .chars()
+                        .next()
+                        .filter(|c| matches!(c, ':' | '：'))?;
                     (marked, after + colon.len_utf8())
                 }
             }
         }
-        None => content.char_indices().take(KEY_CHARS + 1).find_map(|(at, c)| {
-            let after = at + c.len_utf8();
-            let apart = match c {
-                '：' => true,
-                ':' => content[after..].chars().next().is_none_or(char::is_whitespace),
-                _ => false,
-            };
-            apart.then(|| (&content[..at], after))
-        })?,
+        None => content
+            .char_indices()
+            .take(KEY_CHARS + 1)
+            .find_map(|(at, c)| {
+                let after = at + c.len_utf8();
+                let apart = match c {
+                    '：' => true,
+                    ':' => content[after..]
+                        .chars()
+                        .next()
+                        .is_none_or(char::is_whitespace),
+                    _ => false,
+                };
+                apart.then(|| (&content[..at], after))
+            })?,
     };
     let key = key.trim();
     is_key(key).then_some((key, after))
@@ -378,7 +489,10 @@ fn is_key(key: &str) -> bool {
     key.chars().next().is_some_and(char::is_alphanumeric)
         && key.chars().count() <= KEY_CHARS
         && key.split_whitespace().count() <= KEY_WORDS
-        && !key.contains(['。', '！', '？', '；', '，', '!', '?', ';', '|', '[', ']', '<', '>', '“', '”', '"', '\n'])
+        && !key.contains([
+            '。', '！', '？', '；', '，', '!', '?', ';', '|', '[', ']', '<', '>', '“', '”', '"',
+            '\n',
+        ])
         && !key.contains(". ")
 }
 

@@ -6,12 +6,16 @@ use super::parse::{parse, render, without_time};
 use super::*;
 
 const WORLD: &str = "# World\n\n_Prose that is nobody's: kept._\n\n## Environment\n\n- python: 3.11\n- **tests**: make check\n  (about 40 s)\n\n| host | role |\n|---|---|\n| a1 | web |\n\n## Notes\n\nFree prose.\n\n```\n- key: in code\n```\n\n<!-- example\n## Not a section\n- python: 2\n-->\n";
-const WORLD_ZH: &str = "# 世界状态\n\n## 环境\n\n- **语言**：Rust\n- 测试命令：make check\n\n## Agent 活动\n";
+const WORLD_ZH: &str =
+    "# 世界状态\n\n## 环境\n\n- **语言**：Rust\n- 测试命令：make check\n\n## Agent 活动\n";
 const T: &str = "2026-01-20T10:00:00Z";
 
 #[test]
 fn facts_are_found_in_every_notation() {
-    let found: Vec<_> = facts(WORLD).into_iter().map(|f| (f.section, f.key, f.value, f.line)).collect();
+    let found: Vec<_> = facts(WORLD)
+        .into_iter()
+        .map(|f| (f.section, f.key, f.value, f.line))
+        .collect();
     let owned = |s: &str, k: &str, v: &str, l| (s.to_owned(), k.to_owned(), v.to_owned(), l);
     assert_eq!(
         found,
@@ -21,7 +25,13 @@ fn facts_are_found_in_every_notation() {
             owned("Environment", "a1", "web", 13)
         ]
     );
-    assert_eq!(facts(WORLD_ZH).iter().map(|f| f.key.as_str()).collect::<Vec<_>>(), ["语言", "测试命令"]);
+    assert_eq!(
+        facts(WORLD_ZH)
+            .iter()
+            .map(|f| f.key.as_str())
+            .collect::<Vec<_>>(),
+        ["语言", "测试命令"]
+    );
 }
 
 #[test]
@@ -30,14 +40,23 @@ fn a_fact_is_set_in_place_and_the_older_value_is_kept() {
     assert_eq!(was, Was::Older("3.11".into()));
     assert_eq!(
         text,
-        WORLD
-            .replace("python: 3.11", "python: 3.12")
-            .replace("| web |\n\n", &format!("| web |\n\n### History\n\n- python: 3.11 (until {T})\n\n"))
+        WORLD.replace("python: 3.11", "python: 3.12").replace(
+            "| web |\n\n",
+            &format!("| web |\n\n### History\n\n- python: 3.11 (until {T})\n\n")
+        )
     );
     let (again, was) = set_fact(&text, None, &[], "python", "3.13", T).unwrap();
     assert_eq!(was, Was::Older("3.12".into()));
-    assert!(again.contains(&format!("- python: 3.11 (until {T})\n- python: 3.12 (until {T})\n\n## Notes")), "{again}");
-    assert_eq!(set_fact(&again, None, &[], "python", "3.13", T).unwrap(), (again.clone(), Was::Same));
+    assert!(
+        again.contains(&format!(
+            "- python: 3.11 (until {T})\n- python: 3.12 (until {T})\n\n## Notes"
+        )),
+        "{again}"
+    );
+    assert_eq!(
+        set_fact(&again, None, &[], "python", "3.13", T).unwrap(),
+        (again.clone(), Was::Same)
+    );
     let (rows, _) = set_fact(WORLD, None, &[], "a1", "db", T).unwrap();
     assert!(rows.contains("| a1 | db |"), "{rows}");
 }
@@ -45,36 +64,67 @@ fn a_fact_is_set_in_place_and_the_older_value_is_kept() {
 #[test]
 fn a_new_fact_is_written_like_its_neighbours() {
     let (text, was) = set_fact(WORLD_ZH, Some("环境"), &[], "版本", "1.95", T).unwrap();
-    assert_eq!((text, was), (WORLD_ZH.replace("make check\n", "make check\n- 版本：1.95\n"), Was::New));
+    assert_eq!(
+        (text, was),
+        (
+            WORLD_ZH.replace("make check\n", "make check\n- 版本：1.95\n"),
+            Was::New
+        )
+    );
     let (text, _) = set_fact(WORLD_ZH, Some("Agent 活动"), &[], "otto", "完成", T).unwrap();
     assert_eq!(text, format!("{WORLD_ZH}\n- otto: 完成\n"));
     let (text, _) = set_fact(WORLD_ZH, None, &[], "语言", "Go", T).unwrap();
-    assert!(text.contains(&format!("make check\n\n### 历史\n\n- 语言：Rust（至 {T}）\n\n## Agent")), "{text}");
-    assert!(matches!(set_fact(WORLD, None, &["Facts"], "new", "x", T), Err(KeyedError::WhichSection { .. })));
+    assert!(
+        text.contains(&format!(
+            "make check\n\n### 历史\n\n- 语言：Rust（至 {T}）\n\n## Agent"
+        )),
+        "{text}"
+    );
+    assert!(matches!(
+        set_fact(WORLD, None, &["Facts"], "new", "x", T),
+        Err(KeyedError::WhichSection { .. })
+    ));
     assert!(set_fact(WORLD, None, &["Facts", "Notes"], "new", "x", T).is_ok());
-    assert!(matches!(set_fact(WORLD, Some("None"), &[], "new", "x", T), Err(KeyedError::NoSection { .. })));
-    assert!(matches!(set_fact(WORLD, Some("Notes"), &[], "a: b", "x", T), Err(KeyedError::NoKey { .. })));
-    assert!(matches!(set_fact(WORLD, Some("Notes"), &[], "a", "x\ny", T), Err(KeyedError::NotOneLine { .. })));
+    assert!(matches!(
+        set_fact(WORLD, Some("None"), &[], "new", "x", T),
+        Err(KeyedError::NoSection { .. })
+    ));
+    assert!(matches!(
+        set_fact(WORLD, Some("Notes"), &[], "a: b", "x", T),
+        Err(KeyedError::NoKey { .. })
+    ));
+    assert!(matches!(
+        set_fact(WORLD, Some("Notes"), &[], "a", "x\ny", T),
+        Err(KeyedError::NotOneLine { .. })
+    ));
 }
 
 #[test]
 fn notes_go_to_the_end_of_a_section_before_comments() {
     let text = add_note(WORLD, "notes", "seen twice").unwrap();
-    assert_eq!(text, WORLD.replace("```\n\n<!--", "```\n\n- seen twice\n\n<!--"));
+    assert_eq!(
+        text,
+        WORLD.replace("```\n\n<!--", "```\n\n- seen twice\n\n<!--")
+    );
 }
 
 #[test]
 fn both_sides_survive_and_the_newer_value_holds() {
     let base = WORLD;
-    let ours = base.replace("python: 3.11", "python: 3.12").replace("## Notes", "## New\n\n- ours: 1\n\n## Notes");
+    let ours = base
+        .replace("python: 3.11", "python: 3.12")
+        .replace("## Notes", "## New\n\n- ours: 1\n\n## Notes");
     let theirs = base
         .replace("python: 3.11\n", "python: 3.13\n- cache: on\n")
         .replace("| a1 | web |\n", "| a1 | web |\n| a2 | db |\n")
         .replace("Free prose.", "Free prose, mended.");
     let merged = merge_keyed(base, &ours, &theirs, T);
-    let expected = theirs
-        .replace("python: 3.13", "python: 3.12")
-        .replace("| a2 | db |\n\n", &format!("| a2 | db |\n\n### History\n\n- python: 3.13 (until {T})\n\n## New\n\n- ours: 1\n\n"));
+    let expected = theirs.replace("python: 3.13", "python: 3.12").replace(
+        "| a2 | db |\n\n",
+        &format!(
+            "| a2 | db |\n\n### History\n\n- python: 3.13 (until {T})\n\n## New\n\n- ours: 1\n\n"
+        ),
+    );
     assert_eq!(merged, expected);
 }
 
@@ -83,21 +133,43 @@ fn what_one_side_removed_goes_and_what_the_other_changed_stays() {
     let base = "## A\n\n- a: 1\n- b: 2\n- c: 3\n\n## B\n\n- x: 1\n";
     let ours = "## A\n\n- c: 3\n- d: 4\n";
     let theirs = "## A\n\n- a: 1\n- b: 9\n- c: 3\n\n## B\n\n- x: 2\n";
-    assert_eq!(merge_keyed(base, ours, theirs, T), "## A\n\n- b: 9\n- c: 3\n- d: 4\n\n## B\n\n- x: 2\n");
+    assert_eq!(
+        merge_keyed(base, ours, theirs, T),
+        "## A\n\n- b: 9\n- c: 3\n- d: 4\n\n## B\n\n- x: 2\n"
+    );
 }
 
 #[test]
 fn nested_lines_of_both_are_kept() {
     let base = "## A\n\n- hosts: two\n  - a1\n";
-    let merged = merge_keyed(base, &base.replace("  - a1\n", "  - a1\n  - a2\n"), &base.replace("  - a1\n", "  - a1\n  - a3\n"), T);
+    let merged = merge_keyed(
+        base,
+        &base.replace("  - a1\n", "  - a1\n  - a2\n"),
+        &base.replace("  - a1\n", "  - a1\n  - a3\n"),
+        T,
+    );
     assert_eq!(merged, "## A\n\n- hosts: two\n  - a1\n  - a3\n  - a2\n");
 }
 
 #[test]
 fn line_ends_and_an_open_last_line_are_respected() {
     let base = "## A\r\n\r\n- a: 1";
-    let merged = merge_keyed(base, "## A\r\n\r\n- a: 1\r\n- b: 2", "## A\r\n\r\n- a: 1\r\n- c: 3", T);
-    assert_eq!(merged.replace("\r\n", "\n").lines().filter(|l| l.starts_with('-')).collect::<BTreeSet<_>>().len(), 3, "{merged:?}");
+    let merged = merge_keyed(
+        base,
+        "## A\r\n\r\n- a: 1\r\n- b: 2",
+        "## A\r\n\r\n- a: 1\r\n- c: 3",
+        T,
+    );
+    assert_eq!(
+        merged
+            .replace("\r\n", "\n")
+            .lines()
+            .filter(|l| l.starts_with('-'))
+            .collect::<BTreeSet<_>>()
+            .len(),
+        3,
+        "{merged:?}"
+    );
     assert_eq!(
         set_fact(base, None, &[], "a", "2", T).unwrap().0,
         format!("## A\r\n\r\n- a: 2\r\n\r\n### History\r\n\r\n- a: 1 (until {T})\r\n")
@@ -120,7 +192,12 @@ fn world() -> impl Strategy<Value = String> {
             text.push_str(&format!("## {title}\n\n"));
             for line in lines {
                 // One key once per section, as people write them.
-                if keys.insert(line.split([':', '：']).next().unwrap_or_default().to_owned()) {
+                if keys.insert(
+                    line.split([':', '：'])
+                        .next()
+                        .unwrap_or_default()
+                        .to_owned(),
+                ) {
                     text.push_str(&line);
                 }
             }
@@ -133,14 +210,20 @@ fn world() -> impl Strategy<Value = String> {
 type Told = BTreeMap<(String, String), BTreeSet<String>>;
 
 fn current(text: &str) -> BTreeMap<(String, String), String> {
-    facts(text).into_iter().filter(|f| !f.older).map(|f| ((f.section, f.key), f.value)).collect()
+    facts(text)
+        .into_iter()
+        .filter(|f| !f.older)
+        .map(|f| ((f.section, f.key), f.value))
+        .collect()
 }
 
 /// Every value that is told for a key, now or in the history.
 fn told(text: &str) -> Told {
     let mut told = Told::new();
     for fact in facts(text) {
-        told.entry((fact.section, fact.key)).or_default().insert(without_time(&fact.value).to_owned());
+        told.entry((fact.section, fact.key))
+            .or_default()
+            .insert(without_time(&fact.value).to_owned());
     }
     told
 }
@@ -172,7 +255,8 @@ proptest! {
         for (side, other) in [(&ours, &theirs), (&theirs, &ours)] {
             for (key, value) in current(side) {
                 let kept = after.get(&key).is_some_and(|values| values.contains(&value));
-                // Gone is only what the other side removed or replaced, and this side had left alone.
+                // Gone is only what the other side removed or replaced, and this side had left
+                // alone.
                 let let_go = was.get(&key) == Some(&value) && current(other).get(&key) != Some(&value);
                 prop_assert!(kept || let_go, "{key:?}: {value} of {side}\nis lost in\n{merged}");
             }

@@ -1,6 +1,8 @@
-//! Whether two patterns name a common path: a walk over the pairs of places that both can reach with the same characters.
+//! Whether two patterns name a common path: a walk over the pairs of places that both can reach
+//! with the same characters.
 //!
-//! Exact but for a name that a pattern has twice: it counts as two names, so that an overlap may be reported where there is none.
+//! Exact but for a name that a pattern has twice: it counts as two names, so that an overlap may be
+//! reported where there is none.
 
 use super::{Token, is_loop};
 
@@ -16,20 +18,35 @@ impl Place {
         Place { at, begun: false }
     }
 
-    /// The places that are reached without a character. As in `Matching`, `**/` may stand for nothing, and a name may not.
+    /// The places that are reached without a character. As in `Matching`, `**/` may stand for
+    /// nothing, and a name may not.
     fn passes(self, tokens: &[Token]) -> impl Iterator<Item = Place> {
         let behind = match tokens.get(self.at) {
             Some(Token::Star | Token::DoubleStar) => Some(self.at + 1),
             Some(Token::Hole(_)) if self.begun => Some(self.at + 1),
             _ => None,
         };
-        let is_folders = !self.begun && matches!(tokens.get(self.at..self.at + 2), Some([Token::DoubleStar, Token::Literal('/')]));
-        behind.into_iter().chain(is_folders.then_some(self.at + 2)).map(Place::at)
+        let is_folders = !self.begun
+            && matches!(
+                tokens.get(self.at..self.at + 2),
+                Some([Token::DoubleStar, Token::Literal('/')])
+            );
+        behind
+            .into_iter()
+            .chain(is_folders.then_some(self.at + 2))
+            .map(Place::at)
     }
 
     /// The place behind one character that the token here takes.
     fn takes(self, token: &Token) -> Place {
-        if is_loop(token) { Place { at: self.at, begun: true } } else { Place::at(self.at + 1) }
+        if is_loop(token) {
+            Place {
+                at: self.at,
+                begun: true,
+            }
+        } else {
+            Place::at(self.at + 1)
+        }
     }
 
     fn index(self) -> usize {
@@ -118,7 +135,8 @@ mod tests {
     }
 
     proptest! {
-        /// Two patterns overlap if a path matches both. The paths are short, and so are the patterns: a common path is found if there is one.
+        /// Two patterns overlap if a path matches both. The paths are short, and so are the
+        /// patterns: a common path is found if there is one.
         #[test]
         fn patterns_that_match_one_path_overlap(
             a in proptest::collection::vec(proptest::sample::select(vec!["a", "b", "/", "*", "**", "**/", "?", "{x}"]), 1..5),

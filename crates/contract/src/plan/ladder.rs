@@ -1,14 +1,17 @@
 //! The ladder of cuts.
 //!
-//! Everything starts whole. Cuts are made one at a time, in an order that does not depend on the budget: a plan is the
-//! first rung that fits. So a larger budget stops at the same rung or an earlier one and can only show more.
+//! Everything starts whole. Cuts are made one at a time, in an order that does not depend on the
+//! budget: a plan is the first rung that fits. So a larger budget stops at the same rung or an
+//! earlier one and can only show more.
 //!
-//! The rungs, from the top: (1) older pieces to one sentence, down to the declared `recent(n)`; (2) pieces that hardly
-//! matter to the unit out of `relevant` pointers; (3) `stage` pointers in stages; (4) `if-room` pointers, piece by piece
-//! and (5) then whole; (6) the `must` pointers below what they declared, as far as they may shrink at all; (7) `auto`
-//! pointers in stages. `auto` takes part in 1 and 2 too; it comes to stages last because each stage costs a whole run,
-//! which is too much to spend unasked while anything cheaper is left. Within a rung `if-room` is cut before `must`, and
-//! first the pointer that shows most; from rung 4 on, the one that shows the largest part of itself.
+//! The rungs, from the top: (1) older pieces to one sentence, down to the declared `recent(n)`; (2)
+//! pieces that hardly matter to the unit out of `relevant` pointers; (3) `stage` pointers in
+//! stages; (4) `if-room` pointers, piece by piece and (5) then whole; (6) the `must` pointers below
+//! what they declared, as far as they may shrink at all; (7) `auto` pointers in stages. `auto`
+//! takes part in 1 and 2 too; it comes to stages last because each stage costs a whole run, which
+//! is too much to spend unasked while anything cheaper is left. Within a rung `if-room` is cut
+//! before `must`, and first the pointer that shows most; from rung 4 on, the one that shows the
+//! largest part of itself.
 
 use std::collections::VecDeque;
 
@@ -72,7 +75,10 @@ const RUNGS: usize = 7;
 
 impl<'a> Ladder<'a> {
     pub fn new(asks: &'a [Ask]) -> Self {
-        let files: Vec<Vec<FileState>> = asks.iter().map(|ask| ask.files.iter().map(FileState::whole).collect()).collect();
+        let files: Vec<Vec<FileState>> = asks
+            .iter()
+            .map(|ask| ask.files.iter().map(FileState::whole).collect())
+            .collect();
         Ladder {
             asks,
             parts: vec![Part::InEvery; asks.len()],
@@ -106,7 +112,8 @@ impl<'a> Ladder<'a> {
         }
     }
 
-    /// Who is cut next: whoever shows most, and once everyone gives, whoever still shows most of its own.
+    /// Who is cut next: whoever shows most, and once everyone gives, whoever still shows most of
+    /// its own.
     fn weight(&self, ask: usize) -> u64 {
         let Tokens(shown) = self.costs[ask];
         if self.rung < 4 {
@@ -121,7 +128,13 @@ impl<'a> Ladder<'a> {
             1 => self.fill(Self::cuts_to_recent),
             2 => self.fill(Self::cuts_of_irrelevant),
             3 => return self.stage(|ask| ask.shrink == Shrink::Stage),
-            4 => self.fill(|ladder, i| if ladder.asks[i].need == Need::IfRoom { ladder.cuts_to_floor(i) } else { Vec::new() }),
+            4 => self.fill(|ladder, i| {
+                if ladder.asks[i].need == Need::IfRoom {
+                    ladder.cuts_to_floor(i)
+                } else {
+                    Vec::new()
+                }
+            }),
             5 => {
                 // One pointer at a time: the rung is begun again until all are gone.
                 if self.drop_one() {
@@ -130,7 +143,13 @@ impl<'a> Ladder<'a> {
                     return true;
                 }
             }
-            6 => self.fill(|ladder, i| if ladder.asks[i].need == Need::Must { ladder.cuts_to_floor(i) } else { Vec::new() }),
+            6 => self.fill(|ladder, i| {
+                if ladder.asks[i].need == Need::Must {
+                    ladder.cuts_to_floor(i)
+                } else {
+                    Vec::new()
+                }
+            }),
             _ => return self.stage(|ask| ask.shrink == Shrink::Auto),
         }
         false
@@ -155,15 +174,24 @@ impl<'a> Ladder<'a> {
     }
 
     fn seen(&self, ask: usize) -> Vec<(usize, usize)> {
-        self.asks[ask].entries().filter(|(f, p)| self.files[ask][*f].pieces[*p] != Shown::Hidden).collect()
+        self.asks[ask]
+            .entries()
+            .filter(|(f, p)| self.files[ask][*f].pieces[*p] != Shown::Hidden)
+            .collect()
     }
 
     fn to_overview(&self, ask: usize, at: (usize, usize)) -> Option<Cut> {
         let piece = self.asks[ask].piece(at);
         match piece.overview {
             Some(overview) if overview >= piece.tokens => None,
-            Some(_) => Some(Cut { at, to: Shown::Overview }),
-            None => Some(Cut { at, to: Shown::Hidden }),
+            Some(_) => Some(Cut {
+                at,
+                to: Shown::Overview,
+            }),
+            None => Some(Cut {
+                at,
+                to: Shown::Hidden,
+            }),
         }
     }
 
@@ -174,8 +202,13 @@ impl<'a> Ladder<'a> {
             _ => return Vec::new(),
         };
         let entries = self.by_age(ask);
-        let older = entries.len().saturating_sub(usize::try_from(keep.max(1)).unwrap_or(usize::MAX));
-        entries[..older].iter().filter_map(|at| self.to_overview(ask, *at)).collect()
+        let older = entries
+            .len()
+            .saturating_sub(usize::try_from(keep.max(1)).unwrap_or(usize::MAX));
+        entries[..older]
+            .iter()
+            .filter_map(|at| self.to_overview(ask, *at))
+            .collect()
     }
 
     fn cuts_of_irrelevant(&self, ask: usize) -> Vec<Cut> {
@@ -184,22 +217,39 @@ impl<'a> Ladder<'a> {
         }
         let entries = self.by_score(ask);
         let all_but_best = &entries[..entries.len().saturating_sub(1)];
-        let best = entries.last().map_or(0, |at| self.asks[ask].piece(*at).score);
-        let useless = all_but_best.iter().filter(|at| self.asks[ask].piece(**at).score < best.div_ceil(MATTERS).max(1));
-        useless.map(|at| Cut { at: *at, to: Shown::Hidden }).collect()
+        let best = entries
+            .last()
+            .map_or(0, |at| self.asks[ask].piece(*at).score);
+        let useless = all_but_best
+            .iter()
+            .filter(|at| self.asks[ask].piece(**at).score < best.div_ceil(MATTERS).max(1));
+        useless
+            .map(|at| Cut {
+                at: *at,
+                to: Shown::Hidden,
+            })
+            .collect()
     }
 
     /// Everything that a pointer can still give without vanishing.
     fn cuts_to_floor(&self, ask: usize) -> Vec<Cut> {
         let hide = |entries: Vec<(usize, usize)>| -> Vec<Cut> {
             let rest = entries.len().saturating_sub(1);
-            entries[..rest].iter().map(|at| Cut { at: *at, to: Shown::Hidden }).collect()
+            entries[..rest]
+                .iter()
+                .map(|at| Cut {
+                    at: *at,
+                    to: Shown::Hidden,
+                })
+                .collect()
         };
         let spare = self.asks[ask].need == Need::IfRoom;
         match self.asks[ask].shrink {
             Shrink::Recent(_) => {
                 let entries = self.by_age(ask);
-                let whole = entries.iter().filter(|(f, p)| self.files[ask][*f].pieces[*p] == Shown::Whole);
+                let whole = entries
+                    .iter()
+                    .filter(|(f, p)| self.files[ask][*f].pieces[*p] == Shown::Whole);
                 // The last one left may become a sentence, but not vanish.
                 let mut cuts: Vec<Cut> = whole
                     .filter_map(|at| self.to_overview(ask, *at))
@@ -240,7 +290,8 @@ impl<'a> Ladder<'a> {
         self.costs[ask] = self.costs[ask].saturating_sub(before) + self.file_cost(ask, f);
     }
 
-    /// What it costs to show anything of a file: its frame, and the line that tells which part this is.
+    /// What it costs to show anything of a file: its frame, and the line that tells which part this
+    /// is.
     pub fn opening_cost(&self, ask: usize, file: usize) -> Tokens {
         self.files[ask][file].frames + self.asks[ask].files[file].note
     }
@@ -252,7 +303,9 @@ impl<'a> Ladder<'a> {
     /// A cut that saves nothing is not shown as one.
     pub fn is_whole(&self, ask: usize, file: usize) -> bool {
         let state = &self.files[ask][file];
-        state.cut == 0 || (state.visible > 0 && self.partial_cost(ask, file) >= self.asks[ask].files[file].whole)
+        state.cut == 0
+            || (state.visible > 0
+                && self.partial_cost(ask, file) >= self.asks[ask].files[file].whole)
     }
 
     fn file_cost(&self, ask: usize, file: usize) -> Tokens {
@@ -271,8 +324,13 @@ impl<'a> Ladder<'a> {
             if ask.need != Need::Must || !which(ask) {
                 continue;
             }
-            // A part with its frame and note may be larger than the whole: then there is nothing to split.
-            let largest = self.seen(i).iter().map(|(f, p)| ask.files[*f].pieces[*p].tokens + self.opening_cost(i, *f)).max();
+            // A part with its frame and note may be larger than the whole: then there is nothing to
+            // split.
+            let largest = self
+                .seen(i)
+                .iter()
+                .map(|(f, p)| ask.files[*f].pieces[*p].tokens + self.opening_cost(i, *f))
+                .max();
             if largest.is_some_and(|part| part < self.costs[i]) {
                 self.parts[i] = Part::Staged;
                 any = true;
@@ -283,7 +341,12 @@ impl<'a> Ladder<'a> {
 
     /// Drops the `if-room` pointer that matters least.
     fn drop_one(&mut self) -> bool {
-        let best = |ask: &Ask| ask.entries().map(|at| ask.piece(at).score).max().unwrap_or(0);
+        let best = |ask: &Ask| {
+            ask.entries()
+                .map(|at| ask.piece(at).score)
+                .max()
+                .unwrap_or(0)
+        };
         let next = (0..self.asks.len())
             .filter(|i| self.asks[*i].need == Need::IfRoom && self.parts[*i] != Part::Dropped)
             .min_by_key(|i| (best(&self.asks[*i]), std::cmp::Reverse(*i)));
@@ -298,10 +361,16 @@ impl<'a> Ladder<'a> {
         let files = self.files[ask].iter().enumerate();
         files
             .map(|(f, state)| {
-                if self.parts[ask] == Part::Dropped || (!self.is_whole(ask, f) && state.visible == 0) {
+                if self.parts[ask] == Part::Dropped
+                    || (!self.is_whole(ask, f) && state.visible == 0)
+                {
                     return vec![Shown::Hidden; state.pieces.len()];
                 }
-                if self.is_whole(ask, f) { vec![Shown::Whole; state.pieces.len()] } else { state.pieces.clone() }
+                if self.is_whole(ask, f) {
+                    vec![Shown::Whole; state.pieces.len()]
+                } else {
+                    state.pieces.clone()
+                }
             })
             .collect()
     }
@@ -312,7 +381,10 @@ impl<'a> Ladder<'a> {
 
     /// What every stage shows.
     pub fn shared(&self) -> Tokens {
-        (0..self.asks.len()).filter(|i| self.parts[*i] == Part::InEvery).map(|i| self.costs[i]).sum()
+        (0..self.asks.len())
+            .filter(|i| self.parts[*i] == Part::InEvery)
+            .map(|i| self.costs[i])
+            .sum()
     }
 
     fn fits(&self, budget: Tokens) -> Option<Vec<Stage>> {
@@ -322,7 +394,10 @@ impl<'a> Ladder<'a> {
         }
         if !self.parts.contains(&Part::Staged) {
             let shares = (0..self.asks.len()).map(|i| self.share(i)).collect();
-            return Some(vec![Stage { shares, tokens: shared }]);
+            return Some(vec![Stage {
+                shares,
+                tokens: shared,
+            }]);
         }
         let packed = pack_stages(self, budget.saturating_sub(shared))?;
         Some(packed_shares(self, &packed))
@@ -331,8 +406,17 @@ impl<'a> Ladder<'a> {
     /// The share of a pointer that every stage shows.
     pub fn share(&self, ask: usize) -> Share {
         let files = self.shown(ask);
-        let shown = if self.parts[ask] == Part::Dropped { Tokens::ZERO } else { self.costs[ask] };
-        Share { strategy: self.strategy(ask, &files), whole: self.asks[ask].whole(), shown, files }
+        let shown = if self.parts[ask] == Part::Dropped {
+            Tokens::ZERO
+        } else {
+            self.costs[ask]
+        };
+        Share {
+            strategy: self.strategy(ask, &files),
+            whole: self.asks[ask].whole(),
+            shown,
+            files,
+        }
     }
 
     fn strategy(&self, index: usize, files: &[Vec<Shown>]) -> Strategy {
@@ -341,14 +425,26 @@ impl<'a> Ladder<'a> {
             return Strategy::Trimmed;
         }
         let count = |what: Shown| ask.entries().filter(|(f, p)| files[*f][*p] == what).count();
-        let (whole, overview, hidden) = (count(Shown::Whole), count(Shown::Overview), count(Shown::Hidden));
+        let (whole, overview, hidden) = (
+            count(Shown::Whole),
+            count(Shown::Overview),
+            count(Shown::Hidden),
+        );
         let of = whole + overview + hidden;
         match ask.shrink {
             Shrink::Section => Strategy::Section,
             _ if whole == of => Strategy::Whole,
             Shrink::Head => Strategy::Head { shown: whole, of },
-            Shrink::Recent(_) => Strategy::Recent { whole, overview, hidden },
-            _ if overview > 0 => Strategy::Recent { whole, overview, hidden },
+            Shrink::Recent(_) => Strategy::Recent {
+                whole,
+                overview,
+                hidden,
+            },
+            _ if overview > 0 => Strategy::Recent {
+                whole,
+                overview,
+                hidden,
+            },
             _ => Strategy::Relevant { shown: whole, of },
         }
     }
@@ -359,7 +455,12 @@ impl FileState {
         let entries: Tokens = file.entries().map(|p| file.pieces[p].tokens).sum();
         FileState {
             pieces: vec![Shown::Whole; file.pieces.len()],
-            frames: file.pieces.iter().map(|p| p.tokens).sum::<Tokens>().saturating_sub(entries),
+            frames: file
+                .pieces
+                .iter()
+                .map(|p| p.tokens)
+                .sum::<Tokens>()
+                .saturating_sub(entries),
             entries,
             visible: file.entries().count(),
             cut: 0,

@@ -1,9 +1,9 @@
 //! View plans: which parts of which texts an agent is shown within a budget.
 //!
-//! Pure. Texts come as pieces with token counts, never as text; ages and scores come from outside. The same input
-//! always gives the same plan. A plan never exceeds its budget, every `must` is in it in some form, and a larger
-//! budget never shows less of a `must`: see [`ladder`] for why. What does not fit is an [`Overflow`], a value that names
-//! the pointers in the way.
+//! Pure. Texts come as pieces with token counts, never as text; ages and scores come from outside.
+//! The same input always gives the same plan. A plan never exceeds its budget, every `must` is in
+//! it in some form, and a larger budget never shows less of a `must`: see [`ladder`] for why. What
+//! does not fit is an [`Overflow`], a value that names the pointers in the way.
 
 mod ladder;
 mod overflow;
@@ -22,7 +22,8 @@ use crate::tokens::Tokens;
 pub use ladder::plan_view;
 pub use overflow::{Overflow, Stuck};
 
-/// A text is split into at most this many stages: beyond it, splitting a task costs more than it shows.
+/// A text is split into at most this many stages: beyond it, splitting a task costs more than it
+/// shows.
 pub const MOST_STAGES: usize = 24;
 
 /// With `auto`, so many of the newest sections of a growing file stay whole.
@@ -85,13 +86,21 @@ pub enum Strategy {
     /// Only the section that the pointer names, and that whole.
     Section,
     /// The newest whole, one sentence of the older.
-    Recent { whole: usize, overview: usize, hidden: usize },
+    Recent {
+        whole: usize,
+        overview: usize,
+        hidden: usize,
+    },
     /// What matters to the unit.
     Relevant { shown: usize, of: usize },
     /// From the beginning.
     Head { shown: usize, of: usize },
     /// A part for this stage, other parts for others.
-    Stage { number: usize, of: usize, shown: usize },
+    Stage {
+        number: usize,
+        of: usize,
+        shown: usize,
+    },
     /// Left out: `if-room`, and there is none.
     Trimmed,
 }
@@ -108,13 +117,23 @@ impl fmt::Display for Strategy {
         match self {
             Strategy::Whole => f.write_str("whole"),
             Strategy::Section => f.write_str("section, whole"),
-            Strategy::Recent { whole, overview, hidden } => {
+            Strategy::Recent {
+                whole,
+                overview,
+                hidden,
+            } => {
                 write!(f, "recent({whole}): {overview} older as one sentence")?;
-                if *hidden > 0 { write!(f, ", {hidden} not shown") } else { Ok(()) }
+                if *hidden > 0 {
+                    write!(f, ", {hidden} not shown")
+                } else {
+                    Ok(())
+                }
             }
             Strategy::Relevant { shown, of } => write!(f, "relevant: {shown} of {of}"),
             Strategy::Head { shown, of } => write!(f, "head: first {shown} of {of}"),
-            Strategy::Stage { number, of, shown } => write!(f, "stage {number} of {of}: {shown} here"),
+            Strategy::Stage { number, of, shown } => {
+                write!(f, "stage {number} of {of}: {shown} here")
+            }
             Strategy::Trimmed => f.write_str("trimmed: no room"),
         }
     }
@@ -154,7 +173,10 @@ impl Ask {
 
     /// The pieces that may be cut, as (file, piece).
     fn entries(&self) -> impl Iterator<Item = (usize, usize)> {
-        self.files.iter().enumerate().flat_map(|(f, file)| file.entries().map(move |p| (f, p)))
+        self.files
+            .iter()
+            .enumerate()
+            .flat_map(|(f, file)| file.entries().map(move |p| (f, p)))
     }
 
     fn piece(&self, (file, piece): (usize, usize)) -> &Piece {

@@ -10,7 +10,10 @@ use crate::tokens::Tokens;
 
 /// The `must` pointers do not fit, however they shrink.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Error)]
-#[error("{} cannot fit: {least} tokens are the least, {budget} are there", render(stuck))]
+#[error(
+    "{} cannot fit: {least} tokens are the least, {budget} are there",
+    render(stuck)
+)]
 pub struct Overflow {
     pub budget: Tokens,
     /// The smallest budget that would do.
@@ -32,19 +35,31 @@ pub struct Stuck {
 }
 
 fn render(stuck: &[Stuck]) -> String {
-    stuck.iter().map(|s| format!("`{}`", s.name)).collect::<Vec<_>>().join(", ")
+    stuck
+        .iter()
+        .map(|s| format!("`{}`", s.name))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 pub(super) fn plan_overflow(ladder: &Ladder<'_>, budget: Tokens) -> Overflow {
     let staged = ladder.parts.contains(&Part::Staged);
-    let room = if staged { least_room(ladder) } else { Tokens::ZERO };
+    let room = if staged {
+        least_room(ladder)
+    } else {
+        Tokens::ZERO
+    };
     let mut musts: Vec<Stuck> = (0..ladder.asks.len())
         .filter(|i| ladder.asks[*i].need == Need::Must)
         .map(|index| Stuck {
             index,
             name: ladder.asks[index].name.clone(),
             whole: ladder.asks[index].whole(),
-            least: if ladder.parts[index] == Part::Staged { room } else { ladder.cost(index) },
+            least: if ladder.parts[index] == Part::Staged {
+                room
+            } else {
+                ladder.cost(index)
+            },
             shrink: ladder.asks[index].shrink,
         })
         .collect();
@@ -59,5 +74,9 @@ pub(super) fn plan_overflow(ladder: &Ladder<'_>, budget: Tokens) -> Overflow {
         rest = rest.saturating_sub(must.least);
         stuck.push(must);
     }
-    Overflow { budget, least, stuck }
+    Overflow {
+        budget,
+        least,
+        stuck,
+    }
 }

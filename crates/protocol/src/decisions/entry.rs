@@ -37,7 +37,10 @@ const KEYS: [(Field, &[&str]); 9] = [
     (Field::Context, &["context", "背景"]),
     (Field::Decision, &["decision", "决策", "决定"]),
     (Field::Why, &["why", "reason", "理由", "原因"]),
-    (Field::Alternatives, &["alternatives", "备选", "备选方案", "落选方案"]),
+    (
+        Field::Alternatives,
+        &["alternatives", "备选", "备选方案", "落选方案"],
+    ),
     (Field::Consequences, &["consequences", "影响", "后果"]),
     (Field::Supersedes, &["supersedes", "取代"]),
     (Field::By, &["decided by", "by", "决定者", "决定人"]),
@@ -86,15 +89,22 @@ pub fn parse_decisions(text: &str) -> Vec<Decision> {
         };
         for keyed in document.keyed_in(&section.range) {
             // Quoted lines are somebody's words, and no fields.
-            let line = text[..keyed.range.start].rfind('\n').map_or(0, |end| end + 1);
+            let line = text[..keyed.range.start]
+                .rfind('\n')
+                .map_or(0, |end| end + 1);
             if text[line..keyed.range.start].contains('>') {
                 continue;
             }
             let key = keyed.key.trim().to_lowercase();
-            let Some((field, _)) = KEYS.iter().find(|(_, names)| names.contains(&key.as_str())) else { continue };
+            let Some((field, _)) = KEYS.iter().find(|(_, names)| names.contains(&key.as_str()))
+            else {
+                continue;
+            };
             let value = text[keyed.value.clone()].trim().to_owned();
             if *field == Field::Supersedes {
-                let names = value.split([',', '，', '、', ' ', ';']).map(|n| n.trim().trim_matches(['`', '[', ']']).to_owned());
+                let names = value
+                    .split([',', '，', '、', ' ', ';'])
+                    .map(|n| n.trim().trim_matches(['`', '[', ']']).to_owned());
                 entry.supersedes.extend(names.filter(|n| !n.is_empty()));
                 continue;
             }
@@ -119,7 +129,11 @@ pub fn parse_decisions(text: &str) -> Vec<Decision> {
     for index in 0..found.len() {
         let (newer, names) = (found[index].id.clone(), found[index].supersedes.clone());
         for old in names {
-            if let Some(older) = found.iter_mut().take(index).find(|d| d.id.eq_ignore_ascii_case(&old)) {
+            if let Some(older) = found
+                .iter_mut()
+                .take(index)
+                .find(|d| d.id.eq_ignore_ascii_case(&old))
+            {
                 older.superseded_by = Some(newer.clone());
             }
         }
@@ -129,7 +143,9 @@ pub fn parse_decisions(text: &str) -> Vec<Decision> {
 
 /// `ADR-001: Title`, `ADR-001：标题`; a heading without a number is its own name.
 fn split_title(heading: &str) -> (&str, &str) {
-    let split = heading.split_once(['：', ':']).filter(|(id, _)| !id.trim().contains(char::is_whitespace) && !id.trim().is_empty());
+    let split = heading
+        .split_once(['：', ':'])
+        .filter(|(id, _)| !id.trim().contains(char::is_whitespace) && !id.trim().is_empty());
     match split {
         Some((id, title)) => (id.trim(), title.trim()),
         None => (heading.trim(), heading.trim()),
@@ -145,10 +161,14 @@ fn is_placeholder(entry: &Decision) -> bool {
             || matches!(text, "…" | "..." | "YYYY-MM-DD")
     };
     let fields = [&entry.context, &entry.decision, &entry.consequences];
-    let said = fields.iter().filter_map(|f| f.as_deref()).collect::<Vec<_>>();
+    let said = fields
+        .iter()
+        .filter_map(|f| f.as_deref())
+        .collect::<Vec<_>>();
     let hollow = said.is_empty() || said.iter().all(|f| open(f));
     let number = entry.id.rsplit('-').next().unwrap_or_default();
-    let unnumbered = (1..=4).contains(&number.len()) && number.chars().all(|c| matches!(c, 'X' | 'x' | 'N' | 'n'));
+    let unnumbered = (1..=4).contains(&number.len())
+        && number.chars().all(|c| matches!(c, 'X' | 'x' | 'N' | 'n'));
     open(&entry.title) || (unnumbered && hollow) || (hollow && !said.is_empty())
 }
 
@@ -162,8 +182,14 @@ mod tests {
                     ## ADR-002：会话\n- 日期：2026-04-16\n- 取代：ADR-001\n- 背景：甲\n- 决策：乙\n- 影响：丙\n\n\
                     ## ADR-XXX: [Title]\n- Context: [why]\n\n## ADR-003: [Title]\n- Context:\n";
         let found = parse_decisions(text);
-        assert_eq!(found.iter().map(|d| d.id.as_str()).collect::<Vec<_>>(), ["ADR-001", "ADR-002"]);
+        assert_eq!(
+            found.iter().map(|d| d.id.as_str()).collect::<Vec<_>>(),
+            ["ADR-001", "ADR-002"]
+        );
         assert_eq!(found[0].superseded_by.as_deref(), Some("ADR-002"));
-        assert_eq!((found[1].title.as_str(), found[1].consequences.as_deref()), ("会话", Some("丙")));
+        assert_eq!(
+            (found[1].title.as_str(), found[1].consequences.as_deref()),
+            ("会话", Some("丙"))
+        );
     }
 }

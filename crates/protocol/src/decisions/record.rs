@@ -1,6 +1,8 @@
 //! Recording a decision: appended, never edited.
 
-use quipu_contract::{Actor, Form, Language, ProjectPath, check_one_line, did_you_mean, is_line_break};
+use quipu_contract::{
+    Actor, Form, Language, ProjectPath, check_one_line, did_you_mean, is_line_break,
+};
 use quipu_store::{LeaseToken, Receipt};
 use serde::{Deserialize, Serialize};
 
@@ -43,15 +45,30 @@ pub struct NewDecision {
 }
 
 /// Appends a decision and returns its id.
-pub fn decide(project: &Project, actor: &Actor, lease: Option<&LeaseToken>, new: &NewDecision) -> Result<(String, Receipt), WorkError> {
+pub fn decide(
+    project: &Project,
+    actor: &Actor,
+    lease: Option<&LeaseToken>,
+    new: &NewDecision,
+) -> Result<(String, Receipt), WorkError> {
     let path = resolve_form(project, actor, Form::Decisions)?;
     revise(project, actor, |draft| {
         let id = draft_decision(draft, &path, new)?;
-        Ok((id.clone(), Terms { why: format!("decide {id}: {}", new.title), lease: lease.cloned(), ends: None }))
+        Ok((
+            id.clone(),
+            Terms {
+                why: format!("decide {id}: {}", new.title),
+                lease: lease.cloned(),
+                ends: None,
+            },
+        ))
     })
 }
 
-pub(crate) fn close_decisions(draft: &mut Draft<'_>, closing: &Closing<'_>) -> Result<Closure, WorkError> {
+pub(crate) fn close_decisions(
+    draft: &mut Draft<'_>,
+    closing: &Closing<'_>,
+) -> Result<Closure, WorkError> {
     let path = resolve_form(draft.project, draft.actor, Form::Decisions)?;
     for new in &closing.material.decisions {
         draft_decision(draft, &path, new)?;
@@ -59,11 +76,19 @@ pub(crate) fn close_decisions(draft: &mut Draft<'_>, closing: &Closing<'_>) -> R
     Ok(Closure::Left)
 }
 
-fn draft_decision(draft: &mut Draft<'_>, path: &ProjectPath, new: &NewDecision) -> Result<String, WorkError> {
+fn draft_decision(
+    draft: &mut Draft<'_>,
+    path: &ProjectPath,
+    new: &NewDecision,
+) -> Result<String, WorkError> {
     let known = parse_decisions(&draft.text(path)?);
     let (moment, language) = (now(&draft.project.store), draft.project.contract.language);
     if new.title.trim().is_empty() || new.title.contains(is_line_break) {
-        let what = in_language(language, "a decision needs a title of one line", "决策需要一行标题");
+        let what = in_language(
+            language,
+            "a decision needs a title of one line",
+            "决策需要一行标题",
+        );
         return Err(WorkError::usage(what, "quipu decide \"title\" --why \"…\""));
     }
     let is_taken = |name: &str| known.iter().any(|d| d.id.eq_ignore_ascii_case(name));
@@ -74,10 +99,19 @@ fn draft_decision(draft: &mut Draft<'_>, path: &ProjectPath, new: &NewDecision) 
                 format!("decision `{id}` exists already, and decisions are never edited"),
                 format!("决策 `{id}` 已经存在，决策绝不修改"),
             );
-            return Err(WorkError::refused(what, format!("quipu decide \"…\" --supersedes {id}")));
+            return Err(WorkError::refused(
+                what,
+                format!("quipu decide \"…\" --supersedes {id}"),
+            ));
         }
-        Some(id) if id.is_empty() || id.contains([':', '：']) || id.contains(char::is_whitespace) => {
-            let what = in_language(language, format!("`{id}` is not an id"), format!("`{id}` 不能作编号：要一个词"));
+        Some(id)
+            if id.is_empty() || id.contains([':', '：']) || id.contains(char::is_whitespace) =>
+        {
+            let what = in_language(
+                language,
+                format!("`{id}` is not an id"),
+                format!("`{id}` 不能作编号：要一个词"),
+            );
             return Err(WorkError::usage(what, "--id ADR-007     (one word)"));
         }
         Some(id) => id.clone(),
@@ -88,37 +122,78 @@ fn draft_decision(draft: &mut Draft<'_>, path: &ProjectPath, new: &NewDecision) 
         supersedes.push(find_superseded(&known, asked, language)?.id.clone());
     }
     if let Some(status) = &new.status {
-        check_one_line("a status", status).map_err(|error| WorkError::usage(error.to_string(), "--status Accepted"))?;
+        check_one_line("a status", status)
+            .map_err(|error| WorkError::usage(error.to_string(), "--status Accepted"))?;
     }
     let text = render(new, &id, &supersedes, &render_date(moment), language);
     draft.append(path, &text)?;
-    draft.made.push(Made { form: Form::Decisions, id: id.clone(), title: new.title.trim().to_owned() });
+    draft.made.push(Made {
+        form: Form::Decisions,
+        id: id.clone(),
+        title: new.title.trim().to_owned(),
+    });
     Ok(id)
 }
 
-fn find_superseded<'d>(known: &'d [Decision], asked: &str, language: Language) -> Result<&'d Decision, WorkError> {
-    let found = find_name(known.iter().map(|d| d.id.as_str()), asked).and_then(|id| known.iter().rfind(|d| d.id == id));
+fn find_superseded<'d>(
+    known: &'d [Decision],
+    asked: &str,
+    language: Language,
+) -> Result<&'d Decision, WorkError> {
+    let found = find_name(known.iter().map(|d| d.id.as_str()), asked)
+        .and_then(|id| known.iter().rfind(|d| d.id == id));
     let old = found.ok_or_else(|| {
         let near = did_you_mean(asked, known.iter().map(|d| d.id.as_str()));
         WorkError::not_found(
-            in_language(language, format!("no decision `{asked}`{near}"), format!("没有决策 `{asked}`{near}")),
+            in_language(
+                language,
+                format!("no decision `{asked}`{near}"),
+                format!("没有决策 `{asked}`{near}"),
+            ),
             "quipu decisions",
         )
     })?;
     match &old.superseded_by {
         Some(newer) => {
             let old = &old.id;
-            let what = in_language(language, format!("`{old}` is superseded by `{newer}` already"), format!("`{old}` 已被 `{newer}` 取代"));
-            Err(WorkError::refused(what, format!("quipu decide \"…\" --supersedes {newer}")))
+            let what = in_language(
+                language,
+                format!("`{old}` is superseded by `{newer}` already"),
+                format!("`{old}` 已被 `{newer}` 取代"),
+            );
+            Err(WorkError::refused(
+                what,
+                format!("quipu decide \"…\" --supersedes {newer}"),
+            ))
         }
         None => Ok(old),
     }
 }
 
-fn render(new: &NewDecision, id: &str, supersedes: &[String], date: &str, language: Language) -> String {
-    let colon = if language == Language::Zh { "：" } else { ": " };
-    let status = new.status.clone().unwrap_or_else(|| if language == Language::Zh { "已采纳".into() } else { "Accepted".into() });
-    let joined = supersedes.join(if language == Language::Zh { "、" } else { ", " });
+fn render(
+    new: &NewDecision,
+    id: &str,
+    supersedes: &[String],
+    date: &str,
+    language: Language,
+) -> String {
+    let colon = if language == Language::Zh {
+        "："
+    } else {
+        ": "
+    };
+    let status = new.status.clone().unwrap_or_else(|| {
+        if language == Language::Zh {
+            "已采纳".into()
+        } else {
+            "Accepted".into()
+        }
+    });
+    let joined = supersedes.join(if language == Language::Zh {
+        "、"
+    } else {
+        ", "
+    });
     let fields: [(&str, &str, Option<&str>); 9] = [
         ("Date", "日期", Some(date)),
         ("Status", "状态", Some(&status)),
@@ -132,7 +207,9 @@ fn render(new: &NewDecision, id: &str, supersedes: &[String], date: &str, langua
     ];
     let mut text = format!("\n## {id}{colon}{}\n", new.title.trim());
     for (en, zh, value) in fields {
-        let Some(value) = value.map(str::trim).filter(|v| !v.is_empty()) else { continue };
+        let Some(value) = value.map(str::trim).filter(|v| !v.is_empty()) else {
+            continue;
+        };
         let key = if language == Language::Zh { zh } else { en };
         // A value of several lines stays one item of the list.
         text.push_str(&format!("- {key}{colon}{}\n", as_entry_value(value)));

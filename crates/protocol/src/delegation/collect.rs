@@ -25,32 +25,64 @@ pub struct Collected {
 }
 
 /// Reads what became of the orders and notes it in the state.
-pub fn collect(project: &Project, actor: &Actor, lease: Option<&LeaseToken>, only: Option<&str>) -> Result<Collected, WorkError> {
+pub fn collect(
+    project: &Project,
+    actor: &Actor,
+    lease: Option<&LeaseToken>,
+    only: Option<&str>,
+) -> Result<Collected, WorkError> {
     let mut delegations = survey_delegations(project, actor)?;
     if let Some(id) = only {
         delegations.retain(|d| d.id == id);
         if delegations.is_empty() {
-            return Err(WorkError::not_found(format!("no delegation `{id}`"), "quipu collect"));
+            return Err(WorkError::not_found(
+                format!("no delegation `{id}`"),
+                "quipu collect",
+            ));
         }
     }
     let stale = |draft: &mut Draft<'_>| -> Result<Vec<(String, Progress)>, WorkError> {
         let told = told_in_state(draft)?;
-        let differs = |d: &&Delegation| told.iter().any(|(id, status)| *id == d.id && *status != d.progress.as_str());
-        Ok(delegations.iter().filter(differs).map(|d| (d.id.clone(), d.progress)).collect())
+        let differs = |d: &&Delegation| {
+            told.iter()
+                .any(|(id, status)| *id == d.id && *status != d.progress.as_str())
+        };
+        Ok(delegations
+            .iter()
+            .filter(differs)
+            .map(|d| (d.id.clone(), d.progress))
+            .collect())
     };
     if stale(&mut Draft::new(project, actor))?.is_empty() {
-        return Ok(Collected { delegations, noted: Vec::new(), receipt: None });
+        return Ok(Collected {
+            delegations,
+            noted: Vec::new(),
+            receipt: None,
+        });
     }
     let (noted, receipt) = revise(project, actor, |draft| {
         let stale = stale(draft)?;
         for (id, progress) in &stale {
-            set_in_state(draft, id, |entry| drop(entry.insert("status".into(), progress.as_str().into())))?;
+            set_in_state(draft, id, |entry| {
+                drop(entry.insert("status".into(), progress.as_str().into()))
+            })?;
         }
         let ids: Vec<String> = stale.into_iter().map(|(id, _)| id).collect();
         let why = format!("collect {}", ids.join(", "));
-        Ok((ids, Terms { why, lease: lease.cloned(), ends: None }))
+        Ok((
+            ids,
+            Terms {
+                why,
+                lease: lease.cloned(),
+                ends: None,
+            },
+        ))
     })?;
-    Ok(Collected { delegations, noted, receipt: Some(receipt) })
+    Ok(Collected {
+        delegations,
+        noted,
+        receipt: Some(receipt),
+    })
 }
 
 /// What became of every order that has a file.
@@ -59,20 +91,35 @@ pub fn survey_delegations(project: &Project, actor: &Actor) -> Result<Vec<Delega
     let mut found = Vec::new();
     for path in list_form(project, actor, Form::Delegation) {
         let text = Draft::new(project, actor).text(&path)?;
-        found.push(parse_delegation(&id_of(project, &path), &path, &text, &sessions, moment));
+        found.push(parse_delegation(
+            &id_of(project, &path),
+            &path,
+            &text,
+            &sessions,
+            moment,
+        ));
     }
     Ok(found)
 }
 
-/// The id that a caller means: a whole one, or the ending of one. Unknown ids are returned as they are.
+/// The id that a caller means: a whole one, or the ending of one. Unknown ids are returned as they
+/// are.
 pub fn find_delegation(project: &Project, actor: &Actor, asked: &str) -> String {
-    let ids: Vec<String> = list_form(project, actor, Form::Delegation).iter().map(|path| id_of(project, path)).collect();
-    find_name(ids.iter().map(String::as_str), asked).unwrap_or(asked).to_owned()
+    let ids: Vec<String> = list_form(project, actor, Form::Delegation)
+        .iter()
+        .map(|path| id_of(project, path))
+        .collect();
+    find_name(ids.iter().map(String::as_str), asked)
+        .unwrap_or(asked)
+        .to_owned()
 }
 
 /// The unit that a path stands for; a file under any other name is called by its own.
 fn id_of(project: &Project, path: &ProjectPath) -> String {
-    let unit = project.contract.of_form(Form::Delegation).find_map(|rule| rule.path.matches(path.as_str())?.get("unit").cloned());
+    let unit = project
+        .contract
+        .of_form(Form::Delegation)
+        .find_map(|rule| rule.path.matches(path.as_str())?.get("unit").cloned());
     unit.unwrap_or_else(|| {
         let name = path.as_str().rsplit('/').next().unwrap_or_default();
         name.trim_end_matches(".md").to_owned()
@@ -80,13 +127,28 @@ fn id_of(project: &Project, path: &ProjectPath) -> String {
 }
 
 fn told_in_state(draft: &mut Draft<'_>) -> Result<Vec<(String, String)>, WorkError> {
-    let Ok(path) = resolve_form(draft.project, draft.actor, Form::State) else { return Ok(Vec::new()) };
+    let Ok(path) = resolve_form(draft.project, draft.actor, Form::State) else {
+        return Ok(Vec::new());
+    };
     let text = draft.text(&path)?;
     if text.trim().is_empty() {
         return Ok(Vec::new());
     }
     let root = parse_json(&text).map_err(WorkError::in_file(&path))?;
-    let entries = root.at(&JsonPointer::default().child("delegations")).map(|n| n.to_value()).unwrap_or_default();
-    let told = |e: &serde_json::Value| Some((e["id"].as_str()?.to_owned(), e["status"].as_str().unwrap_or_default().to_owned()));
-    Ok(entries.as_array().into_iter().flatten().filter_map(told).collect())
+    let entries = root
+        .at(&JsonPointer::default().child("delegations"))
+        .map(|n| n.to_value())
+        .unwrap_or_default();
+    let told = |e: &serde_json::Value| {
+        Some((
+            e["id"].as_str()?.to_owned(),
+            e["status"].as_str().unwrap_or_default().to_owned(),
+        ))
+    };
+    Ok(entries
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(told)
+        .collect())
 }

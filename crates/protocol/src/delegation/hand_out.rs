@@ -44,27 +44,43 @@ pub struct Again {
 const PLAIN: &str = "# {{ id }}\n\n## Task\n\n{{ task }}\n\n## Expected output\n\n{{ expect }}\n\n## Inputs\n\n{{ inputs }}\n\n## Deadline\n\n{{ deadline }}\n";
 
 /// Makes the child's file and lists it in the state, in one commit.
-pub fn delegate(project: &Project, actor: &Actor, lease: Option<&LeaseToken>, new: &NewDelegation) -> Result<(String, Receipt), WorkError> {
+pub fn delegate(
+    project: &Project,
+    actor: &Actor,
+    lease: Option<&LeaseToken>,
+    new: &NewDelegation,
+) -> Result<(String, Receipt), WorkError> {
     if new.task.trim().is_empty() || new.expect.trim().is_empty() {
-        let mend = "quipu delegate --task \"…\" --expect \"…\" [--input path#section] [--deadline 2h]";
-        return Err(WorkError::usage("an order says what to do and what must exist when it is done", mend));
+        let mend =
+            "quipu delegate --task \"…\" --expect \"…\" [--input path#section] [--deadline 2h]";
+        return Err(WorkError::usage(
+            "an order says what to do and what must exist when it is done",
+            mend,
+        ));
     }
     let moment = now(&project.store);
     let deadline = parse_until(new.deadline.as_deref(), moment)?;
     for input in &new.inputs {
-        check_one_line("an input", input).map_err(|error| WorkError::usage(error.to_string(), "--input path#section, once for each"))?;
+        check_one_line("an input", input).map_err(|error| {
+            WorkError::usage(error.to_string(), "--input path#section, once for each")
+        })?;
         may_give(project, actor, input)?;
     }
     if let Some(id) = &new.id {
         UnitId::parse(id).map_err(|e| WorkError::usage(e.to_string(), "--id docs"))?;
     }
     revise(project, actor, |draft| {
-        let is_there =
-            |id: &str| resolve_unit_form(project, Form::Delegation, id).is_ok_and(|p| project.store.root().join(p.as_str()).exists());
+        let is_there = |id: &str| {
+            resolve_unit_form(project, Form::Delegation, id)
+                .is_ok_and(|p| project.store.root().join(p.as_str()).exists())
+        };
         let id = match &new.id {
             Some(id) if is_there(id) => {
                 let mend = format!("quipu delegate --again {id}; or another --id");
-                return Err(WorkError::refused(format!("there is a delegation `{id}` already: no two children share one"), mend));
+                return Err(WorkError::refused(
+                    format!("there is a delegation `{id}` already: no two children share one"),
+                    mend,
+                ));
             }
             Some(id) => id.clone(),
             None => fresh_name("D", moment, is_there),
@@ -72,20 +88,36 @@ pub fn delegate(project: &Project, actor: &Actor, lease: Option<&LeaseToken>, ne
         let path = resolve_unit_form(project, Form::Delegation, &id)?;
         let text = render_order(project, actor, &id, new, deadline.as_deref())?;
         draft.replace(&path, text)?;
-        let entry = json!({"id": id, "task": headline(&new.task), "status": "open", "deadline": deadline});
-        list_in_state(draft, |text| append_item(text, &JsonPointer::default().child("delegations"), &entry))?;
+        let entry =
+            json!({"id": id, "task": headline(&new.task), "status": "open", "deadline": deadline});
+        list_in_state(draft, |text| {
+            append_item(text, &JsonPointer::default().child("delegations"), &entry)
+        })?;
         let why = format!("delegate {id}: {}", headline(&new.task));
-        Ok((id, Terms { why, lease: lease.cloned(), ends: None }))
+        Ok((
+            id,
+            Terms {
+                why,
+                lease: lease.cloned(),
+                ends: None,
+            },
+        ))
     })
 }
 
 /// Hands the same order out again, below what stands there already.
-pub fn delegate_again(project: &Project, actor: &Actor, lease: Option<&LeaseToken>, again: &Again) -> Result<Receipt, WorkError> {
+pub fn delegate_again(
+    project: &Project,
+    actor: &Actor,
+    lease: Option<&LeaseToken>,
+    again: &Again,
+) -> Result<Receipt, WorkError> {
     let moment = now(&project.store);
     let deadline = parse_until(again.deadline.as_deref(), moment)?;
     if let Some(why) = &again.why {
         let mend = format!("quipu delegate --again {} --why \"…\"", again.id);
-        check_one_line("a reason", why).map_err(|error| WorkError::usage(error.to_string(), mend))?;
+        check_one_line("a reason", why)
+            .map_err(|error| WorkError::usage(error.to_string(), mend))?;
     }
     let ((), receipt) = revise(project, actor, |draft| {
         let order = load_delegation(project, actor, &again.id, moment)?;
@@ -95,11 +127,17 @@ pub fn delegate_again(project: &Project, actor: &Actor, lease: Option<&LeaseToke
         let text = match project.contract.language {
             Language::En => format!(
                 "\n## Handed out again\n\n- At: {at}, by {by}\n- Why: {why}\n{}",
-                deadline.as_ref().map(|d| format!("- Deadline: {d}\n")).unwrap_or_default()
+                deadline
+                    .as_ref()
+                    .map(|d| format!("- Deadline: {d}\n"))
+                    .unwrap_or_default()
             ),
             Language::Zh => format!(
                 "\n## 重新派出\n\n- 时间：{at}，由 {by}\n- 原因：{why}\n{}",
-                deadline.as_ref().map(|d| format!("- 期限：{d}\n")).unwrap_or_default()
+                deadline
+                    .as_ref()
+                    .map(|d| format!("- 期限：{d}\n"))
+                    .unwrap_or_default()
             ),
         };
         draft.append(&path, &text)?;
@@ -110,16 +148,28 @@ pub fn delegate_again(project: &Project, actor: &Actor, lease: Option<&LeaseToke
                 entry.insert("deadline".into(), until.clone().into());
             }
         })?;
-        Ok(((), Terms { why: format!("delegate again {}", again.id), lease: lease.cloned(), ends: None }))
+        Ok((
+            (),
+            Terms {
+                why: format!("delegate again {}", again.id),
+                lease: lease.cloned(),
+                ends: None,
+            },
+        ))
     })?;
     Ok(receipt)
 }
 
-/// Whether the parent may read what it gives its child to read. What is no file of the project is only named.
+/// Whether the parent may read what it gives its child to read. What is no file of the project is
+/// only named.
 fn may_give(project: &Project, actor: &Actor, input: &str) -> Result<(), WorkError> {
     let pointer = pointer_of(input);
     match read_pointer(project, actor, pointer, None) {
-        Err(denied @ (ReadError::Denied(_) | ReadError::OnlySections { .. })) if names_a_file(project, pointer) => Err(denied.into()),
+        Err(denied @ (ReadError::Denied(_) | ReadError::OnlySections { .. }))
+            if names_a_file(project, pointer) =>
+        {
+            Err(denied.into())
+        }
         Err(ReadError::Store(error)) => Err(error.into()),
         _ => Ok(()),
     }
@@ -128,26 +178,57 @@ fn may_give(project: &Project, actor: &Actor, input: &str) -> Result<(), WorkErr
 fn parse_until(text: Option<&str>, moment: jiff::Timestamp) -> Result<Option<String>, WorkError> {
     let Some(text) = text else { return Ok(None) };
     let found = parse_deadline(text, moment).map(render_moment);
-    found.map(Some).ok_or_else(|| WorkError::usage(format!("`{text}` is no deadline"), "--deadline 2h, 3d or 2026-01-31T12:00:00Z"))
+    found.map(Some).ok_or_else(|| {
+        WorkError::usage(
+            format!("`{text}` is no deadline"),
+            "--deadline 2h, 3d or 2026-01-31T12:00:00Z",
+        )
+    })
 }
 
-fn render_order(project: &Project, actor: &Actor, id: &str, new: &NewDelegation, deadline: Option<&str>) -> Result<String, WorkError> {
+fn render_order(
+    project: &Project,
+    actor: &Actor,
+    id: &str,
+    new: &NewDelegation,
+    deadline: Option<&str>,
+) -> Result<String, WorkError> {
     let contract = &project.contract;
-    let rule = contract.of_form(Form::Delegation).find(|r| r.path.holes().any(|h| h == "unit"));
+    let rule = contract
+        .of_form(Form::Delegation)
+        .find(|r| r.path.holes().any(|h| h == "unit"));
     let named = rule.and_then(|rule| {
         let profile = rule.profile.as_ref()?;
         let file = contract.template_path(contract.language, rule.path.as_str());
-        Some((Library::shown(profile, &file), project.library.read(profile, &file)?))
+        Some((
+            Library::shown(profile, &file),
+            project.library.read(profile, &file)?,
+        ))
     });
     let (file, template) = named.unwrap_or_else(|| ("delegation".into(), PLAIN.into()));
-    let none = if contract.language == Language::Zh { "无" } else { "none" };
-    let inputs = new.inputs.iter().map(|i| format!("- {i}\n")).collect::<String>();
+    let none = if contract.language == Language::Zh {
+        "无"
+    } else {
+        "none"
+    };
+    let inputs = new
+        .inputs
+        .iter()
+        .map(|i| format!("- {i}\n"))
+        .collect::<String>();
     let values: BTreeMap<&str, String> = [
         ("id", id.to_owned()),
         ("parent", label(actor)),
         ("task", as_paragraph(new.task.trim()).into_owned()),
         ("expect", as_paragraph(new.expect.trim()).into_owned()),
-        ("inputs", if inputs.is_empty() { none.to_owned() } else { inputs.trim_end().to_owned() }),
+        (
+            "inputs",
+            if inputs.is_empty() {
+                none.to_owned()
+            } else {
+                inputs.trim_end().to_owned()
+            },
+        ),
         ("deadline", deadline.unwrap_or(none).to_owned()),
     ]
     .into();
@@ -155,8 +236,13 @@ fn render_order(project: &Project, actor: &Actor, id: &str, new: &NewDelegation,
 }
 
 /// Changes the state's list, where the project keeps a state.
-fn list_in_state(draft: &mut Draft<'_>, edit: impl Fn(&str) -> Result<String, quipu_text::json::JsonError>) -> Result<(), WorkError> {
-    let Ok(path) = resolve_form(draft.project, draft.actor, Form::State) else { return Ok(()) };
+fn list_in_state(
+    draft: &mut Draft<'_>,
+    edit: impl Fn(&str) -> Result<String, quipu_text::json::JsonError>,
+) -> Result<(), WorkError> {
+    let Ok(path) = resolve_form(draft.project, draft.actor, Form::State) else {
+        return Ok(());
+    };
     let text = draft.text(&path)?;
     let text = edit(&text).map_err(WorkError::in_file(&path))?;
     check_state(&draft.project.contract, &path, &text)?;
@@ -164,22 +250,36 @@ fn list_in_state(draft: &mut Draft<'_>, edit: impl Fn(&str) -> Result<String, qu
 }
 
 /// Changes one entry of the state's list; nothing happens if it is not listed.
-pub(super) fn set_in_state(draft: &mut Draft<'_>, id: &str, change: impl Fn(&mut serde_json::Map<String, Value>)) -> Result<(), WorkError> {
+pub(super) fn set_in_state(
+    draft: &mut Draft<'_>,
+    id: &str,
+    change: impl Fn(&mut serde_json::Map<String, Value>),
+) -> Result<(), WorkError> {
     list_in_state(draft, |text| {
         if text.trim().is_empty() {
             return Ok(text.to_owned());
         }
         let list = JsonPointer::default().child("delegations");
-        let entries = parse_json(text)?.at(&list).map(|n| n.to_value()).unwrap_or_default();
-        let Some(index) = entries.as_array().and_then(|e| e.iter().position(|e| e["id"].as_str() == Some(id))) else {
+        let entries = parse_json(text)?
+            .at(&list)
+            .map(|n| n.to_value())
+            .unwrap_or_default();
+        let Some(index) = entries
+            .as_array()
+            .and_then(|e| e.iter().position(|e| e["id"].as_str() == Some(id)))
+        else {
             return Ok(text.to_owned());
         };
-        let Value::Object(old) = &entries[index] else { return Ok(text.to_owned()) };
+        let Value::Object(old) = &entries[index] else {
+            return Ok(text.to_owned());
+        };
         let mut new = old.clone();
         change(&mut new);
         let at = list.child(index);
         new.iter()
             .filter(|(key, value)| old.get(*key) != Some(value))
-            .try_fold(text.to_owned(), |text, (key, value)| set_value(&text, &at.child(key), value))
+            .try_fold(text.to_owned(), |text, (key, value)| {
+                set_value(&text, &at.child(key), value)
+            })
     })
 }

@@ -1,6 +1,7 @@
 //! Who wrote which part of an order's file.
 //!
-//! The author of an order and its child write to the same file. Whoever wakes up for the order must see which is which.
+//! The author of an order and its child write to the same file. Whoever wakes up for the order must
+//! see which is which.
 
 use quipu_contract::ProjectPath;
 use quipu_store::{At, PathEvent, Who};
@@ -13,8 +14,8 @@ use crate::work::WorkError;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Part {
     pub text: String,
-    /// Whoever added it, `outside` for an edit outside Quipu, `?` if the journal does not tell; none if it is by the order's author
-    /// or by a person.
+    /// Whoever added it, `outside` for an edit outside Quipu, `?` if the journal does not tell;
+    /// none if it is by the order's author or by a person.
     pub by: Option<String>,
 }
 
@@ -22,12 +23,15 @@ pub(crate) struct Part {
 pub(crate) fn parts_of(project: &Project, path: &ProjectPath) -> Result<Vec<Part>, WorkError> {
     let events = events_of(project, path)?;
     let mut parts: Vec<Part> = Vec::new();
-    let Some(author) = events.last().map(|first| first.who.clone()) else { return Ok(parts) };
+    let Some(author) = events.last().map(|first| first.who.clone()) else {
+        return Ok(parts);
+    };
     let mut before: Vec<u8> = Vec::new();
     let mut is_unknown = false;
     for (number, event) in events.iter().rev().enumerate() {
         let Ok((text, _)) = project.store.text_at(path, &At::Seq(event.seq)) else {
-            // Its text is in the next version that can be read, and nobody can tell which part of it.
+            // Its text is in the next version that can be read, and nobody can tell which part of
+            // it.
             is_unknown = true;
             continue;
         };
@@ -52,10 +56,19 @@ pub(crate) fn parts_of(project: &Project, path: &ProjectPath) -> Result<Vec<Part
 fn other_hand(event: &PathEvent, author: &Who) -> Option<String> {
     let who = &event.who;
     // An edit outside Quipu may be anyone's, also where the order was written outside.
-    let is_same = who.kind != "outside" && (&who.kind, &who.role, &who.unit) == (&author.kind, &author.role, &author.unit);
+    let is_same = who.kind != "outside"
+        && (&who.kind, &who.role, &who.unit) == (&author.kind, &author.role, &author.unit);
     if is_same || who.kind == "person" || who.kind == "quipu" {
         return None;
     }
-    let names: Vec<&str> = [&who.agent, &who.role, &who.unit].into_iter().flatten().map(String::as_str).collect();
-    Some(if names.is_empty() { who.kind.clone() } else { names.join("/") })
+    let names: Vec<&str> = [&who.agent, &who.role, &who.unit]
+        .into_iter()
+        .flatten()
+        .map(String::as_str)
+        .collect();
+    Some(if names.is_empty() {
+        who.kind.clone()
+    } else {
+        names.join("/")
+    })
 }

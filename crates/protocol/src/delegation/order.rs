@@ -71,16 +71,28 @@ const REPORT: [&str; 2] = ["report", "报告"];
 const AGAIN: [&str; 2] = ["handed out again", "重新派出"];
 
 /// Reads one order.
-pub fn load_delegation(project: &Project, actor: &Actor, id: &str, now: Timestamp) -> Result<Delegation, WorkError> {
+pub fn load_delegation(
+    project: &Project,
+    actor: &Actor,
+    id: &str,
+    now: Timestamp,
+) -> Result<Delegation, WorkError> {
     let path = resolve_unit_form(project, Form::Delegation, id)?;
     let mut draft = Draft::new(project, actor);
     if !draft.exists(&path)? {
-        return Err(WorkError::not_found(format!("no delegation `{id}`: there is no `{path}`"), "quipu collect"));
+        return Err(WorkError::not_found(
+            format!("no delegation `{id}`: there is no `{path}`"),
+            "quipu collect",
+        ));
     }
     let text = draft.text(&path)?;
     let sessions = project.store.sessions()?;
     let given = given_inputs(project, actor, &path)?;
-    Ok(Delegation { inputs: given.inputs, author: given.author, ..parse_delegation(id, &path, &text, &sessions, now) })
+    Ok(Delegation {
+        inputs: given.inputs,
+        author: given.author,
+        ..parse_delegation(id, &path, &text, &sessions, now)
+    })
 }
 
 /// What a child is given to read, and by whom.
@@ -89,25 +101,39 @@ struct Given {
     author: Actor,
 }
 
-/// What the order's author gave the child to read. The first version counts: whoever works on the order adds to the same file, and
-/// must not give itself more.
+/// What the order's author gave the child to read. The first version counts: whoever works on the
+/// order adds to the same file, and must not give itself more.
 fn given_inputs(project: &Project, actor: &Actor, path: &ProjectPath) -> Result<Given, WorkError> {
     let events = events_of(project, path)?;
     let Some(first) = events.last() else {
-        return Ok(Given { inputs: Vec::new(), author: Actor::Person });
+        return Ok(Given {
+            inputs: Vec::new(),
+            author: Actor::Person,
+        });
     };
     let (bytes, _) = project.store.text_at(path, &At::Seq(first.seq))?;
     let text = String::from_utf8_lossy(&bytes);
-    Ok(Given { inputs: inputs_of(&Document::parse(&text)), author: author_of(&first.who, actor) })
+    Ok(Given {
+        inputs: inputs_of(&Document::parse(&text)),
+        author: author_of(&first.who, actor),
+    })
 }
 
 /// The changes of the file since it was last made, the newest first.
-pub(super) fn events_of(project: &Project, path: &ProjectPath) -> Result<Vec<PathEvent>, WorkError> {
-    let events = project.store.events(path)?.into_iter().take_while(|e| e.op != OpKind::Remove);
+pub(super) fn events_of(
+    project: &Project,
+    path: &ProjectPath,
+) -> Result<Vec<PathEvent>, WorkError> {
+    let events = project
+        .store
+        .events(path)?
+        .into_iter()
+        .take_while(|e| e.op != OpKind::Remove);
     Ok(events.filter(|e| e.op != OpKind::Keep).collect())
 }
 
-/// The author of a record, as a reader. An edit outside Quipu may be by the reader of the order itself: it grants nothing more.
+/// The author of a record, as a reader. An edit outside Quipu may be by the reader of the order
+/// itself: it grants nothing more.
 fn author_of(who: &Who, reader: &Actor) -> Actor {
     match who.kind.as_str() {
         "agent" => {}
@@ -115,13 +141,25 @@ fn author_of(who: &Who, reader: &Actor) -> Actor {
         _ => return Actor::Person,
     }
     let name = |name: &Option<String>| name.as_deref().and_then(|name| ActorName::parse(name).ok());
-    let unit = who.unit.as_deref().and_then(|unit| UnitId::parse(unit).ok());
-    Actor::Agent { role: name(&who.role), unit, agent: name(&who.agent) }
+    let unit = who
+        .unit
+        .as_deref()
+        .and_then(|unit| UnitId::parse(unit).ok());
+    Actor::Agent {
+        role: name(&who.role),
+        unit,
+        agent: name(&who.agent),
+    }
 }
 
 /// The path, with or without a section, that an input begins with.
 pub(crate) fn pointer_of(input: &str) -> &str {
-    input.split([' ', '：']).next().unwrap_or_default().trim_end_matches(':').trim_matches('`')
+    input
+        .split([' ', '：'])
+        .next()
+        .unwrap_or_default()
+        .trim_end_matches(':')
+        .trim_matches('`')
 }
 
 /// Whether an input names a file of the project, and not only something that the child will know.
@@ -133,19 +171,46 @@ pub(crate) fn names_a_file(project: &Project, pointer: &str) -> bool {
 fn inputs_of(document: &Document<'_>) -> Vec<String> {
     let section = document.sections().iter().find(|s| is_named(s, INPUTS));
     let body = section.map(|s| document.slice(&s.body)).unwrap_or_default();
-    body.lines().filter_map(|line| line.strip_prefix("- ")).map(|line| line.trim().to_owned()).collect()
+    body.lines()
+        .filter_map(|line| line.strip_prefix("- "))
+        .map(|line| line.trim().to_owned())
+        .collect()
 }
 
-pub(super) fn parse_delegation(id: &str, path: &ProjectPath, text: &str, sessions: &[OpenSession], now: Timestamp) -> Delegation {
+pub(super) fn parse_delegation(
+    id: &str,
+    path: &ProjectPath,
+    text: &str,
+    sessions: &[OpenSession],
+    now: Timestamp,
+) -> Delegation {
     let document = Document::parse(text);
-    let of = |names: [&'static str; 2]| document.sections().iter().filter(move |s| is_named(s, names));
-    let body = |names| of(names).next().map(|s| unquoted(document.slice(&s.body).trim())).unwrap_or_default();
-    let reports: Vec<String> = of(REPORT).map(|s| without_markers(document.slice(&s.range))).collect();
+    let of = |names: [&'static str; 2]| {
+        document
+            .sections()
+            .iter()
+            .filter(move |s| is_named(s, names))
+    };
+    let body = |names| {
+        of(names)
+            .next()
+            .map(|s| unquoted(document.slice(&s.body).trim()))
+            .unwrap_or_default()
+    };
+    let reports: Vec<String> = of(REPORT)
+        .map(|s| without_markers(document.slice(&s.range)))
+        .collect();
     // The newest deadline holds: an order may be handed out again with another.
     let again = of(AGAIN).filter_map(|s| find_moment(deadline_line(document.slice(&s.body))));
-    let deadline = of(DEADLINE).filter_map(|s| find_moment(document.slice(&s.body))).chain(again).last();
+    let deadline = of(DEADLINE)
+        .filter_map(|s| find_moment(document.slice(&s.body)))
+        .chain(again)
+        .last();
     let session = sessions.iter().rfind(|s| s.who.unit.as_deref() == Some(id));
-    let late = deadline.as_deref().and_then(parse_moment).is_some_and(|d| d < now);
+    let late = deadline
+        .as_deref()
+        .and_then(parse_moment)
+        .is_some_and(|d| d < now);
     let progress = match (reports.len(), session) {
         (1, _) => Progress::Reported,
         (2.., _) => Progress::ReportedTwice,
@@ -170,18 +235,30 @@ pub(super) fn parse_delegation(id: &str, path: &ProjectPath, text: &str, session
 
 /// `## Report`, `## Report 2`, `## 报告`.
 fn is_named(section: &Section, names: [&str; 2]) -> bool {
-    let title = section.title.trim().trim_end_matches(|c: char| c.is_ascii_digit() || c == ' ').to_lowercase();
+    let title = section
+        .title
+        .trim()
+        .trim_end_matches(|c: char| c.is_ascii_digit() || c == ' ')
+        .to_lowercase();
     section.level == 2 && names.contains(&title.as_str())
 }
 
 fn without_markers(text: &str) -> String {
-    let kept = text.lines().filter(|l| !(l.trim().starts_with("<!--") && l.trim().ends_with("-->")));
+    let kept = text
+        .lines()
+        .filter(|l| !(l.trim().starts_with("<!--") && l.trim().ends_with("-->")));
     kept.collect::<Vec<_>>().join("\n").trim().to_owned()
 }
 
 /// The line of a list that tells the deadline.
 fn deadline_line(text: &str) -> &str {
-    let is_told = |line: &&str| DEADLINE.iter().any(|name| line.trim_start_matches(['-', ' ']).to_lowercase().starts_with(name));
+    let is_told = |line: &&str| {
+        DEADLINE.iter().any(|name| {
+            line.trim_start_matches(['-', ' '])
+                .to_lowercase()
+                .starts_with(name)
+        })
+    };
     text.lines().find(is_told).unwrap_or_default()
 }
 
@@ -193,10 +270,13 @@ fn find_moment(text: &str) -> Option<String> {
         .map(|w| w.trim_end_matches([',', '.']).to_owned())
 }
 
-/// Who works on an order: a caller without a role acts in the role that wakes for one, and its unit is
-/// the order. Whoever is at work on one order has no part in another.
+/// Who works on an order: a caller without a role acts in the role that wakes for one, and its unit
+/// is the order. Whoever is at work on one order has no part in another.
 pub(crate) fn child_of(contract: &Contract, actor: &Actor, id: &str) -> Result<Actor, WorkError> {
-    let scene = contract.scenes.values().find(|s| s.show.contains(&Paragraph::Delegation));
+    let scene = contract
+        .scenes
+        .values()
+        .find(|s| s.show.contains(&Paragraph::Delegation));
     let role = scene.and_then(|s| ActorName::parse(s.role.as_deref()?).ok());
     if let (Some(own), Some(role)) = (actor.role(), &role)
         && own != role
@@ -214,5 +294,9 @@ pub(crate) fn child_of(contract: &Contract, actor: &Actor, id: &str) -> Result<A
         return Err(WorkError::refused(what, format!("--delegation {own}")));
     }
     let unit = UnitId::parse(id).map_err(|e| WorkError::usage(e.to_string(), "quipu collect"))?;
-    Ok(Actor::Agent { role: role.or_else(|| actor.role().cloned()), unit: Some(unit), agent: actor.agent().cloned() })
+    Ok(Actor::Agent {
+        role: role.or_else(|| actor.role().cloned()),
+        unit: Some(unit),
+        agent: actor.agent().cloned(),
+    })
 }

@@ -1,7 +1,8 @@
-//! What an agent's own calls tell about it: the same call failing again and again, long silence in its task process.
+//! What an agent's own calls tell about it: the same call failing again and again, long silence in
+//! its task process.
 //!
-//! Kept for one agent in a small derived file, which may be deleted at any time: then counting begins anew.
-//! An agent is told at its next call, once for each time a limit is reached.
+//! Kept for one agent in a small derived file, which may be deleted at any time: then counting
+//! begins anew. An agent is told at its next call, once for each time a limit is reached.
 
 use serde::{Deserialize, Serialize};
 
@@ -51,9 +52,12 @@ impl Calls {
     /// What the agent is to be told now. `process` names its task process.
     pub fn warnings(&mut self, limits: Limits, process: &str) -> Vec<String> {
         let mut told = Vec::new();
-        for call in
-            self.failing.iter_mut().filter(|call| !call.told && limits.repeat_calls.is_some_and(|limit| limit > 0 && call.count >= limit))
-        {
+        for call in self.failing.iter_mut().filter(|call| {
+            !call.told
+                && limits
+                    .repeat_calls
+                    .is_some_and(|limit| limit > 0 && call.count >= limit)
+        }) {
             call.told = true;
             told.push(format!(
                 "`quipu {}` failed {} times with the same arguments ({}): it will not start to work; write down what you believed, then try what would refute it",
@@ -73,7 +77,10 @@ impl Calls {
 
     /// Takes a call into account.
     pub fn take(&mut self, call: &Call<'_>, limits: Limits) {
-        let known = self.failing.iter().position(|one| one.fingerprint == call.fingerprint);
+        let known = self
+            .failing
+            .iter()
+            .position(|one| one.fingerprint == call.fingerprint);
         match (call.failure, known) {
             (None, Some(at)) => drop(self.failing.remove(at)),
             (None, None) => {}
@@ -86,13 +93,23 @@ impl Calls {
                     self.failing.remove(0);
                 }
                 let (fingerprint, name) = (call.fingerprint.clone(), call.name.to_owned());
-                self.failing.push(Failing { fingerprint, name, what: what.to_owned(), count: 1, told: false });
+                self.failing.push(Failing {
+                    fingerprint,
+                    name,
+                    what: what.to_owned(),
+                    count: 1,
+                    told: false,
+                });
             }
         }
         if self.process == call.process {
             self.quiet += 1;
             // After as many again it is told again.
-            if self.quiet_told && limits.quiet_rounds.is_some_and(|limit| limit > 0 && self.quiet.is_multiple_of(limit)) {
+            if self.quiet_told
+                && limits
+                    .quiet_rounds
+                    .is_some_and(|limit| limit > 0 && self.quiet.is_multiple_of(limit))
+            {
                 self.quiet_told = false;
             }
         } else {
@@ -105,10 +122,18 @@ impl Calls {
 mod tests {
     use super::*;
 
-    const LIMITS: Limits = Limits { repeat_calls: Some(3), quiet_rounds: Some(30) };
+    const LIMITS: Limits = Limits {
+        repeat_calls: Some(3),
+        quiet_rounds: Some(30),
+    };
 
     fn call(fingerprint: &str, failure: Option<&'static str>, process: &str) -> Call<'static> {
-        Call { name: "write", fingerprint: fingerprint.into(), failure, process: process.into() }
+        Call {
+            name: "write",
+            fingerprint: fingerprint.into(),
+            failure,
+            process: process.into(),
+        }
     }
 
     #[test]

@@ -1,7 +1,9 @@
-//! The closing acts of a task, as texts: what they need goes in, the new texts or what is missing comes out.
+//! The closing acts of a task, as texts: what they need goes in, the new texts or what is missing
+//! comes out.
 //!
-//! Whoever closes a task commits them together: the record (`compose_session`, `render_session`), the knowledge
-//! (`recount` with the new session among the others), the world (`merge_world`), the task process (`clear_task`).
+//! Whoever closes a task commits them together: the record (`compose_session`, `render_session`),
+//! the knowledge (`recount` with the new session among the others), the world (`merge_world`), the
+//! task process (`clear_task`).
 
 use quipu_contract::{KeyedError, Language, set_fact};
 use serde::Serialize;
@@ -26,7 +28,11 @@ impl WorldChange {
             None => (None, place),
         };
         let (key, value) = (key.trim(), value.trim());
-        (!key.is_empty() && !value.is_empty()).then(|| WorldChange { section, key: key.to_owned(), value: value.to_owned() })
+        (!key.is_empty() && !value.is_empty()).then(|| WorldChange {
+            section,
+            key: key.to_owned(),
+            value: value.to_owned(),
+        })
     }
 }
 
@@ -55,25 +61,63 @@ pub struct Lack {
     pub command: String,
 }
 
-/// The record of the task in a process file, under the first name that its day, type and keywords give.
-/// A trivial task needs no less; a task that was not done needs no open item closed.
-pub fn compose_session(process: &str, said: &Said, agent: &str, now: &str, language: Language) -> Result<Session, Vec<Lack>> {
-    let say = |en: &str, zh: &str| if language == Language::Zh { zh.to_owned() } else { en.to_owned() };
-    let miss = |item: &'static str, what: String, command: &str| Lack { item, what, command: command.to_owned() };
+/// The record of the task in a process file, under the first name that its day, type and keywords
+/// give. A trivial task needs no less; a task that was not done needs no open item closed.
+pub fn compose_session(
+    process: &str,
+    said: &Said,
+    agent: &str,
+    now: &str,
+    language: Language,
+) -> Result<Session, Vec<Lack>> {
+    let say = |en: &str, zh: &str| {
+        if language == Language::Zh {
+            zh.to_owned()
+        } else {
+            en.to_owned()
+        }
+    };
+    let miss = |item: &'static str, what: String, command: &str| Lack {
+        item,
+        what,
+        command: command.to_owned(),
+    };
     // A small task needs no beginning: it is told whole at its end.
-    let small = || said.problem.as_ref().map(|problem| Task { description: problem.clone(), ..Task::default() });
+    let small = || {
+        said.problem.as_ref().map(|problem| Task {
+            description: problem.clone(),
+            ..Task::default()
+        })
+    };
     let Some(task) = read_task(process).or_else(small) else {
         let command = "quipu task start \"…\"     (or, for a small one, told at its end: quipu finish --problem \"…\" --rounds N …)";
-        return Err(vec![miss("task", say("Begin a task: none is under way", "先开始任务：目前没有进行中的任务"), command)]);
+        return Err(vec![miss(
+            "task",
+            say(
+                "Begin a task: none is under way",
+                "先开始任务：目前没有进行中的任务",
+            ),
+            command,
+        )]);
     };
     let mut missing = Vec::new();
-    let open: Vec<&super::task::Todo> = task.todos.iter().filter(|todo| todo.standing == Standing::Open).collect();
+    let open: Vec<&super::task::Todo> = task
+        .todos
+        .iter()
+        .filter(|todo| todo.standing == Standing::Open)
+        .collect();
     if said.outcome == Outcome::Done {
         for todo in &open {
-            let command = format!("quipu task todo done {0}     (or: quipu task todo strike {0} --why \"…\")", todo.number);
+            let command = format!(
+                "quipu task todo done {0}     (or: quipu task todo strike {0} --why \"…\")",
+                todo.number
+            );
             missing.push(Lack {
                 item: "plan",
-                what: say(&format!("Close item {}: {}", todo.number, todo.text), &format!("了结计划第 {} 项：{}", todo.number, todo.text)),
+                what: say(
+                    &format!("Close item {}: {}", todo.number, todo.text),
+                    &format!("了结计划第 {} 项：{}", todo.number, todo.text),
+                ),
                 command,
             });
         }
@@ -81,8 +125,14 @@ pub fn compose_session(process: &str, said: &Said, agent: &str, now: &str, langu
     let solution = said.solution.clone().filter(|text| !text.trim().is_empty());
     if solution.is_none() {
         let (what, command) = match said.outcome {
-            Outcome::Done => (say("Say what solved it", "写明怎样解决的"), "quipu finish --solution \"…\""),
-            _ => (say("Say why it was not done", "写明为什么没有完成"), "quipu finish --abandon --why \"…\""),
+            Outcome::Done => (
+                say("Say what solved it", "写明怎样解决的"),
+                "quipu finish --solution \"…\"",
+            ),
+            _ => (
+                say("Say why it was not done", "写明为什么没有完成"),
+                "quipu finish --abandon --why \"…\"",
+            ),
         };
         missing.push(miss("solution", what, command));
     }
@@ -94,10 +144,18 @@ pub fn compose_session(process: &str, said: &Said, agent: &str, now: &str, langu
             "quipu finish --rounds N     (or count as you go: quipu task note \"…\")",
         ));
     }
-    if said.outcome == Outcome::Done && said.experience.as_deref().is_none_or(|text| text.trim().is_empty()) {
+    if said.outcome == Outcome::Done
+        && said
+            .experience
+            .as_deref()
+            .is_none_or(|text| text.trim().is_empty())
+    {
         missing.push(miss(
             "lesson",
-            say("Say what can be used again, or that there is nothing", "写明什么可以复用，或说明没有"),
+            say(
+                "Say what can be used again, or that there is nothing",
+                "写明什么可以复用，或说明没有",
+            ),
             "quipu finish --lesson \"…\"     (or: --lesson none)",
         ));
     }
@@ -105,9 +163,16 @@ pub fn compose_session(process: &str, said: &Said, agent: &str, now: &str, langu
         return Err(missing);
     }
     let kind = task.kind.clone().unwrap_or_else(|| "task".to_owned());
-    let keywords = if task.keywords.is_empty() { plan_keywords(&task.description) } else { task.keywords.clone() };
+    let keywords = if task.keywords.is_empty() {
+        plan_keywords(&task.description)
+    } else {
+        task.keywords.clone()
+    };
     let date = now.get(..10).unwrap_or(now).to_owned();
-    let done = task.todos.iter().filter(|todo| todo.standing == Standing::Done);
+    let done = task
+        .todos
+        .iter()
+        .filter(|todo| todo.standing == Standing::Done);
     Ok(Session {
         name: session_stem(&date, &kind, &keywords),
         date,
@@ -119,11 +184,25 @@ pub fn compose_session(process: &str, said: &Said, agent: &str, now: &str, langu
         solution: solution.unwrap_or_default(),
         pattern: said.pattern.clone().or(task.pattern),
         rounds,
-        seconds: task.started.as_deref().and_then(|started| seconds_between(started, now)),
+        seconds: task
+            .started
+            .as_deref()
+            .and_then(|started| seconds_between(started, now)),
         outcome: said.outcome,
-        steps: done.map(|todo| todo.text.split(" → ").next().unwrap_or_default().replace([';', '；'], ",")).collect(),
+        steps: done
+            .map(|todo| {
+                todo.text
+                    .split(" → ")
+                    .next()
+                    .unwrap_or_default()
+                    .replace([';', '；'], ",")
+            })
+            .collect(),
         learnt: said.learnt.clone(),
-        experience: said.experience.clone().and_then(|text| super::names::said(&text).map(str::to_owned)),
+        experience: said
+            .experience
+            .clone()
+            .and_then(|text| super::names::said(&text).map(str::to_owned)),
         improvement: said.improvement.clone(),
         world: said.world.iter().map(told).collect(),
         line: 1,
@@ -138,7 +217,10 @@ fn told(change: &WorldChange) -> String {
 }
 
 fn seconds_between(started: &str, now: &str) -> Option<u32> {
-    let (started, now) = (started.parse::<jiff::Timestamp>().ok()?, now.parse::<jiff::Timestamp>().ok()?);
+    let (started, now) = (
+        started.parse::<jiff::Timestamp>().ok()?,
+        now.parse::<jiff::Timestamp>().ok()?,
+    );
     u32::try_from(now.as_second() - started.as_second()).ok()
 }
 
@@ -146,7 +228,8 @@ fn seconds_between(started: &str, now: &str) -> Option<u32> {
 pub const FACTS: [&str; 2] = ["Current facts", "当前事实"];
 const ACTIVITY: [&str; 2] = ["Agent activity", "Agent 活动"];
 
-/// The world with what a task changed, and the agent's activity. A task that changed nothing leaves it as it is.
+/// The world with what a task changed, and the agent's activity. A task that changed nothing leaves
+/// it as it is.
 pub fn merge_world(
     world: &str,
     changes: &[WorldChange],
@@ -160,22 +243,36 @@ pub fn merge_world(
     }
     let mut text = world.to_owned();
     for change in changes {
-        text = set_fact(&text, change.section.as_deref(), &FACTS, &change.key, &change.value, now)?.0;
+        text = set_fact(
+            &text,
+            change.section.as_deref(),
+            &FACTS,
+            &change.key,
+            &change.value,
+            now,
+        )?
+        .0;
     }
-    let Some(session) = session else { return Ok(text) };
+    let Some(session) = session else {
+        return Ok(text);
+    };
     let activity = match language {
         Language::En => format!("{session}, finished {now}"),
         Language::Zh => format!("{session}，完成于 {now}"),
     };
     // Earlier activity is told by the sessions; a world without such a section is not given one.
-    let named = ACTIVITY.iter().find_map(|section| set_fact(&text, Some(section), &[], agent, &activity, "").ok());
+    let named = ACTIVITY
+        .iter()
+        .find_map(|section| set_fact(&text, Some(section), &[], agent, &activity, "").ok());
     Ok(named.map_or(text, |(text, _)| text))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experience::{NewTask, add_todo, finish_todo, note, read_session, render_session, start_task};
+    use crate::experience::{
+        NewTask, add_todo, finish_todo, note, read_session, render_session, start_task,
+    };
 
     const NOW: &str = "2026-01-02T10:01:30Z";
 
@@ -194,36 +291,88 @@ mod tests {
     #[test]
     fn what_is_missing_is_told_item_by_item() {
         let items = |process: &str, said: &Said| -> Vec<&str> {
-            compose_session(process, said, "otto", NOW, Language::En).unwrap_err().iter().map(|missing| missing.item).collect()
+            compose_session(process, said, "otto", NOW, Language::En)
+                .unwrap_err()
+                .iter()
+                .map(|missing| missing.item)
+                .collect()
         };
         assert_eq!(items("", &Said::default()), ["task"]);
-        assert_eq!(items(&process(), &Said::default()), ["plan", "solution", "rounds", "lesson"]);
-        assert_eq!(items(&process(), &Said { outcome: Outcome::Abandoned, ..Said::default() }), ["solution"]);
+        assert_eq!(
+            items(&process(), &Said::default()),
+            ["plan", "solution", "rounds", "lesson"]
+        );
+        assert_eq!(
+            items(
+                &process(),
+                &Said {
+                    outcome: Outcome::Abandoned,
+                    ..Said::default()
+                }
+            ),
+            ["solution"]
+        );
     }
 
     #[test]
     fn a_closed_task_is_a_record_a_world_and_a_count() {
         let text = finish_todo(&process(), 1, Some("x was renamed")).unwrap();
-        let text = note(&add_todo(&text, Language::En, "mend it", None).unwrap(), Language::En, "seen", 2).unwrap();
+        let text = note(
+            &add_todo(&text, Language::En, "mend it", None).unwrap(),
+            Language::En,
+            "seen",
+            2,
+        )
+        .unwrap();
         let text = finish_todo(&text, 2, None).unwrap();
         let world = vec![WorldChange::parse("Environment/python=3.12").unwrap()];
-        let said = Said { solution: Some("restored x".into()), experience: Some("none".into()), world, ..Said::default() };
+        let said = Said {
+            solution: Some("restored x".into()),
+            experience: Some("none".into()),
+            world,
+            ..Said::default()
+        };
         let session = compose_session(&text, &said, "otto", NOW, Language::En).unwrap();
         assert_eq!(session.name, "2026-01-02_debug_undefined_add");
-        assert_eq!((session.rounds, session.seconds, session.steps.len()), (Some(2), Some(90), 2));
+        assert_eq!(
+            (session.rounds, session.seconds, session.steps.len()),
+            (Some(2), Some(90), 2)
+        );
         assert_eq!(session.steps[0], "find it");
         let again = read_session(&session.name, &render_session(Language::En, &session));
-        assert_eq!((again.pattern.as_deref(), again.experience), (Some("Undefined variable"), None));
+        assert_eq!(
+            (again.pattern.as_deref(), again.experience),
+            (Some("Undefined variable"), None)
+        );
         let before = "## Environment\n\n- python: 3.11\n\n## Agent activity\n";
-        let after = merge_world(before, &said.world, "otto", Some(&session.name), NOW, Language::En).unwrap();
+        let after = merge_world(
+            before,
+            &said.world,
+            "otto",
+            Some(&session.name),
+            NOW,
+            Language::En,
+        )
+        .unwrap();
         assert_eq!(
             after,
             format!(
                 "## Environment\n\n- python: 3.12\n\n### History\n\n- python: 3.11 (until {NOW})\n\n## Agent activity\n\n- otto: 2026-01-02_debug_undefined_add, finished {NOW}\n"
             )
         );
-        let twice = merge_world(&after, &[WorldChange::parse("python=3.13").unwrap()], "otto", Some("s2"), NOW, Language::En).unwrap();
+        let twice = merge_world(
+            &after,
+            &[WorldChange::parse("python=3.13").unwrap()],
+            "otto",
+            Some("s2"),
+            NOW,
+            Language::En,
+        )
+        .unwrap();
         assert_eq!(twice.matches("### History").count(), 1, "{twice}");
-        assert_eq!(merge_world(before, &[], "otto", Some("s"), NOW, Language::En).unwrap(), before);
+        assert_eq!(
+            merge_world(before, &[], "otto", Some("s"), NOW, Language::En).unwrap(),
+            before
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! What a finish does with a task: the record, the count, the world and the cleared task process, in one draft.
+//! What a finish does with a task: the record, the count, the world and the cleared task process,
+//! in one draft.
 
 use quipu_contract::{Actor, Form, ProjectPath};
 use serde::Deserialize;
@@ -18,7 +19,16 @@ use crate::reading::ReadError;
 use crate::work::WorkError;
 
 /// Keys of the material that tell about a task.
-pub(crate) const TASK_KEYS: &[&str] = &["problem", "solution", "rounds", "pattern", "learnt", "lesson", "improvement", "outcome"];
+pub(crate) const TASK_KEYS: &[&str] = &[
+    "problem",
+    "solution",
+    "rounds",
+    "pattern",
+    "learnt",
+    "lesson",
+    "improvement",
+    "outcome",
+];
 /// The key of the material that tells what changed in the world: a list of `Section/key=value`.
 pub(crate) const WORLD_KEYS: &[&str] = &["world"];
 
@@ -38,10 +48,20 @@ struct Told {
 }
 
 fn read_said(closing: &Closing<'_>) -> Result<Said, WorkError> {
-    let told: Told = serde_json::from_value(Value::Object(closing.material.rest.clone()))
-        .map_err(|e| WorkError::usage(format!("what is said about the task cannot be read: {e}"), "quipu finish --help"))?;
+    let told: Told =
+        serde_json::from_value(Value::Object(closing.material.rest.clone())).map_err(|e| {
+            WorkError::usage(
+                format!("what is said about the task cannot be read: {e}"),
+                "quipu finish --help",
+            )
+        })?;
     let world = |text: &String| {
-        WorldChange::parse(text).ok_or_else(|| WorkError::usage(format!("`{text}` is no fact"), "--world \"Section/key=value\""))
+        WorldChange::parse(text).ok_or_else(|| {
+            WorkError::usage(
+                format!("`{text}` is no fact"),
+                "--world \"Section/key=value\"",
+            )
+        })
     };
     let mut said = Said {
         outcome: told.outcome,
@@ -71,10 +91,17 @@ fn own_file(draft: &Draft<'_>, form: Form) -> Result<Option<ProjectPath>, WorkEr
 }
 
 /// Records the task, counts it in the agent's knowledge, clears its task process.
-pub(crate) fn close_task(draft: &mut Draft<'_>, closing: &Closing<'_>) -> Result<Closure, WorkError> {
+pub(crate) fn close_task(
+    draft: &mut Draft<'_>,
+    closing: &Closing<'_>,
+) -> Result<Closure, WorkError> {
     let said = read_said(closing)?;
     let process = own_file(draft, Form::Task)?;
-    let text = process.as_ref().map(|path| draft.text(path)).transpose()?.unwrap_or_default();
+    let text = process
+        .as_ref()
+        .map(|path| draft.text(path))
+        .transpose()?
+        .unwrap_or_default();
     let is_idle = read_task(&text).is_none() && said.problem.is_none();
     if is_idle && closing.abandoned.is_some() {
         return Ok(Closure::Closed);
@@ -84,7 +111,13 @@ pub(crate) fn close_task(draft: &mut Draft<'_>, closing: &Closing<'_>) -> Result
     let mut session = None;
     if !written {
         let moment = render_moment(now(&draft.project.store));
-        match compose_session(&text, &said, &label(draft.actor), &moment, draft.project.contract.language) {
+        match compose_session(
+            &text,
+            &said,
+            &label(draft.actor),
+            &moment,
+            draft.project.contract.language,
+        ) {
             Ok(composed) => session = Some(draft_record(draft, composed)?),
             Err(lacks) => return Ok(Closure::Lacks(lacks)),
         }
@@ -99,24 +132,35 @@ pub(crate) fn close_task(draft: &mut Draft<'_>, closing: &Closing<'_>) -> Result
     Ok(Closure::Closed)
 }
 
-/// Drafts the record under a free name: `NAME`, `NAME-2`, … If the name is taken before the draft is published, the whole
-/// composition is done again, with the next one.
+/// Drafts the record under a free name: `NAME`, `NAME-2`, … If the name is taken before the draft
+/// is published, the whole composition is done again, with the next one.
 fn draft_record(draft: &mut Draft<'_>, mut session: Session) -> Result<Session, WorkError> {
-    let folder = folders_of(draft.project, Form::Session).into_iter().next().unwrap_or_default();
+    let folder = folders_of(draft.project, Form::Session)
+        .into_iter()
+        .next()
+        .unwrap_or_default();
     let stem = session.name.clone();
     let path_of = |nth: u32| {
         let name = nth_name(&stem, nth);
-        let file = if folder.is_empty() { format!("{name}.md") } else { format!("{folder}/{name}.md") };
+        let file = if folder.is_empty() {
+            format!("{name}.md")
+        } else {
+            format!("{folder}/{name}.md")
+        };
         ProjectPath::parse(&file).map_err(ReadError::Path)
     };
     let nth = first_free(|nth| -> Result<bool, WorkError> { draft.exists(&path_of(nth)?) })?;
     session.name = nth_name(&stem, nth);
-    draft.replace(&path_of(nth)?, render_session(draft.project.contract.language, &session))?;
+    draft.replace(
+        &path_of(nth)?,
+        render_session(draft.project.contract.language, &session),
+    )?;
     Ok(session)
 }
 
-/// The first number from 1 on that is free, where those before it are taken: found in as many looks as it has digits in binary, since
-/// thousands of records may share a name. If some between were freed, one that is free.
+/// The first number from 1 on that is free, where those before it are taken: found in as many looks
+/// as it has digits in binary, since thousands of records may share a name. If some between were
+/// freed, one that is free.
 fn first_free<E>(mut is_taken: impl FnMut(u32) -> Result<bool, E>) -> Result<u32, E> {
     let (mut taken, mut free) = (0, 1);
     while is_taken(free)? {
@@ -134,14 +178,23 @@ fn first_free<E>(mut is_taken: impl FnMut(u32) -> Result<bool, E>) -> Result<u32
 }
 
 /// The agent's knowledge with its numbers counted, the new session among them; and what was learnt.
-fn count_task(draft: &mut Draft<'_>, said: &Said, session: Option<&Session>) -> Result<(), WorkError> {
-    let Some(path) = own_file(draft, Form::Knowledge)? else { return Ok(()) };
+fn count_task(
+    draft: &mut Draft<'_>,
+    said: &Said,
+    session: Option<&Session>,
+) -> Result<(), WorkError> {
+    let Some(path) = own_file(draft, Form::Knowledge)? else {
+        return Ok(());
+    };
     let language = draft.project.contract.language;
     let mut own = own_sessions(draft.project, draft.actor)?;
     own.extend(session.cloned());
     let mut text = draft.text_or_template(&path)?;
     if let (Some(session), Some(name)) = (session, said.learnt.as_deref()) {
-        let known = read_knowledge(&text).patterns.into_iter().find(|p| super::knowledge::names_pattern(name, &p.name));
+        let known = read_knowledge(&text)
+            .patterns
+            .into_iter()
+            .find(|p| super::knowledge::names_pattern(name, &p.name));
         if known.is_none() {
             let pattern = Pattern {
                 name: name.trim().to_owned(),
@@ -154,7 +207,12 @@ fn count_task(draft: &mut Draft<'_>, said: &Said, session: Option<&Session>) -> 
     }
     if let Some((session, lesson)) = session.and_then(|s| Some((s, s.experience.as_deref()?))) {
         let one_line = lesson.split_whitespace().collect::<Vec<_>>().join(" ");
-        text = add_lesson(&text, language, &one_line, std::slice::from_ref(&session.name))?;
+        text = add_lesson(
+            &text,
+            language,
+            &one_line,
+            std::slice::from_ref(&session.name),
+        )?;
     }
     draft.replace(&path, recount(&text, language, &own)?)
 }
@@ -162,23 +220,50 @@ fn count_task(draft: &mut Draft<'_>, said: &Said, session: Option<&Session>) -> 
 /// The sessions of one agent, oldest first; everyone's for a caller without a name.
 pub fn own_sessions(project: &Project, actor: &Actor) -> Result<Vec<Session>, WorkError> {
     let agent = actor.agent().map(|agent| agent.as_str().to_lowercase());
-    let is_own = |past: &Session| agent.as_ref().is_none_or(|agent| past.agent.as_ref().is_some_and(|a| a.to_lowercase() == *agent));
-    Ok(load_sessions(project, actor)?.into_iter().map(|(_, past)| past).filter(is_own).collect())
+    let is_own = |past: &Session| {
+        agent.as_ref().is_none_or(|agent| {
+            past.agent
+                .as_ref()
+                .is_some_and(|a| a.to_lowercase() == *agent)
+        })
+    };
+    Ok(load_sessions(project, actor)?
+        .into_iter()
+        .map(|(_, past)| past)
+        .filter(is_own)
+        .collect())
 }
 
 /// Merges what the task changed into the world, with the line that tells what this agent did last.
-pub(crate) fn close_world(draft: &mut Draft<'_>, closing: &Closing<'_>) -> Result<Closure, WorkError> {
+pub(crate) fn close_world(
+    draft: &mut Draft<'_>,
+    closing: &Closing<'_>,
+) -> Result<Closure, WorkError> {
     let said = read_said(closing)?;
     if said.world.is_empty() {
         return Ok(Closure::Left);
     }
     let contract = std::sync::Arc::clone(&draft.project.contract);
     let path = resolve_form(draft.project, draft.actor, Form::World)?;
-    let is_record = |path: &&ProjectPath| contract.rule(path).is_some_and(|rule| rule.form == Some(Form::Session));
-    let record = draft.changed().find(is_record).map(|path| super::past::stem(path).to_owned());
+    let is_record = |path: &&ProjectPath| {
+        contract
+            .rule(path)
+            .is_some_and(|rule| rule.form == Some(Form::Session))
+    };
+    let record = draft
+        .changed()
+        .find(is_record)
+        .map(|path| super::past::stem(path).to_owned());
     let moment = render_moment(now(&draft.project.store));
     let text = draft.text_or_template(&path)?;
-    let merged = merge_world(&text, &said.world, &label(draft.actor), record.as_deref(), &moment, contract.language)?;
+    let merged = merge_world(
+        &text,
+        &said.world,
+        &label(draft.actor),
+        record.as_deref(),
+        &moment,
+        contract.language,
+    )?;
     draft.replace(&path, merged)?;
     Ok(Closure::Closed)
 }

@@ -1,8 +1,10 @@
-//! `.quipu/sessions.jsonl`: what was read of session records, so that a command reads only what is new.
+//! `.quipu/sessions.jsonl`: what was read of session records, so that a command reads only what is
+//! new.
 //!
-//! A line is a checksum and a batch: records that were read, and the commit up to which the batch and those before it are complete. The
-//! checksum covers the checksum of the line before, so lines behind a damaged one do not count. A command appends a batch; the file is
-//! rewritten when batches have become many. It is a cache: without it, records are read again.
+//! A line is a checksum and a batch: records that were read, and the commit up to which the batch
+//! and those before it are complete. The checksum covers the checksum of the line before, so lines
+//! behind a damaged one do not count. A command appends a batch; the file is rewritten when batches
+//! have become many. It is a cache: without it, records are read again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -52,19 +54,28 @@ pub struct Kept {
 }
 
 fn sum_of(before: &str, json: &str) -> String {
-    Version::of(format!("{before}\n{json}").as_bytes()).as_str().to_owned()
+    Version::of(format!("{before}\n{json}").as_bytes())
+        .as_str()
+        .to_owned()
 }
 
 impl Kept {
     pub fn load(project: &Project) -> Kept {
-        let mut kept = Kept { file: project.store.root().join(FILE), is_sound: true, ..Kept::default() };
+        let mut kept = Kept {
+            file: project.store.root().join(FILE),
+            is_sound: true,
+            ..Kept::default()
+        };
         let Ok(text) = std::fs::read_to_string(&kept.file) else {
             kept.is_sound = false;
             return kept;
         };
         for line in text.lines() {
-            let parsed = line.split_once(' ').filter(|(sum, json)| sum_of(&kept.sum, json) == *sum);
-            let batch = parsed.and_then(|(sum, json)| Some((sum, serde_json::from_str::<Batch>(json).ok()?)));
+            let parsed = line
+                .split_once(' ')
+                .filter(|(sum, json)| sum_of(&kept.sum, json) == *sum);
+            let batch = parsed
+                .and_then(|(sum, json)| Some((sum, serde_json::from_str::<Batch>(json).ok()?)));
             let Some((sum, batch)) = batch.filter(|(_, batch)| batch.form == FORM) else {
                 kept.is_sound = false;
                 break;
@@ -72,7 +83,10 @@ impl Kept {
             kept.sum = sum.to_owned();
             kept.batches += 1;
             kept.cursor = batch.cursor;
-            batch.removed.iter().for_each(|path| drop(kept.sessions.remove(path)));
+            batch
+                .removed
+                .iter()
+                .for_each(|path| drop(kept.sessions.remove(path)));
             kept.sessions.extend(batch.sessions);
         }
         // A line that was not written to its end.
@@ -80,17 +94,32 @@ impl Kept {
         kept
     }
 
-    /// The paths that commits since the last batch changed; none if the end of the journal does not tell.
+    /// The paths that commits since the last batch changed; none if the end of the journal does not
+    /// tell.
     pub fn changed_since(&self, project: &Project) -> Option<BTreeSet<String>> {
         let cursor = self.cursor.as_ref()?;
-        let entries = project.store.recent_until(usize::MAX, &mut |entry| entry.seq <= cursor.seq).ok()?;
+        let entries = project
+            .store
+            .recent_until(usize::MAX, &mut |entry| entry.seq <= cursor.seq)
+            .ok()?;
         let (first, last) = (entries.first()?, entries.last()?);
-        let is_whole = entries.windows(2).all(|pair| pair[0].seq == pair[1].seq + 1);
-        let is_known = is_whole && last.seq == cursor.seq && last.id == cursor.id && project.store.pulse().ok()? == first.seq;
-        is_known.then(|| entries[..entries.len() - 1].iter().flat_map(|entry| entry.paths.iter().cloned()).collect())
+        let is_whole = entries
+            .windows(2)
+            .all(|pair| pair[0].seq == pair[1].seq + 1);
+        let is_known = is_whole
+            && last.seq == cursor.seq
+            && last.id == cursor.id
+            && project.store.pulse().ok()? == first.seq;
+        is_known.then(|| {
+            entries[..entries.len() - 1]
+                .iter()
+                .flat_map(|entry| entry.paths.iter().cloned())
+                .collect()
+        })
     }
 
-    /// Adds what was read besides, up to a commit. `all` is everything that is known then. A failure is no loss: it is read again.
+    /// Adds what was read besides, up to a commit. `all` is everything that is known then. A
+    /// failure is no loss: it is read again.
     pub fn add(
         &self,
         cursor: Option<Cursor>,
@@ -100,18 +129,35 @@ impl Kept {
     ) {
         if !self.is_sound || self.batches >= MOST_BATCHES {
             // Borrowed, so that thousands of records are not copied for it.
-            let json = serde_json::json!({"form": FORM, "cursor": cursor, "sessions": all}).to_string();
-            let _ = super::past::write_derived(&self.file, format!("{} {json}\n", sum_of("", &json)).as_bytes());
+            let json =
+                serde_json::json!({"form": FORM, "cursor": cursor, "sessions": all}).to_string();
+            let _ = super::past::write_derived(
+                &self.file,
+                format!("{} {json}\n", sum_of("", &json)).as_bytes(),
+            );
             return;
         }
-        let Ok(json) = serde_json::to_string(&Batch { form: FORM, cursor, sessions: fresh, removed }) else { return };
+        let Ok(json) = serde_json::to_string(&Batch {
+            form: FORM,
+            cursor,
+            sessions: fresh,
+            removed,
+        }) else {
+            return;
+        };
         let line = format!("{} {json}\n", sum_of(&self.sum, &json));
-        let _ = std::fs::OpenOptions::new().append(true).open(&self.file).and_then(|mut file| file.write_all(line.as_bytes()));
+        let _ = std::fs::OpenOptions::new()
+            .append(true)
+            .open(&self.file)
+            .and_then(|mut file| file.write_all(line.as_bytes()));
     }
 }
 
 /// The newest commit, if the end of the journal tells it.
 pub fn newest(project: &Project) -> Option<Cursor> {
     let entry = project.store.recent(1).ok()?.pop()?;
-    Some(Cursor { seq: entry.seq, id: entry.id })
+    Some(Cursor {
+        seq: entry.seq,
+        id: entry.id,
+    })
 }

@@ -54,7 +54,9 @@ pub fn read_knowledge(text: &str) -> Knowledge {
     if let Some(section) = names::STATISTICS.section(&document) {
         knowledge.tasks = names::TASKS.value(&document, section).and_then(number);
         knowledge.rounds = names::ALL_ROUNDS.value(&document, section).and_then(number);
-        knowledge.mean_rounds = names::MEAN_ROUNDS.value(&document, section).map(str::to_owned);
+        knowledge.mean_rounds = names::MEAN_ROUNDS
+            .value(&document, section)
+            .map(str::to_owned);
     }
     let own = |name: &Name, section: &Section| name.value(&document, section).map(str::to_owned);
     if let Some(patterns) = names::PATTERNS.section(&document) {
@@ -69,8 +71,12 @@ pub fn read_knowledge(text: &str) -> Knowledge {
                     .unwrap_or_default(),
                 frequency: own(&names::FREQUENCY, section).as_deref().and_then(number),
                 success: own(&names::SUCCESS, section),
-                first_rounds: own(&names::FIRST_ROUNDS, section).as_deref().and_then(number),
-                best_rounds: own(&names::BEST_ROUNDS, section).as_deref().and_then(number),
+                first_rounds: own(&names::FIRST_ROUNDS, section)
+                    .as_deref()
+                    .and_then(number),
+                best_rounds: own(&names::BEST_ROUNDS, section)
+                    .as_deref()
+                    .and_then(number),
                 line: section.line,
             });
         }
@@ -87,8 +93,15 @@ pub fn read_knowledge(text: &str) -> Knowledge {
         }
     }
     let items = |name: &Name| -> Vec<String> {
-        let Some(section) = name.section(&document) else { return Vec::new() };
-        document.items_in(&section.body).iter().filter(|item| item.depth == 0).map(|item| item.text.clone()).collect()
+        let Some(section) = name.section(&document) else {
+            return Vec::new();
+        };
+        document
+            .items_in(&section.body)
+            .iter()
+            .filter(|item| item.depth == 0)
+            .map(|item| item.text.clone())
+            .collect()
     };
     (knowledge.lessons, knowledge.ideas) = (items(&names::LESSONS), items(&names::IDEAS));
     knowledge
@@ -96,17 +109,32 @@ pub fn read_knowledge(text: &str) -> Knowledge {
 
 /// Steps on one line, or one item each below their key.
 fn steps(document: &Document<'_>, section: &Section) -> Vec<String> {
-    let Some(line) = document.keyed_in(&section.body).iter().find(|line| names::STEPS.is(&line.key)) else { return Vec::new() };
+    let Some(line) = document
+        .keyed_in(&section.body)
+        .iter()
+        .find(|line| names::STEPS.is(&line.key))
+    else {
+        return Vec::new();
+    };
     if let Some(value) = said(document.slice(&line.value)) {
         return split_list(value, names::STEPS_APART);
     }
     let below = |item: &&quipu_text::Item| item.line > line.line && item.depth > 0;
     let rest = line.range.end..section.body.end;
-    document.items_in(&rest).iter().take_while(|item| item.depth > 0).filter(below).map(|item| item.text.clone()).collect()
+    document
+        .items_in(&rest)
+        .iter()
+        .take_while(|item| item.depth > 0)
+        .filter(below)
+        .map(|item| item.text.clone())
+        .collect()
 }
 
 /// What parts the names in what a session says of its pattern.
-const APART: [char; 19] = [':', '：', ',', '，', '、', ';', '；', '(', ')', '（', '）', '“', '”', '"', '「', '」', '→', '《', '》'];
+const APART: [char; 19] = [
+    ':', '：', ',', '，', '、', ';', '；', '(', ')', '（', '）', '“', '”', '"', '「', '」', '→',
+    '《', '》',
+];
 
 /// Whether what a session calls its pattern is this one: `已知模式：未定义变量` names `未定义变量`.
 pub fn names_pattern(said: &str, pattern: &str) -> bool {
@@ -114,12 +142,14 @@ pub fn names_pattern(said: &str, pattern: &str) -> bool {
     names_in(said).any(|name| name == wanted)
 }
 
-/// The names, folded, that what a session says of its pattern may mean: the whole of it, and each of its pieces.
+/// The names, folded, that what a session says of its pattern may mean: the whole of it, and each
+/// of its pieces.
 fn names_in(said: &str) -> impl Iterator<Item = String> {
     std::iter::once(fold(said)).chain(said.split(APART).map(fold))
 }
 
-/// Patterns by their names and by the sessions that they came from, so that each session finds its own at once.
+/// Patterns by their names and by the sessions that they came from, so that each session finds its
+/// own at once.
 #[derive(Debug, Default)]
 pub(super) struct PatternIndex {
     by_name: HashMap<String, Vec<usize>>,
@@ -129,14 +159,23 @@ pub(super) struct PatternIndex {
 impl PatternIndex {
     pub(super) fn of(patterns: &[Pattern]) -> PatternIndex {
         let mut index = PatternIndex::default();
-        patterns.iter().enumerate().for_each(|(nth, pattern)| index.add(nth, pattern));
+        patterns
+            .iter()
+            .enumerate()
+            .for_each(|(nth, pattern)| index.add(nth, pattern));
         index
     }
 
     pub(super) fn add(&mut self, nth: usize, pattern: &Pattern) {
-        self.by_name.entry(fold(&pattern.name)).or_default().push(nth);
+        self.by_name
+            .entry(fold(&pattern.name))
+            .or_default()
+            .push(nth);
         for session in &pattern.sessions {
-            self.by_session.entry(session.clone()).or_default().push(nth);
+            self.by_session
+                .entry(session.clone())
+                .or_default()
+                .push(nth);
         }
     }
 
@@ -151,11 +190,22 @@ impl PatternIndex {
     }
 
     /// The sessions that used, improved or gave rise to each of so many patterns.
-    pub(super) fn uses<'s>(&self, patterns: usize, sessions: &'s [Session]) -> Vec<Vec<&'s Session>> {
+    pub(super) fn uses<'s>(
+        &self,
+        patterns: usize,
+        sessions: &'s [Session],
+    ) -> Vec<Vec<&'s Session>> {
         let mut uses: Vec<Vec<&Session>> = vec![Vec::new(); patterns];
         for session in sessions {
-            let named = [&session.pattern, &session.learnt].into_iter().flatten().flat_map(|said| names_in(said));
-            let mut used: BTreeSet<usize> = named.filter_map(|name| self.by_name.get(&name)).flatten().copied().collect();
+            let named = [&session.pattern, &session.learnt]
+                .into_iter()
+                .flatten()
+                .flat_map(|said| names_in(said));
+            let mut used: BTreeSet<usize> = named
+                .filter_map(|name| self.by_name.get(&name))
+                .flatten()
+                .copied()
+                .collect();
             used.extend(self.by_session.get(&session.name).into_iter().flatten());
             used.into_iter().for_each(|nth| uses[nth].push(session));
         }
@@ -165,7 +215,9 @@ impl PatternIndex {
 
 /// The sessions that used, improved or gave rise to a pattern.
 pub fn uses<'s>(pattern: &Pattern, sessions: &'s [Session]) -> Vec<&'s Session> {
-    PatternIndex::of(std::slice::from_ref(pattern)).uses(1, sessions).swap_remove(0)
+    PatternIndex::of(std::slice::from_ref(pattern))
+        .uses(1, sessions)
+        .swap_remove(0)
 }
 
 /// The numbers of a pattern.
@@ -184,7 +236,14 @@ pub fn count_pattern(pattern: &Pattern, sessions: &[Session]) -> Counted {
 
 fn count_uses(used: &[&Session]) -> Counted {
     let done = used.iter().filter(|s| s.outcome == Outcome::Done);
-    let share = if used.is_empty() { "0%".to_owned() } else { format!("{}%", (100 * done.clone().count() + used.len() / 2) / used.len()) };
+    let share = if used.is_empty() {
+        "0%".to_owned()
+    } else {
+        format!(
+            "{}%",
+            (100 * done.clone().count() + used.len() / 2) / used.len()
+        )
+    };
     Counted {
         frequency: used.len(),
         success: share,
@@ -194,24 +253,40 @@ fn count_uses(used: &[&Session]) -> Counted {
 }
 
 /// The text with its numbers counted from an agent's sessions (oldest first). Nothing else changes.
-pub fn recount(text: &str, language: Language, sessions: &[Session]) -> Result<String, SpliceError> {
-    let rounds: u64 = sessions.iter().filter_map(|s| s.rounds).map(u64::from).sum();
+pub fn recount(
+    text: &str,
+    language: Language,
+    sessions: &[Session],
+) -> Result<String, SpliceError> {
+    let rounds: u64 = sessions
+        .iter()
+        .filter_map(|s| s.rounds)
+        .map(u64::from)
+        .sum();
     let counted = sessions.iter().filter(|s| s.rounds.is_some()).count() as u64;
     // In tenths, half of one rounded up.
-    let tenths = (10 * rounds + counted / 2).checked_div(counted).unwrap_or(0);
+    let tenths = (10 * rounds + counted / 2)
+        .checked_div(counted)
+        .unwrap_or(0);
     let mean = format!("{}.{}", tenths / 10, tenths % 10);
     let mean = mean.strip_suffix(".0").unwrap_or(&mean);
     let mut text = with_section(text, &names::STATISTICS, language)?;
-    let of_all =
-        [(&names::TASKS, sessions.len().to_string()), (&names::ALL_ROUNDS, rounds.to_string()), (&names::MEAN_ROUNDS, mean.to_owned())];
+    let of_all = [
+        (&names::TASKS, sessions.len().to_string()),
+        (&names::ALL_ROUNDS, rounds.to_string()),
+        (&names::MEAN_ROUNDS, mean.to_owned()),
+    ];
     for (name, value) in of_all {
-        text = set(&text, language, name, &value, |document| names::STATISTICS.section(document).cloned())?;
+        text = set(&text, language, name, &value, |document| {
+            names::STATISTICS.section(document).cloned()
+        })?;
     }
     let patterns = read_knowledge(&text).patterns;
     let used = PatternIndex::of(&patterns).uses(patterns.len(), sessions);
     for (pattern, used) in patterns.iter().zip(used) {
         let numbers = count_uses(&used);
-        // A file is edited only where a number is another: of many patterns a session uses one or two.
+        // A file is edited only where a number is another: of many patterns a session uses one or
+        // two.
         let is_counted = pattern.frequency == u32::try_from(numbers.frequency).ok()
             && pattern.success.as_ref() == Some(&numbers.success)
             && pattern.first_rounds == Some(numbers.first_rounds.unwrap_or(0))
@@ -227,7 +302,9 @@ pub fn recount(text: &str, language: Language, sessions: &[Session]) -> Result<S
             (&names::BEST_ROUNDS, told(numbers.best_rounds)),
         ];
         for (name, value) in of_pattern {
-            text = set(&text, language, name, &value, |document| find_pattern(document, &names::PATTERNS, &pattern.name))?;
+            text = set(&text, language, name, &value, |document| {
+                find_pattern(document, &names::PATTERNS, &pattern.name)
+            })?;
         }
     }
     Ok(text)
@@ -235,7 +312,10 @@ pub fn recount(text: &str, language: Language, sessions: &[Session]) -> Result<S
 
 fn find_pattern(document: &Document<'_>, under: &Name, title: &str) -> Option<Section> {
     let section = under.section(document)?;
-    document.children(section).find(|child| fold(&child.title) == fold(title)).cloned()
+    document
+        .children(section)
+        .find(|child| fold(&child.title) == fold(title))
+        .cloned()
 }
 
 /// Sets one key of a section, if it is there and the value is another.
@@ -247,14 +327,26 @@ fn set(
     find: impl Fn(&Document<'_>) -> Option<Section>,
 ) -> Result<String, SpliceError> {
     let document = Document::parse(text);
-    let Some(section) = find(&document) else { return Ok(text.to_owned()) };
-    let known = document.keyed_in(&section.body).iter().find(|line| name.is(&line.key));
+    let Some(section) = find(&document) else {
+        return Ok(text.to_owned());
+    };
+    let known = document
+        .keyed_in(&section.body)
+        .iter()
+        .find(|line| name.is(&line.key));
     if known.is_some_and(|line| document.slice(&line.value).trim() == value) {
         return Ok(text.to_owned());
     }
     if known.is_none() && document.keyed_in(&section.body).is_empty() {
-        let colon = if language == Language::Zh { "：" } else { ": " };
-        return document.append_entry(&section, &format!("- {}{colon}{value}", name.in_language(language)));
+        let colon = if language == Language::Zh {
+            "："
+        } else {
+            ": "
+        };
+        return document.append_entry(
+            &section,
+            &format!("- {}{colon}{value}", name.in_language(language)),
+        );
     }
     document.set_keyed(&section, &name.key_in(&document, &section, language), value)
 }
@@ -269,20 +361,35 @@ fn with_section(text: &str, name: &Name, language: Language) -> Result<String, S
 }
 
 /// The text with a pattern added, or with those fields of a known one that are given.
-pub fn put_pattern(text: &str, language: Language, pattern: &Pattern) -> Result<String, SpliceError> {
-    let apart = if language == Language::Zh { "；" } else { "; " };
+pub fn put_pattern(
+    text: &str,
+    language: Language,
+    pattern: &Pattern,
+) -> Result<String, SpliceError> {
+    let apart = if language == Language::Zh {
+        "；"
+    } else {
+        "; "
+    };
     let joined = |list: &[String]| (!list.is_empty()).then(|| list.join(apart));
     let fields = [
         (&names::DESCRIPTION, pattern.description.clone()),
         (&names::SITUATION, pattern.situation.clone()),
         (&names::STEPS, joined(&pattern.steps)),
-        (&names::FROM_SESSIONS, (!pattern.sessions.is_empty()).then(|| pattern.sessions.join(", "))),
+        (
+            &names::FROM_SESSIONS,
+            (!pattern.sessions.is_empty()).then(|| pattern.sessions.join(", ")),
+        ),
     ];
     put_entry(text, language, &names::PATTERNS, &pattern.name, &fields)
 }
 
 /// The text with an error pattern added, or with those fields of a known one that are given.
-pub fn put_error(text: &str, language: Language, error: &ErrorPattern) -> Result<String, SpliceError> {
+pub fn put_error(
+    text: &str,
+    language: Language,
+    error: &ErrorPattern,
+) -> Result<String, SpliceError> {
     let fields = [
         (&names::SYMPTOM, error.symptom.clone()),
         (&names::CAUSE, error.cause.clone()),
@@ -292,31 +399,52 @@ pub fn put_error(text: &str, language: Language, error: &ErrorPattern) -> Result
     put_entry(text, language, &names::ERRORS, &error.name, &fields)
 }
 
-fn put_entry(text: &str, language: Language, under: &Name, title: &str, fields: &[(&Name, Option<String>)]) -> Result<String, SpliceError> {
+fn put_entry(
+    text: &str,
+    language: Language,
+    under: &Name,
+    title: &str,
+    fields: &[(&Name, Option<String>)],
+) -> Result<String, SpliceError> {
     let mut text = with_section(text, under, language)?;
     let document = Document::parse(&text);
     if find_pattern(&document, under, title).is_none()
         && let Some(section) = under.section(&document)
     {
-        let last = document.children(section).last().map_or(section.id, |child| child.id);
+        let last = document
+            .children(section)
+            .last()
+            .map_or(section.id, |child| child.id);
         text = document.insert_section(Place::After(last), section.level + 1, title, "")?;
     }
     for (name, value) in fields {
         if let Some(value) = value {
-            text = set(&text, language, name, value, |document| find_pattern(document, under, title))?;
+            text = set(&text, language, name, value, |document| {
+                find_pattern(document, under, title)
+            })?;
         }
     }
     Ok(text)
 }
 
 /// The text with a line under its lessons, with the sessions it comes from.
-pub fn add_lesson(text: &str, language: Language, lesson: &str, sessions: &[String]) -> Result<String, SpliceError> {
+pub fn add_lesson(
+    text: &str,
+    language: Language,
+    lesson: &str,
+    sessions: &[String],
+) -> Result<String, SpliceError> {
     let from = match (sessions, language) {
         ([], _) => String::new(),
         (names, Language::En) => format!(" ({})", names.join(", ")),
         (names, Language::Zh) => format!("（{}）", names.join("、")),
     };
-    add_line(text, language, &names::LESSONS, &format!("{}{from}", lesson.trim()))
+    add_line(
+        text,
+        language,
+        &names::LESSONS,
+        &format!("{}{from}", lesson.trim()),
+    )
 }
 
 /// The text with a line under its ideas.
@@ -324,9 +452,16 @@ pub fn add_idea(text: &str, language: Language, idea: &str) -> Result<String, Sp
     add_line(text, language, &names::IDEAS, idea)
 }
 
-fn add_line(text: &str, language: Language, name: &Name, line: &str) -> Result<String, SpliceError> {
+fn add_line(
+    text: &str,
+    language: Language,
+    name: &Name,
+    line: &str,
+) -> Result<String, SpliceError> {
     if line.contains('\n') {
-        return Err(SpliceError::NotOneLine { text: line.to_owned() });
+        return Err(SpliceError::NotOneLine {
+            text: line.to_owned(),
+        });
     }
     let text = with_section(text, name, language)?;
     let document = Document::parse(&text);
@@ -345,7 +480,13 @@ mod tests {
 
     fn session(name: &str, pattern: &str, rounds: u32, outcome: Outcome) -> Session {
         let pattern = (!pattern.is_empty()).then(|| pattern.to_owned());
-        Session { name: name.into(), pattern, rounds: Some(rounds), outcome, ..Session::default() }
+        Session {
+            name: name.into(),
+            pattern,
+            rounds: Some(rounds),
+            outcome,
+            ..Session::default()
+        }
     }
 
     #[test]
@@ -361,11 +502,17 @@ mod tests {
             .replace("任务数：99", "任务数：4")
             .replace("总轮数：0", "总轮数：22")
             .replace("平均轮数：0", "平均轮数：5.5")
-            .replace("频次**：1\n- 我的备注：保留\n", "频次**：3\n- 我的备注：保留\n- 成功率：67%\n- 首次轮数：6\n- 最佳轮数：4\n");
+            .replace(
+                "频次**：1\n- 我的备注：保留\n",
+                "频次**：3\n- 我的备注：保留\n- 成功率：67%\n- 首次轮数：6\n- 最佳轮数：4\n",
+            );
         assert_eq!(text, expected);
         assert_eq!(recount(&text, Language::Zh, &sessions).unwrap(), text);
         let found = read_knowledge(&text);
-        assert_eq!((found.tasks, found.rounds, found.mean_rounds.as_deref()), (Some(4), Some(22), Some("5.5")));
+        assert_eq!(
+            (found.tasks, found.rounds, found.mean_rounds.as_deref()),
+            (Some(4), Some(22), Some("5.5"))
+        );
         assert_eq!(found.patterns[0].steps, ["找到提交", "删除变量", "跑测试"]);
     }
 
@@ -398,34 +545,80 @@ mod tests {
     #[test]
     fn many_sessions_are_counted_in_linear_time() {
         const MANY: usize = 10_000;
-        let patterns: Vec<Pattern> = (0..MANY).map(|n| Pattern { name: format!("pattern {n}"), ..Pattern::default() }).collect();
-        let sessions: Vec<Session> =
-            (0..MANY).map(|n| session(&format!("s{n}"), &format!("known: Pattern {n}"), 1, Outcome::Done)).collect();
+        let patterns: Vec<Pattern> = (0..MANY)
+            .map(|n| Pattern {
+                name: format!("pattern {n}"),
+                ..Pattern::default()
+            })
+            .collect();
+        let sessions: Vec<Session> = (0..MANY)
+            .map(|n| {
+                session(
+                    &format!("s{n}"),
+                    &format!("known: Pattern {n}"),
+                    1,
+                    Outcome::Done,
+                )
+            })
+            .collect();
         let uses = PatternIndex::of(&patterns).uses(MANY, &sessions);
         assert!(uses.iter().all(|used| used.len() == 1));
-        assert_eq!(crate::experience::measure(&sessions, &[]).patterns.len(), MANY);
+        assert_eq!(
+            crate::experience::measure(&sessions, &[]).patterns.len(),
+            MANY
+        );
     }
 
     #[test]
     fn patterns_lessons_and_errors_are_added_in_place() {
-        let pattern = Pattern { name: "Flaky test".into(), steps: vec!["run alone".into(), "run all".into()], ..Pattern::default() };
+        let pattern = Pattern {
+            name: "Flaky test".into(),
+            steps: vec!["run alone".into(), "run all".into()],
+            ..Pattern::default()
+        };
         let text = put_pattern(ZH, Language::Zh, &pattern).unwrap();
         assert!(text.contains("- 我的备注：保留\n\n### Flaky test\n\n- 步骤：run alone；run all\n\n## 我自己的小节"), "{text}");
-        let better = Pattern { name: "未定义变量".into(), situation: Some("重构之后".into()), ..Pattern::default() };
+        let better = Pattern {
+            name: "未定义变量".into(),
+            situation: Some("重构之后".into()),
+            ..Pattern::default()
+        };
         let text = put_pattern(&text, Language::Zh, &better).unwrap();
-        assert!(text.contains("- 我的备注：保留\n- 适用情境：重构之后\n"), "{text}");
-        let text = add_lesson(&text, Language::Zh, "先跑单测", &["2026-01-02_fix_x".into()]).unwrap();
-        assert!(text.ends_with("## 经验\n\n- 先跑单测（2026-01-02_fix_x）\n"), "{text}");
-        let error = ErrorPattern { name: "Passes alone".into(), cause: Some("shared state".into()), ..ErrorPattern::default() };
+        assert!(
+            text.contains("- 我的备注：保留\n- 适用情境：重构之后\n"),
+            "{text}"
+        );
+        let text = add_lesson(
+            &text,
+            Language::Zh,
+            "先跑单测",
+            &["2026-01-02_fix_x".into()],
+        )
+        .unwrap();
+        assert!(
+            text.ends_with("## 经验\n\n- 先跑单测（2026-01-02_fix_x）\n"),
+            "{text}"
+        );
+        let error = ErrorPattern {
+            name: "Passes alone".into(),
+            cause: Some("shared state".into()),
+            ..ErrorPattern::default()
+        };
         let text = put_error(&text, Language::En, &error).unwrap();
-        assert!(text.ends_with("## Error patterns\n\n### Passes alone\n\n- Cause: shared state\n"), "{text}");
+        assert!(
+            text.ends_with("## Error patterns\n\n### Passes alone\n\n- Cause: shared state\n"),
+            "{text}"
+        );
         assert!(text.contains("  奇怪的  空格\n"));
     }
 
     #[test]
     fn an_empty_file_gets_its_statistics() {
         let text = recount("", Language::En, &[session("a", "", 2, Outcome::Done)]).unwrap();
-        assert_eq!(text, "## Statistics\n\n- Tasks: 1\n- Rounds: 2\n- Mean rounds: 2\n");
+        assert_eq!(
+            text,
+            "## Statistics\n\n- Tasks: 1\n- Rounds: 2\n- Mean rounds: 2\n"
+        );
     }
 
     #[test]

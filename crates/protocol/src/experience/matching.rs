@@ -1,7 +1,7 @@
 //! What is known about a task like this one: patterns and past sessions, with their sources.
 //!
-//! Words decide, not meaning: the share of the task's words that a pattern or session holds, rare words
-//! counting more. The same input gives the same answer, in the same order.
+//! Words decide, not meaning: the share of the task's words that a pattern or session holds, rare
+//! words counting more. The same input gives the same answer, in the same order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,21 +45,47 @@ struct Candidate {
     weak: BTreeSet<String>,
 }
 
-/// Matches a description against an agent's patterns (in the file at `knowledge`) and past sessions, each with its path.
-pub fn match_task(description: &str, knowledge: &str, patterns: &[Pattern], sessions: &[(String, Session)]) -> Vec<Match> {
+/// Matches a description against an agent's patterns (in the file at `knowledge`) and past
+/// sessions, each with its path.
+pub fn match_task(
+    description: &str,
+    knowledge: &str,
+    patterns: &[Pattern],
+    sessions: &[(String, Session)],
+) -> Vec<Match> {
     let mut candidates = Vec::new();
     for pattern in patterns {
-        let strong = format!("{} {}", pattern.name, pattern.situation.as_deref().unwrap_or_default());
-        let weak = format!("{} {}", pattern.description.as_deref().unwrap_or_default(), pattern.steps.join(" "));
+        let strong = format!(
+            "{} {}",
+            pattern.name,
+            pattern.situation.as_deref().unwrap_or_default()
+        );
+        let weak = format!(
+            "{} {}",
+            pattern.description.as_deref().unwrap_or_default(),
+            pattern.steps.join(" ")
+        );
         let source = format!("{knowledge}:{}", pattern.line);
         let (strong, weak) = (words(&strong), words(&weak));
-        candidates.push(Candidate { kind: Kind::Pattern, name: pattern.name.clone(), source, strong, weak });
+        candidates.push(Candidate {
+            kind: Kind::Pattern,
+            name: pattern.name.clone(),
+            source,
+            strong,
+            weak,
+        });
     }
     for (path, session) in sessions {
         let strong = words(&format!("{} {}", session.kind, session.keywords.join(" ")));
         let weak = words(&format!("{} {}", session.problem, session.solution));
         let source = format!("{path}:{}", session.line);
-        candidates.push(Candidate { kind: Kind::Session, name: session.name.clone(), source, strong, weak });
+        candidates.push(Candidate {
+            kind: Kind::Session,
+            name: session.name.clone(),
+            source,
+            strong,
+            weak,
+        });
     }
     rank(description, &candidates)
 }
@@ -68,31 +94,62 @@ fn rank(description: &str, candidates: &[Candidate]) -> Vec<Match> {
     let wanted = words(description);
     let mut spread: BTreeMap<&str, u32> = BTreeMap::new();
     for candidate in candidates {
-        for word in candidate.strong.union(&candidate.weak).filter(|word| wanted.contains(*word)) {
+        for word in candidate
+            .strong
+            .union(&candidate.weak)
+            .filter(|word| wanted.contains(*word))
+        {
             *spread.entry(word).or_default() += 1;
         }
     }
     let all = candidates.len() as f64;
     // A word that nothing holds tells that the task is new, not what it is about: it counts least.
-    let weight = |word: &str| spread.get(word).map_or(std::f64::consts::LN_2, |held| (1.0 + all / f64::from(*held)).ln());
+    let weight = |word: &str| {
+        spread.get(word).map_or(std::f64::consts::LN_2, |held| {
+            (1.0 + all / f64::from(*held)).ln()
+        })
+    };
     let whole: f64 = wanted.iter().map(|word| weight(word)).sum();
     let mut found: Vec<Match> = Vec::new();
     for candidate in candidates {
-        let held = |word: &str| match (candidate.strong.contains(word), candidate.weak.contains(word)) {
+        let held = |word: &str| match (
+            candidate.strong.contains(word),
+            candidate.weak.contains(word),
+        ) {
             (true, _) => 1.0,
             (false, true) => IN_TEXT,
             _ => 0.0,
         };
-        let shared: BTreeSet<&str> = wanted.iter().map(String::as_str).filter(|word| held(word) > 0.0).collect();
+        let shared: BTreeSet<&str> = wanted
+            .iter()
+            .map(String::as_str)
+            .filter(|word| held(word) > 0.0)
+            .collect();
         let sum: f64 = shared.iter().map(|word| weight(word) * held(word)).sum();
-        let score = if whole > 0.0 { (100.0 * sum / whole).round() as u32 } else { 0 };
+        let score = if whole > 0.0 {
+            (100.0 * sum / whole).round() as u32
+        } else {
+            0
+        };
         if score >= LEAST {
             let why = told(description, &shared);
-            found.push(Match { kind: candidate.kind, name: candidate.name.clone(), source: candidate.source.clone(), score, why });
+            found.push(Match {
+                kind: candidate.kind,
+                name: candidate.name.clone(),
+                source: candidate.source.clone(),
+                score,
+                why,
+            });
         }
     }
-    // Equal scores: a pattern before a session, the newer session before the older (names begin with dates).
-    found.sort_by(|a, b| b.score.cmp(&a.score).then(a.kind.cmp(&b.kind)).then_with(|| b.name.cmp(&a.name)));
+    // Equal scores: a pattern before a session, the newer session before the older (names begin
+    // with dates).
+    found.sort_by(|a, b| {
+        b.score
+            .cmp(&a.score)
+            .then(a.kind.cmp(&b.kind))
+            .then_with(|| b.name.cmp(&a.name))
+    });
     found.truncate(MOST);
     found
 }
@@ -126,7 +183,10 @@ fn told(description: &str, shared: &BTreeSet<&str>) -> String {
                 tell(&mut piece);
                 let word: String = chars[at..].iter().take_while(|c| !is_han(**c)).collect();
                 at += word.chars().count();
-                if words(&word).iter().any(|stem| shared.contains(stem.as_str())) {
+                if words(&word)
+                    .iter()
+                    .any(|stem| shared.contains(stem.as_str()))
+                {
                     piece = word;
                     tell(&mut piece);
                 }
@@ -146,7 +206,12 @@ mod tests {
     use super::*;
 
     fn pattern(name: &str, situation: &str, line: usize) -> Pattern {
-        Pattern { name: name.into(), situation: Some(situation.into()), line, ..Pattern::default() }
+        Pattern {
+            name: name.into(),
+            situation: Some(situation.into()),
+            line,
+            ..Pattern::default()
+        }
     }
 
     fn session(name: &str, problem: &str) -> (String, Session) {
@@ -156,24 +221,49 @@ mod tests {
 
     #[test]
     fn the_pattern_and_the_session_that_share_words_are_found() {
-        let patterns =
-            [pattern("Undefined variable", "NameError after a refactoring", 12), pattern("Slow query", "a page takes seconds", 20)];
+        let patterns = [
+            pattern("Undefined variable", "NameError after a refactoring", 12),
+            pattern("Slow query", "a page takes seconds", 20),
+        ];
         let sessions = [
-            session("2024-01-20_debug_undefined_var_add", "add() raises NameError"),
+            session(
+                "2024-01-20_debug_undefined_var_add",
+                "add() raises NameError",
+            ),
             session("2024-01-21_optimize_cache", "pages are slow"),
         ];
-        let found = match_task("NameError: undefined variable in multiply", "k.md", &patterns, &sessions);
-        assert_eq!((found[0].name.as_str(), found[0].source.as_str()), ("Undefined variable", "k.md:12"));
+        let found = match_task(
+            "NameError: undefined variable in multiply",
+            "k.md",
+            &patterns,
+            &sessions,
+        );
+        assert_eq!(
+            (found[0].name.as_str(), found[0].source.as_str()),
+            ("Undefined variable", "k.md:12")
+        );
         assert_eq!(found[0].why, "NameError, undefined, variable");
-        assert_eq!((found[1].kind, found[1].source.as_str()), (Kind::Session, ".sessions/2024-01-20_debug_undefined_var_add.md:1"));
+        assert_eq!(
+            (found[1].kind, found[1].source.as_str()),
+            (
+                Kind::Session,
+                ".sessions/2024-01-20_debug_undefined_var_add.md:1"
+            )
+        );
         assert!(found.iter().all(|m| m.name != "Slow query"));
     }
 
     #[test]
     fn chinese_is_matched_by_pairs_and_told_in_runs() {
-        let patterns = [pattern("未定义变量", "重构之后报错", 3), pattern("缓存失效", "读到旧数据", 9)];
+        let patterns = [
+            pattern("未定义变量", "重构之后报错", 3),
+            pattern("缓存失效", "读到旧数据", 9),
+        ];
         let found = match_task("multiply 函数有未定义变量", "k.md", &patterns, &[]);
-        assert_eq!((found.len(), found[0].name.as_str(), found[0].why.as_str()), (1, "未定义变量", "未定义变量"));
+        assert_eq!(
+            (found.len(), found[0].name.as_str(), found[0].why.as_str()),
+            (1, "未定义变量", "未定义变量")
+        );
     }
 
     #[test]

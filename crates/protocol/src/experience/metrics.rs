@@ -42,24 +42,33 @@ pub struct Metrics {
     pub points: Vec<Point>,
 }
 
-/// Measures sessions, oldest first. `known` are patterns whose own sources count as their first uses.
+/// Measures sessions, oldest first. `known` are patterns whose own sources count as their first
+/// uses.
 pub fn measure(sessions: &[Session], known: &[Pattern]) -> Metrics {
     let patterns = all_patterns(sessions, known);
     let uses = PatternIndex::of(&patterns).uses(patterns.len(), sessions);
     let used: Vec<(&Pattern, Vec<&Session>)> = patterns.iter().zip(uses).collect();
     let mut used_by: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (index, (_, used)) in used.iter().enumerate() {
-        used.iter().for_each(|session| used_by.entry(&session.name).or_default().push(index));
+        used.iter()
+            .for_each(|session| used_by.entry(&session.name).or_default().push(index));
     }
     let (mut reused, mut grown, mut gained, mut gains) = (0_u32, 0_u32, 0.0, 0_u32);
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     let mut points = Vec::new();
     for (index, session) in sessions.iter().enumerate() {
         reused += u32::from(session.pattern.is_some());
-        for (pattern, used) in used_by.get(session.name.as_str()).into_iter().flatten().map(|index| &used[*index]) {
+        for (pattern, used) in used_by
+            .get(session.name.as_str())
+            .into_iter()
+            .flatten()
+            .map(|index| &used[*index])
+        {
             if seen.insert(&pattern.name) {
                 grown += 1;
-            } else if let (Some(first), Some(rounds)) = (first_rounds(used).filter(|n| *n > 0), session.rounds) {
+            } else if let (Some(first), Some(rounds)) =
+                (first_rounds(used).filter(|n| *n > 0), session.rounds)
+            {
                 gained += 1.0 - f64::from(rounds) / f64::from(first);
                 gains += 1;
             }
@@ -98,14 +107,21 @@ pub fn measure(sessions: &[Session], known: &[Pattern]) -> Metrics {
 fn all_patterns(sessions: &[Session], known: &[Pattern]) -> Vec<Pattern> {
     let mut patterns = known.to_vec();
     let mut index = PatternIndex::of(known);
-    for said in sessions.iter().flat_map(|s| [&s.pattern, &s.learnt]).flatten() {
+    for said in sessions
+        .iter()
+        .flat_map(|s| [&s.pattern, &s.learnt])
+        .flatten()
+    {
         if index.is_named_in(said) {
             continue;
         }
         // What follows a colon is the name: `known pattern: undefined variable`.
         let name = said.rsplit([':', '：']).next().unwrap_or(said).trim();
         if !index.holds(name) {
-            let pattern = Pattern { name: name.to_owned(), ..Pattern::default() };
+            let pattern = Pattern {
+                name: name.to_owned(),
+                ..Pattern::default()
+            };
             index.add(patterns.len(), &pattern);
             patterns.push(pattern);
         }
@@ -145,10 +161,20 @@ mod tests {
             session(4, Some("undefined variable"), None, 2),
         ];
         let found = measure(&sessions, &[]);
-        assert_eq!((found.reuse, found.growth, found.gain), (0.5, 0.25, Some(0.63)));
+        assert_eq!(
+            (found.reuse, found.growth, found.gain),
+            (0.5, 0.25, Some(0.63))
+        );
         assert_eq!(found.points[0].gain, None);
         assert_eq!(found.points[1].gain, Some(0.5));
-        assert_eq!((found.patterns.len(), found.patterns[0].uses, found.patterns[0].best_rounds), (1, 3, Some(2)));
+        assert_eq!(
+            (
+                found.patterns.len(),
+                found.patterns[0].uses,
+                found.patterns[0].best_rounds
+            ),
+            (1, 3, Some(2))
+        );
     }
 
     #[test]

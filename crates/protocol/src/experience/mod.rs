@@ -32,15 +32,19 @@ pub use closing::{FACTS, Lack, Said, WorldChange, compose_session, merge_world};
 pub use ending::own_sessions;
 pub(crate) use ending::{TASK_KEYS, WORLD_KEYS, close_task, close_world};
 pub use knowledge::{
-    Counted, ErrorPattern, Knowledge, Pattern, add_idea, add_lesson, count_pattern, names_pattern, put_error, put_pattern, read_knowledge,
-    recount, uses,
+    Counted, ErrorPattern, Knowledge, Pattern, add_idea, add_lesson, count_pattern, names_pattern,
+    put_error, put_pattern, read_knowledge, recount, uses,
 };
 pub use matching::{Kind as MatchKind, Match, match_task};
 pub use metrics::{Gain, Metrics, Point, measure};
 pub use past::{PastSession, load_sessions, near_sessions, stem, write_derived};
 pub use plot::{render_blocks, render_svg};
 pub use proposal::{Proposal, pattern_after, propose};
-pub use session::{Outcome, Session, SessionName, nth_name, parse_session_name, plan_keywords, read_session, render_session, session_stem};
+pub use session::{
+    Outcome, Session, SessionName, nth_name, parse_session_name, plan_keywords, read_session,
+    render_session, session_stem,
+};
 pub use task::{
-    NewTask, Standing, Task, TaskError, Todo, add_todo, clear_task, finish_todo, move_todo, note, read_task, start_task, strike_todo,
+    NewTask, Standing, Task, TaskError, Todo, add_todo, clear_task, finish_todo, move_todo, note,
+    read_task, start_task, strike_todo,
 };

@@ -25,15 +25,25 @@ impl Name {
     /// Whether a heading or key means this. A remark in brackets behind it does not matter.
     pub fn is(&self, text: &str) -> bool {
         let text = text.split(['(', '（']).next().unwrap_or_default();
-        // A file is asked for many names: most differ in their first letter already, and nothing is made to compare.
+        // A file is asked for many names: most differ in their first letter already, and nothing is
+        // made to compare.
         let first = text.trim_start().bytes().next().unwrap_or_default();
-        let begins_alike =
-            |name: &str| name.bytes().next().is_some_and(|b| !b.is_ascii() || !first.is_ascii() || b.eq_ignore_ascii_case(&first));
-        let same = |name: &str| begins_alike(name) && name.chars().flat_map(char::to_lowercase).eq(folded(text));
-        [self.en, self.zh].iter().chain(self.also).any(|name| same(name))
+        let begins_alike = |name: &str| {
+            name.bytes().next().is_some_and(|b| {
+                !b.is_ascii() || !first.is_ascii() || b.eq_ignore_ascii_case(&first)
+            })
+        };
+        let same = |name: &str| {
+            begins_alike(name) && name.chars().flat_map(char::to_lowercase).eq(folded(text))
+        };
+        [self.en, self.zh]
+            .iter()
+            .chain(self.also)
+            .any(|name| same(name))
     }
 
-    /// The section under this heading; one that is spelled as written goes before one that merely means the same.
+    /// The section under this heading; one that is spelled as written goes before one that merely
+    /// means the same.
     pub fn section<'d>(&self, document: &'d Document<'_>) -> Option<&'d Section> {
         self.find(document, 1)
     }
@@ -44,20 +54,34 @@ impl Name {
     }
 
     fn find<'d>(&self, document: &'d Document<'_>, level: u8) -> Option<&'d Section> {
-        let find = |name: &Name| document.sections().iter().find(|section| section.level >= level && name.is(&section.title));
+        let find = |name: &Name| {
+            document
+                .sections()
+                .iter()
+                .find(|section| section.level >= level && name.is(&section.title))
+        };
         find(&name(self.en, self.zh, &[])).or_else(|| find(self))
     }
 
     /// The value of this key directly under a section, if it says something.
     pub fn value<'t>(&self, document: &Document<'t>, section: &Section) -> Option<&'t str> {
-        let line = document.keyed_in(&section.body).iter().find(|line| self.is(&line.key))?;
+        let line = document
+            .keyed_in(&section.body)
+            .iter()
+            .find(|line| self.is(&line.key))?;
         said(document.slice(&line.value))
     }
 
     /// This key as it is spelled directly under a section, or as the language writes it.
     pub fn key_in(&self, document: &Document<'_>, section: &Section, language: Language) -> String {
-        let known = document.keyed_in(&section.body).iter().find(|line| self.is(&line.key));
-        known.map_or_else(|| self.in_language(language).to_owned(), |line| line.key.clone())
+        let known = document
+            .keyed_in(&section.body)
+            .iter()
+            .find(|line| self.is(&line.key));
+        known.map_or_else(
+            || self.in_language(language).to_owned(),
+            |line| line.key.clone(),
+        )
     }
 }
 
@@ -68,15 +92,22 @@ pub(crate) fn fold(text: &str) -> String {
 
 fn folded(text: &str) -> impl Iterator<Item = char> {
     let blank = |at: usize| (at > 0).then_some(' ').into_iter();
-    text.split_whitespace().enumerate().flat_map(move |(at, word)| blank(at).chain(word.chars().flat_map(char::to_lowercase)))
+    text.split_whitespace()
+        .enumerate()
+        .flat_map(move |(at, word)| blank(at).chain(word.chars().flat_map(char::to_lowercase)))
 }
 
 /// A value that is more than a template's stand-in (`_…_`, `[…]`) or a word for nothing.
 pub(crate) fn said(value: &str) -> Option<&str> {
     let value = value.trim();
-    let stand_in = |open: char, close: char| value.starts_with(open) && value.ends_with(close) && value.chars().count() > 1;
+    let stand_in = |open: char, close: char| {
+        value.starts_with(open) && value.ends_with(close) && value.chars().count() > 1
+    };
     let nothing = ["none", "no", "n/a", "-", "无", "否", "没有", "无匹配"];
-    let empty = value.is_empty() || stand_in('_', '_') || stand_in('[', ']') || nothing.contains(&fold(value).as_str());
+    let empty = value.is_empty()
+        || stand_in('_', '_')
+        || stand_in('[', ']')
+        || nothing.contains(&fold(value).as_str());
     (!empty).then_some(value)
 }
 
@@ -84,30 +115,46 @@ pub(crate) fn said(value: &str) -> Option<&str> {
 pub(crate) fn number(value: &str) -> Option<u32> {
     let start = value.find(|c: char| c.is_ascii_digit())?;
     let digits = &value[start..];
-    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    let end = digits
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(digits.len());
     digits[..end].parse().ok()
 }
 
 /// A list on one line: `a; b; c`, `甲；乙`.
 pub(crate) fn split_list(value: &str, between: &[char]) -> Vec<String> {
-    value.split(between).map(str::trim).filter(|piece| !piece.is_empty()).map(str::to_owned).collect()
+    value
+        .split(between)
+        .map(str::trim)
+        .filter(|piece| !piece.is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
 pub(crate) const STEPS_APART: &[char] = &[';', '；'];
 pub(crate) const WORDS_APART: &[char] = &[',', '，', '、', ';', '；', ' ', '_'];
 
 // A session.
-pub(crate) const TASK: Name = name("Task", "任务信息", &["任务", "task info", "当前任务", "current task"]);
+pub(crate) const TASK: Name = name(
+    "Task",
+    "任务信息",
+    &["任务", "task info", "当前任务", "current task"],
+);
 pub(crate) const PROBLEM: Name = name("Problem", "问题描述", &["问题", "problem description"]);
 pub(crate) const SOLUTION: Name = name("Solution", "解决方案", &["方案"]);
 pub(crate) const EXECUTION: Name = name("Execution", "执行过程", &["过程", "process"]);
 pub(crate) const LEARNT: Name = name("Lessons", "学习要点", &["经验", "经验教训", "要点"]);
-pub(crate) const WORLD_CHANGES: Name = name("World changes", "世界变化", &["世界状态变化", "changes to the world"]);
+pub(crate) const WORLD_CHANGES: Name = name(
+    "World changes",
+    "世界变化",
+    &["世界状态变化", "changes to the world"],
+);
 pub(crate) const TIME: Name = name("Time", "时间", &["date", "日期"]);
 pub(crate) const AGENT: Name = name("Agent", "Agent", &["代理", "智能体"]);
 pub(crate) const TYPE: Name = name("Type", "类型", &["kind"]);
 pub(crate) const KEYWORDS: Name = name("Keywords", "关键词", &["关键字"]);
-pub(crate) const PATTERN_USED: Name = name("Pattern", "模式识别", &["模式", "pattern used", "使用模式"]);
+pub(crate) const PATTERN_USED: Name =
+    name("Pattern", "模式识别", &["模式", "pattern used", "使用模式"]);
 pub(crate) const ROUNDS: Name = name("Rounds", "执行轮数", &["轮数", "轮次", "总轮数"]);
 pub(crate) const DURATION: Name = name("Duration", "耗时", &["用时"]);
 pub(crate) const OUTCOME: Name = name("Outcome", "结果", &["result", "成败"]);
@@ -121,7 +168,11 @@ pub(crate) const STATISTICS: Name = name("Statistics", "统计", &["任务统计
 pub(crate) const TASKS: Name = name("Tasks", "任务数", &["task count", "任务总数", "总任务数"]);
 pub(crate) const ALL_ROUNDS: Name = name("Rounds", "总轮数", &["total rounds", "轮数"]);
 pub(crate) const MEAN_ROUNDS: Name = name("Mean rounds", "平均轮数", &["average rounds"]);
-pub(crate) const PATTERNS: Name = name("Patterns", "模式", &["模式库", "known patterns", "已知模式"]);
+pub(crate) const PATTERNS: Name = name(
+    "Patterns",
+    "模式",
+    &["模式库", "known patterns", "已知模式"],
+);
 pub(crate) const DESCRIPTION: Name = name("Description", "描述", &["说明"]);
 pub(crate) const SITUATION: Name = name("Situation", "适用情境", &["情境", "场景", "适用场景"]);
 pub(crate) const FREQUENCY: Name = name("Frequency", "频次", &["频率", "使用次数", "次数"]);

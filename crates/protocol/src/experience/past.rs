@@ -1,6 +1,8 @@
 //! Past sessions of a project, as one actor may read them.
 //!
-//! Records never change, so what was read of one is kept (`kept.rs`). A start needs less still: `near_sessions` goes by the names of all files and reads only the newest and those whose names share words with the task.
+//! Records never change, so what was read of one is kept (`kept.rs`). A start needs less still:
+//! `near_sessions` goes by the names of all files and reads only the newest and those whose names
+//! share words with the task.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -32,14 +34,17 @@ pub fn load_sessions(project: &Project, actor: &Actor) -> Result<Vec<PastSession
     let current = read_new(project)?;
     let reader = ReadScope::of(project, actor);
     let readable = |path: &str| ProjectPath::parse(path).is_ok_and(|path| reader.reads(&path));
-    let mut sessions: Vec<PastSession> =
-        current.into_iter().filter(|(path, _)| readable(path)).map(|(path, (_, session))| (path, session)).collect();
+    let mut sessions: Vec<PastSession> = current
+        .into_iter()
+        .filter(|(path, _)| readable(path))
+        .map(|(path, (_, session))| (path, session))
+        .collect();
     sort_by_time(project, &mut sessions)?;
     Ok(sessions)
 }
 
-/// Every session, from what is kept and what is new. A record never changes but by a commit, so the files of those that no commit
-/// touched since are not even looked at.
+/// Every session, from what is kept and what is new. A record never changes but by a commit, so the
+/// files of those that no commit touched since are not even looked at.
 fn read_new(project: &Project) -> Result<BTreeMap<String, KeptSession>, StoreError> {
     let mut kept = Kept::load(project);
     let cursor = newest(project);
@@ -47,13 +52,18 @@ fn read_new(project: &Project) -> Result<BTreeMap<String, KeptSession>, StoreErr
     let (mut current, mut fresh) = (BTreeMap::new(), Vec::new());
     for (path, is_record) in session_paths(project)? {
         let known = kept.sessions.remove(path.as_str());
-        let is_settled = is_record && changed.as_ref().is_some_and(|changed| !changed.contains(path.as_str()));
+        let is_settled = is_record
+            && changed
+                .as_ref()
+                .is_some_and(|changed| !changed.contains(path.as_str()));
         let look = match known {
             Some(_) if is_settled => None,
             _ => project.store.look_of(&path)?,
         };
         match (known, look) {
-            (Some(known), look) if is_settled || look.as_ref() == Some(&known.0) => drop(current.insert(path.as_str().to_owned(), known)),
+            (Some(known), look) if is_settled || look.as_ref() == Some(&known.0) => {
+                drop(current.insert(path.as_str().to_owned(), known))
+            }
             (_, Some(look)) => fresh.push((path, look)),
             (_, None) => {}
         }
@@ -62,12 +72,16 @@ fn read_new(project: &Project) -> Result<BTreeMap<String, KeptSession>, StoreErr
     let mut added = BTreeMap::new();
     for (part, looks) in paths.chunks(AT_ONCE).zip(looks.chunks(AT_ONCE)) {
         let read = read(project, part)?.into_iter().zip(looks);
-        added.extend(read.filter_map(|((path, session), look)| Some((path, (look.clone(), session?)))));
+        added.extend(
+            read.filter_map(|((path, session), look)| Some((path, (look.clone(), session?)))),
+        );
     }
     current.extend(added.clone());
     // What is left was removed.
     let removed: Vec<String> = std::mem::take(&mut kept.sessions).into_keys().collect();
-    let is_behind = changed.as_ref().is_none_or(|changed| changed.len() > FAR_BEHIND);
+    let is_behind = changed
+        .as_ref()
+        .is_none_or(|changed| changed.len() > FAR_BEHIND);
     if !added.is_empty() || !removed.is_empty() || is_behind && kept.cursor != cursor {
         kept.add(cursor, added, removed, &current);
     }
@@ -77,7 +91,10 @@ fn read_new(project: &Project) -> Result<BTreeMap<String, KeptSession>, StoreErr
 /// Oldest first.
 fn sort_by_time(project: &Project, sessions: &mut [PastSession]) -> Result<(), StoreError> {
     sessions.sort_by(|(a, x), (b, y)| (&x.date, &x.time, a).cmp(&(&y.date, &y.time, b)));
-    for group in sessions.chunk_by_mut(|(_, x), (_, y)| (&x.date, &x.time) == (&y.date, &y.time)).filter(|group| group.len() > 1) {
+    for group in sessions
+        .chunk_by_mut(|(_, x), (_, y)| (&x.date, &x.time) == (&y.date, &y.time))
+        .filter(|group| group.len() > 1)
+    {
         sort_as_committed(project, group)?;
     }
     Ok(())
@@ -85,15 +102,26 @@ fn sort_by_time(project: &Project, sessions: &mut [PastSession]) -> Result<(), S
 
 /// Sessions of the same second stand in the order in which they were committed.
 fn sort_as_committed(project: &Project, group: &mut [PastSession]) -> Result<(), StoreError> {
-    let paths: Vec<ProjectPath> = group.iter().filter_map(|(path, _)| ProjectPath::parse(path).ok()).collect();
-    let commits: BTreeMap<String, u64> = paths.iter().map(|path| path.as_str().to_owned()).zip(project.store.newest_of(&paths)?).collect();
+    let paths: Vec<ProjectPath> = group
+        .iter()
+        .filter_map(|(path, _)| ProjectPath::parse(path).ok())
+        .collect();
+    let commits: BTreeMap<String, u64> = paths
+        .iter()
+        .map(|path| path.as_str().to_owned())
+        .zip(project.store.newest_of(&paths)?)
+        .collect();
     group.sort_by_key(|(path, _)| commits.get(path).copied());
     Ok(())
 }
 
-/// Sessions that may matter to a task, oldest first: a bounded number, however many there are. Of the others not even
-/// the rules are asked, only their names are looked at.
-pub fn near_sessions(project: &Project, actor: &Actor, description: &str) -> Result<Vec<PastSession>, StoreError> {
+/// Sessions that may matter to a task, oldest first: a bounded number, however many there are. Of
+/// the others not even the rules are asked, only their names are looked at.
+pub fn near_sessions(
+    project: &Project,
+    actor: &Actor,
+    description: &str,
+) -> Result<Vec<PastSession>, StoreError> {
     let wanted = words(description);
     let mut small = String::new();
     let mut shared = |name: &str| {
@@ -107,16 +135,24 @@ pub fn near_sessions(project: &Project, actor: &Actor, description: &str) -> Res
         } else {
             small.extend(name.chars().flat_map(char::to_lowercase));
         }
-        wanted.iter().filter(|word| small.contains(word.as_str())).count()
+        wanted
+            .iter()
+            .filter(|word| small.contains(word.as_str()))
+            .count()
     };
     let reader = ReadScope::of(project, actor);
-    let allowed = |name: &str, folder: &str| session_path(project, &joined(folder, name)).filter(|path| reader.reads(path));
-    // Names begin with their date. Of thousands only the newest are kept, and those that share most words; the others cost a comparison.
+    let allowed = |name: &str, folder: &str| {
+        session_path(project, &joined(folder, name)).filter(|path| reader.reads(path))
+    };
+    // Names begin with their date. Of thousands only the newest are kept, and those that share most
+    // words; the others cost a comparison.
     let mut newest: BinaryHeap<Reverse<(String, String)>> = BinaryHeap::new();
     let mut by_name: BinaryHeap<Reverse<(usize, String, ProjectPath)>> = BinaryHeap::new();
     let mut pass_over = |name: &str, folder: &str| {
         let shared = shared(name);
-        let is_less = |Reverse((least, oldest, _)): &Reverse<(usize, String, ProjectPath)>| (shared, name) <= (*least, oldest.as_str());
+        let is_less = |Reverse((least, oldest, _)): &Reverse<(usize, String, ProjectPath)>| {
+            (shared, name) <= (*least, oldest.as_str())
+        };
         if shared > 0
             && (by_name.len() < BY_NAME || !by_name.peek().is_some_and(is_less))
             && let Some(path) = allowed(name, folder)
@@ -128,7 +164,11 @@ pub fn near_sessions(project: &Project, actor: &Actor, description: &str) -> Res
         }
     };
     each_session_file(project, &mut |folder, name| {
-        if newest.len() == NEWEST && newest.peek().is_some_and(|Reverse((oldest, _))| oldest.as_str() >= name) {
+        if newest.len() == NEWEST
+            && newest
+                .peek()
+                .is_some_and(|Reverse((oldest, _))| oldest.as_str() >= name)
+        {
             return pass_over(name, folder);
         }
         newest.push(Reverse((name.to_owned(), folder.to_owned())));
@@ -138,19 +178,40 @@ pub fn near_sessions(project: &Project, actor: &Actor, description: &str) -> Res
             pass_over(&name, &folder);
         }
     })?;
-    let mut paths: Vec<ProjectPath> = newest.iter().filter_map(|Reverse((name, folder))| allowed(name, folder)).collect();
+    let mut paths: Vec<ProjectPath> = newest
+        .iter()
+        .filter_map(|Reverse((name, folder))| allowed(name, folder))
+        .collect();
     paths.extend(by_name.into_iter().map(|Reverse((_, _, path))| path));
     let read = read(project, &paths)?;
-    let mut sessions: Vec<PastSession> = read.into_iter().filter_map(|(path, session)| Some((path, session?))).collect();
+    let mut sessions: Vec<PastSession> = read
+        .into_iter()
+        .filter_map(|(path, session)| Some((path, session?)))
+        .collect();
     sort_by_time(project, &mut sessions)?;
     Ok(sessions)
 }
 
-/// Reads records together: those that came from outside are adopted in one commit, not each in its own.
-fn read(project: &Project, paths: &[ProjectPath]) -> Result<Vec<(String, Option<Session>)>, StoreError> {
+/// Reads records together: those that came from outside are adopted in one commit, not each in its
+/// own.
+fn read(
+    project: &Project,
+    paths: &[ProjectPath],
+) -> Result<Vec<(String, Option<Session>)>, StoreError> {
     let found = project.store.read_all(paths)?;
-    let read = |path: &ProjectPath, bytes: Vec<u8>| read_session(stem(path), &String::from_utf8_lossy(&bytes));
-    Ok(paths.iter().zip(found).map(|(path, found)| (path.as_str().to_owned(), found.map(|(bytes, _)| read(path, bytes)))).collect())
+    let read = |path: &ProjectPath, bytes: Vec<u8>| {
+        read_session(stem(path), &String::from_utf8_lossy(&bytes))
+    };
+    Ok(paths
+        .iter()
+        .zip(found)
+        .map(|(path, found)| {
+            (
+                path.as_str().to_owned(),
+                found.map(|(bytes, _)| read(path, bytes)),
+            )
+        })
+        .collect())
 }
 
 /// The name of a session's file without its ending.
@@ -162,10 +223,17 @@ pub fn stem(path: &ProjectPath) -> &str {
 /// The files that the contract calls sessions, in order, and whether each is of class `record`.
 fn session_paths(project: &Project) -> Result<Vec<(ProjectPath, bool)>, StoreError> {
     let mut names: Vec<String> = Vec::new();
-    each_session_file(project, &mut |folder, name| names.push(joined(folder, name)))?;
+    each_session_file(project, &mut |folder, name| {
+        names.push(joined(folder, name))
+    })?;
     names.sort();
     names.dedup();
-    Ok(names.iter().filter_map(|name| session_rule(project, name).map(|(path, class)| (path, class == Class::Record))).collect())
+    Ok(names
+        .iter()
+        .filter_map(|name| {
+            session_rule(project, name).map(|(path, class)| (path, class == Class::Record))
+        })
+        .collect())
 }
 
 fn session_path(project: &Project, name: &str) -> Option<ProjectPath> {
@@ -174,12 +242,18 @@ fn session_path(project: &Project, name: &str) -> Option<ProjectPath> {
 
 fn session_rule(project: &Project, name: &str) -> Option<(ProjectPath, Class)> {
     let path = ProjectPath::parse(name).ok()?;
-    let rule = project.contract.rule(&path).filter(|rule| rule.form == Some(Form::Session))?;
+    let rule = project
+        .contract
+        .rule(&path)
+        .filter(|rule| rule.form == Some(Form::Session))?;
     Some((path, rule.class))
 }
 
 /// Tells the Markdown files of the folders that hold sessions, as folder and name, in no order.
-fn each_session_file(project: &Project, tell: &mut dyn FnMut(&str, &str)) -> Result<(), StoreError> {
+fn each_session_file(
+    project: &Project,
+    tell: &mut dyn FnMut(&str, &str),
+) -> Result<(), StoreError> {
     for folder in folders_of(project, Form::Session) {
         project.store.each_name(&folder, &mut |name| {
             if name.ends_with(".md") {
@@ -191,7 +265,11 @@ fn each_session_file(project: &Project, tell: &mut dyn FnMut(&str, &str)) -> Res
 }
 
 fn joined(folder: &str, name: &str) -> String {
-    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+    if folder.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{folder}/{name}")
+    }
 }
 
 /// Writes a derived file whole: a reader never sees half of it.
@@ -213,20 +291,37 @@ mod tests {
     #[test]
     fn a_match_reads_a_bounded_number_of_sessions() {
         let folder = tempfile::tempdir().unwrap();
-        let layout = Layout { profiles: vec!["worldlog".into()], ..Layout::default() };
+        let layout = Layout {
+            profiles: vec!["worldlog".into()],
+            ..Layout::default()
+        };
         lay_out(folder.path(), &layout, Options::default()).unwrap();
         let name = |text: &str| ActorName::parse(text).ok();
-        let actor = Actor::Agent { role: name("agent"), unit: None, agent: name("otto") };
-        let write = |name: &str| std::fs::write(folder.path().join(format!(".sessions/{name}.md")), "## Problem\n\nx\n").unwrap();
+        let actor = Actor::Agent {
+            role: name("agent"),
+            unit: None,
+            agent: name("otto"),
+        };
+        let write = |name: &str| {
+            std::fs::write(
+                folder.path().join(format!(".sessions/{name}.md")),
+                "## Problem\n\nx\n",
+            )
+            .unwrap()
+        };
         write("2020-01-01_debug_undefined_var_add");
         (0..300).for_each(|number| write(&format!("2026-01-01_fix_case_{number}")));
         let project = Project::open(folder.path(), Options::default()).unwrap();
         let near = near_sessions(&project, &actor, "an undefined variable").unwrap();
-        assert_eq!((near.len(), near[0].1.name.as_str()), (41, "2020-01-01_debug_undefined_var_add"));
+        assert_eq!(
+            (near.len(), near[0].1.name.as_str()),
+            (41, "2020-01-01_debug_undefined_var_add")
+        );
         assert_eq!(load_sessions(&project, &actor).unwrap().len(), 301);
         assert_eq!(load_sessions(&project, &actor).unwrap().len(), 301);
 
-        // One more is appended to what is kept. The files of the others are not looked at: that they changed meanwhile is not noticed here.
+        // One more is appended to what is kept. The files of the others are not looked at: that
+        // they changed meanwhile is not noticed here.
         let kept = folder.path().join(".quipu/sessions.jsonl");
         let lines = || std::fs::read_to_string(&kept).unwrap().lines().count();
         let before = lines();
@@ -241,7 +336,14 @@ mod tests {
         // Where a line is damaged or torn, what it and those behind it held is read again.
         let problem_of_7 = || {
             let all = load_sessions(&project, &actor).unwrap();
-            (all.len(), all.into_iter().find(|(_, s)| s.name.ends_with("case_7")).unwrap().1.problem)
+            (
+                all.len(),
+                all.into_iter()
+                    .find(|(_, s)| s.name.ends_with("case_7"))
+                    .unwrap()
+                    .1
+                    .problem,
+            )
         };
         assert_eq!(problem_of_7(), (301, "x".to_owned()));
         let whole = std::fs::read(&kept).unwrap();

@@ -1,8 +1,8 @@
 //! What was done several times in the same way, and so may be a pattern.
 //!
-//! Sessions of one type are alike when their steps share most words, or where no steps are told, their
-//! keywords. Groups are formed oldest first around their first session, so that the same sessions always
-//! give the same proposals.
+//! Sessions of one type are alike when their steps share most words, or where no steps are told,
+//! their keywords. Groups are formed oldest first around their first session, so that the same
+//! sessions always give the same proposals.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,11 @@ const PATTERN_AFTER: usize = 3;
 
 /// How often something is done before it is proposed: the variable `pattern_after` of the contract.
 pub fn pattern_after(contract: &Contract) -> usize {
-    contract.vars.get("pattern_after").and_then(|var| var.value.as_ref()?.trim().parse().ok()).unwrap_or(PATTERN_AFTER)
+    contract
+        .vars
+        .get("pattern_after")
+        .and_then(|var| var.value.as_ref()?.trim().parse().ok())
+        .unwrap_or(PATTERN_AFTER)
 }
 
 /// A pattern that may be taken.
@@ -44,15 +48,25 @@ pub struct Proposal {
 /// Proposes what more than `after` sessions (oldest first) did alike and no known pattern covers.
 pub fn propose(sessions: &[Session], known: &[Pattern], after: usize) -> Vec<Proposal> {
     let uses = PatternIndex::of(known).uses(known.len(), sessions);
-    let covered: BTreeSet<&str> = uses.iter().flatten().map(|session| session.name.as_str()).collect();
+    let covered: BTreeSet<&str> = uses
+        .iter()
+        .flatten()
+        .map(|session| session.name.as_str())
+        .collect();
     let mut groups: Vec<Vec<&Session>> = Vec::new();
-    for session in sessions.iter().filter(|s| s.outcome == Outcome::Done && s.pattern.is_none() && !covered.contains(s.name.as_str())) {
+    for session in sessions.iter().filter(|s| {
+        s.outcome == Outcome::Done && s.pattern.is_none() && !covered.contains(s.name.as_str())
+    }) {
         match groups.iter_mut().find(|group| alike(group[0], session)) {
             Some(group) => group.push(session),
             None => groups.push(vec![session]),
         }
     }
-    groups.into_iter().filter(|group| group.len() > after).map(|group| proposal(&group)).collect()
+    groups
+        .into_iter()
+        .filter(|group| group.len() > after)
+        .map(|group| proposal(&group))
+        .collect()
 }
 
 fn alike(a: &Session, b: &Session) -> bool {
@@ -72,25 +86,48 @@ fn key_words(session: &Session) -> BTreeSet<String> {
 /// How much two sets have in common, of 100.
 fn share(a: &BTreeSet<String>, b: &BTreeSet<String>) -> usize {
     let all = a.union(b).count();
-    (100 * a.intersection(b).count()).checked_div(all).unwrap_or(0)
+    (100 * a.intersection(b).count())
+        .checked_div(all)
+        .unwrap_or(0)
 }
 
 fn proposal(group: &[&Session]) -> Proposal {
     let first = group[0];
     // Words that most of them have name the pattern.
-    let most = |word: &String| 2 * group.iter().filter(|s| s.keywords.iter().any(|w| fold(w) == fold(word))).count() > group.len();
+    let most = |word: &String| {
+        2 * group
+            .iter()
+            .filter(|s| s.keywords.iter().any(|w| fold(w) == fold(word)))
+            .count()
+            > group.len()
+    };
     let mut shared: Vec<&str> = Vec::new();
     for word in first.keywords.iter().filter(|word| most(word)) {
         if !shared.contains(&word.as_str()) {
             shared.push(word);
         }
     }
-    let named = if shared.is_empty() { first.keywords.iter().map(String::as_str).take(3).collect() } else { shared };
-    let best = group.iter().min_by_key(|s| (s.rounds.unwrap_or(u32::MAX), s.name.as_str())).unwrap_or(&first);
+    let named = if shared.is_empty() {
+        first.keywords.iter().map(String::as_str).take(3).collect()
+    } else {
+        shared
+    };
+    let best = group
+        .iter()
+        .min_by_key(|s| (s.rounds.unwrap_or(u32::MAX), s.name.as_str()))
+        .unwrap_or(&first);
     Proposal {
-        name: format!("{} {}", first.kind, named.join(" ")).trim().to_owned(),
+        name: format!("{} {}", first.kind, named.join(" "))
+            .trim()
+            .to_owned(),
         kind: first.kind.clone(),
-        situation: first.problem.lines().next().unwrap_or_default().trim().to_owned(),
+        situation: first
+            .problem
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .to_owned(),
         steps: best.steps.clone(),
         sessions: group.iter().map(|s| s.name.clone()).collect(),
         first_rounds: group.iter().find_map(|s| s.rounds),
@@ -103,7 +140,12 @@ mod tests {
     use super::*;
 
     fn session(number: usize, kind: &str, words: &str, steps: &str, rounds: u32) -> Session {
-        let list = |text: &str, sign: char| text.split(sign).map(|w| w.trim().to_owned()).filter(|w| !w.is_empty()).collect();
+        let list = |text: &str, sign: char| {
+            text.split(sign)
+                .map(|w| w.trim().to_owned())
+                .filter(|w| !w.is_empty())
+                .collect()
+        };
         Session {
             name: format!("2026-01-0{number}_{kind}"),
             kind: kind.into(),
@@ -117,7 +159,8 @@ mod tests {
 
     #[test]
     fn more_than_so_many_of_a_kind_are_proposed() {
-        let steps = "find the last commit that knew the name; remove the name; run the failing test";
+        let steps =
+            "find the last commit that knew the name; remove the name; run the failing test";
         let mut sessions: Vec<Session> = (1..=4)
             .map(|n| {
                 session(
@@ -134,15 +177,33 @@ mod tests {
         assert!(propose(&sessions[..3], &[], 3).is_empty());
         let found = propose(&sessions, &[], 3);
         assert_eq!(found.len(), 1);
-        assert_eq!((found[0].name.as_str(), found[0].sessions.len()), ("debug undefined var", 4));
-        assert_eq!((found[0].first_rounds, found[0].best_rounds), (Some(9), Some(6)));
-        let taken = Pattern { name: found[0].name.clone(), sessions: found[0].sessions.clone(), ..Pattern::default() };
+        assert_eq!(
+            (found[0].name.as_str(), found[0].sessions.len()),
+            ("debug undefined var", 4)
+        );
+        assert_eq!(
+            (found[0].first_rounds, found[0].best_rounds),
+            (Some(9), Some(6))
+        );
+        let taken = Pattern {
+            name: found[0].name.clone(),
+            sessions: found[0].sessions.clone(),
+            ..Pattern::default()
+        };
         assert!(propose(&sessions, &[taken], 3).is_empty());
     }
 
     #[test]
     fn chinese_steps_are_compared_too() {
-        let same = |n: usize| session(n, "debug", "未定义 变量", "找到最后的提交; 删除未定义的变量; 运行测试", 5);
+        let same = |n: usize| {
+            session(
+                n,
+                "debug",
+                "未定义 变量",
+                "找到最后的提交; 删除未定义的变量; 运行测试",
+                5,
+            )
+        };
         let sessions: Vec<Session> = (1..=4).map(same).collect();
         assert_eq!(propose(&sessions, &[], 3)[0].name, "debug 未定义 变量");
     }

@@ -1,7 +1,7 @@
 //! Session records: the name, and what is in one.
 //!
-//! Headings of both languages are read, whatever else stands in a record is left out of the reading and
-//! never written again: a record is made once.
+//! Headings of both languages are read, whatever else stands in a record is left out of the reading
+//! and never written again: a record is made once.
 
 use quipu_contract::Language;
 use quipu_text::{Document, Section};
@@ -29,7 +29,8 @@ impl Outcome {
         } else if has(&["fail", "unsolved", "not solved", "失败", "未解决", "未完成"]) {
             Some(Outcome::Failed)
         } else {
-            has(&["done", "success", "solved", "ok", "成功", "完成", "解决"]).then_some(Outcome::Done)
+            has(&["done", "success", "solved", "ok", "成功", "完成", "解决"])
+                .then_some(Outcome::Done)
         }
     }
 
@@ -94,31 +95,63 @@ pub fn parse_session_name(stem: &str) -> Option<SessionName> {
     {
         (words, nth) = (before, number);
     }
-    Some(SessionName { date, kind, keywords: split_list(words, &['_']), nth })
+    Some(SessionName {
+        date,
+        kind,
+        keywords: split_list(words, &['_']),
+        nth,
+    })
 }
 
 fn is_date(text: &str) -> bool {
-    text.len() == 10 && text.bytes().enumerate().all(|(at, b)| if at == 4 || at == 7 { b == b'-' } else { b.is_ascii_digit() })
+    text.len() == 10
+        && text.bytes().enumerate().all(|(at, b)| {
+            if at == 4 || at == 7 {
+                b == b'-'
+            } else {
+                b.is_ascii_digit()
+            }
+        })
 }
 
-/// `{date}_{type}_{keywords}`: only letters and digits in its parts, so that it is a file name everywhere.
+/// `{date}_{type}_{keywords}`: only letters and digits in its parts, so that it is a file name
+/// everywhere.
 pub fn session_stem(date: &str, kind: &str, keywords: &[String]) -> String {
     let plain = |text: &str| -> String {
-        let kept: String = text.chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).collect();
+        let kept: String = text
+            .chars()
+            .map(|c| if c.is_alphanumeric() { c } else { '_' })
+            .collect();
         let kept = kept.to_lowercase();
-        kept.split('_').filter(|piece| !piece.is_empty()).collect::<Vec<_>>().join("_")
+        kept.split('_')
+            .filter(|piece| !piece.is_empty())
+            .collect::<Vec<_>>()
+            .join("_")
     };
-    let words = keywords.iter().map(|word| plain(word)).filter(|word| !word.is_empty()).collect::<Vec<_>>().join("_");
+    let words = keywords
+        .iter()
+        .map(|word| plain(word))
+        .filter(|word| !word.is_empty())
+        .collect::<Vec<_>>()
+        .join("_");
     let words: String = words.chars().take(60).collect();
     let kind = plain(kind).replace('_', "-");
     let kind = if kind.is_empty() { "task" } else { &kind };
     let words = words.trim_matches('_');
-    if words.is_empty() { format!("{date}_{kind}") } else { format!("{date}_{kind}_{words}") }
+    if words.is_empty() {
+        format!("{date}_{kind}")
+    } else {
+        format!("{date}_{kind}_{words}")
+    }
 }
 
 /// The `nth` name for a stem: the second is `-2`.
 pub fn nth_name(stem: &str, nth: u32) -> String {
-    if nth < 2 { stem.to_owned() } else { format!("{stem}-{nth}") }
+    if nth < 2 {
+        stem.to_owned()
+    } else {
+        format!("{stem}-{nth}")
+    }
 }
 
 /// Words that someone with the same task would look for: at most four of the description.
@@ -126,7 +159,11 @@ pub fn plan_keywords(description: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for run in description.split(|c: char| !c.is_alphanumeric()) {
         let chinese = run.chars().any(|c| matches!(c, '\u{3400}'..='\u{9fff}'));
-        let word: String = if chinese { run.chars().take(12).collect() } else { run.to_lowercase() };
+        let word: String = if chinese {
+            run.chars().take(12).collect()
+        } else {
+            run.to_lowercase()
+        };
         let tells = chinese || !crate::view::words(&word).is_empty();
         if tells && !found.contains(&word) {
             found.push(word);
@@ -142,7 +179,11 @@ pub fn plan_keywords(description: &str) -> Vec<String> {
 pub fn read_session(stem: &str, text: &str) -> Session {
     let document = Document::parse(text);
     let named = parse_session_name(stem);
-    let mut session = Session { name: stem.to_owned(), line: 1, ..Session::default() };
+    let mut session = Session {
+        name: stem.to_owned(),
+        line: 1,
+        ..Session::default()
+    };
     if let Some(named) = named {
         (session.date, session.kind, session.keywords) = (named.date, named.kind, named.keywords);
     }
@@ -158,7 +199,11 @@ pub fn read_session(stem: &str, text: &str) -> Session {
         }
     }
     if session.date.is_empty()
-        && let Some(date) = session.time.as_deref().and_then(|time| time.get(..10)).filter(|date| is_date(date))
+        && let Some(date) = session
+            .time
+            .as_deref()
+            .and_then(|time| time.get(..10))
+            .filter(|date| is_date(date))
     {
         session.date = date.to_owned();
     }
@@ -166,18 +211,32 @@ pub fn read_session(stem: &str, text: &str) -> Session {
         session.line = problem.line;
         session.problem = prose(&document, problem);
     }
-    session.solution = names::SOLUTION.section(&document).map(|section| prose(&document, section)).unwrap_or_default();
+    session.solution = names::SOLUTION
+        .section(&document)
+        .map(|section| prose(&document, section))
+        .unwrap_or_default();
     if let Some(execution) = names::EXECUTION.section(&document) {
         session.pattern = own(names::PATTERN_USED.value(&document, execution));
         session.rounds = names::ROUNDS.value(&document, execution).and_then(number);
         session.seconds = names::DURATION.value(&document, execution).and_then(number);
-        session.outcome = names::OUTCOME.value(&document, execution).and_then(Outcome::parse).unwrap_or_default();
-        session.steps = names::STEPS.value(&document, execution).map(|steps| split_list(steps, names::STEPS_APART)).unwrap_or_default();
+        session.outcome = names::OUTCOME
+            .value(&document, execution)
+            .and_then(Outcome::parse)
+            .unwrap_or_default();
+        session.steps = names::STEPS
+            .value(&document, execution)
+            .map(|steps| split_list(steps, names::STEPS_APART))
+            .unwrap_or_default();
     }
     if session.steps.is_empty()
         && let Some(steps) = names::STEPS.section(&document)
     {
-        session.steps = document.items_in(&steps.body).iter().filter(|item| item.depth == 0).map(|item| item.text.clone()).collect();
+        session.steps = document
+            .items_in(&steps.body)
+            .iter()
+            .filter(|item| item.depth == 0)
+            .map(|item| item.text.clone())
+            .collect();
     }
     if let Some(learnt) = names::LEARNT.section(&document) {
         session.learnt = own(names::PATTERN_LEARNT.value(&document, learnt));
@@ -185,14 +244,21 @@ pub fn read_session(stem: &str, text: &str) -> Session {
         session.improvement = own(names::IMPROVEMENT.value(&document, learnt));
     }
     if let Some(world) = names::WORLD_CHANGES.section(&document) {
-        session.world = document.items_in(&world.body).iter().filter(|item| item.depth == 0).map(|item| item.text.clone()).collect();
+        session.world = document
+            .items_in(&world.body)
+            .iter()
+            .filter(|item| item.depth == 0)
+            .map(|item| item.text.clone())
+            .collect();
     }
     session
 }
 
 /// The text of a section without a template's stand-in.
 fn prose(document: &Document<'_>, section: &Section) -> String {
-    said(document.slice(&section.body)).unwrap_or_default().to_owned()
+    said(document.slice(&section.body))
+        .unwrap_or_default()
+        .to_owned()
 }
 
 /// A new record.
@@ -206,10 +272,16 @@ pub fn render_session(language: Language, session: &Session) -> String {
         Language::Zh => "：",
     };
     let mut text = format!("# Session: {}\n", session.name);
-    let heading = |text: &mut String, name: &names::Name| text.push_str(&format!("\n## {}\n\n", name.in_language(language)));
+    let heading = |text: &mut String, name: &names::Name| {
+        text.push_str(&format!("\n## {}\n\n", name.in_language(language)))
+    };
     let line = |text: &mut String, name: &names::Name, value: &str| {
         let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
-        text.push_str(&format!("- {}{colon}{}\n", name.in_language(language), if value.is_empty() { none } else { &value }));
+        text.push_str(&format!(
+            "- {}{colon}{}\n",
+            name.in_language(language),
+            if value.is_empty() { none } else { &value }
+        ));
     };
     let or_none = |value: &Option<String>| value.clone().unwrap_or_else(|| none.to_owned());
     let apart = match language {
@@ -217,41 +289,90 @@ pub fn render_session(language: Language, session: &Session) -> String {
         Language::Zh => "；",
     };
     heading(&mut text, &names::TASK);
-    line(&mut text, &names::TIME, session.time.as_deref().unwrap_or(&session.date));
+    line(
+        &mut text,
+        &names::TIME,
+        session.time.as_deref().unwrap_or(&session.date),
+    );
     line(&mut text, &names::AGENT, &or_none(&session.agent));
     line(&mut text, &names::TYPE, &session.kind);
-    line(&mut text, &names::KEYWORDS, &session.keywords.join(if language == Language::En { ", " } else { "、" }));
+    line(
+        &mut text,
+        &names::KEYWORDS,
+        &session.keywords.join(if language == Language::En {
+            ", "
+        } else {
+            "、"
+        }),
+    );
     heading(&mut text, &names::PROBLEM);
     text.push_str(&format!("{}\n", demoted(&session.problem)));
     heading(&mut text, &names::SOLUTION);
-    text.push_str(&format!("{}\n", demoted(if session.solution.is_empty() { none } else { &session.solution })));
+    text.push_str(&format!(
+        "{}\n",
+        demoted(if session.solution.is_empty() {
+            none
+        } else {
+            &session.solution
+        })
+    ));
     heading(&mut text, &names::EXECUTION);
     line(&mut text, &names::PATTERN_USED, &or_none(&session.pattern));
-    let rounds =
-        session.rounds.map_or_else(|| none.to_owned(), |n| if language == Language::En { n.to_string() } else { format!("{n} 轮") });
+    let rounds = session.rounds.map_or_else(
+        || none.to_owned(),
+        |n| {
+            if language == Language::En {
+                n.to_string()
+            } else {
+                format!("{n} 轮")
+            }
+        },
+    );
     line(&mut text, &names::ROUNDS, &rounds);
-    let seconds =
-        session.seconds.map_or_else(|| none.to_owned(), |n| if language == Language::En { format!("{n} s") } else { format!("{n} 秒") });
+    let seconds = session.seconds.map_or_else(
+        || none.to_owned(),
+        |n| {
+            if language == Language::En {
+                format!("{n} s")
+            } else {
+                format!("{n} 秒")
+            }
+        },
+    );
     line(&mut text, &names::DURATION, &seconds);
-    line(&mut text, &names::OUTCOME, session.outcome.in_language(language));
+    line(
+        &mut text,
+        &names::OUTCOME,
+        session.outcome.in_language(language),
+    );
     line(&mut text, &names::STEPS, &session.steps.join(apart));
     heading(&mut text, &names::LEARNT);
     line(&mut text, &names::PATTERN_LEARNT, &or_none(&session.learnt));
     line(&mut text, &names::EXPERIENCE, &or_none(&session.experience));
-    line(&mut text, &names::IMPROVEMENT, &or_none(&session.improvement));
+    line(
+        &mut text,
+        &names::IMPROVEMENT,
+        &or_none(&session.improvement),
+    );
     if !session.world.is_empty() {
         heading(&mut text, &names::WORLD_CHANGES);
-        session.world.iter().for_each(|change| text.push_str(&format!("- {change}\n")));
+        session
+            .world
+            .iter()
+            .for_each(|change| text.push_str(&format!("- {change}\n")));
     }
     text
 }
 
 /// What was said, so that no heading in it cuts the record: `## x` becomes `#### x`.
 fn demoted(said: &str) -> String {
-    let lines = said
-        .trim()
-        .lines()
-        .map(|line| if line.starts_with("# ") || line.starts_with("## ") { format!("##{line}") } else { line.to_owned() });
+    let lines = said.trim().lines().map(|line| {
+        if line.starts_with("# ") || line.starts_with("## ") {
+            format!("##{line}")
+        } else {
+            line.to_owned()
+        }
+    });
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -265,11 +386,27 @@ mod tests {
         assert_eq!((name.kind.as_str(), name.nth), ("debug", 2));
         assert_eq!(name.keywords, ["undefined", "var", "add"]);
         assert_eq!(parse_session_name("notes"), None);
-        assert_eq!(session_stem("2026-01-02", "Debug", &["Undefined var".into(), "a/b".into()]), "2026-01-02_debug_undefined_var_a_b");
-        assert_eq!(session_stem("2026-01-02", "修复", &["未定义变量".into()]), "2026-01-02_修复_未定义变量");
+        assert_eq!(
+            session_stem(
+                "2026-01-02",
+                "Debug",
+                &["Undefined var".into(), "a/b".into()]
+            ),
+            "2026-01-02_debug_undefined_var_a_b"
+        );
+        assert_eq!(
+            session_stem("2026-01-02", "修复", &["未定义变量".into()]),
+            "2026-01-02_修复_未定义变量"
+        );
         assert_eq!(nth_name("x", 3), "x-3");
-        assert_eq!(plan_keywords("Fix the undefined variable in add()"), ["fix", "undefined", "variable", "add"]);
-        assert_eq!(plan_keywords("修复 add 函数的未定义变量"), ["修复", "add", "函数的未定义变量"]);
+        assert_eq!(
+            plan_keywords("Fix the undefined variable in add()"),
+            ["fix", "undefined", "variable", "add"]
+        );
+        assert_eq!(
+            plan_keywords("修复 add 函数的未定义变量"),
+            ["修复", "add", "函数的未定义变量"]
+        );
     }
 
     #[test]
@@ -304,8 +441,18 @@ mod tests {
     fn a_record_by_hand_is_read_as_far_as_it_goes() {
         let text = "# Session: x\n\n前言。\n\n## 任务信息\n- 时间：2024-12-19T10:00:00\n- Agent：小明\n\n## 问题描述\nadd 函数报错\n\n## 执行过程\n- 模式识别：是，未定义变量\n- 执行轮数：5轮\n\n## 学习要点\n- 模式：[识别或创建的模式]\n- 经验：先看提交\n\n## 附录\n自由文字\n";
         let session = read_session("2024-12-19_debug_undefined_var_add", text);
-        assert_eq!((session.agent.as_deref(), session.rounds, session.learnt.as_deref()), (Some("小明"), Some(5), None));
-        assert_eq!((session.problem.as_str(), session.outcome), ("add 函数报错", Outcome::Done));
+        assert_eq!(
+            (
+                session.agent.as_deref(),
+                session.rounds,
+                session.learnt.as_deref()
+            ),
+            (Some("小明"), Some(5), None)
+        );
+        assert_eq!(
+            (session.problem.as_str(), session.outcome),
+            ("add 函数报错", Outcome::Done)
+        );
         assert_eq!(read_session("odd", "no headings at all").problem, "");
     }
 }

@@ -1,7 +1,7 @@
 //! One agent's working memory: the task at hand, its plan, its results, its rounds.
 //!
-//! Every function takes the text and gives the text with one thing done to it. Sections it does not know
-//! and prose in those it knows stay as they are, also when the task is cleared.
+//! Every function takes the text and gives the text with one thing done to it. Sections it does not
+//! know and prose in those it knows stay as they are, also when the task is cleared.
 
 use quipu_contract::Language;
 use quipu_text::{Document, Item, Place, Section, Splice, SpliceError, Strike, splice_all};
@@ -61,20 +61,43 @@ pub fn read_task(text: &str) -> Option<Task> {
         Some(section) => description(&document, section)?,
         // A file by hand may hold nothing but a plan; its title tells what it is about.
         None if plan_items(&document).is_empty() => return None,
-        None => document.sections().iter().find(|section| section.level == 1).map(|section| section.title.clone()).unwrap_or_default(),
+        None => document
+            .sections()
+            .iter()
+            .find(|section| section.level == 1)
+            .map(|section| section.title.clone())
+            .unwrap_or_default(),
     };
-    let value = |name: &Name| section.and_then(|section| name.value(&document, section)).map(str::to_owned);
-    let todos = plan_items(&document).iter().enumerate().map(|(index, item)| todo(index + 1, item)).collect();
-    let notes = names::RESULTS
-        .section(&document)
-        .map(|results| document.items_in(&results.body).iter().filter(|item| item.depth == 0).map(|item| item.text.clone()).collect());
+    let value = |name: &Name| {
+        section
+            .and_then(|section| name.value(&document, section))
+            .map(str::to_owned)
+    };
+    let todos = plan_items(&document)
+        .iter()
+        .enumerate()
+        .map(|(index, item)| todo(index + 1, item))
+        .collect();
+    let notes = names::RESULTS.section(&document).map(|results| {
+        document
+            .items_in(&results.body)
+            .iter()
+            .filter(|item| item.depth == 0)
+            .map(|item| item.text.clone())
+            .collect()
+    });
     Some(Task {
         description,
         started: value(&names::STARTED),
         kind: value(&names::TYPE),
-        keywords: value(&names::KEYWORDS).map(|words| split_list(&words, WORDS_APART)).unwrap_or_default(),
+        keywords: value(&names::KEYWORDS)
+            .map(|words| split_list(&words, WORDS_APART))
+            .unwrap_or_default(),
         pattern: value(&names::PATTERN_USED),
-        rounds: value(&names::ROUNDS_SO_FAR).as_deref().and_then(number).unwrap_or(0),
+        rounds: value(&names::ROUNDS_SO_FAR)
+            .as_deref()
+            .and_then(number)
+            .unwrap_or(0),
         todos,
         notes: notes.unwrap_or_default(),
     })
@@ -96,8 +119,14 @@ fn description(document: &Document<'_>, section: &Section) -> Option<String> {
 }
 
 fn plan_items<'d>(document: &'d Document<'_>) -> Vec<&'d Item> {
-    let Some(plan) = names::PLAN.section_below(document) else { return Vec::new() };
-    document.items_in(&plan.range).iter().filter(|item| item.depth == 0).collect()
+    let Some(plan) = names::PLAN.section_below(document) else {
+        return Vec::new();
+    };
+    document
+        .items_in(&plan.range)
+        .iter()
+        .filter(|item| item.depth == 0)
+        .collect()
 }
 
 fn todo(number: usize, item: &Item) -> Todo {
@@ -106,7 +135,12 @@ fn todo(number: usize, item: &Item) -> Todo {
         (_, Some(quipu_text::Task::Done)) => Standing::Done,
         _ => Standing::Open,
     };
-    Todo { number, text: item.text.clone(), standing, line: item.line }
+    Todo {
+        number,
+        text: item.text.clone(),
+        standing,
+        line: item.line,
+    }
 }
 
 /// A task that begins.
@@ -125,10 +159,22 @@ pub fn start_task(text: &str, language: Language, new: &NewTask) -> Result<Strin
     if let Some(task) = read_task(text) {
         return Err(TaskError::UnderWay(task.description));
     }
-    let colon = if language == Language::Zh { "：" } else { ": " };
-    let none = if language == Language::Zh { "无" } else { "none" };
+    let colon = if language == Language::Zh {
+        "："
+    } else {
+        ": "
+    };
+    let none = if language == Language::Zh {
+        "无"
+    } else {
+        "none"
+    };
     let mut body = format!("{}\n\n", new.description.trim());
-    let keywords = new.keywords.join(if language == Language::Zh { "、" } else { ", " });
+    let keywords = new.keywords.join(if language == Language::Zh {
+        "、"
+    } else {
+        ", "
+    });
     let lines = [
         (&names::STARTED, new.now.as_str()),
         (&names::TYPE, new.kind.as_str()),
@@ -156,25 +202,39 @@ fn with_section(text: &str, name: &Name, language: Language) -> Result<String, S
         return Ok(text.to_owned());
     }
     // The closing steps stay last.
-    let place = names::CLOSING.section_below(&document).map_or(Place::End, |closing| Place::Before(closing.id));
+    let place = names::CLOSING
+        .section_below(&document)
+        .map_or(Place::End, |closing| Place::Before(closing.id));
     document.insert_section(place, 2, name.in_language(language), "")
 }
 
 /// The text with an item added to the plan, last or as number `at`.
-pub fn add_todo(text: &str, language: Language, item: &str, at: Option<usize>) -> Result<String, TaskError> {
+pub fn add_todo(
+    text: &str,
+    language: Language,
+    item: &str,
+    at: Option<usize>,
+) -> Result<String, TaskError> {
     let item = one_line(item)?;
     let text = with_section(text, &names::PLAN, language)?;
     let document = Document::parse(&text);
     let items = plan_items(&document);
     if let Some(before) = at.and_then(|at| items.get(at.saturating_sub(1))) {
         let start = line_start(&text, before.range.start);
-        let line = Splice { range: start..start, text: format!("- [ ] {item}\n") };
+        let line = Splice {
+            range: start..start,
+            text: format!("- [ ] {item}\n"),
+        };
         return Ok(line.apply(&text));
     }
     match (items.last(), names::PLAN.section_below(&document)) {
         (Some(last), _) => {
             let end = last.range.start + document.slice(&last.range).trim_end().len();
-            Ok(Splice { range: end..end, text: format!("\n- [ ] {item}") }.apply(&text))
+            Ok(Splice {
+                range: end..end,
+                text: format!("\n- [ ] {item}"),
+            }
+            .apply(&text))
         }
         (None, Some(plan)) => Ok(document.append_entry(plan, &format!("- [ ] {item}"))?),
         (None, None) => Ok(text.clone()),
@@ -187,30 +247,57 @@ pub fn finish_todo(text: &str, number: usize, result: Option<&str>) -> Result<St
         let mut splices = vec![tick(item)];
         if let Some(result) = result {
             let end = item.content.start + document.slice(&item.content).trim_end().len();
-            splices.push(Splice { range: end..end, text: format!(" → {}", one_line(result)?) });
+            splices.push(Splice {
+                range: end..end,
+                text: format!(" → {}", one_line(result)?),
+            });
         }
         Ok(splices)
     })
 }
 
 /// The text with an item struck and the reason beside it.
-pub fn strike_todo(text: &str, language: Language, number: usize, why: &str) -> Result<String, TaskError> {
+pub fn strike_todo(
+    text: &str,
+    language: Language,
+    number: usize,
+    why: &str,
+) -> Result<String, TaskError> {
     change_item(text, number, |document, item| {
         let why = one_line(why)?;
-        let why = if language == Language::Zh { format!("（{why}）") } else { format!(" ({why})") };
+        let why = if language == Language::Zh {
+            format!("（{why}）")
+        } else {
+            format!(" ({why})")
+        };
         let content = document.slice(&item.content).trim_end();
         let end = item.content.start + content.len();
         if matches!(item.strike, Strike::Whole | Strike::Lead) {
-            return Ok(vec![Splice { range: end..end, text: why }]);
+            return Ok(vec![Splice {
+                range: end..end,
+                text: why,
+            }]);
         }
-        Ok(vec![tick(item), Splice { range: item.content.start..end, text: format!("~~{content}~~{why}") }])
+        Ok(vec![
+            tick(item),
+            Splice {
+                range: item.content.start..end,
+                text: format!("~~{content}~~{why}"),
+            },
+        ])
     })
 }
 
 fn tick(item: &Item) -> Splice {
     match &item.task_mark {
-        Some(mark) => Splice { range: mark.clone(), text: "[x]".into() },
-        None => Splice { range: item.content.start..item.content.start, text: "[x] ".into() },
+        Some(mark) => Splice {
+            range: mark.clone(),
+            text: "[x]".into(),
+        },
+        None => Splice {
+            range: item.content.start..item.content.start,
+            text: "[x] ".into(),
+        },
     }
 }
 
@@ -226,14 +313,24 @@ fn change_item(
     // A box that is not there goes in front of what replaces the text behind it.
     match splices.as_slice() {
         [box_, rest] if box_.range.is_empty() && box_.range.start == rest.range.start => {
-            Ok(Splice { range: rest.range.clone(), text: format!("{}{}", box_.text, rest.text) }.apply(text))
+            Ok(Splice {
+                range: rest.range.clone(),
+                text: format!("{}{}", box_.text, rest.text),
+            }
+            .apply(text))
         }
         _ => Ok(splice_all(text, &splices)?),
     }
 }
 
 fn item_at<'i>(items: &[&'i Item], number: usize) -> Result<&'i Item, TaskError> {
-    items.get(number.wrapping_sub(1)).copied().ok_or(TaskError::NoItem { number, count: items.len() })
+    items
+        .get(number.wrapping_sub(1))
+        .copied()
+        .ok_or(TaskError::NoItem {
+            number,
+            count: items.len(),
+        })
 }
 
 /// The text with an item of the plan put at another place.
@@ -252,10 +349,19 @@ pub fn move_todo(text: &str, number: usize, to: usize) -> Result<String, TaskErr
     let (from, to_lines) = (whole(item), whole(target));
     let lines = text[from.clone()].to_owned();
     let after = from.end + text[from.end..].find('\n').map_or(0, |at| at + 1);
-    let cut = Splice { range: from.start..after, text: String::new() };
+    let cut = Splice {
+        range: from.start..after,
+        text: String::new(),
+    };
     let paste = match number < to {
-        true => Splice { range: to_lines.end..to_lines.end, text: format!("\n{lines}") },
-        false => Splice { range: to_lines.start..to_lines.start, text: format!("{lines}\n") },
+        true => Splice {
+            range: to_lines.end..to_lines.end,
+            text: format!("\n{lines}"),
+        },
+        false => Splice {
+            range: to_lines.start..to_lines.start,
+            text: format!("{lines}\n"),
+        },
     };
     Ok(splice_all(text, &[cut, paste])?)
 }
@@ -282,14 +388,25 @@ pub fn note(text: &str, language: Language, note: &str, rounds: u32) -> Result<S
     }
 }
 
-/// The text without its task, ready for the next: the sections it knows are as `template` has them, all others stay.
+/// The text without its task, ready for the next: the sections it knows are as `template` has them,
+/// all others stay.
 pub fn clear_task(text: &str, template: &str) -> Result<String, SpliceError> {
     let fresh = Document::parse(template);
     let mut text = text.to_owned();
-    for name in [&names::CURRENT, &names::BEFORE, &names::PLAN, &names::RESULTS, &names::CLOSING] {
+    for name in [
+        &names::CURRENT,
+        &names::BEFORE,
+        &names::PLAN,
+        &names::RESULTS,
+        &names::CLOSING,
+    ] {
         let document = Document::parse(&text);
-        let Some(section) = name.section_below(&document) else { continue };
-        let body = name.section_below(&fresh).map_or("", |section| fresh.slice(&section.body));
+        let Some(section) = name.section_below(&document) else {
+            continue;
+        };
+        let body = name
+            .section_below(&fresh)
+            .map_or("", |section| fresh.slice(&section.body));
         text = document.replace_body(section, body)?;
     }
     Ok(text)
@@ -301,15 +418,23 @@ fn line_start(text: &str, at: usize) -> usize {
 
 fn one_line(text: &str) -> Result<&str, SpliceError> {
     let trimmed = text.trim();
-    if trimmed.contains(['\n', '\r']) { Err(SpliceError::NotOneLine { text: text.to_owned() }) } else { Ok(trimmed) }
+    if trimmed.contains(['\n', '\r']) {
+        Err(SpliceError::NotOneLine {
+            text: text.to_owned(),
+        })
+    } else {
+        Ok(trimmed)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const ZH: &str = include_str!("../../../../profiles/worldlog/templates/zh/.notes/{agent}/task_process.md");
-    const EN: &str = include_str!("../../../../profiles/worldlog/templates/en/.notes/{agent}/task_process.md");
+    const ZH: &str =
+        include_str!("../../../../profiles/worldlog/templates/zh/.notes/{agent}/task_process.md");
+    const EN: &str =
+        include_str!("../../../../profiles/worldlog/templates/en/.notes/{agent}/task_process.md");
 
     fn begin(text: &str, language: Language) -> String {
         let new = NewTask {
@@ -325,7 +450,10 @@ mod tests {
 
     #[test]
     fn a_fresh_template_holds_no_task() {
-        assert_eq!((read_task(ZH), read_task(EN), read_task("")), (None, None, None));
+        assert_eq!(
+            (read_task(ZH), read_task(EN), read_task("")),
+            (None, None, None)
+        );
     }
 
     #[test]
@@ -340,13 +468,24 @@ mod tests {
             let text = move_todo(&text, 4, 3).unwrap();
             let text = note(&text, language, "x 从未定义", 2).unwrap();
             let task = read_task(&text).unwrap();
-            let told: Vec<_> = task.todos.iter().map(|t| (t.text.as_str(), t.standing)).collect();
+            let told: Vec<_> = task
+                .todos
+                .iter()
+                .map(|t| (t.text.as_str(), t.standing))
+                .collect();
             assert_eq!(told[0], ("先看提交 → 找到了", Standing::Done), "{text}");
             assert_eq!(told[1].1, Standing::Struck);
             assert_eq!((told[2].0, told[3].0), ("测试", "修复"), "{text}");
-            assert_eq!((task.rounds, task.notes), (2, vec!["x 从未定义".to_owned()]), "{text}");
+            assert_eq!(
+                (task.rounds, task.notes),
+                (2, vec!["x 从未定义".to_owned()]),
+                "{text}"
+            );
             assert_eq!(task.description, "修复 add 函数");
-            assert!(matches!(start_task(&text, language, &NewTask::default()), Err(TaskError::UnderWay(_))));
+            assert!(matches!(
+                start_task(&text, language, &NewTask::default()),
+                Err(TaskError::UnderWay(_))
+            ));
             assert_eq!(clear_task(&text, template).unwrap(), mine);
         }
     }
@@ -354,16 +493,42 @@ mod tests {
     #[test]
     fn items_are_moved_both_ways_with_what_is_below_them() {
         let text = "## Plan\n\n- [ ] a\n  more\n- [ ] b\n- [ ] c\n\nProse.\n";
-        assert_eq!(move_todo(text, 1, 3).unwrap(), "## Plan\n\n- [ ] b\n- [ ] c\n- [ ] a\n  more\n\nProse.\n");
-        assert_eq!(move_todo(text, 3, 1).unwrap(), "## Plan\n\n- [ ] c\n- [ ] a\n  more\n- [ ] b\n\nProse.\n");
-        assert!(matches!(move_todo(text, 4, 1), Err(TaskError::NoItem { number: 4, count: 3 })));
+        assert_eq!(
+            move_todo(text, 1, 3).unwrap(),
+            "## Plan\n\n- [ ] b\n- [ ] c\n- [ ] a\n  more\n\nProse.\n"
+        );
+        assert_eq!(
+            move_todo(text, 3, 1).unwrap(),
+            "## Plan\n\n- [ ] c\n- [ ] a\n  more\n- [ ] b\n\nProse.\n"
+        );
+        assert!(matches!(
+            move_todo(text, 4, 1),
+            Err(TaskError::NoItem {
+                number: 4,
+                count: 3
+            })
+        ));
     }
 
     #[test]
     fn a_file_by_hand_after_the_seed_is_continued() {
         let text = "# 任务\n\n## 执行计划（已知模式）\n- [x] 识别模式：未定义变量错误\n- [ ] 应用已知解决方案\n\n## 收尾步骤（强制执行）\n- [ ] 清理\n";
-        let edited = finish_todo(&add_todo(text, Language::Zh, "验证", None).unwrap(), 2, None).unwrap();
-        assert_eq!(read_task(&edited).map(|task| (task.description, task.todos.len())), Some(("任务".into(), 3)));
-        assert_eq!(edited, text.replace("- [ ] 应用已知解决方案\n", "- [x] 应用已知解决方案\n- [ ] 验证\n"));
+        let edited = finish_todo(
+            &add_todo(text, Language::Zh, "验证", None).unwrap(),
+            2,
+            None,
+        )
+        .unwrap();
+        assert_eq!(
+            read_task(&edited).map(|task| (task.description, task.todos.len())),
+            Some(("任务".into(), 3))
+        );
+        assert_eq!(
+            edited,
+            text.replace(
+                "- [ ] 应用已知解决方案\n",
+                "- [x] 应用已知解决方案\n- [ ] 验证\n"
+            )
+        );
     }
 }

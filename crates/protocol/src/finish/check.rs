@@ -1,6 +1,9 @@
 //! The contract's checklist, held against what the finish would leave.
 
-use quipu_contract::{Actor, Condition, FinishItem, Form, Language, Occasion, ProjectPath, did_you_mean, in_one_line, says_nothing};
+use quipu_contract::{
+    Actor, Condition, FinishItem, Form, Language, Occasion, ProjectPath, did_you_mean, in_one_line,
+    says_nothing,
+};
 use quipu_text::Document;
 use quipu_text::json::{JsonPointer, parse_json};
 use serde::Serialize;
@@ -25,7 +28,8 @@ pub struct Missing {
     pub detail: Option<String>,
     #[serde(rename = "do")]
     pub supply: String,
-    /// Lines of a finish text that supply it as they stand, and the flags that say the same. Empty where only the caller knows.
+    /// Lines of a finish text that supply it as they stand, and the flags that say the same. Empty
+    /// where only the caller knows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lines: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -41,24 +45,47 @@ pub(super) struct Outcome {
 }
 
 /// Every item that does not hold.
-pub(super) fn check(draft: &mut Draft<'_>, closing: &Closing<'_>, outcome: &Outcome) -> Result<Vec<Missing>, WorkError> {
+pub(super) fn check(
+    draft: &mut Draft<'_>,
+    closing: &Closing<'_>,
+    outcome: &Outcome,
+) -> Result<Vec<Missing>, WorkError> {
     let contract = std::sync::Arc::clone(&draft.project.contract);
     for name in &closing.material.none {
         let item = contract.finish.iter().find(|i| i.name == *name);
         if !item.is_some_and(|i| can_be_none(&i.need)) {
-            let names: Vec<&str> = contract.finish.iter().filter(|i| can_be_none(&i.need)).map(|i| i.name.as_str()).collect();
-            let what = format!("`--none {}` answers nothing{}", in_one_line(name), did_you_mean(name, names.iter().copied()));
-            let takes = if names.is_empty() { "leave it out".to_owned() } else { format!("--none takes {}", names.join(", ")) };
+            let names: Vec<&str> = contract
+                .finish
+                .iter()
+                .filter(|i| can_be_none(&i.need))
+                .map(|i| i.name.as_str())
+                .collect();
+            let what = format!(
+                "`--none {}` answers nothing{}",
+                in_one_line(name),
+                did_you_mean(name, names.iter().copied())
+            );
+            let takes = if names.is_empty() {
+                "leave it out".to_owned()
+            } else {
+                format!("--none takes {}", names.join(", "))
+            };
             return Err(WorkError::usage(what, takes));
         }
     }
     let mut missing = Vec::new();
     for item in &contract.finish {
-        if !counts(draft, closing, item)? || outcome.closed.contains(&item.form) && item.need != Condition::Cleared {
+        if !counts(draft, closing, item)?
+            || outcome.closed.contains(&item.form) && item.need != Condition::Cleared
+        {
             continue;
         }
         // Where a closer knows exactly what it lacks, that is told in the place of its items.
-        if let Some((forms, lacks)) = outcome.open.iter().find(|(forms, _)| forms.contains(&item.form)) {
+        if let Some((forms, lacks)) = outcome
+            .open
+            .iter()
+            .find(|(forms, _)| forms.contains(&item.form))
+        {
             if forms[0] == item.form {
                 missing.extend(lacks.iter().map(|lack| tell(lack, item)));
             }
@@ -93,15 +120,29 @@ fn tell(lack: &Lack, item: &FinishItem) -> Missing {
 }
 
 /// Whether an item is this actor's business at this finish.
-fn counts(draft: &mut Draft<'_>, closing: &Closing<'_>, item: &FinishItem) -> Result<bool, WorkError> {
+fn counts(
+    draft: &mut Draft<'_>,
+    closing: &Closing<'_>,
+    item: &FinishItem,
+) -> Result<bool, WorkError> {
     let roles = &draft.project.contract.roles;
-    let is_one = |role: &str, name: &String| name == role || roles.get(role).is_some_and(|r| r.also.contains(name));
-    let is_asked = item.roles.is_empty() || draft.actor.role().is_none_or(|r| item.roles.iter().any(|name| is_one(r.as_str(), name)));
+    let is_one = |role: &str, name: &String| {
+        name == role || roles.get(role).is_some_and(|r| r.also.contains(name))
+    };
+    let is_asked = item.roles.is_empty()
+        || draft
+            .actor
+            .role()
+            .is_none_or(|r| item.roles.iter().any(|name| is_one(r.as_str(), name)));
     if item.when == Occasion::Never || !is_asked || !may_write_form(draft, item.form) {
         return Ok(false);
     }
     Ok(match item.when {
-        Occasion::Worked => !closing.touched.is_empty() || closing.captured.has_changed || draft.changed().next().is_some(),
+        Occasion::Worked => {
+            !closing.touched.is_empty()
+                || closing.captured.has_changed
+                || draft.changed().next().is_some()
+        }
         Occasion::Exists => !list_form(draft.project, draft.actor, item.form).is_empty(),
         Occasion::Always | Occasion::Never => true,
     })
@@ -114,8 +155,12 @@ pub(super) fn may_write_form(draft: &Draft<'_>, form: Form) -> bool {
 /// Whether the actor's role writes any file of a form.
 pub(crate) fn may_write(project: &Project, actor: &Actor, form: Form) -> bool {
     let contract = &project.contract;
-    let Ok(grant) = contract.grant(actor) else { return false };
-    let Some(role) = grant.role else { return contract.of_form(form).next().is_some() };
+    let Ok(grant) = contract.grant(actor) else {
+        return false;
+    };
+    let Some(role) = grant.role else {
+        return contract.of_form(form).next().is_some();
+    };
     let binding = contract.actor_binding(actor);
     contract.of_form(form).any(|rule| {
         let path = rule.path.fill(&binding);
@@ -127,7 +172,11 @@ pub(crate) fn may_write(project: &Project, actor: &Actor, form: Form) -> bool {
 }
 
 /// What is wrong with an item; none if it holds.
-fn fault(draft: &mut Draft<'_>, closing: &Closing<'_>, item: &FinishItem) -> Result<Option<String>, WorkError> {
+fn fault(
+    draft: &mut Draft<'_>,
+    closing: &Closing<'_>,
+    item: &FinishItem,
+) -> Result<Option<String>, WorkError> {
     let said_none = closing.material.none.contains(&item.name);
     let holds = match &item.need {
         Condition::Changed => has_changed(draft, closing, item.form)?,
@@ -139,14 +188,21 @@ fn fault(draft: &mut Draft<'_>, closing: &Closing<'_>, item: &FinishItem) -> Res
             None => true,
         },
         Condition::Filled(place) => match file(draft, item.form)? {
-            _ if said_none && closing.material.next.is_empty() && item.form == Form::State => open_todos(draft)?.is_empty(),
+            _ if said_none && closing.material.next.is_empty() && item.form == Form::State => {
+                open_todos(draft)?.is_empty()
+            }
             Some((_, text)) => is_filled(&text, place),
             None => false,
         },
         Condition::Settled => {
-            let Some((path, text)) = file(draft, item.form)? else { return Ok(None) };
+            let Some((path, text)) = file(draft, item.form)? else {
+                return Ok(None);
+            };
             let todos = parse_todos(&path, &text)?;
-            let open: Vec<String> = hanging(&todos, draft.actor).iter().map(|t| format!("{} {}", t.id, t.title)).collect();
+            let open: Vec<String> = hanging(&todos, draft.actor)
+                .iter()
+                .map(|t| format!("{} {}", t.id, t.title))
+                .collect();
             return Ok((!open.is_empty()).then(|| open.join("; ")));
         }
     };
@@ -163,41 +219,81 @@ fn open_todos(draft: &mut Draft<'_>) -> Result<Vec<String>, WorkError> {
     if !may_write_form(draft, Form::Todos) {
         return Ok(Vec::new());
     }
-    let Some((path, text)) = file(draft, Form::Todos)? else { return Ok(Vec::new()) };
+    let Some((path, text)) = file(draft, Form::Todos)? else {
+        return Ok(Vec::new());
+    };
     let todos = parse_todos(&path, &text)?;
     let ids = || todos.todos.iter().map(|t| t.id.as_str());
     // What this finish adds has no id yet that anyone could use.
     let is_new = |id: &str| draft.made.iter().any(|made| made.id == id);
-    let named = |t: &&Todo| if is_new(&t.id) { t.title.clone() } else { format!("{} ({})", t.title, short_name(ids(), &t.id)) };
+    let named = |t: &&Todo| {
+        if is_new(&t.id) {
+            t.title.clone()
+        } else {
+            format!("{} ({})", t.title, short_name(ids(), &t.id))
+        }
+    };
     Ok(todos.open().iter().map(named).collect())
 }
 
 /// So many files are named where nothing was said of the work.
 const PATHS_NAMED: usize = 5;
 
-/// What supplies an item as it stands: lines of a finish text, and flags. Each says only what is known to be true.
-fn supply_lines(draft: &mut Draft<'_>, closing: &Closing<'_>, item: &FinishItem) -> Result<(Vec<String>, Vec<String>), WorkError> {
+/// What supplies an item as it stands: lines of a finish text, and flags. Each says only what is
+/// known to be true.
+fn supply_lines(
+    draft: &mut Draft<'_>,
+    closing: &Closing<'_>,
+    item: &FinishItem,
+) -> Result<(Vec<String>, Vec<String>), WorkError> {
     let zh = draft.project.contract.language == Language::Zh;
     let said = |heading: &str, entries: Vec<String>, flags: Vec<String>| {
-        let lines = std::iter::once(format!("## {heading}")).chain(entries.into_iter().map(|entry| format!("- {entry}"))).collect();
+        let lines = std::iter::once(format!("## {heading}"))
+            .chain(entries.into_iter().map(|entry| format!("- {entry}")))
+            .collect();
         Ok((lines, flags))
     };
     let none = if zh { "无" } else { "none" };
     match (&item.need, item.form) {
         (Condition::Changed, Form::State) => {
-            let memory = draft.changed().map(|p| p.as_str().to_owned()).chain(closing.touched.iter().cloned());
-            let mut paths: Vec<String> = closing.captured.changed.iter().cloned().chain(memory).collect();
+            let memory = draft
+                .changed()
+                .map(|p| p.as_str().to_owned())
+                .chain(closing.touched.iter().cloned());
+            let mut paths: Vec<String> = closing
+                .captured
+                .changed
+                .iter()
+                .cloned()
+                .chain(memory)
+                .collect();
             let mut seen = std::collections::BTreeSet::new();
             paths.retain(|path| seen.insert(path.clone()));
             paths.truncate(PATHS_NAMED);
-            let told = format!("{} {}", if zh { "改动了" } else { "changed" }, paths.join(", "));
-            said(if zh { "完成" } else { "Done" }, vec![told.clone()], vec![format!("--did \"{told}\"")])
+            let told = format!(
+                "{} {}",
+                if zh { "改动了" } else { "changed" },
+                paths.join(", ")
+            );
+            said(
+                if zh { "完成" } else { "Done" },
+                vec![told.clone()],
+                vec![format!("--did \"{told}\"")],
+            )
         }
         (Condition::Filled(_), Form::State) => {
             let heading = if zh { "下一步" } else { "Next" };
             match open_todos(draft)?.into_iter().next() {
-                Some(todo) => said(heading, vec![todo.clone()], vec![format!("--next \"{}\"", todo.replace('"', "'"))]),
-                None => said(heading, vec![none.into()], vec![format!("--none {}", item.name)]),
+                Some(todo) => said(
+                    heading,
+                    vec![todo.clone()],
+                    vec![format!("--next \"{}\"", todo.replace('"', "'"))],
+                ),
+                None => said(
+                    heading,
+                    vec![none.into()],
+                    vec![format!("--none {}", item.name)],
+                ),
             }
         }
         (Condition::Answered, form) => {
@@ -206,22 +302,37 @@ fn supply_lines(draft: &mut Draft<'_>, closing: &Closing<'_>, item: &FinishItem)
                 (Form::Decisions, false) => "Decisions",
                 _ => &item.name,
             };
-            said(heading, vec![none.into()], vec![format!("--none {}", item.name)])
+            said(
+                heading,
+                vec![none.into()],
+                vec![format!("--none {}", item.name)],
+            )
         }
         (Condition::Settled, _) => {
-            let Some((path, text)) = file(draft, item.form)? else { return Ok((Vec::new(), Vec::new())) };
+            let Some((path, text)) = file(draft, item.form)? else {
+                return Ok((Vec::new(), Vec::new()));
+            };
             let todos = parse_todos(&path, &text)?;
             let ids = || todos.todos.iter().map(|t| t.id.as_str());
-            let open: Vec<String> = hanging(&todos, draft.actor).iter().map(|t| short_name(ids(), &t.id).to_owned()).collect();
+            let open: Vec<String> = hanging(&todos, draft.actor)
+                .iter()
+                .map(|t| short_name(ids(), &t.id).to_owned())
+                .collect();
             let flags = open.iter().map(|id| format!("--leave {id}")).collect();
-            said(if zh { "待办" } else { "Todos" }, open.iter().map(|id| format!("leave {id}")).collect(), flags)
+            said(
+                if zh { "待办" } else { "Todos" },
+                open.iter().map(|id| format!("leave {id}")).collect(),
+                flags,
+            )
         }
         _ => Ok((Vec::new(), Vec::new())),
     }
 }
 
 fn file(draft: &mut Draft<'_>, form: Form) -> Result<Option<(ProjectPath, String)>, WorkError> {
-    let Ok(path) = resolve_form(draft.project, draft.actor, form) else { return Ok(None) };
+    let Ok(path) = resolve_form(draft.project, draft.actor, form) else {
+        return Ok(None);
+    };
     let text = draft.text(&path)?;
     Ok(Some((path, text)))
 }
@@ -239,7 +350,9 @@ fn is_filled(text: &str, place: &str) -> bool {
         let document = Document::parse(text);
         return find_section(&document, anchor).is_ok_and(|s| !is_hollow(document.slice(&s.body)));
     }
-    let value = JsonPointer::parse(place).ok().and_then(|pointer| Some(parse_json(text).ok()?.at(&pointer)?.to_value()));
+    let value = JsonPointer::parse(place)
+        .ok()
+        .and_then(|pointer| Some(parse_json(text).ok()?.at(&pointer)?.to_value()));
     value.is_some_and(|value| says_something(&value))
 }
 
@@ -272,8 +385,15 @@ mod tests {
     fn placeholders_are_nothing() {
         assert!(is_hollow("# T\n\n_say it_\n<!-- a\nb -->\n"));
         assert!(!is_hollow("# T\n\nsaid\n"));
-        assert!(is_filled("# T\n\n## Goal\nwin\n", "#Goal") && !is_filled("## Goal\n_what?_\n", "#Goal"));
-        assert!(is_filled("{\"a\": [1]}", "/a") && !is_filled("{\"a\": []}", "/a") && !is_filled("{}", "/a"));
+        assert!(
+            is_filled("# T\n\n## Goal\nwin\n", "#Goal")
+                && !is_filled("## Goal\n_what?_\n", "#Goal")
+        );
+        assert!(
+            is_filled("{\"a\": [1]}", "/a")
+                && !is_filled("{\"a\": []}", "/a")
+                && !is_filled("{}", "/a")
+        );
         assert!(
             !is_filled("{\"a\": [\"\", \"TODO\"]}", "/a")
                 && !is_filled("## Goal\nTBD\n", "#Goal")

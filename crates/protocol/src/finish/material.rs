@@ -50,9 +50,22 @@ pub struct Material {
 
 impl Material {
     pub(crate) fn says_state(&self) -> bool {
-        let lists = [&self.did, &self.next, &self.unblocked, &self.notes, &self.remove_notes, &self.facts, &self.remove_facts];
-        let texts = [&self.task, &self.phase, &self.in_progress].iter().any(|t| t.is_some());
-        texts || lists.iter().any(|list| !list.is_empty()) || !self.blocked.is_empty() || !self.state.is_empty()
+        let lists = [
+            &self.did,
+            &self.next,
+            &self.unblocked,
+            &self.notes,
+            &self.remove_notes,
+            &self.facts,
+            &self.remove_facts,
+        ];
+        let texts = [&self.task, &self.phase, &self.in_progress]
+            .iter()
+            .any(|t| t.is_some());
+        texts
+            || lists.iter().any(|list| !list.is_empty())
+            || !self.blocked.is_empty()
+            || !self.state.is_empty()
     }
 
     pub(crate) fn says_decisions(&self) -> bool {
@@ -61,13 +74,24 @@ impl Material {
 
     pub(crate) fn says_todos(&self) -> bool {
         let moves = &self.todos;
-        let named = [&moves.done, &moves.cancel, &moves.leave, &moves.start, &moves.unblock].iter().any(|list| !list.is_empty());
+        let named = [
+            &moves.done,
+            &moves.cancel,
+            &moves.leave,
+            &moves.start,
+            &moves.unblock,
+        ]
+        .iter()
+        .any(|list| !list.is_empty());
         named || !moves.block.is_empty() || !moves.add.is_empty() || moves.reviewed
     }
 
     /// Whether nothing was said at all.
     pub fn is_empty(&self) -> bool {
-        let says = self.says_state() || self.says_decisions() || self.says_todos() || self.abandon.is_some();
+        let says = self.says_state()
+            || self.says_decisions()
+            || self.says_todos()
+            || self.abandon.is_some();
         !says && self.none.is_empty() && self.rest.is_empty() && self.takes_over.is_empty()
     }
 
@@ -133,12 +157,24 @@ fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::E
 
 /// Reads a file of material. A key that no one reads would be lost, so it is a fault.
 pub fn parse_material(file: &str, text: &str) -> Result<Material, WorkError> {
-    let known = || CLOSERS.iter().flat_map(|c| c.keys).fold(TYPED.to_owned(), |list, key| format!("{list}, {key}"));
-    let material: Material = serde_json::from_str(text)
-        .map_err(|e| WorkError::usage(format!("`{file}`, line {}: {e}", e.line()), format!("an object with {}", known())))?;
+    let known = || {
+        CLOSERS
+            .iter()
+            .flat_map(|c| c.keys)
+            .fold(TYPED.to_owned(), |list, key| format!("{list}, {key}"))
+    };
+    let material: Material = serde_json::from_str(text).map_err(|e| {
+        WorkError::usage(
+            format!("`{file}`, line {}: {e}", e.line()),
+            format!("an object with {}", known()),
+        )
+    })?;
     let is_read = |key: &String| CLOSERS.iter().any(|c| c.keys.contains(&key.as_str()));
     match material.rest.keys().find(|key| !is_read(key)) {
-        Some(key) => Err(WorkError::usage(format!("`{file}`: nothing reads `{key}`"), format!("known are {}", known()))),
+        Some(key) => Err(WorkError::usage(
+            format!("`{file}`: nothing reads `{key}`"),
+            format!("known are {}", known()),
+        )),
         None => Ok(material),
     }
 }

@@ -1,8 +1,8 @@
 //! The closing protocol: everything a session leaves behind, in one commit or not at all.
 //!
-//! Each form has a closer: from what was said to edits of the draft. Then the contract's checklist is
-//! held against the draft. Only if nothing is missing is it published, with the session's end in the
-//! same record.
+//! Each form has a closer: from what was said to edits of the draft. Then the contract's checklist
+//! is held against the draft. Only if nothing is missing is it published, with the session's end in
+//! the same record.
 
 mod check;
 mod close;
@@ -44,17 +44,27 @@ impl Closing<'_> {
         if draft.changed().any(|p| p == path) || self.touched.iter().any(|p| p == path.as_str()) {
             return Ok(true);
         }
-        let Some(session) = self.session else { return Ok(false) };
+        let Some(session) = self.session else {
+            return Ok(false);
+        };
         let mine = Who::from(draft.actor);
         let events = draft.project.store.events_since(path, session.seq)?;
-        Ok(events.iter().any(|e| e.who == mine || e.who == Who::outside()))
+        Ok(events
+            .iter()
+            .any(|e| e.who == mine || e.who == Who::outside()))
     }
 
     /// Whether a file of a form was made or touched: for forms with many files.
     pub fn has_created(&self, draft: &Draft<'_>, form: Form) -> bool {
         let contract = &draft.project.contract;
-        let is_of_form = |path: &ProjectPath| contract.rule(path).is_some_and(|r| r.form == Some(form));
-        draft.changed().any(is_of_form) || self.touched.iter().filter_map(|p| ProjectPath::parse(p).ok()).any(|p| is_of_form(&p))
+        let is_of_form =
+            |path: &ProjectPath| contract.rule(path).is_some_and(|r| r.form == Some(form));
+        draft.changed().any(is_of_form)
+            || self
+                .touched
+                .iter()
+                .filter_map(|p| ProjectPath::parse(p).ok())
+                .any(|p| is_of_form(&p))
     }
 }
 
@@ -81,9 +91,24 @@ pub(crate) struct Closer {
 
 /// Every closer, in the order in which they compose.
 pub(crate) const CLOSERS: &[Closer] = &[
-    Closer { forms: &[Form::Decisions], keys: &[], is_said: Material::says_decisions, close: crate::decisions::close_decisions },
-    Closer { forms: &[Form::Todos], keys: &[], is_said: Material::says_todos, close: crate::todos::close_todos },
-    Closer { forms: &[Form::State], keys: &[], is_said: Material::says_state, close: crate::state::close_state },
+    Closer {
+        forms: &[Form::Decisions],
+        keys: &[],
+        is_said: Material::says_decisions,
+        close: crate::decisions::close_decisions,
+    },
+    Closer {
+        forms: &[Form::Todos],
+        keys: &[],
+        is_said: Material::says_todos,
+        close: crate::todos::close_todos,
+    },
+    Closer {
+        forms: &[Form::State],
+        keys: &[],
+        is_said: Material::says_state,
+        close: crate::state::close_state,
+    },
     Closer {
         forms: &[Form::Session, Form::Knowledge, Form::Task],
         keys: TASK_KEYS,

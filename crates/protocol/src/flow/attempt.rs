@@ -1,8 +1,10 @@
-//! One attempt at a turn: lease the outputs, show the view, let someone perform, look at what came out, commit.
+//! One attempt at a turn: lease the outputs, show the view, let someone perform, look at what came
+//! out, commit.
 //!
-//! Crash order: the run's folder is there before the lease, the lease before the agent, and nothing of the agent's is in
-//! the project before the one commit. A crash before it leaves a lease of a dead worker, which whoever comes next gives
-//! back; a crash after it leaves a finished turn. A worker whose lease was given back cannot commit.
+//! Crash order: the run's folder is there before the lease, the lease before the agent, and nothing
+//! of the agent's is in the project before the one commit. A crash before it leaves a lease of a
+//! dead worker, which whoever comes next gives back; a crash after it leaves a finished turn. A
+//! worker whose lease was given back cannot commit.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -30,7 +32,9 @@ use crate::brief::{BriefError, BriefOptions, render_brief};
 use crate::capture::{cut, without_credentials};
 use crate::checking::find_blocking;
 use crate::reading::may_read;
-use crate::view::{FolderError, Lexical, View, ViewError, ViewRequest, make_view, materialise_view};
+use crate::view::{
+    FolderError, Lexical, View, ViewError, ViewRequest, make_view, materialise_view,
+};
 
 /// So many of the things that an agent tried or left behind are noted.
 const MOST_NOTED: usize = 100;
@@ -57,7 +61,10 @@ pub enum AttemptError {
     #[error("{what}\n  help  {mend}")]
     Obstacle { what: String, mend: String },
     #[error("{what}: {source}")]
-    Io { what: String, source: std::io::Error },
+    Io {
+        what: String,
+        source: std::io::Error,
+    },
     /// A fault of the program, or of an agent's adapter. The job stays open.
     #[error(
         "the attempt panicked: {0}\n  help  this is a fault of Quipu or of the agent's adapter; report it with these words, then quipu run again"
@@ -65,16 +72,27 @@ pub enum AttemptError {
     Panicked(String),
 }
 
-/// Does some work, and returns a panic in it as an error: a thread that dies without an answer would be waited for without end.
-pub(super) fn catching<T>(work: impl FnOnce() -> Result<T, AttemptError>) -> Result<T, AttemptError> {
+/// Does some work, and returns a panic in it as an error: a thread that dies without an answer
+/// would be waited for without end.
+pub(super) fn catching<T>(
+    work: impl FnOnce() -> Result<T, AttemptError>,
+) -> Result<T, AttemptError> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-        let said = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-        Err(AttemptError::Panicked(said.unwrap_or("no words").to_owned()))
+        let said = panic
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| panic.downcast_ref::<&str>().copied());
+        Err(AttemptError::Panicked(
+            said.unwrap_or("no words").to_owned(),
+        ))
     })
 }
 
 fn io(what: &str) -> impl FnOnce(std::io::Error) -> AttemptError + '_ {
-    move |source| AttemptError::Io { what: what.to_owned(), source }
+    move |source| AttemptError::Io {
+        what: what.to_owned(),
+        source,
+    }
 }
 
 /// How an attempt ended.
@@ -141,9 +159,15 @@ impl Engine<'_> {
     pub(super) fn attempt(&self, job: &Job<'_>) -> Result<Outcome, AttemptError> {
         let turn = &job.planned;
         let paths: Vec<String> = turn.required().map(|o| o.path.to_string()).collect();
-        let actor = actor_of(turn.step, unit_of(turn).as_ref(), self.choice.agent.as_ref());
+        let actor = actor_of(
+            turn.step,
+            unit_of(turn).as_ref(),
+            self.choice.agent.as_ref(),
+        );
         let seconds = turn.step.deadline_seconds + GRACE_SECONDS;
-        let Ok(lease) = self.claim(&turn.turn, &actor, &paths, seconds)? else { return Ok(Outcome::Held) };
+        let Ok(lease) = self.claim(&turn.turn, &actor, &paths, seconds)? else {
+            return Ok(Outcome::Held);
+        };
         let outcome = self.with_lease(job, &actor, &lease);
         // Whatever happened, the paths are free again; if not now, then when the lease ends.
         let given_back = self.give_back(&actor, &lease);
@@ -156,28 +180,48 @@ impl Engine<'_> {
         Ok(outcome)
     }
 
-    fn with_lease(&self, job: &Job<'_>, actor: &Actor, lease: &Lease) -> Result<Outcome, AttemptError> {
+    fn with_lease(
+        &self,
+        job: &Job<'_>,
+        actor: &Actor,
+        lease: &Lease,
+    ) -> Result<Outcome, AttemptError> {
         if !self.is_wanted(job, lease)? {
             return Ok(Outcome::Moot);
         }
         let turn = &job.planned;
         let round = job.standing.sent_back.as_ref().map_or(0, |s| s.round);
-        self.tell(Event::Started { turn: turn.turn.clone(), agent: self.performer.name().to_owned(), round });
-        let folder = RunFolder::create(self.project.store.root(), &turn.turn, self.performer.name())
-            .map_err(io("cannot make the folder of the run"))?;
+        self.tell(Event::Started {
+            turn: turn.turn.clone(),
+            agent: self.performer.name().to_owned(),
+            round,
+        });
+        let folder =
+            RunFolder::create(self.project.store.root(), &turn.turn, self.performer.name())
+                .map_err(io("cannot make the folder of the run"))?;
         let outcome = match catching(|| self.perform(job, &folder, actor, lease)) {
             Err(
-                AttemptError::Store(StoreError::LeaseLost { what }) | AttemptError::Flow(FlowError::Store(StoreError::LeaseLost { what })),
+                AttemptError::Store(StoreError::LeaseLost { what })
+                | AttemptError::Flow(FlowError::Store(StoreError::LeaseLost { what })),
             ) => Ok(Outcome::Lost(what)),
             other => other,
         };
         match &outcome {
-            Ok(Outcome::Accepted { files, dropped, usage, ended, warnings, .. }) => {
+            Ok(Outcome::Accepted {
+                files,
+                dropped,
+                usage,
+                ended,
+                warnings,
+                ..
+            }) => {
                 let _ = folder.close(&json!({"ruling": "accepted", "files": files, "dropped": dropped, "usage": usage, "ended": ended,
                     "warnings": warnings}));
             }
             Ok(Outcome::Failed { why, count, usage }) => {
-                let _ = folder.close(&json!({"ruling": "failed", "why": why, "in_a_row": count, "usage": usage}));
+                let _ = folder.close(
+                    &json!({"ruling": "failed", "why": why, "in_a_row": count, "usage": usage}),
+                );
             }
             Ok(Outcome::Lost(what)) => close(&folder, "lost", what),
             Ok(Outcome::Held | Outcome::Moot) => {}
@@ -187,10 +231,19 @@ impl Engine<'_> {
         outcome
     }
 
-    fn perform(&self, job: &Job<'_>, folder: &RunFolder, actor: &Actor, lease: &Lease) -> Result<Outcome, AttemptError> {
+    fn perform(
+        &self,
+        job: &Job<'_>,
+        folder: &RunFolder,
+        actor: &Actor,
+        lease: &Lease,
+    ) -> Result<Outcome, AttemptError> {
         let turn = &job.planned;
         if let Some(refused) = find_obstacle(self.project, actor, &lease.token(), turn)? {
-            return Err(AttemptError::Obstacle { what: refused.what, mend: refused.mend });
+            return Err(AttemptError::Obstacle {
+                what: refused.what,
+                mend: refused.mend,
+            });
         }
         let out = folder.path.join("out");
         std::fs::create_dir_all(&out).map_err(io("cannot make the out folder"))?;
@@ -198,18 +251,38 @@ impl Engine<'_> {
         let view = make_view(self.project, &request, &Lexical)?;
         let mut added = self.prepare_out(job, &out)?;
         if let Some(sent) = &job.standing.sent_back {
-            let rounds = self.project.contract.step(&sent.by).and_then(|s| s.rounds).unwrap_or(0);
-            added.push_str(&said::sent_back(self.project.contract.language, sent, rounds));
+            let rounds = self
+                .project
+                .contract
+                .step(&sent.by)
+                .and_then(|s| s.rounds)
+                .unwrap_or(0);
+            added.push_str(&said::sent_back(
+                self.project.contract.language,
+                sent,
+                rounds,
+            ));
             added.push_str(&self.reports_at_gate(turn, &sent.by)?);
         }
         added.push_str(&self.render_redo(job)?);
-        let seeded = |o: &Output| Some((o.path.to_string(), std::fs::read(out.join(o.path.as_str())).ok()?));
-        let before: Vec<_> = if job.standing.sent_back.is_some() { turn.required().filter_map(seeded).collect() } else { Vec::new() };
+        let seeded = |o: &Output| {
+            Some((
+                o.path.to_string(),
+                std::fs::read(out.join(o.path.as_str())).ok()?,
+            ))
+        };
+        let before: Vec<_> = if job.standing.sent_back.is_some() {
+            turn.required().filter_map(seeded).collect()
+        } else {
+            Vec::new()
+        };
         materialise_view(&view, &folder.path.join("view"))?;
         let plan = json!({"role": view.role, "unit": view.unit, "counter": view.counter, "budget": view.budget, "window": view.window,
             "pointers": view.pointers, "shares": view.stages.iter().map(|s| &s.shares).collect::<Vec<_>>(), "absent": view.absent, "denied": view.denied,
             "reads": self.reads(&view)});
-        folder.write("plan.json", &format!("{plan:#}\n")).map_err(io("cannot write the plan"))?;
+        folder
+            .write("plan.json", &format!("{plan:#}\n"))
+            .map_err(io("cannot write the plan"))?;
 
         let mut record = Seen::default();
         let told = |told: Told| {
@@ -230,7 +303,13 @@ impl Engine<'_> {
                     record.note(ended);
                     None
                 };
-                ended = self.performer.perform(&task, Watch { told: &told, look: &mut look });
+                ended = self.performer.perform(
+                    &task,
+                    Watch {
+                        told: &told,
+                        look: &mut look,
+                    },
+                );
                 if ended.ending != Ending::Done {
                     break;
                 }
@@ -241,7 +320,9 @@ impl Engine<'_> {
             let mut lost = None;
             let mut look = |ended: &Ended| {
                 record.note(ended);
-                if ended.ending == Ending::Stopped || self.stop.is_asked() && ended.ending != Ending::Done {
+                if ended.ending == Ending::Stopped
+                    || self.stop.is_asked() && ended.ending != Ending::Done
+                {
                     return None;
                 }
                 let mut collected = collect(turn, &out, ended.message.as_deref());
@@ -249,7 +330,8 @@ impl Engine<'_> {
                 collected.warnings = warnings;
                 let mut fault = (!faults.is_empty()).then(|| render_faults(&faults));
                 if fault.is_none() {
-                    // What the contract would refuse is told while there is still someone to mend it.
+                    // What the contract would refuse is told while there is still someone to mend
+                    // it.
                     match find_refusal(self.project, actor, &lease.token(), &collected.files) {
                         Ok(refused) => fault = refused.map(|refused| render_refusal(&refused)),
                         Err(error) => {
@@ -262,13 +344,30 @@ impl Engine<'_> {
                 // A fault goes back once.
                 let fault = fault.filter(|_| !back && ended.ending != Ending::Overdue)?;
                 back = true;
-                self.tell(Event::SentBack { turn: turn.turn.clone(), run: folder.id.clone(), fault: fault.clone() });
+                self.tell(Event::SentBack {
+                    turn: turn.turn.clone(),
+                    run: folder.id.clone(),
+                    fault: fault.clone(),
+                });
                 let _ = folder.write("fault.txt", &fault);
                 let seconds = turn.step.deadline_seconds + GRACE_SECONDS;
-                lost = self.patiently(|| Ok(self.project.store.renew_lease(actor, &lease.token(), seconds)?)).err();
+                lost = self
+                    .patiently(|| {
+                        Ok(self
+                            .project
+                            .store
+                            .renew_lease(actor, &lease.token(), seconds)?)
+                    })
+                    .err();
                 lost.is_none().then_some(fault)
             };
-            ended = self.performer.perform(&task, Watch { told: &told, look: &mut look });
+            ended = self.performer.perform(
+                &task,
+                Watch {
+                    told: &told,
+                    look: &mut look,
+                },
+            );
             if let Some(error) = lost {
                 return Err(error.into());
             }
@@ -288,13 +387,18 @@ impl Engine<'_> {
         let mut note = RunNote::new(&folder.id, &turn.turn, Ruling::Accepted);
         note.agent = Some(self.performer.name().to_owned());
         let price = self.project.contract.price(self.performer.name());
-        note.usage = record.usage.map(|used| Usage { cost: price.map(|p| p.cost(used.input, used.output)), ..used });
-        // Whatever an agent says, tries or names is the agent's: the journal keeps no credential of it, and no more than helps.
+        note.usage = record.usage.map(|used| Usage {
+            cost: price.map(|p| p.cost(used.input, used.output)),
+            ..used
+        });
+        // Whatever an agent says, tries or names is the agent's: the journal keeps no credential of
+        // it, and no more than helps.
         note.denied = self.noted(&record.denied);
         note.held_by = record.held_by;
         note.dropped = self.noted(&collected.dropped);
         note.warnings = self.noted(&collected.warnings);
-        note.ended = improper_end(job, &ended).map(|text| without_credentials(&self.project.contract.guards, text));
+        note.ended = improper_end(job, &ended)
+            .map(|text| without_credentials(&self.project.contract.guards, text));
         if let Some(fault) = fault {
             let fault = without_credentials(&self.project.contract.guards, fault);
             return self.fail(job, actor, lease, note, &fault);
@@ -307,7 +411,11 @@ impl Engine<'_> {
             note.mends.clone_from(&sent.objectors);
         }
         let failed = note.clone();
-        let texts: Vec<(&ProjectPath, &[u8])> = collected.files.iter().map(|(o, bytes)| (&o.path, bytes.as_slice())).collect();
+        let texts: Vec<(&ProjectPath, &[u8])> = collected
+            .files
+            .iter()
+            .map(|(o, bytes)| (&o.path, bytes.as_slice()))
+            .collect();
         let audits = self.audit_objection(turn, &texts).into_iter().collect();
         let wanted = Wanted {
             actor: actor.clone(),
@@ -320,28 +428,64 @@ impl Engine<'_> {
         };
         match self.commit_patiently(&wanted) {
             Ok(sealed) => {
-                let files = collected.files.iter().map(|(o, _)| o.path.to_string()).filter(|p| !sealed.contains(p)).collect();
-                Ok(Outcome::Accepted { files, dropped: collected.dropped, sealed, usage, ended, warnings: collected.warnings })
+                let files = collected
+                    .files
+                    .iter()
+                    .map(|(o, _)| o.path.to_string())
+                    .filter(|p| !sealed.contains(p))
+                    .collect();
+                Ok(Outcome::Accepted {
+                    files,
+                    dropped: collected.dropped,
+                    sealed,
+                    usage,
+                    ended,
+                    warnings: collected.warnings,
+                })
             }
             // It was allowed when it was looked at: the rules or the files changed in that moment.
-            Err(FlowError::Store(StoreError::Refused(refused))) => self.fail(job, actor, lease, failed, &render_refusal(&refused)),
+            Err(FlowError::Store(StoreError::Refused(refused))) => {
+                self.fail(job, actor, lease, failed, &render_refusal(&refused))
+            }
             Err(error) => Err(error.into()),
         }
     }
 
     /// Everything wrong with what came out; what the agent says of itself is added, not believed.
-    fn faults(&self, job: &Job<'_>, collected: &Collected, before: &[(String, Vec<u8>)], ended: &Ended) -> Findings {
-        let mut found = find_faults(self.project, &job.planned, collected, before)
-            .unwrap_or_else(|error| Findings { faults: vec![format!("the outputs cannot be checked: {error}")], ..Findings::default() });
+    fn faults(
+        &self,
+        job: &Job<'_>,
+        collected: &Collected,
+        before: &[(String, Vec<u8>)],
+        ended: &Ended,
+    ) -> Findings {
+        let mut found =
+            find_faults(self.project, &job.planned, collected, before).unwrap_or_else(|error| {
+                Findings {
+                    faults: vec![format!("the outputs cannot be checked: {error}")],
+                    ..Findings::default()
+                }
+            });
         let faults = &mut found.faults;
         match find_plan_faults(self.project, &job.planned, collected) {
             Ok(found) => faults.extend(found),
             Err(error) => faults.push(error.to_string()),
         }
-        let actor = actor_of(job.planned.step, unit_of(&job.planned).as_ref(), self.choice.agent.as_ref());
+        let actor = actor_of(
+            job.planned.step,
+            unit_of(&job.planned).as_ref(),
+            self.choice.agent.as_ref(),
+        );
         for (output, bytes) in &collected.files {
-            match find_blocking(self.project, &actor, &output.path, &String::from_utf8_lossy(bytes)) {
-                Ok(conflicts) => faults.extend(conflicts.into_iter().map(|conflict| conflict.fault)),
+            match find_blocking(
+                self.project,
+                &actor,
+                &output.path,
+                &String::from_utf8_lossy(bytes),
+            ) {
+                Ok(conflicts) => {
+                    faults.extend(conflicts.into_iter().map(|conflict| conflict.fault))
+                }
                 Err(error) => faults.push(format!("`{}` cannot be checked: {error}", output.path)),
             }
         }
@@ -353,12 +497,25 @@ impl Engine<'_> {
 
     fn noted(&self, texts: &[String]) -> Vec<String> {
         let guards = &self.project.contract.guards;
-        let first = texts.iter().take(MOST_NOTED).map(|text| without_credentials(guards, cut(text, MOST_NOTED_CHARS)));
-        let rest = texts.len().checked_sub(MOST_NOTED + 1).map(|rest| format!("… and {} more", rest + 1));
+        let first = texts
+            .iter()
+            .take(MOST_NOTED)
+            .map(|text| without_credentials(guards, cut(text, MOST_NOTED_CHARS)));
+        let rest = texts
+            .len()
+            .checked_sub(MOST_NOTED + 1)
+            .map(|rest| format!("… and {} more", rest + 1));
         first.chain(rest).collect()
     }
 
-    fn fail(&self, job: &Job<'_>, actor: &Actor, lease: &Lease, mut note: RunNote, why: &str) -> Result<Outcome, AttemptError> {
+    fn fail(
+        &self,
+        job: &Job<'_>,
+        actor: &Actor,
+        lease: &Lease,
+        mut note: RunNote,
+        why: &str,
+    ) -> Result<Outcome, AttemptError> {
         let turn = &job.planned.turn;
         let (count, usage) = (job.standing.failures + 1, note.usage);
         note.ruling = Ruling::Failed;
@@ -368,7 +525,11 @@ impl Engine<'_> {
         note.ended = None;
         note.warnings.clear();
         let audits = if count == job.planned.step.retries {
-            vec![self.needs_human(&job.planned, why, &format!("quipu run --step {} --by NAME", render_turn(turn)))]
+            vec![self.needs_human(
+                &job.planned,
+                why,
+                &format!("quipu run --step {} --by NAME", render_turn(turn)),
+            )]
         } else {
             Vec::new()
         };
@@ -382,17 +543,29 @@ impl Engine<'_> {
             why: Some(format!("{turn} failed")),
         };
         self.commit_patiently(&wanted)?;
-        Ok(Outcome::Failed { why: why.to_owned(), count, usage })
+        Ok(Outcome::Failed {
+            why: why.to_owned(),
+            count,
+            usage,
+        })
     }
 
     /// The section of the audit log for a turn that a person must look at.
     pub(super) fn needs_human(&self, planned: &Planned<'_>, why: &str, open: &str) -> String {
         let turn = &planned.turn;
-        let about = turn.unit.as_ref().map_or_else(|| turn.step.clone(), ToString::to_string);
+        let about = turn
+            .unit
+            .as_ref()
+            .map_or_else(|| turn.step.clone(), ToString::to_string);
         let waiting: Vec<String> = match &turn.unit {
-            Some(unit) => {
-                self.project.contract.units.iter().filter(|u| u.needs.contains(unit)).map(|u| format!("{} is BLOCKED", u.id)).collect()
-            }
+            Some(unit) => self
+                .project
+                .contract
+                .units
+                .iter()
+                .filter(|u| u.needs.contains(unit))
+                .map(|u| format!("{} is BLOCKED", u.id))
+                .collect(),
             None => Vec::new(),
         };
         let done = if waiting.is_empty() {
@@ -401,13 +574,20 @@ impl Engine<'_> {
             format!("set aside; {}; the others go on", waiting.join(", "))
         };
         let what = format!("{turn}: {}", why.replace('\n', "; "));
-        Audit { about: &about, kind: "NEEDS_HUMAN_REVIEW", what: &what, done: &done, open }
-            .render(self.project.contract.language, jiff::Timestamp::now())
+        Audit {
+            about: &about,
+            kind: "NEEDS_HUMAN_REVIEW",
+            what: &what,
+            done: &done,
+            open,
+        }
+        .render(self.project.contract.language, jiff::Timestamp::now())
     }
 
     fn request(&self, turn: &Planned<'_>) -> ViewRequest {
         ViewRequest {
-            role: ActorName::parse(turn.step.role.as_deref().unwrap_or_default()).expect("the contract has checked the names of roles"),
+            role: ActorName::parse(turn.step.role.as_deref().unwrap_or_default())
+                .expect("the contract has checked the names of roles"),
             unit: turn.turn.unit.clone(),
             agent: self.choice.agent.clone(),
             budget: None,
@@ -430,14 +610,35 @@ impl Engine<'_> {
         added: &str,
         out: &Path,
     ) -> Result<Task, AttemptError> {
-        let brief = render_brief(self.project, request, view, BriefOptions { inline: false, stage })? + added;
-        let inline = render_brief(self.project, request, view, BriefOptions { inline: true, stage })? + added;
+        let brief = render_brief(
+            self.project,
+            request,
+            view,
+            BriefOptions {
+                inline: false,
+                stage,
+            },
+        )? + added;
+        let inline = render_brief(
+            self.project,
+            request,
+            view,
+            BriefOptions {
+                inline: true,
+                stage,
+            },
+        )? + added;
         let (name, shown) = if view.stages.len() > 1 {
-            (format!("brief-{stage}.md"), folder.path.join(format!("view/stage-{stage}")))
+            (
+                format!("brief-{stage}.md"),
+                folder.path.join(format!("view/stage-{stage}")),
+            )
         } else {
             ("brief.md".into(), folder.path.join("view"))
         };
-        folder.write(&name, &brief).map_err(io("cannot write the brief"))?;
+        folder
+            .write(&name, &brief)
+            .map_err(io("cannot write the brief"))?;
         Ok(Task {
             run: folder.id.clone(),
             turn: turn.turn.clone(),
@@ -455,23 +656,47 @@ impl Engine<'_> {
         })
     }
 
-    /// Reports on a text that a person rejected at a gate, for the job that writes it again: the files that the gate reads, but for those
-    /// that are denied to the role, or of which it reads sections only.
+    /// Reports on a text that a person rejected at a gate, for the job that writes it again: the
+    /// files that the gate reads, but for those that are denied to the role, or of which it reads
+    /// sections only.
     fn reports_at_gate(&self, turn: &Planned<'_>, gate: &str) -> Result<String, AttemptError> {
         let mut text = String::new();
-        let Some(step) = self.project.contract.step(gate).filter(|step| step.builtin == Some(Builtin::Gate)) else { return Ok(text) };
-        for path in step.reads.iter().filter_map(|read| fill_path(read, &turn.binding)) {
+        let Some(step) = self
+            .project
+            .contract
+            .step(gate)
+            .filter(|step| step.builtin == Some(Builtin::Gate))
+        else {
+            return Ok(text);
+        };
+        for path in step
+            .reads
+            .iter()
+            .filter_map(|read| fill_path(read, &turn.binding))
+        {
             let denies = turn.role.into_iter().flat_map(|role| &role.denies);
-            let is_denied = denies.into_iter().any(|deny| deny.path.fill(&turn.binding).matches(path.as_str()).is_some());
+            let is_denied = denies.into_iter().any(|deny| {
+                deny.path
+                    .fill(&turn.binding)
+                    .matches(path.as_str())
+                    .is_some()
+            });
             let actor = actor_of(turn.step, turn.turn.unit.as_ref(), None);
-            let is_in_part = matches!(may_read(self.project, &actor, &path), Ok(Readable::Sections(_)));
+            let is_in_part = matches!(
+                may_read(self.project, &actor, &path),
+                Ok(Readable::Sections(_))
+            );
             if !is_denied
                 && !is_in_part
                 && !turn.outputs.iter().any(|o| o.path == path)
                 && let Some((bytes, _)) = self.project.store.read(&path)?
             {
                 let report = String::from_utf8_lossy(&bytes).into_owned();
-                text.push_str(&said::report(self.project.contract.language, path.as_str(), unmarked(path.as_str(), &report)));
+                text.push_str(&said::report(
+                    self.project.contract.language,
+                    path.as_str(),
+                    unmarked(path.as_str(), &report),
+                ));
             }
         }
         Ok(text)
@@ -482,7 +707,12 @@ impl Engine<'_> {
         let mut reads: Vec<ReadNote> = Vec::new();
         for file in view.stages.iter().flat_map(|s| &s.files) {
             let text = file.section.as_ref().map(|_| file.source.clone());
-            let read = ReadNote { path: file.path.to_string(), version: file.version.clone(), section: file.section.clone(), text };
+            let read = ReadNote {
+                path: file.path.to_string(),
+                version: file.version.clone(),
+                section: file.section.clone(),
+                text,
+            };
             if !reads.contains(&read) {
                 reads.push(read);
             }
@@ -493,30 +723,47 @@ impl Engine<'_> {
                 && self.project.contract.rule(path).is_some()
                 && let Ok(Some((_, version))) = self.project.store.read(path)
             {
-                reads.push(ReadNote { path: path.to_string(), version, section: None, text: None });
+                reads.push(ReadNote {
+                    path: path.to_string(),
+                    version,
+                    section: None,
+                    text: None,
+                });
             }
         }
         reads
     }
 
-    /// Puts into the out folder what the agent goes on from, and keeps aside what it would overwrite unfinished.
+    /// Puts into the out folder what the agent goes on from, and keeps aside what it would
+    /// overwrite unfinished.
     fn prepare_out(&self, job: &Job<'_>, out: &Path) -> Result<String, AttemptError> {
         let mut added = String::new();
         for output in job.planned.required() {
-            let Some((bytes, _)) = self.project.store.read(&output.path)? else { continue };
+            let Some((bytes, _)) = self.project.store.read(&output.path)? else {
+                continue;
+            };
             let text = String::from_utf8_lossy(&bytes);
-            let marked = marker_of(output.path.as_str(), &text).is_some_and(|m| output.markers.contains(&m));
+            let marked =
+                marker_of(output.path.as_str(), &text).is_some_and(|m| output.markers.contains(&m));
             let unfinished = !output.markers.is_empty() && !marked;
             if unfinished && text.trim().chars().count() >= WORTH_KEEPING {
                 if self.choice.salvage {
                     seed(out, &output.path, &bytes)?;
-                    added.push_str(&said::salvage(self.project.contract.language, output.path.as_str()));
+                    added.push_str(&said::salvage(
+                        self.project.contract.language,
+                        output.path.as_str(),
+                    ));
                 } else {
                     self.keep_aside(&output.path, &bytes)?;
                 }
             } else if job.standing.sent_back.is_some() && !unfinished {
-                // Its marker would vouch for whatever the agent leaves half done: it has to be written again.
-                seed(out, &output.path, unmarked(output.path.as_str(), &text).as_bytes())?;
+                // Its marker would vouch for whatever the agent leaves half done: it has to be
+                // written again.
+                seed(
+                    out,
+                    &output.path,
+                    unmarked(output.path.as_str(), &text).as_bytes(),
+                )?;
             }
         }
         Ok(added)
@@ -524,24 +771,52 @@ impl Engine<'_> {
 
     fn keep_aside(&self, path: &ProjectPath, bytes: &[u8]) -> Result<(), AttemptError> {
         let prefix = format!("{path}.bak.");
-        for kept in self.project.store.list()?.iter().filter(|p| p.as_str().starts_with(&prefix)) {
-            if self.project.store.read(kept)?.is_some_and(|(old, _)| old == bytes) {
+        for kept in self
+            .project
+            .store
+            .list()?
+            .iter()
+            .filter(|p| p.as_str().starts_with(&prefix))
+        {
+            if self
+                .project
+                .store
+                .read(kept)?
+                .is_some_and(|(old, _)| old == bytes)
+            {
                 return Ok(());
             }
         }
-        let at = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).strftime("%Y%m%dT%H%M%S%3f").to_string();
-        let name = ProjectPath::parse(&format!("{prefix}{at}")).map_err(|e| io("cannot keep a file aside")(std::io::Error::other(e)))?;
+        let at = jiff::Timestamp::now()
+            .to_zoned(jiff::tz::TimeZone::UTC)
+            .strftime("%Y%m%dT%H%M%S%3f")
+            .to_string();
+        let name = ProjectPath::parse(&format!("{prefix}{at}"))
+            .map_err(|e| io("cannot keep a file aside")(std::io::Error::other(e)))?;
         let what = format!("`{path}` was found without its marker");
-        let audit =
-            Audit { about: path.as_str(), kind: "INCOMPLETE", what: &what, done: &format!("kept as `{name}`"), open: "it is done again" };
-        let mut change =
-            quipu_store::Change::by(&Actor::Runtime).why(what.clone()).op(Op::Create { path: name.clone(), bytes: bytes.to_vec() });
-        change
-            .beside
-            .extend(super::commit::audit_op(self.project, &[audit.render(self.project.contract.language, jiff::Timestamp::now())])?);
+        let audit = Audit {
+            about: path.as_str(),
+            kind: "INCOMPLETE",
+            what: &what,
+            done: &format!("kept as `{name}`"),
+            open: "it is done again",
+        };
+        let mut change = quipu_store::Change::by(&Actor::Runtime)
+            .why(what.clone())
+            .op(Op::Create {
+                path: name.clone(),
+                bytes: bytes.to_vec(),
+            });
+        change.beside.extend(super::commit::audit_op(
+            self.project,
+            &[audit.render(self.project.contract.language, jiff::Timestamp::now())],
+        )?);
         change.force = true;
         self.project.judge(change)?.publish()?;
-        self.tell(Event::KeptAside { path: path.to_string(), kept: name.to_string() });
+        self.tell(Event::KeptAside {
+            path: path.to_string(),
+            kept: name.to_string(),
+        });
         Ok(())
     }
 }
@@ -550,22 +825,44 @@ impl Engine<'_> {
 fn improper_end(job: &Job<'_>, ended: &Ended) -> Option<String> {
     match &ended.ending {
         Ending::Failed(why) => Some(format!("the agent says: {why}")),
-        Ending::Overdue => Some(format!("it had {} seconds and was ended", job.planned.step.deadline_seconds)),
+        Ending::Overdue => Some(format!(
+            "it had {} seconds and was ended",
+            job.planned.step.deadline_seconds
+        )),
         Ending::Done | Ending::Stopped => None,
     }
 }
 
-/// Only the last part ends a text: a marker before it would vouch for parts that no one has read yet.
+/// Only the last part ends a text: a marker before it would vouch for parts that no one has read
+/// yet.
 fn take_markers_off(turn: &Planned<'_>, out: &Path) -> Result<(), AttemptError> {
     let what = "cannot look at what an earlier part left";
-    let Some(below) = Below::locate(out).and_then(|real| Below::open(&real)).map_err(io(what))? else { return Ok(()) };
-    for output in turn.outputs.iter().filter(|output| !output.markers.is_empty()) {
+    let Some(below) = Below::locate(out)
+        .and_then(|real| Below::open(&real))
+        .map_err(io(what))?
+    else {
+        return Ok(());
+    };
+    for output in turn
+        .outputs
+        .iter()
+        .filter(|output| !output.markers.is_empty())
+    {
         // What is no file, or no text, is a fault of the last part and told there.
         let path = output.path.as_str();
-        let Some(text) = below.read(path).ok().flatten().and_then(|bytes| String::from_utf8(bytes).ok()) else { continue };
+        let Some(text) = below
+            .read(path)
+            .ok()
+            .flatten()
+            .and_then(|bytes| String::from_utf8(bytes).ok())
+        else {
+            continue;
+        };
         if marker_of(path, &text).is_some_and(|found| output.markers.contains(&found)) {
             below.remove(path).map_err(io(what))?;
-            below.create(path, unmarked(path, &text).as_bytes()).map_err(io(what))?;
+            below
+                .create(path, unmarked(path, &text).as_bytes())
+                .map_err(io(what))?;
         }
     }
     Ok(())
@@ -587,7 +884,8 @@ fn render_faults(faults: &[String]) -> String {
     faults.join("\n")
 }
 
-/// A refusal in the words of its rule. The command that would force it is a person's, and is not named.
+/// A refusal in the words of its rule. The command that would force it is a person's, and is not
+/// named.
 fn render_refusal(refused: &Refused) -> String {
     match &refused.rule {
         Some((place, rule)) => format!("{} (rule {place}: {rule})", refused.what),
@@ -597,5 +895,9 @@ fn render_refusal(refused: &Refused) -> String {
 
 /// In a panel each role is its own unit.
 fn unit_of(turn: &Planned<'_>) -> Option<quipu_contract::UnitId> {
-    turn.turn.unit.clone().or_else(|| turn.binding.get("unit").and_then(|u| quipu_contract::UnitId::parse(u).ok()))
+    turn.turn.unit.clone().or_else(|| {
+        turn.binding
+            .get("unit")
+            .and_then(|u| quipu_contract::UnitId::parse(u).ok())
+    })
 }

@@ -1,7 +1,9 @@
-//! Claiming a turn: one lease for one turn, announced before it is taken, and the turn looked at again once it is held.
+//! Claiming a turn: one lease for one turn, announced before it is taken, and the turn looked at
+//! again once it is held.
 //!
-//! Any number of workers derive the same flow and see the same turns ready. Whoever gets the lease has the turn; the others
-//! take the next. What a worker holds when it dies is given back by whoever notices.
+//! Any number of workers derive the same flow and see the same turns ready. Whoever gets the lease
+//! has the turn; the others take the next. What a worker holds when it dies is given back by
+//! whoever notices.
 
 use std::time::{Duration, Instant};
 
@@ -27,7 +29,11 @@ impl Engine<'_> {
     ) -> Result<std::result::Result<Lease, String>, StoreError> {
         let unit = turn.unit.as_ref().map(ToString::to_string);
         let name = self.seat.claim(&turn.step, unit.as_deref())?;
-        match self.project.store.take_lease_as(actor, &name, paths, seconds) {
+        match self
+            .project
+            .store
+            .take_lease_as(actor, &name, paths, seconds)
+        {
             Ok(lease) => Ok(Ok(lease)),
             Err(StoreError::LeaseLost { what }) => self.seat.unclaim(&name).map(|()| Err(what)),
             Err(refused @ StoreError::Refused(_)) => self.seat.unclaim(&name).and(Err(refused)),
@@ -41,34 +47,52 @@ impl Engine<'_> {
 
     /// Ends a claim. A lease that cannot be given back now is given back later.
     pub(super) fn give_back(&self, actor: &Actor, lease: &Lease) -> Result<(), FlowError> {
-        match self.project.store.release_lease(actor, &lease.id, Some(lease.fence)) {
-            Ok(_) | Err(StoreError::NotFound { .. } | StoreError::LeaseLost { .. }) => Ok(self.seat.unclaim(&lease.id)?),
+        match self
+            .project
+            .store
+            .release_lease(actor, &lease.id, Some(lease.fence))
+        {
+            Ok(_) | Err(StoreError::NotFound { .. } | StoreError::LeaseLost { .. }) => {
+                Ok(self.seat.unclaim(&lease.id)?)
+            }
             Err(error) => {
                 self.seat.doubt(&lease.id);
                 let error = FlowError::from(error);
-                if error.is_passing() { Ok(()) } else { Err(error) }
+                if error.is_passing() {
+                    Ok(())
+                } else {
+                    Err(error)
+                }
             }
         }
     }
 
-    /// Whether a claimed turn is still to be done as it was when it was chosen: others may have gone on meanwhile.
+    /// Whether a claimed turn is still to be done as it was when it was chosen: others may have
+    /// gone on meanwhile.
     pub(super) fn is_wanted(&self, job: &Job<'_>, lease: &Lease) -> Result<bool, FlowError> {
         let facts = self.memory.facts(self.project)?;
         if facts.last().map_or(0, |f| f.seq) == job.facts {
             return Ok(true);
         }
         let (flow, _) = flow_beside(self.project, &self.memory, &job.turns, Some(&lease.id))?;
-        let now = flow.find(&job.planned.turn).map(|index| &flow.standings[index]);
+        let now = flow
+            .find(&job.planned.turn)
+            .map(|index| &flow.standings[index]);
         let then = &job.standing;
         Ok(now.is_some_and(|now| {
-            (now.state, now.seq, now.failures, &now.sent_back) == (then.state, then.seq, then.failures, &then.sent_back)
+            (now.state, now.seq, now.failures, &now.sent_back)
+                == (then.state, then.seq, then.failures, &then.sent_back)
         }))
     }
 
     /// Gives back what dead workers held. Returns whether there was anything.
     pub(super) fn hand_back(&self, shift: &mut Shift) -> Result<bool, FlowError> {
         // Workers of other machines are told of in a list that has to be asked for.
-        let pause = if self.project.store.order().is_some() { LOOK } else { Duration::ZERO };
+        let pause = if self.project.store.order().is_some() {
+            LOOK
+        } else {
+            Duration::ZERO
+        };
         if shift.handed_back.is_some_and(|at| at.elapsed() < pause) {
             return Ok(false);
         }

@@ -1,5 +1,5 @@
-//! Committing what a turn made: its files, its note, what is derived from them and what the audit log has to say, whole
-//! or not at all.
+//! Committing what a turn made: its files, its note, what is derived from them and what the audit
+//! log has to say, whole or not at all.
 
 use quipu_contract::{Actor, Class, Form, ProjectPath};
 use quipu_store::{Change, Expect, LeaseToken, Op, Receipt, Refused, StoreError};
@@ -41,28 +41,52 @@ struct Asked {
 }
 
 fn plan_ops(project: &Project, files: &[(Output, Vec<u8>)]) -> Result<Asked, StoreError> {
-    let mut asked = Asked { ops: Vec::new(), sealed: Vec::new() };
+    let mut asked = Asked {
+        ops: Vec::new(),
+        sealed: Vec::new(),
+    };
     for (output, bytes) in files {
         let (path, bytes) = (output.path.clone(), bytes.clone());
         let there = project.store.read(&path)?;
-        asked.ops.push(match (project.contract.class(&path), there) {
-            (Class::Sealed, Some((old, _))) => {
-                if old != bytes {
-                    asked.sealed.push(path.to_string());
+        asked
+            .ops
+            .push(match (project.contract.class(&path), there) {
+                (Class::Sealed, Some((old, _))) => {
+                    if old != bytes {
+                        asked.sealed.push(path.to_string());
+                    }
+                    continue;
                 }
-                continue;
-            }
-            (Class::Append, Some((old, _))) => {
-                let added = bytes.strip_prefix(old.as_slice()).unwrap_or(&bytes).to_vec();
-                Op::Append { path, bytes: added, apart: true }
-            }
-            (Class::Derived, _) => {
-                // Only a press hands these in, and it is Quipu's own.
-                Op::Derive { path, bytes, expect: Expect::Any }
-            }
-            (Class::State, Some((_, version))) => Op::Write { path, bytes, expect: Expect::Version(version) },
-            _ => Op::Write { path, bytes, expect: Expect::Any },
-        });
+                (Class::Append, Some((old, _))) => {
+                    let added = bytes
+                        .strip_prefix(old.as_slice())
+                        .unwrap_or(&bytes)
+                        .to_vec();
+                    Op::Append {
+                        path,
+                        bytes: added,
+                        apart: true,
+                    }
+                }
+                (Class::Derived, _) => {
+                    // Only a press hands these in, and it is Quipu's own.
+                    Op::Derive {
+                        path,
+                        bytes,
+                        expect: Expect::Any,
+                    }
+                }
+                (Class::State, Some((_, version))) => Op::Write {
+                    path,
+                    bytes,
+                    expect: Expect::Version(version),
+                },
+                _ => Op::Write {
+                    path,
+                    bytes,
+                    expect: Expect::Any,
+                },
+            });
     }
     Ok(asked)
 }
@@ -91,23 +115,38 @@ pub fn find_refusal(
     }
 }
 
-/// What would stop any text from being written where a turn writes: a damaged file, a pointer that is missing. No agent
-/// can mend that, so none is asked to work first.
-pub fn find_obstacle(project: &Project, actor: &Actor, lease: &LeaseToken, turn: &Planned<'_>) -> Result<Option<Refused>, StoreError> {
+/// What would stop any text from being written where a turn writes: a damaged file, a pointer that
+/// is missing. No agent can mend that, so none is asked to work first.
+pub fn find_obstacle(
+    project: &Project,
+    actor: &Actor,
+    lease: &LeaseToken,
+    turn: &Planned<'_>,
+) -> Result<Option<Refused>, StoreError> {
     let harmless = |output: &Output| {
-        let text: &[u8] = if output.path.as_str().ends_with(".json") { b"{}\n" } else { b"-\n" };
+        let text: &[u8] = if output.path.as_str().ends_with(".json") {
+            b"{}\n"
+        } else {
+            b"-\n"
+        };
         (output.clone(), text.to_vec())
     };
     let files: Vec<_> = turn.required().map(harmless).collect();
     find_refusal(project, actor, lease, &files)
 }
 
-pub fn commit(project: &Project, memory: &Memory, wanted: &Wanted<'_>) -> Result<Committed, FlowError> {
+pub fn commit(
+    project: &Project,
+    memory: &Memory,
+    wanted: &Wanted<'_>,
+) -> Result<Committed, FlowError> {
     let Asked { ops: asked, sealed } = plan_ops(project, wanted.files)?;
     let ops: Vec<Op> = wanted.ops.iter().cloned().chain(asked).collect();
     let audits = audit_op(project, &wanted.audits)?;
     for _ in 0..TRIES {
-        let mut change = Change::by(&wanted.actor).key(wanted.note.run.as_str()).note(wanted.note.to_value());
+        let mut change = Change::by(&wanted.actor)
+            .key(wanted.note.run.as_str())
+            .note(wanted.note.to_value());
         change.ops.clone_from(&ops);
         change.revised = true; // the run's folder has it all
         change.lease.clone_from(&wanted.lease);
@@ -129,28 +168,64 @@ pub fn commit(project: &Project, memory: &Memory, wanted: &Wanted<'_>) -> Result
 
 /// The growth of the audit log, where the contract has one.
 pub fn audit_op(project: &Project, sections: &[String]) -> Result<Option<Op>, StoreError> {
-    let log = project.contract.of_form(Form::Audit).find_map(|r| ProjectPath::parse(r.path.as_literal()?).ok());
-    let (Some(path), false) = (log, sections.is_empty()) else { return Ok(None) };
-    Ok(Some(Op::Append { path, bytes: sections.concat().into_bytes(), apart: true }))
+    let log = project
+        .contract
+        .of_form(Form::Audit)
+        .find_map(|r| ProjectPath::parse(r.path.as_literal()?).ok());
+    let (Some(path), false) = (log, sections.is_empty()) else {
+        return Ok(None);
+    };
+    Ok(Some(Op::Append {
+        path,
+        bytes: sections.concat().into_bytes(),
+        apart: true,
+    }))
 }
 
 /// The panel's state as it will be with this commit.
-fn panel_op(project: &Project, memory: &Memory, wanted: &Wanted<'_>) -> Result<Option<Op>, FlowError> {
+fn panel_op(
+    project: &Project,
+    memory: &Memory,
+    wanted: &Wanted<'_>,
+) -> Result<Option<Op>, FlowError> {
     if project.contract.of_form(Form::Panel).next().is_none() {
         return Ok(None);
     }
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let fresh: Vec<(ProjectPath, String)> = wanted.files.iter().map(|(o, bytes)| (o.path.clone(), text(bytes))).collect();
+    let fresh: Vec<(ProjectPath, String)> = wanted
+        .files
+        .iter()
+        .map(|(o, bytes)| (o.path.clone(), text(bytes)))
+        .collect();
     // The version first: whoever derives on newer reports meanwhile makes this one stale.
-    let rule = project.contract.of_form(Form::Panel).find_map(|r| ProjectPath::parse(r.path.as_literal()?).ok());
+    let rule = project
+        .contract
+        .of_form(Form::Panel)
+        .find_map(|r| ProjectPath::parse(r.path.as_literal()?).ok());
     let Some(path) = rule else { return Ok(None) };
     let version = project.store.read(&path)?.map(|(_, version)| version);
     let (flow, _) = flow_now(project, memory)?;
-    let read = |path: &ProjectPath| project.store.read(path).ok().flatten().map(|(bytes, _)| text(&bytes));
+    let read = |path: &ProjectPath| {
+        project
+            .store
+            .read(path)
+            .ok()
+            .flatten()
+            .map(|(bytes, _)| text(&bytes))
+    };
     let panel = panel_view(&project.contract, &flow, &read, &fresh);
-    let score = panel.members.iter().find(|m| fresh.iter().any(|(p, _)| *p == m.path)).and_then(|m| m.report.as_ref()).map(|r| r.score);
+    let score = panel
+        .members
+        .iter()
+        .find(|m| fresh.iter().any(|(p, _)| *p == m.path))
+        .and_then(|m| m.report.as_ref())
+        .map(|r| r.score);
     let last = score.map(|score| format!("{} completed with score {score}.", wanted.note.step));
     let derived = derive_panel(project, &panel, last.as_deref())?;
     let expect = version.map_or(Expect::Any, Expect::Version);
-    Ok(derived.map(|(path, text)| Op::Derive { path, bytes: text.into_bytes(), expect }))
+    Ok(derived.map(|(path, text)| Op::Derive {
+        path,
+        bytes: text.into_bytes(),
+        expect,
+    }))
 }

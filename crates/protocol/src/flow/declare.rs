@@ -1,4 +1,5 @@
-//! Units from a plan: what a gate declares in `quipu.toml` when a person approves it, and what is wrong with a plan before that.
+//! Units from a plan: what a gate declares in `quipu.toml` when a person approves it, and what is
+//! wrong with a plan before that.
 
 use quipu_contract::{Contract, Declare, Language, ProjectPath, UnitId};
 use quipu_store::{Expect, Op, StoreError};
@@ -32,17 +33,36 @@ pub struct UnitPlan {
 impl UnitPlan {
     /// The units that the contract does not declare yet, or not with what they need.
     pub fn fresh<'p>(&'p self, contract: &'p Contract) -> impl Iterator<Item = &'p PlannedUnit> {
-        self.units.iter().filter(|unit| contract.unit(&unit.id).is_none_or(|declared| declared.needs != unit.needs))
+        self.units.iter().filter(|unit| {
+            contract
+                .unit(&unit.id)
+                .is_none_or(|declared| declared.needs != unit.needs)
+        })
     }
 }
 
 /// Reads the plan that a gate approves: its own file if that is there, else the draft.
-pub fn load_unit_plan(project: &Project, gate: &Planned<'_>) -> Result<Option<UnitPlan>, StoreError> {
-    let Some(declare) = &gate.step.declare else { return Ok(None) };
-    let paths = gate.outputs.first().map(|o| o.path.clone()).into_iter().chain(fill_path(&declare.from, &gate.binding));
+pub fn load_unit_plan(
+    project: &Project,
+    gate: &Planned<'_>,
+) -> Result<Option<UnitPlan>, StoreError> {
+    let Some(declare) = &gate.step.declare else {
+        return Ok(None);
+    };
+    let paths = gate
+        .outputs
+        .first()
+        .map(|o| o.path.clone())
+        .into_iter()
+        .chain(fill_path(&declare.from, &gate.binding));
     for path in paths {
         if let Some((bytes, _)) = project.store.read(&path)? {
-            return Ok(Some(read_plan(&project.contract, declare, path.as_str(), &String::from_utf8_lossy(&bytes))));
+            return Ok(Some(read_plan(
+                &project.contract,
+                declare,
+                path.as_str(),
+                &String::from_utf8_lossy(&bytes),
+            )));
         }
     }
     Ok(None)
@@ -51,21 +71,34 @@ pub fn load_unit_plan(project: &Project, gate: &Planned<'_>) -> Result<Option<Un
 /// Whether an id has the shape of some profile's units.
 fn is_unit(contract: &Contract, text: &str) -> Option<UnitId> {
     let id = UnitId::parse(text).ok()?;
-    let mut kinds = contract.profiles.iter().filter_map(|profile| profile.unit.as_ref()).filter(|kind| kind.id != "*");
+    let mut kinds = contract
+        .profiles
+        .iter()
+        .filter_map(|profile| profile.unit.as_ref())
+        .filter(|kind| kind.id != "*");
     (kinds.any(|kind| kind.accepts(&id)) || contract.unit(&id).is_some()).then_some(id)
 }
 
 /// The units of a plan: a section for each, headed by its id alone.
 fn read_plan(contract: &Contract, declare: &Declare, path: &str, text: &str) -> UnitPlan {
     let document = Document::parse(text);
-    let mut plan = UnitPlan { path: path.to_owned(), ..UnitPlan::default() };
+    let mut plan = UnitPlan {
+        path: path.to_owned(),
+        ..UnitPlan::default()
+    };
     let mut lines = Vec::new();
     for section in document.sections().iter().filter(|s| s.level > 0) {
         let title = section.title.trim();
         let Some(id) = is_unit(contract, title) else {
-            let first = title.split([' ', ':', '：', '.', '·', '—', '–']).next().unwrap_or_default();
+            let first = title
+                .split([' ', ':', '：', '.', '·', '—', '–'])
+                .next()
+                .unwrap_or_default();
             if let Some(id) = is_unit(contract, first).filter(|_| first != title) {
-                plan.faults.push(format!("`{path}` line {}: the heading `{title}` must be the id alone: `## {id}`", section.line));
+                plan.faults.push(format!(
+                    "`{path}` line {}: the heading `{title}` must be the id alone: `## {id}`",
+                    section.line
+                ));
             }
             continue;
         };
@@ -73,56 +106,115 @@ fn read_plan(contract: &Contract, declare: &Declare, path: &str, text: &str) -> 
         let title = find_line(body, &declare.title).filter(|title| !title.is_empty());
         if title.is_none() {
             // The names are one for each language.
-            let nth = Language::ALL.iter().position(|language| *language == contract.language).unwrap_or_default();
-            let name = declare.title.get(nth).or(declare.title.first()).map_or("", String::as_str);
-            plan.faults.push(format!("`{path}` line {}: section `{id}` has no line `- **{name}:** …`", section.line));
+            let nth = Language::ALL
+                .iter()
+                .position(|language| *language == contract.language)
+                .unwrap_or_default();
+            let name = declare
+                .title
+                .get(nth)
+                .or(declare.title.first())
+                .map_or("", String::as_str);
+            plan.faults.push(format!(
+                "`{path}` line {}: section `{id}` has no line `- **{name}:** …`",
+                section.line
+            ));
         }
         let ids = |needs: String| -> Vec<UnitId> {
             let words = needs.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '_'));
             words.filter_map(|word| is_unit(contract, word)).collect()
         };
         // A plan that does not speak of needs leaves them as they are declared.
-        let declared = || contract.unit(&id).map(|unit| unit.needs.clone()).unwrap_or_default();
+        let declared = || {
+            contract
+                .unit(&id)
+                .map(|unit| unit.needs.clone())
+                .unwrap_or_default()
+        };
         let needs = find_line(body, &declare.needs).map_or_else(declared, ids);
         lines.push(section.line);
-        plan.units.push(PlannedUnit { title: title.unwrap_or_else(|| id.to_string()), id, needs });
+        plan.units.push(PlannedUnit {
+            title: title.unwrap_or_else(|| id.to_string()),
+            id,
+            needs,
+        });
     }
     find_order_faults(contract, &mut plan, &lines);
-    let wanted =
-        declare.count.as_ref().and_then(|name| Some((name, contract.vars.get(name)?.value.as_ref()?.trim().parse::<usize>().ok()?)));
+    let wanted = declare.count.as_ref().and_then(|name| {
+        Some((
+            name,
+            contract
+                .vars
+                .get(name)?
+                .value
+                .as_ref()?
+                .trim()
+                .parse::<usize>()
+                .ok()?,
+        ))
+    });
     if let Some((name, wanted)) = wanted.filter(|(_, wanted)| *wanted != plan.units.len()) {
-        plan.faults.push(format!("`{path}` has {} units; {wanted} are wanted (`{name}` in {MANIFEST})", plan.units.len()));
+        plan.faults.push(format!(
+            "`{path}` has {} units; {wanted} are wanted (`{name}` in {MANIFEST})",
+            plan.units.len()
+        ));
     }
     plan
 }
 
-/// Ids stand once and in order, nothing needs what comes later, and what the contract declares is there.
+/// Ids stand once and in order, nothing needs what comes later, and what the contract declares is
+/// there.
 fn find_order_faults(contract: &Contract, plan: &mut UnitPlan, lines: &[usize]) {
     let (path, mut faults) = (&plan.path, Vec::new());
     if plan.units.is_empty() {
         let kind = contract.profiles.iter().find_map(|p| p.unit.as_ref());
         let shape = kind.map_or_else(|| "ID".to_owned(), |kind| kind.id.replacen("##", "01", 1));
-        faults.push(format!("`{path}` has no section for a unit: head each by its id alone, `## {shape}`"));
+        faults.push(format!(
+            "`{path}` has no section for a unit: head each by its id alone, `## {shape}`"
+        ));
     }
     for (at, unit) in plan.units.iter().enumerate() {
         let (id, line) = (&unit.id, lines[at]);
         if let Some(before) = plan.units[..at].iter().position(|other| other.id == *id) {
-            faults.push(format!("`{path}` has two sections `{id}`, in lines {} and {line}", lines[before]));
-        } else if let Some(before) = plan.units[..at].last().filter(|before| before.id.natural_cmp(id).is_gt()) {
-            faults.push(format!("`{path}` line {line}: `{id}` stands behind `{}`; ids stand in order", before.id));
+            faults.push(format!(
+                "`{path}` has two sections `{id}`, in lines {} and {line}",
+                lines[before]
+            ));
+        } else if let Some(before) = plan.units[..at]
+            .last()
+            .filter(|before| before.id.natural_cmp(id).is_gt())
+        {
+            faults.push(format!(
+                "`{path}` line {line}: `{id}` stands behind `{}`; ids stand in order",
+                before.id
+            ));
         }
         for need in &unit.needs {
             if !plan.units[..at].iter().any(|other| other.id == *need) {
-                let why = if plan.units.iter().any(|other| other.id == *need) { "does not come before it" } else { "is not in it" };
-                faults.push(format!("`{path}` line {line}: `{id}` needs `{need}`, which {why}"));
+                let why = if plan.units.iter().any(|other| other.id == *need) {
+                    "does not come before it"
+                } else {
+                    "is not in it"
+                };
+                faults.push(format!(
+                    "`{path}` line {line}: `{id}` needs `{need}`, which {why}"
+                ));
             }
         }
     }
     for unit in contract.units.iter().filter(|unit| unit.profile.is_none()) {
         match plan.units.iter().find(|planned| planned.id == unit.id) {
-            None => faults.push(format!("`{path}` has no section `## {}`, which {MANIFEST} declares", unit.id)),
+            None => faults.push(format!(
+                "`{path}` has no section `## {}`, which {MANIFEST} declares",
+                unit.id
+            )),
             Some(planned) if !unit.needs.is_empty() && planned.needs != unit.needs => {
-                faults.push(format!("`{path}` says that {} needs {}, {MANIFEST} says {}", unit.id, join(&planned.needs), join(&unit.needs)))
+                faults.push(format!(
+                    "`{path}` says that {} needs {}, {MANIFEST} says {}",
+                    unit.id,
+                    join(&planned.needs),
+                    join(&unit.needs)
+                ))
             }
             Some(_) => {}
         }
@@ -131,16 +223,25 @@ fn find_order_faults(contract: &Contract, plan: &mut UnitPlan, lines: &[usize]) 
 }
 
 fn join(ids: &[UnitId]) -> String {
-    if ids.is_empty() { "nothing".into() } else { ids.iter().map(UnitId::as_str).collect::<Vec<_>>().join(", ") }
+    if ids.is_empty() {
+        "nothing".into()
+    } else {
+        ids.iter()
+            .map(UnitId::as_str)
+            .collect::<Vec<_>>()
+            .join(", ")
+    }
 }
 
 /// What follows one of some names in a list of `- **Name:** …`.
 fn find_line(body: &str, names: &[String]) -> Option<String> {
     body.lines().find_map(|line| {
         let line = line.trim().trim_start_matches(['-', '*', '+', ' ']);
-        let rest = names
-            .iter()
-            .find_map(|name| line.get(..name.len()).filter(|head| head.eq_ignore_ascii_case(name)).map(|_| &line[name.len()..]))?;
+        let rest = names.iter().find_map(|name| {
+            line.get(..name.len())
+                .filter(|head| head.eq_ignore_ascii_case(name))
+                .map(|_| &line[name.len()..])
+        })?;
         let rest = rest.trim_start_matches('*').trim_start();
         let rest = rest.strip_prefix([':', '：'])?;
         Some(plain(rest.trim_matches(['*', ' ', '"', '“', '”'])))
@@ -160,14 +261,29 @@ fn plain(text: &str) -> String {
 }
 
 /// What is wrong with the plan that a job wrote, and with the map beside it.
-pub fn find_plan_faults(project: &Project, turn: &Planned<'_>, collected: &Collected) -> Result<Vec<String>, StoreError> {
+pub fn find_plan_faults(
+    project: &Project,
+    turn: &Planned<'_>,
+    collected: &Collected,
+) -> Result<Vec<String>, StoreError> {
     let mut faults = Vec::new();
     let written = |path: &str| {
         let path = fill_path(path, &turn.binding)?;
-        collected.files.iter().find(|(o, _)| o.path == path).map(|(_, bytes)| (path, String::from_utf8_lossy(bytes).into_owned()))
+        collected
+            .files
+            .iter()
+            .find(|(o, _)| o.path == path)
+            .map(|(_, bytes)| (path, String::from_utf8_lossy(bytes).into_owned()))
     };
-    for declare in project.contract.steps.iter().filter_map(|step| step.declare.as_ref()) {
-        let Some((path, text)) = written(&declare.from) else { continue };
+    for declare in project
+        .contract
+        .steps
+        .iter()
+        .filter_map(|step| step.declare.as_ref())
+    {
+        let Some((path, text)) = written(&declare.from) else {
+            continue;
+        };
         let plan = read_plan(&project.contract, declare, path.as_str(), &text);
         faults.extend(plan.faults.iter().cloned());
         if let Some((path, text)) = declare.map.as_ref().and_then(|map| written(map)) {
@@ -179,23 +295,42 @@ pub fn find_plan_faults(project: &Project, turn: &Planned<'_>, collected: &Colle
 }
 
 /// Each unit has its section in the map, with paths that are there.
-fn find_map_faults(units: &[PlannedUnit], path: &str, text: &str, files: &[ProjectPath]) -> Vec<String> {
+fn find_map_faults(
+    units: &[PlannedUnit],
+    path: &str,
+    text: &str,
+    files: &[ProjectPath],
+) -> Vec<String> {
     let document = Document::parse(text);
     let mut faults = Vec::new();
     for (nth, unit) in units.iter().enumerate() {
         if units[..nth].iter().any(|before| before.id == unit.id) {
             continue;
         }
-        let Some(section) = document.sections().iter().find(|s| s.level > 0 && s.title.trim() == unit.id.as_str()) else {
+        let Some(section) = document
+            .sections()
+            .iter()
+            .find(|s| s.level > 0 && s.title.trim() == unit.id.as_str())
+        else {
             faults.push(format!("`{path}` has no section `## {}`", unit.id));
             continue;
         };
         let named = mapped_paths(document.slice(&(section.body.start..section.range.end)));
         if named.is_empty() {
-            faults.push(format!("`{path}` names no file for {}: a table `| path | lines | why |`", unit.id));
+            faults.push(format!(
+                "`{path}` names no file for {}: a table `| path | lines | why |`",
+                unit.id
+            ));
         }
-        let absent = named.iter().filter(|named| !files.iter().any(|file| is_named(named, file)));
-        faults.extend(absent.map(|named| format!("`{path}` names `{named}` for {}, which is not there", unit.id)));
+        let absent = named
+            .iter()
+            .filter(|named| !files.iter().any(|file| is_named(named, file)));
+        faults.extend(absent.map(|named| {
+            format!(
+                "`{path}` names `{named}` for {}, which is not there",
+                unit.id
+            )
+        }));
     }
     faults
 }
@@ -203,12 +338,23 @@ fn find_map_faults(units: &[PlannedUnit], path: &str, text: &str, files: &[Proje
 /// The change of `quipu.toml` that declares the units of a plan, with what they need.
 pub fn declare_units(project: &Project, plan: &UnitPlan) -> Result<Option<Op>, StoreError> {
     let path = ProjectPath::parse(MANIFEST).expect("it is a plain name");
-    let Some((bytes, version)) = project.store.read(&path)? else { return Ok(None) };
+    let Some((bytes, version)) = project.store.read(&path)? else {
+        return Ok(None);
+    };
     let old = String::from_utf8_lossy(&bytes).into_owned();
     let mut text = old.clone();
     for unit in plan.fresh(&project.contract) {
-        let needs = unit.needs.iter().map(|need| format!("\"{need}\"")).collect::<Vec<_>>().join(", ");
-        let needs = if needs.is_empty() { String::new() } else { format!("needs = [{needs}]\n") };
+        let needs = unit
+            .needs
+            .iter()
+            .map(|need| format!("\"{need}\""))
+            .collect::<Vec<_>>()
+            .join(", ");
+        let needs = if needs.is_empty() {
+            String::new()
+        } else {
+            format!("needs = [{needs}]\n")
+        };
         let header = format!("[units.{}]\n", unit.id);
         // It may be declared already, without what it needs.
         match text.find(&header).map(|at| at + header.len()) {
@@ -219,7 +365,11 @@ pub fn declare_units(project: &Project, plan: &UnitPlan) -> Result<Option<Op>, S
             }
         }
     }
-    Ok((text != old).then(|| Op::Write { path, bytes: text.into_bytes(), expect: Expect::Version(version) }))
+    Ok((text != old).then(|| Op::Write {
+        path,
+        bytes: text.into_bytes(),
+        expect: Expect::Version(version),
+    }))
 }
 
 #[cfg(test)]
@@ -229,9 +379,18 @@ mod tests {
     #[test]
     fn lines_are_found_by_their_names() {
         let names = ["Title".to_owned(), "标题".to_owned()];
-        assert_eq!(find_line("- **Title:** A \\_b\\_\n", &names).as_deref(), Some("A _b_"));
-        assert_eq!(find_line("* **标题：** 日志\n", &names).as_deref(), Some("日志"));
-        assert_eq!(find_line("Title: plain\n", &names).as_deref(), Some("plain"));
+        assert_eq!(
+            find_line("- **Title:** A \\_b\\_\n", &names).as_deref(),
+            Some("A _b_")
+        );
+        assert_eq!(
+            find_line("* **标题：** 日志\n", &names).as_deref(),
+            Some("日志")
+        );
+        assert_eq!(
+            find_line("Title: plain\n", &names).as_deref(),
+            Some("plain")
+        );
         assert_eq!(find_line("- Titles are\n", &names), None);
     }
 }

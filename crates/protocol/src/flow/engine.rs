@@ -1,7 +1,8 @@
 //! The loop: derive the flow, start what is ready, wait for something to end, derive it again.
 //!
-//! The engine remembers nothing that the next start would need. Built-in steps are done by the loop itself, agents'
-//! turns by threads, at most so many at a time. Any number of engines, in any processes, may work on one flow: see `claim`.
+//! The engine remembers nothing that the next start would need. Built-in steps are done by the loop
+//! itself, agents' turns by threads, at most so many at a time. Any number of engines, in any
+//! processes, may work on one flow: see `claim`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -63,11 +64,19 @@ pub struct Choice {
 impl Choice {
     /// Whether a turn was asked for.
     pub fn allows(&self, project: &Project, turn: &Turn) -> bool {
-        let of_flow = |flow: &String| project.contract.step(&turn.step).is_some_and(|s| s.profile.is_empty() || s.profile == *flow);
+        let of_flow = |flow: &String| {
+            project
+                .contract
+                .step(&turn.step)
+                .is_some_and(|s| s.profile.is_empty() || s.profile == *flow)
+        };
         let flow = self.flow.as_ref().is_none_or(of_flow);
         let step = self.steps.is_empty() || self.steps.contains(&turn.step);
-        let unit = self.units.is_empty() || turn.unit.as_ref().is_none_or(|u| self.units.contains(u));
-        let until = self.until.as_ref().is_none_or(|last| *last == turn.step || comes_before(&project.contract, &turn.step, last));
+        let unit =
+            self.units.is_empty() || turn.unit.as_ref().is_none_or(|u| self.units.contains(u));
+        let until = self.until.as_ref().is_none_or(|last| {
+            *last == turn.step || comes_before(&project.contract, &turn.step, last)
+        });
         flow && step && unit && until
     }
 }
@@ -89,12 +98,19 @@ pub struct Engine<'p> {
 }
 
 /// The flow as it stands now.
-pub fn flow_now<'p>(project: &'p Project, memory: &Memory) -> Result<(Flow<'p>, Snapshot<'p>), FlowError> {
+pub fn flow_now<'p>(
+    project: &'p Project,
+    memory: &Memory,
+) -> Result<(Flow<'p>, Snapshot<'p>), FlowError> {
     flow_of(project, memory, &Arc::new(plan_turns(&project.contract)))
 }
 
 /// The flow as it stands now, of turns that are known already: they follow from the contract alone.
-fn flow_of<'p>(project: &'p Project, memory: &Memory, turns: &Arc<Vec<Planned<'p>>>) -> Result<(Flow<'p>, Snapshot<'p>), FlowError> {
+fn flow_of<'p>(
+    project: &'p Project,
+    memory: &Memory,
+    turns: &Arc<Vec<Planned<'p>>>,
+) -> Result<(Flow<'p>, Snapshot<'p>), FlowError> {
     flow_beside(project, memory, turns, None)
 }
 
@@ -113,26 +129,49 @@ pub(super) fn flow_beside<'p>(
 
 /// Rebuilds the derived state of a panel, if it does not say what the reports say.
 pub fn refresh_panel(project: &Project, memory: &Memory) -> Result<bool, FlowError> {
-    let Some(path) = project.contract.of_form(Form::Panel).find_map(|r| ProjectPath::parse(r.path.as_literal()?).ok()) else {
+    let Some(path) = project
+        .contract
+        .of_form(Form::Panel)
+        .find_map(|r| ProjectPath::parse(r.path.as_literal()?).ok())
+    else {
         return Ok(false);
     };
     let old = project.store.read(&path)?;
     let (flow, _) = flow_now(project, memory)?;
-    let read = |path: &ProjectPath| project.store.read(path).ok().flatten().map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned());
+    let read = |path: &ProjectPath| {
+        project
+            .store
+            .read(path)
+            .ok()
+            .flatten()
+            .map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned())
+    };
     let panel = panel_view(&project.contract, &flow, &read, &[]);
-    let Some((path, text)) = derive_panel(project, &panel, None)? else { return Ok(false) };
+    let Some((path, text)) = derive_panel(project, &panel, None)? else {
+        return Ok(false);
+    };
     let parse = |bytes: &[u8]| serde_json::from_slice::<serde_json::Value>(bytes).ok();
-    let same = old.as_ref().and_then(|(bytes, _)| parse(bytes)).zip(parse(text.as_bytes())).is_some_and(|(mut a, mut b)| {
-        // What was done last is told by whoever did it.
-        a["last_action"].take();
-        b["last_action"].take();
-        a == b
-    });
+    let same = old
+        .as_ref()
+        .and_then(|(bytes, _)| parse(bytes))
+        .zip(parse(text.as_bytes()))
+        .is_some_and(|(mut a, mut b)| {
+            // What was done last is told by whoever did it.
+            a["last_action"].take();
+            b["last_action"].take();
+            a == b
+        });
     if same {
         return Ok(false);
     }
     let expect = old.map_or(Expect::Any, |(_, version)| Expect::Version(version));
-    let change = Change::by(&Actor::Runtime).why("derived from the reports").op(Op::Derive { path, bytes: text.into_bytes(), expect });
+    let change = Change::by(&Actor::Runtime)
+        .why("derived from the reports")
+        .op(Op::Derive {
+            path,
+            bytes: text.into_bytes(),
+            expect,
+        });
     match project.judge(change).and_then(quipu_store::Judged::publish) {
         // Someone else derived it meanwhile.
         Err(StoreError::Stale { .. }) => Ok(false),
@@ -196,14 +235,23 @@ impl<'p> Engine<'p> {
                 let seen = self.project.store.pulse()?;
                 let (flow, snapshot) = flow_of(self.project, &self.memory, &turns)?;
                 let facts = snapshot.facts.last().map_or(0, |f| f.seq);
-                let startable = if self.is_leaving() { Vec::new() } else { self.startable(&flow, &first, &forced, &shift.running) };
+                let startable = if self.is_leaving() {
+                    Vec::new()
+                } else {
+                    self.startable(&flow, &first, &forced, &shift.running)
+                };
                 for index in startable {
                     let planned = &flow.turns[index];
                     let turn = planned.turn.clone();
                     if shift.running.contains(&turn) || self.has_given_up(shift, &turn) {
                         continue;
                     }
-                    let job = Job { planned: planned.clone(), turns: Arc::clone(&turns), standing: flow.standings[index].clone(), facts };
+                    let job = Job {
+                        planned: planned.clone(),
+                        turns: Arc::clone(&turns),
+                        standing: flow.standings[index].clone(),
+                        facts,
+                    };
                     if planned.role.is_none() {
                         forced.remove(&turn);
                         if self.do_builtin(&job, shift)? {
@@ -247,11 +295,26 @@ impl<'p> Engine<'p> {
         shift.running.remove(&turn);
         let summary = &mut shift.summary;
         match outcome {
-            Ok(Outcome::Accepted { files, dropped, sealed, usage, ended, warnings }) => {
+            Ok(Outcome::Accepted {
+                files,
+                dropped,
+                sealed,
+                usage,
+                ended,
+                warnings,
+            }) => {
                 summary.accepted += 1;
                 summary.failing.remove(&turn);
                 summary.usage.add(usage.unwrap_or_default());
-                self.tell(Event::Accepted { turn, files, dropped, sealed, usage, ended, warnings });
+                self.tell(Event::Accepted {
+                    turn,
+                    files,
+                    dropped,
+                    sealed,
+                    usage,
+                    ended,
+                    warnings,
+                });
             }
             Ok(Outcome::Failed { why, count, usage }) => {
                 summary.failed += 1;
@@ -260,13 +323,22 @@ impl<'p> Engine<'p> {
                 if count >= retries {
                     shift.give_up(&turn);
                 }
-                self.tell(Event::Failed { turn, why, count, retries, usage });
+                self.tell(Event::Failed {
+                    turn,
+                    why,
+                    count,
+                    retries,
+                    usage,
+                });
             }
             Ok(Outcome::Lost(why)) => self.tell(Event::Lost { turn, why }),
             // Nothing was begun: others are at it, or did it.
             Ok(Outcome::Held | Outcome::Moot) => {}
             Ok(Outcome::Stopped) => self.tell(Event::Stopped { turn }),
-            Err(error) if error.is_passing() => self.tell(Event::Lost { turn, why: error.to_string() }),
+            Err(error) if error.is_passing() => self.tell(Event::Lost {
+                turn,
+                why: error.to_string(),
+            }),
             Err(error) => {
                 let why = error.to_string();
                 summary.stuck.push((turn.clone(), why.clone()));
@@ -284,7 +356,8 @@ impl<'p> Engine<'p> {
             if standing.state == State::Stale {
                 first.stale.insert(standing.turn.clone());
             }
-            let named = !self.choice.steps.is_empty() && self.choice.allows(self.project, &standing.turn);
+            let named =
+                !self.choice.steps.is_empty() && self.choice.allows(self.project, &standing.turn);
             let again = self.choice.again && matches!(standing.state, State::Done | State::Stale);
             if named && (standing.state == State::Failed || again) {
                 first.forced.insert(standing.turn.clone());
@@ -297,7 +370,8 @@ impl<'p> Engine<'p> {
     fn comes_later(&self, flow: &Flow<'_>, index: usize, begun: impl Fn(&Turn) -> bool) -> bool {
         let begins = |other: usize| {
             let standing = &flow.standings[other];
-            matches!(standing.state, State::Ready | State::Running) && self.choice.allows(self.project, &standing.turn)
+            matches!(standing.state, State::Ready | State::Running)
+                && self.choice.allows(self.project, &standing.turn)
         };
         if flow.open_before[index].iter().any(|other| begins(*other)) {
             return true;
@@ -317,17 +391,34 @@ impl<'p> Engine<'p> {
     }
 
     /// The turns that can begin, as far as they were asked for.
-    fn startable(&self, flow: &Flow<'_>, first: &First, forced: &BTreeSet<Turn>, running: &BTreeSet<Turn>) -> Vec<usize> {
+    fn startable(
+        &self,
+        flow: &Flow<'_>,
+        first: &First,
+        forced: &BTreeSet<Turn>,
+        running: &BTreeSet<Turn>,
+    ) -> Vec<usize> {
         let mut found = Vec::new();
         for (index, standing) in flow.standings.iter().enumerate() {
             if !self.choice.allows(self.project, &standing.turn) {
                 continue;
             }
-            let through = |state: State| standing.through.iter().any(|t| flow.find(t).is_some_and(|i| flow.standings[i].state == state));
+            let through = |state: State| {
+                standing.through.iter().any(|t| {
+                    flow.find(t)
+                        .is_some_and(|i| flow.standings[i].state == state)
+                })
+            };
             let starts = match standing.state {
-                State::Ready if self.choice.stale => first.stale.contains(&standing.turn) || standing.known,
+                State::Ready if self.choice.stale => {
+                    first.stale.contains(&standing.turn) || standing.known
+                }
                 State::Ready => true,
-                State::Stale => self.choice.stale && flow.open_before[index].is_empty() && !through(State::Stale),
+                State::Stale => {
+                    self.choice.stale
+                        && flow.open_before[index].is_empty()
+                        && !through(State::Stale)
+                }
                 _ => false,
             };
             let begun = |turn: &Turn| forced.contains(turn) || running.contains(turn);

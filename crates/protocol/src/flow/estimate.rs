@@ -1,5 +1,5 @@
-//! What a flow will cost: the views of its open jobs, counted as they are now, with what other jobs will add to them, and prices from the
-//! contract.
+//! What a flow will cost: the views of its open jobs, counted as they are now, with what other jobs
+//! will add to them, and prices from the contract.
 
 use std::collections::BTreeSet;
 
@@ -24,9 +24,11 @@ pub struct TurnEstimate {
     pub state: State,
     /// The role, or what Quipu does itself.
     pub who: String,
-    /// How often it is expected to be done: what is checked is usually sent back once, and checked again.
+    /// How often it is expected to be done: what is checked is usually sent back once, and checked
+    /// again.
     pub times: u64,
-    /// Tokens read, all times together: view and brief, over all stages, and what is not written yet as long as it is expected to be.
+    /// Tokens read, all times together: view and brief, over all stages, and what is not written
+    /// yet as long as it is expected to be.
     pub input: Tokens,
     /// Tokens that it is expected to write, all times together.
     pub output: Tokens,
@@ -44,7 +46,8 @@ pub struct TurnEstimate {
 #[derive(Debug, Clone, Serialize)]
 pub struct Estimate {
     pub turns: Vec<TurnEstimate>,
-    /// Units that are worked on at the same time, one batch after the other: what a batch leaves in memory is there for the next.
+    /// Units that are worked on at the same time, one batch after the other: what a batch leaves in
+    /// memory is there for the next.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub batches: Vec<Vec<UnitId>>,
     pub input: Tokens,
@@ -63,7 +66,8 @@ pub struct StepUsage {
 }
 
 impl Estimate {
-    /// What attempts used beside what was estimated for their jobs, by step, in the order in which these ended first.
+    /// What attempts used beside what was estimated for their jobs, by step, in the order in which
+    /// these ended first.
     pub fn compare(&self, attempts: &[(Turn, Usage)]) -> Vec<StepUsage> {
         let mut steps: Vec<&str> = Vec::new();
         attempts.iter().for_each(|(turn, _)| {
@@ -77,30 +81,52 @@ impl Estimate {
             let (mut used, mut estimated) = (Usage::default(), Usage::default());
             attempts.for_each(|(_, usage)| used.add(*usage));
             for job in self.turns.iter().filter(|job| jobs.contains(&job.turn)) {
-                estimated.add(Usage { input: job.input.0, output: job.output.0, cost: job.cost });
+                estimated.add(Usage {
+                    input: job.input.0,
+                    output: job.output.0,
+                    cost: job.cost,
+                });
             }
-            StepUsage { step: step.to_owned(), jobs: jobs.len(), used, estimated }
+            StepUsage {
+                step: step.to_owned(),
+                jobs: jobs.len(),
+                used,
+                estimated,
+            }
         };
         steps.into_iter().map(of_step).collect()
     }
 }
 
 /// Estimates what a choice of the flow will read, write and cost.
-pub fn estimate_flow(project: &Project, choice: &Choice, agent: &str, counter: Counter) -> Result<Estimate, FlowError> {
+pub fn estimate_flow(
+    project: &Project,
+    choice: &Choice,
+    agent: &str,
+    counter: Counter,
+) -> Result<Estimate, FlowError> {
     let (flow, _) = flow_now(project, &Memory::default())?;
     let price = project.contract.price(agent);
     let expected = Expected::new(project, &flow, counter);
     let mut turns = Vec::new();
     for (index, (planned, standing)) in flow.turns.iter().zip(&flow.standings).enumerate() {
         let open = match standing.state {
-            State::Done | State::Skipped => choice.again && choice.steps.contains(&standing.turn.step),
+            State::Done | State::Skipped => {
+                choice.again && choice.steps.contains(&standing.turn.step)
+            }
             State::Stale => choice.stale,
             _ => !choice.stale,
         };
-        let unit = choice.units.is_empty() || standing.turn.unit.as_ref().is_none_or(|u| choice.units.contains(u));
+        let unit = choice.units.is_empty()
+            || standing
+                .turn
+                .unit
+                .as_ref()
+                .is_none_or(|u| choice.units.contains(u));
         let step = choice.steps.is_empty() || choice.steps.contains(&standing.turn.step);
-        let until =
-            choice.until.as_ref().is_none_or(|l| *l == standing.turn.step || comes_before(&project.contract, &standing.turn.step, l));
+        let until = choice.until.as_ref().is_none_or(|l| {
+            *l == standing.turn.step || comes_before(&project.contract, &standing.turn.step, l)
+        });
         if !(open && unit && step && until) {
             continue;
         }
@@ -108,7 +134,11 @@ pub fn estimate_flow(project: &Project, choice: &Choice, agent: &str, counter: C
             turn: standing.turn.clone(),
             state: standing.state,
             who: String::new(),
-            times: if is_done_twice(&project.contract, planned.step) { 2 } else { 1 },
+            times: if is_done_twice(&project.contract, planned.step) {
+                2
+            } else {
+                1
+            },
             input: Tokens::ZERO,
             output: Tokens::ZERO,
             absent: 0,
@@ -117,13 +147,17 @@ pub fn estimate_flow(project: &Project, choice: &Choice, agent: &str, counter: C
         };
         match planned.role {
             None => {
-                estimate.who =
-                    planned.step.builtin.and_then(|b| serde_json::to_value(b).ok()?.as_str().map(str::to_owned)).unwrap_or_default()
+                estimate.who = planned
+                    .step
+                    .builtin
+                    .and_then(|b| serde_json::to_value(b).ok()?.as_str().map(str::to_owned))
+                    .unwrap_or_default()
             }
             Some(role) => {
                 estimate.who.clone_from(&role.name);
                 let request = ViewRequest {
-                    role: ActorName::parse(&role.name).expect("the contract has checked the names of roles"),
+                    role: ActorName::parse(&role.name)
+                        .expect("the contract has checked the names of roles"),
                     unit: standing.turn.unit.clone(),
                     agent: choice.agent.clone(),
                     budget: None,
@@ -136,11 +170,22 @@ pub fn estimate_flow(project: &Project, choice: &Choice, agent: &str, counter: C
                 match make_view(project, &request, &Lexical) {
                     Ok(view) => {
                         let stages = 1..=view.stages.len();
-                        let briefs =
-                            stages.filter_map(|stage| render_brief(project, &request, &view, BriefOptions { inline: false, stage }).ok());
+                        let briefs = stages.filter_map(|stage| {
+                            render_brief(
+                                project,
+                                &request,
+                                &view,
+                                BriefOptions {
+                                    inline: false,
+                                    stage,
+                                },
+                            )
+                            .ok()
+                        });
                         let brief: Tokens = briefs.map(|b| counter.count(&b)).sum();
                         let shown: Tokens = view.stages.iter().map(|s| s.tokens).sum();
-                        let input = (shown + brief + expected.read_later(index)).saturating_sub(unmapped(project, planned, &view));
+                        let input = (shown + brief + expected.read_later(index))
+                            .saturating_sub(unmapped(project, planned, &view));
                         estimate.input = Tokens(input.0 * estimate.times);
                         estimate.absent = view.absent.len();
                     }
@@ -155,24 +200,49 @@ pub fn estimate_flow(project: &Project, choice: &Choice, agent: &str, counter: C
     let input = turns.iter().map(|t| t.input).sum();
     let output = turns.iter().map(|t| t.output).sum();
     let cost = price.map(|_| turns.iter().filter_map(|t| t.cost).sum());
-    Ok(Estimate { batches: batches(project, &turns), turns, input, output, cost })
+    Ok(Estimate {
+        batches: batches(project, &turns),
+        turns,
+        input,
+        output,
+        cost,
+    })
 }
 
-/// Whether checkers whose reports are merged may send a step's work back, or it is one of those checkers who always look.
+/// Whether checkers whose reports are merged may send a step's work back, or it is one of those
+/// checkers who always look.
 fn is_done_twice(contract: &Contract, step: &Step) -> bool {
-    let sends_back = |check: &&Step| check.builtin == Some(Builtin::Merge) && check.rounds.is_some();
-    let concerns = |check: &Step| check.back.contains(&step.name) || check.after.contains(&step.name) && step.when.files.is_none();
+    let sends_back =
+        |check: &&Step| check.builtin == Some(Builtin::Merge) && check.rounds.is_some();
+    let concerns = |check: &Step| {
+        check.back.contains(&step.name)
+            || check.after.contains(&step.name) && step.when.files.is_none()
+    };
     step.role.is_some() && contract.steps.iter().filter(sends_back).any(concerns)
 }
 
-/// What a view shows too much of trees whose map is not drawn yet: a unit will see its share of them, and some files of others.
+/// What a view shows too much of trees whose map is not drawn yet: a unit will see its share of
+/// them, and some files of others.
 fn unmapped(project: &Project, planned: &Planned<'_>, view: &View) -> Tokens {
     let units = project.contract.units.len().max(1) as u64;
-    let is_absent = |map: &str| ProjectPath::parse(map).is_ok_and(|map| project.store.read(&map).is_ok_and(|found| found.is_none()));
+    let is_absent = |map: &str| {
+        ProjectPath::parse(map)
+            .is_ok_and(|map| project.store.read(&map).is_ok_and(|found| found.is_none()))
+    };
     let pointers = || planned.role.iter().flat_map(|role| &role.reads);
-    let is_unmapped = |seen: &Seen| pointers().any(|own| own.place == seen.place && own.map.as_deref().is_some_and(is_absent));
-    let wholes = view.pointers.iter().enumerate().filter(|(_, seen)| is_unmapped(seen));
-    let shares = wholes.flat_map(|(at, _)| view.stages.iter().filter_map(move |stage| stage.shares.get(at)));
+    let is_unmapped = |seen: &Seen| {
+        pointers().any(|own| own.place == seen.place && own.map.as_deref().is_some_and(is_absent))
+    };
+    let wholes = view
+        .pointers
+        .iter()
+        .enumerate()
+        .filter(|(_, seen)| is_unmapped(seen));
+    let shares = wholes.flat_map(|(at, _)| {
+        view.stages
+            .iter()
+            .filter_map(move |stage| stage.shares.get(at))
+    });
     let whole: u64 = shares.map(|share| share.shown.0).sum();
     // Files that many units need are the large ones: two and a half times an even share.
     Tokens(whole.saturating_sub(whole * 5 / (2 * units)))
@@ -180,11 +250,26 @@ fn unmapped(project: &Project, planned: &Planned<'_>, view: &View) -> Tokens {
 
 /// The batches of the units that are to be worked on, if these are more than one.
 fn batches(project: &Project, turns: &[TurnEstimate]) -> Vec<Vec<UnitId>> {
-    let Some((step, size)) = project.contract.steps.iter().find_map(|step| Some((step, step.batch?))) else { return Vec::new() };
+    let Some((step, size)) = project
+        .contract
+        .steps
+        .iter()
+        .find_map(|step| Some((step, step.batch?)))
+    else {
+        return Vec::new();
+    };
     let mut batches = plan_batches(&project.contract.units_of(step), size);
     for batch in &mut batches {
-        batch.retain(|unit| turns.iter().any(|turn| turn.turn.unit.as_ref() == Some(unit)));
+        batch.retain(|unit| {
+            turns
+                .iter()
+                .any(|turn| turn.turn.unit.as_ref() == Some(unit))
+        });
     }
     batches.retain(|batch| !batch.is_empty());
-    if batches.iter().map(Vec::len).sum::<usize>() > 1 { batches } else { Vec::new() }
+    if batches.iter().map(Vec::len).sum::<usize>() > 1 {
+        batches
+    } else {
+        Vec::new()
+    }
 }

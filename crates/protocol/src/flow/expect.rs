@@ -1,4 +1,5 @@
-//! How long the texts are that a flow has yet to write: as long as the same texts of other units are by now, else as long as the contract says.
+//! How long the texts are that a flow has yet to write: as long as the same texts of other units
+//! are by now, else as long as the contract says.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,12 +27,20 @@ pub(super) struct Expected<'e, 'c> {
 
 impl<'e, 'c> Expected<'e, 'c> {
     pub fn new(project: &'e Project, flow: &'e Flow<'c>, counter: Counter) -> Self {
-        Expected { project, flow, counter, known: RefCell::default() }
+        Expected {
+            project,
+            flow,
+            counter,
+            known: RefCell::default(),
+        }
     }
 
     /// What a job will write.
     pub fn written(&self, planned: &Planned<'_>) -> Tokens {
-        planned.required().map(|output| self.of(planned, output)).sum()
+        planned
+            .required()
+            .map(|output| self.of(planned, output))
+            .sum()
     }
 
     /// What a job will read that jobs before it have yet to write.
@@ -46,14 +55,25 @@ impl<'e, 'c> Expected<'e, 'c> {
             .map(|pointer| {
                 let whole = self.to_come(&before, &pointer.path.fill(&planned.binding));
                 // It reads one section of a text that has one for each unit.
-                if pointer.section.is_some() { Tokens(whole.0 / units) } else { whole }
+                if pointer.section.is_some() {
+                    Tokens(whole.0 / units)
+                } else {
+                    whole
+                }
             })
             .sum();
         // The difference between two texts is about half of one.
-        let newer = planned.step.compare.last().and_then(|newer| fill_path(newer, &planned.binding));
+        let newer = planned
+            .step
+            .compare
+            .last()
+            .and_then(|newer| fill_path(newer, &planned.binding));
         let difference = Tokens(newer.map_or(0, |newer| self.file(&newer).0 / 2));
         // A job that is done again sees what it wrote before.
-        let earlier: Tokens = planned.required().filter_map(|output| self.now(&output.path)).sum();
+        let earlier: Tokens = planned
+            .required()
+            .filter_map(|output| self.now(&output.path))
+            .sum();
         read + difference + earlier
     }
 
@@ -61,7 +81,10 @@ impl<'e, 'c> Expected<'e, 'c> {
     fn to_come(&self, before: &BTreeSet<usize>, pattern: &Pattern) -> Tokens {
         let (mut seen, mut sum) = (BTreeSet::new(), Tokens::ZERO);
         for planned in before.iter().map(|index| &self.flow.turns[*index]) {
-            for output in planned.required().filter(|output| pattern.matches(output.path.as_str()).is_some()) {
+            for output in planned
+                .required()
+                .filter(|output| pattern.matches(output.path.as_str()).is_some())
+            {
                 if let Some(grows) = self.grows(planned, output) {
                     sum += grows;
                 } else if seen.insert(&output.path) && self.now(&output.path).is_none() {
@@ -76,26 +99,49 @@ impl<'e, 'c> Expected<'e, 'c> {
     fn before(&self, index: usize) -> BTreeSet<usize> {
         let (mut open, mut seen) = (vec![index], BTreeSet::new());
         while let Some(index) = open.pop() {
-            open.extend(self.flow.turns[index].waits.iter().map(|(before, _)| *before).filter(|before| seen.insert(*before)));
+            open.extend(
+                self.flow.turns[index]
+                    .waits
+                    .iter()
+                    .map(|(before, _)| *before)
+                    .filter(|before| seen.insert(*before)),
+            );
         }
-        seen.retain(|before| !matches!(self.flow.standings[*before].state, State::Done | State::Skipped));
+        seen.retain(|before| {
+            !matches!(
+                self.flow.standings[*before].state,
+                State::Done | State::Skipped
+            )
+        });
         seen
     }
 
     /// What remembering a unit adds to a file that all units share: its part of the items.
     fn grows(&self, planned: &Planned<'_>, output: &Output) -> Option<Tokens> {
         let remember = planned.step.remember.as_ref()?;
-        if !remember.items.iter().any(|item| item.to == output.path.as_str()) {
+        if !remember
+            .items
+            .iter()
+            .any(|item| item.to == output.path.as_str())
+        {
             return None;
         }
-        let items = fill_path(&remember.from, &planned.binding).map(|from| self.file(&from)).unwrap_or_default();
+        let items = fill_path(&remember.from, &planned.binding)
+            .map(|from| self.file(&from))
+            .unwrap_or_default();
         Some(Tokens(items.0 / remember.items.len() as u64))
     }
 
     /// A file by its path: as it is, or as the job that writes it will leave it.
     fn file(&self, path: &ProjectPath) -> Tokens {
-        let writer = || self.flow.turns.iter().find_map(|planned| Some((planned, planned.outputs.iter().find(|o| o.path == *path)?)));
-        self.now(path).or_else(|| writer().map(|(planned, output)| self.of(planned, output))).unwrap_or_default()
+        let writer = || {
+            self.flow.turns.iter().find_map(|planned| {
+                Some((planned, planned.outputs.iter().find(|o| o.path == *path)?))
+            })
+        };
+        self.now(path)
+            .or_else(|| writer().map(|(planned, output)| self.of(planned, output)))
+            .unwrap_or_default()
     }
 
     fn of(&self, planned: &Planned<'_>, output: &Output) -> Tokens {
@@ -103,8 +149,12 @@ impl<'e, 'c> Expected<'e, 'c> {
             return *known;
         }
         // A file that rests on itself adds nothing.
-        self.known.borrow_mut().insert(output.path.clone(), Tokens::ZERO);
-        let written = self.now(&output.path).or_else(|| self.mean_of_others(planned, output));
+        self.known
+            .borrow_mut()
+            .insert(output.path.clone(), Tokens::ZERO);
+        let written = self
+            .now(&output.path)
+            .or_else(|| self.mean_of_others(planned, output));
         let tokens = written.unwrap_or_else(|| self.declared(planned, output));
         self.known.borrow_mut().insert(output.path.clone(), tokens);
         tokens
@@ -117,31 +167,69 @@ impl<'e, 'c> Expected<'e, 'c> {
 
     /// The mean of what the same step wrote for other units.
     fn mean_of_others(&self, planned: &Planned<'_>, output: &Output) -> Option<Tokens> {
-        let place = planned.outputs.iter().position(|own| own.path == output.path)?;
-        let others = self.flow.turns.iter().filter(|other| other.turn.step == planned.turn.step && other.turn.unit != planned.turn.unit);
-        let written: Vec<Tokens> = others.filter_map(|other| self.now(&other.outputs.get(place)?.path)).collect();
-        let count = u64::try_from(written.len()).ok().filter(|count| *count > 0)?;
+        let place = planned
+            .outputs
+            .iter()
+            .position(|own| own.path == output.path)?;
+        let others = self.flow.turns.iter().filter(|other| {
+            other.turn.step == planned.turn.step && other.turn.unit != planned.turn.unit
+        });
+        let written: Vec<Tokens> = others
+            .filter_map(|other| self.now(&other.outputs.get(place)?.path))
+            .collect();
+        let count = u64::try_from(written.len())
+            .ok()
+            .filter(|count| *count > 0)?;
         Some(Tokens(written.into_iter().sum::<Tokens>().0 / count))
     }
 
     fn declared(&self, planned: &Planned<'_>, output: &Output) -> Tokens {
-        let reads: Vec<ProjectPath> = planned.step.reads.iter().filter_map(|read| fill_path(read, &planned.binding)).collect();
-        let usual = || usual_tokens(&self.project.contract, planned.role, &planned.binding, &output.path);
+        let reads: Vec<ProjectPath> = planned
+            .step
+            .reads
+            .iter()
+            .filter_map(|read| fill_path(read, &planned.binding))
+            .collect();
+        let usual = || {
+            usual_tokens(
+                &self.project.contract,
+                planned.role,
+                &planned.binding,
+                &output.path,
+            )
+        };
         match planned.step.builtin {
             Some(Builtin::Merge) => {
                 let whole: Tokens = reads.iter().map(|read| self.file(read)).sum();
-                // Only its items are taken from a report, where the merged one has parts: about two thirds.
-                let in_parts = planned.step.merge.as_ref().is_some_and(|merge| !merge.parts.is_empty());
+                // Only its items are taken from a report, where the merged one has parts: about two
+                // thirds.
+                let in_parts = planned
+                    .step
+                    .merge
+                    .as_ref()
+                    .is_some_and(|merge| !merge.parts.is_empty());
                 Tokens(if in_parts { whole.0 * 2 / 3 } else { whole.0 })
             }
             Some(Builtin::Remember) => {
-                let text = planned.step.remember.as_ref().and_then(|remember| remember.text.as_ref());
-                text.and_then(|text| fill_path(text, &planned.binding)).map(|text| self.file(&text)).unwrap_or_default()
+                let text = planned
+                    .step
+                    .remember
+                    .as_ref()
+                    .and_then(|remember| remember.text.as_ref());
+                text.and_then(|text| fill_path(text, &planned.binding))
+                    .map(|text| self.file(&text))
+                    .unwrap_or_default()
             }
             // A gate passes its drafts on, in their order.
             Some(Builtin::Gate) => {
-                let place = planned.outputs.iter().position(|own| own.path == output.path);
-                place.and_then(|place| reads.get(place)).map(|draft| self.file(draft)).unwrap_or_default()
+                let place = planned
+                    .outputs
+                    .iter()
+                    .position(|own| own.path == output.path);
+                place
+                    .and_then(|place| reads.get(place))
+                    .map(|draft| self.file(draft))
+                    .unwrap_or_default()
             }
             Some(Builtin::Publish) => FRAME + self.page_text(planned),
             Some(Builtin::Derive) => Tokens::ZERO,
@@ -151,9 +239,17 @@ impl<'e, 'c> Expected<'e, 'c> {
 
     /// The text of a page: that of its unit's chapter, with the marks of HTML.
     fn page_text(&self, planned: &Planned<'_>) -> Tokens {
-        let Some(unit) = &planned.turn.unit else { return Tokens::ZERO };
-        let of_unit = self.flow.turns.iter().filter(|other| other.turn.unit.as_ref() == Some(unit) && other.is_builtin(Builtin::Remember));
-        let chapter = of_unit.filter_map(|other| fill_path(other.step.remember.as_ref()?.to.as_ref()?, &other.binding)).next();
+        let Some(unit) = &planned.turn.unit else {
+            return Tokens::ZERO;
+        };
+        let of_unit = self.flow.turns.iter().filter(|other| {
+            other.turn.unit.as_ref() == Some(unit) && other.is_builtin(Builtin::Remember)
+        });
+        let chapter = of_unit
+            .filter_map(|other| {
+                fill_path(other.step.remember.as_ref()?.to.as_ref()?, &other.binding)
+            })
+            .next();
         Tokens(chapter.map_or(0, |chapter| self.file(&chapter).0 * 2))
     }
 }

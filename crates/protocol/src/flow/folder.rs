@@ -1,6 +1,8 @@
-//! The folder of a run, `.quipu/runs/ID/`: what it saw, what it said, how it ended. Deletable: nothing is derived from it.
+//! The folder of a run, `.quipu/runs/ID/`: what it saw, what it said, how it ended. Deletable:
+//! nothing is derived from it.
 //!
-//! While a run lives, its process holds a kernel lock on `live`; the kernel lets go when the process dies, however it dies.
+//! While a run lives, its process holds a kernel lock on `live`; the kernel lets go when the
+//! process dies, however it dies.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -47,15 +49,26 @@ pub struct Underway {
     pub said: u64,
 }
 
-/// Runs are named by their time, so those under way are among the last. No one has more of them at once.
+/// Runs are named by their time, so those under way are among the last. No one has more of them at
+/// once.
 const NEWEST_RUNS: usize = 256;
 
 /// The runs that are going on now, in any process.
 pub fn runs_under_way(root: &Path) -> Vec<Underway> {
-    let folders = std::fs::read_dir(root.join(".quipu/runs")).into_iter().flatten().flatten();
-    let mut names: Vec<String> = folders.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let folders = std::fs::read_dir(root.join(".quipu/runs"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let mut names: Vec<String> = folders
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
     names.sort_unstable();
-    names.iter().rev().take(NEWEST_RUNS).filter_map(|name| under_way(root, name)).collect()
+    names
+        .iter()
+        .rev()
+        .take(NEWEST_RUNS)
+        .filter_map(|name| under_way(root, name))
+        .collect()
 }
 
 fn under_way(root: &Path, name: &str) -> Option<Underway> {
@@ -68,9 +81,17 @@ fn under_way(root: &Path, name: &str) -> Option<Underway> {
     if live.try_lock_shared().is_ok() {
         return None;
     }
-    let begun: Begun = serde_json::from_str(&read_regular_text(&folder.join("begun.json")).ok()?).ok()?;
+    let begun: Begun =
+        serde_json::from_str(&read_regular_text(&folder.join("begun.json")).ok()?).ok()?;
     let said = std::fs::metadata(folder.join("transcript.jsonl")).map_or(0, |file| file.len());
-    Some(Underway { run: name.to_owned(), step: begun.step, unit: begun.unit, agent: begun.agent, at: begun.at, said })
+    Some(Underway {
+        run: name.to_owned(),
+        step: begun.step,
+        unit: begun.unit,
+        agent: begun.agent,
+        at: begun.at,
+        said,
+    })
 }
 
 pub fn folder_of(root: &Path, id: &str) -> PathBuf {
@@ -79,7 +100,10 @@ pub fn folder_of(root: &Path, id: &str) -> PathBuf {
 
 /// `20261115T140000123-write-ch05`: sorts by time, says what it is.
 pub fn run_id(turn: &Turn, now: jiff::Timestamp) -> String {
-    let at = now.to_zoned(jiff::tz::TimeZone::UTC).strftime("%Y%m%dT%H%M%S%3f").to_string();
+    let at = now
+        .to_zoned(jiff::tz::TimeZone::UTC)
+        .strftime("%Y%m%dT%H%M%S%3f")
+        .to_string();
     match &turn.unit {
         Some(unit) => format!("{at}-{}-{unit}", turn.step),
         None => format!("{at}-{}", turn.step),
@@ -107,7 +131,11 @@ impl RunFolder {
             at: jiff::Timestamp::now().to_string(),
         };
         std::fs::write(path.join("begun.json"), json!(begun).to_string())?;
-        Ok(RunFolder { id, path, _live: live })
+        Ok(RunFolder {
+            id,
+            path,
+            _live: live,
+        })
     }
 
     pub fn write(&self, name: &str, text: &str) -> std::io::Result<()> {
@@ -120,20 +148,32 @@ impl RunFolder {
     }
 }
 
-/// Removes the folders of runs that the contract does not keep: those that are over, old, not among the newest, and not the
-/// newest of their turn. Returns their names. A folder that cannot be removed stays: nothing depends on its going.
+/// Removes the folders of runs that the contract does not keep: those that are over, old, not among
+/// the newest, and not the newest of their turn. Returns their names. A folder that cannot be
+/// removed stays: nothing depends on its going.
 pub fn prune_runs(project: &Project) -> Vec<String> {
-    prune(project.store.root(), project.contract.runs, jiff::Timestamp::now())
+    prune(
+        project.store.root(),
+        project.contract.runs,
+        jiff::Timestamp::now(),
+    )
 }
 
 fn prune(root: &Path, kept: RunsKept, now: jiff::Timestamp) -> Vec<String> {
-    let entries = std::fs::read_dir(root.join(".quipu/runs")).into_iter().flatten().flatten();
-    let mut runs: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let entries = std::fs::read_dir(root.join(".quipu/runs"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let mut runs: Vec<String> = entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
     runs.sort_unstable_by(|a, b| b.cmp(a));
     let mut turns: BTreeSet<String> = BTreeSet::new();
     let mut pruned = Vec::new();
     for (number, id) in runs.into_iter().enumerate() {
-        let Some((at, turn)) = begun_at(&id) else { continue };
+        let Some((at, turn)) = begun_at(&id) else {
+            continue;
+        };
         let newest_of_turn = turns.insert(turn.to_owned());
         let old = now.duration_since(at).as_secs() >= i64::from(kept.days) * 24 * 3600;
         if newest_of_turn || number < kept.keep || !old {
@@ -148,23 +188,33 @@ fn prune(root: &Path, kept: RunsKept, now: jiff::Timestamp) -> Vec<String> {
     pruned
 }
 
-/// When a run began and for which turn, from its name. A folder with another name is not ours to remove.
+/// When a run began and for which turn, from its name. A folder with another name is not ours to
+/// remove.
 fn begun_at(id: &str) -> Option<(jiff::Timestamp, &str)> {
     let (at, turn) = id.split_once('-')?;
     // `20261115T140000123`
     let (seconds, _) = at.split_at_checked(15)?;
-    let at = jiff::civil::DateTime::strptime("%Y%m%dT%H%M%S", seconds).ok()?.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
+    let at = jiff::civil::DateTime::strptime("%Y%m%dT%H%M%S", seconds)
+        .ok()?
+        .to_zoned(jiff::tz::TimeZone::UTC)
+        .ok()?;
     Some((at.timestamp(), turn.trim_end_matches('x')))
 }
 
 /// Says of the folders of runs that died with their process that nothing will come of them.
 pub fn mark_lost(root: &Path) {
-    for entry in std::fs::read_dir(root.join(".quipu/runs")).into_iter().flatten().flatten() {
+    for entry in std::fs::read_dir(root.join(".quipu/runs"))
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
         let folder = entry.path();
         if folder.join("verdict.json").exists() {
             continue;
         }
-        let Ok(live) = open_regular(&folder.join("live")) else { continue };
+        let Ok(live) = open_regular(&folder.join("live")) else {
+            continue;
+        };
         if live.try_lock_shared().is_ok() {
             let verdict = json!({"ruling": "lost", "why": "its process died"});
             let _ = std::fs::write(folder.join("verdict.json"), format!("{verdict:#}\n"));
@@ -197,9 +247,18 @@ mod tests {
         let pruned = prune(root.path(), RunsKept { keep: 3, days: 5 }, now);
         let days: Vec<&str> = pruned.iter().map(|id| &id[6..8]).collect();
         assert_eq!(days, ["05", "04", "03", "02", "01"], "{pruned:?}");
-        assert!(folder_of(root.path(), "20260101T130000000-outline").exists(), "the only run of its turn");
-        assert!(folder_of(root.path(), "20260102T120000001-write-ch02").exists(), "it lives");
+        assert!(
+            folder_of(root.path(), "20260101T130000000-outline").exists(),
+            "the only run of its turn"
+        );
+        assert!(
+            folder_of(root.path(), "20260102T120000001-write-ch02").exists(),
+            "it lives"
+        );
         assert!(folder_of(root.path(), "mine").exists());
-        assert!(prune(root.path(), RunsKept { keep: 100, days: 0 }, now).is_empty(), "so many stay, however old");
+        assert!(
+            prune(root.path(), RunsKept { keep: 100, days: 0 }, now).is_empty(),
+            "so many stay, however old"
+        );
     }
 }

@@ -22,7 +22,11 @@ pub enum GateError {
     #[error("`{0}` is done for each unit: say for which")]
     NeedsUnit(String),
     #[error("`{turn}` does not wait for a person: it is {state}{}", why.first().map(|w| format!(" ({w})")).unwrap_or_default())]
-    NotWaiting { turn: Turn, state: &'static str, why: Vec<String> },
+    NotWaiting {
+        turn: Turn,
+        state: &'static str,
+        why: Vec<String>,
+    },
     #[error("`{0}` is no gate: it can be overruled, not rejected")]
     NoGate(Turn),
     #[error("{}", faults.join("; "))]
@@ -47,13 +51,30 @@ pub struct Decided {
     pub stale: Vec<Turn>,
 }
 
-/// Notes a person's decision. Approving a gate whose files are not there makes them from the files that it reads, in order.
-pub fn decide_gate(project: &Project, actor: &Actor, turn: &Turn, ruling: Ruling, why: Option<&str>) -> Result<Decided, GateError> {
+/// Notes a person's decision. Approving a gate whose files are not there makes them from the files
+/// that it reads, in order.
+pub fn decide_gate(
+    project: &Project,
+    actor: &Actor,
+    turn: &Turn,
+    ruling: Ruling,
+    why: Option<&str>,
+) -> Result<Decided, GateError> {
     actor.may(Privilege::Decide).map_err(GateError::Withheld)?;
     let memory = Memory::default();
     let (flow, _) = flow_now(project, &memory)?;
-    let each = turn.unit.is_none() && project.contract.step(&turn.step).is_some_and(|s| s.each == Each::Unit);
-    let unknown = || if each { GateError::NeedsUnit(turn.step.clone()) } else { GateError::Unknown(turn.clone()) };
+    let each = turn.unit.is_none()
+        && project
+            .contract
+            .step(&turn.step)
+            .is_some_and(|s| s.each == Each::Unit);
+    let unknown = || {
+        if each {
+            GateError::NeedsUnit(turn.step.clone())
+        } else {
+            GateError::Unknown(turn.clone())
+        }
+    };
     let index = flow.find(turn).ok_or_else(unknown)?;
     let (planned, standing) = (&flow.turns[index], &flow.standings[index]);
     let gate = planned.is_builtin(Builtin::Gate);
@@ -68,15 +89,29 @@ pub fn decide_gate(project: &Project, actor: &Actor, turn: &Turn, ruling: Ruling
         _ => false,
     };
     if !may {
-        return Err(GateError::NotWaiting { turn: turn.clone(), state: standing.state.as_str(), why: standing.why.clone() });
+        return Err(GateError::NotWaiting {
+            turn: turn.clone(),
+            state: standing.state.as_str(),
+            why: standing.why.clone(),
+        });
     }
     let mut note = RunNote::new(&run_id(turn, jiff::Timestamp::now()), turn, ruling);
     note.why = why.map(str::to_owned);
     let mut ops = Vec::new();
     for pattern in planned.reads() {
-        let Some(path) = pattern.as_literal().and_then(|p| ProjectPath::parse(p).ok()) else { continue };
+        let Some(path) = pattern
+            .as_literal()
+            .and_then(|p| ProjectPath::parse(p).ok())
+        else {
+            continue;
+        };
         if let Some((_, version)) = project.store.read(&path)? {
-            note.reads.push(ReadNote { path: path.to_string(), version, section: None, text: None });
+            note.reads.push(ReadNote {
+                path: path.to_string(),
+                version,
+                section: None,
+                text: None,
+            });
         }
     }
     if ruling == Ruling::Approved && gate {
@@ -85,18 +120,42 @@ pub fn decide_gate(project: &Project, actor: &Actor, turn: &Turn, ruling: Ruling
     let mut declared = Vec::new();
     if let Some(plan) = load_unit_plan(project, planned)?.filter(|_| ruling == Ruling::Approved) {
         if !plan.faults.is_empty() {
-            return Err(GateError::Plan { turn: turn.clone(), faults: plan.faults });
+            return Err(GateError::Plan {
+                turn: turn.clone(),
+                faults: plan.faults,
+            });
         }
         ops.extend(declare_units(project, &plan)?);
         declared = plan.fresh(&project.contract).cloned().collect();
     }
     let made = ops.iter().map(|op| op.path().to_string()).collect();
-    let verb = if ruling == Ruling::Approved { "approved" } else { "rejected" };
-    let stale = if ruling == Ruling::Approved { stale_before(&flow, index) } else { Vec::new() };
+    let verb = if ruling == Ruling::Approved {
+        "approved"
+    } else {
+        "rejected"
+    };
+    let stale = if ruling == Ruling::Approved {
+        stale_before(&flow, index)
+    } else {
+        Vec::new()
+    };
     note.despite = stale.iter().map(ToString::to_string).collect();
     let told = Some(why.map_or_else(|| format!("{verb} {}", render_turn(turn)), str::to_owned));
-    let wanted = Wanted { actor: Actor::Person, note, lease: None, ops, files: &[], audits: Vec::new(), why: told };
-    Ok(Decided { receipt: commit(project, &memory, &wanted)?.receipt, made, declared, stale })
+    let wanted = Wanted {
+        actor: Actor::Person,
+        note,
+        lease: None,
+        ops,
+        files: &[],
+        audits: Vec::new(),
+        why: told,
+    };
+    Ok(Decided {
+        receipt: commit(project, &memory, &wanted)?.receipt,
+        made,
+        declared,
+        stale,
+    })
 }
 
 /// The stale turns on which a turn rests, nearest first.
@@ -115,24 +174,36 @@ fn stale_before(flow: &Flow<'_>, index: usize) -> Vec<Turn> {
         }
         at += 1;
     }
-    seen[1..].iter().filter(|i| flow.standings[**i].state == State::Stale).map(|i| flow.turns[*i].turn.clone()).collect()
+    seen[1..]
+        .iter()
+        .filter(|i| flow.standings[**i].state == State::Stale)
+        .map(|i| flow.turns[*i].turn.clone())
+        .collect()
 }
 
-/// The files that approving makes: each from the draft that stands in its place among what the gate reads, under its final name and marker.
+/// The files that approving makes: each from the draft that stands in its place among what the gate
+/// reads, under its final name and marker.
 fn missing_files(project: &Project, planned: &Planned<'_>) -> Result<Vec<Op>, StoreError> {
-    let drafts: Vec<ProjectPath> = planned.reads().iter().filter_map(|p| ProjectPath::parse(p.as_literal()?).ok()).collect();
+    let drafts: Vec<ProjectPath> = planned
+        .reads()
+        .iter()
+        .filter_map(|p| ProjectPath::parse(p.as_literal()?).ok())
+        .collect();
     let mut ops = Vec::new();
     for (nth, output) in planned.required().enumerate() {
         let draft = drafts.get(nth);
         let there = project.store.read(&output.path)?;
         let complete = there.as_ref().is_some_and(|(bytes, _)| {
             output.markers.is_empty()
-                || marker_of(output.path.as_str(), &String::from_utf8_lossy(bytes)).is_some_and(|m| output.markers.contains(&m))
+                || marker_of(output.path.as_str(), &String::from_utf8_lossy(bytes))
+                    .is_some_and(|m| output.markers.contains(&m))
         });
         if complete {
             continue;
         }
-        let Some((bytes, _)) = draft.map(|d| project.store.read(d)).transpose()?.flatten() else { continue };
+        let Some((bytes, _)) = draft.map(|d| project.store.read(d)).transpose()?.flatten() else {
+            continue;
+        };
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let text = match output.markers.first() {
             Some(name) if marker_of(output.path.as_str(), &text).as_ref() != Some(name) => {
@@ -141,7 +212,11 @@ fn missing_files(project: &Project, planned: &Planned<'_>) -> Result<Vec<Op>, St
             }
             _ => text,
         };
-        ops.push(Op::Write { path: output.path.clone(), bytes: text.into_bytes(), expect: Expect::Any });
+        ops.push(Op::Write {
+            path: output.path.clone(),
+            bytes: text.into_bytes(),
+            expect: Expect::Any,
+        });
     }
     Ok(ops)
 }

@@ -1,4 +1,5 @@
-//! What Quipu does itself in a flow: merging, remembering, deriving, printing. Each is one commit by the runtime.
+//! What Quipu does itself in a flow: merging, remembering, deriving, printing. Each is one commit
+//! by the runtime.
 
 use quipu_contract::{Actor, Builtin, Class, Form, ProjectPath};
 use quipu_store::{Expect, Lease, Op, StoreError};
@@ -27,10 +28,19 @@ impl Engine<'_> {
     pub(super) fn do_builtin(&self, job: &Job<'_>, shift: &mut Shift) -> Result<bool, FlowError> {
         let planned = &job.planned;
         let turn = planned.turn.clone();
-        if planned.step.builtin.is_none_or(|builtin| builtin == Builtin::Gate) {
+        if planned
+            .step
+            .builtin
+            .is_none_or(|builtin| builtin == Builtin::Gate)
+        {
             return Ok(false);
         }
-        let lease = match self.claim(&turn, &Actor::Runtime, &self.claimed_paths(planned), SECONDS)? {
+        let lease = match self.claim(
+            &turn,
+            &Actor::Runtime,
+            &self.claimed_paths(planned),
+            SECONDS,
+        )? {
             Ok(lease) => lease,
             Err(_) => return Ok(false), // someone else is at it
         };
@@ -43,11 +53,16 @@ impl Engine<'_> {
                 Ok(true)
             }
             // Others went on meanwhile: it is looked at again.
-            Ok(None) | Err(Stuck::Store(StoreError::Stale { .. } | StoreError::LeaseLost { .. })) => Ok(true),
+            Ok(None)
+            | Err(Stuck::Store(StoreError::Stale { .. } | StoreError::LeaseLost { .. })) => {
+                Ok(true)
+            }
             Err(Stuck::Flow(error)) => Err(error),
             Err(stuck) => {
                 let why = match stuck {
-                    Stuck::Store(StoreError::Refused(refused)) => format!("{}\n  help  {}", refused.what, refused.mend),
+                    Stuck::Store(StoreError::Refused(refused)) => {
+                        format!("{}\n  help  {}", refused.what, refused.mend)
+                    }
                     Stuck::Store(error) => error.to_string(),
                     Stuck::Told(why) => why,
                     Stuck::Flow(error) => error.to_string(),
@@ -70,27 +85,40 @@ impl Engine<'_> {
             Some(Builtin::Merge) => self.make_merge(job),
             Some(Builtin::Remember) => self.make_memory(planned),
             Some(Builtin::Publish) => self.make_pages(planned),
-            Some(Builtin::Derive | Builtin::Gate) | None => derive(self.project, planned).map_err(|e| match e {
-                DeriveError::Store(error) => Stuck::Store(error),
-                other => Stuck::Told(other.to_string()),
-            }),
+            Some(Builtin::Derive | Builtin::Gate) | None => {
+                derive(self.project, planned).map_err(|e| match e {
+                    DeriveError::Store(error) => Stuck::Store(error),
+                    other => Stuck::Told(other.to_string()),
+                })
+            }
         }?;
         let told = made.told.clone();
         self.commit_made(job, lease, made)?;
         Ok(Some(told))
     }
 
-    /// What a built-in step leases: the files that it replaces. Those that only grow stay open for everyone, unless it has no other.
+    /// What a built-in step leases: the files that it replaces. Those that only grow stay open for
+    /// everyone, unless it has no other.
     fn claimed_paths(&self, planned: &Planned<'_>) -> Vec<String> {
         let all = || planned.required().map(|o| &o.path);
-        let replaced: Vec<String> =
-            all().filter(|path| self.project.contract.class(path) != Class::Append).map(ToString::to_string).collect();
-        if replaced.is_empty() { all().map(ToString::to_string).collect() } else { replaced }
+        let replaced: Vec<String> = all()
+            .filter(|path| self.project.contract.class(path) != Class::Append)
+            .map(ToString::to_string)
+            .collect();
+        if replaced.is_empty() {
+            all().map(ToString::to_string).collect()
+        } else {
+            replaced
+        }
     }
 
     fn commit_made(&self, job: &Job<'_>, lease: &Lease, made: Made) -> Result<(), Stuck> {
         let planned = &job.planned;
-        let mut note = RunNote::new(&run_id(&planned.turn, jiff::Timestamp::now()), &planned.turn, Ruling::Accepted);
+        let mut note = RunNote::new(
+            &run_id(&planned.turn, jiff::Timestamp::now()),
+            &planned.turn,
+            Ruling::Accepted,
+        );
         note.reads = made.reads;
         if let Some(sent) = &job.standing.sent_back {
             note.round = sent.round;
@@ -124,42 +152,83 @@ impl Engine<'_> {
     }
 
     /// The audit section for texts that object when no one is left to send the work to.
-    pub(super) fn audit_objection(&self, planned: &Planned<'_>, texts: &[(&ProjectPath, &[u8])]) -> Option<String> {
+    pub(super) fn audit_objection(
+        &self,
+        planned: &Planned<'_>,
+        texts: &[(&ProjectPath, &[u8])],
+    ) -> Option<String> {
         let objection = planned.step.objection.as_ref()?;
         let mut objects = None;
         for (path, bytes) in texts {
             let text = String::from_utf8_lossy(bytes);
-            let item = objection.sign.as_ref().and_then(|sign| items_with(&text, sign).into_iter().next());
-            let marked = objection.marker.is_some() && marker_of(path.as_str(), &text) == objection.marker;
-            objects = objects
-                .or(item)
-                .or_else(|| marked.then(|| format!("`{path}` ends with {}", objection.marker.as_deref().unwrap_or_default())));
+            let item = objection
+                .sign
+                .as_ref()
+                .and_then(|sign| items_with(&text, sign).into_iter().next());
+            let marked =
+                objection.marker.is_some() && marker_of(path.as_str(), &text) == objection.marker;
+            objects = objects.or(item).or_else(|| {
+                marked.then(|| {
+                    format!(
+                        "`{path}` ends with {}",
+                        objection.marker.as_deref().unwrap_or_default()
+                    )
+                })
+            });
         }
         let (first, rounds) = (objects?, planned.step.rounds.unwrap_or(0));
         let facts = self.memory.facts(self.project).ok()?;
         let answered = |step: &String| {
-            let turn = Turn { step: step.clone(), unit: planned.turn.unit.clone() };
-            let newest = facts.iter().rev().find(|f| f.note.ruling == Ruling::Accepted && f.note.turn() == turn);
-            newest.filter(|f| f.note.sent_by.as_ref() == Some(&planned.turn.step)).map_or(0, |f| f.note.round)
+            let turn = Turn {
+                step: step.clone(),
+                unit: planned.turn.unit.clone(),
+            };
+            let newest = facts
+                .iter()
+                .rev()
+                .find(|f| f.note.ruling == Ruling::Accepted && f.note.turn() == turn);
+            newest
+                .filter(|f| f.note.sent_by.as_ref() == Some(&planned.turn.step))
+                .map_or(0, |f| f.note.round)
         };
         let round = planned.step.back.iter().map(answered).max();
-        round
-            .is_none_or(|round| round >= rounds)
-            .then(|| self.needs_human(planned, &first, &format!("quipu approve {}", render_turn(&planned.turn))))
+        round.is_none_or(|round| round >= rounds).then(|| {
+            self.needs_human(
+                planned,
+                &first,
+                &format!("quipu approve {}", render_turn(&planned.turn)),
+            )
+        })
     }
 
     fn read(&self, path: &ProjectPath, reads: &mut Vec<ReadNote>) -> Result<String, Stuck> {
-        let (bytes, version) = self.project.store.read(path)?.ok_or_else(|| Stuck::Told(format!("`{path}` is not there")))?;
-        reads.push(ReadNote { path: path.to_string(), version, section: None, text: None });
+        let (bytes, version) = self
+            .project
+            .store
+            .read(path)?
+            .ok_or_else(|| Stuck::Told(format!("`{path}` is not there")))?;
+        reads.push(ReadNote {
+            path: path.to_string(),
+            version,
+            section: None,
+            text: None,
+        });
         String::from_utf8(bytes).map_err(|_| Stuck::Told(format!("`{path}` is not text")))
     }
 
-    /// The files of steps that do not apply to this unit: a merge goes on without them, even if an older one is there.
+    /// The files of steps that do not apply to this unit: a merge goes on without them, even if an
+    /// older one is there.
     fn skipped_files(&self, job: &Job<'_>) -> Result<Vec<ProjectPath>, Stuck> {
-        let snapshot = Snapshot::take(self.project, &self.memory).map_err(|error| Stuck::Flow(error.into()))?;
-        let before = job.turns.iter().filter(|t| t.turn.unit == job.planned.turn.unit && job.planned.step.after.contains(&t.turn.step));
-        let skipped = before.filter(|turn| why_not(&self.project.contract, turn, &snapshot).is_some());
-        Ok(skipped.flat_map(|turn| turn.outputs.iter().map(|o| o.path.clone())).collect())
+        let snapshot = Snapshot::take(self.project, &self.memory)
+            .map_err(|error| Stuck::Flow(error.into()))?;
+        let before = job.turns.iter().filter(|t| {
+            t.turn.unit == job.planned.turn.unit && job.planned.step.after.contains(&t.turn.step)
+        });
+        let skipped =
+            before.filter(|turn| why_not(&self.project.contract, turn, &snapshot).is_some());
+        Ok(skipped
+            .flat_map(|turn| turn.outputs.iter().map(|o| o.path.clone()))
+            .collect())
     }
 
     fn make_merge(&self, job: &Job<'_>) -> Result<Made, Stuck> {
@@ -168,48 +237,94 @@ impl Engine<'_> {
         let mut sources = Vec::new();
         let skipped = self.skipped_files(job)?;
         for pattern in planned.reads() {
-            let Some(path) = pattern.as_literal().and_then(|p| ProjectPath::parse(p).ok()) else { continue };
+            let Some(path) = pattern
+                .as_literal()
+                .and_then(|p| ProjectPath::parse(p).ok())
+            else {
+                continue;
+            };
             if skipped.contains(&path) {
                 continue;
             }
             let text = self.read(&path, &mut made.reads)?;
-            let wanted = self.project.contract.rule(&path).and_then(|r| r.marker.clone());
+            let wanted = self
+                .project
+                .contract
+                .rule(&path)
+                .and_then(|r| r.marker.clone());
             let found = super::snapshot::marker_of(path.as_str(), &text);
-            if let Some(wanted) = wanted.filter(|w| !found.as_ref().is_some_and(|f| w.split('|').any(|n| n.trim() == f))) {
-                return Err(Stuck::Told(format!("`{path}` does not end with {wanted}: a merge needs all its markers")));
+            if let Some(wanted) = wanted.filter(|w| {
+                !found
+                    .as_ref()
+                    .is_some_and(|f| w.split('|').any(|n| n.trim() == f))
+            }) {
+                return Err(Stuck::Told(format!(
+                    "`{path}` does not end with {wanted}: a merge needs all its markers"
+                )));
             }
             sources.push(Source { path, text });
         }
         let text = merge(&self.project.contract, planned, &sources);
-        let output = planned.required().next().ok_or_else(|| Stuck::Told("the step names no file to write".into()))?;
+        let output = planned
+            .required()
+            .next()
+            .ok_or_else(|| Stuck::Told("the step names no file to write".into()))?;
         made.told = format!("merged {} reports into {}", sources.len(), output.path);
-        made.ops.push(Op::Write { path: output.path.clone(), bytes: text.into_bytes(), expect: Expect::Any });
+        made.ops.push(Op::Write {
+            path: output.path.clone(),
+            bytes: text.into_bytes(),
+            expect: Expect::Any,
+        });
         Ok(made)
     }
 
     fn make_memory(&self, planned: &Planned<'_>) -> Result<Made, Stuck> {
         let mut made = Made::default();
-        let remember = planned
-            .step
-            .remember
+        let remember = planned.step.remember.as_ref().ok_or_else(|| {
+            Stuck::Told("the step does not say what it remembers: [steps.remember]".into())
+        })?;
+        let path = |text: &str| {
+            fill_path(text, &planned.binding)
+                .ok_or_else(|| Stuck::Told(format!("`{text}` names no file")))
+        };
+        let unit = planned
+            .turn
+            .unit
             .as_ref()
-            .ok_or_else(|| Stuck::Told("the step does not say what it remembers: [steps.remember]".into()))?;
-        let path = |text: &str| fill_path(text, &planned.binding).ok_or_else(|| Stuck::Told(format!("`{text}` names no file")));
-        let unit = planned.turn.unit.as_ref().map_or_else(|| planned.turn.step.clone(), ToString::to_string);
+            .map_or_else(|| planned.turn.step.clone(), ToString::to_string);
         let from = path(&remember.from)?;
         let report = self.read(&from, &mut made.reads)?;
         if let Some(unfit) = find_unfit(remember, &report).first() {
-            return Err(Stuck::Told(format!("`{from}` {unfit}\n  help  mend that part, then quipu run")));
+            return Err(Stuck::Told(format!(
+                "`{from}` {unfit}\n  help  mend that part, then quipu run"
+            )));
         }
         let mut grown = Vec::new();
         for item in &remember.items {
             let to = path(&item.to)?;
-            let memory = self.project.store.read(&to)?.map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
-            let growth = grow(&self.project.contract, item, remember, &unit, &report, &memory, jiff::Timestamp::now());
+            let memory = self
+                .project
+                .store
+                .read(&to)?
+                .map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned())
+                .unwrap_or_default();
+            let growth = grow(
+                &self.project.contract,
+                item,
+                remember,
+                &unit,
+                &report,
+                &memory,
+                jiff::Timestamp::now(),
+            );
             made.audits.extend(growth.audits);
             if !growth.text.is_empty() {
                 grown.push(to.to_string());
-                made.ops.push(Op::Append { path: to, bytes: growth.text.into_bytes(), apart: false });
+                made.ops.push(Op::Append {
+                    path: to,
+                    bytes: growth.text.into_bytes(),
+                    apart: false,
+                });
             }
         }
         let mut left = String::new();
@@ -217,64 +332,122 @@ impl Engine<'_> {
             let asked = sort_offers(&self.project.contract, planned.step, &report);
             for (file, offers) in &asked.by_file {
                 let now = self.project.store.read(file)?;
-                let text = now.as_ref().map(|(bytes, _)| String::from_utf8_lossy(bytes).into_owned());
-                if let Some((text, added)) = with_entries(file, text.as_deref(), offers).map_err(Stuck::Told)? {
+                let text = now
+                    .as_ref()
+                    .map(|(bytes, _)| String::from_utf8_lossy(bytes).into_owned());
+                if let Some((text, added)) =
+                    with_entries(file, text.as_deref(), offers).map_err(Stuck::Told)?
+                {
                     grown.push(format!("{file} by {added}"));
                     let (path, bytes) = (file.clone(), text.into_bytes());
                     made.ops.push(match now {
-                        Some((_, version)) => Op::Write { path, bytes, expect: Expect::Version(version) },
+                        Some((_, version)) => Op::Write {
+                            path,
+                            bytes,
+                            expect: Expect::Version(version),
+                        },
                         None => Op::Create { path, bytes },
                     });
                 }
             }
             if !asked.left.is_empty() {
-                left = format!("; {} left for a person: quipu learn --list", asked.left.len());
+                left = format!(
+                    "; {} left for a person: quipu learn --list",
+                    asked.left.len()
+                );
             }
         }
         if let (Some(from), Some(to)) = (&remember.text, &remember.to) {
             let draft = self.read(&path(from)?, &mut made.reads)?;
             let text = finish(&draft, planned.step.marker.as_deref().unwrap_or("FINAL"));
-            made.ops.push(Op::Write { path: path(to)?, bytes: text.into_bytes(), expect: Expect::Any });
+            made.ops.push(Op::Write {
+                path: path(to)?,
+                bytes: text.into_bytes(),
+                expect: Expect::Any,
+            });
         }
-        made.told = format!("remembered {unit}: {} grew{left}", if grown.is_empty() { "nothing".to_owned() } else { grown.join(", ") });
+        made.told = format!(
+            "remembered {unit}: {} grew{left}",
+            if grown.is_empty() {
+                "nothing".to_owned()
+            } else {
+                grown.join(", ")
+            }
+        );
         Ok(made)
     }
 
     /// Whether an agent made a stylesheet as it is: its pages need that one, and no other.
     fn is_agents_stylesheet(&self, path: &ProjectPath) -> bool {
-        let is_style = self.project.contract.rule(path).and_then(|rule| rule.form) == Some(Form::Stylesheet);
-        let Ok(Some((_, version))) = self.project.store.read(path) else { return false };
+        let is_style =
+            self.project.contract.rule(path).and_then(|rule| rule.form) == Some(Form::Stylesheet);
+        let Ok(Some((_, version))) = self.project.store.read(path) else {
+            return false;
+        };
         let facts = self.memory.facts(self.project).unwrap_or_default();
-        let made = |fact: &&RunFact| fact.files.iter().any(|file| file.path == path.as_str() && file.version == version);
-        is_style && facts.iter().rev().find(made).is_some_and(|fact| fact.note.agent.is_some())
+        let made = |fact: &&RunFact| {
+            fact.files
+                .iter()
+                .any(|file| file.path == path.as_str() && file.version == version)
+        };
+        is_style
+            && facts
+                .iter()
+                .rev()
+                .find(made)
+                .is_some_and(|fact| fact.note.agent.is_some())
     }
 
     fn make_pages(&self, planned: &Planned<'_>) -> Result<Made, Stuck> {
-        let press = self.press.ok_or_else(|| Stuck::Told("this program has no press".into()))?;
+        let press = self
+            .press
+            .ok_or_else(|| Stuck::Told("this program has no press".into()))?;
         let mut made = Made::default();
         let all = self.project.store.list()?;
         for pattern in planned.reads() {
             for path in all.iter().filter(|p| pattern.matches(p.as_str()).is_some()) {
                 if let Some((_, version)) = self.project.store.read(path)? {
-                    made.reads.push(ReadNote { path: path.to_string(), version, section: None, text: None });
+                    made.reads.push(ReadNote {
+                        path: path.to_string(),
+                        version,
+                        section: None,
+                        text: None,
+                    });
                 }
             }
         }
-        let printed = press.print(self.project, planned.step, planned.turn.unit.as_ref()).map_err(Stuck::Told)?;
+        let printed = press
+            .print(self.project, planned.step, planned.turn.unit.as_ref())
+            .map_err(Stuck::Told)?;
         for (path, version) in printed.reads {
-            made.reads.push(ReadNote { path: path.to_string(), version, section: None, text: None });
+            made.reads.push(ReadNote {
+                path: path.to_string(),
+                version,
+                section: None,
+                text: None,
+            });
         }
         // Images come with the pages that show them; no step can name them beforehand.
         let wanted = |path: &ProjectPath| {
             let own = planned.outputs.iter().any(|o: &Output| o.path == *path);
-            own && !self.is_agents_stylesheet(path) || self.project.contract.class(path) == Class::Derived
+            own && !self.is_agents_stylesheet(path)
+                || self.project.contract.class(path) == Class::Derived
         };
-        let mut pages: Vec<_> = printed.files.into_iter().filter(|(path, _)| wanted(path)).collect();
+        let mut pages: Vec<_> = printed
+            .files
+            .into_iter()
+            .filter(|(path, _)| wanted(path))
+            .collect();
         // A file that another job has printed already is not written again.
         pages.retain(|(path, bytes)| {
-            is_own(planned, path.as_str()) || !matches!(self.project.store.on_disk(path), Ok(Some(now)) if now == *bytes)
+            is_own(planned, path.as_str())
+                || !matches!(self.project.store.on_disk(path), Ok(Some(now)) if now == *bytes)
         });
-        let own: Vec<&str> = pages.iter().map(|(path, _)| path.as_str()).filter(|path| is_own(planned, path)).collect();
+        let own: Vec<&str> = pages
+            .iter()
+            .map(|(path, _)| path.as_str())
+            .filter(|path| is_own(planned, path))
+            .collect();
         made.told = format!("printed {}", own.join(", "));
         match pages.len() - own.len() {
             0 => {}
@@ -282,8 +455,16 @@ impl Engine<'_> {
         }
         for (path, bytes) in pages {
             made.ops.push(match self.project.contract.class(&path) {
-                Class::Derived => Op::Derive { path, bytes, expect: Expect::Any },
-                _ => Op::Write { path, bytes, expect: Expect::Any },
+                Class::Derived => Op::Derive {
+                    path,
+                    bytes,
+                    expect: Expect::Any,
+                },
+                _ => Op::Write {
+                    path,
+                    bytes,
+                    expect: Expect::Any,
+                },
             });
         }
         Ok(made)
@@ -291,7 +472,10 @@ impl Engine<'_> {
 }
 
 fn is_own(planned: &Planned<'_>, path: &str) -> bool {
-    planned.outputs.iter().any(|output| output.path.as_str() == path)
+    planned
+        .outputs
+        .iter()
+        .any(|output| output.path.as_str() == path)
 }
 
 /// Why a built-in step could not be done.

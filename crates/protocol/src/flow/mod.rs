@@ -1,7 +1,8 @@
 //! Flows: many agents, one memory, no chaos.
 //!
-//! `turn` says what the contract wants, `state` how far it is, `engine` starts what is ready, `claim` sees to it that no one else
-//! does, `attempt` carries one turn out, `builtin` does what Quipu does itself. Progress is stored nowhere: markers, versions and the notes of runs in the
+//! `turn` says what the contract wants, `state` how far it is, `engine` starts what is ready,
+//! `claim` sees to it that no one else does, `attempt` carries one turn out, `builtin` does what
+//! Quipu does itself. Progress is stored nowhere: markers, versions and the notes of runs in the
 //! journal tell it, so a flow that was killed goes on by being started again.
 
 mod attempt;

@@ -27,9 +27,20 @@ pub fn next_command(flow: &Flow<'_>) -> Option<String> {
 }
 
 fn render_failed(failed: &Standing) -> String {
-    let unit = failed.turn.unit.as_ref().map(|u| format!(" --unit {u}")).unwrap_or_default();
+    let unit = failed
+        .turn
+        .unit
+        .as_ref()
+        .map(|u| format!(" --unit {u}"))
+        .unwrap_or_default();
     if failed.objects {
-        return format!("mend it and run it again, or overrule it: quipu approve {}{unit}", failed.turn.step);
+        return format!(
+            "mend it and run it again, or overrule it: quipu approve {}{unit}",
+            failed.turn.step
+        );
     }
-    format!("quipu run --step {}{unit} --by NAME     (after looking into it)", failed.turn.step)
+    format!(
+        "quipu run --step {}{unit} --by NAME     (after looking into it)",
+        failed.turn.step
+    )
 }

@@ -1,7 +1,8 @@
-//! What a run leaves in the journal beside its files: what it had read, for whom it was, how it ended.
+//! What a run leaves in the journal beside its files: what it had read, for whom it was, how it
+//! ended.
 //!
-//! This is all that a flow remembers. It travels in the record of the commit, so a run and its outputs are
-//! acknowledged together or not at all.
+//! This is all that a flow remembers. It travels in the record of the commit, so a run and its
+//! outputs are acknowledged together or not at all.
 
 use quipu_store::{Noted, NotedFile, Version};
 use serde::{Deserialize, Serialize};
@@ -141,7 +142,10 @@ impl RunNote {
     }
 
     pub fn turn(&self) -> Turn {
-        Turn { step: self.step.clone(), unit: self.unit.as_deref().and_then(|u| UnitId::parse(u).ok()) }
+        Turn {
+            step: self.step.clone(),
+            unit: self.unit.as_deref().and_then(|u| UnitId::parse(u).ok()),
+        }
     }
 
     pub fn to_value(&self) -> serde_json::Value {
@@ -162,6 +166,11 @@ impl RunFact {
     /// The fact in a record, if its note is one of a flow.
     pub fn of(noted: Noted) -> Option<RunFact> {
         let note: RunNote = serde_json::from_value(noted.note).ok()?;
-        (note.flow == FORMAT).then_some(RunFact { seq: noted.seq, at: noted.at, note, files: noted.files })
+        (note.flow == FORMAT).then_some(RunFact {
+            seq: noted.seq,
+            at: noted.at,
+            note,
+            files: noted.files,
+        })
     }
 }

@@ -1,7 +1,7 @@
 //! Whoever performs a turn: an agent behind an adapter, a person, a rehearsal, a script.
 //!
-//! A performer reads the view folder and writes the out folder; nothing else of the project concerns it. What it says
-//! of itself is not believed: its outputs are looked at.
+//! A performer reads the view folder and writes the out folder; nothing else of the project
+//! concerns it. What it says of itself is not believed: its outputs are looked at.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -78,11 +78,20 @@ pub struct Ended {
 
 impl Ended {
     pub fn done() -> Ended {
-        Ended { ending: Ending::Done, message: None, usage: None, denied: Vec::new(), held_by: None }
+        Ended {
+            ending: Ending::Done,
+            message: None,
+            usage: None,
+            denied: Vec::new(),
+            held_by: None,
+        }
     }
 
     pub fn failed(why: impl Into<String>) -> Ended {
-        Ended { ending: Ending::Failed(why.into()), ..Ended::done() }
+        Ended {
+            ending: Ending::Failed(why.into()),
+            ..Ended::done()
+        }
     }
 }
 
@@ -100,7 +109,8 @@ pub enum Told {
 /// How the flow takes part while someone performs.
 pub struct Watch<'w> {
     pub told: &'w (dyn Fn(Told) + Sync),
-    /// Looks at what was written. A fault goes back to whoever wrote it, in the same session where there is one.
+    /// Looks at what was written. A fault goes back to whoever wrote it, in the same session where
+    /// there is one.
     pub look: &'w mut dyn FnMut(&Ended) -> Option<String>,
 }
 
@@ -109,7 +119,7 @@ pub trait Performer: Sync {
     /// The name under which it is priced and recorded.
     fn name(&self) -> &str;
 
-    /// Performs, lets the work be looked at, and goes on for as long as a fault comes back. What was written lies in the
-    /// out folder.
+    /// Performs, lets the work be looked at, and goes on for as long as a fault comes back. What
+    /// was written lies in the out folder.
     fn perform(&self, task: &Task, watch: Watch<'_>) -> Ended;
 }

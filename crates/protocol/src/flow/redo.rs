@@ -1,5 +1,6 @@
-//! What a brief adds for a job that is done again: the round, the reason, what was written before, and what changed since then in the
-//! texts that it had read. And for a job that checks a revision, the difference between two texts.
+//! What a brief adds for a job that is done again: the round, the reason, what was written before,
+//! and what changed since then in the texts that it had read. And for a job that checks a revision,
+//! the difference between two texts.
 
 use quipu_contract::{Class, ProjectPath, Readable};
 use quipu_store::{At, StoreError};
@@ -15,7 +16,8 @@ use crate::difference::render_difference;
 use crate::reading::may_read;
 use crate::view::slice_section;
 
-/// An earlier text or a difference that is longer than this is not shown: the brief has to leave room for the work.
+/// An earlier text or a difference that is longer than this is not shown: the brief has to leave
+/// room for the work.
 const LONGEST_EARLIER: usize = 60_000;
 /// A difference of so many bytes is shown although the text itself is no longer than it.
 const SHORT_DIFFERENCE: usize = 4_000;
@@ -27,75 +29,127 @@ impl Engine<'_> {
             return self.render_compared(job);
         }
         let facts = self.memory.facts(self.project).map_err(FlowError::from)?;
-        let of_job = |fact: &&super::note::RunFact| fact.note.ruling == Ruling::Accepted && fact.note.turn() == job.planned.turn;
-        let Some(last) = facts.iter().rev().find(of_job) else { return self.render_compared(job) };
+        let of_job = |fact: &&super::note::RunFact| {
+            fact.note.ruling == Ruling::Accepted && fact.note.turn() == job.planned.turn
+        };
+        let Some(last) = facts.iter().rev().find(of_job) else {
+            return self.render_compared(job);
+        };
         let language = self.project.contract.language;
         let mut text = String::new();
         let round = facts.iter().filter(of_job).count() + 1;
         text.push_str(&said::again(language, round, &job.standing.why));
         for output in job.planned.required() {
-            let Some((bytes, _)) = self.project.store.read(&output.path)? else { continue };
+            let Some((bytes, _)) = self.project.store.read(&output.path)? else {
+                continue;
+            };
             let earlier = String::from_utf8_lossy(&bytes);
             if earlier.len() <= LONGEST_EARLIER {
                 let path = output.path.as_str();
-                text.push_str(&said::earlier(language, &fence("earlier", path, unmarked(path, &earlier).trim_end())));
+                text.push_str(&said::earlier(
+                    language,
+                    &fence("earlier", path, unmarked(path, &earlier).trim_end()),
+                ));
             }
         }
         for read in &last.note.reads {
             if let Some(difference) = self.render_changed(job, read)? {
-                text.push_str(&said::difference(language, &fence("difference", &read.path, difference.trim_end())));
+                text.push_str(&said::difference(
+                    language,
+                    &fence("difference", &read.path, difference.trim_end()),
+                ));
             }
         }
         Ok(text)
     }
 
-    /// The difference between the two files that the step names, for the first time that it is done; later it has seen that
-    /// difference, and what changed since then is shown.
+    /// The difference between the two files that the step names, for the first time that it is
+    /// done; later it has seen that difference, and what changed since then is shown.
     fn render_compared(&self, job: &Job<'_>) -> Result<String, AttemptError> {
-        let paths: Vec<ProjectPath> = job.planned.step.compare.iter().filter_map(|path| fill_path(path, &job.planned.binding)).collect();
-        let [older, newer] = paths.as_slice() else { return Ok(String::new()) };
+        let paths: Vec<ProjectPath> = job
+            .planned
+            .step
+            .compare
+            .iter()
+            .filter_map(|path| fill_path(path, &job.planned.binding))
+            .collect();
+        let [older, newer] = paths.as_slice() else {
+            return Ok(String::new());
+        };
         let read = |path: &ProjectPath| -> Result<Option<String>, StoreError> {
             let found = self.project.store.read(path)?;
-            Ok(found.map(|(bytes, _)| unmarked(path.as_str(), &String::from_utf8_lossy(&bytes)).to_owned()))
+            Ok(found.map(|(bytes, _)| {
+                unmarked(path.as_str(), &String::from_utf8_lossy(&bytes)).to_owned()
+            }))
         };
-        let (Some(old), Some(new)) = (read(older)?, read(newer)?) else { return Ok(String::new()) };
+        let (Some(old), Some(new)) = (read(older)?, read(newer)?) else {
+            return Ok(String::new());
+        };
         let difference = render_difference(older.as_str(), &old, newer.as_str(), &new);
         let language = self.project.contract.language;
         if difference.len() > new.len().max(SHORT_DIFFERENCE) {
             return Ok(said::rewritten(language, newer.as_str()));
         }
         let between = format!("{older} → {newer}");
-        Ok(said::difference(language, &fence("difference", &between, difference.trim_end())))
+        Ok(said::difference(
+            language,
+            &fence("difference", &between, difference.trim_end()),
+        ))
     }
 
-    /// How a text changed since it was read; none if it did not, if it only grows, if the old one is not in the journal, or if the role
-    /// does not read it any more.
-    fn render_changed(&self, job: &Job<'_>, read: &ReadNote) -> Result<Option<String>, AttemptError> {
-        let Ok(path) = ProjectPath::parse(&read.path) else { return Ok(None) };
+    /// How a text changed since it was read; none if it did not, if it only grows, if the old one
+    /// is not in the journal, or if the role does not read it any more.
+    fn render_changed(
+        &self,
+        job: &Job<'_>,
+        read: &ReadNote,
+    ) -> Result<Option<String>, AttemptError> {
+        let Ok(path) = ProjectPath::parse(&read.path) else {
+            return Ok(None);
+        };
         let actor = actor_of(job.planned.step, job.planned.turn.unit.as_ref(), None);
         let may_see = match may_read(self.project, &actor, &path) {
             Ok(Readable::Whole) => true,
-            Ok(Readable::Sections(sections)) => read.section.as_ref().is_some_and(|section| sections.contains(section)),
+            Ok(Readable::Sections(sections)) => read
+                .section
+                .as_ref()
+                .is_some_and(|section| sections.contains(section)),
             Err(_) => false,
         };
         if !may_see {
             return Ok(None);
         }
-        if matches!(self.project.contract.class(&path), Class::Append | Class::Record | Class::Derived) {
+        if matches!(
+            self.project.contract.class(&path),
+            Class::Append | Class::Record | Class::Derived
+        ) {
             return Ok(None);
         }
-        let Some((now, version)) = self.project.store.read(&path)? else { return Ok(None) };
+        let Some((now, version)) = self.project.store.read(&path)? else {
+            return Ok(None);
+        };
         if version == read.version {
             return Ok(None);
         }
-        let Ok((then, _)) = self.project.store.text_at(&path, &At::Version(read.version.as_str().to_owned())) else { return Ok(None) };
+        let Ok((then, _)) = self
+            .project
+            .store
+            .text_at(&path, &At::Version(read.version.as_str().to_owned()))
+        else {
+            return Ok(None);
+        };
         let part = |bytes: &[u8]| {
             let text = String::from_utf8_lossy(bytes).into_owned();
-            read.section.as_ref().map_or(Some(text.clone()), |section| slice_section(&text, section))
+            read.section
+                .as_ref()
+                .map_or(Some(text.clone()), |section| slice_section(&text, section))
         };
-        let (Some(then), Some(now)) = (part(&then), part(&now)) else { return Ok(None) };
+        let (Some(then), Some(now)) = (part(&then), part(&now)) else {
+            return Ok(None);
+        };
         let difference = render_difference(&read.path, &then, &read.path, &now);
         let longest = now.len().clamp(SHORT_DIFFERENCE, LONGEST_EARLIER);
-        Ok(Some(difference).filter(|difference| !difference.is_empty() && difference.len() <= longest))
+        Ok(Some(difference)
+            .filter(|difference| !difference.is_empty() && difference.len() <= longest))
     }
 }

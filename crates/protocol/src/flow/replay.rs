@@ -26,8 +26,14 @@ pub struct Replay {
 }
 
 /// A path of the machine need not be UTF-8; JSON must.
-fn folder_text<S: Serializer>(folder: &Option<std::path::PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
-    folder.as_ref().map(|folder| folder.display().to_string()).serialize(serializer)
+fn folder_text<S: Serializer>(
+    folder: &Option<std::path::PathBuf>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    folder
+        .as_ref()
+        .map(|folder| folder.display().to_string())
+        .serialize(serializer)
 }
 
 #[derive(Debug, Error)]
@@ -49,29 +55,45 @@ const SHORTEST_BEGINNING: usize = 8;
 const NAMED_RUNS: usize = 12;
 
 fn render_runs(runs: &[String]) -> String {
-    let named = runs.iter().take(NAMED_RUNS).cloned().collect::<Vec<_>>().join(", ");
+    let named = runs
+        .iter()
+        .take(NAMED_RUNS)
+        .cloned()
+        .collect::<Vec<_>>()
+        .join(", ");
     match runs.len().checked_sub(NAMED_RUNS) {
         Some(more) if more > 0 => format!("{named} and {more} more"),
         _ => named,
     }
 }
 
-/// What an agent was sent, part by part: as its transcript has it, which also tells the folders; else as it was made.
+/// What an agent was sent, part by part: as its transcript has it, which also tells the folders;
+/// else as it was made.
 fn load_brief(folder: &Path) -> Option<String> {
     let mut parts = load_sent(folder).unwrap_or_default();
     if parts.is_empty() {
         let made = |name: &str| quipu_store::read_regular_text(&folder.join(name)).ok();
         parts = match made("brief.md") {
             Some(brief) => vec![brief],
-            None => (1..=MOST_STAGES).map_while(|number| made(&format!("brief-{number}.md"))).collect(),
+            None => (1..=MOST_STAGES)
+                .map_while(|number| made(&format!("brief-{number}.md")))
+                .collect(),
         };
     }
     match parts.as_slice() {
         [] => None,
         [brief] => Some(brief.clone()),
         many => {
-            let told = |(index, brief): (usize, &String)| format!("══ {} of {}\n{}\n", index + 1, many.len(), brief.trim_end());
-            Some(many.iter().enumerate().map(told).collect::<Vec<_>>().join("\n"))
+            let told = |(index, brief): (usize, &String)| {
+                format!("══ {} of {}\n{}\n", index + 1, many.len(), brief.trim_end())
+            };
+            Some(
+                many.iter()
+                    .enumerate()
+                    .map(told)
+                    .collect::<Vec<_>>()
+                    .join("\n"),
+            )
         }
     }
 }
@@ -89,39 +111,77 @@ struct Line {
 /// The briefs in a transcript; none if one of them is not whole.
 fn load_sent(folder: &Path) -> Option<Vec<String>> {
     let transcript = quipu_store::read_regular_text(&folder.join("transcript.jsonl")).ok()?;
-    let lines = transcript.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok()).filter(|line| line.who == "brief");
-    lines.map(|line| line.cut.is_none().then_some(line.text)).collect()
+    let lines = transcript
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Line>(line).ok())
+        .filter(|line| line.who == "brief");
+    lines
+        .map(|line| line.cut.is_none().then_some(line.text))
+        .collect()
 }
 
-/// Finds a run by its name (or its beginning), or by a file and version it made: `PATH@VERSION`, `PATH`.
+/// Finds a run by its name (or its beginning), or by a file and version it made: `PATH@VERSION`,
+/// `PATH`.
 pub fn replay(project: &Project, asked: &str) -> Result<Replay, ReplayError> {
-    let facts: Vec<RunFact> = project.store.noted(0)?.into_iter().filter_map(RunFact::of).collect();
+    let facts: Vec<RunFact> = project
+        .store
+        .noted(0)?
+        .into_iter()
+        .filter_map(RunFact::of)
+        .collect();
     let exact = facts.iter().rev().find(|f| f.note.run == asked);
     let by_name = match exact {
         Some(fact) => Some(fact),
         None if asked.len() < SHORTEST_BEGINNING => None,
         None => {
-            let begun: BTreeSet<&str> = facts.iter().map(|f| f.note.run.as_str()).filter(|run| run.starts_with(asked)).collect();
+            let begun: BTreeSet<&str> = facts
+                .iter()
+                .map(|f| f.note.run.as_str())
+                .filter(|run| run.starts_with(asked))
+                .collect();
             if begun.len() > 1 {
-                return Err(ReplayError::Ambiguous { asked: asked.to_owned(), runs: begun.into_iter().rev().map(str::to_owned).collect() });
+                return Err(ReplayError::Ambiguous {
+                    asked: asked.to_owned(),
+                    runs: begun.into_iter().rev().map(str::to_owned).collect(),
+                });
             }
             facts.iter().rev().find(|f| f.note.run.starts_with(asked))
         }
     };
-    let by_turn = || facts.iter().rev().find(|f| f.note.turn().to_string() == asked);
+    let by_turn = || {
+        facts
+            .iter()
+            .rev()
+            .find(|f| f.note.turn().to_string() == asked)
+    };
     let by_file = || {
         let (path, version) = asked.rsplit_once('@').unwrap_or((asked, ""));
-        facts.iter().rev().find(|f| f.files.iter().any(|file| file.path == path && file.version.as_str().starts_with(version)))
+        facts.iter().rev().find(|f| {
+            f.files
+                .iter()
+                .any(|file| file.path == path && file.version.as_str().starts_with(version))
+        })
     };
     let Some(fact) = by_name.or_else(by_turn).or_else(by_file) else {
         return Err(match asked.rsplit_once('@') {
-            Some((path, at)) => ReplayError::NotMade { path: path.to_owned(), at: at.to_owned() },
+            Some((path, at)) => ReplayError::NotMade {
+                path: path.to_owned(),
+                at: at.to_owned(),
+            },
             None => ReplayError::NoRun(asked.to_owned()),
         });
     };
     let folder = Some(folder_of(project.store.root(), &fact.note.run)).filter(|f| f.is_dir());
     let brief = folder.as_deref().and_then(load_brief);
-    let same = facts.iter().rev().filter(|f| f.note.turn() == fact.note.turn() && f.note.run != fact.note.run);
+    let same = facts
+        .iter()
+        .rev()
+        .filter(|f| f.note.turn() == fact.note.turn() && f.note.run != fact.note.run);
     let others = same.map(|f| f.note.run.clone()).collect();
-    Ok(Replay { folder, brief, others, fact: fact.clone() })
+    Ok(Replay {
+        folder,
+        brief,
+        others,
+        fact: fact.clone(),
+    })
 }

@@ -5,8 +5,16 @@ use quipu_contract::{Language, in_one_line};
 use super::state::SentBack;
 
 pub fn sent_back(language: Language, sent: &SentBack, rounds: u32) -> String {
-    let items = sent.items.iter().map(|i| format!("- {i}\n")).collect::<String>();
-    let of = if rounds > 0 { format!("{} / {rounds}", sent.round) } else { sent.round.to_string() };
+    let items = sent
+        .items
+        .iter()
+        .map(|i| format!("- {i}\n"))
+        .collect::<String>();
+    let of = if rounds > 0 {
+        format!("{} / {rounds}", sent.round)
+    } else {
+        sent.round.to_string()
+    };
     match language {
         Language::En => {
             format!(
@@ -21,7 +29,11 @@ pub fn sent_back(language: Language, sent: &SentBack, rounds: u32) -> String {
 
 /// A report that the agent is told of, line by line as a quotation.
 pub fn report(language: Language, path: &str, text: &str) -> String {
-    let quoted = text.trim().lines().map(|line| format!("> {line}").trim_end().to_owned() + "\n").collect::<String>();
+    let quoted = text
+        .trim()
+        .lines()
+        .map(|line| format!("> {line}").trim_end().to_owned() + "\n")
+        .collect::<String>();
     match language {
         Language::En => format!("\n**What `{path}` said of it:**\n\n{quoted}"),
         Language::Zh => format!("\n**`{path}` 的意见：**\n\n{quoted}"),
@@ -32,7 +44,9 @@ pub fn report(language: Language, path: &str, text: &str) -> String {
 pub fn again(language: Language, round: usize, why: &[String]) -> String {
     let why = why.join("; ");
     match language {
-        Language::En if why.is_empty() => format!("\n**Done again** (round {round}). Someone asked for it.\n"),
+        Language::En if why.is_empty() => {
+            format!("\n**Done again** (round {round}). Someone asked for it.\n")
+        }
         Language::En => format!("\n**Done again** (round {round}), because {why}.\n"),
         Language::Zh if why.is_empty() => format!("\n**重做**（第 {round} 轮）：有人要求重做。\n"),
         Language::Zh => format!("\n**重做**（第 {round} 轮），原因：{why}。\n"),
@@ -41,8 +55,12 @@ pub fn again(language: Language, round: usize, why: &[String]) -> String {
 
 pub fn earlier(language: Language, fenced: &str) -> String {
     match language {
-        Language::En => format!("\nYou wrote this before. Keep what still holds, and write the whole file again:\n\n{fenced}\n"),
-        Language::Zh => format!("\n你先前写的如下。仍然成立的保留，整份文件重新写出：\n\n{fenced}\n"),
+        Language::En => format!(
+            "\nYou wrote this before. Keep what still holds, and write the whole file again:\n\n{fenced}\n"
+        ),
+        Language::Zh => {
+            format!("\n你先前写的如下。仍然成立的保留，整份文件重新写出：\n\n{fenced}\n")
+        }
     }
 }
 
@@ -68,7 +86,9 @@ pub fn salvage(language: Language, path: &str) -> String {
                 "\n**To be completed.** `{path}` was begun and not finished; it lies where you write. Carry it on to its end, do not begin again.\n"
             )
         }
-        Language::Zh => format!("\n**续写。**`{path}` 已经开头但没有写完，就放在你写文件的地方。请接着写完，不要从头再来。\n"),
+        Language::Zh => format!(
+            "\n**续写。**`{path}` 已经开头但没有写完，就放在你写文件的地方。请接着写完，不要从头再来。\n"
+        ),
     }
 }
 
@@ -84,12 +104,20 @@ pub struct Audit<'a> {
 
 impl Audit<'_> {
     pub fn render(&self, language: Language, now: jiff::Timestamp) -> String {
-        let date = now.to_zoned(jiff::tz::TimeZone::UTC).strftime("%Y-%m-%d").to_string();
+        let date = now
+            .to_zoned(jiff::tz::TimeZone::UTC)
+            .strftime("%Y-%m-%d")
+            .to_string();
         // What agents and files say is in here: an entry of the log is never more than one.
-        let [about, kind, what, done, open] = [self.about, self.kind, self.what, self.done, self.open].map(in_one_line);
+        let [about, kind, what, done, open] =
+            [self.about, self.kind, self.what, self.done, self.open].map(in_one_line);
         match language {
-            Language::En => format!("\n## {date} {about} {kind}\n- What: {what}\n- Done: {done}\n- Open: {open}\n"),
-            Language::Zh => format!("\n## {date} {about} {kind}\n- 事由：{what}\n- 处理：{done}\n- 待决：{open}\n"),
+            Language::En => format!(
+                "\n## {date} {about} {kind}\n- What: {what}\n- Done: {done}\n- Open: {open}\n"
+            ),
+            Language::Zh => format!(
+                "\n## {date} {about} {kind}\n- 事由：{what}\n- 处理：{done}\n- 待决：{open}\n"
+            ),
         }
     }
 }

@@ -1,11 +1,13 @@
-//! A performer that plays prepared texts: for trying a flow, and for tests of what happens when agents misbehave.
+//! A performer that plays prepared texts: for trying a flow, and for tests of what happens when
+//! agents misbehave.
 //!
-//! Its folder holds the outputs under their paths. `PATH.again` is played when the work is asked for a second time in one
-//! run, `PATH.round1` when it was sent back by an objection, and `PATH.2` when the project begins the job for the second
-//! time, whatever the reason: so the recording of a whole run is played. A file `PATH.acts` says what else happens, a line each:
-//! `nothing`, `message` (say the text instead of writing it), `stray PATH`, `fail`, `hang`, `half` (put a line before what
-//! lies there and write no more), each for every attempt, or
-//! with `first` behind it for the first one only.
+//! Its folder holds the outputs under their paths. `PATH.again` is played when the work is asked
+//! for a second time in one run, `PATH.round1` when it was sent back by an objection, and `PATH.2`
+//! when the project begins the job for the second time, whatever the reason: so the recording of a
+//! whole run is played. A file `PATH.acts` says what else happens, a line each: `nothing`,
+//! `message` (say the text instead of writing it), `stray PATH`, `fail`, `hang`, `half` (put a line
+//! before what lies there and write no more), each for every attempt, or with `first` behind it for
+//! the first one only.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -26,11 +28,17 @@ pub struct Scripted {
 
 impl Scripted {
     pub fn of(folder: &Path) -> Scripted {
-        Scripted { folder: folder.to_owned(), played: Mutex::default(), pause: Duration::ZERO }
+        Scripted {
+            folder: folder.to_owned(),
+            played: Mutex::default(),
+            pause: Duration::ZERO,
+        }
     }
 
     fn text(&self, output: &Output, endings: &[&str]) -> Option<String> {
-        endings.iter().find_map(|ending| std::fs::read_to_string(self.folder.join(format!("{}{ending}", output.path))).ok())
+        endings.iter().find_map(|ending| {
+            std::fs::read_to_string(self.folder.join(format!("{}{ending}", output.path))).ok()
+        })
     }
 
     fn play(&self, task: &Task, endings: &[&str]) -> Ended {
@@ -40,14 +48,19 @@ impl Scripted {
             std::thread::sleep(Duration::from_millis(2).min(self.pause));
         }
         for output in &task.outputs {
-            let acts = std::fs::read_to_string(self.folder.join(format!("{}.acts", output.path))).unwrap_or_default();
+            let acts = std::fs::read_to_string(self.folder.join(format!("{}.acts", output.path)))
+                .unwrap_or_default();
             let (mut writes, mut says) = (true, false);
             for line in acts.lines().filter(|l| !l.trim().is_empty()) {
                 let (act, first) = match line.strip_suffix(" first") {
                     Some(act) => (act, true),
                     None => (line, false),
                 };
-                let fresh = self.played.lock().unwrap_or_else(PoisonError::into_inner).insert(format!("{} {line}", output.path));
+                let fresh = self
+                    .played
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .insert(format!("{} {line}", output.path));
                 if first && !fresh {
                     continue;
                 }
@@ -58,11 +71,19 @@ impl Scripted {
                     ("stray", path) => write(&task.out.join(path), "stray\n"),
                     ("half", _) => {
                         let path = task.out.join(output.path.as_str());
-                        write(&path, &format!("Half a mend.\n\n{}", std::fs::read_to_string(&path).unwrap_or_default()));
+                        write(
+                            &path,
+                            &format!(
+                                "Half a mend.\n\n{}",
+                                std::fs::read_to_string(&path).unwrap_or_default()
+                            ),
+                        );
                         writes = false;
                     }
                     ("hang", _) => return hang(task),
-                    (other, _) => ended.ending = Ending::Failed(format!("the script does not know `{other}`")),
+                    (other, _) => {
+                        ended.ending = Ending::Failed(format!("the script does not know `{other}`"))
+                    }
                 }
             }
             match self.text(output, endings) {
@@ -90,18 +111,32 @@ fn hang(task: &Task) -> Ended {
     let begun = Instant::now();
     while begun.elapsed() < task.deadline {
         if task.stop.is_asked() {
-            return Ended { ending: Ending::Stopped, ..Ended::done() };
+            return Ended {
+                ending: Ending::Stopped,
+                ..Ended::done()
+            };
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    Ended { ending: Ending::Overdue, ..Ended::done() }
+    Ended {
+        ending: Ending::Overdue,
+        ..Ended::done()
+    }
 }
 
-/// How often the project has begun this job, by the folders of its runs: `20260102T030405678-write-ch01`.
+/// How often the project has begun this job, by the folders of its runs:
+/// `20260102T030405678-write-ch01`.
 fn times_begun(task: &Task) -> usize {
     let job = |run: &str| run.split_once('-').map(|(_, job)| job.to_owned());
-    let runs = task.record.parent().and_then(|runs| std::fs::read_dir(runs).ok());
-    let names = runs.into_iter().flatten().flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let runs = task
+        .record
+        .parent()
+        .and_then(|runs| std::fs::read_dir(runs).ok());
+    let names = runs
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned());
     names.filter(|name| job(name) == job(&task.run)).count()
 }
 
@@ -111,9 +146,16 @@ impl Performer for Scripted {
     }
 
     fn perform(&self, task: &Task, watch: Watch<'_>) -> Ended {
-        let sent_back = task.outputs.iter().any(|o| task.out.join(o.path.as_str()).exists());
+        let sent_back = task
+            .outputs
+            .iter()
+            .any(|o| task.out.join(o.path.as_str()).exists());
         let time = format!(".{}", times_begun(task));
-        let mut ended = if sent_back { self.play(task, &[&time, ".round1", ""]) } else { self.play(task, &[&time, ""]) };
+        let mut ended = if sent_back {
+            self.play(task, &[&time, ".round1", ""])
+        } else {
+            self.play(task, &[&time, ""])
+        };
         while (watch.look)(&ended).is_some() {
             ended = self.play(task, &[".again", ""]);
         }

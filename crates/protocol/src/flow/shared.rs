@@ -1,4 +1,5 @@
-//! Working in a shared store: following what others commit, saying that one lives, and bearing that it cannot be reached.
+//! Working in a shared store: following what others commit, saying that one lives, and bearing that
+//! it cannot be reached.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
@@ -13,7 +14,8 @@ use super::event::Event;
 use super::stay::Until;
 use crate::project::ProjectError;
 
-/// A worker says so often that it lives; after five times as long in silence others take it for dead.
+/// A worker says so often that it lives; after five times as long in silence others take it for
+/// dead.
 const BEAT: Duration = Duration::from_secs(2);
 /// How long the shared store is listened to at a time.
 const LISTEN: Duration = Duration::from_millis(500);
@@ -22,7 +24,10 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// Whether trying again later may help: nobody did anything wrong.
 fn passes(error: &StoreError) -> bool {
-    matches!(error, StoreError::Unreachable { mend: None, .. } | StoreError::Busy { .. })
+    matches!(
+        error,
+        StoreError::Unreachable { mend: None, .. } | StoreError::Busy { .. }
+    )
 }
 
 impl FlowError {
@@ -48,7 +53,8 @@ impl Engine<'_> {
         let mut told = Instant::now();
         while !over.load(Ordering::Relaxed) {
             match store.wait(LISTEN) {
-                // What cannot be taken over now is taken over at the next try, or by the next commit.
+                // What cannot be taken over now is taken over at the next try, or by the next
+                // commit.
                 Ok(true) => drop(store.sync()),
                 Ok(false) => {}
                 Err(_) => std::thread::sleep(LISTEN),
@@ -60,15 +66,20 @@ impl Engine<'_> {
         }
     }
 
-    /// Tries again for as long as the shared store cannot be reached: what an agent made is not thrown away for that. A lease
-    /// that ended meanwhile is refused by the store itself.
-    pub(super) fn patiently<T>(&self, mut work: impl FnMut() -> Result<T, FlowError>) -> Result<T, FlowError> {
+    /// Tries again for as long as the shared store cannot be reached: what an agent made is not
+    /// thrown away for that. A lease that ended meanwhile is refused by the store itself.
+    pub(super) fn patiently<T>(
+        &self,
+        mut work: impl FnMut() -> Result<T, FlowError>,
+    ) -> Result<T, FlowError> {
         let mut told = false;
         loop {
             match work() {
                 Err(error) if error.is_passing() && !self.stop.is_asked() => {
                     if !told {
-                        self.tell(Event::Waiting { why: error.to_string() });
+                        self.tell(Event::Waiting {
+                            why: error.to_string(),
+                        });
                         told = true;
                     }
                     std::thread::sleep(PAUSE);
@@ -78,14 +89,20 @@ impl Engine<'_> {
         }
     }
 
-    /// Commits what a turn made, for as long as it takes. Returns the sealed files that stay as they are. A try whose answer never
-    /// came may have been accepted: before the next one it is looked for.
+    /// Commits what a turn made, for as long as it takes. Returns the sealed files that stay as
+    /// they are. A try whose answer never came may have been accepted: before the next one it is
+    /// looked for.
     pub(super) fn commit_patiently(&self, wanted: &Wanted<'_>) -> Result<Vec<String>, FlowError> {
         let mut again = false;
         self.patiently(|| {
             if again {
                 self.project.store.sync()?;
-                if self.memory.facts(self.project)?.iter().any(|fact| fact.note.run == wanted.note.run) {
+                if self
+                    .memory
+                    .facts(self.project)?
+                    .iter()
+                    .any(|fact| fact.note.run == wanted.note.run)
+                {
                     return Ok(Vec::new());
                 }
             }

@@ -13,7 +13,8 @@ use super::state::Now;
 use crate::project::{Project, ProjectError};
 use crate::view::slice_section;
 
-/// So often a snapshot is taken again because others commit meanwhile. A snapshot takes milliseconds, and so does a commit.
+/// So often a snapshot is taken again because others commit meanwhile. A snapshot takes
+/// milliseconds, and so does a commit.
 const TRIES: usize = 200;
 
 /// What was read once and is still the same. Kept over the snapshots of one process.
@@ -64,8 +65,9 @@ pub struct Snapshot<'p> {
 }
 
 impl<'p> Snapshot<'p> {
-    /// Takes files and notes of one moment. A commit between the two would show a text from before it beside the note that it was
-    /// accepted, and a job would be done twice: then both are read again.
+    /// Takes files and notes of one moment. A commit between the two would show a text from before
+    /// it beside the note that it was accepted, and a job would be done twice: then both are read
+    /// again.
     pub fn take(project: &'p Project, memory: &Memory) -> Result<Snapshot<'p>, ProjectError> {
         for _ in 1..TRIES {
             let seen = project.store.pulse()?;
@@ -79,12 +81,29 @@ impl<'p> Snapshot<'p> {
 
     fn take_once(project: &'p Project, memory: &Memory) -> Result<Snapshot<'p>, ProjectError> {
         let survey = project.store.survey()?;
-        let versions = survey.files.iter().filter_map(|f| Some((f.path.clone(), f.version.clone()?))).collect();
-        let leases = if project.store.is_read_only() { Vec::new() } else { project.store.leases()? };
+        let versions = survey
+            .files
+            .iter()
+            .filter_map(|f| Some((f.path.clone(), f.version.clone()?)))
+            .collect();
+        let leases = if project.store.is_read_only() {
+            Vec::new()
+        } else {
+            project.store.leases()?
+        };
         let facts = memory.facts(project)?;
         let mut paths = project.store.list()?;
         paths.sort_unstable_by(|a, b| a.as_str().cmp(b.as_str()));
-        Ok(Snapshot { project, versions, paths, leases, memory: memory.clone(), free: RefCell::default(), survey, facts })
+        Ok(Snapshot {
+            project,
+            versions,
+            paths,
+            leases,
+            memory: memory.clone(),
+            free: RefCell::default(),
+            survey,
+            facts,
+        })
     }
 
     /// As if one lease were not held.
@@ -94,7 +113,13 @@ impl<'p> Snapshot<'p> {
 
     fn text(&self, path: &str) -> Option<Arc<Text>> {
         let version = self.version(path)?;
-        if let Some((kept, text)) = self.memory.0.lock().unwrap_or_else(PoisonError::into_inner).texts.get(path)
+        if let Some((kept, text)) = self
+            .memory
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .texts
+            .get(path)
             && *kept == version
         {
             return Some(Arc::clone(text));
@@ -103,7 +128,10 @@ impl<'p> Snapshot<'p> {
         let (mut bytes, read) = self.project.store.read(&parsed).ok()??;
         if read != version {
             // It was written since: the journal has the text of this moment.
-            let then = self.project.store.text_at(&parsed, &At::Version(version.as_str().to_owned()));
+            let then = self
+                .project
+                .store
+                .text_at(&parsed, &At::Version(version.as_str().to_owned()));
             bytes = then.map_or(bytes, |(then, _)| then);
         }
         let text = Arc::new(Text {
@@ -112,7 +140,12 @@ impl<'p> Snapshot<'p> {
             items: Mutex::default(),
             words: Mutex::default(),
         });
-        self.memory.0.lock().unwrap_or_else(PoisonError::into_inner).texts.insert(path.to_owned(), (version, Arc::clone(&text)));
+        self.memory
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .texts
+            .insert(path.to_owned(), (version, Arc::clone(&text)));
         Some(text)
     }
 
@@ -141,9 +174,14 @@ impl Now for Snapshot<'_> {
             return version.clone();
         }
         // A path that is not on the list, which is in order, needs no look.
-        let listed = self.paths.binary_search_by(|listed| listed.as_str().cmp(path)).is_ok();
+        let listed = self
+            .paths
+            .binary_search_by(|listed| listed.as_str().cmp(path))
+            .is_ok();
         let version = listed.then(|| self.free_version(path)).flatten();
-        self.free.borrow_mut().insert(path.to_owned(), version.clone());
+        self.free
+            .borrow_mut()
+            .insert(path.to_owned(), version.clone());
         version
     }
 
@@ -153,27 +191,44 @@ impl Now for Snapshot<'_> {
 
     fn marker(&self, path: &str) -> Option<String> {
         let text = self.text(path)?;
-        text.marker.get_or_init(|| marker_of(path, &text.text)).clone()
+        text.marker
+            .get_or_init(|| marker_of(path, &text.text))
+            .clone()
     }
 
     fn items(&self, path: &str, sign: &str) -> Vec<String> {
-        let Some(text) = self.text(path) else { return Vec::new() };
+        let Some(text) = self.text(path) else {
+            return Vec::new();
+        };
         let mut known = text.items.lock().unwrap_or_else(PoisonError::into_inner);
-        known.entry(sign.to_owned()).or_insert_with(|| items_with(&text.text, sign)).clone()
+        known
+            .entry(sign.to_owned())
+            .or_insert_with(|| items_with(&text.text, sign))
+            .clone()
     }
 
     fn matching(&self, pattern: &Pattern) -> Vec<ProjectPath> {
         if let Some(literal) = pattern.as_literal() {
-            let at = self.paths.binary_search_by(|listed| listed.as_str().cmp(literal));
+            let at = self
+                .paths
+                .binary_search_by(|listed| listed.as_str().cmp(literal));
             return at.into_iter().map(|at| self.paths[at].clone()).collect();
         }
-        self.paths.iter().filter(|p| pattern.matches(p.as_str()).is_some()).cloned().collect()
+        self.paths
+            .iter()
+            .filter(|p| pattern.matches(p.as_str()).is_some())
+            .cloned()
+            .collect()
     }
 
     fn holds_word(&self, path: &str, words: &[String]) -> bool {
-        let Some(text) = self.text(path) else { return false };
+        let Some(text) = self.text(path) else {
+            return false;
+        };
         let mut known = text.words.lock().unwrap_or_else(PoisonError::into_inner);
-        *known.entry(words.to_vec()).or_insert_with(|| holds_word(&text.text, words))
+        *known
+            .entry(words.to_vec())
+            .or_insert_with(|| holds_word(&text.text, words))
     }
 
     fn is_leased(&self, path: &ProjectPath) -> bool {
@@ -189,7 +244,11 @@ fn html_marker(text: &str) -> Option<String> {
 
 /// The marker that ends a text of some path.
 pub fn marker_of(path: &str, text: &str) -> Option<String> {
-    if path.ends_with(".html") { html_marker(text) } else { marker(text).map(|m| m.name.to_owned()) }
+    if path.ends_with(".html") {
+        html_marker(text)
+    } else {
+        marker(text).map(|m| m.name.to_owned())
+    }
 }
 
 /// A text without the marker that ends it.
@@ -207,16 +266,25 @@ pub fn stray_sign(text: &str, sign: &str) -> Option<String> {
     find_stray_sign(&text.replace(SELECTOR, ""), &plain(sign))
 }
 
-/// What carries a sign, wherever it stands outside code, in one line each. The empty sign takes all top-level list items.
+/// What carries a sign, wherever it stands outside code, in one line each. The empty sign takes all
+/// top-level list items.
 pub fn items_with(text: &str, sign: &str) -> Vec<String> {
-    if sign.is_empty() { top_items(text) } else { passages_with(&text.replace(SELECTOR, ""), &plain(sign)) }
+    if sign.is_empty() {
+        top_items(text)
+    } else {
+        passages_with(&text.replace(SELECTOR, ""), &plain(sign))
+    }
 }
 
 /// The top-level list items, in one line each.
 pub fn top_items(text: &str) -> Vec<String> {
     let document = Document::parse(text);
     let lines = document.items().iter().filter(|i| i.depth == 0).map(|i| {
-        let line = document.slice(&i.content).split_whitespace().collect::<Vec<_>>().join(" ");
+        let line = document
+            .slice(&i.content)
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
         plain(&line)
     });
     lines.collect()
@@ -230,7 +298,8 @@ pub fn plain(text: &str) -> String {
     text.replace(SELECTOR, "").trim().to_owned()
 }
 
-/// Whether a text holds one of some words. Latin words must stand alone; others may be part of a run.
+/// Whether a text holds one of some words. Latin words must stand alone; others may be part of a
+/// run.
 fn holds_word(text: &str, words: &[String]) -> bool {
     let text = text.to_lowercase();
     words.iter().any(|word| {
@@ -238,7 +307,9 @@ fn holds_word(text: &str, words: &[String]) -> bool {
         let latin = word.is_ascii();
         text.match_indices(&word).any(|(at, _)| {
             let apart = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
-            !latin || (apart(text[..at].chars().next_back()) && apart(text[at + word.len()..].chars().next()))
+            !latin
+                || (apart(text[..at].chars().next_back())
+                    && apart(text[at + word.len()..].chars().next()))
         })
     })
 }

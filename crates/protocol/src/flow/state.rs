@@ -1,8 +1,9 @@
 //! Where a flow stands: derived, never stored.
 //!
-//! A turn is complete if its outputs end with their markers. It is done if, besides, nothing that it had read has
-//! changed since and no one objects. Everything is told from the files as they are now and from what runs noted in
-//! the journal; where the journal knows nothing, a marker is believed and that is said. Pure: all I/O is behind [`Now`].
+//! A turn is complete if its outputs end with their markers. It is done if, besides, nothing that
+//! it had read has changed since and no one objects. Everything is told from the files as they are
+//! now and from what runs noted in the journal; where the journal knows nothing, a marker is
+//! believed and that is said. Pure: all I/O is behind [`Now`].
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -139,13 +140,26 @@ impl Flow<'_> {
 }
 
 /// Derives a flow from the contract's turns, the files and the journal's notes (oldest first).
-pub fn derive_flow<'c>(contract: &'c Contract, turns: &Arc<Vec<Planned<'c>>>, now: &dyn Now, facts: &[RunFact]) -> Flow<'c> {
+pub fn derive_flow<'c>(
+    contract: &'c Contract,
+    turns: &Arc<Vec<Planned<'c>>>,
+    now: &dyn Now,
+    facts: &[RunFact],
+) -> Flow<'c> {
     let derivation = Derivation::new(contract, turns, now, facts);
-    waits_first(turns).into_iter().for_each(|index| derivation.derive(index));
+    waits_first(turns)
+        .into_iter()
+        .for_each(|index| derivation.derive(index));
     let mut standings: Vec<Standing> = (0..turns.len()).map(|i| derivation.standing(i)).collect();
     spread_staleness(turns, &mut standings, &derivation);
-    let open_before = (0..turns.len()).map(|i| derivation.open_before(i)).collect();
-    Flow { turns: Arc::clone(turns), standings, open_before }
+    let open_before = (0..turns.len())
+        .map(|i| derivation.open_before(i))
+        .collect();
+    Flow {
+        turns: Arc::clone(turns),
+        standings,
+        open_before,
+    }
 }
 
 pub(crate) fn render_turn(turn: &Turn) -> String {

@@ -1,4 +1,5 @@
-//! How long a worker stays, and how it waits: for its own turns to end, for others to go on, for a person.
+//! How long a worker stays, and how it waits: for its own turns to end, for others to go on, for a
+//! person.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -9,17 +10,20 @@ use super::state::{Flow, State};
 use super::turn::Turn;
 use crate::project::read_manifest;
 
-/// How often a worker that has room for more looks whether there is any news: a look costs a few reads of small files.
+/// How often a worker that has room for more looks whether there is any news: a look costs a few
+/// reads of small files.
 const TICK: Duration = Duration::from_millis(150);
 /// Without any news the flow is derived again after so long: a lease may have ended by the clock.
 const LONGEST: Duration = Duration::from_secs(5);
-/// A worker that stays tries again after so long what could not be done: a person may have mended it.
+/// A worker that stays tries again after so long what could not be done: a person may have mended
+/// it.
 const AGAIN: Duration = Duration::from_secs(30);
 
 /// What a worker waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Until {
-    /// Until there is nothing that it can do, and no other worker is at anything that might change that.
+    /// Until there is nothing that it can do, and no other worker is at anything that might change
+    /// that.
     #[default]
     Idle,
     /// Until everything that was asked for is done, whoever does it; people may take their time.
@@ -37,44 +41,68 @@ pub struct Stay {
 impl Engine<'_> {
     /// Whether nothing new is to be begun.
     pub(super) fn is_leaving(&self) -> bool {
-        self.stop.is_asked() || self.stay.leave_at.is_some_and(|at| Instant::now() >= at) || self.rules_changed()
+        self.stop.is_asked()
+            || self.stay.leave_at.is_some_and(|at| Instant::now() >= at)
+            || self.rules_changed()
     }
 
-    /// Whether the contract is another by now: whoever works by the old one ends what was begun, and looks again.
+    /// Whether the contract is another by now: whoever works by the old one ends what was begun,
+    /// and looks again.
     pub(super) fn rules_changed(&self) -> bool {
         let now = read_manifest(self.project.store.root());
         now.is_ok_and(|text| quipu_store::Version::of(&text) != self.rules)
     }
 
     pub(super) fn has_given_up(&self, shift: &Shift, turn: &Turn) -> bool {
-        shift.given_up.get(turn).is_some_and(|at| self.stay.until == Until::Idle || at.elapsed() < AGAIN)
+        shift
+            .given_up
+            .get(turn)
+            .is_some_and(|at| self.stay.until == Until::Idle || at.elapsed() < AGAIN)
     }
 
-    /// Whether to wait, when nothing can be begun and nothing is running here. `seen` is the journal's end before the look.
-    pub(super) fn stays(&self, flow: &Flow<'_>, seen: u64, shift: &mut Shift) -> Result<bool, FlowError> {
+    /// Whether to wait, when nothing can be begun and nothing is running here. `seen` is the
+    /// journal's end before the look.
+    pub(super) fn stays(
+        &self,
+        flow: &Flow<'_>,
+        seen: u64,
+        shift: &mut Shift,
+    ) -> Result<bool, FlowError> {
         if self.is_leaving() {
             return Ok(false);
         }
-        let asked = flow.standings.iter().filter(|s| self.choice.allows(self.project, &s.turn));
+        let asked = flow
+            .standings
+            .iter()
+            .filter(|s| self.choice.allows(self.project, &s.turn));
         let states: Vec<State> = asked.map(|s| s.state).collect();
         if self.stay.until == Until::Done {
-            let open = states.iter().any(|s| !matches!(s, State::Done | State::Skipped | State::Stale));
+            let open = states
+                .iter()
+                .any(|s| !matches!(s, State::Done | State::Skipped | State::Stale));
             if open {
                 self.say_waiting(&states, shift);
             }
             return Ok(open);
         }
-        if !states.iter().any(|s| matches!(s, State::Pending | State::Running | State::Ready)) {
+        if !states
+            .iter()
+            .any(|s| matches!(s, State::Pending | State::Running | State::Ready))
+        {
             return Ok(false);
         }
         let mine = self.seat.id();
         let others = self.project.store.seated()?;
-        if others.iter().any(|s| s.alive && s.worker.id != mine && !s.worker.claims.is_empty()) {
+        if others
+            .iter()
+            .any(|s| s.alive && s.worker.id != mine && !s.worker.claims.is_empty())
+        {
             self.say_waiting(&states, shift);
             return Ok(true);
         }
-        // Whoever was at something may have ended, or died, between the look at the flow and the look at the workers. What a dead worker
-        // held would otherwise count as begun, with nobody left to end it.
+        // Whoever was at something may have ended, or died, between the look at the flow and the
+        // look at the workers. What a dead worker held would otherwise count as begun, with nobody
+        // left to end it.
         shift.handed_back = None;
         Ok(self.hand_back(shift)? || self.project.store.pulse()? != seen)
     }
@@ -89,7 +117,10 @@ impl Engine<'_> {
             (State::Ready, "stuck"),
             (State::Stale, "stale: redone by quipu run --stale"),
         ];
-        let said = parts.iter().filter(|(state, _)| count(*state) > 0).map(|(state, what)| format!("{} {what}", count(*state)));
+        let said = parts
+            .iter()
+            .filter(|(state, _)| count(*state) > 0)
+            .map(|(state, what)| format!("{} {what}", count(*state)));
         self.say_once(said.collect::<Vec<_>>().join(", "), shift);
     }
 
@@ -101,7 +132,12 @@ impl Engine<'_> {
     }
 
     /// Returns when a turn of its own has ended, or when there is news and room to begin something.
-    pub(super) fn wait(&self, receiver: &Receiver<Ended>, seen: u64, shift: &mut Shift) -> Result<(), FlowError> {
+    pub(super) fn wait(
+        &self,
+        receiver: &Receiver<Ended>,
+        seen: u64,
+        shift: &mut Shift,
+    ) -> Result<(), FlowError> {
         let begun = Instant::now();
         loop {
             match receiver.recv_timeout(TICK) {
@@ -124,7 +160,10 @@ impl Engine<'_> {
             if shift.running.len() >= self.choice.jobs.max(1) {
                 continue;
             }
-            if self.hand_back(shift)? || self.project.store.pulse()? != seen || begun.elapsed() >= LONGEST {
+            if self.hand_back(shift)?
+                || self.project.store.pulse()? != seen
+                || begun.elapsed() >= LONGEST
+            {
                 return Ok(());
             }
         }

@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::fmt;
 use std::rc::Rc;
 
-use quipu_contract::{Actor, ActorName, Binding, Builtin, Contract, Each, Need, Pattern, ProjectPath, Role, Step, Unit, UnitId};
+use quipu_contract::{
+    Actor, ActorName, Binding, Builtin, Contract, Each, Need, Pattern, ProjectPath, Role, Step,
+    Unit, UnitId,
+};
 use serde::Serialize;
 
 /// A step, for a unit if it is done for each.
@@ -68,7 +71,11 @@ impl Planned<'_> {
 
     /// The patterns a built-in step reads, filled.
     pub fn reads(&self) -> Vec<Pattern> {
-        self.step.reads.iter().filter_map(|text| fill(text, &self.binding)).collect()
+        self.step
+            .reads
+            .iter()
+            .filter_map(|text| fill(text, &self.binding))
+            .collect()
     }
 
     pub fn is_builtin(&self, builtin: Builtin) -> bool {
@@ -91,7 +98,11 @@ pub fn fill_path(text: &str, binding: &Binding) -> Option<ProjectPath> {
 pub fn actor_of(step: &Step, unit: Option<&UnitId>, agent: Option<&ActorName>) -> Actor {
     match &step.role {
         None => Actor::Runtime,
-        Some(role) => Actor::Agent { role: ActorName::parse(role).ok(), unit: unit.cloned(), agent: agent.cloned() },
+        Some(role) => Actor::Agent {
+            role: ActorName::parse(role).ok(),
+            unit: unit.cloned(),
+            agent: agent.cloned(),
+        },
     }
 }
 
@@ -108,11 +119,20 @@ pub fn plan_turns(contract: &Contract) -> Vec<Planned<'_>> {
         }
     }
     let order = Order::of(contract, &turns);
-    let waits: Vec<_> = turns.iter().map(|t| plan_waits(contract, t, &order)).collect();
+    let waits: Vec<_> = turns
+        .iter()
+        .map(|t| plan_waits(contract, t, &order))
+        .collect();
     let begun: BTreeSet<String> = turns.iter().map(|t| t.turn.step.clone()).collect();
     for (turn, waits) in turns.iter_mut().zip(waits) {
         turn.waits = waits;
-        turn.without = turn.step.after.iter().filter(|step| !begun.contains(*step)).cloned().collect();
+        turn.without = turn
+            .step
+            .after
+            .iter()
+            .filter(|step| !begun.contains(*step))
+            .cloned()
+            .collect();
     }
     turns
 }
@@ -122,8 +142,12 @@ fn ordered(steps: &[Step]) -> Vec<&Step> {
     let mut done: BTreeSet<&str> = BTreeSet::new();
     let mut left: Vec<&Step> = steps.iter().collect();
     let mut order = Vec::new();
-    // A contract with a circle is faulty and never gets here; the rest ends because each round takes one.
-    while let Some(at) = left.iter().position(|s| s.after.iter().all(|a| done.contains(a.as_str()))) {
+    // A contract with a circle is faulty and never gets here; the rest ends because each round
+    // takes one.
+    while let Some(at) = left
+        .iter()
+        .position(|s| s.after.iter().all(|a| done.contains(a.as_str())))
+    {
         let step = left.remove(at);
         done.insert(&step.name);
         order.push(step);
@@ -135,30 +159,72 @@ fn planned<'c>(contract: &'c Contract, step: &'c Step, unit: Option<&Unit>) -> P
     let role = step.role.as_ref().and_then(|name| contract.roles.get(name));
     // In a panel each role is its own unit.
     let named_like_role = || contract.unit(&UnitId::parse(step.role.as_deref()?).ok()?);
-    let actor = Actor::Agent { role: None, unit: unit.or_else(named_like_role).map(|u| u.id.clone()), agent: None };
+    let actor = Actor::Agent {
+        role: None,
+        unit: unit.or_else(named_like_role).map(|u| u.id.clone()),
+        agent: None,
+    };
     let binding = contract.actor_binding(&actor);
     let mut outputs: Vec<Output> = Vec::new();
     let mut push = |path: &str, marker: Option<&String>, optional: bool| {
-        let Some(path) = fill_path(path, &binding) else { return };
+        let Some(path) = fill_path(path, &binding) else {
+            return;
+        };
         let ruled = contract.rule(&path).and_then(|rule| rule.marker.as_ref());
-        let markers = marker.or(ruled).map(|m| m.split('|').map(|n| n.trim().to_owned()).collect()).unwrap_or_default();
+        let markers = marker
+            .or(ruled)
+            .map(|m| m.split('|').map(|n| n.trim().to_owned()).collect())
+            .unwrap_or_default();
         if !outputs.iter().any(|o| o.path == path) {
-            outputs.push(Output { path, markers, optional });
+            outputs.push(Output {
+                path,
+                markers,
+                optional,
+            });
         }
     };
     match role {
-        Some(role) => role.writes.iter().for_each(|w| push(w.path.as_str(), w.marker.as_ref(), w.optional)),
+        Some(role) => role
+            .writes
+            .iter()
+            .for_each(|w| push(w.path.as_str(), w.marker.as_ref(), w.optional)),
         None => step.writes.iter().for_each(|path| push(path, None, false)),
     }
-    let turn = Turn { step: step.name.clone(), unit: unit.map(|u| u.id.clone()) };
+    let turn = Turn {
+        step: step.name.clone(),
+        unit: unit.map(|u| u.id.clone()),
+    };
     let mut wild: Vec<Pattern> = match role {
         // A map decides about the files that it names; the rest was only listed.
-        Some(role) => role.reads.iter().filter(|r| r.need == Need::Must && r.map.is_none()).map(|r| r.path.fill(&binding)).collect(),
-        None => step.reads.iter().filter_map(|text| fill(text, &binding)).collect(),
+        Some(role) => role
+            .reads
+            .iter()
+            .filter(|r| r.need == Need::Must && r.map.is_none())
+            .map(|r| r.path.fill(&binding))
+            .collect(),
+        None => step
+            .reads
+            .iter()
+            .filter_map(|text| fill(text, &binding))
+            .collect(),
     };
     wild.retain(|p| p.as_literal().is_none() && p.holes().next().is_none());
-    let denies = role.iter().flat_map(|r| &r.denies).map(|d| d.path.fill(&binding)).collect();
-    Planned { turn, step, role, binding, outputs, wild, denies, waits: Vec::new(), without: Vec::new() }
+    let denies = role
+        .iter()
+        .flat_map(|r| &r.denies)
+        .map(|d| d.path.fill(&binding))
+        .collect();
+    Planned {
+        turn,
+        step,
+        role,
+        binding,
+        outputs,
+        wild,
+        denies,
+        waits: Vec::new(),
+        without: Vec::new(),
+    }
 }
 
 /// The turns of one step.
@@ -179,12 +245,17 @@ struct Batches {
 impl Batches {
     fn of(units: &[&Unit], size: usize) -> Batches {
         let batches = plan_batches(units, size);
-        let places = batches.iter().enumerate().flat_map(|(at, batch)| batch.iter().map(move |unit| (unit.clone(), at))).collect();
+        let places = batches
+            .iter()
+            .enumerate()
+            .flat_map(|(at, batch)| batch.iter().map(move |unit| (unit.clone(), at)))
+            .collect();
         Batches { batches, places }
     }
 }
 
-/// What every turn's waits are looked up in, made once: a flow is derived after each turn, and has hundreds.
+/// What every turn's waits are looked up in, made once: a flow is derived after each turn, and has
+/// hundreds.
 struct Order<'c> {
     by_step: BTreeMap<&'c str, OfStep>,
     /// For each step the one that ends its batch, and the batches.
@@ -204,11 +275,16 @@ impl<'c> Order<'c> {
         }
         let mut endings = BTreeMap::new();
         for ending in contract.steps.iter().filter(|s| s.batch.is_some()) {
-            let batches = Rc::new(Batches::of(&contract.units_of(ending), ending.batch.unwrap_or(1)));
+            let batches = Rc::new(Batches::of(
+                &contract.units_of(ending),
+                ending.batch.unwrap_or(1),
+            ));
             for step in &contract.steps {
                 // The step that ends a batch, if this one comes before it or is it.
                 if step.name == ending.name || comes_before(contract, &step.name, &ending.name) {
-                    endings.entry(step.name.as_str()).or_insert_with(|| (ending, Rc::clone(&batches)));
+                    endings
+                        .entry(step.name.as_str())
+                        .or_insert_with(|| (ending, Rc::clone(&batches)));
                 }
             }
         }
@@ -219,7 +295,10 @@ impl<'c> Order<'c> {
     fn find(&self, step: &str, unit: Option<&UnitId>) -> Vec<usize> {
         let of_step = self.by_step.get(step);
         let (whole, own) = match unit {
-            Some(unit) => (of_step.map(|turns| &turns.whole), of_step.and_then(|turns| turns.by_unit.get(unit))),
+            Some(unit) => (
+                of_step.map(|turns| &turns.whole),
+                of_step.and_then(|turns| turns.by_unit.get(unit)),
+            ),
             None => (of_step.map(|turns| &turns.all), None),
         };
         whole.into_iter().chain(own).flatten().copied().collect()
@@ -230,12 +309,26 @@ fn plan_waits(contract: &Contract, turn: &Planned<'_>, order: &Order<'_>) -> Vec
     let mut waits: BTreeMap<usize, Wait> = BTreeMap::new();
     let find = |step: &str, unit: Option<&UnitId>| order.find(step, unit);
     for earlier in &turn.step.after {
-        waits.extend(find(earlier, turn.turn.unit.as_ref()).into_iter().map(|i| (i, Wait::Strict)));
+        waits.extend(
+            find(earlier, turn.turn.unit.as_ref())
+                .into_iter()
+                .map(|i| (i, Wait::Strict)),
+        );
     }
-    let Some(unit) = &turn.turn.unit else { return waits.into_iter().collect() };
-    let needs = contract.unit(unit).map(|u| u.needs.as_slice()).unwrap_or_default();
+    let Some(unit) = &turn.turn.unit else {
+        return waits.into_iter().collect();
+    };
+    let needs = contract
+        .unit(unit)
+        .map(|u| u.needs.as_slice())
+        .unwrap_or_default();
     let Some((ending, batches)) = order.endings.get(turn.step.name.as_str()) else {
-        waits.extend(needs.iter().flat_map(|need| find(&turn.step.name, Some(need))).map(|i| (i, Wait::Strict)));
+        waits.extend(
+            needs
+                .iter()
+                .flat_map(|need| find(&turn.step.name, Some(need)))
+                .map(|i| (i, Wait::Strict)),
+        );
         return waits.into_iter().collect();
     };
     let at = batches.places.get(unit).copied().unwrap_or(0);
@@ -245,7 +338,12 @@ fn plan_waits(contract: &Contract, turn: &Planned<'_>, order: &Order<'_>) -> Vec
     }
     if ending.name == turn.step.name {
         for other in batches.batches.get(at).into_iter().flatten() {
-            soft.extend(ending.after.iter().flat_map(|earlier| find(earlier, Some(other))));
+            soft.extend(
+                ending
+                    .after
+                    .iter()
+                    .flat_map(|earlier| find(earlier, Some(other))),
+            );
             if other.natural_cmp(unit).is_lt() {
                 soft.extend(find(&ending.name, Some(other)));
             }
@@ -254,12 +352,17 @@ fn plan_waits(contract: &Contract, turn: &Planned<'_>, order: &Order<'_>) -> Vec
     for index in soft {
         waits.entry(index).or_insert(Wait::Settled);
     }
-    waits.extend(needs.iter().flat_map(|need| find(&ending.name, Some(need))).map(|i| (i, Wait::Strict)));
+    waits.extend(
+        needs
+            .iter()
+            .flat_map(|need| find(&ending.name, Some(need)))
+            .map(|i| (i, Wait::Strict)),
+    );
     waits.into_iter().collect()
 }
 
-/// The turns so that each stands behind those that it waits for. Whoever derives them in this order never goes deeper than one turn,
-/// however long a chain of units is.
+/// The turns so that each stands behind those that it waits for. Whoever derives them in this order
+/// never goes deeper than one turn, however long a chain of units is.
 pub(super) fn waits_first(turns: &[Planned<'_>]) -> Vec<usize> {
     let mut order = Vec::with_capacity(turns.len());
     let mut seen = vec![false; turns.len()];
@@ -288,7 +391,11 @@ pub(super) fn waits_first(turns: &[Planned<'_>]) -> Vec<usize> {
 pub fn comes_before(contract: &Contract, step: &str, later: &str) -> bool {
     let (mut open, mut seen) = (vec![later], BTreeSet::new());
     while let Some(name) = open.pop() {
-        for earlier in contract.step(name).map(|s| s.after.as_slice()).unwrap_or_default() {
+        for earlier in contract
+            .step(name)
+            .map(|s| s.after.as_slice())
+            .unwrap_or_default()
+        {
             if earlier == step {
                 return true;
             }
@@ -300,9 +407,14 @@ pub fn comes_before(contract: &Contract, step: &str, later: &str) -> bool {
     false
 }
 
-/// Units that are worked on at a time: none needs another of its batch. Each batch takes the first units that can begin.
+/// Units that are worked on at a time: none needs another of its batch. Each batch takes the first
+/// units that can begin.
 pub fn plan_batches(units: &[&Unit], size: usize) -> Vec<Vec<UnitId>> {
-    let places: BTreeMap<&UnitId, usize> = units.iter().enumerate().map(|(at, unit)| (&unit.id, at)).collect();
+    let places: BTreeMap<&UnitId, usize> = units
+        .iter()
+        .enumerate()
+        .map(|(at, unit)| (&unit.id, at))
+        .collect();
     let mut missing = vec![0_usize; units.len()];
     let mut needed_by: Vec<Vec<usize>> = vec![Vec::new(); units.len()];
     for (at, unit) in units.iter().enumerate() {
@@ -314,11 +426,17 @@ pub fn plan_batches(units: &[&Unit], size: usize) -> Vec<Vec<UnitId>> {
             }
         }
     }
-    let mut ready: BinaryHeap<Reverse<usize>> = (0..units.len()).filter(|at| missing[*at] == 0).map(Reverse).collect();
+    let mut ready: BinaryHeap<Reverse<usize>> = (0..units.len())
+        .filter(|at| missing[*at] == 0)
+        .map(Reverse)
+        .collect();
     let mut batches = Vec::new();
     // A circle would leave units over: such a contract is faulty and does not get here.
     while !ready.is_empty() {
-        let batch: Vec<usize> = std::iter::from_fn(|| ready.pop()).map(|Reverse(at)| at).take(size.max(1)).collect();
+        let batch: Vec<usize> = std::iter::from_fn(|| ready.pop())
+            .map(|Reverse(at)| at)
+            .take(size.max(1))
+            .collect();
         for waiting in batch.iter().flat_map(|done| &needed_by[*done]) {
             missing[*waiting] -= 1;
             if missing[*waiting] == 0 {
@@ -344,17 +462,30 @@ mod tests {
             needs: needs.iter().map(|n| parse(n)).collect(),
             vars: BTreeMap::new(),
             profile: None,
-            place: Place { file: String::new(), line: 1 },
+            place: Place {
+                file: String::new(),
+                line: 1,
+            },
         }
     }
 
     #[test]
     fn a_batch_holds_no_unit_and_what_it_needs() {
-        let units =
-            [unit("ch01", &[]), unit("ch02", &["ch01"]), unit("ch03", &[]), unit("ch04", &[]), unit("ch05", &["ch04"]), unit("ch06", &[])];
+        let units = [
+            unit("ch01", &[]),
+            unit("ch02", &["ch01"]),
+            unit("ch03", &[]),
+            unit("ch04", &[]),
+            unit("ch05", &["ch04"]),
+            unit("ch06", &[]),
+        ];
         let all: Vec<&Unit> = units.iter().collect();
-        let named =
-            |size| plan_batches(&all, size).iter().map(|b| b.iter().map(UnitId::as_str).collect::<Vec<_>>().join(" ")).collect::<Vec<_>>();
+        let named = |size| {
+            plan_batches(&all, size)
+                .iter()
+                .map(|b| b.iter().map(UnitId::as_str).collect::<Vec<_>>().join(" "))
+                .collect::<Vec<_>>()
+        };
         assert_eq!(named(3), ["ch01 ch03 ch04", "ch02 ch05 ch06"]);
         assert_eq!(named(1), ["ch01", "ch02", "ch03", "ch04", "ch05", "ch06"]);
         assert_eq!(named(9), ["ch01 ch03 ch04 ch06", "ch02 ch05"]);
@@ -364,9 +495,16 @@ mod tests {
     fn batches_by_definition(units: &[&Unit], size: usize) -> Vec<Vec<UnitId>> {
         let (mut done, mut batches): (Vec<UnitId>, Vec<Vec<UnitId>>) = (Vec::new(), Vec::new());
         loop {
-            let known = |need: &UnitId| done.contains(need) || !units.iter().any(|unit| unit.id == *need);
-            let can_begin = |unit: &&&Unit| !done.contains(&unit.id) && unit.needs.iter().all(known);
-            let batch: Vec<UnitId> = units.iter().filter(can_begin).take(size).map(|unit| unit.id.clone()).collect();
+            let known =
+                |need: &UnitId| done.contains(need) || !units.iter().any(|unit| unit.id == *need);
+            let can_begin =
+                |unit: &&&Unit| !done.contains(&unit.id) && unit.needs.iter().all(known);
+            let batch: Vec<UnitId> = units
+                .iter()
+                .filter(can_begin)
+                .take(size)
+                .map(|unit| unit.id.clone())
+                .collect();
             if batch.is_empty() {
                 return batches;
             }

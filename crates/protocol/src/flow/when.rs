@@ -8,30 +8,53 @@ use super::turn::{Planned, fill};
 /// Why a turn does not apply; none if it does.
 pub fn why_not(contract: &Contract, turn: &Planned<'_>, now: &dyn Now) -> Option<String> {
     let when = &turn.step.when;
-    let value = |name: &String| turn.binding.get(name).map(|v| v.trim().to_owned()).unwrap_or_default();
+    let value = |name: &String| {
+        turn.binding
+            .get(name)
+            .map(|v| v.trim().to_owned())
+            .unwrap_or_default()
+    };
     if let Some(var) = &when.var
         && !when.is.contains(&value(var))
     {
         return Some(format!("{var} = {}", value(var)));
     }
     if let (Some(var), Some(unit)) = (&when.units, &turn.turn.unit) {
-        let named = contract.vars.get(var).and_then(|v| v.value.clone()).unwrap_or_default();
-        let listed = named.trim() == "all" || named.split([',', '，', ' ']).any(|id| id.trim() == unit.as_str());
+        let named = contract
+            .vars
+            .get(var)
+            .and_then(|v| v.value.clone())
+            .unwrap_or_default();
+        let listed = named.trim() == "all"
+            || named
+                .split([',', '，', ' '])
+                .any(|id| id.trim() == unit.as_str());
         if !listed {
             return Some(format!("{var} = {named}"));
         }
     }
     match when.switch.as_ref().map(value).as_deref() {
         Some("yes") => return None,
-        Some("no") => return Some(format!("{} = no", when.switch.as_deref().unwrap_or_default())),
+        Some("no") => {
+            return Some(format!(
+                "{} = no",
+                when.switch.as_deref().unwrap_or_default()
+            ));
+        }
         _ => {}
     }
     let files = when.files.as_ref()?;
-    let found = fill(files, &turn.binding).map(|pattern| now.matching(&pattern)).unwrap_or_default();
+    let found = fill(files, &turn.binding)
+        .map(|pattern| now.matching(&pattern))
+        .unwrap_or_default();
     if found.is_empty() {
         return Some(format!("there is no `{files}`"));
     }
-    if when.words.is_empty() || found.iter().any(|path| now.holds_word(path.as_str(), &when.words)) {
+    if when.words.is_empty()
+        || found
+            .iter()
+            .any(|path| now.holds_word(path.as_str(), &when.words))
+    {
         return None;
     }
     Some("the text does not call for it".into())

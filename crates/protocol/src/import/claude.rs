@@ -17,27 +17,58 @@ const DEEPEST: usize = 5;
 const RULES: &str = ".claude/rules";
 
 /// Files beside a CLAUDE.md that Claude Code reads as well.
-const BESIDE: [&str; 4] = ["CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md", ".claude/CLAUDE.local.md"];
+const BESIDE: [&str; 4] = [
+    "CLAUDE.md",
+    "CLAUDE.local.md",
+    ".claude/CLAUDE.md",
+    ".claude/CLAUDE.local.md",
+];
 
-/// The folder with MEMORY.md: the one that is named, `memory/` in it, or the one around a file that is named.
+/// The folder with MEMORY.md: the one that is named, `memory/` in it, or the one around a file that
+/// is named.
 pub(super) fn memory_folder(place: &Path) -> Result<PathBuf, ImportError> {
-    let here = if place.is_file() { place.parent().unwrap_or(place).to_owned() } else { place.to_owned() };
+    let here = if place.is_file() {
+        place.parent().unwrap_or(place).to_owned()
+    } else {
+        place.to_owned()
+    };
     let there = [Some(here.clone()), place_below(&here, "memory").ok()];
-    there.into_iter().flatten().find(|folder| folder.join("MEMORY.md").is_file()).ok_or_else(|| ImportError::Other {
-        path: place.to_owned(),
-        what: "there is no MEMORY.md in it".into(),
-        mend: "name the folder that holds it; for Claude Code: ~/.claude/projects/PROJECT/memory".into(),
-    })
+    there
+        .into_iter()
+        .flatten()
+        .find(|folder| folder.join("MEMORY.md").is_file())
+        .ok_or_else(|| ImportError::Other {
+            path: place.to_owned(),
+            what: "there is no MEMORY.md in it".into(),
+            mend:
+                "name the folder that holds it; for Claude Code: ~/.claude/projects/PROJECT/memory"
+                    .into(),
+        })
 }
 
 /// CLAUDE.md, or a folder with one.
 pub(super) fn take(place: &Path, sources: Sources<'_>) -> Result<Taken, ImportError> {
     let mut taken = Taken::default();
-    let root = if place.is_file() { place.parent().filter(|p| *p != Path::new("")).unwrap_or(Path::new(".")) } else { place };
-    let mut found = Follower { root, sources, seen: BTreeSet::new(), taken: &mut taken };
+    let root = if place.is_file() {
+        place
+            .parent()
+            .filter(|p| *p != Path::new(""))
+            .unwrap_or(Path::new("."))
+    } else {
+        place
+    };
+    let mut found = Follower {
+        root,
+        sources,
+        seen: BTreeSet::new(),
+        taken: &mut taken,
+    };
     if place.is_file() {
         // The person named this very file, so a link is followed.
-        let name = place.file_name().and_then(|n| n.to_str()).unwrap_or("CLAUDE.md");
+        let name = place
+            .file_name()
+            .and_then(|n| n.to_str())
+            .unwrap_or("CLAUDE.md");
         found.take(name, place, 0)?;
     } else {
         for name in BESIDE.into_iter().filter(|name| root.join(name).is_file()) {
@@ -45,7 +76,13 @@ pub(super) fn take(place: &Path, sources: Sources<'_>) -> Result<Taken, ImportEr
         }
         let mut rules = Taken::default();
         match place_below(root, RULES) {
-            Ok(folder) if folder.is_dir() => folder::below(&folder, &format!("{RULES}/"), Path::new(""), sources, &mut rules)?,
+            Ok(folder) if folder.is_dir() => folder::below(
+                &folder,
+                &format!("{RULES}/"),
+                Path::new(""),
+                sources,
+                &mut rules,
+            )?,
             Err(why) if root.join(RULES).is_dir() => rules.leave_out(RULES.to_owned(), why),
             _ => {}
         }
@@ -64,14 +101,17 @@ pub(super) fn take(place: &Path, sources: Sources<'_>) -> Result<Taken, ImportEr
     Ok(taken)
 }
 
-/// Where a file or folder below a root really is. The author of a repository can put a link anywhere in it: one that leads out of the
-/// root would bring a file of the importing person's machine into the memory under another name.
+/// Where a file or folder below a root really is. The author of a repository can put a link
+/// anywhere in it: one that leads out of the root would bring a file of the importing person's
+/// machine into the memory under another name.
 fn place_below(root: &Path, name: &str) -> Result<PathBuf, &'static str> {
     let real = |path: &Path| std::fs::canonicalize(path).map_err(|_| "not there");
     let (top, found) = (real(root)?, real(&root.join(name))?);
     match found.strip_prefix(&top) {
         Err(_) => Err("a link that leads out of the folder"),
-        Ok(inner) if inner.components().any(|part| part.as_os_str() == ".git") => Err("git's own file"),
+        Ok(inner) if inner.components().any(|part| part.as_os_str() == ".git") => {
+            Err("git's own file")
+        }
         Ok(_) => Ok(found),
     }
 }
@@ -84,15 +124,28 @@ struct Follower<'t> {
 }
 
 impl Follower<'_> {
-    /// Takes a file below the root. One that does not really lie there, or is too large, is left out; `by` says what names it.
-    fn file(&mut self, name: &str, depth: usize, by: impl Fn() -> String) -> Result<(), ImportError> {
+    /// Takes a file below the root. One that does not really lie there, or is too large, is left
+    /// out; `by` says what names it.
+    fn file(
+        &mut self,
+        name: &str,
+        depth: usize,
+        by: impl Fn() -> String,
+    ) -> Result<(), ImportError> {
         let why = match place_below(self.root, name) {
-            Ok(place) if place.metadata().is_ok_and(|found| found.len() > folder::LARGEST) => "larger than 8 MiB",
+            Ok(place)
+                if place
+                    .metadata()
+                    .is_ok_and(|found| found.len() > folder::LARGEST) =>
+            {
+                "larger than 8 MiB"
+            }
             Ok(place) => return self.take(name, &place, depth),
             Err(why) => why,
         };
         if self.seen.insert(name.to_owned()) {
-            self.taken.leave_out(name.to_owned(), format!("{}{why}", by()));
+            self.taken
+                .leave_out(name.to_owned(), format!("{}{why}", by()));
         }
         Ok(())
     }
@@ -108,9 +161,13 @@ impl Follower<'_> {
         for (line, target) in imports(&text) {
             let why = |why: &str| format!("{name}:{line} imports it{why}");
             match inside(&folder.join(&target)) {
-                None => self.taken.leave_out(target, why(", but it lies elsewhere: import it by itself")),
+                None => self
+                    .taken
+                    .leave_out(target, why(", but it lies elsewhere: import it by itself")),
                 Some(inner) if !self.root.join(&inner).is_file() => {}
-                Some(inner) if depth >= DEEPEST => self.taken.leave_out(inner, why(", deeper than Claude Code follows")),
+                Some(inner) if depth >= DEEPEST => self
+                    .taken
+                    .leave_out(inner, why(", deeper than Claude Code follows")),
                 Some(inner) => self.file(&inner, depth + 1, || why(": "))?,
             }
         }
@@ -164,7 +221,10 @@ mod tests {
     #[test]
     fn a_line_of_at_signs_is_read_in_linear_time() {
         let began = std::time::Instant::now();
-        assert_eq!(imports(&format!("{}\n@a.md", "@".repeat(200_000))), [(2, "a.md".into())]);
+        assert_eq!(
+            imports(&format!("{}\n@a.md", "@".repeat(200_000))),
+            [(2, "a.md".into())]
+        );
         assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
     }
 
@@ -172,8 +232,22 @@ mod tests {
     fn an_import_is_a_path_after_an_at_sign() {
         let text = "See @docs/style.md, and @./a.md.\n`@no.md` me@x.org @someone\n```\n@no.md\n```\n@~/.claude/own.md\n";
         let found = imports(text);
-        assert_eq!(found, [(1, "docs/style.md".into()), (1, "./a.md".into()), (6, "~/.claude/own.md".into())]);
+        assert_eq!(
+            found,
+            [
+                (1, "docs/style.md".into()),
+                (1, "./a.md".into()),
+                (6, "~/.claude/own.md".into())
+            ]
+        );
         assert_eq!(inside(Path::new("docs/../a.md")).as_deref(), Some("a.md"));
-        assert_eq!((inside(Path::new("../a.md")), inside(Path::new("~/a.md")), inside(Path::new("/a"))), (None, None, None));
+        assert_eq!(
+            (
+                inside(Path::new("../a.md")),
+                inside(Path::new("~/a.md")),
+                inside(Path::new("/a"))
+            ),
+            (None, None, None)
+        );
     }
 }

@@ -13,12 +13,23 @@ pub enum ImportError {
     #[error("there is no `{0}`; memory comes from {1}")]
     NoSource(String, String),
     #[error("cannot read `{}`: {source}", path.display())]
-    Unreadable { path: PathBuf, source: std::io::Error },
+    Unreadable {
+        path: PathBuf,
+        source: std::io::Error,
+    },
     /// The source is there, but not what it was said to be.
     #[error("`{}`: {what}", path.display())]
-    Other { path: PathBuf, what: String, mend: String },
+    Other {
+        path: PathBuf,
+        what: String,
+        mend: String,
+    },
     #[error("`{}`, line {line}: {what}", path.display())]
-    Malformed { path: PathBuf, line: usize, what: String },
+    Malformed {
+        path: PathBuf,
+        line: usize,
+        what: String,
+    },
     /// Each as `file:line what`.
     #[error("memory is no place for credentials:\n  {}", .0.join("\n  "))]
     Credentials(Vec<String>),
@@ -31,7 +42,12 @@ pub enum ImportError {
 }
 
 impl ImportError {
-    pub(super) fn unreadable(path: &std::path::Path) -> impl FnOnce(std::io::Error) -> ImportError + '_ {
-        |source| ImportError::Unreadable { path: path.to_owned(), source }
+    pub(super) fn unreadable(
+        path: &std::path::Path,
+    ) -> impl FnOnce(std::io::Error) -> ImportError + '_ {
+        |source| ImportError::Unreadable {
+            path: path.to_owned(),
+            source,
+        }
     }
 }

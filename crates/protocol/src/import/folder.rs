@@ -15,16 +15,25 @@ pub(super) const LARGEST: u64 = 8 << 20;
 /// Why a `quipu.toml` is not taken over.
 const CONTRACT: &str = "a contract of its own: its rules would hold instead of this project's";
 
-pub(super) fn take(place: &Path, except: &Path, sources: Sources<'_>) -> Result<Taken, ImportError> {
+pub(super) fn take(
+    place: &Path,
+    except: &Path,
+    sources: Sources<'_>,
+) -> Result<Taken, ImportError> {
     let mut taken = Taken::default();
     let kind = fs::metadata(place).map_err(ImportError::unreadable(place))?;
     if kind.is_file() {
-        let name = place.file_name().and_then(|n| n.to_str()).unwrap_or("note.md");
+        let name = place
+            .file_name()
+            .and_then(|n| n.to_str())
+            .unwrap_or("note.md");
         if ProjectPath::parse(name).is_ok_and(|path| path.begins_a_project()) {
             taken.leave_out(name.to_owned(), CONTRACT);
             return Ok(taken);
         }
-        taken.pieces.push(Piece::of_file(name, sources.read(place, place)?));
+        taken
+            .pieces
+            .push(Piece::of_file(name, sources.read(place, place)?));
         return Ok(taken);
     }
     below(place, "", except, sources, &mut taken)?;
@@ -32,9 +41,17 @@ pub(super) fn take(place: &Path, except: &Path, sources: Sources<'_>) -> Result<
 }
 
 /// In the order of names, so that the same folder always gives the same pieces.
-pub(super) fn below(folder: &Path, prefix: &str, except: &Path, sources: Sources<'_>, taken: &mut Taken) -> Result<(), ImportError> {
+pub(super) fn below(
+    folder: &Path,
+    prefix: &str,
+    except: &Path,
+    sources: Sources<'_>,
+    taken: &mut Taken,
+) -> Result<(), ImportError> {
     let entries = fs::read_dir(folder).map_err(ImportError::unreadable(folder))?;
-    let mut entries: Vec<_> = entries.collect::<Result<_, _>>().map_err(ImportError::unreadable(folder))?;
+    let mut entries: Vec<_> = entries
+        .collect::<Result<_, _>>()
+        .map_err(ImportError::unreadable(folder))?;
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
         let path = entry.path();
@@ -57,10 +74,17 @@ pub(super) fn below(folder: &Path, prefix: &str, except: &Path, sources: Sources
             taken.leave_out(name, CONTRACT);
         } else if !kind.is_file() {
             taken.leave_out(name, "no file");
-        } else if entry.metadata().map_err(ImportError::unreadable(&path))?.len() > LARGEST {
+        } else if entry
+            .metadata()
+            .map_err(ImportError::unreadable(&path))?
+            .len()
+            > LARGEST
+        {
             taken.leave_out(name, "larger than 8 MiB");
         } else {
-            taken.pieces.push(Piece::of_file(&name, sources.read(&path, &path)?));
+            taken
+                .pieces
+                .push(Piece::of_file(&name, sources.read(&path, &path)?));
         }
     }
     Ok(())

@@ -1,7 +1,9 @@
-//! The knowledge graph of the MCP memory server, as pages: one for each entity, with what it relates to.
+//! The knowledge graph of the MCP memory server, as pages: one for each entity, with what it
+//! relates to.
 //!
-//! A line is an entity (`name`, `entityType`, `observations`) or a relation (`from`, `to`, `relationType`). Whatever else a
-//! line says is kept in the page as JSON. An end of a relation that is no entity still gets its page, so no line is lost.
+//! A line is an entity (`name`, `entityType`, `observations`) or a relation (`from`, `to`,
+//! `relationType`). Whatever else a line says is kept in the page as JSON. An end of a relation
+//! that is no entity still gets its page, so no line is lost.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -26,17 +28,33 @@ struct Entity {
 }
 
 pub(super) fn take(place: &Path, sources: Sources<'_>) -> Result<Taken, ImportError> {
-    let not_text = |error: std::string::FromUtf8Error| std::io::Error::new(std::io::ErrorKind::InvalidData, error);
-    let text = String::from_utf8(sources.read(place, place)?).map_err(not_text).map_err(ImportError::unreadable(place))?;
-    let entities = parse(&text).map_err(|(line, what)| ImportError::Malformed { path: place.to_owned(), line, what })?;
-    let source = place.file_name().and_then(|n| n.to_str()).unwrap_or("memory.jsonl");
+    let not_text = |error: std::string::FromUtf8Error| {
+        std::io::Error::new(std::io::ErrorKind::InvalidData, error)
+    };
+    let text = String::from_utf8(sources.read(place, place)?)
+        .map_err(not_text)
+        .map_err(ImportError::unreadable(place))?;
+    let entities = parse(&text).map_err(|(line, what)| ImportError::Malformed {
+        path: place.to_owned(),
+        line,
+        what,
+    })?;
+    let source = place
+        .file_name()
+        .and_then(|n| n.to_str())
+        .unwrap_or("memory.jsonl");
     let pages = pages_of(&entities);
     let mut taken = Taken::default();
     for entity in &entities {
         let bytes = render(entity, &pages).into_bytes();
         let original = (entity.lines.join("\n") + "\n").into_bytes();
         let from = format!("{source}#{}", entity.name);
-        taken.pieces.push(Piece { from, to: pages[&entity.name].clone(), original, bytes });
+        taken.pieces.push(Piece {
+            from,
+            to: pages[&entity.name].clone(),
+            original,
+            bytes,
+        });
     }
     Ok(taken)
 }
@@ -44,7 +62,11 @@ pub(super) fn take(place: &Path, sources: Sources<'_>) -> Result<Taken, ImportEr
 fn parse(text: &str) -> Result<Vec<Entity>, (usize, String)> {
     let mut entities: Vec<Entity> = Vec::new();
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
-    for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+    for (index, line) in text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty())
+    {
         let bad = |what: String| (index + 1, what);
         let mut fields = match serde_json::from_str(line) {
             Ok(Value::Object(fields)) => fields,
@@ -66,7 +88,10 @@ fn parse(text: &str) -> Result<Vec<Entity>, (usize, String)> {
             _ => None,
         };
         let place = *places.entry(owner.clone()).or_insert_with(|| {
-            entities.push(Entity { name: owner, ..Entity::default() });
+            entities.push(Entity {
+                name: owner,
+                ..Entity::default()
+            });
             entities.len() - 1
         });
         let entity = &mut entities[place];
@@ -79,7 +104,9 @@ fn parse(text: &str) -> Result<Vec<Entity>, (usize, String)> {
             entity.kind = Some(kind);
         }
         if let Some(Value::Array(said)) = fields.shift_remove("observations") {
-            let texts = said.iter().map(|one| one.as_str().map_or_else(|| one.to_string(), str::to_owned));
+            let texts = said
+                .iter()
+                .map(|one| one.as_str().map_or_else(|| one.to_string(), str::to_owned));
             entity.observations.extend(texts);
         }
         entity.more.extend(fields);
@@ -90,11 +117,18 @@ fn parse(text: &str) -> Result<Vec<Entity>, (usize, String)> {
 /// A file for each name; two names that would share one do not.
 fn pages_of(entities: &[Entity]) -> BTreeMap<String, String> {
     let (mut pages, mut taken) = (BTreeMap::new(), BTreeSet::new());
-    // The next number of each stem, so that a thousand names with one stem are not counted from 1 each.
+    // The next number of each stem, so that a thousand names with one stem are not counted from 1
+    // each.
     let mut next: HashMap<String, usize> = HashMap::new();
     for entity in entities {
         let stem = plain_part(&entity.name);
-        let named = |number: usize| if number < 2 { format!("{stem}.md") } else { format!("{stem}-{number}.md") };
+        let named = |number: usize| {
+            if number < 2 {
+                format!("{stem}.md")
+            } else {
+                format!("{stem}-{number}.md")
+            }
+        };
         let number = next.entry(stem.to_lowercase()).or_insert(1);
         while !taken.insert(named(*number).to_lowercase()) {
             *number += 1;
@@ -113,7 +147,10 @@ fn render(entity: &Entity, pages: &BTreeMap<String, String>) -> String {
     if !entity.more.is_empty() {
         text.push_str(&format!("more: {}\n", json!(entity.more)));
     }
-    text.push_str(&format!("---\n\n# {}\n", entity.name.split_whitespace().collect::<Vec<_>>().join(" ")));
+    text.push_str(&format!(
+        "---\n\n# {}\n",
+        entity.name.split_whitespace().collect::<Vec<_>>().join(" ")
+    ));
     if !entity.observations.is_empty() {
         text.push('\n');
     }
@@ -125,10 +162,18 @@ fn render(entity: &Entity, pages: &BTreeMap<String, String>) -> String {
     }
     for (verb, to, more) in &entity.relations {
         let to = match pages.get(to) {
-            Some(page) => format!("[{}]({})", to.replace(['[', ']'], ""), super::wikilink::address(page)),
+            Some(page) => format!(
+                "[{}]({})",
+                to.replace(['[', ']'], ""),
+                super::wikilink::address(page)
+            ),
             None => to.clone(),
         };
-        let more = if more.is_empty() { String::new() } else { format!(" `{}`", json!(more)) };
+        let more = if more.is_empty() {
+            String::new()
+        } else {
+            format!(" `{}`", json!(more))
+        };
         text.push_str(&format!("- {verb} {to}{more}\n"));
     }
     text
@@ -152,7 +197,10 @@ mod tests {
         );
         let entities = parse(text).unwrap();
         let pages = pages_of(&entities);
-        let told = entities.iter().map(|e| format!("{}:\n{}", pages[&e.name], render(e, &pages))).collect::<String>();
+        let told = entities
+            .iter()
+            .map(|e| format!("{}:\n{}", pages[&e.name], render(e, &pages)))
+            .collect::<String>();
         insta::assert_snapshot!(told, @r#"
         Otto K.md:
         ---
@@ -193,7 +241,12 @@ mod tests {
     /// Names that differ only behind what a page's name keeps. Quadratic, this took minutes.
     #[test]
     fn many_names_of_one_stem_are_numbered_in_linear_time() {
-        let line = |number: usize| format!("{{\"type\":\"entity\",\"name\":\"{}{number}\"}}\n", "x".repeat(120));
+        let line = |number: usize| {
+            format!(
+                "{{\"type\":\"entity\",\"name\":\"{}{number}\"}}\n",
+                "x".repeat(120)
+            )
+        };
         let text: String = (0..20_000).map(line).collect();
         let began = std::time::Instant::now();
         let pages: BTreeSet<String> = pages_of(&parse(&text).unwrap()).into_values().collect();
@@ -205,6 +258,11 @@ mod tests {
     fn a_faulty_line_is_named() {
         assert_eq!(parse("{}\n").unwrap_err().0, 1);
         assert_eq!(parse("\n{\n").unwrap_err().0, 2);
-        assert!(parse("{\"type\":\"entity\"}").unwrap_err().1.contains("`name`"));
+        assert!(
+            parse("{\"type\":\"entity\"}")
+                .unwrap_err()
+                .1
+                .contains("`name`")
+        );
     }
 }

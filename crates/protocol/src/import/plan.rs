@@ -80,7 +80,11 @@ struct Earlier {
 pub fn import(project: &Project, actor: &Actor, asked: &Import) -> Result<Imported, ImportError> {
     let into = ProjectPath::parse(asked.into.trim_end_matches('/'))?;
     let except = project.store.root().join(into.as_str());
-    let mut taken = asked.source.take(asked.place, &except, Sources::of(actor, project.store.root()))?;
+    let mut taken = asked.source.take(
+        asked.place,
+        &except,
+        Sources::of(actor, project.store.root()),
+    )?;
     give_each_its_place(&mut taken.pieces);
     let earlier = earlier_imports(project, asked.source, &into)?;
     let mut change = Change::by(actor).why(format!("imported from {}", asked.source.name()));
@@ -90,7 +94,14 @@ pub fn import(project: &Project, actor: &Actor, asked: &Import) -> Result<Import
         let path = ProjectPath::parse(&format!("{into}/{}", piece.to))?;
         let hash = Version::of(&piece.original);
         let bytes = rendered(piece, asked.source, hash.as_str());
-        let (act, why, expect) = judge_piece(project, actor, &path, &bytes, hash.as_str(), earlier.get(&piece.from))?;
+        let (act, why, expect) = judge_piece(
+            project,
+            actor,
+            &path,
+            &bytes,
+            hash.as_str(),
+            earlier.get(&piece.from),
+        )?;
         let path = match (act, earlier.get(&piece.from)) {
             (Act::Known, Some(past)) => ProjectPath::parse(&past.path)?,
             _ => path,
@@ -101,14 +112,27 @@ pub fn import(project: &Project, actor: &Actor, asked: &Import) -> Result<Import
             }
             noted.push(json!({"from": piece.from, "path": path, "hash": hash.as_str()}));
             // What someone makes meanwhile is not overwritten.
-            change = if act == Act::New { change.create(&path, bytes) } else { change.write(&path, bytes, expect) };
+            change = if act == Act::New {
+                change.create(&path, bytes)
+            } else {
+                change.write(&path, bytes, expect)
+            };
         }
-        files.push(ImportedFile { act, from: piece.from.clone(), path, why });
+        files.push(ImportedFile {
+            act,
+            from: piece.from.clone(),
+            path,
+            why,
+        });
     }
     if !secrets.is_empty() {
         return Err(ImportError::Credentials(secrets));
     }
-    let mut imported = Imported { files, left_out: taken.left_out, receipt: None };
+    let mut imported = Imported {
+        files,
+        left_out: taken.left_out,
+        receipt: None,
+    };
     if change.ops.is_empty() {
         return Ok(imported);
     }
@@ -124,16 +148,35 @@ pub fn import(project: &Project, actor: &Actor, asked: &Import) -> Result<Import
 fn give_each_its_place(pieces: &mut [Piece]) {
     let mut taken = BTreeSet::new();
     for piece in pieces {
-        let (stem, ending) = piece.to.rsplit_once('.').map_or((piece.to.clone(), String::new()), |(s, e)| (s.to_owned(), format!(".{e}")));
-        let named = |number: usize| if number < 2 { piece.to.clone() } else { format!("{stem}-{number}{ending}") };
-        if let Some(place) = (1..).map(named).find(|place| taken.insert(place.to_lowercase())) {
+        let (stem, ending) = piece
+            .to
+            .rsplit_once('.')
+            .map_or((piece.to.clone(), String::new()), |(s, e)| {
+                (s.to_owned(), format!(".{e}"))
+            });
+        let named = |number: usize| {
+            if number < 2 {
+                piece.to.clone()
+            } else {
+                format!("{stem}-{number}{ending}")
+            }
+        };
+        if let Some(place) = (1..)
+            .map(named)
+            .find(|place| taken.insert(place.to_lowercase()))
+        {
             piece.to = place;
         }
     }
 }
 
-/// By the name of the piece, what the journal says of earlier imports of the same kind into the same folder.
-fn earlier_imports(project: &Project, source: ImportSource, into: &ProjectPath) -> Result<BTreeMap<String, Earlier>, ImportError> {
+/// By the name of the piece, what the journal says of earlier imports of the same kind into the
+/// same folder.
+fn earlier_imports(
+    project: &Project,
+    source: ImportSource,
+    into: &ProjectPath,
+) -> Result<BTreeMap<String, Earlier>, ImportError> {
     let mut earlier = BTreeMap::new();
     for noted in project.store.noted(0)? {
         let note = &noted.note["import"];
@@ -141,10 +184,26 @@ fn earlier_imports(project: &Project, source: ImportSource, into: &ProjectPath) 
             continue;
         }
         for file in note["files"].as_array().into_iter().flatten() {
-            let word = |key: &str| file.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+            let word = |key: &str| {
+                file.get(key)
+                    .and_then(Value::as_str)
+                    .unwrap_or_default()
+                    .to_owned()
+            };
             let path = word("path");
-            let version = noted.files.iter().find(|f| f.path == path).map(|f| f.version.clone());
-            earlier.insert(word("from"), Earlier { hash: word("hash"), path, version });
+            let version = noted
+                .files
+                .iter()
+                .find(|f| f.path == path)
+                .map(|f| f.version.clone());
+            earlier.insert(
+                word("from"),
+                Earlier {
+                    hash: word("hash"),
+                    path,
+                    version,
+                },
+            );
         }
     }
     Ok(earlier)
@@ -152,7 +211,9 @@ fn earlier_imports(project: &Project, source: ImportSource, into: &ProjectPath) 
 
 fn rendered(piece: &Piece, source: ImportSource, hash: &str) -> Vec<u8> {
     match std::str::from_utf8(&piece.bytes) {
-        Ok(text) if piece.is_markdown() => with_provenance(text, &format!("{}: {}", source.name(), piece.from), hash).into_bytes(),
+        Ok(text) if piece.is_markdown() => {
+            with_provenance(text, &format!("{}: {}", source.name(), piece.from), hash).into_bytes()
+        }
         // What is no Markdown stays as it is; the journal says where it comes from.
         _ => piece.bytes.clone(),
     }
@@ -173,8 +234,11 @@ fn judge_piece(
     }
     let differs = |why: &str| Ok((Act::Differs, Some(why.to_owned()), Expect::Any));
     let (now, version) = match (project.store.read(path)?, past) {
-        // Nobody who may not read it is told which text it is: the commit is refused, whatever it is.
-        (Some(_), _) if may_read_whole(project, actor, path).is_err() => return Ok((Act::New, None, Expect::Any)),
+        // Nobody who may not read it is told which text it is: the commit is refused, whatever it
+        // is.
+        (Some(_), _) if may_read_whole(project, actor, path).is_err() => {
+            return Ok((Act::New, None, Expect::Any));
+        }
         (Some(there), _) => there,
         (None, None) => return Ok((Act::New, None, Expect::Any)),
         (None, Some(_)) => return differs("it was moved or removed here"),
@@ -185,7 +249,11 @@ fn judge_piece(
     if past.and_then(|past| past.version.as_ref()) != Some(&version) {
         return differs("another text stands there");
     }
-    match project.contract.class(path).allows(Deed::Replace { expected: true }, actor, true) {
+    match project
+        .contract
+        .class(path)
+        .allows(Deed::Replace { expected: true }, actor, true)
+    {
         Ok(()) => Ok((Act::Renewed, None, Expect::Version(version))),
         Err(refusal) => differs(refusal.what),
     }
@@ -194,7 +262,11 @@ fn judge_piece(
 /// A credential in what would be written, by its line in the source.
 fn secret_in(project: &Project, path: &ProjectPath, piece: &Piece) -> Option<String> {
     let rules = &project.contract.guards;
-    if rules.credentials_in.iter().any(|pattern| pattern.matches(path.as_str()).is_some()) {
+    if rules
+        .credentials_in
+        .iter()
+        .any(|pattern| pattern.matches(path.as_str()).is_some())
+    {
         return None;
     }
     let found = find_credentials(rules, &String::from_utf8_lossy(&piece.original))?;

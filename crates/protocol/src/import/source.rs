@@ -23,7 +23,13 @@ pub enum ImportSource {
 }
 
 impl ImportSource {
-    pub const ALL: [ImportSource; 5] = [Self::BasicMemory, Self::ClaudeMemory, Self::ClaudeMd, Self::McpMemory, Self::Markdown];
+    pub const ALL: [ImportSource; 5] = [
+        Self::BasicMemory,
+        Self::ClaudeMemory,
+        Self::ClaudeMd,
+        Self::McpMemory,
+        Self::Markdown,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -37,11 +43,20 @@ impl ImportSource {
 
     pub fn parse(name: &str) -> Result<ImportSource, ImportError> {
         let known = || Self::ALL.map(Self::name).join(", ");
-        Self::ALL.into_iter().find(|source| source.name() == name).ok_or_else(|| ImportError::NoSource(name.to_owned(), known()))
+        Self::ALL
+            .into_iter()
+            .find(|source| source.name() == name)
+            .ok_or_else(|| ImportError::NoSource(name.to_owned(), known()))
     }
 
-    /// Everything the source holds. `except` is a folder that is not part of it: where the import goes.
-    pub(super) fn take(self, place: &Path, except: &Path, sources: Sources<'_>) -> Result<Taken, ImportError> {
+    /// Everything the source holds. `except` is a folder that is not part of it: where the import
+    /// goes.
+    pub(super) fn take(
+        self,
+        place: &Path,
+        except: &Path,
+        sources: Sources<'_>,
+    ) -> Result<Taken, ImportError> {
         let mut taken = match self {
             Self::BasicMemory | Self::Markdown => folder::take(place, except, sources)?,
             Self::ClaudeMemory => folder::take(&claude::memory_folder(place)?, except, sources)?,
@@ -71,7 +86,12 @@ pub(super) struct Piece {
 impl Piece {
     /// A file that is taken over as it is.
     pub fn of_file(name: &str, bytes: Vec<u8>) -> Piece {
-        Piece { from: name.to_owned(), to: place_of(name), original: bytes.clone(), bytes }
+        Piece {
+            from: name.to_owned(),
+            to: place_of(name),
+            original: bytes.clone(),
+            bytes,
+        }
     }
 
     pub fn is_markdown(&self) -> bool {
@@ -87,29 +107,55 @@ pub(super) struct Taken {
 
 impl Taken {
     pub fn leave_out(&mut self, name: impl Into<String>, why: impl Into<String>) {
-        self.left_out.push(LeftOut { from: name.into(), why: why.into() });
+        self.left_out.push(LeftOut {
+            from: name.into(),
+            why: why.into(),
+        });
     }
 }
 
 /// A path that a project can hold: nothing hidden, nothing that only some file systems allow.
 pub(super) fn place_of(name: &str) -> String {
-    name.split('/').map(plain_part).collect::<Vec<_>>().join("/")
+    name.split('/')
+        .map(plain_part)
+        .collect::<Vec<_>>()
+        .join("/")
 }
 
 /// As long as a name of a file may be, with room for an ending.
 const LONGEST: usize = 120;
 
 pub(super) fn plain_part(part: &str) -> String {
-    let odd = |c: char| c.is_control() || r#"\/:*?"<>|"#.contains(c) || ('\u{200b}'..='\u{200f}').contains(&c) || c == '\u{feff}';
-    let plain: String = quipu_contract::normal_form(part).chars().map(|c| if odd(c) { '-' } else { c }).collect();
-    let (stem, ending) = plain.rsplit_once('.').map_or((plain.as_str(), ""), |(stem, ending)| (stem, ending));
+    let odd = |c: char| {
+        c.is_control()
+            || r#"\/:*?"<>|"#.contains(c)
+            || ('\u{200b}'..='\u{200f}').contains(&c)
+            || c == '\u{feff}'
+    };
+    let plain: String = quipu_contract::normal_form(part)
+        .chars()
+        .map(|c| if odd(c) { '-' } else { c })
+        .collect();
+    let (stem, ending) = plain
+        .rsplit_once('.')
+        .map_or((plain.as_str(), ""), |(stem, ending)| (stem, ending));
     let mut end = stem.len().min(LONGEST);
     while !stem.is_char_boundary(end) {
         end -= 1;
     }
-    let short = if ending.is_empty() { stem[..end].to_owned() } else { format!("{}.{ending}", &stem[..end]) };
-    let trimmed = short.trim_start_matches(['.', ' ']).trim_end_matches(['.', ' ']);
-    if trimmed.is_empty() { "_".to_owned() } else { trimmed.to_owned() }
+    let short = if ending.is_empty() {
+        stem[..end].to_owned()
+    } else {
+        format!("{}.{ending}", &stem[..end])
+    };
+    let trimmed = short
+        .trim_start_matches(['.', ' '])
+        .trim_end_matches(['.', ' ']);
+    if trimmed.is_empty() {
+        "_".to_owned()
+    } else {
+        trimmed.to_owned()
+    }
 }
 
 #[cfg(test)]

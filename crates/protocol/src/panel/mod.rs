@@ -1,9 +1,12 @@
-//! A panel of reviewing agents: their reports, what they add up to, and the state file that follows from them.
+//! A panel of reviewing agents: their reports, what they add up to, and the state file that follows
+//! from them.
 
 mod report;
 mod state;
 mod sum;
 
 pub use report::{Report, ReportFault, parse_report};
-pub use state::{Member, PanelView, Standing as MemberStanding, derive_panel, panel_view, render_state};
+pub use state::{
+    Member, PanelView, Standing as MemberStanding, derive_panel, panel_view, render_state,
+};
 pub use sum::{Conflict, Domain, Issue, Sum, VERDICTS, sum_up};

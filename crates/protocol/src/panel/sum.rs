@@ -1,5 +1,5 @@
-//! What reports add up to: averages by domain, an overall score weighted by confidence, conflicts, issues, a verdict.
-//! Pure arithmetic; only completed reports are given to it.
+//! What reports add up to: averages by domain, an overall score weighted by confidence, conflicts,
+//! issues, a verdict. Pure arithmetic; only completed reports are given to it.
 
 use std::collections::BTreeMap;
 
@@ -63,7 +63,11 @@ pub struct Counted<'r> {
 }
 
 /// Adds up reports; none if there is none.
-pub fn sum_up(reports: &[Counted<'_>], subjects: &BTreeMap<String, Vec<String>>, opposites: &[Vec<String>]) -> Option<Sum> {
+pub fn sum_up(
+    reports: &[Counted<'_>],
+    subjects: &BTreeMap<String, Vec<String>>,
+    opposites: &[Vec<String>],
+) -> Option<Sum> {
     let weight: u32 = reports.iter().map(|r| u32::from(r.report.confidence)).sum();
     if weight == 0 {
         return None;
@@ -77,16 +81,42 @@ pub fn sum_up(reports: &[Counted<'_>], subjects: &BTreeMap<String, Vec<String>>,
         }
     }
     let count = |n: usize| f64::from(u32::try_from(n).unwrap_or(u32::MAX));
-    let domains =
-        domains.into_iter().map(|(name, s)| Domain { name, mean: tenth(s.iter().sum::<f64>() / count(s.len())), agents: s.len() });
-    let sum: u32 = reports.iter().map(|r| u32::from(r.report.score) * u32::from(r.report.confidence)).sum();
+    let domains = domains.into_iter().map(|(name, s)| Domain {
+        name,
+        mean: tenth(s.iter().sum::<f64>() / count(s.len())),
+        agents: s.len(),
+    });
+    let sum: u32 = reports
+        .iter()
+        .map(|r| u32::from(r.report.score) * u32::from(r.report.confidence))
+        .sum();
     let overall = f64::from(sum) / f64::from(weight);
     let issues = |of: &dyn Fn(&Report) -> Vec<String>| -> Vec<Issue> {
-        reports.iter().flat_map(|r| of(r.report).into_iter().map(|what| Issue { agent: r.agent.to_owned(), what })).collect()
+        reports
+            .iter()
+            .flat_map(|r| {
+                of(r.report).into_iter().map(|what| Issue {
+                    agent: r.agent.to_owned(),
+                    what,
+                })
+            })
+            .collect()
     };
     let critical = issues(&|r| r.critical.clone());
-    let important = issues(&|r| if r.score <= 3 { r.recommendations.clone() } else { Vec::new() });
-    let minor = issues(&|r| if r.score > 3 { r.recommendations.clone() } else { Vec::new() });
+    let important = issues(&|r| {
+        if r.score <= 3 {
+            r.recommendations.clone()
+        } else {
+            Vec::new()
+        }
+    });
+    let minor = issues(&|r| {
+        if r.score > 3 {
+            r.recommendations.clone()
+        } else {
+            Vec::new()
+        }
+    });
     let verdict = if !critical.is_empty() || overall < FAILS_BELOW {
         VERDICTS[2]
     } else if important.is_empty() && overall >= READY_FROM {
@@ -95,7 +125,15 @@ pub fn sum_up(reports: &[Counted<'_>], subjects: &BTreeMap<String, Vec<String>>,
         VERDICTS[1]
     };
     let conflicts = find_conflicts(reports, subjects, opposites);
-    Some(Sum { domains: domains.collect(), overall: hundredth(overall), conflicts, critical, important, minor, verdict })
+    Some(Sum {
+        domains: domains.collect(),
+        overall: hundredth(overall),
+        conflicts,
+        critical,
+        important,
+        minor,
+        verdict,
+    })
 }
 
 fn tenth(number: f64) -> f64 {
@@ -106,10 +144,17 @@ fn hundredth(number: f64) -> f64 {
     (number * 100.0).round() / 100.0
 }
 
-fn find_conflicts(reports: &[Counted<'_>], subjects: &BTreeMap<String, Vec<String>>, opposites: &[Vec<String>]) -> Vec<Conflict> {
+fn find_conflicts(
+    reports: &[Counted<'_>],
+    subjects: &BTreeMap<String, Vec<String>>,
+    opposites: &[Vec<String>],
+) -> Vec<Conflict> {
     let mut found: Vec<Conflict> = Vec::new();
     for (subject, members) in subjects {
-        let members: Vec<&Counted<'_>> = members.iter().filter_map(|m| reports.iter().find(|r| r.agent == m)).collect();
+        let members: Vec<&Counted<'_>> = members
+            .iter()
+            .filter_map(|m| reports.iter().find(|r| r.agent == m))
+            .collect();
         for (index, a) in members.iter().enumerate() {
             for b in &members[index + 1..] {
                 let conflict = |advice| Conflict {
@@ -128,15 +173,16 @@ fn find_conflicts(reports: &[Counted<'_>], subjects: &BTreeMap<String, Vec<Strin
     found
 }
 
-/// The first two pieces of advice that cannot both be followed: opposite words about the same thing.
+/// The first two pieces of advice that cannot both be followed: opposite words about the same
+/// thing.
 fn opposed(a: &Report, b: &Report, opposites: &[Vec<String>]) -> Option<[String; 2]> {
     for one in &a.recommendations {
         for other in &b.recommendations {
             let (left, right) = (one.to_lowercase(), other.to_lowercase());
-            let against = opposites
-                .iter()
-                .filter(|pair| pair.len() == 2)
-                .any(|pair| (holds(&left, &pair[0]) && holds(&right, &pair[1])) || (holds(&left, &pair[1]) && holds(&right, &pair[0])));
+            let against = opposites.iter().filter(|pair| pair.len() == 2).any(|pair| {
+                (holds(&left, &pair[0]) && holds(&right, &pair[1]))
+                    || (holds(&left, &pair[1]) && holds(&right, &pair[0]))
+            });
             if against && share_subject(&left, &right, opposites) {
                 return Some([one.clone(), other.clone()]);
             }
@@ -146,18 +192,30 @@ fn opposed(a: &Report, b: &Report, opposites: &[Vec<String>]) -> Option<[String;
 }
 
 fn holds(text: &str, word: &str) -> bool {
-    if word.is_ascii() { text.split(|c: char| !c.is_alphanumeric()).any(|w| w == word) } else { text.contains(word) }
+    if word.is_ascii() {
+        text.split(|c: char| !c.is_alphanumeric())
+            .any(|w| w == word)
+    } else {
+        text.contains(word)
+    }
 }
 
 /// Whether two sentences have a telling word in common, or in Chinese two neighbouring characters.
 fn share_subject(a: &str, b: &str, opposites: &[Vec<String>]) -> bool {
-    let telling = |word: &&str| word.chars().count() > 4 && !opposites.iter().flatten().any(|o| o == word);
-    let words: Vec<&str> = a.split(|c: char| !c.is_alphanumeric()).filter(|w| w.is_ascii()).filter(telling).collect();
+    let telling =
+        |word: &&str| word.chars().count() > 4 && !opposites.iter().flatten().any(|o| o == word);
+    let words: Vec<&str> = a
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|w| w.is_ascii())
+        .filter(telling)
+        .collect();
     if words.iter().any(|word| holds(b, word)) {
         return true;
     }
     let wide: Vec<char> = a.chars().filter(|c| !c.is_ascii()).collect();
-    wide.windows(3).map(|three| three.iter().collect::<String>()).any(|run| b.contains(&run))
+    wide.windows(3)
+        .map(|three| three.iter().collect::<String>())
+        .any(|run| b.contains(&run))
 }
 
 #[cfg(test)]
@@ -180,15 +238,35 @@ mod tests {
 
     #[test]
     fn scores_weigh_by_confidence() {
-        let (a, b, c) = (report(5, 5, "x", &[]), report(2, 1, "y", &[]), report(4, 4, "z", &[]));
-        let counted = [("s1", "sections", &a), ("s2", "sections", &b), ("r1", "rigour", &c)].map(|(agent, domain, report)| Counted {
+        let (a, b, c) = (
+            report(5, 5, "x", &[]),
+            report(2, 1, "y", &[]),
+            report(4, 4, "z", &[]),
+        );
+        let counted = [
+            ("s1", "sections", &a),
+            ("s2", "sections", &b),
+            ("r1", "rigour", &c),
+        ]
+        .map(|(agent, domain, report)| Counted {
             agent,
             domain,
             report,
         });
-        let sum = sum_up(&counted, &BTreeMap::from([("claims".to_owned(), vec!["s1".to_owned(), "s2".into(), "r9".into()])]), &[]).unwrap();
+        let sum = sum_up(
+            &counted,
+            &BTreeMap::from([(
+                "claims".to_owned(),
+                vec!["s1".to_owned(), "s2".into(), "r9".into()],
+            )]),
+            &[],
+        )
+        .unwrap();
         assert_eq!(
-            sum.domains.iter().map(|d| (d.name.as_str(), d.mean, d.agents)).collect::<Vec<_>>(),
+            sum.domains
+                .iter()
+                .map(|d| (d.name.as_str(), d.mean, d.agents))
+                .collect::<Vec<_>>(),
             [("sections", 3.5, 2), ("rigour", 4.0, 1)]
         );
         assert!((sum.overall - 4.3).abs() < 1e-9);
@@ -199,10 +277,29 @@ mod tests {
 
     #[test]
     fn a_critical_issue_decides_and_advice_can_be_opposed() {
-        let (a, b) = (report(5, 3, "Expand the introduction.", &["fabricated"]), report(5, 3, "Shorten the introduction.", &[]));
-        let counted = [Counted { agent: "w2", domain: "w", report: &a }, Counted { agent: "w3", domain: "w", report: &b }];
+        let (a, b) = (
+            report(5, 3, "Expand the introduction.", &["fabricated"]),
+            report(5, 3, "Shorten the introduction.", &[]),
+        );
+        let counted = [
+            Counted {
+                agent: "w2",
+                domain: "w",
+                report: &a,
+            },
+            Counted {
+                agent: "w3",
+                domain: "w",
+                report: &b,
+            },
+        ];
         let subjects = BTreeMap::from([("length".to_owned(), vec!["w2".to_owned(), "w3".into()])]);
-        let sum = sum_up(&counted, &subjects, &[vec!["expand".into(), "shorten".into()]]).unwrap();
+        let sum = sum_up(
+            &counted,
+            &subjects,
+            &[vec!["expand".into(), "shorten".into()]],
+        )
+        .unwrap();
         assert_eq!(sum.verdict, "major revision required");
         assert!(sum.conflicts[0].advice.is_some());
     }

@@ -1,8 +1,9 @@
 //! The source files that chapters cite: which of them may be published, and their text.
 //!
-//! Agents write the citations, so a citation opens nothing by itself: a file is published only if it is one of the
-//! project's files below the folder of the source, is not kept from every role, is not reached through a link, is text, is not too
-//! large, and holds nothing that looks like a credential.
+//! Agents write the citations, so a citation opens nothing by itself: a file is published only if
+//! it is one of the project's files below the folder of the source, is not kept from every role, is
+//! not reached through a link, is text, is not too large, and holds nothing that looks like a
+//! credential.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,17 +36,26 @@ pub(super) fn collect_cited(
     folder: &str,
     listed: &[ProjectPath],
 ) -> Result<Cited, PublishError> {
-    let paths: BTreeSet<String> = chapters.iter().flat_map(|chapter| sources_of(chapter, root)).collect();
+    let paths: BTreeSet<String> = chapters
+        .iter()
+        .flat_map(|chapter| sources_of(chapter, root))
+        .collect();
     let mut cited = Cited::default();
     let mut together = 0;
-    for place in listed.iter().filter(|listed| paths.contains(listed.as_str())) {
+    for place in listed
+        .iter()
+        .filter(|listed| paths.contains(listed.as_str()))
+    {
         let path = place.as_str().to_owned();
         match read_source(project, actor, place, &page_of(root, folder, &path))? {
             Ok(text) if together + text.len() <= MOST_TOGETHER => {
                 together += text.len();
                 cited.texts.insert(path, text);
             }
-            Ok(_) => drop(cited.withheld.insert(path, format!("more than {} MiB of source are cited", MOST_TOGETHER >> 20))),
+            Ok(_) => drop(cited.withheld.insert(
+                path,
+                format!("more than {} MiB of source are cited", MOST_TOGETHER >> 20),
+            )),
             Err(why) => drop(cited.withheld.insert(path, why)),
         }
     }
@@ -53,46 +63,89 @@ pub(super) fn collect_cited(
 }
 
 fn page_of(root: &str, folder: &str, path: &str) -> String {
-    format!("{folder}/{}.html", path.strip_prefix(root).unwrap_or(path).trim_start_matches('/'))
+    format!(
+        "{folder}/{}.html",
+        path.strip_prefix(root)
+            .unwrap_or(path)
+            .trim_start_matches('/')
+    )
 }
 
 /// The text of a source file, or why it is not published.
-fn read_source(project: &Project, actor: &Actor, place: &ProjectPath, page: &str) -> Result<Result<String, String>, PublishError> {
+fn read_source(
+    project: &Project,
+    actor: &Actor,
+    place: &ProjectPath,
+    page: &str,
+) -> Result<Result<String, String>, PublishError> {
     if may_read_whole(project, actor, place).is_err() {
         return Ok(Err(format!("`{place}` may not be read by {actor}")));
     }
     if is_kept_from_all(project, place) {
-        return Ok(Err(format!("`{place}` is denied to a role, and no role reads it")));
+        return Ok(Err(format!(
+            "`{place}` is denied to a role, and no role reads it"
+        )));
     }
-    if ProjectPath::parse(page).map_or(true, |page| project.contract.class(&page) != Class::Derived) {
+    if ProjectPath::parse(page).map_or(true, |page| project.contract.class(&page) != Class::Derived)
+    {
         return Ok(Err(format!("`{page}` cannot be the name of a page")));
     }
-    let size = std::fs::symlink_metadata(project.store.root().join(place.as_str())).map_or(0, |found| found.len());
+    let size = std::fs::symlink_metadata(project.store.root().join(place.as_str()))
+        .map_or(0, |found| found.len());
     if size > MOST_BYTES {
-        return Ok(Err(format!("`{place}` is larger than {} MiB", MOST_BYTES >> 20)));
+        return Ok(Err(format!(
+            "`{place}` is larger than {} MiB",
+            MOST_BYTES >> 20
+        )));
     }
     let Ok(Some(bytes)) = project.store.on_disk(place) else {
         return Ok(Err(format!("`{place}` cannot be read, or is a link")));
     };
-    let Some(text) = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0')) else {
+    let Some(text) = String::from_utf8(bytes)
+        .ok()
+        .filter(|text| !text.contains('\0'))
+    else {
         return Ok(Err(format!("`{place}` is not text")));
     };
     match find_credentials(&project.contract.guards, &text) {
-        Some(found) => Ok(Err(format!("line {} of `{place}` looks like a credential", found.line))),
+        Some(found) => Ok(Err(format!(
+            "line {} of `{place}` looks like a credential",
+            found.line
+        ))),
         None => Ok(Ok(text)),
     }
 }
 
-/// Whether a role is denied a file and no role reads it, for any unit: then the project keeps it from everyone, readers included. A role
-/// alone that is denied a file says nothing of readers: a writer may be kept from the source that the book is about.
+/// Whether a role is denied a file and no role reads it, for any unit: then the project keeps it
+/// from everyone, readers included. A role alone that is denied a file says nothing of readers: a
+/// writer may be kept from the source that the book is about.
 fn is_kept_from_all(project: &Project, place: &ProjectPath) -> bool {
     let contract = &project.contract;
     let binding = contract.binding();
-    let is_denied = |role: &Role| role.denies.iter().any(|deny| deny.path.fill(&binding).matches(place.as_str()).is_some());
+    let is_denied = |role: &Role| {
+        role.denies
+            .iter()
+            .any(|deny| deny.path.fill(&binding).matches(place.as_str()).is_some())
+    };
     let is_read = |name: &String| {
         let role = ActorName::parse(name).ok();
-        let mut units = contract.units.iter().map(|unit| Some(unit.id.clone())).chain([None]);
-        units.any(|unit| may_read(project, &Actor::Agent { role: role.clone(), unit, agent: None }, place).is_ok())
+        let mut units = contract
+            .units
+            .iter()
+            .map(|unit| Some(unit.id.clone()))
+            .chain([None]);
+        units.any(|unit| {
+            may_read(
+                project,
+                &Actor::Agent {
+                    role: role.clone(),
+                    unit,
+                    agent: None,
+                },
+                place,
+            )
+            .is_ok()
+        })
     };
     contract.roles.values().any(is_denied) && !contract.roles.keys().any(is_read)
 }

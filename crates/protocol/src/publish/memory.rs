@@ -8,32 +8,54 @@ use crate::flow::{folded, table_rows};
 use crate::project::Project;
 use crate::reading::may_read_whole;
 
-/// The text of the file with a form, and its path; none if there is no such file, or the actor may not read it.
-fn text_of(project: &Project, actor: &Actor, form: Form) -> Result<Option<(String, String)>, PublishError> {
+/// The text of the file with a form, and its path; none if there is no such file, or the actor may
+/// not read it.
+fn text_of(
+    project: &Project,
+    actor: &Actor,
+    form: Form,
+) -> Result<Option<(String, String)>, PublishError> {
     let rule = project.contract.of_form(form).next();
-    let Some(path) = rule.and_then(|rule| rule.path.as_literal()).and_then(|path| quipu_contract::ProjectPath::parse(path).ok()) else {
+    let Some(path) = rule
+        .and_then(|rule| rule.path.as_literal())
+        .and_then(|path| quipu_contract::ProjectPath::parse(path).ok())
+    else {
         return Ok(None);
     };
     if may_read_whole(project, actor, &path).is_err() {
         return Ok(None);
     }
-    let text = project.store.read(&path)?.and_then(|(bytes, _)| String::from_utf8(bytes).ok());
+    let text = project
+        .store
+        .read(&path)?
+        .and_then(|(bytes, _)| String::from_utf8(bytes).ok());
     Ok(text.map(|text| (path.to_string(), text)))
 }
 
 /// The terms of the glossary, in the order in which the book introduces them.
 pub(super) fn collect_terms(project: &Project, actor: &Actor) -> Result<Vec<Term>, PublishError> {
-    Ok(text_of(project, actor, Form::Glossary)?.map_or_else(Vec::new, |(_, text)| terms_in_force(&text)))
+    Ok(text_of(project, actor, Form::Glossary)?
+        .map_or_else(Vec::new, |(_, text)| terms_in_force(&text)))
 }
 
-/// Of one term the newest row is in force. A row that supersedes another term replaces that one; one without a definition is no term.
+/// Of one term the newest row is in force. A row that supersedes another term replaces that one;
+/// one without a definition is no term.
 fn terms_in_force(text: &str) -> Vec<Term> {
     let mut terms: Vec<(String, Term)> = Vec::new();
     for (_, cells) in table_rows(text) {
-        let cell = |at: usize| cells.get(at).map_or("", |cell| cell.trim()).replace("\\|", "|");
+        let cell = |at: usize| {
+            cells
+                .get(at)
+                .map_or("", |cell| cell.trim())
+                .replace("\\|", "|")
+        };
         let key = folded(&cell(0));
         let superseded = folded(&cell(3));
-        let term = Term { term: cell(0), definition: cell(1), chapter: cell(2) };
+        let term = Term {
+            term: cell(0),
+            definition: cell(1),
+            chapter: cell(2),
+        };
         terms.retain(|(known, _)| *known != superseded || *known == key);
         match terms.iter_mut().find(|(known, _)| *known == key) {
             Some((_, known)) => *known = term,
@@ -41,17 +63,35 @@ fn terms_in_force(text: &str) -> Vec<Term> {
         }
     }
     let is_said = |text: &str| !["", "-", "—"].contains(&text.trim());
-    terms.into_iter().map(|(_, term)| term).filter(|term| is_said(&term.term) && is_said(&term.definition)).collect()
+    terms
+        .into_iter()
+        .map(|(_, term)| term)
+        .filter(|term| is_said(&term.term) && is_said(&term.definition))
+        .collect()
 }
 
 /// The rows of the cross-references.
-pub(super) fn collect_references(project: &Project, actor: &Actor) -> Result<Vec<Reference>, PublishError> {
+pub(super) fn collect_references(
+    project: &Project,
+    actor: &Actor,
+) -> Result<Vec<Reference>, PublishError> {
     let Some((path, text)) = text_of(project, actor, Form::References)? else {
         return Ok(Vec::new());
     };
     let reference = |(line, cells): (usize, Vec<String>)| {
-        let cell = |at: usize| cells.get(at).map_or("", |cell| cell.trim()).replace("\\|", "|");
-        Reference { from: cell(0), to: cell(1), about: cell(2), path: path.clone(), line }
+        let cell = |at: usize| {
+            cells
+                .get(at)
+                .map_or("", |cell| cell.trim())
+                .replace("\\|", "|")
+        };
+        Reference {
+            from: cell(0),
+            to: cell(1),
+            about: cell(2),
+            path: path.clone(),
+            line,
+        }
     };
     Ok(table_rows(&text).into_iter().map(reference).collect())
 }
@@ -64,9 +104,16 @@ mod tests {
     fn the_newest_row_of_a_term_is_in_force() {
         let text = "# Glossary\n\n| term | definition | chapter | supersedes |\n|---|---|---|---|\n| lease | a right | ch01 | |\n\
             | *Knot* | a tie | ch01 | |\n| cord | a \\| b | ch01 | |\n| Lease | a loan | ch02 | ch01 |\n| tie | a knot | ch03 | knot |\n| cord | — | ch03 | cord |\n";
-        let found: Vec<(String, String, String)> =
-            terms_in_force(text).into_iter().map(|term| (term.term, term.definition, term.chapter)).collect();
-        let of = |term: &str, definition: &str, chapter: &str| (term.to_owned(), definition.to_owned(), chapter.to_owned());
-        assert_eq!(found, [of("Lease", "a loan", "ch02"), of("tie", "a knot", "ch03")]);
+        let found: Vec<(String, String, String)> = terms_in_force(text)
+            .into_iter()
+            .map(|term| (term.term, term.definition, term.chapter))
+            .collect();
+        let of = |term: &str, definition: &str, chapter: &str| {
+            (term.to_owned(), definition.to_owned(), chapter.to_owned())
+        };
+        assert_eq!(
+            found,
+            [of("Lease", "a loan", "ch02"), of("tie", "a knot", "ch03")]
+        );
     }
 }

@@ -1,9 +1,10 @@
 //! The files that recall searches, at their current versions, cut into sections.
 //!
-//! What a template says about a file is not memory: lines that stand in the template of a file are left
-//! out, and so are HTML comments. What `quipu integrate` writes for agent hosts is none either: its skills, and its blocks in
-//! `CLAUDE.md`, `AGENTS.md` and the like. A section with nothing of its own is not searched. Front matter is searched as a section of
-//! its own. A file that cannot be searched is remembered as such, so that an answer can name it.
+//! What a template says about a file is not memory: lines that stand in the template of a file are
+//! left out, and so are HTML comments. What `quipu integrate` writes for agent hosts is none
+//! either: its skills, and its blocks in `CLAUDE.md`, `AGENTS.md` and the like. A section with
+//! nothing of its own is not searched. Front matter is searched as a section of its own. A file
+//! that cannot be searched is remembered as such, so that an answer can name it.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
@@ -27,7 +28,10 @@ const NOT_SEARCHED: &str = " not searched";
 
 /// What the index notes of a file as its version.
 fn noted(version: &str, is_searched: bool) -> String {
-    format!("{version}{READING}{}", if is_searched { "" } else { NOT_SEARCHED })
+    format!(
+        "{version}{READING}{}",
+        if is_searched { "" } else { NOT_SEARCHED }
+    )
 }
 
 /// The version of a file, from what the index notes of it.
@@ -42,7 +46,9 @@ pub(super) fn is_not_searched(noted: &str) -> bool {
 
 /// Whether the index covers a file at this version.
 pub(super) fn covers(noted: &str, version: &str) -> bool {
-    let rest = noted.strip_prefix(version).and_then(|rest| rest.strip_prefix(READING));
+    let rest = noted
+        .strip_prefix(version)
+        .and_then(|rest| rest.strip_prefix(READING));
     rest.is_some_and(|rest| rest.is_empty() || rest == NOT_SEARCHED)
 }
 
@@ -54,12 +60,16 @@ pub(super) struct Current {
 
 /// Every file that holds memory: those a rule names, and Markdown that none names.
 /// Also returns the sight of the files for which that holds.
-pub(super) fn current_files(project: &Project) -> Result<(BTreeMap<String, Current>, Option<Sight>), StoreError> {
+pub(super) fn current_files(
+    project: &Project,
+) -> Result<(BTreeMap<String, Current>, Option<Sight>), StoreError> {
     refresh_index(project)?;
     let (survey, sight) = project.store.survey_and_sight()?;
     let mut current = BTreeMap::new();
     for file in survey.files.iter().filter(|f| f.class != Class::Free) {
-        let Ok(path) = ProjectPath::parse(&file.path) else { continue };
+        let Ok(path) = ProjectPath::parse(&file.path) else {
+            continue;
+        };
         let tier = match project.contract.rule(&path).and_then(|r| r.tier.as_deref()) {
             Some("L0") => Tier::L0,
             Some("L2") => Tier::L2,
@@ -68,7 +78,8 @@ pub(super) fn current_files(project: &Project) -> Result<(BTreeMap<String, Curre
         if !is_memory(&file.path) {
             continue;
         }
-        // A file that was flagged before it was ever committed has no version: it is named as not searched.
+        // A file that was flagged before it was ever committed has no version: it is named as not
+        // searched.
         let version = match &file.version {
             Some(version) => Some(version.to_string()),
             None => project.store.look_of(&path)?,
@@ -77,10 +88,22 @@ pub(super) fn current_files(project: &Project) -> Result<(BTreeMap<String, Curre
             current.insert(file.path.clone(), Current { tier, version });
         }
     }
-    for path in survey.free.iter().filter(|path| has_ending(path, &MARKDOWN) && !path.ends_with(SKILL)) {
-        let Ok(parsed) = ProjectPath::parse(path) else { continue };
+    for path in survey
+        .free
+        .iter()
+        .filter(|path| has_ending(path, &MARKDOWN) && !path.ends_with(SKILL))
+    {
+        let Ok(parsed) = ProjectPath::parse(path) else {
+            continue;
+        };
         if let Some(version) = project.store.look_of(&parsed)? {
-            current.insert(path.clone(), Current { tier: Tier::L1, version });
+            current.insert(
+                path.clone(),
+                Current {
+                    tier: Tier::L1,
+                    version,
+                },
+            );
         }
     }
     Ok((current, sight))
@@ -99,45 +122,90 @@ fn is_memory(path: &str) -> bool {
 
 /// Whether a path has one of some endings, in whatever letter case.
 fn has_ending(path: &str, endings: &[&str]) -> bool {
-    endings
-        .iter()
-        .any(|ending| path.len().checked_sub(ending.len()).is_some_and(|at| path.as_bytes()[at..].eq_ignore_ascii_case(ending.as_bytes())))
+    endings.iter().any(|ending| {
+        path.len()
+            .checked_sub(ending.len())
+            .is_some_and(|at| path.as_bytes()[at..].eq_ignore_ascii_case(ending.as_bytes()))
+    })
 }
 
 /// The sections of a file, or only those a role may read.
-pub(super) fn load(project: &Project, path: &str, current: &Current, only: Option<&[String]>) -> Result<Option<FileText>, StoreError> {
-    let Ok(parsed) = ProjectPath::parse(path) else { return Ok(None) };
+pub(super) fn load(
+    project: &Project,
+    path: &str,
+    current: &Current,
+    only: Option<&[String]>,
+) -> Result<Option<FileText>, StoreError> {
+    let Ok(parsed) = ProjectPath::parse(path) else {
+        return Ok(None);
+    };
     let committed = project.store.read(&parsed)?;
     if committed.is_none() && !project.store.root().join(path).is_file() {
         return Ok(None);
     }
-    let text = committed.and_then(|(bytes, _)| String::from_utf8(bytes).ok()).filter(|text| text.len() <= LARGEST);
+    let text = committed
+        .and_then(|(bytes, _)| String::from_utf8(bytes).ok())
+        .filter(|text| text.len() <= LARGEST);
     let Some(text) = text else {
         // Covered as a file without sections: it need not be looked at again.
         let version = noted(&current.version, false);
-        return Ok(Some(FileText { path: path.to_owned(), version, tier: current.tier, sections: Vec::new() }));
+        return Ok(Some(FileText {
+            path: path.to_owned(),
+            version,
+            tier: current.tier,
+            sections: Vec::new(),
+        }));
     };
     let text = without_block(text);
     let furniture = Furniture::of(&project.contract, &project.library, &parsed);
     let document = Document::parse(&text);
-    let ranges: Option<Vec<Range<usize>>> =
-        only.map(|names| names.iter().filter_map(|name| find_section(&document, name).ok()).map(|s| s.range.clone()).collect());
+    let ranges: Option<Vec<Range<usize>>> = only.map(|names| {
+        names
+            .iter()
+            .filter_map(|name| find_section(&document, name).ok())
+            .map(|s| s.range.clone())
+            .collect()
+    });
     let shown = |section: &quipu_text::Section| {
-        ranges.as_ref().is_none_or(|ranges| ranges.iter().any(|r| r.start <= section.range.start && section.range.end <= r.end))
+        ranges.as_ref().is_none_or(|ranges| {
+            ranges
+                .iter()
+                .any(|r| r.start <= section.range.start && section.range.end <= r.end)
+        })
     };
-    let front = document.front_matter().filter(|_| ranges.is_none()).map(|front| Section {
-        line: 1,
-        heading_path: Vec::new(),
-        text: furniture.removed(document.slice(&front.content).to_owned()),
-    });
-    let sections = document.sections().iter().filter(|section| shown(section)).map(|section| Section {
-        line: u32::try_from(section.line).unwrap_or(u32::MAX),
-        // Headings above a section that alone may be read are not for this reader either.
-        heading_path: document.headings(section).filter(|above| shown(above)).map(|above| above.title.clone()).collect(),
-        text: furniture.removed(without_comments(document.slice(&section.body))),
-    });
-    let sections = front.into_iter().chain(sections).filter(|section| !section.text.trim().is_empty()).collect();
-    Ok(Some(FileText { path: path.to_owned(), version: noted(&current.version, true), tier: current.tier, sections }))
+    let front = document
+        .front_matter()
+        .filter(|_| ranges.is_none())
+        .map(|front| Section {
+            line: 1,
+            heading_path: Vec::new(),
+            text: furniture.removed(document.slice(&front.content).to_owned()),
+        });
+    let sections = document
+        .sections()
+        .iter()
+        .filter(|section| shown(section))
+        .map(|section| Section {
+            line: u32::try_from(section.line).unwrap_or(u32::MAX),
+            // Headings above a section that alone may be read are not for this reader either.
+            heading_path: document
+                .headings(section)
+                .filter(|above| shown(above))
+                .map(|above| above.title.clone())
+                .collect(),
+            text: furniture.removed(without_comments(document.slice(&section.body))),
+        });
+    let sections = front
+        .into_iter()
+        .chain(sections)
+        .filter(|section| !section.text.trim().is_empty())
+        .collect();
+    Ok(Some(FileText {
+        path: path.to_owned(),
+        version: noted(&current.version, true),
+        tier: current.tier,
+        sections,
+    }))
 }
 
 /// Lines of templates of earlier releases.
@@ -147,17 +215,31 @@ const EARLIER: [&str; 3] = [
     "_每条是一个二级标题（编号与标题），其下为：日期、状态（提议、已采纳、已否决）、背景（是什么迫使做选择）、决策（选了什么，舍了什么）、影响（什么变容易，什么变难）。_",
 ];
 
-/// The lines of a file's template, in both languages: they tell how to use the file and say nothing of the project.
+/// The lines of a file's template, in both languages: they tell how to use the file and say nothing
+/// of the project.
 #[derive(Default)]
 struct Furniture(HashSet<String>);
 
 impl Furniture {
     fn of(contract: &Contract, library: &Library, path: &ProjectPath) -> Self {
-        let Some(rule) = contract.rule(path) else { return Self::default() };
-        let Some(profile) = &rule.profile else { return Self::default() };
-        let read = |language: Language| library.read(profile, &contract.template_path(language, rule.path.as_str()));
+        let Some(rule) = contract.rule(path) else {
+            return Self::default();
+        };
+        let Some(profile) = &rule.profile else {
+            return Self::default();
+        };
+        let read = |language: Language| {
+            library.read(
+                profile,
+                &contract.template_path(language, rule.path.as_str()),
+            )
+        };
         let texts = [Language::En, Language::Zh].into_iter().filter_map(read);
-        let lines = texts.flat_map(|text| text.lines().map(|line| line.trim().to_owned()).collect::<Vec<_>>());
+        let lines = texts.flat_map(|text| {
+            text.lines()
+                .map(|line| line.trim().to_owned())
+                .collect::<Vec<_>>()
+        });
         Self(lines.chain(EARLIER.map(str::to_owned)).collect())
     }
 
@@ -165,14 +247,20 @@ impl Furniture {
         if self.0.is_empty() {
             return text;
         }
-        text.split_inclusive('\n').filter(|line| line.trim().is_empty() || !self.0.contains(line.trim())).collect()
+        text.split_inclusive('\n')
+            .filter(|line| line.trim().is_empty() || !self.0.contains(line.trim()))
+            .collect()
     }
 }
 
 /// The text with the lines of the tool's own block emptied, so that all others keep their numbers.
 fn without_block(text: String) -> String {
-    let Some(begin) = text.find(BLOCK.0) else { return text };
-    let end = text[begin..].find(BLOCK.1).map_or(text.len(), |length| begin + length + BLOCK.1.len());
+    let Some(begin) = text.find(BLOCK.0) else {
+        return text;
+    };
+    let end = text[begin..]
+        .find(BLOCK.1)
+        .map_or(text.len(), |length| begin + length + BLOCK.1.len());
     let emptied: String = text[begin..end].chars().filter(|c| *c == '\n').collect();
     format!("{}{emptied}{}", &text[..begin], &text[end..])
 }
@@ -195,22 +283,35 @@ mod tests {
 
     #[test]
     fn comments_are_not_searched() {
-        assert_eq!(without_comments("a <!-- example\nx --> b\n<!-- DONE -->\n"), "a  b\n\n");
+        assert_eq!(
+            without_comments("a <!-- example\nx --> b\n<!-- DONE -->\n"),
+            "a  b\n\n"
+        );
         assert_eq!(without_comments("a <!-- open"), "a ");
         assert_eq!(without_comments("plain"), "plain");
     }
 
     #[test]
     fn the_block_of_the_tool_is_not_searched() {
-        let text = "# Mine\n<!-- quipu:begin -->\n## Memory\nquipu start\n<!-- quipu:end -->\n## After\n";
+        let text =
+            "# Mine\n<!-- quipu:begin -->\n## Memory\nquipu start\n<!-- quipu:end -->\n## After\n";
         assert_eq!(without_block(text.to_owned()), "# Mine\n\n\n\n\n## After\n");
         assert_eq!(without_block("# Mine\n".to_owned()), "# Mine\n");
     }
 
     #[test]
     fn what_the_template_says_is_not_searched() {
-        let furniture = Furniture(["_Say what the world is made of._".to_owned(), "| term | meaning |".to_owned()].into());
+        let furniture = Furniture(
+            [
+                "_Say what the world is made of._".to_owned(),
+                "| term | meaning |".to_owned(),
+            ]
+            .into(),
+        );
         let text = "_Say what the world is made of._\n\n_The sea is glass._\n| term | meaning |\n| tide | slow |\n";
-        assert_eq!(furniture.removed(text.to_owned()), "\n_The sea is glass._\n| tide | slow |\n");
+        assert_eq!(
+            furniture.removed(text.to_owned()),
+            "\n_The sea is glass._\n| tide | slow |\n"
+        );
     }
 }

@@ -1,9 +1,10 @@
-//! The recall index of an opened project: opened once, and again when someone changed it; and for which sight of the files it is
-//! known to be complete.
+//! The recall index of an opened project: opened once, and again when someone changed it; and for
+//! which sight of the files it is known to be complete.
 //!
-//! Comparing the version of every file with the index costs more than most questions. So it is noted, in memory and in a small
-//! file beside the index, that an index with this mark covers exactly the files of this sight under this contract. Any other
-//! sight, contract or index, or no note at all: everything is compared as ever.
+//! Comparing the version of every file with the index costs more than most questions. So it is
+//! noted, in memory and in a small file beside the index, that an index with this mark covers
+//! exactly the files of this sight under this contract. Any other sight, contract or index, or no
+//! note at all: everything is compared as ever.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -15,7 +16,8 @@ use quipu_text::recall::{Error, Index};
 /// Which manifest an index was opened with: a change replaces the file.
 type Stamp = (u64, u64, i64, i64);
 
-/// With a manifest of so many bytes, an index covers some thousand files; in a test of this crate, some.
+/// With a manifest of so many bytes, an index covers some thousand files; in a test of this crate,
+/// some.
 const LARGE: u64 = if cfg!(test) { 512 } else { 128 << 10 };
 
 const NOTE: &str = "complete";
@@ -37,7 +39,9 @@ impl KeptIndex {
     /// The index in a folder as it is now.
     pub fn open(&self, folder: &Path) -> Result<Arc<Index>, Error> {
         // Looked at before it is opened: a change in between is seen by the next question.
-        let stamp = std::fs::metadata(folder.join("manifest")).ok().map(|m| (m.ino(), m.len(), m.mtime(), m.mtime_nsec()));
+        let stamp = std::fs::metadata(folder.join("manifest"))
+            .ok()
+            .map(|m| (m.ino(), m.len(), m.mtime(), m.mtime_nsec()));
         let mut kept = self.kept();
         if let (Some((known, index)), Some(stamp)) = (&kept.index, stamp)
             && *known == stamp
@@ -49,7 +53,8 @@ impl KeptIndex {
         Ok(index)
     }
 
-    /// Whether the index in a folder covers so many files that looking at them takes longer than starting a thread.
+    /// Whether the index in a folder covers so many files that looking at them takes longer than
+    /// starting a thread.
     pub fn is_large(folder: &Path) -> bool {
         std::fs::metadata(folder.join("manifest")).is_ok_and(|manifest| manifest.len() >= LARGE)
     }
@@ -85,5 +90,8 @@ impl KeptIndex {
 }
 
 fn note(index: &Index, Sight(sight): Sight, contract: u64) -> String {
-    format!("quipu recall {FORMAT}: index {:016x} covers files {sight:016x} under contract {contract:016x}\n", index.mark())
+    format!(
+        "quipu recall {FORMAT}: index {:016x} covers files {sight:016x} under contract {contract:016x}\n",
+        index.mark()
+    )
 }

@@ -23,12 +23,24 @@ fn put(root: &Path, path: &str, text: &str) {
 }
 
 fn asked(project: &Project, question: &str) -> Recalled {
-    let ask = Ask { question, k: 5, within: None, tier: None, use_model: false, complete: false };
+    let ask = Ask {
+        question,
+        k: 5,
+        within: None,
+        tier: None,
+        use_model: false,
+        complete: false,
+    };
     recall(project, &Actor::Person, &ask).unwrap()
 }
 
 fn paths(recalled: &Recalled) -> Vec<&str> {
-    recalled.answer.hits.iter().map(|hit| hit.path.as_str()).collect()
+    recalled
+        .answer
+        .hits
+        .iter()
+        .map(|hit| hit.path.as_str())
+        .collect()
 }
 
 /// A few files, and so many that they are looked at beside the question.
@@ -38,7 +50,11 @@ fn a_note_never_stands_before_the_files() {
         let home = tempfile::tempdir().unwrap();
         let root = home.path();
         for number in 0..files {
-            put(root, &format!("notes/{number:02}.md"), &format!("# Note {number}\n\nThe lighthouse has {number} windows.\n"));
+            put(
+                root,
+                &format!("notes/{number:02}.md"),
+                &format!("# Note {number}\n\nThe lighthouse has {number} windows.\n"),
+            );
         }
         put(root, "free.md", "# Free\n\nA heron stands here.\n");
         let open = || Project::open(root, StoreOptions::default()).unwrap();
@@ -69,7 +85,12 @@ fn a_note_never_stands_before_the_files() {
         }
         // A commit, a new file, a removed one, another contract, no index, a damaged one.
         let path = ProjectPath::parse("notes/00.md").unwrap();
-        running.store.judge(Change::by(&Actor::Person).append(&path, "\nAnd a gull.\n")).unwrap().publish().unwrap();
+        running
+            .store
+            .judge(Change::by(&Actor::Person).append(&path, "\nAnd a gull.\n"))
+            .unwrap()
+            .publish()
+            .unwrap();
         assert_eq!(paths(&asked(&running, "gull")), ["notes/00.md"]);
         put(root, "more.md", "# More\n\nA pelican.\n");
         assert_eq!(paths(&asked(&open(), "pelican")), ["more.md"]);
@@ -93,7 +114,8 @@ fn a_note_never_stands_before_the_files() {
     }
 }
 
-/// Another process may publish an index of what it saw before, at any moment: what it lacks is read from the files.
+/// Another process may publish an index of what it saw before, at any moment: what it lacks is read
+/// from the files.
 #[test]
 fn an_index_of_earlier_files_is_laid_over_with_the_files() {
     let home = tempfile::tempdir().unwrap();
@@ -104,18 +126,43 @@ fn an_index_of_earlier_files_is_laid_over_with_the_files() {
     asked(&project, "heron");
     let of_others = project.index.open(&index_folder(&project)).unwrap();
     let path = ProjectPath::parse("notes/a.md").unwrap();
-    project.store.judge(Change::by(&Actor::Person).append(&path, "\nAnd a gull.\n")).unwrap().publish().unwrap();
+    project
+        .store
+        .judge(Change::by(&Actor::Person).append(&path, "\nAnd a gull.\n"))
+        .unwrap()
+        .publish()
+        .unwrap();
     std::fs::remove_file(root.join("b.md")).unwrap();
     let (current, _) = current_files(&project).unwrap();
     let (fresh, gone) = beyond(&project, &of_others, &current).unwrap();
-    assert_eq!(fresh.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(), ["notes/a.md"]);
+    assert_eq!(
+        fresh
+            .iter()
+            .map(|file| file.path.as_str())
+            .collect::<Vec<_>>(),
+        ["notes/a.md"]
+    );
     assert!(fresh[0].sections[0].text.contains("gull"));
     let asking = Asking {
         project: &project,
         actor: &Actor::Person,
-        ask: &Ask { question: "gull stork", k: 5, within: None, tier: None, use_model: false, complete: false },
+        ask: &Ask {
+            question: "gull stork",
+            k: 5,
+            within: None,
+            tier: None,
+            use_model: false,
+            complete: false,
+        },
     };
-    let recalled = asking.answer(UpToDate { index: of_others, fresh, gone, read_anew: Vec::new() }).unwrap();
+    let recalled = asking
+        .answer(UpToDate {
+            index: of_others,
+            fresh,
+            gone,
+            read_anew: Vec::new(),
+        })
+        .unwrap();
     assert_eq!(paths(&recalled), ["notes/a.md"]);
 }
 
@@ -126,17 +173,36 @@ fn what_cannot_be_searched_is_named_and_not_counted() {
     put(root, "notes/a.MD", "---\ntags: [heron]\n---\n\nA stork.\n");
     std::fs::create_dir_all(root.join("notes")).unwrap();
     std::fs::write(root.join("notes/latin.md"), b"caf\xe9\n").unwrap();
-    std::fs::write(root.join("notes/long.txt"), "word ".repeat((8 << 20) / 5 + 1)).unwrap();
+    std::fs::write(
+        root.join("notes/long.txt"),
+        "word ".repeat((8 << 20) / 5 + 1),
+    )
+    .unwrap();
     let project = project(root, &contract("L1"));
     for _ in 0..2 {
         let recalled = asked(&project, "heron");
-        assert_eq!((recalled.answer.hits[0].line, recalled.answer.hits[0].path.as_str()), (1, "notes/a.MD"));
+        assert_eq!(
+            (
+                recalled.answer.hits[0].line,
+                recalled.answer.hits[0].path.as_str()
+            ),
+            (1, "notes/a.MD")
+        );
         assert_eq!(recalled.not_searched, ["notes/latin.md", "notes/long.txt"]);
         assert_eq!(recalled.answer.files, 1);
     }
-    let ask =
-        Ask { question: "word", k: 5, within: Some(Pattern::parse("**/a.MD").unwrap()), tier: None, use_model: false, complete: false };
-    assert_eq!(recall(&project, &Actor::Person, &ask).unwrap().not_searched, [""; 0]);
+    let ask = Ask {
+        question: "word",
+        k: 5,
+        within: Some(Pattern::parse("**/a.MD").unwrap()),
+        tier: None,
+        use_model: false,
+        complete: false,
+    };
+    assert_eq!(
+        recall(&project, &Actor::Person, &ask).unwrap().not_searched,
+        [""; 0]
+    );
 }
 
 #[test]
@@ -151,12 +217,35 @@ fn a_role_finds_its_own_section_and_learns_nothing_of_others() {
     );
     put(root, "notes/hidden.md", "# Hidden\n\nA quokka.\n");
     let project = project(root, &(contract("L1") + rules));
-    let reader = Actor::Agent { role: Some(ActorName::parse("reader").unwrap()), unit: None, agent: None };
-    let ask = |question| Ask { question, k: 5, within: None, tier: None, use_model: false, complete: false };
+    let reader = Actor::Agent {
+        role: Some(ActorName::parse("reader").unwrap()),
+        unit: None,
+        agent: None,
+    };
+    let ask = |question| Ask {
+        question,
+        k: 5,
+        within: None,
+        tier: None,
+        use_model: false,
+        complete: false,
+    };
     let found = recall(&project, &reader, &ask("quokka wombat quoll")).unwrap();
-    let mut paths: Vec<Vec<String>> = found.answer.hits.iter().map(|hit| hit.heading_path.clone()).collect();
+    let mut paths: Vec<Vec<String>> = found
+        .answer
+        .hits
+        .iter()
+        .map(|hit| hit.heading_path.clone())
+        .collect();
     paths.sort();
     assert_eq!(paths, [vec!["ch01: Leases"], vec!["ch01: Leases", "More"]]);
-    put(root, "notes/hidden.md", "# Hidden\n\nA quokka and another.\n");
-    assert_eq!(recall(&project, &reader, &ask("quokka")).unwrap().read_anew, 0);
+    put(
+        root,
+        "notes/hidden.md",
+        "# Hidden\n\nA quokka and another.\n",
+    );
+    assert_eq!(
+        recall(&project, &reader, &ask("quokka")).unwrap().read_anew,
+        0
+    );
 }

@@ -1,7 +1,9 @@
-//! What a repository says about itself, for the first PROJECT.md: its README, its manifests, its top-level folders.
+//! What a repository says about itself, for the first PROJECT.md: its README, its manifests, its
+//! top-level folders.
 //!
-//! Everything read here is foreign text. No link is followed, no command is run, nothing is fetched; every piece is cut to a few
-//! hundred characters on one line, without control characters and markup, and a piece that holds a credential is left out.
+//! Everything read here is foreign text. No link is followed, no command is run, nothing is
+//! fetched; every piece is cut to a few hundred characters on one line, without control characters
+//! and markup, and a piece that holds a credential is left out.
 
 mod folders;
 mod readme;
@@ -35,23 +37,47 @@ impl Repository {
     /// Looks at the files of a folder; `language` is that of the texts made here, if it was chosen.
     pub fn survey(root: &Path, language: Option<Language>) -> Repository {
         let readme = readme::find_readme(root);
-        let language = language.unwrap_or_else(|| readme.as_ref().map(|readme| readme.language).unwrap_or_default());
-        let mut found = Repository { language, ..Repository::default() };
+        let language = language.unwrap_or_else(|| {
+            readme
+                .as_ref()
+                .map(|readme| readme.language)
+                .unwrap_or_default()
+        });
+        let mut found = Repository {
+            language,
+            ..Repository::default()
+        };
         let mut keep = |name: &str, lines: Vec<String>| {
             found.values.insert(name.to_owned(), lines.join("\n"));
         };
         if let Some(readme) = &readme {
-            let brackets = if language == Language::Zh { ('（', '）') } else { ('(', ')') };
+            let brackets = if language == Language::Zh {
+                ('（', '）')
+            } else {
+                ('(', ')')
+            };
             let space = if language == Language::Zh { "" } else { " " };
-            let about = readme.about.as_ref().map(|about| format!("> {about}{space}{}{}{}", brackets.0, readme.file, brackets.1));
+            let about = readme.about.as_ref().map(|about| {
+                format!(
+                    "> {about}{space}{}{}{}",
+                    brackets.0, readme.file, brackets.1
+                )
+            });
             keep(VALUES[0], about.into_iter().collect());
         }
         let stack = stack::describe_stack(root, language);
-        keep(VALUES[1], stack.iter().map(|(_, line)| line.clone()).collect());
+        keep(
+            VALUES[1],
+            stack.iter().map(|(_, line)| line.clone()).collect(),
+        );
         let folders = folders::describe_folders(root, language);
         keep(VALUES[2], folders);
-        found.sources.extend(readme.as_ref().map(|readme| readme.file.clone()));
-        found.sources.extend(stack.into_iter().map(|(file, _)| file));
+        found
+            .sources
+            .extend(readme.as_ref().map(|readme| readme.file.clone()));
+        found
+            .sources
+            .extend(stack.into_iter().map(|(file, _)| file));
         found.title = readme.and_then(|readme| readme.title);
         found
     }
@@ -72,10 +98,18 @@ fn load_text(root: &Path, name: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Foreign text as one line of at most so many characters; none if nothing is left, or if it holds a credential.
+/// Foreign text as one line of at most so many characters; none if nothing is left, or if it holds
+/// a credential.
 fn tame(text: &str, longest: usize) -> Option<String> {
-    let visible = text.chars().map(|c| if c.is_whitespace() { ' ' } else { c }).filter(|c| !c.is_control() && !is_invisible(*c));
-    let words = visible.collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ");
+    let visible = text
+        .chars()
+        .map(|c| if c.is_whitespace() { ' ' } else { c })
+        .filter(|c| !c.is_control() && !is_invisible(*c));
+    let words = visible
+        .collect::<String>()
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
     if words.is_empty() || find_credentials(&GuardRules::default(), &words).is_some() {
         return None;
     }
@@ -84,10 +118,20 @@ fn tame(text: &str, longest: usize) -> Option<String> {
     }
     let cut: String = words.chars().take(longest).collect();
     // At the end of a sentence if one ends in the second half, else between two words.
-    let sentence = cut.rfind(". ").map(|at| at + 1).into_iter().chain(cut.rfind('。').map(|at| at + '。'.len_utf8())).max();
+    let sentence = cut
+        .rfind(". ")
+        .map(|at| at + 1)
+        .into_iter()
+        .chain(cut.rfind('。').map(|at| at + '。'.len_utf8()))
+        .max();
     Some(match sentence.filter(|at| *at > cut.len() / 2) {
         Some(at) => cut[..at].to_owned(),
-        None => format!("{}…", cut.rfind(' ').filter(|at| *at > cut.len() / 2).map_or(cut.as_str(), |at| &cut[..at])),
+        None => format!(
+            "{}…",
+            cut.rfind(' ')
+                .filter(|at| *at > cut.len() / 2)
+                .map_or(cut.as_str(), |at| &cut[..at])
+        ),
     })
 }
 
@@ -103,10 +147,26 @@ mod tests {
 
     #[test]
     fn foreign_text_is_one_short_plain_line() {
-        assert_eq!(tame("a\n# b\t\u{1b}[2Kc\u{202e}", 100).as_deref(), Some("a # b [2Kc"));
-        assert_eq!(tame(&"word ".repeat(200), 20).as_deref(), Some("word word word word…"));
-        assert_eq!(tame("One sentence here. And another one that is cut", 30).as_deref(), Some("One sentence here."));
+        assert_eq!(
+            tame("a\n# b\t\u{1b}[2Kc\u{202e}", 100).as_deref(),
+            Some("a # b [2Kc")
+        );
+        assert_eq!(
+            tame(&"word ".repeat(200), 20).as_deref(),
+            Some("word word word word…")
+        );
+        assert_eq!(
+            tame("One sentence here. And another one that is cut", 30).as_deref(),
+            Some("One sentence here.")
+        );
         assert_eq!(tame("key AKIAIOSFODNN7EXAMPLA", 100), None);
-        assert_eq!((plain_name("@scope/pkg.js"), plain_name("a b"), plain_name("a`b")), (Some("@scope/pkg.js"), None, None));
+        assert_eq!(
+            (
+                plain_name("@scope/pkg.js"),
+                plain_name("a b"),
+                plain_name("a`b")
+            ),
+            (Some("@scope/pkg.js"), None, None)
+        );
     }
 }

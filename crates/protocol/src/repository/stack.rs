@@ -34,7 +34,10 @@ const MANIFESTS: [(&str, &str, Reader); 20] = [
     ("build.gradle", "Java, Gradle", |_| Told::default()),
     ("build.gradle.kts", "Kotlin, Gradle", |_| Told::default()),
     ("Gemfile", "Ruby", |_| Told::default()),
-    ("composer.json", "PHP", |text| Told { scripts: Vec::new(), ..read_package(text) }),
+    ("composer.json", "PHP", |text| Told {
+        scripts: Vec::new(),
+        ..read_package(text)
+    }),
     ("mix.exs", "Elixir", |_| Told::default()),
     ("Package.swift", "Swift", |_| Told::default()),
     ("pubspec.yaml", "Dart", |_| Told::default()),
@@ -48,18 +51,28 @@ const MANIFESTS: [(&str, &str, Reader); 20] = [
 pub(super) fn describe_stack(root: &Path, language: Language) -> Vec<(String, String)> {
     let mut lines = Vec::new();
     for (file, what, read) in MANIFESTS {
-        let Some(text) = load_text(root, file) else { continue };
+        let Some(text) = load_text(root, file) else {
+            continue;
+        };
         lines.push((file.to_owned(), render(file, what, &read(&text), language)));
     }
     lines
 }
 
 fn render(file: &str, what: &str, told: &Told, language: Language) -> String {
-    let version = told.version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
+    let version = told
+        .version
+        .as_deref()
+        .map(|version| format!(" {version}"))
+        .unwrap_or_default();
     let names = |names: &[String]| {
         let shown: Vec<&str> = names.iter().filter_map(|name| plain_name(name)).collect();
         let more = shown.len().saturating_sub(MOST_NAMES);
-        let joined = shown[..shown.len() - more].join(if language == Language::Zh { "、" } else { ", " });
+        let joined = shown[..shown.len() - more].join(if language == Language::Zh {
+            "、"
+        } else {
+            ", "
+        });
         match (shown.is_empty(), more, language) {
             (true, ..) => None,
             (_, 0, _) => Some(joined),
@@ -71,70 +84,136 @@ fn render(file: &str, what: &str, told: &Told, language: Language) -> String {
     match language {
         Language::En => {
             let needs = needs.map(|needs| format!(": {needs}")).unwrap_or_default();
-            let scripts = scripts.map(|scripts| format!("; scripts: {scripts}")).unwrap_or_default();
+            let scripts = scripts
+                .map(|scripts| format!("; scripts: {scripts}"))
+                .unwrap_or_default();
             format!("- {what}{version} ({file}){needs}{scripts}")
         }
         Language::Zh => {
             let needs = needs.map(|needs| format!("：{needs}")).unwrap_or_default();
-            let scripts = scripts.map(|scripts| format!("；脚本：{scripts}")).unwrap_or_default();
+            let scripts = scripts
+                .map(|scripts| format!("；脚本：{scripts}"))
+                .unwrap_or_default();
             format!("- {what}{version}（{file}）{needs}{scripts}")
         }
     }
 }
 
 fn keys(value: Option<&toml::Value>) -> Vec<String> {
-    value.and_then(toml::Value::as_table).map(|table| table.keys().cloned().collect()).unwrap_or_default()
+    value
+        .and_then(toml::Value::as_table)
+        .map(|table| table.keys().cloned().collect())
+        .unwrap_or_default()
 }
 
 fn read_cargo(text: &str) -> Told {
-    let Ok(manifest) = text.parse::<toml::Table>() else { return Told::default() };
+    let Ok(manifest) = text.parse::<toml::Table>() else {
+        return Told::default();
+    };
     let package = manifest.get("package");
     let edition = package.and_then(|package| package.get("edition")?.as_str());
     let mut needs = keys(manifest.get("dependencies"));
-    needs.extend(keys(manifest.get("workspace").and_then(|workspace| workspace.get("dependencies"))));
-    Told { version: edition.and_then(plain_name).map(|edition| format!("edition {edition}")), needs, scripts: Vec::new() }
+    needs.extend(keys(
+        manifest
+            .get("workspace")
+            .and_then(|workspace| workspace.get("dependencies")),
+    ));
+    Told {
+        version: edition
+            .and_then(plain_name)
+            .map(|edition| format!("edition {edition}")),
+        needs,
+        scripts: Vec::new(),
+    }
 }
 
 fn read_package(text: &str) -> Told {
-    let Ok(manifest) = serde_json::from_str::<Value>(text) else { return Told::default() };
-    let keys = |name: &str| manifest.get(name).and_then(Value::as_object).map(|keys| keys.keys().cloned().collect::<Vec<_>>());
+    let Ok(manifest) = serde_json::from_str::<Value>(text) else {
+        return Told::default();
+    };
+    let keys = |name: &str| {
+        manifest
+            .get(name)
+            .and_then(Value::as_object)
+            .map(|keys| keys.keys().cloned().collect::<Vec<_>>())
+    };
     let mut needs = keys("dependencies").unwrap_or_default();
     needs.extend(keys("require").unwrap_or_default());
     needs.extend(keys("devDependencies").unwrap_or_default());
-    Told { version: None, needs, scripts: keys("scripts").unwrap_or_default() }
+    Told {
+        version: None,
+        needs,
+        scripts: keys("scripts").unwrap_or_default(),
+    }
 }
 
 fn read_pyproject(text: &str) -> Told {
-    let Ok(manifest) = text.parse::<toml::Table>() else { return Told::default() };
+    let Ok(manifest) = text.parse::<toml::Table>() else {
+        return Told::default();
+    };
     let project = manifest.get("project");
     let listed = project.and_then(|project| project.get("dependencies")?.as_array());
-    let mut needs: Vec<String> = listed.into_iter().flatten().filter_map(|need| package_of(need.as_str()?)).collect();
-    let poetry = manifest.get("tool").and_then(|tool| tool.get("poetry")?.get("dependencies"));
+    let mut needs: Vec<String> = listed
+        .into_iter()
+        .flatten()
+        .filter_map(|need| package_of(need.as_str()?))
+        .collect();
+    let poetry = manifest
+        .get("tool")
+        .and_then(|tool| tool.get("poetry")?.get("dependencies"));
     needs.extend(keys(poetry).into_iter().filter(|name| name != "python"));
     let version = project.and_then(|project| project.get("requires-python")?.as_str());
-    let plain = |version: &&str| version.len() <= 20 && version.chars().all(|c| c.is_ascii_digit() || ".,<>=!~* ".contains(c));
-    Told { version: version.filter(plain).map(str::to_owned), needs, scripts: keys(project.and_then(|project| project.get("scripts"))) }
+    let plain = |version: &&str| {
+        version.len() <= 20
+            && version
+                .chars()
+                .all(|c| c.is_ascii_digit() || ".,<>=!~* ".contains(c))
+    };
+    Told {
+        version: version.filter(plain).map(str::to_owned),
+        needs,
+        scripts: keys(project.and_then(|project| project.get("scripts"))),
+    }
 }
 
 fn read_requirements(text: &str) -> Told {
-    let lines = text.lines().map(str::trim).filter(|line| !line.starts_with(['#', '-']));
-    Told { needs: lines.filter_map(package_of).collect(), ..Told::default() }
+    let lines = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.starts_with(['#', '-']));
+    Told {
+        needs: lines.filter_map(package_of).collect(),
+        ..Told::default()
+    }
 }
 
 /// `httpx[http2]>=0.27; python_version > "3.8"` needs `httpx`.
 fn package_of(need: &str) -> Option<String> {
-    let end = need.find(|c: char| !c.is_alphanumeric() && !"._-".contains(c)).unwrap_or(need.len());
+    let end = need
+        .find(|c: char| !c.is_alphanumeric() && !"._-".contains(c))
+        .unwrap_or(need.len());
     Some(need[..end].to_owned()).filter(|name| !name.is_empty())
 }
 
 fn read_go(text: &str) -> Told {
-    let version = text.lines().find_map(|line| line.trim().strip_prefix("go ")).and_then(|version| plain_name(version.trim()));
+    let version = text
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("go "))
+        .and_then(|version| plain_name(version.trim()));
     let needs = text
         .lines()
         .map(|line| line.trim().trim_start_matches("require ").trim())
         .filter(|line| line.contains(" v") && !line.ends_with("// indirect"));
-    let needs = needs.filter_map(|line| line.split_whitespace().next()).filter(|name| name.contains('.')).map(str::to_owned).collect();
-    Told { version: version.map(str::to_owned), needs, scripts: Vec::new() }
+    let needs = needs
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|name| name.contains('.'))
+        .map(str::to_owned)
+        .collect();
+    Told {
+        version: version.map(str::to_owned),
+        needs,
+        scripts: Vec::new(),
+    }
 }
 
 #[cfg(test)]
@@ -144,23 +223,38 @@ mod tests {
     #[test]
     fn manifests_tell_the_stack() {
         let line = |file: &str, text: &str| {
-            let (_, what, read) = MANIFESTS.into_iter().find(|(name, ..)| *name == file).unwrap();
+            let (_, what, read) = MANIFESTS
+                .into_iter()
+                .find(|(name, ..)| *name == file)
+                .unwrap();
             render(file, what, &read(text), Language::En)
         };
         assert_eq!(
-            line("Cargo.toml", "[package]\nedition = \"2024\"\n[dependencies]\nserde = \"1\"\ntokio = \"1\"\n"),
+            line(
+                "Cargo.toml",
+                "[package]\nedition = \"2024\"\n[dependencies]\nserde = \"1\"\ntokio = \"1\"\n"
+            ),
             "- Rust edition 2024 (Cargo.toml): serde, tokio"
         );
         assert_eq!(
-            line("package.json", r#"{"dependencies": {"express": "4"}, "scripts": {"test": "rm -rf /", "x`y": ""}}"#),
+            line(
+                "package.json",
+                r#"{"dependencies": {"express": "4"}, "scripts": {"test": "rm -rf /", "x`y": ""}}"#
+            ),
             "- Node.js (package.json): express; scripts: test"
         );
         assert_eq!(
-            line("pyproject.toml", "[project]\nrequires-python = \">=3.11\"\ndependencies = [\"httpx[http2]>=0.27\", \"rich\"]\n"),
+            line(
+                "pyproject.toml",
+                "[project]\nrequires-python = \">=3.11\"\ndependencies = [\"httpx[http2]>=0.27\", \"rich\"]\n"
+            ),
             "- Python >=3.11 (pyproject.toml): httpx, rich"
         );
         assert_eq!(
-            line("go.mod", "module x.org/y\n\ngo 1.22\n\nrequire (\n\tgithub.com/a/b v1.0.0\n\tgithub.com/c/d v1 // indirect\n)\n"),
+            line(
+                "go.mod",
+                "module x.org/y\n\ngo 1.22\n\nrequire (\n\tgithub.com/a/b v1.0.0\n\tgithub.com/c/d v1 // indirect\n)\n"
+            ),
             "- Go 1.22 (go.mod): github.com/a/b"
         );
         for (file, _, read) in MANIFESTS {

@@ -23,7 +23,10 @@ pub fn look_around(folder: &Path) -> Result<PathBuf, Surroundings> {
         return Ok(root);
     }
     let from = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
-    let joinable = from.ancestors().find(|f| f.join("PROJECT.md").is_file()).map(Path::to_owned);
+    let joinable = from
+        .ancestors()
+        .find(|f| f.join("PROJECT.md").is_file())
+        .map(Path::to_owned);
     let mut below = Vec::new();
     let mut looked = 0;
     search(&from, 0, &mut looked, &mut below);
@@ -32,7 +35,9 @@ pub fn look_around(folder: &Path) -> Result<PathBuf, Surroundings> {
 }
 
 fn search(folder: &Path, depth: usize, looked: &mut usize, found: &mut Vec<(PathBuf, String)>) {
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return;
+    };
     for entry in entries.flatten() {
         let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
         if is_hidden || !entry.file_type().is_ok_and(|t| t.is_dir()) || *looked >= MOST_FOLDERS {
@@ -42,7 +47,10 @@ fn search(folder: &Path, depth: usize, looked: &mut usize, found: &mut Vec<(Path
         let path = entry.path();
         if path.join("quipu.toml").is_file() || path.join("PROJECT.md").is_file() {
             let identity = std::fs::read_to_string(path.join("PROJECT.md")).unwrap_or_default();
-            let first = identity.lines().find(|l| !l.trim().is_empty()).unwrap_or_default();
+            let first = identity
+                .lines()
+                .find(|l| !l.trim().is_empty())
+                .unwrap_or_default();
             found.push((path, first.trim_start_matches('#').trim().to_owned()));
         } else if depth + 1 < DEEPEST {
             search(&path, depth + 1, looked, found);

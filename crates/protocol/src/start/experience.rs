@@ -10,7 +10,8 @@ use super::relay::plain;
 use super::{Block, Waking};
 use crate::draft::load_formed;
 use crate::experience::{
-    MatchKind, PastSession, Session, Standing, Task, match_task, near_sessions, pattern_after, propose, read_knowledge, read_task,
+    MatchKind, PastSession, Session, Standing, Task, match_task, near_sessions, pattern_after,
+    propose, read_knowledge, read_task,
 };
 use crate::forms::resolve_form;
 use crate::quoting::{below, headline};
@@ -31,7 +32,11 @@ pub(super) fn world(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     let title = waking.say("The world as it stands", "世界的现状");
     let mut block = Block::new(Paragraph::World, title, "quipu world get");
     let document = Document::parse(&formed.text);
-    for section in document.sections().iter().filter(|s| s.level > 1 && !HISTORY.contains(&s.title.as_str())) {
+    for section in document
+        .sections()
+        .iter()
+        .filter(|s| s.level > 1 && !HISTORY.contains(&s.title.as_str()))
+    {
         let body = plain(document.slice(&section.body));
         if !body.is_empty() {
             block.entries.push(below(&section.title, &body));
@@ -41,7 +46,8 @@ pub(super) fn world(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     Ok((!block.entries.is_empty()).then_some(block))
 }
 
-/// The caller's own task, if one is under way: its own, or that of a predecessor that never finished.
+/// The caller's own task, if one is under way: its own, or that of a predecessor that never
+/// finished.
 fn task_at_hand(waking: &Waking<'_>) -> Result<Option<Task>, WorkError> {
     match resolve_form(waking.project, waking.actor, Form::Task) {
         Ok(_) if waking.may_see(Form::Task) => {}
@@ -49,22 +55,42 @@ fn task_at_hand(waking: &Waking<'_>) -> Result<Option<Task>, WorkError> {
         Err(error @ WorkError::WhichAgent { .. }) if keeps_notes(waking) => return Err(error),
         _ => return Ok(None),
     }
-    Ok(read_task(&load_formed(waking.project, waking.actor, Form::Task)?.text))
+    Ok(read_task(
+        &load_formed(waking.project, waking.actor, Form::Task)?.text,
+    ))
 }
 
 fn keeps_notes(waking: &Waking<'_>) -> bool {
-    let role = waking.project.contract.grant(waking.actor).ok().and_then(|grant| grant.role);
-    role.is_some_and(|role| role.writes.iter().any(|write| write.path.as_str().contains("{agent}")))
+    let role = waking
+        .project
+        .contract
+        .grant(waking.actor)
+        .ok()
+        .and_then(|grant| grant.role);
+    role.is_some_and(|role| {
+        role.writes
+            .iter()
+            .any(|write| write.path.as_str().contains("{agent}"))
+    })
 }
 
 /// What was begun and is not finished, as far as its agent wrote it down.
 pub(super) fn task(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
-    let Some(task) = task_at_hand(waking)? else { return Ok(None) };
-    let title = waking.say("Your task, begun and not finished", "你的任务，已开始而未收尾");
+    let Some(task) = task_at_hand(waking)? else {
+        return Ok(None);
+    };
+    let title = waking.say(
+        "Your task, begun and not finished",
+        "你的任务，已开始而未收尾",
+    );
     let mut block = Block::new(Paragraph::Task, title, "quipu task status");
     block.entries.push(below("", &task.description));
     let started = task.started.as_deref().unwrap_or("–");
-    let pattern = task.pattern.as_ref().map(|p| format!("{}{p}", waking.say(", pattern ", "，模式 "))).unwrap_or_default();
+    let pattern = task
+        .pattern
+        .as_ref()
+        .map(|p| format!("{}{p}", waking.say(", pattern ", "，模式 ")))
+        .unwrap_or_default();
     block.entries.push(match waking.say("en", "zh") {
         "zh" => format!("（开始于 {started}，已 {} 轮{pattern}）", task.rounds),
         _ => format!("(since {started}, {}{pattern})", rounds(task.rounds)),
@@ -75,9 +101,15 @@ pub(super) fn task(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
             Standing::Done => 'x',
             Standing::Struck => '~',
         };
-        block.entries.push(format!("{:>3} [{sign}] {}", todo.number, todo.text));
+        block
+            .entries
+            .push(format!("{:>3} [{sign}] {}", todo.number, todo.text));
     }
-    block.entries.extend(task.notes.iter().map(|note| format!("- {}{note}", waking.say("noted: ", "已记："))));
+    block.entries.extend(
+        task.notes
+            .iter()
+            .map(|note| format!("- {}{note}", waking.say("noted: ", "已记："))),
+    );
     block.data = json!(task);
     Ok(Some(block))
 }
@@ -87,12 +119,31 @@ pub(super) fn knowledge(waking: &Waking<'_>) -> Result<Option<Block>, WorkError>
     if waking.readable(Form::Knowledge).is_none() {
         return Ok(None);
     }
-    let knowledge = read_knowledge(&load_formed(waking.project, waking.actor, Form::Knowledge)?.text);
-    let mut block = Block::new(Paragraph::Knowledge, waking.say("What you have learnt", "你学到的"), "quipu knowledge show");
-    let own = waking.actor.agent().map(|agent| agent.as_str().to_lowercase());
-    let is_own = |past: &Session| own.is_some() && past.agent.as_ref().map(|a| a.to_lowercase()) == own;
-    let newest: Vec<Session> = waking.near()?.iter().map(|(_, past)| past).filter(|past| is_own(past)).cloned().collect();
-    let proposals = propose(&newest, &knowledge.patterns, pattern_after(&waking.project.contract));
+    let knowledge =
+        read_knowledge(&load_formed(waking.project, waking.actor, Form::Knowledge)?.text);
+    let mut block = Block::new(
+        Paragraph::Knowledge,
+        waking.say("What you have learnt", "你学到的"),
+        "quipu knowledge show",
+    );
+    let own = waking
+        .actor
+        .agent()
+        .map(|agent| agent.as_str().to_lowercase());
+    let is_own =
+        |past: &Session| own.is_some() && past.agent.as_ref().map(|a| a.to_lowercase()) == own;
+    let newest: Vec<Session> = waking
+        .near()?
+        .iter()
+        .map(|(_, past)| past)
+        .filter(|past| is_own(past))
+        .cloned()
+        .collect();
+    let proposals = propose(
+        &newest,
+        &knowledge.patterns,
+        pattern_after(&waking.project.contract),
+    );
     for proposal in &proposals {
         block.entries.push(match waking.say("en", "zh") {
             "zh" => format!("- 可立为模式：{}，同样的做法已有 {} 次 → quipu knowledge pattern", proposal.name, proposal.sessions.len()),
@@ -104,27 +155,57 @@ pub(super) fn knowledge(waking: &Waking<'_>) -> Result<Option<Block>, WorkError>
         });
     }
     for pattern in &knowledge.patterns {
-        let situation = pattern.situation.as_ref().map(|s| format!(": {s}")).unwrap_or_default();
+        let situation = pattern
+            .situation
+            .as_ref()
+            .map(|s| format!(": {s}"))
+            .unwrap_or_default();
         let number = |n: Option<u32>| n.map_or_else(|| "–".to_owned(), |n| n.to_string());
-        let (used, first, best) = (number(pattern.frequency), number(pattern.first_rounds), number(pattern.best_rounds));
+        let (used, first, best) = (
+            number(pattern.frequency),
+            number(pattern.first_rounds),
+            number(pattern.best_rounds),
+        );
         block.entries.push(match waking.say("en", "zh") {
-            "zh" => format!("- 模式 {}{situation}（用过 {used} 次，首次 {first} 轮，最佳 {best} 轮）", pattern.name),
-            _ => format!("- pattern {}{situation} (used {used}, rounds first {first}, best {best})", pattern.name),
+            "zh" => format!(
+                "- 模式 {}{situation}（用过 {used} 次，首次 {first} 轮，最佳 {best} 轮）",
+                pattern.name
+            ),
+            _ => format!(
+                "- pattern {}{situation} (used {used}, rounds first {first}, best {best})",
+                pattern.name
+            ),
         });
     }
     for error in &knowledge.errors {
-        let told = [&error.symptom, &error.cure].into_iter().flatten().cloned().collect::<Vec<_>>().join(" → ");
-        block.entries.push(format!("- {} {}: {told}", waking.say("error", "错误模式"), error.name));
+        let told = [&error.symptom, &error.cure]
+            .into_iter()
+            .flatten()
+            .cloned()
+            .collect::<Vec<_>>()
+            .join(" → ");
+        block.entries.push(format!(
+            "- {} {}: {told}",
+            waking.say("error", "错误模式"),
+            error.name
+        ));
     }
     let skipped = knowledge.lessons.len().saturating_sub(LESSONS_TOLD);
-    block.entries.extend(knowledge.lessons[skipped..].iter().rev().map(|l| format!("- {} {l}", waking.say("lesson:", "经验："))));
+    block.entries.extend(
+        knowledge.lessons[skipped..]
+            .iter()
+            .rev()
+            .map(|l| format!("- {} {l}", waking.say("lesson:", "经验："))),
+    );
     block.data = json!({"knowledge": knowledge, "proposals": proposals});
     Ok((!block.entries.is_empty()).then_some(block))
 }
 
 /// Patterns and past sessions like the task, each with its score and its source.
 pub(super) fn matches(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
-    let Some(task) = waking.topic()? else { return Ok(None) };
+    let Some(task) = waking.topic()? else {
+        return Ok(None);
+    };
     let mut patterns = Vec::new();
     let mut path = String::new();
     if waking.readable(Form::Knowledge).is_some() {
@@ -144,14 +225,21 @@ pub(super) fn matches(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
             MatchKind::Pattern => waking.say("pattern", "模式"),
             MatchKind::Session => waking.say("session", "会话"),
         };
-        block.entries.push(format!("- {}/100 {kind} {} ({}) {}", one.score, one.name, one.why, one.source));
+        block.entries.push(format!(
+            "- {}/100 {kind} {} ({}) {}",
+            one.score, one.name, one.why, one.source
+        ));
     }
     block.data = json!({"task": task, "matches": found});
     Ok(Some(block))
 }
 
 fn rounds(count: u32) -> String {
-    if count == 1 { "1 round".to_owned() } else { format!("{count} rounds") }
+    if count == 1 {
+        "1 round".to_owned()
+    } else {
+        format!("{count} rounds")
+    }
 }
 
 /// The newest sessions of anyone.
@@ -161,7 +249,11 @@ pub(super) fn sessions(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> 
         return Ok(None);
     }
     let newest: Vec<&PastSession> = near.iter().rev().take(SESSIONS_TOLD).collect();
-    let mut block = Block::new(Paragraph::Sessions, waking.say("The newest sessions", "最近的会话"), "quipu sessions list");
+    let mut block = Block::new(
+        Paragraph::Sessions,
+        waking.say("The newest sessions", "最近的会话"),
+        "quipu sessions list",
+    );
     for (path, past) in &newest {
         let agent = past.agent.as_deref().unwrap_or("–");
         let rounds = match (past.rounds, waking.say("en", "zh")) {
@@ -170,9 +262,18 @@ pub(super) fn sessions(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> 
             (None, _) => String::new(),
         };
         let problem = headline(&past.problem);
-        block.entries.push(format!("- {path} ({agent}{rounds}) {problem}").trim_end().to_owned());
+        block.entries.push(
+            format!("- {path} ({agent}{rounds}) {problem}")
+                .trim_end()
+                .to_owned(),
+        );
     }
-    block.data = json!(newest.iter().map(|(path, past)| json!({"path": path, "session": past})).collect::<Vec<_>>());
+    block.data = json!(
+        newest
+            .iter()
+            .map(|(path, past)| json!({"path": path, "session": past}))
+            .collect::<Vec<_>>()
+    );
     Ok(Some(block))
 }
 

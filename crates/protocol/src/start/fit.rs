@@ -1,4 +1,5 @@
-//! Fitting paragraphs into a budget. The order in which they are shown is the scene's; the order in which they give way is here.
+//! Fitting paragraphs into a budget. The order in which they are shown is the scene's; the order in
+//! which they give way is here.
 
 use quipu_contract::{Language, Tokens};
 use quipu_text::Counter;
@@ -19,8 +20,8 @@ enum Cut {
     To(usize),
 }
 
-/// What gives way first comes first. Unfinished work, the state and the open todos go last; a paragraph that is not named here is
-/// the main matter of its profile, and stays longer still.
+/// What gives way first comes first. Unfinished work, the state and the open todos go last; a
+/// paragraph that is not named here is the main matter of its profile, and stays longer still.
 const GIVES_WAY: &[(&str, Cut)] = &[
     ("others", Cut::To(3)),
     ("sessions", Cut::To(2)),
@@ -76,21 +77,45 @@ struct Plan {
 
 impl Plan {
     fn cost(&self) -> u64 {
-        let prices = if self.is_short { &self.short } else { &self.whole };
-        if self.shown == 0 { 0 } else { self.title + prices[..self.shown].iter().sum::<u64>() }
+        let prices = if self.is_short {
+            &self.short
+        } else {
+            &self.whole
+        };
+        if self.shown == 0 {
+            0
+        } else {
+            self.title + prices[..self.shown].iter().sum::<u64>()
+        }
     }
 }
 
-/// Renders as much of the blocks as fits, in their order, and says of each how much is shown. Where not even the names of
-/// the others fit, it says how many there are.
-pub(super) fn render_blocks(blocks: &mut [Block], room: Tokens, counter: Counter, language: Language) -> String {
+/// Renders as much of the blocks as fits, in their order, and says of each how much is shown. Where
+/// not even the names of the others fit, it says how many there are.
+pub(super) fn render_blocks(
+    blocks: &mut [Block],
+    room: Tokens,
+    counter: Counter,
+    language: Language,
+) -> String {
     let price = |text: &String| counter.count(&format!("{}\n", text.trim_end())).0;
     let plan = |block: &Block| {
         let entries = &block.entries[..block.entries.len().min(MOST_ENTRIES)];
         let whole: Vec<u64> = entries.iter().map(price).collect();
-        let short = whole.iter().enumerate().map(|(at, whole)| block.short.get(at).map_or(*whole, price)).collect();
-        let title = counter.count(&format!("## {}\n\n", block.title)).0 + counter.count(&note(block, 0, language)).0;
-        Plan { title, short, is_short: false, shown: whole.len(), whole }
+        let short = whole
+            .iter()
+            .enumerate()
+            .map(|(at, whole)| block.short.get(at).map_or(*whole, price))
+            .collect();
+        let title = counter.count(&format!("## {}\n\n", block.title)).0
+            + counter.count(&note(block, 0, language)).0;
+        Plan {
+            title,
+            short,
+            is_short: false,
+            shown: whole.len(),
+            whole,
+        }
     };
     let mut plans: Vec<Plan> = blocks.iter().map(plan).collect();
     let total = |plans: &[Plan]| plans.iter().map(Plan::cost).sum::<u64>();
@@ -106,16 +131,25 @@ pub(super) fn render_blocks(blocks: &mut [Block], room: Tokens, counter: Counter
         if tokens <= room.0 || plans.iter().all(|plan| plan.shown == 0) {
             return text;
         }
-        limit = limit.min(total(&plans)).saturating_sub((tokens - room.0).max(1));
+        limit = limit
+            .min(total(&plans))
+            .saturating_sub((tokens - room.0).max(1));
     }
 }
 
 /// Cuts until what is left costs no more than the limit.
 fn make_room(blocks: &[Block], plans: &mut [Plan], limit: u64, total: &dyn Fn(&[Plan]) -> u64) {
     let is_named = |name: &str| GIVES_WAY.iter().any(|(known, _)| *known == name);
-    let others: Vec<(&str, Cut)> = blocks.iter().map(|b| b.name).filter(|name| !is_named(name)).map(|name| (name, Cut::To(0))).collect();
+    let others: Vec<(&str, Cut)> = blocks
+        .iter()
+        .map(|b| b.name)
+        .filter(|name| !is_named(name))
+        .map(|name| (name, Cut::To(0)))
+        .collect();
     for (name, cut) in GIVES_WAY.iter().chain(&others) {
-        let Some(at) = blocks.iter().position(|block| block.name == *name) else { continue };
+        let Some(at) = blocks.iter().position(|block| block.name == *name) else {
+            continue;
+        };
         while total(plans) + names_cost(plans) > limit {
             match cut {
                 Cut::Short if !plans[at].is_short => plans[at].is_short = true,
@@ -128,7 +162,11 @@ fn make_room(blocks: &[Block], plans: &mut [Plan], limit: u64, total: &dyn Fn(&[
 
 /// What the names of the paragraphs take that are not shown.
 fn names_cost(plans: &[Plan]) -> u64 {
-    if plans.iter().any(|plan| plan.shown == 0) { ROOM_FOR_NAMES } else { 0 }
+    if plans.iter().any(|plan| plan.shown == 0) {
+        ROOM_FOR_NAMES
+    } else {
+        0
+    }
 }
 
 fn render(blocks: &[Block], room: Tokens, counter: Counter, language: Language) -> String {
@@ -141,7 +179,11 @@ fn render(blocks: &[Block], room: Tokens, counter: Counter, language: Language) 
         }
         text.push_str(&format!("## {}\n\n", block.title));
         for (at, entry) in block.entries[..block.shown].iter().enumerate() {
-            let entry = block.short.get(at).filter(|_| block.is_short).unwrap_or(entry);
+            let entry = block
+                .short
+                .get(at)
+                .filter(|_| block.is_short)
+                .unwrap_or(entry);
             text.push_str(&format!("{}\n", entry.trim_end()));
         }
         if block.shown < block.entries.len() {
@@ -151,7 +193,10 @@ fn render(blocks: &[Block], room: Tokens, counter: Counter, language: Language) 
     }
     if !unshown.is_empty() {
         let fits = |said: &String| counter.count(&format!("{text}{said}")) <= room;
-        let said = (0..=unshown.len()).rev().map(|named| render_unshown(&unshown, named, language)).find(fits);
+        let said = (0..=unshown.len())
+            .rev()
+            .map(|named| render_unshown(&unshown, named, language))
+            .find(fits);
         text.push_str(&said.unwrap_or_else(|| render_unshown(&unshown, 0, language)));
     }
     text
@@ -160,12 +205,17 @@ fn render(blocks: &[Block], room: Tokens, counter: Counter, language: Language) 
 fn render_unshown(unshown: &[String], named: usize, language: Language) -> String {
     let (names, more) = (&unshown[..named], unshown.len() - named);
     match (language, names, more) {
-        (Language::En, [], _) => format!("[{more} more sections: a larger --budget shows them]\n\n"),
+        (Language::En, [], _) => {
+            format!("[{more} more sections: a larger --budget shows them]\n\n")
+        }
         (Language::Zh, [], _) => format!("[另有 {more} 段未列出：加大 --budget 即可]\n\n"),
         (Language::En, _, 0) => format!("[no room for: {}]\n\n", names.join("; ")),
         (Language::Zh, _, 0) => format!("[篇幅所限，未列出：{}]\n\n", names.join("；")),
         (Language::En, _, _) => format!("[no room for: {}; and {more} more]\n\n", names.join("; ")),
-        (Language::Zh, _, _) => format!("[篇幅所限，未列出：{}；另有 {more} 段]\n\n", names.join("；")),
+        (Language::Zh, _, _) => format!(
+            "[篇幅所限，未列出：{}；另有 {more} 段]\n\n",
+            names.join("；")
+        ),
     }
 }
 
@@ -184,21 +234,35 @@ mod tests {
 
     fn block(paragraph: Paragraph, count: usize) -> Block {
         let mut block = Block::new(paragraph, paragraph.as_str(), "quipu x");
-        block.entries = (0..count).map(|n| format!("- entry number {n} with some words in it")).collect();
+        block.entries = (0..count)
+            .map(|n| format!("- entry number {n} with some words in it"))
+            .collect();
         block
     }
 
     #[test]
     fn what_does_not_fit_is_named() {
-        let mut blocks = [block(Paragraph::State, 3), block(Paragraph::Todos, 100), block(Paragraph::Decisions, 5)];
+        let mut blocks = [
+            block(Paragraph::State, 3),
+            block(Paragraph::Todos, 100),
+            block(Paragraph::Decisions, 5),
+        ];
         let text = render_blocks(&mut blocks, Tokens(300), Counter::O200k, Language::En);
         assert!(Counter::O200k.count(&text).0 <= 300, "{text}");
         assert_eq!(blocks[0].shown, 3);
-        assert!(blocks[1].shown > 0 && blocks[1].shown < 100 && text.contains("more: quipu x]"), "{text}");
+        assert!(
+            blocks[1].shown > 0 && blocks[1].shown < 100 && text.contains("more: quipu x]"),
+            "{text}"
+        );
         for room in 20..300 {
             let text = render_blocks(&mut blocks, Tokens(room), Counter::O200k, Language::En);
             assert!(Counter::O200k.count(&text).0 <= room, "{room}: {text}");
-            assert!(text.contains("no room for") || text.contains("more sections") || blocks.iter().all(|b| b.shown > 0), "{text}");
+            assert!(
+                text.contains("no room for")
+                    || text.contains("more sections")
+                    || blocks.iter().all(|b| b.shown > 0),
+                "{text}"
+            );
         }
         let text = render_blocks(&mut blocks, Tokens(0), Counter::O200k, Language::En);
         assert_eq!(text, "[3 more sections: a larger --budget shows them]\n\n");
@@ -219,8 +283,15 @@ mod tests {
         let mut shown_before: Vec<&str> = paragraphs.map(Paragraph::as_str).to_vec();
         for room in (1..700).rev() {
             render_blocks(&mut blocks, Tokens(room), Counter::O200k, Language::En);
-            let shown: Vec<&str> = blocks.iter().filter(|b| b.shown > 0).map(|b| b.name).collect();
-            assert!(shown.iter().all(|name| shown_before.contains(name)), "{room}: {shown:?}");
+            let shown: Vec<&str> = blocks
+                .iter()
+                .filter(|b| b.shown > 0)
+                .map(|b| b.name)
+                .collect();
+            assert!(
+                shown.iter().all(|name| shown_before.contains(name)),
+                "{room}: {shown:?}"
+            );
             if shown.len() == 3 {
                 assert_eq!(shown, ["unfinished", "state", "todos"], "{room}");
             }

@@ -1,4 +1,5 @@
-//! The paragraph about a flow: how far it is, the next unit, what waits for a person, what failed, the next command.
+//! The paragraph about a flow: how far it is, the next unit, what waits for a person, what failed,
+//! the next command.
 
 use quipu_contract::{Language, Paragraph, Privilege, in_one_line};
 use serde_json::json;
@@ -23,7 +24,11 @@ pub(super) fn flow(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
         // What else is wrong with it, `quipu status` reports.
         Err(_) => return Ok(None),
     };
-    let mut block = Block::new(Paragraph::Flow, waking.say("Where the work stands", "工作进行到哪里"), "quipu status");
+    let mut block = Block::new(
+        Paragraph::Flow,
+        waking.say("Where the work stands", "工作进行到哪里"),
+        "quipu status",
+    );
     if flow.turns.is_empty() {
         block.entries.push(no_units(waking));
         return Ok(Some(block));
@@ -31,10 +36,25 @@ pub(super) fn flow(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     block.entries.push(counts(waking, &flow));
     block.entries.extend(next_unit(waking, &flow));
     for state in [State::Waiting, State::Failed, State::Blocked, State::Stale] {
-        let found: Vec<&Standing> = flow.standings.iter().filter(|standing| standing.state == state).collect();
+        let found: Vec<&Standing> = flow
+            .standings
+            .iter()
+            .filter(|standing| standing.state == state)
+            .collect();
         let name = name_of(state, waking.language);
-        let why = |standing: &Standing| standing.why.first().map(|why| format!(": {}", in_one_line(why))).unwrap_or_default();
-        block.entries.extend(found.iter().take(TOLD).map(|standing| format!("- {name}: {}{}", standing.turn, why(standing))));
+        let why = |standing: &Standing| {
+            standing
+                .why
+                .first()
+                .map(|why| format!(": {}", in_one_line(why)))
+                .unwrap_or_default()
+        };
+        block.entries.extend(
+            found
+                .iter()
+                .take(TOLD)
+                .map(|standing| format!("- {name}: {}{}", standing.turn, why(standing))),
+        );
         if let Some(more) = found.len().checked_sub(TOLD).filter(|more| *more > 0) {
             block.entries.push(match waking.language {
                 Language::En => format!("- {name}: and {more} more"),
@@ -43,25 +63,53 @@ pub(super) fn flow(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
         }
     }
     if let Some(next) = next_command(&flow) {
-        block.entries.push(format!("- {}{next}", waking.say("next: ", "下一步：")));
+        block
+            .entries
+            .push(format!("- {}{next}", waking.say("next: ", "下一步：")));
     }
-    block.data =
-        json!(flow.standings.iter().filter(|s| !matches!(s.state, State::Done | State::Pending | State::Skipped)).collect::<Vec<_>>());
+    block.data = json!(
+        flow.standings
+            .iter()
+            .filter(|s| !matches!(s.state, State::Done | State::Pending | State::Skipped))
+            .collect::<Vec<_>>()
+    );
     Ok(Some(block))
 }
 
 fn no_units(waking: &Waking<'_>) -> String {
-    let kind = waking.project.contract.profiles.iter().find_map(|profile| profile.unit.as_ref());
-    let (name, id) = kind.map_or(("unit", "ID".to_owned()), |kind| (kind.name.in_language(waking.language), kind.id.replace("##", "01")));
+    let kind = waking
+        .project
+        .contract
+        .profiles
+        .iter()
+        .find_map(|profile| profile.unit.as_ref());
+    let (name, id) = kind.map_or(("unit", "ID".to_owned()), |kind| {
+        (
+            kind.name.in_language(waking.language),
+            kind.id.replace("##", "01"),
+        )
+    });
     match waking.language {
-        Language::En => format!("- No {name} is declared yet: a person adds [units.{id}] with a title to quipu.toml."),
-        Language::Zh => format!("- 尚未声明任何{name}：请由人在 quipu.toml 里加上 [units.{id}] 和标题。"),
+        Language::En => format!(
+            "- No {name} is declared yet: a person adds [units.{id}] with a title to quipu.toml."
+        ),
+        Language::Zh => {
+            format!("- 尚未声明任何{name}：请由人在 quipu.toml 里加上 [units.{id}] 和标题。")
+        }
     }
 }
 
 fn counts(waking: &Waking<'_>, flow: &Flow<'_>) -> String {
-    let of = |state: &State| Some(flow.count(*state)).filter(|count| *count > 0).map(|count| (count, name_of(*state, waking.language)));
-    let said: Vec<String> = State::ALL.iter().filter_map(of).map(|(count, name)| format!("{count} {name}")).collect();
+    let of = |state: &State| {
+        Some(flow.count(*state))
+            .filter(|count| *count > 0)
+            .map(|count| (count, name_of(*state, waking.language)))
+    };
+    let said: Vec<String> = State::ALL
+        .iter()
+        .filter_map(of)
+        .map(|(count, name)| format!("{count} {name}"))
+        .collect();
     match waking.language {
         Language::En => format!("- jobs: {}", said.join(", ")),
         Language::Zh => format!("- 各项工作：{}", said.join("，")),
@@ -72,18 +120,34 @@ fn counts(waking: &Waking<'_>, flow: &Flow<'_>) -> String {
 fn next_unit(waking: &Waking<'_>, flow: &Flow<'_>) -> Option<String> {
     let contract = &waking.project.contract;
     let is_open = |standing: &&Standing| !matches!(standing.state, State::Done | State::Skipped);
-    let unit = contract
-        .units
+    let unit = contract.units.iter().find(|unit| {
+        flow.standings
+            .iter()
+            .filter(is_open)
+            .any(|standing| standing.turn.unit.as_ref() == Some(&unit.id))
+    })?;
+    let of_unit = flow
+        .standings
         .iter()
-        .find(|unit| flow.standings.iter().filter(is_open).any(|standing| standing.turn.unit.as_ref() == Some(&unit.id)))?;
-    let of_unit = flow.standings.iter().filter(is_open).filter(|standing| standing.turn.unit.as_ref() == Some(&unit.id));
+        .filter(is_open)
+        .filter(|standing| standing.turn.unit.as_ref() == Some(&unit.id));
     let standing = of_unit.min_by_key(|standing| standing.state == State::Pending)?;
     let title = in_one_line(unit.title.in_language(waking.language)).into_owned();
-    let title = if title == unit.id.as_str() { String::new() } else { format!(" \"{title}\"") };
+    let title = if title == unit.id.as_str() {
+        String::new()
+    } else {
+        format!(" \"{title}\"")
+    };
     let state = name_of(standing.state, waking.language);
     Some(match waking.language {
-        Language::En => format!("- next unit: {}{title}, {} is {state}", unit.id, standing.turn.step),
-        Language::Zh => format!("- 下一个：{}{title}，{} {state}", unit.id, standing.turn.step),
+        Language::En => format!(
+            "- next unit: {}{title}, {} is {state}",
+            unit.id, standing.turn.step
+        ),
+        Language::Zh => format!(
+            "- 下一个：{}{title}，{} {state}",
+            unit.id, standing.turn.step
+        ),
     })
 }
 

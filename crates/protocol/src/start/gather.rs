@@ -5,12 +5,15 @@ use quipu_contract::{Paragraph, Scene, in_one_line};
 use super::{Block, PROVIDERS, Waking};
 use crate::work::WorkError;
 
-/// Every paragraph of a scene that has something to show. Only if not one of them can be read, the first fault is returned.
+/// Every paragraph of a scene that has something to show. Only if not one of them can be read, the
+/// first fault is returned.
 pub(super) fn gather(waking: &Waking<'_>, scene: &Scene) -> Result<Vec<Block>, WorkError> {
     let mut blocks = Vec::new();
     let mut faults = Vec::new();
     for paragraph in &scene.show {
-        let Some((_, tell)) = PROVIDERS.iter().find(|(name, _)| name == paragraph) else { continue };
+        let Some((_, tell)) = PROVIDERS.iter().find(|(name, _)| name == paragraph) else {
+            continue;
+        };
         match tell(waking) {
             Ok(block) => blocks.extend(block),
             // Nothing of the project is at fault: the caller must say who it is.
@@ -36,17 +39,36 @@ pub(super) fn gather(waking: &Waking<'_>, scene: &Scene) -> Result<Vec<Block>, W
 }
 
 fn title(waking: &Waking<'_>, paragraph: Paragraph) -> String {
-    format!("{}{}", waking.say("Not readable: ", "无法读取："), paragraph.as_str())
+    format!(
+        "{}{}",
+        waking.say("Not readable: ", "无法读取："),
+        paragraph.as_str()
+    )
 }
 
 /// One line about a file that cannot be read, with the command that repairs it.
 pub(super) fn repair(waking: &Waking<'_>, error: &WorkError) -> String {
     let (repair, allowed) = match error {
         WorkError::Malformed { path, allowed, .. } => {
-            let allowed = if allowed.is_empty() { String::new() } else { format!(" ({} {allowed})", waking.say("allowed:", "允许：")) };
-            (format!("{}quipu restore {path} --at ~1", waking.say("Repair: ", "修复：")), allowed)
+            let allowed = if allowed.is_empty() {
+                String::new()
+            } else {
+                format!(" ({} {allowed})", waking.say("allowed:", "允许："))
+            };
+            (
+                format!(
+                    "{}quipu restore {path} --at ~1",
+                    waking.say("Repair: ", "修复：")
+                ),
+                allowed,
+            )
         }
-        _ => (waking.say("See: quipu status", "查看：quipu status").to_owned(), String::new()),
+        _ => (
+            waking
+                .say("See: quipu status", "查看：quipu status")
+                .to_owned(),
+            String::new(),
+        ),
     };
     format!("⚠ {}{allowed}. {repair}", in_one_line(&error.to_string()))
 }

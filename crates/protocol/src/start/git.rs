@@ -6,14 +6,27 @@ use std::path::Path;
 
 use crate::untrusted_git::UntrustedRepository;
 
-/// Names of files that differ from the last commit, as git spells them from the top of the repository; none where git does not tell.
-/// Files are compared as they are: no filter runs, so one that a filter would change is listed if it was touched.
+/// Names of files that differ from the last commit, as git spells them from the top of the
+/// repository; none where git does not tell. Files are compared as they are: no filter runs, so one
+/// that a filter would change is listed if it was touched.
 pub(super) fn uncommitted(root: &Path) -> Option<Vec<String>> {
     let repository = UntrustedRepository::find(root)?.stand_in()?;
-    let status = ["status", "--porcelain", "-z", "--untracked-files=normal", "--ignore-submodules=all", "--no-renames"];
+    let status = [
+        "status",
+        "--porcelain",
+        "-z",
+        "--untracked-files=normal",
+        "--ignore-submodules=all",
+        "--no-renames",
+    ];
     let listed = repository.read(root, &status)?;
     let listed = String::from_utf8_lossy(&listed);
-    let name = |entry: &str| entry.get(3..).filter(|name| !name.is_empty()).map(str::to_owned);
+    let name = |entry: &str| {
+        entry
+            .get(3..)
+            .filter(|name| !name.is_empty())
+            .map(str::to_owned)
+    };
     Some(listed.split('\0').filter_map(name).collect())
 }
 
@@ -24,15 +37,30 @@ mod tests {
     use super::*;
 
     fn run(folder: &Path, line: &str) {
-        assert!(Command::new("sh").args(["-c", line]).current_dir(folder).status().unwrap().success());
+        assert!(
+            Command::new("sh")
+                .args(["-c", line])
+                .current_dir(folder)
+                .status()
+                .unwrap()
+                .success()
+        );
     }
 
     /// A repository with a changed file that a filter of this name is declared for.
     fn repository(filter: &str) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
-        run(root, &format!("git init -q . && echo a > a.txt && printf '*.txt filter={filter}\\n' > .gitattributes && git add ."));
-        run(root, "git -c user.name=x -c user.email=x@x commit -qm x && sleep 1 && echo b > a.txt && echo c > 'c ä.md'");
+        run(
+            root,
+            &format!(
+                "git init -q . && echo a > a.txt && printf '*.txt filter={filter}\\n' > .gitattributes && git add ."
+            ),
+        );
+        run(
+            root,
+            "git -c user.name=x -c user.email=x@x commit -qm x && sleep 1 && echo b > a.txt && echo c > 'c ä.md'",
+        );
         folder
     }
 
@@ -45,9 +73,15 @@ mod tests {
         let folder = repository("bad");
         let root = folder.path();
         for setting in ["filter.bad.clean", "filter.bad.process", "core.fsmonitor"] {
-            run(root, &format!("git config {setting} 'touch {}/ran; cat'", root.display()));
+            run(
+                root,
+                &format!("git config {setting} 'touch {}/ran; cat'", root.display()),
+            );
         }
-        run(root, "printf '#!/bin/sh\\ntouch ran\\n' > .git/hooks/post-index-change && chmod +x .git/hooks/post-index-change");
+        run(
+            root,
+            "printf '#!/bin/sh\\ntouch ran\\n' > .git/hooks/post-index-change && chmod +x .git/hooks/post-index-change",
+        );
         assert_eq!(uncommitted(root), changed());
         assert!(!root.join("ran").exists());
         assert_eq!(uncommitted(tempfile::tempdir().unwrap().path()), None);
@@ -80,8 +114,14 @@ mod tests {
     fn a_bare_repository_among_the_files_is_none() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
-        run(root, "git init -q --bare . && git config core.bare false && git config core.worktree .");
-        run(root, &format!("git config core.fsmonitor 'touch {}/ran'", root.display()));
+        run(
+            root,
+            "git init -q --bare . && git config core.bare false && git config core.worktree .",
+        );
+        run(
+            root,
+            &format!("git config core.fsmonitor 'touch {}/ran'", root.display()),
+        );
         assert_eq!(uncommitted(root), None);
         assert!(!root.join("ran").exists());
     }
@@ -98,10 +138,23 @@ mod tests {
             root,
             "cd main && git worktree add -q ../side && cd ../side && echo new > sub/b && echo rest > sub/c && git add sub/c && rm sub/a",
         );
-        let names = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
-        assert_eq!(uncommitted(&root.join("side/sub")), names(&["sub/a", "sub/c", "sub/b"]));
+        let names = |names: &[&str]| {
+            Some(
+                names
+                    .iter()
+                    .map(|name| (*name).to_owned())
+                    .collect::<Vec<_>>(),
+            )
+        };
+        assert_eq!(
+            uncommitted(&root.join("side/sub")),
+            names(&["sub/a", "sub/c", "sub/b"])
+        );
         assert_eq!(uncommitted(&root.join("main")), names(&[]));
-        run(root, "cd main && git config core.fileMode false && chmod +x sub/a && git update-index --split-index");
+        run(
+            root,
+            "cd main && git config core.fileMode false && chmod +x sub/a && git update-index --split-index",
+        );
         assert_eq!(uncommitted(&root.join("main")), names(&[]));
     }
 }

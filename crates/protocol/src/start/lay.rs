@@ -15,7 +15,13 @@ pub(crate) const LAID_OUT: &str = "laid out by quipu";
 /// Makes the files that the contract creates and that are not there; says which.
 pub(super) fn lay_missing(project: &Project) -> Result<Vec<String>, WorkError> {
     let root = project.store.root();
-    let is_missing = |rule: &&quipu_contract::FileRule| rule.create && rule.path.as_literal().is_some_and(|p| !root.join(p).exists());
+    let is_missing = |rule: &&quipu_contract::FileRule| {
+        rule.create
+            && rule
+                .path
+                .as_literal()
+                .is_some_and(|p| !root.join(p).exists())
+    };
     if project.store.is_read_only() || !project.contract.files.iter().any(|r| is_missing(&r)) {
         return Ok(Vec::new());
     }
@@ -28,7 +34,11 @@ pub(super) fn lay_missing(project: &Project) -> Result<Vec<String>, WorkError> {
         }
         made.push(path.as_str().to_owned());
         change = match class {
-            quipu_contract::Class::Derived => change.op(Op::Derive { path, bytes: text.into_bytes(), expect: Expect::Any }),
+            quipu_contract::Class::Derived => change.op(Op::Derive {
+                path,
+                bytes: text.into_bytes(),
+                expect: Expect::Any,
+            }),
             _ => change.create(&path, text),
         };
     }

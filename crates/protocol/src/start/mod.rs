@@ -1,8 +1,8 @@
 //! The cold start: one bounded text that tells an agent without memory where things stand.
 //!
-//! A scene of the contract says what is shown, and in which order. Each paragraph has a provider that reads only the files it
-//! shows; a file that cannot be read costs its own paragraph and no other. What the budget leaves no room for is named with the
-//! command that shows it (`fit.rs`).
+//! A scene of the contract says what is shown, and in which order. Each paragraph has a provider
+//! that reads only the files it shows; a file that cannot be read costs its own paragraph and no
+//! other. What the budget leaves no room for is named with the command that shows it (`fit.rs`).
 
 mod around;
 mod experience;
@@ -72,14 +72,19 @@ impl Waking<'_> {
 
     /// The one file of a form, if there is one and the caller's role reads it.
     pub(crate) fn readable(&self, form: Form) -> Option<ProjectPath> {
-        resolve_form(self.project, self.actor, form).ok().filter(|_| self.may_see(form))
+        resolve_form(self.project, self.actor, form)
+            .ok()
+            .filter(|_| self.may_see(form))
     }
 
-    /// Whether the caller's role reads files of a form: where two profiles show one scene, not every role reads all of it.
+    /// Whether the caller's role reads files of a form: where two profiles show one scene, not
+    /// every role reads all of it.
     pub(crate) fn may_see(&self, form: Form) -> bool {
         let contract = &self.project.contract;
         let binding = contract.actor_binding(self.actor);
-        let Ok(grant) = contract.grant(self.actor) else { return false };
+        let Ok(grant) = contract.grant(self.actor) else {
+            return false;
+        };
         contract.of_form(form).any(|rule| {
             let path = rule.path.fill(&binding).stand_in();
             ProjectPath::parse(&path).is_ok_and(|path| grant.may_read(&path, &binding).is_ok())

@@ -1,4 +1,5 @@
-//! What an agent is told that was told where things stand before, in the same session: only what is new.
+//! What an agent is told that was told where things stand before, in the same session: only what is
+//! new.
 
 use quipu_contract::{Actor, Paragraph, Scene, Tokens};
 use quipu_store::OpenSession;
@@ -10,7 +11,12 @@ use super::{Awake, Block, Waking};
 use crate::work::WorkError;
 
 /// What others did since, or that there was nothing.
-pub(super) fn tell_news(waking: &Waking<'_>, scene: &Scene, session: &OpenSession, budget: Tokens) -> Result<Awake, WorkError> {
+pub(super) fn tell_news(
+    waking: &Waking<'_>,
+    scene: &Scene,
+    session: &OpenSession,
+    budget: Tokens,
+) -> Result<Awake, WorkError> {
     let mut blocks: Vec<Block> = Vec::new();
     if scene.show.contains(&Paragraph::Others) {
         blocks.extend(others(waking)?);
@@ -21,10 +27,18 @@ pub(super) fn tell_news(waking: &Waking<'_>, scene: &Scene, session: &OpenSessio
         _ => format!("Your session {} (begun at {since}) goes on.", session.id),
     };
     let news = match blocks.is_empty() {
-        true => waking.say(" Nothing is new since you were told where things stand.", "上次告知之后没有新情况。"),
+        true => waking.say(
+            " Nothing is new since you were told where things stand.",
+            "上次告知之后没有新情况。",
+        ),
         false => waking.say(" This is new:", "新情况如下："),
     };
-    let next = waking.say("The whole text again: quipu start --full", "重看全文：quipu start --full").to_owned();
+    let next = waking
+        .say(
+            "The whole text again: quipu start --full",
+            "重看全文：quipu start --full",
+        )
+        .to_owned();
     let told = render_blocks(&mut blocks, budget, Counter::O200k, waking.language);
     let separator = if told.is_empty() { "" } else { "\n" };
     let text = format!("{goes_on}{news}\n\n{told}{separator}{next}\n");

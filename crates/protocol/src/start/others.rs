@@ -18,18 +18,32 @@ const FOR_A_RETURNER: usize = 50;
 /// Commits of others since this agent was last here.
 pub(super) fn others(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     let mine = Who::from(waking.actor);
-    let most = if waking.last_here.is_some() { FOR_A_RETURNER } else { FOR_A_STRANGER };
+    let most = if waking.last_here.is_some() {
+        FOR_A_RETURNER
+    } else {
+        FOR_A_STRANGER
+    };
     let since = waking.last_here.unwrap_or(0);
-    let is_work = |e: &LogEntry| !matches!(e.kind, Kind::Lease | Kind::Note) && !is_setting_up(waking, e);
-    let new = waking.recent.iter().filter(|e| e.seq > since && e.who != mine && is_work(e));
+    let is_work =
+        |e: &LogEntry| !matches!(e.kind, Kind::Lease | Kind::Note) && !is_setting_up(waking, e);
+    let new = waking
+        .recent
+        .iter()
+        .filter(|e| e.seq > since && e.who != mine && is_work(e));
     let scope = ReadScope::of(waking.project, waking.actor);
     let told: Vec<LogEntry> = new.filter_map(|e| scope.entry(e)).take(most).collect();
     if told.is_empty() {
         return Ok(None);
     }
     let title = match waking.last_here {
-        Some(_) => waking.say("What others did since you were last here", "你上次离开之后，其他人做了什么"),
-        None => waking.say("What was done last (you were not here before)", "最近做了什么（你是第一次来）"),
+        Some(_) => waking.say(
+            "What others did since you were last here",
+            "你上次离开之后，其他人做了什么",
+        ),
+        None => waking.say(
+            "What was done last (you were not here before)",
+            "最近做了什么（你是第一次来）",
+        ),
     };
     let mut block = Block::new(Paragraph::Others, title, "quipu log PATH");
     block.entries = told.iter().map(line).collect();
@@ -37,20 +51,46 @@ pub(super) fn others(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     Ok(Some(block))
 }
 
-/// Whether a commit only laid files out, or adopted what a person wrote into the identity or the contract: the files say it.
+/// Whether a commit only laid files out, or adopted what a person wrote into the identity or the
+/// contract: the files say it.
 fn is_setting_up(waking: &Waking<'_>, entry: &LogEntry) -> bool {
-    let is_laid_out = entry.why.as_deref().is_some_and(|why| why.starts_with(LAID_OUT));
+    let is_laid_out = entry
+        .why
+        .as_deref()
+        .is_some_and(|why| why.starts_with(LAID_OUT));
     let is_of_people = |path: &String| {
-        let rule = ProjectPath::parse(path).ok().and_then(|path| waking.project.contract.rule(&path));
+        let rule = ProjectPath::parse(path)
+            .ok()
+            .and_then(|path| waking.project.contract.rule(&path));
         rule.is_some_and(|rule| rule.people_only || rule.form == Some(Form::Identity))
     };
     is_laid_out || (entry.kind == Kind::Adopt && entry.paths.iter().all(is_of_people))
 }
 
 pub(super) fn line(entry: &LogEntry) -> String {
-    let paths = entry.paths.iter().filter(|p| !p.starts_with("session ")).take(4).cloned().collect::<Vec<_>>().join(" ");
-    let more = if entry.paths.len() > 4 { format!(" +{}", entry.paths.len() - 4) } else { String::new() };
-    let why = entry.why.as_ref().map(|w| format!(": {}", headline(w))).unwrap_or_default();
-    let told = format!("- @{} {} {} {paths}{more}{why}", entry.seq, entry.at.get(..19).unwrap_or(&entry.at), entry.who);
+    let paths = entry
+        .paths
+        .iter()
+        .filter(|p| !p.starts_with("session "))
+        .take(4)
+        .cloned()
+        .collect::<Vec<_>>()
+        .join(" ");
+    let more = if entry.paths.len() > 4 {
+        format!(" +{}", entry.paths.len() - 4)
+    } else {
+        String::new()
+    };
+    let why = entry
+        .why
+        .as_ref()
+        .map(|w| format!(": {}", headline(w)))
+        .unwrap_or_default();
+    let told = format!(
+        "- @{} {} {} {paths}{more}{why}",
+        entry.seq,
+        entry.at.get(..19).unwrap_or(&entry.at),
+        entry.who
+    );
     told.trim_end().to_owned()
 }

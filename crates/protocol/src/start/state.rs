@@ -20,7 +20,12 @@ const COMPLETED_SHOWN: usize = 5;
 fn load(waking: &Waking<'_>, path: &ProjectPath) -> Result<(String, Option<WorkError>), WorkError> {
     match Draft::new(waking.project, waking.actor).text(path) {
         Err(error @ WorkError::Malformed { .. }) => {
-            let last = waking.project.store.read(path)?.map(|(bytes, _)| bytes).unwrap_or_default();
+            let last = waking
+                .project
+                .store
+                .read(path)?
+                .map(|(bytes, _)| bytes)
+                .unwrap_or_default();
             Ok((String::from_utf8_lossy(&last).into_owned(), Some(error)))
         }
         Err(other) => Err(other),
@@ -33,8 +38,14 @@ fn load(waking: &Waking<'_>, path: &ProjectPath) -> Result<(String, Option<WorkE
 
 /// Where things stand.
 pub(super) fn state(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
-    let Some(path) = waking.readable(Form::State) else { return Ok(None) };
-    let mut block = Block::new(Paragraph::State, waking.say("Where things stand", "当前状态"), "quipu state get");
+    let Some(path) = waking.readable(Form::State) else {
+        return Ok(None);
+    };
+    let mut block = Block::new(
+        Paragraph::State,
+        waking.say("Where things stand", "当前状态"),
+        "quipu state get",
+    );
     let flagged = flagged_line(waking, &path)?;
     let (text, fault) = load(waking, &path)?;
     // What was flagged is not shown; a fault of the committed text is another matter.
@@ -53,7 +64,8 @@ pub(super) fn state(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     };
     let value = root.to_value();
     // A state that no session has written says what its template says.
-    let is_fresh = value["last_session"].is_null() && template_of(waking.project, &path).is_ok_and(|fresh| says_the_same(&fresh, &value));
+    let is_fresh = value["last_session"].is_null()
+        && template_of(waking.project, &path).is_ok_and(|fresh| says_the_same(&fresh, &value));
     if !is_fresh {
         block.entries.extend(lines(waking, &value));
     }
@@ -69,27 +81,50 @@ fn says_the_same(template: &str, state: &Value) -> bool {
         }
         value
     };
-    parse_json(template).is_ok_and(|root| without_moment(root.to_value()) == without_moment(state.clone()))
+    parse_json(template)
+        .is_ok_and(|root| without_moment(root.to_value()) == without_moment(state.clone()))
 }
 
 /// People, outside systems, dates.
 pub(super) fn facts(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
-    listed(waking, Paragraph::Facts, waking.say("People and facts", "人员与事实"), List::Facts)
+    listed(
+        waking,
+        Paragraph::Facts,
+        waking.say("People and facts", "人员与事实"),
+        List::Facts,
+    )
 }
 
 /// Notes that stay until they are removed.
 pub(super) fn notes(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
-    listed(waking, Paragraph::Notes, waking.say("Notes", "备注"), List::Notes)
+    listed(
+        waking,
+        Paragraph::Notes,
+        waking.say("Notes", "备注"),
+        List::Notes,
+    )
 }
 
 /// A list with the numbers by which its entries are removed.
-fn listed(waking: &Waking<'_>, paragraph: Paragraph, title: &str, list: List) -> Result<Option<Block>, WorkError> {
-    let Some(path) = waking.readable(Form::State) else { return Ok(None) };
+fn listed(
+    waking: &Waking<'_>,
+    paragraph: Paragraph,
+    title: &str,
+    list: List,
+) -> Result<Option<Block>, WorkError> {
+    let Some(path) = waking.readable(Form::State) else {
+        return Ok(None);
+    };
     let (text, _) = load(waking, &path)?;
-    let state = parse_json(&text).map(|root| root.to_value()).unwrap_or_default();
+    let state = parse_json(&text)
+        .map(|root| root.to_value())
+        .unwrap_or_default();
     let entries = read_list(&state, list);
     let mut block = Block::new(paragraph, title, format!("quipu state get /{}", list.key()));
-    block.entries = (1..).zip(&entries).map(|(number, entry)| format!("{number}. {}", as_entry_value(entry.trim()))).collect();
+    block.entries = (1..)
+        .zip(&entries)
+        .map(|(number, entry)| format!("{number}. {}", as_entry_value(entry.trim())))
+        .collect();
     block.data = json!(entries);
     Ok((!block.entries.is_empty()).then_some(block))
 }
@@ -99,11 +134,18 @@ fn lines(waking: &Waking<'_>, value: &Value) -> Vec<String> {
     let mut put = |key: &str, value: &Value| {
         let text = told(value);
         if !text.is_empty() {
-            lines.push(format!("- {}{}{text}", in_one_line(key), waking.say(": ", "：")));
+            lines.push(format!(
+                "- {}{}{text}",
+                in_one_line(key),
+                waking.say(": ", "：")
+            ));
         }
     };
     let progress = &value["progress"];
-    put(waking.say("in progress", "进行中"), &progress["in_progress"]);
+    put(
+        waking.say("in progress", "进行中"),
+        &progress["in_progress"],
+    );
     for step in progress["next_steps"].as_array().into_iter().flatten() {
         put(waking.say("next", "下一步"), step);
     }
@@ -112,7 +154,10 @@ fn lines(waking: &Waking<'_>, value: &Value) -> Vec<String> {
     }
     put(waking.say("task", "当前任务"), &value["current_task"]);
     put(waking.say("phase", "阶段"), &value["phase"]);
-    let done = progress["completed"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let done = progress["completed"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
     let earlier = done.len().saturating_sub(COMPLETED_SHOWN);
     for step in done[earlier..].iter().rev() {
         put(waking.say("done", "已完成"), step);
@@ -122,18 +167,40 @@ fn lines(waking: &Waking<'_>, value: &Value) -> Vec<String> {
             waking.say("done", "已完成"),
             &json!(format!(
                 "(+{earlier} {})",
-                waking.say("earlier: quipu state get /progress/completed", "项更早：quipu state get /progress/completed")
+                waking.say(
+                    "earlier: quipu state get /progress/completed",
+                    "项更早：quipu state get /progress/completed"
+                )
             )),
         );
     }
-    const KNOWN: [&str; 9] =
-        ["phase", "current_task", "progress", "notes", "facts", "last_update", "last_session", "session_id", "delegations"];
-    for (key, other) in value.as_object().into_iter().flatten().filter(|(key, _)| !KNOWN.contains(&key.as_str())) {
+    const KNOWN: [&str; 9] = [
+        "phase",
+        "current_task",
+        "progress",
+        "notes",
+        "facts",
+        "last_update",
+        "last_session",
+        "session_id",
+        "delegations",
+    ];
+    for (key, other) in value
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(key, _)| !KNOWN.contains(&key.as_str()))
+    {
         put(key, other);
     }
     if !lines.is_empty() {
-        let mut put = |key: &str, value: &Value| lines.push(format!("- {key}{}{}", waking.say(": ", "："), told(value)));
-        if value["last_update"].as_str().is_some_and(|moment| !moment.is_empty()) {
+        let mut put = |key: &str, value: &Value| {
+            lines.push(format!("- {key}{}{}", waking.say(": ", "："), told(value)))
+        };
+        if value["last_update"]
+            .as_str()
+            .is_some_and(|moment| !moment.is_empty())
+        {
             put(waking.say("updated", "更新于"), &value["last_update"]);
         }
     }
@@ -146,7 +213,12 @@ fn blocked(block: &Value) -> String {
         block => {
             let part = |key: &str| block[key].as_str().unwrap_or_default();
             let since = part("since").get(..10).unwrap_or_default();
-            format!("{} ({}{}{since})", part("item"), part("reason"), if since.is_empty() { "" } else { ", " })
+            format!(
+                "{} ({}{}{since})",
+                part("item"),
+                part("reason"),
+                if since.is_empty() { "" } else { ", " }
+            )
         }
     }
 }
@@ -157,7 +229,9 @@ fn told(value: &Value) -> String {
         Value::String(text) => as_entry_value(text.trim()),
         Value::Array(items) if items.is_empty() => String::new(),
         Value::Object(keys) if keys.is_empty() => String::new(),
-        Value::Array(items) if items.iter().all(Value::is_string) => items.iter().map(told).collect::<Vec<_>>().join("; "),
+        Value::Array(items) if items.iter().all(Value::is_string) => {
+            items.iter().map(told).collect::<Vec<_>>().join("; ")
+        }
         other => other.to_string(),
     }
 }

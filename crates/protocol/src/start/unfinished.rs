@@ -1,4 +1,5 @@
-//! What someone began and never finished: what was asked, what was changed, what was said last, what was in progress.
+//! What someone began and never finished: what was asked, what was changed, what was said last,
+//! what was in progress.
 //!
 //! All of it is text of others. Texts of several lines are quoted, names are in one line.
 
@@ -15,8 +16,8 @@ use crate::read_scope::ReadScope;
 use crate::todos::{Status, load_todos};
 use crate::work::WorkError;
 
-/// So much of the beginning and of the end of the newest request and of the last message is shown, in characters: a request with
-/// several parts ends with the one that was cut off.
+/// So much of the beginning and of the end of the newest request and of the last message is shown,
+/// in characters: a request with several parts ends with the one that was cut off.
 const SHOWN_BEGINNING: usize = 200;
 const SHOWN_END: usize = 400;
 /// A text of more lines is shown in one.
@@ -50,14 +51,20 @@ impl Left<'_> {
 
     /// It answered what it was asked, and changed nothing: nothing is left to do.
     fn owes_nothing(&self) -> bool {
-        self.captured.is_hosted && !self.has_done() && (self.captured.is_answered || !self.captured.was_asked)
+        self.captured.is_hosted
+            && !self.has_done()
+            && (self.captured.is_answered || !self.captured.was_asked)
     }
 }
 
 /// Sessions that were begun and never finished, with what they did.
 pub(super) fn unfinished(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     let title = waking.say("Begun and not finished", "已开始而未收尾");
-    let mut block = Block::new(Paragraph::Unfinished, title, "quipu start --full --peek --budget 4000");
+    let mut block = Block::new(
+        Paragraph::Unfinished,
+        title,
+        "quipu start --full --peek --budget 4000",
+    );
     if let Some((session, captured)) = waking.forgotten {
         let own = gather(waking, session, captured.clone());
         let head = match waking.say("en", "zh") {
@@ -67,22 +74,47 @@ pub(super) fn unfinished(waking: &Waking<'_>) -> Result<Option<Block>, WorkError
         block.entries.extend(tell(waking, &own, head));
     }
     let captured = load_captured_of(waking.project, waking.sessions)?;
-    let all = waking.sessions.iter().zip(captured).map(|(session, captured)| gather(waking, session, captured));
-    let (lost, at_work): (Vec<Left>, Vec<Left>) = all.filter(|left| !left.owes_nothing()).partition(|left| is_lost(waking, left));
-    let (silent, telling): (Vec<&Left>, Vec<&Left>) = lost.iter().partition(|left| !left.has_done() && left.captured.requests.is_empty());
+    let all = waking
+        .sessions
+        .iter()
+        .zip(captured)
+        .map(|(session, captured)| gather(waking, session, captured));
+    let (lost, at_work): (Vec<Left>, Vec<Left>) = all
+        .filter(|left| !left.owes_nothing())
+        .partition(|left| is_lost(waking, left));
+    let (silent, telling): (Vec<&Left>, Vec<&Left>) = lost
+        .iter()
+        .partition(|left| !left.has_done() && left.captured.requests.is_empty());
     for left in &telling {
-        let (who, id, since) = (&left.session.who, &left.session.id, second(&left.session.since));
+        let (who, id, since) = (
+            &left.session.who,
+            &left.session.id,
+            second(&left.session.since),
+        );
         let head = match waking.say("en", "zh") {
             "zh" => format!("- {who} 于 {since} 开始（{id}），没有收尾："),
             _ => format!("- {who} began at {since} ({id}) and never finished:"),
         };
         block.entries.extend(tell(waking, left, head));
     }
-    block.entries.extend(tell_silent(waking, &silent.iter().map(|left| left.session).collect::<Vec<_>>()));
-    let is_own = waking.forgotten.is_some_and(|(_, captured)| captured.has_changed);
-    let tree = if is_own || lost.iter().any(Left::has_done) { uncommitted(waking.project.store.root()) } else { None };
+    block.entries.extend(tell_silent(
+        waking,
+        &silent.iter().map(|left| left.session).collect::<Vec<_>>(),
+    ));
+    let is_own = waking
+        .forgotten
+        .is_some_and(|(_, captured)| captured.has_changed);
+    let tree = if is_own || lost.iter().any(Left::has_done) {
+        uncommitted(waking.project.store.root())
+    } else {
+        None
+    };
     if let Some(names) = tree.as_ref().filter(|names| !names.is_empty()) {
-        block.entries.push(format!("- {}{}", waking.say("Not committed to git: ", "git 中未提交："), listed(names)));
+        block.entries.push(format!(
+            "- {}{}",
+            waking.say("Not committed to git: ", "git 中未提交："),
+            listed(names)
+        ));
     }
     if !lost.is_empty() {
         let advice = waking.say(
@@ -99,7 +131,8 @@ pub(super) fn unfinished(waking: &Waking<'_>) -> Result<Option<Block>, WorkError
     Ok((!block.entries.is_empty()).then_some(block))
 }
 
-/// Whether the agent of a session is gone. Of a host's conversation its process tells; without one, its name and its age.
+/// Whether the agent of a session is gone. Of a host's conversation its process tells; without one,
+/// its name and its age.
 fn is_lost(waking: &Waking<'_>, left: &Left<'_>) -> bool {
     let by_name = left.session.over || left.session.who == Who::from(waking.actor);
     left.captured.is_alive().map_or(by_name, |alive| !alive)
@@ -107,16 +140,46 @@ fn is_lost(waking: &Waking<'_>, left: &Left<'_>) -> bool {
 
 fn gather<'w>(waking: &Waking<'w>, session: &'w OpenSession, captured: Captured) -> Left<'w> {
     // What came after the next start under the same name is that one's.
-    let next = waking.sessions.iter().filter(|s| s.who == session.who && s.seq > session.seq).map(|s| s.seq).min();
+    let next = waking
+        .sessions
+        .iter()
+        .filter(|s| s.who == session.who && s.seq > session.seq)
+        .map(|s| s.seq)
+        .min();
     let is_within = |e: &&LogEntry| e.seq > session.seq && next.is_none_or(|next| e.seq < next);
-    let is_work = |e: &&LogEntry| e.who == session.who && !matches!(e.kind, Kind::Lease | Kind::Note);
-    let own: Vec<&LogEntry> = waking.recent.iter().filter(is_work).filter(is_within).collect();
+    let is_work =
+        |e: &&LogEntry| e.who == session.who && !matches!(e.kind, Kind::Lease | Kind::Note);
+    let own: Vec<&LogEntry> = waking
+        .recent
+        .iter()
+        .filter(is_work)
+        .filter(is_within)
+        .collect();
     // That something was written is told of every commit; what, only to whoever may read it.
-    let hidden = |e: &LogEntry| LogEntry { paths: Vec::new(), why: None, ..e.clone() };
+    let hidden = |e: &LogEntry| LogEntry {
+        paths: Vec::new(),
+        why: None,
+        ..e.clone()
+    };
     let scope = ReadScope::of(waking.project, waking.actor);
-    let commits = own.iter().take(COMMITS).map(|e| cut(&line(&scope.entry(e).unwrap_or_else(|| hidden(e))), COMMIT_CHARS)).collect();
+    let commits = own
+        .iter()
+        .take(COMMITS)
+        .map(|e| {
+            cut(
+                &line(&scope.entry(e).unwrap_or_else(|| hidden(e))),
+                COMMIT_CHARS,
+            )
+        })
+        .collect();
     let is_open = scope.hears(session);
-    Left { session, captured, commits, count: own.len(), is_open }
+    Left {
+        session,
+        captured,
+        commits,
+        count: own.len(),
+        is_open,
+    }
 }
 
 /// One entry: what is known of a session below its first line.
@@ -125,41 +188,71 @@ fn tell(waking: &Waking<'_>, left: &Left<'_>, head: String) -> Option<String> {
     if left.is_open {
         parts.extend(tell_requests(waking, &left.captured));
         if !left.captured.changed.is_empty() {
-            parts.push(format!("  {}{}", waking.say("Changed: ", "改动："), listed(&left.captured.changed)));
+            parts.push(format!(
+                "  {}{}",
+                waking.say("Changed: ", "改动："),
+                listed(&left.captured.changed)
+            ));
         }
     }
     if left.count > 0 {
         let more = left.count - left.commits.len();
         let title = match (waking.say("en", "zh"), more) {
             ("zh", 0) => "  提交：".to_owned(),
-            ("zh", _) => format!("  提交（共 {} 次，列出最近 {} 次）：", left.count, left.commits.len()),
+            ("zh", _) => format!(
+                "  提交（共 {} 次，列出最近 {} 次）：",
+                left.count,
+                left.commits.len()
+            ),
             (_, 0) => "  It wrote:".to_owned(),
-            _ => format!("  It wrote {} commits; the newest {}:", left.count, left.commits.len()),
+            _ => format!(
+                "  It wrote {} commits; the newest {}:",
+                left.count,
+                left.commits.len()
+            ),
         };
         parts.push(title);
         parts.extend(left.commits.iter().map(|commit| format!("  {commit}")));
     }
     parts.extend(tell_todos(waking, left));
     if let Some(said) = left.captured.last_message.as_ref().filter(|_| left.is_open) {
-        parts.push(format!("  {}\n{}", waking.say("It said last:", "最后说的话："), shown(said)));
+        parts.push(format!(
+            "  {}\n{}",
+            waking.say("It said last:", "最后说的话："),
+            shown(said)
+        ));
     }
     (!parts.is_empty()).then(|| format!("{head}\n{}", parts.join("\n")))
 }
 
 /// The newest request in full, as far as it is short; the earlier ones in a line each.
 fn tell_requests(waking: &Waking<'_>, captured: &Captured) -> Vec<String> {
-    let Some((newest, earlier)) = captured.requests.split_last() else { return Vec::new() };
-    let mut parts = vec![format!("  {}\n{}", waking.say("Asked last:", "最近的要求："), shown(&newest.text))];
+    let Some((newest, earlier)) = captured.requests.split_last() else {
+        return Vec::new();
+    };
+    let mut parts = vec![format!(
+        "  {}\n{}",
+        waking.say("Asked last:", "最近的要求："),
+        shown(&newest.text)
+    )];
     if !earlier.is_empty() {
-        let told: Vec<String> =
-            earlier.iter().rev().take(EARLIER).map(|r| format!("“{}”", cut(&headline(&r.text), EARLIER_CHARS))).collect();
+        let told: Vec<String> = earlier
+            .iter()
+            .rev()
+            .take(EARLIER)
+            .map(|r| format!("“{}”", cut(&headline(&r.text), EARLIER_CHARS)))
+            .collect();
         let more = earlier.len() - told.len();
         let and = match (more, waking.say("en", "zh")) {
             (0, _) => String::new(),
             (_, "zh") => format!("；另有 {more} 条更早的"),
             _ => format!("; and {more} earlier"),
         };
-        parts.push(format!("  {}{}{and}", waking.say("Before that: ", "此前："), told.join("; ")));
+        parts.push(format!(
+            "  {}{}{and}",
+            waking.say("Before that: ", "此前："),
+            told.join("; ")
+        ));
     }
     parts
 }
@@ -169,29 +262,60 @@ fn tell_todos(waking: &Waking<'_>, left: &Left<'_>) -> Option<String> {
     let list = load_todos(waking.project, waking.actor).ok()?;
     let names = [&left.session.who.role, &left.session.who.agent];
     let is_its = |assignee: &Option<String>| assignee.is_none() || names.contains(&assignee);
-    let doing = list.todos.iter().filter(|todo| todo.status == Status::InProgress && is_its(&todo.assignee));
-    let told: Vec<String> = doing.take(TODOS).map(|todo| format!("{} {}", todo.id, in_one_line(&todo.title))).collect();
-    (!told.is_empty()).then(|| format!("  {}{}", waking.say("In progress: ", "进行中："), told.join("; ")))
+    let doing = list
+        .todos
+        .iter()
+        .filter(|todo| todo.status == Status::InProgress && is_its(&todo.assignee));
+    let told: Vec<String> = doing
+        .take(TODOS)
+        .map(|todo| format!("{} {}", todo.id, in_one_line(&todo.title)))
+        .collect();
+    (!told.is_empty()).then(|| {
+        format!(
+            "  {}{}",
+            waking.say("In progress: ", "进行中："),
+            told.join("; ")
+        )
+    })
 }
 
 fn tell_at_work(waking: &Waking<'_>, left: &Left<'_>) -> String {
-    let (who, id, since) = (&left.session.who, &left.session.id, second(&left.session.since));
+    let (who, id, since) = (
+        &left.session.who,
+        &left.session.id,
+        second(&left.session.since),
+    );
     // How long it has been silent is all that can be known of another's session.
-    let last = left.commits.first().map(|line| line.trim_start_matches("- ").to_owned());
+    let last = left
+        .commits
+        .first()
+        .map(|line| line.trim_start_matches("- ").to_owned());
     let head = match (last, waking.say("en", "zh")) {
         (Some(last), "zh") => format!("- {who} 可能仍在工作（{id}，自 {since}）；最后写入：{last}"),
         (None, "zh") => format!("- {who} 可能仍在工作（{id}，自 {since}）；尚未写入"),
-        (Some(last), _) => format!("- {who} may be at work ({id}, since {since}); it last wrote {last}"),
-        (None, _) => format!("- {who} may be at work ({id}, since {since}); it has written nothing"),
+        (Some(last), _) => {
+            format!("- {who} may be at work ({id}, since {since}); it last wrote {last}")
+        }
+        (None, _) => {
+            format!("- {who} may be at work ({id}, since {since}); it has written nothing")
+        }
     };
     let asked = left.captured.requests.last().filter(|_| left.is_open);
-    let asked = asked.map(|r| format!("\n  {}“{}”", waking.say("Asked: ", "要求："), cut(&headline(&r.text), EARLIER_CHARS)));
+    let asked = asked.map(|r| {
+        format!(
+            "\n  {}“{}”",
+            waking.say("Asked: ", "要求："),
+            cut(&headline(&r.text), EARLIER_CHARS)
+        )
+    });
     let changed = Some(&left.captured.changed).filter(|names| left.is_open && !names.is_empty());
-    let changed = changed.map(|names| format!("\n  {}{}", waking.say("Changed: ", "改动："), listed(names)));
+    let changed =
+        changed.map(|names| format!("\n  {}{}", waking.say("Changed: ", "改动："), listed(names)));
     head + &asked.unwrap_or_default() + &changed.unwrap_or_default()
 }
 
-/// Sessions that wrote nothing, oldest first, in one line for each agent: a host that starts again and again must not fill the text.
+/// Sessions that wrote nothing, oldest first, in one line for each agent: a host that starts again
+/// and again must not fill the text.
 fn tell_silent(waking: &Waking<'_>, silent: &[&OpenSession]) -> Vec<String> {
     let mut agents: Vec<(&Who, Vec<&OpenSession>)> = Vec::new();
     for session in silent {
@@ -203,14 +327,28 @@ fn tell_silent(waking: &Waking<'_>, silent: &[&OpenSession]) -> Vec<String> {
     let line = |(who, of_one): (&Who, Vec<&OpenSession>)| {
         let newest = of_one.last()?;
         let since = second(&newest.since);
-        let ids = of_one.iter().rev().take(SILENT_NAMED).map(|session| session.id.as_str()).collect::<Vec<_>>().join(", ");
+        let ids = of_one
+            .iter()
+            .rev()
+            .take(SILENT_NAMED)
+            .map(|session| session.id.as_str())
+            .collect::<Vec<_>>()
+            .join(", ");
         let more = of_one.len().saturating_sub(SILENT_NAMED);
-        let ids = if more > 0 { format!("{ids} +{more}") } else { ids };
+        let ids = if more > 0 {
+            format!("{ids} +{more}")
+        } else {
+            ids
+        };
         Some(match (of_one.len(), waking.say("en", "zh")) {
             (1, "zh") => format!("- {who} 于 {since} 开始（{ids}），没有收尾，也没有写下任何东西"),
             (1, _) => format!("- {who} began at {since} ({ids}), never finished and wrote nothing"),
-            (times, "zh") => format!("- {who} 开始过 {times} 次，最近一次于 {since}（{ids}），都没有收尾，也没有写下任何东西"),
-            (times, _) => format!("- {who} began {times} times, last at {since} ({ids}), never finished and wrote nothing"),
+            (times, "zh") => format!(
+                "- {who} 开始过 {times} 次，最近一次于 {since}（{ids}），都没有收尾，也没有写下任何东西"
+            ),
+            (times, _) => format!(
+                "- {who} began {times} times, last at {since} ({ids}), never finished and wrote nothing"
+            ),
         })
     };
     agents.into_iter().filter_map(line).collect()
@@ -227,9 +365,17 @@ fn as_json(left: &Left<'_>) -> serde_json::Value {
 
 /// A text as a quotation inside an entry, shortened.
 fn shown(text: &str) -> String {
-    let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    let lines: Vec<&str> = text
+        .lines()
+        .map(str::trim_end)
+        .filter(|line| !line.is_empty())
+        .collect();
     let joined = lines.join(if lines.len() > SHOWN_LINES { " " } else { "\n" });
-    quoted(&cut_middle(&joined)).lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
+    quoted(&cut_middle(&joined))
+        .lines()
+        .map(|line| format!("  {line}"))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// The beginning and the end of a text, and a sign that something between them is left out.
@@ -246,8 +392,17 @@ fn cut_middle(text: &str) -> String {
 /// Names in one line, the first few of them.
 fn listed(names: &[String]) -> String {
     let more = names.len().saturating_sub(NAMES);
-    let told = names.iter().take(NAMES).map(|name| in_one_line(name).into_owned()).collect::<Vec<_>>().join(", ");
-    if more > 0 { format!("{told} +{more}") } else { told }
+    let told = names
+        .iter()
+        .take(NAMES)
+        .map(|name| in_one_line(name).into_owned())
+        .collect::<Vec<_>>()
+        .join(", ");
+    if more > 0 {
+        format!("{told} +{more}")
+    } else {
+        told
+    }
 }
 
 fn second(moment: &str) -> &str {

@@ -21,7 +21,8 @@ use crate::moment::now;
 use crate::project::Project;
 use crate::work::WorkError;
 
-/// With fewer tokens than this, the steps at the end take their short form: memory matters more than how to save it.
+/// With fewer tokens than this, the steps at the end take their short form: memory matters more
+/// than how to save it.
 const SMALL_BUDGET: u64 = 800;
 /// So many records of the journal are looked through for what others did.
 const LOOK_BACK: usize = 2_000;
@@ -71,22 +72,52 @@ pub fn start(project: &Project, actor: &Actor, request: &StartRequest) -> Result
         Some(id) => child_of(&project.contract, actor, id)?,
         None => actor.clone(),
     };
-    project.contract.grant(&actor).map_err(|what| WorkError::refused(what, "quipu contract show"))?;
-    let delegation = request.delegation.clone().or_else(|| actor.unit().filter(|_| shows_one_order(&scene)).map(ToString::to_string));
+    project
+        .contract
+        .grant(&actor)
+        .map_err(|what| WorkError::refused(what, "quipu contract show"))?;
+    let delegation = request.delegation.clone().or_else(|| {
+        actor
+            .unit()
+            .filter(|_| shows_one_order(&scene))
+            .map(ToString::to_string)
+    });
     if shows_one_order(&scene) && delegation.is_none() {
-        return Err(WorkError::usage("a child wakes for one order", "quipu start --delegation ID"));
+        return Err(WorkError::usage(
+            "a child wakes for one order",
+            "quipu start --delegation ID",
+        ));
     }
     let is_looking = request.peek || actor == Actor::Person || project.store.is_read_only();
-    let created = if request.peek { Vec::new() } else { lay_missing(project)? };
+    let created = if request.peek {
+        Vec::new()
+    } else {
+        lay_missing(project)?
+    };
     let mine = Who::from(&actor);
     // A child that was handed an order begins a session of its own.
-    let caller = if request.delegation.is_some() { Caller::default() } else { request.caller.clone() };
+    let caller = if request.delegation.is_some() {
+        Caller::default()
+    } else {
+        request.caller.clone()
+    };
     let current = find_session(project, &actor, &caller)?;
-    let own = current.as_ref().map(|session| load_captured(project, session)).transpose()?;
+    let own = current
+        .as_ref()
+        .map(|session| load_captured(project, session))
+        .transpose()?;
     let mut sessions = project.store.sessions()?;
-    sessions.retain(|session| current.as_ref().is_none_or(|current| current.id != session.id));
+    sessions.retain(|session| {
+        current
+            .as_ref()
+            .is_none_or(|current| current.id != session.id)
+    });
     // Back to when this actor was last here, and to the beginning of whatever is not finished.
-    let oldest = sessions.iter().map(|session| session.seq).min().unwrap_or(u64::MAX);
+    let oldest = sessions
+        .iter()
+        .map(|session| session.seq)
+        .min()
+        .unwrap_or(u64::MAX);
     let mut was_here = false;
     let recent = project.store.recent_until(LOOK_BACK, &mut |entry| {
         was_here |= entry.who == mine;
@@ -99,9 +130,15 @@ pub fn start(project: &Project, actor: &Actor, request: &StartRequest) -> Result
         language,
         now: now(&project.store),
         sessions: &sessions,
-        forgotten: current.as_ref().zip(own.as_ref()).filter(|_| caller.has_forgotten || request.full),
+        forgotten: current
+            .as_ref()
+            .zip(own.as_ref())
+            .filter(|_| caller.has_forgotten || request.full),
         recent: &recent,
-        last_here: own.as_ref().and_then(|own| own.told).or_else(|| recent.iter().find(|e| e.who == mine).map(|e| e.seq)),
+        last_here: own
+            .as_ref()
+            .and_then(|own| own.told)
+            .or_else(|| recent.iter().find(|e| e.who == mine).map(|e| e.seq)),
         delegation: delegation.as_deref(),
         task: request.task.as_deref(),
         near: OnceCell::new(),
@@ -114,14 +151,31 @@ pub fn start(project: &Project, actor: &Actor, request: &StartRequest) -> Result
         if !is_looking {
             let session = begin_or_continue(project, &actor, &caller, Some(session.clone()))?;
             if !news.blocks.is_empty() {
-                record_note(project, &actor, &session, "told what is new", json!({"told": true}))?;
+                record_note(
+                    project,
+                    &actor,
+                    &session,
+                    "told what is new",
+                    json!({"told": true}),
+                )?;
             }
         }
-        return Ok(Awake { created, actor, ..news });
+        return Ok(Awake {
+            created,
+            actor,
+            ..news
+        });
     }
     let mut blocks = gather(&waking, &scene)?;
     let is_short = request.budget.0 < SMALL_BUDGET;
-    let next = render_next(project, &actor, &scene, delegation.as_deref(), &blocks, is_short)?;
+    let next = render_next(
+        project,
+        &actor,
+        &scene,
+        delegation.as_deref(),
+        &blocks,
+        is_short,
+    )?;
     // The order of a child must be there before a trace says that it is at work on it.
     let continues = current.is_some();
     let session = match is_looking {
@@ -132,51 +186,103 @@ pub fn start(project: &Project, actor: &Actor, request: &StartRequest) -> Result
             begun => Some(begun?),
         },
     };
-    if let (Some(session), true, true) = (&session, continues && !is_looking, own.as_ref().is_some_and(|own| own.is_hosted)) {
-        record_note(project, &actor, session, "told where things stand", json!({"told": true}))?;
+    if let (Some(session), true, true) = (
+        &session,
+        continues && !is_looking,
+        own.as_ref().is_some_and(|own| own.is_hosted),
+    ) {
+        record_note(
+            project,
+            &actor,
+            session,
+            "told where things stand",
+            json!({"told": true}),
+        )?;
     }
     let counter = Counter::O200k;
-    let ending = format!("## {}\n\n{}\n", waking.say("Now", "接下来"), next.trim_end());
+    let ending = format!(
+        "## {}\n\n{}\n",
+        waking.say("Now", "接下来"),
+        next.trim_end()
+    );
     let Tokens(budget) = request.budget;
     let opening = opening(project);
     let mut room = budget.saturating_sub(counter.count(&ending).0 + counter.count(&opening).0);
     let (text, tokens) = loop {
-        let text = format!("{opening}{}{ending}", render_blocks(&mut blocks, Tokens(room), counter, language));
+        let text = format!(
+            "{opening}{}{ending}",
+            render_blocks(&mut blocks, Tokens(room), counter, language)
+        );
         let tokens = counter.count(&text).0;
-        // Joined, texts may cost a token more. What to do next is told in any case, so this ends with that alone.
+        // Joined, texts may cost a token more. What to do next is told in any case, so this ends
+        // with that alone.
         if tokens <= budget || room == 0 {
             break (text, tokens);
         }
         room = room.saturating_sub(tokens - budget);
     };
     let least = (tokens > budget).then_some(tokens);
-    Ok(Awake { scene: scene.name, session, continues, created, blocks, next, tokens, least, text, actor })
+    Ok(Awake {
+        scene: scene.name,
+        session,
+        continues,
+        created,
+        blocks,
+        next,
+        tokens,
+        least,
+        text,
+        actor,
+    })
 }
 
 fn shows_one_order(scene: &Scene) -> bool {
     scene.show.contains(&Paragraph::Delegation)
 }
 
-fn choose_scene(project: &Project, actor: &Actor, request: &StartRequest) -> Result<Scene, WorkError> {
+fn choose_scene(
+    project: &Project,
+    actor: &Actor,
+    request: &StartRequest,
+) -> Result<Scene, WorkError> {
     let scenes = &project.contract.scenes;
     let known = || scenes.keys().cloned().collect::<Vec<_>>().join(", ");
     if let Some(name) = &request.scene {
         let found = scenes.get(name).cloned();
-        return found.ok_or_else(|| WorkError::not_found(format!("no scene `{name}`: there are {}", known()), "quipu contract show"));
+        return found.ok_or_else(|| {
+            WorkError::not_found(
+                format!("no scene `{name}`: there are {}", known()),
+                "quipu contract show",
+            )
+        });
     }
-    let of_role = |role: &ActorName| scenes.values().find(|s| s.role.as_deref() == Some(role.as_str()));
+    let of_role = |role: &ActorName| {
+        scenes
+            .values()
+            .find(|s| s.role.as_deref() == Some(role.as_str()))
+    };
     let found = match (&request.delegation, actor.role()) {
         (Some(_), _) => scenes.values().find(|s| shows_one_order(s)),
         (None, Some(role)) => of_role(role),
         (None, None) => None,
     };
-    let first = || scenes.get("main").or_else(|| scenes.values().find(|s| !shows_one_order(s)));
+    let first = || {
+        scenes
+            .get("main")
+            .or_else(|| scenes.values().find(|s| !shows_one_order(s)))
+    };
     // A project whose profiles declare no scene still wakes: with what is there.
     Ok(found.or_else(first).cloned().unwrap_or_else(|| Scene {
         name: "main".into(),
         role: None,
-        show: Paragraph::ALL.into_iter().filter(|p| *p != Paragraph::Delegation).collect(),
+        show: Paragraph::ALL
+            .into_iter()
+            .filter(|p| *p != Paragraph::Delegation)
+            .collect(),
         next: Vec::new(),
-        place: quipu_contract::Place { file: "quipu.toml".into(), line: 1 },
+        place: quipu_contract::Place {
+            file: "quipu.toml".into(),
+            line: 1,
+        },
     }))
 }

@@ -38,7 +38,11 @@ impl List {
 
 /// The entries of a list in a state; an older state has one text in its place.
 pub(crate) fn read_list(state: &Value, list: List) -> Vec<String> {
-    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let text = |value: &Value| {
+        value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned)
+    };
     match &state[list.key()] {
         Value::Null => Vec::new(),
         Value::Array(items) => items.iter().map(text).collect(),
@@ -47,8 +51,15 @@ pub(crate) fn read_list(state: &Value, list: List) -> Vec<String> {
     }
 }
 
-/// The text of a state without the entries that go and with the new ones. What is there already is not added again.
-pub(super) fn edit_list(path: &ProjectPath, text: String, list: List, removed: &[String], added: &[String]) -> Result<String, WorkError> {
+/// The text of a state without the entries that go and with the new ones. What is there already is
+/// not added again.
+pub(super) fn edit_list(
+    path: &ProjectPath,
+    text: String,
+    list: List,
+    removed: &[String],
+    added: &[String],
+) -> Result<String, WorkError> {
     if removed.is_empty() && added.is_empty() {
         return Ok(text);
     }
@@ -65,33 +76,80 @@ pub(super) fn edit_list(path: &ProjectPath, text: String, list: List, removed: &
         return Ok(text);
     }
     if gone.is_empty() && state[list.key()].is_array() {
-        return new.into_iter().try_fold(text, |text, entry| append_item(&text, &at, &entry.clone().into())).map_err(&file);
+        return new
+            .into_iter()
+            .try_fold(text, |text, entry| {
+                append_item(&text, &at, &entry.clone().into())
+            })
+            .map_err(&file);
     }
     // Entries that are no texts are someone else's: they stay as they are.
     let kept: Vec<Value> = match &state[list.key()] {
         Value::Array(items) => items.clone(),
         _ => old.iter().map(|text| text.clone().into()).collect(),
     };
-    let kept = kept.into_iter().enumerate().filter(|(index, _)| !gone.contains(index)).map(|(_, value)| value);
-    let all: Vec<Value> = kept.chain(new.into_iter().map(|text| text.clone().into())).collect();
+    let kept = kept
+        .into_iter()
+        .enumerate()
+        .filter(|(index, _)| !gone.contains(index))
+        .map(|(_, value)| value);
+    let all: Vec<Value> = kept
+        .chain(new.into_iter().map(|text| text.clone().into()))
+        .collect();
     set_value(&text, &at, &all.into()).map_err(&file)
 }
 
 /// The entry with this number, with these words, or the only one that contains them.
 fn find_entry(entries: &[String], list: List, asked: &str) -> Result<usize, WorkError> {
-    let number = asked.trim().parse::<usize>().ok().filter(|n| (1..=entries.len()).contains(n));
+    let number = asked
+        .trim()
+        .parse::<usize>()
+        .ok()
+        .filter(|n| (1..=entries.len()).contains(n));
     let wanted = asked.trim().to_lowercase();
-    let same = || entries.iter().position(|entry| entry.trim().to_lowercase() == wanted);
-    let only = || {
-        let mut found = entries.iter().enumerate().filter(|(_, entry)| entry.to_lowercase().contains(&wanted)).map(|(index, _)| index);
-        found.next().filter(|_| found.next().is_none() && !wanted.is_empty())
+    let same = || {
+        entries
+            .iter()
+            .position(|entry| entry.trim().to_lowercase() == wanted)
     };
-    number.map(|n| n - 1).or_else(same).or_else(only).ok_or_else(|| {
-        let listed = (1..).zip(entries).map(|(n, entry)| format!("{n} {}", in_one_line(entry))).collect::<Vec<_>>().join("; ");
-        let listed = if listed.is_empty() { "none".to_owned() } else { listed };
-        let what = format!("no single {} is meant by `{}`; there are: {listed}", list.word(), in_one_line(asked));
-        WorkError::not_found(what, format!("- remove N     (its number), or: quipu {} --remove N", list.word()))
-    })
+    let only = || {
+        let mut found = entries
+            .iter()
+            .enumerate()
+            .filter(|(_, entry)| entry.to_lowercase().contains(&wanted))
+            .map(|(index, _)| index);
+        found
+            .next()
+            .filter(|_| found.next().is_none() && !wanted.is_empty())
+    };
+    number
+        .map(|n| n - 1)
+        .or_else(same)
+        .or_else(only)
+        .ok_or_else(|| {
+            let listed = (1..)
+                .zip(entries)
+                .map(|(n, entry)| format!("{n} {}", in_one_line(entry)))
+                .collect::<Vec<_>>()
+                .join("; ");
+            let listed = if listed.is_empty() {
+                "none".to_owned()
+            } else {
+                listed
+            };
+            let what = format!(
+                "no single {} is meant by `{}`; there are: {listed}",
+                list.word(),
+                in_one_line(asked)
+            );
+            WorkError::not_found(
+                what,
+                format!(
+                    "- remove N     (its number), or: quipu {} --remove N",
+                    list.word()
+                ),
+            )
+        })
 }
 
 /// Adds entries to a list and removes others, outside a finish. Returns the list as it is then.
@@ -104,16 +162,37 @@ pub fn change_list(
     added: &[String],
 ) -> Result<(Vec<String>, Receipt), WorkError> {
     let path = resolve_form(project, actor, Form::State)?;
-    let said = added.first().or(removed.first()).map(String::as_str).unwrap_or_default();
-    let why = format!("{} {}{said}", list.word(), if added.is_empty() { "remove " } else { "" });
+    let said = added
+        .first()
+        .or(removed.first())
+        .map(String::as_str)
+        .unwrap_or_default();
+    let why = format!(
+        "{} {}{said}",
+        list.word(),
+        if added.is_empty() { "remove " } else { "" }
+    );
     revise(project, actor, |draft| {
         let old = draft.text(&path)?;
-        let old = if old.trim().is_empty() { "{}\n".to_owned() } else { old };
+        let old = if old.trim().is_empty() {
+            "{}\n".to_owned()
+        } else {
+            old
+        };
         let text = edit_list(&path, old, list, removed, added)?;
         check_state(&project.contract, &path, &text)?;
-        let entries = parse_json(&text).map(|root| read_list(&root.to_value(), list)).unwrap_or_default();
+        let entries = parse_json(&text)
+            .map(|root| read_list(&root.to_value(), list))
+            .unwrap_or_default();
         draft.replace(&path, text)?;
-        Ok((entries, Terms { why: why.clone(), lease: lease.cloned(), ends: None }))
+        Ok((
+            entries,
+            Terms {
+                why: why.clone(),
+                lease: lease.cloned(),
+                ends: None,
+            },
+        ))
     })
 }
 
@@ -126,15 +205,41 @@ mod tests {
         let path = ProjectPath::parse("state.json").unwrap();
         let edit = |text: &str, removed: &[&str], added: &[&str]| {
             let owned = |list: &[&str]| list.iter().map(|t| (*t).to_owned()).collect::<Vec<_>>();
-            let text = edit_list(&path, text.to_owned(), List::Notes, &owned(removed), &owned(added))?;
-            Ok::<_, WorkError>(read_list(&parse_json(&text).unwrap().to_value(), List::Notes))
+            let text = edit_list(
+                &path,
+                text.to_owned(),
+                List::Notes,
+                &owned(removed),
+                &owned(added),
+            )?;
+            Ok::<_, WorkError>(read_list(
+                &parse_json(&text).unwrap().to_value(),
+                List::Notes,
+            ))
         };
         assert_eq!(edit("{}", &[], &["a", "b"]).unwrap(), ["a", "b"]);
-        assert_eq!(edit("{\"notes\": \"old\"}", &[], &["new"]).unwrap(), ["old", "new"]);
+        assert_eq!(
+            edit("{\"notes\": \"old\"}", &[], &["new"]).unwrap(),
+            ["old", "new"]
+        );
         assert_eq!(edit("{\"notes\": \"\"}", &[], &["new"]).unwrap(), ["new"]);
-        assert_eq!(edit("{\"notes\": [\"a\", \"b\"]}", &["1"], &["b", "c"]).unwrap(), ["b", "c"]);
-        assert_eq!(edit("{\"notes\": [\"ask Mira\", \"b\"]}", &["mira"], &[]).unwrap(), ["b"]);
-        assert_eq!(edit("{\"notes\": [\"a\", {\"k\": 1}, \"b\"]}", &["3"], &[]).unwrap(), ["a", "{\"k\":1}"]);
-        assert!(edit("{\"notes\": [\"a1\", \"a2\"]}", &["a"], &[]).unwrap_err().to_string().contains("1 a1; 2 a2"));
+        assert_eq!(
+            edit("{\"notes\": [\"a\", \"b\"]}", &["1"], &["b", "c"]).unwrap(),
+            ["b", "c"]
+        );
+        assert_eq!(
+            edit("{\"notes\": [\"ask Mira\", \"b\"]}", &["mira"], &[]).unwrap(),
+            ["b"]
+        );
+        assert_eq!(
+            edit("{\"notes\": [\"a\", {\"k\": 1}, \"b\"]}", &["3"], &[]).unwrap(),
+            ["a", "{\"k\":1}"]
+        );
+        assert!(
+            edit("{\"notes\": [\"a1\", \"a2\"]}", &["a"], &[])
+                .unwrap_err()
+                .to_string()
+                .contains("1 a1; 2 a2")
+        );
     }
 }

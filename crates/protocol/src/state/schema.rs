@@ -8,26 +8,50 @@ use crate::moment::parse_moment;
 use crate::work::WorkError;
 
 /// Checks a state text; an empty one is a state that says nothing yet.
-pub(crate) fn check_state(contract: &Contract, path: &ProjectPath, text: &str) -> Result<(), WorkError> {
+pub(crate) fn check_state(
+    contract: &Contract,
+    path: &ProjectPath,
+    text: &str,
+) -> Result<(), WorkError> {
     if text.trim().is_empty() {
         return Ok(());
     }
     let root = parse_json(text).map_err(WorkError::in_file(path))?;
     let fault = |node: &Node, what: String, allowed: &str| {
-        Err(WorkError::Malformed { path: path.clone(), line: node.line(text), what, allowed: allowed.to_owned() })
+        Err(WorkError::Malformed {
+            path: path.clone(),
+            line: node.line(text),
+            what,
+            allowed: allowed.to_owned(),
+        })
     };
     if !matches!(root.shape, Shape::Object(_)) {
-        return fault(&root, "a state is an object".into(), "{\"phase\": …, \"current_task\": …, \"progress\": {…}}");
+        return fault(
+            &root,
+            "a state is an object".into(),
+            "{\"phase\": …, \"current_task\": …, \"progress\": {…}}",
+        );
     }
     let phases = phases(contract);
     if let Some(node) = root.get("phase") {
         match as_text(node) {
-            Some(phase) if phases.is_empty() || phase.is_empty() || phases.iter().any(|p| p == phase) => {}
-            Some(phase) => return fault(node, format!("unknown phase `{}`", in_one_line(phase)), &phases.join(", ")),
+            Some(phase)
+                if phases.is_empty() || phase.is_empty() || phases.iter().any(|p| p == phase) => {}
+            Some(phase) => {
+                return fault(
+                    node,
+                    format!("unknown phase `{}`", in_one_line(phase)),
+                    &phases.join(", "),
+                );
+            }
             None => return fault(node, "`phase` is not a text".into(), &phases.join(", ")),
         }
     }
-    for (key, place) in [("current_task", &root), ("last_session", &root), ("session_id", &root)] {
+    for (key, place) in [
+        ("current_task", &root),
+        ("last_session", &root),
+        ("session_id", &root),
+    ] {
         if let Some(node) = place.get(key)
             && !is_text_or_null(node)
         {
@@ -37,18 +61,30 @@ pub(crate) fn check_state(contract: &Contract, path: &ProjectPath, text: &str) -
     if let Some(node) = root.get("last_update")
         && !is_moment_or_null(node)
     {
-        return fault(node, "`last_update` is not a date or a time".into(), "2026-01-31T12:00:00Z, or null");
+        return fault(
+            node,
+            "`last_update` is not a date or a time".into(),
+            "2026-01-31T12:00:00Z, or null",
+        );
     }
     if let Some(progress) = root.get("progress") {
         check_progress(progress).or_else(|(node, what, allowed)| fault(node, what, allowed))?;
     }
     if let Some(orders) = root.get("delegations") {
         if !matches!(orders.shape, Shape::List(_)) {
-            return fault(orders, "`delegations` is not a list".into(), "[{\"id\": …, \"task\": …, \"status\": …, \"deadline\": …}]");
+            return fault(
+                orders,
+                "`delegations` is not a list".into(),
+                "[{\"id\": …, \"task\": …, \"status\": …, \"deadline\": …}]",
+            );
         }
         for order in orders.items() {
             if order.get("id").and_then(as_text).is_none() {
-                return fault(order, "a delegation has no `id`".into(), "{\"id\": …, \"task\": …, \"status\": …, \"deadline\": …}");
+                return fault(
+                    order,
+                    "a delegation has no `id`".into(),
+                    "{\"id\": …, \"task\": …, \"status\": …, \"deadline\": …}",
+                );
             }
         }
     }
@@ -59,12 +95,15 @@ pub(crate) fn check_state(contract: &Contract, path: &ProjectPath, text: &str) -
 type Fault<'n> = (&'n Node, String, &'static str);
 
 fn check_progress(progress: &Node) -> Result<(), Fault<'_>> {
-    const ALLOWED: &str = "{\"completed\": [], \"in_progress\": \"\", \"blocked\": [], \"next_steps\": []}";
+    const ALLOWED: &str =
+        "{\"completed\": [], \"in_progress\": \"\", \"blocked\": [], \"next_steps\": []}";
     if !matches!(progress.shape, Shape::Object(_)) {
         return Err((progress, "`progress` is not an object".into(), ALLOWED));
     }
     for key in ["completed", "blocked", "next_steps"] {
-        let Some(list) = progress.get(key) else { continue };
+        let Some(list) = progress.get(key) else {
+            continue;
+        };
         if !matches!(list.shape, Shape::List(_)) {
             return Err((list, format!("`{key}` is not a list"), ALLOWED));
         }
@@ -72,11 +111,19 @@ fn check_progress(progress: &Node) -> Result<(), Fault<'_>> {
     if let Some(node) = progress.get("in_progress")
         && !is_text_or_null(node)
     {
-        return Err((node, "`in_progress` is not a text".into(), "a text, or null"));
+        return Err((
+            node,
+            "`in_progress` is not a text".into(),
+            "a text, or null",
+        ));
     }
     for item in progress.get("blocked").map(Node::items).unwrap_or_default() {
         if as_text(item).is_none() && item.get("item").and_then(as_text).is_none() {
-            return Err((item, "a block is neither a text nor has an `item`".into(), "{\"item\": …, \"reason\": …, \"since\": …}"));
+            return Err((
+                item,
+                "a block is neither a text nor has an `item`".into(),
+                "{\"item\": …, \"reason\": …, \"since\": …}",
+            ));
         }
     }
     Ok(())
@@ -84,8 +131,15 @@ fn check_progress(progress: &Node) -> Result<(), Fault<'_>> {
 
 /// The phases that the contract's variable names.
 pub(crate) fn phases(contract: &Contract) -> Vec<String> {
-    let said = contract.vars.get("phases").and_then(|v| v.value.clone()).unwrap_or_default();
-    said.split([',', '，', '、']).map(|p| p.trim().to_owned()).filter(|p| !p.is_empty()).collect()
+    let said = contract
+        .vars
+        .get("phases")
+        .and_then(|v| v.value.clone())
+        .unwrap_or_default();
+    said.split([',', '，', '、'])
+        .map(|p| p.trim().to_owned())
+        .filter(|p| !p.is_empty())
+        .collect()
 }
 
 fn as_text(node: &Node) -> Option<&str> {

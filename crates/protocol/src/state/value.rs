@@ -22,36 +22,80 @@ pub fn get_state(project: &Project, actor: &Actor, pointer: &str) -> Result<Valu
         Some(node) => Ok(node.to_value()),
         None => {
             let known = match root.at(&JsonPointer::default()).map(|n| &n.shape) {
-                Some(Shape::Object(members)) => members.iter().map(|m| format!("/{}", m.key)).collect::<Vec<_>>().join(", "),
+                Some(Shape::Object(members)) => members
+                    .iter()
+                    .map(|m| format!("/{}", m.key))
+                    .collect::<Vec<_>>()
+                    .join(", "),
                 _ => String::new(),
             };
-            Err(WorkError::not_found(format!("`{path}` has nothing at `{pointer}`; it has {known}"), "quipu state get"))
+            Err(WorkError::not_found(
+                format!("`{path}` has nothing at `{pointer}`; it has {known}"),
+                "quipu state get",
+            ))
         }
     }
 }
 
 /// Puts a value at a pointer; every other byte stays.
-pub fn set_state(project: &Project, actor: &Actor, lease: Option<&LeaseToken>, pointer: &str, value: &Value) -> Result<Receipt, WorkError> {
+pub fn set_state(
+    project: &Project,
+    actor: &Actor,
+    lease: Option<&LeaseToken>,
+    pointer: &str,
+    value: &Value,
+) -> Result<Receipt, WorkError> {
     let pointer = parse_pointer(pointer)?;
     if pointer.parts().is_empty() {
-        return Err(WorkError::usage("the whole state is not set at once", "quipu state merge"));
+        return Err(WorkError::usage(
+            "the whole state is not set at once",
+            "quipu state merge",
+        ));
     }
-    change_state(project, actor, lease, format!("state set {pointer}"), |text| set_value(text, &pointer, value))
+    change_state(
+        project,
+        actor,
+        lease,
+        format!("state set {pointer}"),
+        |text| set_value(text, &pointer, value),
+    )
 }
 
 /// Merges an object key by key (RFC 7396): `null` removes, lists are replaced.
-pub fn merge_state(project: &Project, actor: &Actor, lease: Option<&LeaseToken>, patch: &Value) -> Result<Receipt, WorkError> {
+pub fn merge_state(
+    project: &Project,
+    actor: &Actor,
+    lease: Option<&LeaseToken>,
+    patch: &Value,
+) -> Result<Receipt, WorkError> {
     let Value::Object(keys) = patch else {
-        return Err(WorkError::usage("only an object can be merged", "quipu state merge --text '{\"phase\": \"testing\"}'"));
+        return Err(WorkError::usage(
+            "only an object can be merged",
+            "quipu state merge --text '{\"phase\": \"testing\"}'",
+        ));
     };
     let named = keys.keys().cloned().collect::<Vec<_>>().join(", ");
-    change_state(project, actor, lease, format!("state merge {named}"), |text| merge(text.to_owned(), &JsonPointer::default(), patch))
+    change_state(
+        project,
+        actor,
+        lease,
+        format!("state merge {named}"),
+        |text| merge(text.to_owned(), &JsonPointer::default(), patch),
+    )
 }
 
-fn merge(text: String, at: &JsonPointer, patch: &Value) -> Result<String, quipu_text::json::JsonError> {
-    let Value::Object(keys) = patch else { return set_value(&text, at, patch) };
+fn merge(
+    text: String,
+    at: &JsonPointer,
+    patch: &Value,
+) -> Result<String, quipu_text::json::JsonError> {
+    let Value::Object(keys) = patch else {
+        return set_value(&text, at, patch);
+    };
     let is_object = |text: &str| match parse_json(text) {
-        Ok(root) => root.at(at).is_some_and(|n| matches!(n.shape, Shape::Object(_))),
+        Ok(root) => root
+            .at(at)
+            .is_some_and(|n| matches!(n.shape, Shape::Object(_))),
         Err(_) => false,
     };
     let mut text = text;
@@ -81,39 +125,75 @@ fn change_state(
         let old = draft.text(&path)?;
         let new = edit(&old).map_err(|error| match parse_json(&old) {
             // The state is sound: it is the caller who asks for what cannot be.
-            Ok(_) => WorkError::usage(format!("`{path}`, line {}: {}", error.line, error.what), "quipu state get     (what is there)"),
+            Ok(_) => WorkError::usage(
+                format!("`{path}`, line {}: {}", error.line, error.what),
+                "quipu state get     (what is there)",
+            ),
             Err(_) => WorkError::in_file(&path)(error),
         })?;
         refuse_bad_state(draft, &path, &new)?;
-        let new = if new == old { new } else { stamped(project, &path, &old, &new)? };
+        let new = if new == old {
+            new
+        } else {
+            stamped(project, &path, &old, &new)?
+        };
         draft.replace(&path, new)?;
-        Ok(((), Terms { why: why.clone(), lease: lease.cloned(), ends: None }))
+        Ok((
+            (),
+            Terms {
+                why: why.clone(),
+                lease: lease.cloned(),
+                ends: None,
+            },
+        ))
     })?;
     Ok(receipt)
 }
 
-/// A value that the schema does not allow is refused; its line would be that of a text no one has seen.
-pub(super) fn refuse_bad_state(draft: &Draft<'_>, path: &ProjectPath, new: &str) -> Result<(), WorkError> {
+/// A value that the schema does not allow is refused; its line would be that of a text no one has
+/// seen.
+pub(super) fn refuse_bad_state(
+    draft: &Draft<'_>,
+    path: &ProjectPath,
+    new: &str,
+) -> Result<(), WorkError> {
     check_state(&draft.project.contract, path, new).map_err(|error| match error {
-        WorkError::Malformed { what, allowed, line, .. } => {
-            WorkError::refused(format!("this would make `{path}` invalid: {what} (line {line})"), format!("allowed: {allowed}"))
-        }
+        WorkError::Malformed {
+            what,
+            allowed,
+            line,
+            ..
+        } => WorkError::refused(
+            format!("this would make `{path}` invalid: {what} (line {line})"),
+            format!("allowed: {allowed}"),
+        ),
         other => other,
     })
 }
 
 /// The time of the last update, where the state keeps one and the change did not set it itself.
-fn stamped(project: &Project, path: &ProjectPath, old: &str, new: &str) -> Result<String, WorkError> {
+fn stamped(
+    project: &Project,
+    path: &ProjectPath,
+    old: &str,
+    new: &str,
+) -> Result<String, WorkError> {
     let pointer = JsonPointer::default().child("last_update");
-    let read = |text: &str| parse_json(text).ok().and_then(|root| root.at(&pointer).map(|n| n.to_value()));
+    let read = |text: &str| {
+        parse_json(text)
+            .ok()
+            .and_then(|root| root.at(&pointer).map(|n| n.to_value()))
+    };
     match (read(old), read(new)) {
         (Some(before), Some(after)) if before == after => {
-            set_value(new, &pointer, &render_moment(now(&project.store)).into()).map_err(WorkError::in_file(path))
+            set_value(new, &pointer, &render_moment(now(&project.store)).into())
+                .map_err(WorkError::in_file(path))
         }
         _ => Ok(new.to_owned()),
     }
 }
 
 fn parse_pointer(text: &str) -> Result<JsonPointer, WorkError> {
-    JsonPointer::parse(text).map_err(|e| WorkError::usage(e.to_string(), "quipu state get /progress/next_steps"))
+    JsonPointer::parse(text)
+        .map_err(|e| WorkError::usage(e.to_string(), "quipu state get /progress/next_steps"))
 }

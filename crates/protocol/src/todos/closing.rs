@@ -47,11 +47,13 @@ impl From<(String, String)> for TodoBlock {
 /// This actor's items that are still in progress.
 pub(crate) fn hanging<'t>(todos: &'t Todos, actor: &Actor) -> Vec<&'t Todo> {
     let mine = label(actor);
-    let is_mine = |t: &&Todo| t.status == Status::InProgress && t.assignee.as_deref() == Some(mine.as_str());
+    let is_mine =
+        |t: &&Todo| t.status == Status::InProgress && t.assignee.as_deref() == Some(mine.as_str());
     todos.todos.iter().filter(is_mine).collect()
 }
 
-/// Whether a todo is already where a step leads: a finish may repeat what was done during the session.
+/// Whether a todo is already where a step leads: a finish may repeat what was done during the
+/// session.
 fn is_there_already(todo: &Todo, step: &Move) -> bool {
     match step {
         Move::Done { .. } => todo.status == Status::Completed,
@@ -63,16 +65,43 @@ fn is_there_already(todo: &Todo, step: &Move) -> bool {
     }
 }
 
-pub(crate) fn close_todos(draft: &mut Draft<'_>, closing: &Closing<'_>) -> Result<Closure, WorkError> {
+pub(crate) fn close_todos(
+    draft: &mut Draft<'_>,
+    closing: &Closing<'_>,
+) -> Result<Closure, WorkError> {
     let path = resolve_form(draft.project, draft.actor, Form::Todos)?;
     let said = &closing.material.todos;
     let comment = |id: &String| said.comments.get(id).cloned();
     let steps = (said.unblock.iter().map(|id| (id, Move::Unblock)))
-        .chain(said.done.iter().map(|id| (id, Move::Done { note: comment(id) })))
-        .chain(said.cancel.iter().map(|id| (id, Move::Cancel { reason: comment(id) })))
+        .chain(
+            said.done
+                .iter()
+                .map(|id| (id, Move::Done { note: comment(id) })),
+        )
+        .chain(said.cancel.iter().map(|id| {
+            (
+                id,
+                Move::Cancel {
+                    reason: comment(id),
+                },
+            )
+        }))
         .chain(said.start.iter().map(|id| (id, Move::Start)))
-        .chain(said.leave.iter().chain(&said.start).map(|id| (id, Move::Leave)))
-        .chain(said.block.iter().map(|b| (&b.id, Move::Block { reason: b.reason.clone(), by: Vec::new() })));
+        .chain(
+            said.leave
+                .iter()
+                .chain(&said.start)
+                .map(|id| (id, Move::Leave)),
+        )
+        .chain(said.block.iter().map(|b| {
+            (
+                &b.id,
+                Move::Block {
+                    reason: b.reason.clone(),
+                    by: Vec::new(),
+                },
+            )
+        }));
     for (id, step) in steps {
         let todos = parse_todos(&path, &draft.text(&path)?)?;
         if !is_there_already(todos.find(id, draft.project.contract.language)?, &step) {
@@ -83,7 +112,15 @@ pub(crate) fn close_todos(draft: &mut Draft<'_>, closing: &Closing<'_>) -> Resul
         let text = draft.text(&path)?;
         let todos = parse_todos(&path, &text)?;
         for todo in hanging(&todos, draft.actor) {
-            draft_move(draft, &path, &todo.id, &Move::Block { reason: why.clone(), by: Vec::new() })?;
+            draft_move(
+                draft,
+                &path,
+                &todo.id,
+                &Move::Block {
+                    reason: why.clone(),
+                    by: Vec::new(),
+                },
+            )?;
         }
     }
     for new in &said.add {

@@ -31,15 +31,31 @@ pub fn edit_todo(
     edit: &TodoEdit,
 ) -> Result<(Todo, Receipt), WorkError> {
     let language = project.contract.language;
-    let help = format!("quipu todo edit {asked} --note \"…\"     (--title, --description, --priority)");
-    if edit.title.is_none() && edit.description.is_none() && edit.priority.is_none() && edit.note.is_none() {
-        return Err(WorkError::usage(in_language(language, "nothing to change was given", "没有给出要改的内容"), help));
+    let help =
+        format!("quipu todo edit {asked} --note \"…\"     (--title, --description, --priority)");
+    if edit.title.is_none()
+        && edit.description.is_none()
+        && edit.priority.is_none()
+        && edit.note.is_none()
+    {
+        return Err(WorkError::usage(
+            in_language(
+                language,
+                "nothing to change was given",
+                "没有给出要改的内容",
+            ),
+            help,
+        ));
     }
     if let Some(title) = &edit.title {
         if title.trim().is_empty() {
-            return Err(WorkError::usage(in_language(language, "a todo needs a title", "待办需要标题"), help));
+            return Err(WorkError::usage(
+                in_language(language, "a todo needs a title", "待办需要标题"),
+                help,
+            ));
         }
-        check_one_line("a title", title).map_err(|error| WorkError::usage(error.to_string(), help.clone()))?;
+        check_one_line("a title", title)
+            .map_err(|error| WorkError::usage(error.to_string(), help.clone()))?;
     }
     let path = resolve_form(project, actor, Form::Todos)?;
     revise(project, actor, |draft| {
@@ -48,9 +64,15 @@ pub fn edit_todo(
         let moment = render_moment(now(&project.store));
         let at = pointer(&["todos"]).child(todo.index);
         let fields = [
-            ("title", edit.title.as_ref().map(|title| title.trim().to_owned())),
+            (
+                "title",
+                edit.title.as_ref().map(|title| title.trim().to_owned()),
+            ),
             ("description", edit.description.clone()),
-            ("priority", edit.priority.map(|priority| priority.as_str().to_owned())),
+            (
+                "priority",
+                edit.priority.map(|priority| priority.as_str().to_owned()),
+            ),
             ("updated", Some(moment.clone())),
         ];
         let file = WorkError::in_file(&path);
@@ -60,11 +82,23 @@ pub fn edit_todo(
             }
         }
         if let Some(note) = &edit.note {
-            text = add_note(&text, &at.child("notes"), &format!("{} {}", &moment[..10], note.trim())).map_err(&file)?;
+            text = add_note(
+                &text,
+                &at.child("notes"),
+                &format!("{} {}", &moment[..10], note.trim()),
+            )
+            .map_err(&file)?;
         }
         let edited = parse_todos(&path, &text)?.todos.swap_remove(todo.index);
         draft.replace(&path, text)?;
         let why = format!("todo edit {}: {}", edited.id, edited.title);
-        Ok((edited, Terms { why, lease: lease.cloned(), ends: None }))
+        Ok((
+            edited,
+            Terms {
+                why,
+                lease: lease.cloned(),
+                ends: None,
+            },
+        ))
     })
 }

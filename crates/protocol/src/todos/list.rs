@@ -42,7 +42,12 @@ pub enum Status {
 }
 
 impl Priority {
-    pub const ALL: [Priority; 4] = [Priority::Critical, Priority::High, Priority::Medium, Priority::Low];
+    pub const ALL: [Priority; 4] = [
+        Priority::Critical,
+        Priority::High,
+        Priority::Medium,
+        Priority::Low,
+    ];
 
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -59,7 +64,13 @@ impl Priority {
 }
 
 impl Status {
-    pub const ALL: [Status; 5] = [Status::Pending, Status::InProgress, Status::Blocked, Status::Completed, Status::Cancelled];
+    pub const ALL: [Status; 5] = [
+        Status::Pending,
+        Status::InProgress,
+        Status::Blocked,
+        Status::Completed,
+        Status::Cancelled,
+    ];
 
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -139,29 +150,45 @@ pub struct Todos {
 }
 
 impl Todos {
-    /// The item with this id, or the end of it, or this title; the refusal is in the project's language.
+    /// The item with this id, or the end of it, or this title; the refusal is in the project's
+    /// language.
     pub fn find(&self, asked: &str, language: Language) -> Result<&Todo, WorkError> {
         let ids = || self.todos.iter().map(|t| t.id.as_str());
         let found = find_name(ids(), asked).and_then(|id| self.todos.iter().find(|t| t.id == id));
         // The title of one open item means it as well.
-        let mut titled = self.todos.iter().filter(|t| t.status.is_open() && t.title.trim().eq_ignore_ascii_case(asked.trim()));
+        let mut titled = self
+            .todos
+            .iter()
+            .filter(|t| t.status.is_open() && t.title.trim().eq_ignore_ascii_case(asked.trim()));
         let only = titled.next().filter(|_| titled.next().is_none());
         let missing = || {
             let near = did_you_mean(asked, ids());
-            let what = in_language(language, format!("no todo `{asked}`{near}"), format!("没有待办 `{asked}`{near}"));
+            let what = in_language(
+                language,
+                format!("no todo `{asked}`{near}"),
+                format!("没有待办 `{asked}`{near}"),
+            );
             WorkError::not_found(what, "quipu todo list --all")
         };
         found.or(only).ok_or_else(missing)
     }
 
-    /// The status of an item as it is in truth, and the unfinished items that block it: what waits only for work that is done, waits
-    /// no longer.
+    /// The status of an item as it is in truth, and the unfinished items that block it: what waits
+    /// only for work that is done, waits no longer.
     pub fn standing<'t>(&self, todo: &'t Todo) -> (Status, Vec<&'t str>) {
         let is_over = |id: &str| {
-            find_name(self.todos.iter().map(|t| t.id.as_str()), id)
-                .is_some_and(|name| self.todos.iter().any(|t| t.id == name && !t.status.is_open()))
+            find_name(self.todos.iter().map(|t| t.id.as_str()), id).is_some_and(|name| {
+                self.todos
+                    .iter()
+                    .any(|t| t.id == name && !t.status.is_open())
+            })
         };
-        let by: Vec<&str> = todo.blocked_by.iter().map(String::as_str).filter(|id| !is_over(id)).collect();
+        let by: Vec<&str> = todo
+            .blocked_by
+            .iter()
+            .map(String::as_str)
+            .filter(|id| !is_over(id))
+            .collect();
         let status = match todo.status {
             Status::Blocked if by.is_empty() && !todo.blocked_by.is_empty() => Status::Pending,
             Status::Pending if !by.is_empty() => Status::Blocked,
@@ -179,13 +206,22 @@ impl Todos {
     }
 }
 
-/// Whether the last review is older than the contract's variable `review_hours` allows, and how old it is.
+/// Whether the last review is older than the contract's variable `review_hours` allows, and how old
+/// it is.
 pub(crate) fn is_review_due(project: &Project, todos: &Todos, now: Timestamp) -> Option<i64> {
-    let limit: i64 = project.contract.vars.get("review_hours").and_then(|v| v.value.as_ref()?.parse().ok())?;
+    let limit: i64 = project
+        .contract
+        .vars
+        .get("review_hours")
+        .and_then(|v| v.value.as_ref()?.parse().ok())?;
     if !todos.todos.iter().any(|t| t.status.is_open()) {
         return None;
     }
-    let last = todos.last_review.as_deref().and_then(parse_moment).unwrap_or(Timestamp::UNIX_EPOCH);
+    let last = todos
+        .last_review
+        .as_deref()
+        .and_then(parse_moment)
+        .unwrap_or(Timestamp::UNIX_EPOCH);
     let hours = hours_between(last, now);
     (hours >= limit).then_some(hours)
 }
@@ -203,9 +239,17 @@ pub fn parse_todos(path: &ProjectPath, text: &str) -> Result<Todos, WorkError> {
         return Ok(Todos::default());
     }
     let root = parse_json(text).map_err(WorkError::in_file(path))?;
-    let reader = Reader { path, text, lines: LineIndex::new(text) };
+    let reader = Reader {
+        path,
+        text,
+        lines: LineIndex::new(text),
+    };
     let Some(list) = root.get("todos") else {
-        return Err(reader.fault(&root, "there is no list `todos`", "{\"todos\": [], \"metadata\": {}}"));
+        return Err(reader.fault(
+            &root,
+            "there is no list `todos`",
+            "{\"todos\": [], \"metadata\": {}}",
+        ));
     };
     if !matches!(list.shape, Shape::List(_)) {
         return Err(reader.fault(list, "`todos` is not a list", "[{\"id\": …, \"title\": …}]"));
@@ -225,13 +269,23 @@ pub fn parse_todos(path: &ProjectPath, text: &str) -> Result<Todos, WorkError> {
     }
     let metadata = root.get("metadata");
     // The older spelling has the time of the review at the top.
-    let review = metadata.and_then(|m| m.get("last_review")).or_else(|| root.get("last_review"));
+    let review = metadata
+        .and_then(|m| m.get("last_review"))
+        .or_else(|| root.get("last_review"));
     let last_review = match review {
         Some(node) => reader.moment(node, "last_review")?,
         None => None,
     };
-    let count = |key: &str| metadata.and_then(|m| m.get(key)).and_then(|n| n.to_value().as_u64()).and_then(|n| usize::try_from(n).ok());
-    let done = todos.iter().filter(|t| t.status == Status::Completed).count();
+    let count = |key: &str| {
+        metadata
+            .and_then(|m| m.get(key))
+            .and_then(|n| n.to_value().as_u64())
+            .and_then(|n| usize::try_from(n).ok())
+    };
+    let done = todos
+        .iter()
+        .filter(|t| t.status == Status::Completed)
+        .count();
     Ok(Todos {
         last_review,
         total_created: count("total_created").unwrap_or(0).max(todos.len()),
@@ -248,12 +302,21 @@ struct Reader<'r> {
 
 impl Reader<'_> {
     fn fault(&self, node: &Node, what: &str, allowed: &str) -> WorkError {
-        WorkError::Malformed { path: self.path.clone(), line: node.line(self.text), what: what.into(), allowed: allowed.into() }
+        WorkError::Malformed {
+            path: self.path.clone(),
+            line: node.line(self.text),
+            what: what.into(),
+            allowed: allowed.into(),
+        }
     }
 
     fn todo(&self, node: &Node, index: usize) -> Result<Todo, WorkError> {
         if !matches!(node.shape, Shape::Object(_)) {
-            return Err(self.fault(node, "a todo is an object", "{\"id\": …, \"title\": …, \"status\": …}"));
+            return Err(self.fault(
+                node,
+                "a todo is an object",
+                "{\"id\": …, \"title\": …, \"status\": …}",
+            ));
         }
         let required = |key: &str| {
             let text = self.text(node, key)?.filter(|t| !t.trim().is_empty());
@@ -263,8 +326,22 @@ impl Reader<'_> {
             id: required("id")?,
             title: required("title")?,
             description: self.text(node, "description")?,
-            priority: self.word(node, "priority", Priority::parse, &Priority::ALL.map(Priority::as_str))?.unwrap_or_default(),
-            status: self.word(node, "status", Status::parse, &Status::ALL.map(Status::as_str))?.unwrap_or_default(),
+            priority: self
+                .word(
+                    node,
+                    "priority",
+                    Priority::parse,
+                    &Priority::ALL.map(Priority::as_str),
+                )?
+                .unwrap_or_default(),
+            status: self
+                .word(
+                    node,
+                    "status",
+                    Status::parse,
+                    &Status::ALL.map(Status::as_str),
+                )?
+                .unwrap_or_default(),
             category: self.text(node, "category")?,
             tags: self.texts(node, "tags")?,
             created: self.moment_of(node, "created")?,
@@ -283,8 +360,12 @@ impl Reader<'_> {
         match todo.get(key).map(|n| (n, &n.shape)) {
             None | Some((_, Shape::Plain(Value::Null))) => Ok(None),
             Some((_, Shape::Plain(Value::String(text)))) => Ok(Some(text.clone())),
-            Some((_, Shape::Plain(Value::Number(number)))) if key == "id" => Ok(Some(number.to_string())),
-            Some((node, _)) => Err(self.fault(node, &format!("`{key}` is not a text"), "a text, or null")),
+            Some((_, Shape::Plain(Value::Number(number)))) if key == "id" => {
+                Ok(Some(number.to_string()))
+            }
+            Some((node, _)) => {
+                Err(self.fault(node, &format!("`{key}` is not a text"), "a text, or null"))
+            }
         }
     }
 
@@ -297,27 +378,49 @@ impl Reader<'_> {
     }
 
     fn texts(&self, todo: &Node, key: &str) -> Result<Vec<String>, WorkError> {
-        let Some(node) = todo.get(key) else { return Ok(Vec::new()) };
+        let Some(node) = todo.get(key) else {
+            return Ok(Vec::new());
+        };
         let read = match node.to_value() {
             Value::Null => Some(Vec::new()),
             // One text where a list belongs is what a hand writes.
-            Value::String(text) => Some(if text.is_empty() { Vec::new() } else { vec![text] }),
-            Value::Array(items) => items.iter().map(|i| i.as_str().map(str::to_owned)).collect(),
+            Value::String(text) => Some(if text.is_empty() {
+                Vec::new()
+            } else {
+                vec![text]
+            }),
+            Value::Array(items) => items
+                .iter()
+                .map(|i| i.as_str().map(str::to_owned))
+                .collect(),
             _ => None,
         };
         read.ok_or_else(|| self.fault(node, &format!("`{key}` is not a list of texts"), "[\"…\"]"))
     }
 
-    fn word<T>(&self, todo: &Node, key: &str, parse: fn(&str) -> Option<T>, known: &[&str]) -> Result<Option<T>, WorkError> {
-        let Some(text) = self.text(todo, key)? else { return Ok(None) };
+    fn word<T>(
+        &self,
+        todo: &Node,
+        key: &str,
+        parse: fn(&str) -> Option<T>,
+        known: &[&str],
+    ) -> Result<Option<T>, WorkError> {
+        let Some(text) = self.text(todo, key)? else {
+            return Ok(None);
+        };
         match parse(&text) {
             Some(word) => Ok(Some(word)),
-            None => Err(self.fault(todo.get(key).unwrap_or(todo), &format!("unknown {key} `{text}`"), &known.join(", "))),
+            None => Err(self.fault(
+                todo.get(key).unwrap_or(todo),
+                &format!("unknown {key} `{text}`"),
+                &known.join(", "),
+            )),
         }
     }
 
     fn moment_of(&self, todo: &Node, key: &str) -> Result<Option<String>, WorkError> {
-        todo.get(key).map_or(Ok(None), |node| self.moment(node, key))
+        todo.get(key)
+            .map_or(Ok(None), |node| self.moment(node, key))
     }
 
     fn moment(&self, node: &Node, key: &str) -> Result<Option<String>, WorkError> {
@@ -325,7 +428,11 @@ impl Reader<'_> {
             Value::Null => Ok(None),
             Value::String(text) if text.is_empty() => Ok(None),
             Value::String(text) if parse_moment(&text).is_some() => Ok(Some(text)),
-            _ => Err(self.fault(node, &format!("`{key}` is not a date or a time"), "2026-01-31T12:00:00Z, a date, or null")),
+            _ => Err(self.fault(
+                node,
+                &format!("`{key}` is not a date or a time"),
+                "2026-01-31T12:00:00Z, a date, or null",
+            )),
         }
     }
 }
@@ -335,13 +442,22 @@ mod tests {
     use super::*;
 
     fn list(count: usize) -> String {
-        let item = |n: usize| format!("  {{\"id\": \"T-{n}\", \"title\": \"a title that fills the line to some length\"}}");
-        format!("{{\"todos\": [\n{}\n]}}\n", (0..count).map(item).collect::<Vec<_>>().join(",\n"))
+        let item = |n: usize| {
+            format!(
+                "  {{\"id\": \"T-{n}\", \"title\": \"a title that fills the line to some length\"}}"
+            )
+        };
+        format!(
+            "{{\"todos\": [\n{}\n]}}\n",
+            (0..count).map(item).collect::<Vec<_>>().join(",\n")
+        )
     }
 
     #[test]
     fn each_item_of_a_long_list_has_its_line() {
-        let todos = parse_todos(&ProjectPath::parse("todos.json").unwrap(), &list(2_000)).unwrap().todos;
+        let todos = parse_todos(&ProjectPath::parse("todos.json").unwrap(), &list(2_000))
+            .unwrap()
+            .todos;
         assert_eq!(todos.len(), 2_000);
         assert!(todos.iter().zip(2..).all(|(todo, line)| todo.line == line));
     }
@@ -350,6 +466,11 @@ mod tests {
     fn an_id_is_there_once() {
         let path = ProjectPath::parse("todos.json").unwrap();
         let error = parse_todos(&path, &list(3).replace("T-2", "T-0")).unwrap_err();
-        assert!(error.to_string().contains("`T-0` appears twice, first on line 2"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains("`T-0` appears twice, first on line 2"),
+            "{error}"
+        );
     }
 }

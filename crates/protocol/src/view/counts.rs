@@ -1,7 +1,8 @@
 //! Token counts of texts and their pieces, kept by content.
 //!
-//! The counts of a longer text are kept under `.quipu/tokens/`, named by a hash of the text and of how it is cut, so that
-//! looking at the same text again costs one small read. The folder is derived: whoever deletes it loses nothing but time.
+//! The counts of a longer text are kept under `.quipu/tokens/`, named by a hash of the text and of
+//! how it is cut, so that looking at the same text again costs one small read. The folder is
+//! derived: whoever deletes it loses nothing but time.
 
 use std::path::{Path, PathBuf};
 
@@ -38,12 +39,19 @@ impl CountKeeper {
     /// Keeps counts below a project's `.quipu`, or nowhere if it cannot be written.
     pub fn new(counter: Counter, root: &Path, read_only: bool) -> CountKeeper {
         let folder = root.join(".quipu").join("tokens").join(counter.name());
-        CountKeeper { counter, folder: (!read_only).then_some(folder) }
+        CountKeeper {
+            counter,
+            folder: (!read_only).then_some(folder),
+        }
     }
 
     /// The counts of a text and its pieces.
     pub fn count(&self, text: &str, pieces: &[PieceText]) -> Counts {
-        let kept = if text.len() < KEPT_BYTES { None } else { self.folder.as_ref().map(|f| f.join(name(text, pieces))) };
+        let kept = if text.len() < KEPT_BYTES {
+            None
+        } else {
+            self.folder.as_ref().map(|f| f.join(name(text, pieces)))
+        };
         if let Some(counts) = kept.as_ref().and_then(|file| load_kept::<Counts>(file))
             && counts.pieces.len() == pieces.len()
             && counts.overviews.len() == pieces.len()
@@ -55,10 +63,20 @@ impl CountKeeper {
             whole,
             pieces: match pieces {
                 [_] => vec![whole],
-                many => many.iter().map(|p| self.counter.count(&text[p.range.clone()])).collect(),
+                many => many
+                    .iter()
+                    .map(|p| self.counter.count(&text[p.range.clone()]))
+                    .collect(),
             },
             // With its line end, as it will stand in the view.
-            overviews: pieces.iter().map(|p| p.overview.as_ref().map(|line| self.counter.count(&format!("{line}\n")))).collect(),
+            overviews: pieces
+                .iter()
+                .map(|p| {
+                    p.overview
+                        .as_ref()
+                        .map(|line| self.counter.count(&format!("{line}\n")))
+                })
+                .collect(),
         };
         if let Some(file) = kept {
             // A count that could not be kept is counted again.
@@ -70,6 +88,19 @@ impl CountKeeper {
 
 /// One text is cut in different ways under different names of files: each has its own counts.
 fn name(text: &str, pieces: &[PieceText]) -> String {
-    let cut: String = pieces.iter().map(|p| format!("{} {}\n", p.range.end, p.overview.as_deref().unwrap_or("\t"))).collect();
-    format!("{}-{SCHEME}-{}.json", Version::of(text.as_bytes()), Version::of(cut.as_bytes()))
+    let cut: String = pieces
+        .iter()
+        .map(|p| {
+            format!(
+                "{} {}\n",
+                p.range.end,
+                p.overview.as_deref().unwrap_or("\t")
+            )
+        })
+        .collect();
+    format!(
+        "{}-{SCHEME}-{}.json",
+        Version::of(text.as_bytes()),
+        Version::of(cut.as_bytes())
+    )
 }

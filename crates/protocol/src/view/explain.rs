@@ -6,7 +6,11 @@ use super::{Seen, StageView, View};
 
 /// Renders the table of `view --explain`.
 pub fn render_explanation(view: &View) -> String {
-    let unit = view.unit.as_ref().map(|u| format!(" for {u}")).unwrap_or_default();
+    let unit = view
+        .unit
+        .as_ref()
+        .map(|u| format!(" for {u}"))
+        .unwrap_or_default();
     let mut text = format!("{}{unit}: tokens by {}\n", view.role, view.counter);
     for (index, stage) in view.stages.iter().enumerate() {
         if view.stages.len() > 1 {
@@ -18,31 +22,53 @@ pub fn render_explanation(view: &View) -> String {
     // A pointer to one text is told by its row.
     if view.pointers.iter().any(has_unnamed) {
         text.push_str("\nno room\n");
-        for name in view.pointers.iter().filter(|seen| has_unnamed(seen)).flat_map(|seen| &seen.left_out) {
+        for name in view
+            .pointers
+            .iter()
+            .filter(|seen| has_unnamed(seen))
+            .flat_map(|seen| &seen.left_out)
+        {
             text.push_str(&format!("  {name}\n"));
         }
     }
     let listed: Vec<_> = view.pointers.iter().flat_map(|seen| &seen.listed).collect();
     if !listed.is_empty() {
         text.push_str("\nonly listed\n");
-        listed.iter().for_each(|path| text.push_str(&format!("  {path}\n")));
+        listed
+            .iter()
+            .for_each(|path| text.push_str(&format!("  {path}\n")));
     }
     if !view.repeated.is_empty() {
         text.push_str("\nshown by another pointer\n");
         for repeated in &view.repeated {
-            text.push_str(&format!("  {} ({}): {}  {}\n", repeated.name, need(repeated.need), repeated.shown.join(", "), repeated.place));
+            text.push_str(&format!(
+                "  {} ({}): {}  {}\n",
+                repeated.name,
+                need(repeated.need),
+                repeated.shown.join(", "),
+                repeated.place
+            ));
         }
     }
     if !view.absent.is_empty() {
         text.push_str("\nnot there\n");
         for absent in &view.absent {
-            text.push_str(&format!("  {} ({}) {}{}\n", absent.name, need(absent.need), absent.what, absent.render_writers()));
+            text.push_str(&format!(
+                "  {} ({}) {}{}\n",
+                absent.name,
+                need(absent.need),
+                absent.what,
+                absent.render_writers()
+            ));
         }
     }
     if !view.denied.is_empty() {
         text.push_str("\nkept out\n");
         for denied in &view.denied {
-            text.push_str(&format!("  {} ({} files): {}  {}\n", denied.path, denied.files, denied.why, denied.place));
+            text.push_str(&format!(
+                "  {} ({} files): {}  {}\n",
+                denied.path, denied.files, denied.why, denied.place
+            ));
         }
     }
     text
@@ -53,9 +79,14 @@ fn has_unnamed(seen: &Seen) -> bool {
 }
 
 fn render_stage(view: &View, stage: &StageView) -> String {
-    let mut rows: Vec<[String; 6]> = vec![["pointer", "class", "need", "whole", "shown", "how"].map(str::to_owned)];
+    let mut rows: Vec<[String; 6]> =
+        vec![["pointer", "class", "need", "whole", "shown", "how"].map(str::to_owned)];
     for (seen, share) in view.pointers.iter().zip(&stage.shares) {
-        let files = if seen.files.len() > 1 { format!(" ({} files)", seen.files.len()) } else { String::new() };
+        let files = if seen.files.len() > 1 {
+            format!(" ({} files)", seen.files.len())
+        } else {
+            String::new()
+        };
         let how = format!("{}  · {}", share.strategy, seen.why);
         rows.push([
             format!("{}{files}", seen.name),
@@ -67,8 +98,16 @@ fn render_stage(view: &View, stage: &StageView) -> String {
         ]);
     }
     let whole: Tokens = stage.shares.iter().map(|s| s.whole).sum();
-    let sum =
-        |name: &str, whole: String, shown: Tokens| [name.to_owned(), String::new(), String::new(), whole, grouped(shown), String::new()];
+    let sum = |name: &str, whole: String, shown: Tokens| {
+        [
+            name.to_owned(),
+            String::new(),
+            String::new(),
+            whole,
+            grouped(shown),
+            String::new(),
+        ]
+    };
     let lines_at = rows.len();
     rows.push(sum("reads", grouped(whole), stage.tokens));
     let mut second_line_at = None;
@@ -80,16 +119,27 @@ fn render_stage(view: &View, stage: &StageView) -> String {
             let total = stage.tokens + window.system + window.reserve;
             rows.push(sum("total", String::new(), total));
             rows.push(sum("window", String::new(), window.window));
-            rows.push(sum("left over", String::new(), window.window.saturating_sub(total)));
+            rows.push(sum(
+                "left over",
+                String::new(),
+                window.window.saturating_sub(total),
+            ));
         }
         None => {
             rows.push(sum("budget", String::new(), view.budget));
-            rows.push(sum("left over", String::new(), view.budget.saturating_sub(stage.tokens)));
+            rows.push(sum(
+                "left over",
+                String::new(),
+                view.budget.saturating_sub(stage.tokens),
+            ));
         }
     }
     let mut widths = [0; 6];
     for row in &rows {
-        widths.iter_mut().zip(row).for_each(|(width, cell)| *width = (*width).max(columns(cell)));
+        widths
+            .iter_mut()
+            .zip(row)
+            .for_each(|(width, cell)| *width = (*width).max(columns(cell)));
     }
     let line = format!("{}\n", "─".repeat(widths[..5].iter().sum::<usize>() + 8));
     let mut text = String::new();
@@ -100,7 +150,11 @@ fn render_stage(view: &View, stage: &StageView) -> String {
         let cells = row.iter().enumerate().map(|(column, cell)| {
             let pad = " ".repeat(widths[column].saturating_sub(columns(cell)));
             // Numbers to the right, words to the left.
-            if column == 3 || column == 4 { format!("{pad}{cell}") } else { format!("{cell}{pad}") }
+            if column == 3 || column == 4 {
+                format!("{pad}{cell}")
+            } else {
+                format!("{cell}{pad}")
+            }
         });
         text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
         text.push('\n');

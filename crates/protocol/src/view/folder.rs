@@ -1,8 +1,8 @@
-//! A view as a folder: the same relative paths, the bytes that the role is shown, and a manifest that tells later
-//! whether any of it has changed since.
+//! A view as a folder: the same relative paths, the bytes that the role is shown, and a manifest
+//! that tells later whether any of it has changed since.
 //!
-//! The folder belongs to whoever asked for it. A folder that holds anything but an older view is not touched: all of it is
-//! looked at before the first copy goes, and no link in it is followed.
+//! The folder belongs to whoever asked for it. A folder that holds anything but an older view is
+//! not touched: all of it is looked at before the first copy goes, and no link in it is followed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
@@ -11,18 +11,32 @@ use std::path::{Path, PathBuf};
 use quipu_contract::{Actor, BadPath, Class, ProjectPath, Tokens};
 use quipu_store::{Below, Entry, Version};
 
-use super::manifest::{FileEntry, FolderError, Laid, Manifest, NAME, SourceEntry, io, load_manifests};
+use super::manifest::{
+    FileEntry, FolderError, Laid, Manifest, NAME, SourceEntry, io, load_manifests,
+};
 use super::{StageView, View};
 use crate::project::Project;
 
-/// Writes a view into a folder of the actor's choice, if a view may go there. Returns what was written.
-pub fn lay_view(project: &Project, actor: &Actor, view: &View, folder: &Path) -> Result<Vec<PathBuf>, FolderError> {
+/// Writes a view into a folder of the actor's choice, if a view may go there. Returns what was
+/// written.
+pub fn lay_view(
+    project: &Project,
+    actor: &Actor,
+    view: &View,
+    folder: &Path,
+) -> Result<Vec<PathBuf>, FolderError> {
     let real = Below::locate(folder).map_err(io(folder))?;
-    let root = project.store.root().canonicalize().map_err(io(project.store.root()))?;
+    let root = project
+        .store
+        .root()
+        .canonicalize()
+        .map_err(io(project.store.root()))?;
     let inside = real.strip_prefix(&root).ok();
     // What is outside is none of the contract's business, unless it is another project's.
     for part in inside.unwrap_or(&real).components() {
-        if let Err(reserved @ BadPath::Reserved { .. }) = ProjectPath::parse(&part.as_os_str().to_string_lossy()) {
+        if let Err(reserved @ BadPath::Reserved { .. }) =
+            ProjectPath::parse(&part.as_os_str().to_string_lossy())
+        {
             return Err(reserved.into());
         }
     }
@@ -33,10 +47,12 @@ pub fn lay_view(project: &Project, actor: &Actor, view: &View, folder: &Path) ->
     write_view(view, &real, folder)
 }
 
-/// Refuses a folder of the project where a copy would take a place that the contract has a rule for.
+/// Refuses a folder of the project where a copy would take a place that the contract has a rule
+/// for.
 fn stay_unruled(project: &Project, view: &View, inside: &Path) -> Result<(), FolderError> {
     for (index, stage) in view.stages.iter().enumerate() {
-        let folder = stage_folder(index, view.stages.len()).map_or_else(|| inside.to_owned(), |stage| inside.join(stage));
+        let folder = stage_folder(index, view.stages.len())
+            .map_or_else(|| inside.to_owned(), |stage| inside.join(stage));
         for file in &stage.files {
             let target = ProjectPath::parse(&folder.join(file.path.as_str()).to_string_lossy())?;
             if project.contract.class(&target) != Class::Free {
@@ -47,9 +63,16 @@ fn stay_unruled(project: &Project, view: &View, inside: &Path) -> Result<(), Fol
     Ok(())
 }
 
-/// Refuses a role or an agent a folder in a project, this one or another. A unit alone only says what a person looks at.
-pub(super) fn stay_outside(project: &Project, actor: &Actor, real: &Path, said: &Path) -> Result<(), FolderError> {
-    let is_project = |folder: &Path| folder.join("quipu.toml").exists() || folder == project.store.root();
+/// Refuses a role or an agent a folder in a project, this one or another. A unit alone only says
+/// what a person looks at.
+pub(super) fn stay_outside(
+    project: &Project,
+    actor: &Actor,
+    real: &Path,
+    said: &Path,
+) -> Result<(), FolderError> {
+    let is_project =
+        |folder: &Path| folder.join("quipu.toml").exists() || folder == project.store.root();
     if (actor.role().is_some() || actor.agent().is_some()) && real.ancestors().any(is_project) {
         return Err(FolderError::InProject(said.to_owned()));
     }
@@ -75,17 +98,27 @@ fn write_view(view: &View, real: &Path, said: &Path) -> Result<Vec<PathBuf>, Fol
     let mut written = Vec::new();
     for (index, stage) in view.stages.iter().enumerate() {
         let (texts, manifest) = manifest_of(view, stage, (index + 1, count));
-        let laid = Laid { stage: stage_folder(index, count), manifest };
+        let laid = Laid {
+            stage: stage_folder(index, count),
+            manifest,
+        };
         for (path, text) in texts {
             let target = laid.within(path.as_str());
-            below.create(&target, text.as_bytes()).map_err(io(&said.join(&target)))?;
+            below
+                .create(&target, text.as_bytes())
+                .map_err(io(&said.join(&target)))?;
             written.push(said.join(target));
         }
         let target = laid.within(NAME);
         let path = said.join(&target);
-        let bad = |error: serde_json::Error| FolderError::BadManifest { path: path.clone(), what: error.to_string() };
+        let bad = |error: serde_json::Error| FolderError::BadManifest {
+            path: path.clone(),
+            what: error.to_string(),
+        };
         let text = serde_json::to_string_pretty(&laid.manifest).map_err(bad)?;
-        below.create(&target, (text + "\n").as_bytes()).map_err(io(&path))?;
+        below
+            .create(&target, (text + "\n").as_bytes())
+            .map_err(io(&path))?;
     }
     Ok(written)
 }
@@ -95,11 +128,22 @@ fn stage_folder(index: usize, count: usize) -> Option<String> {
 }
 
 /// The texts of a stage by path, and what tells of them.
-fn manifest_of<'v>(view: &'v View, stage: &'v StageView, number: (usize, usize)) -> (BTreeMap<&'v ProjectPath, String>, Manifest) {
+fn manifest_of<'v>(
+    view: &'v View,
+    stage: &'v StageView,
+    number: (usize, usize),
+) -> (BTreeMap<&'v ProjectPath, String>, Manifest) {
     let mut texts: BTreeMap<&ProjectPath, (String, FileEntry)> = BTreeMap::new();
     for file in &stage.files {
-        let entry = FileEntry { path: file.path.to_string(), shown: Version::of(b""), tokens: Tokens::ZERO, sources: Vec::new() };
-        let (text, entry) = texts.entry(&file.path).or_insert_with(|| (String::new(), entry));
+        let entry = FileEntry {
+            path: file.path.to_string(),
+            shown: Version::of(b""),
+            tokens: Tokens::ZERO,
+            sources: Vec::new(),
+        };
+        let (text, entry) = texts
+            .entry(&file.path)
+            .or_insert_with(|| (String::new(), entry));
         text.push_str(&file.text);
         entry.tokens += file.tokens;
         entry.shown = Version::of(text.as_bytes());
@@ -121,7 +165,11 @@ fn manifest_of<'v>(view: &'v View, stage: &'v StageView, number: (usize, usize))
         tokens: stage.tokens,
         stage: number,
         files: Vec::new(),
-        trimmed: view.pointers.iter().flat_map(|seen| seen.left_out.iter().cloned()).collect(),
+        trimmed: view
+            .pointers
+            .iter()
+            .flat_map(|seen| seen.left_out.iter().cloned())
+            .collect(),
     };
     let mut shown = BTreeMap::new();
     for (path, (text, entry)) in texts {
@@ -136,9 +184,19 @@ fn clear(older: &Below, said: &Path) -> Result<(), FolderError> {
     // A manifest that cannot be read vouches for nothing.
     let laid = load_manifests(older, said).unwrap_or_default();
     if let Some(stranger) = find_strangers(older, said, &laid)?.into_iter().next() {
-        return Err(FolderError::NotEmpty { folder: said.to_owned(), stranger });
+        return Err(FolderError::NotEmpty {
+            folder: said.to_owned(),
+            stranger,
+        });
     }
-    let copies = || laid.iter().flat_map(|l| l.manifest.files.iter().map(|file| (l.within(&file.path), file)));
+    let copies = || {
+        laid.iter().flat_map(|l| {
+            l.manifest
+                .files
+                .iter()
+                .map(|file| (l.within(&file.path), file))
+        })
+    };
     for (target, file) in copies() {
         // What is not the copy that was made here is someone's own.
         match older.read(&target) {
@@ -155,31 +213,68 @@ fn clear(older: &Below, said: &Path) -> Result<(), FolderError> {
         older.remove(&target).map_err(io(&said.join(&target)))?;
     }
     for folder in folders_of(&laid).into_iter().rev() {
-        older.remove_folder(&folder).map_err(io(&said.join(&folder)))?;
+        older
+            .remove_folder(&folder)
+            .map_err(io(&said.join(&folder)))?;
     }
     Ok(())
 }
 
 /// The folders that hold the files of a view, those above before those within them.
 fn folders_of(laid: &[Laid]) -> BTreeSet<String> {
-    let paths = laid.iter().flat_map(|l| l.manifest.files.iter().map(|f| l.within(&f.path)).chain([l.within(NAME)]));
-    paths.flat_map(|path| path.match_indices('/').map(|(at, _)| path[..at].to_owned()).collect::<Vec<_>>()).collect()
+    let paths = laid.iter().flat_map(|l| {
+        l.manifest
+            .files
+            .iter()
+            .map(|f| l.within(&f.path))
+            .chain([l.within(NAME)])
+    });
+    paths
+        .flat_map(|path| {
+            path.match_indices('/')
+                .map(|(at, _)| path[..at].to_owned())
+                .collect::<Vec<_>>()
+        })
+        .collect()
 }
 
 /// What lies in a folder and belongs to no view: by name, a folder of someone's own as one.
-pub(super) fn find_strangers(below: &Below, said: &Path, laid: &[Laid]) -> Result<Vec<String>, FolderError> {
+pub(super) fn find_strangers(
+    below: &Below,
+    said: &Path,
+    laid: &[Laid],
+) -> Result<Vec<String>, FolderError> {
     let folders = folders_of(laid);
-    let files: BTreeSet<String> =
-        laid.iter().flat_map(|l| l.manifest.files.iter().map(|f| l.within(&f.path)).chain([l.within(NAME)])).collect();
+    let files: BTreeSet<String> = laid
+        .iter()
+        .flat_map(|l| {
+            l.manifest
+                .files
+                .iter()
+                .map(|f| l.within(&f.path))
+                .chain([l.within(NAME)])
+        })
+        .collect();
     let mut strangers = Vec::new();
     for folder in std::iter::once(".").chain(folders.iter().map(String::as_str)) {
         let entries = match below.entries(folder) {
             // What stands in its place is told by the folder above.
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidInput) => continue,
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidInput
+                ) =>
+            {
+                continue;
+            }
             other => other.map_err(io(&said.join(folder)))?,
         };
         for (name, kind) in entries {
-            let path = if folder == "." { name } else { format!("{folder}/{name}") };
+            let path = if folder == "." {
+                name
+            } else {
+                format!("{folder}/{name}")
+            };
             let known = match kind {
                 Entry::File => files.contains(&path),
                 Entry::Folder => folders.contains(&path),

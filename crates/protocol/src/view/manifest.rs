@@ -1,4 +1,5 @@
-//! What a folder with a view says of itself: which texts it shows, of which versions, and which it had no room for.
+//! What a folder with a view says of itself: which texts it shows, of which versions, and which it
+//! had no room for.
 
 use std::path::{Path, PathBuf};
 
@@ -76,13 +77,19 @@ pub enum FolderError {
     #[error(transparent)]
     Read(#[from] ReadError),
     #[error("`{}`: {source}", path.display())]
-    Io { path: PathBuf, source: std::io::Error },
+    Io {
+        path: PathBuf,
+        source: std::io::Error,
+    },
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 pub(super) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> FolderError + '_ {
-    |source| FolderError::Io { path: path.to_owned(), source }
+    |source| FolderError::Io {
+        path: path.to_owned(),
+        source,
+    }
 }
 
 /// A view in a folder, or one stage of it.
@@ -108,7 +115,9 @@ pub(super) fn load_manifests(below: &Below, said: &Path) -> Result<Vec<Laid>, Fo
     if entries.iter().any(|(name, _)| name == NAME) {
         return Ok(load(below, said, None)?.into_iter().collect());
     }
-    let stages: Vec<String> = (1..=MOST_STAGES).map(|number| format!("stage-{number}")).collect();
+    let stages: Vec<String> = (1..=MOST_STAGES)
+        .map(|number| format!("stage-{number}"))
+        .collect();
     let mut found = Vec::new();
     for (stage, kind) in entries {
         if kind == Entry::Folder && stages.contains(&stage) {
@@ -120,18 +129,29 @@ pub(super) fn load_manifests(below: &Below, said: &Path) -> Result<Vec<Laid>, Fo
 }
 
 fn load(below: &Below, said: &Path, stage: Option<String>) -> Result<Option<Laid>, FolderError> {
-    let place = stage.as_ref().map_or_else(|| NAME.to_owned(), |stage| format!("{stage}/{NAME}"));
+    let place = stage
+        .as_ref()
+        .map_or_else(|| NAME.to_owned(), |stage| format!("{stage}/{NAME}"));
     let path = said.join(&place);
-    let bad = |what: String| FolderError::BadManifest { path: path.clone(), what };
-    let Some(bytes) = below.read(&place).map_err(io(&path))? else { return Ok(None) };
+    let bad = |what: String| FolderError::BadManifest {
+        path: path.clone(),
+        what,
+    };
+    let Some(bytes) = below.read(&place).map_err(io(&path))? else {
+        return Ok(None);
+    };
     let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|e| bad(e.to_string()))?;
     if manifest.format != 1 {
         return Err(bad(format!("format {} is not known", manifest.format)));
     }
     let (number, count) = manifest.stage;
-    let own = stage.as_ref().map_or(1, |stage| stage.trim_start_matches("stage-").parse().unwrap_or(0));
+    let own = stage.as_ref().map_or(1, |stage| {
+        stage.trim_start_matches("stage-").parse().unwrap_or(0)
+    });
     if number != own || number > count || count > MOST_STAGES || (count > 1) != stage.is_some() {
-        return Err(bad(format!("stage {number} of {count} does not belong here")));
+        return Err(bad(format!(
+            "stage {number} of {count} does not belong here"
+        )));
     }
     for file in &manifest.files {
         ProjectPath::parse(&file.path).map_err(|e| bad(e.to_string()))?;

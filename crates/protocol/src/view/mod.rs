@@ -1,8 +1,9 @@
 //! Views: what one role is shown for one unit, within a budget.
 //!
-//! Pointers become texts, texts become pieces with token counts, the contract's planner decides, and the decision is
-//! rendered. Counts in a view are those of the text as shown, not of the plan: if joining pieces costs a token more
-//! than planned, the plan is made again with that much less room.
+//! Pointers become texts, texts become pieces with token counts, the contract's planner decides,
+//! and the decision is rendered. Counts in a view are those of the text as shown, not of the plan:
+//! if joining pieces costs a token more than planned, the plan is made again with that much less
+//! room.
 
 mod counts;
 mod explain;
@@ -16,9 +17,12 @@ mod verify;
 
 use std::collections::BTreeSet;
 
-use quipu_contract::plan::{Ask, AskFile, Overflow, Piece, Plan, Share, Stage, Strategy, plan_view};
+use quipu_contract::plan::{
+    Ask, AskFile, Overflow, Piece, Plan, Share, Stage, Strategy, plan_view,
+};
 use quipu_contract::{
-    Actor, ActorName, AgentKind, Binding, Budget, Class, Contract, Language, Need, Place, ProjectPath, Role, Tokens, UnitId,
+    Actor, ActorName, AgentKind, Binding, Budget, Class, Contract, Language, Need, Place,
+    ProjectPath, Role, Tokens, UnitId,
 };
 use quipu_store::{StoreError, Version};
 use quipu_text::{Counter, Document};
@@ -92,7 +96,8 @@ pub struct Seen {
     pub why: String,
     /// The files it names.
     pub files: Vec<ProjectPath>,
-    /// Those of them of which no stage shows anything, for lack of room: `notes/a.md`, `log.md#ch01`.
+    /// Those of them of which no stage shows anything, for lack of room: `notes/a.md`,
+    /// `log.md#ch01`.
     pub left_out: Vec<String>,
     /// Files that are only listed: the pointer's map does not give them to this unit.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -153,7 +158,10 @@ pub enum ViewError {
     #[error("{}", render_absent(.0))]
     Absent(Vec<Absent>),
     #[error("{overflow}")]
-    Overflow { overflow: Overflow, places: Vec<Place> },
+    Overflow {
+        overflow: Overflow,
+        places: Vec<Place>,
+    },
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -164,19 +172,30 @@ impl ViewError {
         match hole {
             "unit" => ViewError::NeedsUnit { role, place },
             "agent" => ViewError::NeedsAgent { role, place },
-            other => ViewError::NoValue { name: other.to_owned(), place },
+            other => ViewError::NoValue {
+                name: other.to_owned(),
+                place,
+            },
         }
     }
 }
 
 fn render_absent(absent: &[Absent]) -> String {
-    absent.iter().map(|a| format!("`{}` {}{}", a.name, a.what, a.render_writers())).collect::<Vec<_>>().join("\n  and   ")
+    absent
+        .iter()
+        .map(|a| format!("`{}` {}{}", a.name, a.what, a.render_writers()))
+        .collect::<Vec<_>>()
+        .join("\n  and   ")
 }
 
 impl Absent {
     /// Who would write it; nothing of what is there and cannot be read.
     fn render_writers(&self) -> String {
-        if self.unreadable.is_some() { String::new() } else { render_writers(&self.writers) }
+        if self.unreadable.is_some() {
+            String::new()
+        } else {
+            render_writers(&self.writers)
+        }
     }
 }
 
@@ -188,22 +207,40 @@ fn render_writers(writers: &[Writer]) -> String {
     };
     match writers {
         [] => "; no role writes it, so a person has to".to_owned(),
-        many => format!("; written by {}", many.iter().map(told).collect::<Vec<_>>().join(" or ")),
+        many => format!(
+            "; written by {}",
+            many.iter().map(told).collect::<Vec<_>>().join(" or ")
+        ),
     }
 }
 
 /// The unit that a role works on. In a panel each role is its own.
 fn unit_of(contract: &Contract, role: &ActorName, named: Option<&UnitId>) -> Option<UnitId> {
-    let named_like_role = || contract.units.iter().map(|u| &u.id).find(|id| id.as_str() == role.as_str());
+    let named_like_role = || {
+        contract
+            .units
+            .iter()
+            .map(|u| &u.id)
+            .find(|id| id.as_str() == role.as_str())
+    };
     named.or_else(named_like_role).cloned()
 }
 
 /// Who asks: the actor that a view is made for, and the unit it works on.
-pub(crate) fn resolve_actor<'c>(contract: &'c Contract, request: &ViewRequest) -> Result<(&'c Role, Actor), ViewError> {
+pub(crate) fn resolve_actor<'c>(
+    contract: &'c Contract,
+    request: &ViewRequest,
+) -> Result<(&'c Role, Actor), ViewError> {
     let unit = unit_of(contract, &request.role, request.unit.as_ref());
-    let actor = Actor::Agent { role: Some(request.role.clone()), unit, agent: request.agent.clone() };
+    let actor = Actor::Agent {
+        role: Some(request.role.clone()),
+        unit,
+        agent: request.agent.clone(),
+    };
     let grant = contract.grant(&actor).map_err(ViewError::UnknownActor)?;
-    let role = grant.role.ok_or_else(|| ViewError::UnknownActor(format!("no role `{}`", request.role)))?;
+    let role = grant
+        .role
+        .ok_or_else(|| ViewError::UnknownActor(format!("no role `{}`", request.role)))?;
     Ok((role, actor))
 }
 
@@ -215,15 +252,27 @@ struct Measured<'c> {
 }
 
 /// Makes the view of a role.
-pub fn make_view(project: &Project, request: &ViewRequest, relevance: &dyn Relevance) -> Result<View, ViewError> {
+pub fn make_view(
+    project: &Project,
+    request: &ViewRequest,
+    relevance: &dyn Relevance,
+) -> Result<View, ViewError> {
     let contract = &project.contract;
     let (role, actor) = resolve_actor(contract, request)?;
     let binding = contract.actor_binding(&actor);
     let language = request.language.unwrap_or(contract.language);
     refresh_index(project)?;
     let all = project.store.list()?;
-    let Resolved { targets, absent, repeated } = resolve_pointers(project, role, &binding, &all)?;
-    let lacking: Vec<Absent> = absent.iter().filter(|a| a.need == Need::Must && !a.own).cloned().collect();
+    let Resolved {
+        targets,
+        absent,
+        repeated,
+    } = resolve_pointers(project, role, &binding, &all)?;
+    let lacking: Vec<Absent> = absent
+        .iter()
+        .filter(|a| a.need == Need::Must && !a.own)
+        .cloned()
+        .collect();
     if !lacking.is_empty() && !request.partial {
         return Err(ViewError::Absent(lacking));
     }
@@ -232,8 +281,15 @@ pub fn make_view(project: &Project, request: &ViewRequest, relevance: &dyn Relev
     fit_reserve(contract, role, &binding, &mut window);
     let (window, budget) = budget(window, request);
     let topic = topic(contract, role, &actor, &targets, language);
-    let keeper = CountKeeper::new(request.counter, project.store.root(), project.store.is_read_only());
-    let measured: Vec<Measured<'_>> = targets.into_iter().map(|t| measure(t, &keeper, relevance, &topic, language)).collect();
+    let keeper = CountKeeper::new(
+        request.counter,
+        project.store.root(),
+        project.store.is_read_only(),
+    );
+    let measured: Vec<Measured<'_>> = targets
+        .into_iter()
+        .map(|t| measure(t, &keeper, relevance, &topic, language))
+        .collect();
     let stages = fit(&measured, budget, &keeper, language)?;
     Ok(View {
         role: role.name.clone(),
@@ -244,7 +300,11 @@ pub fn make_view(project: &Project, request: &ViewRequest, relevance: &dyn Relev
         language,
         window,
         budget,
-        pointers: measured.iter().enumerate().map(|(index, m)| seen(index, m, &stages, language)).collect(),
+        pointers: measured
+            .iter()
+            .enumerate()
+            .map(|(index, m)| seen(index, m, &stages, language))
+            .collect(),
         stages,
         absent,
         repeated,
@@ -263,13 +323,22 @@ fn budget(mut window: Budget, request: &ViewRequest) -> (Option<Budget>, Tokens)
 /// Fewer words than this say too little; then the role itself helps to tell what matters.
 const TELLING_CHARS: usize = 24;
 
-fn topic(contract: &Contract, role: &Role, actor: &Actor, targets: &[Target<'_>], language: Language) -> Topic {
+fn topic(
+    contract: &Contract,
+    role: &Role,
+    actor: &Actor,
+    targets: &[Target<'_>],
+    language: Language,
+) -> Topic {
     let mut text = String::new();
     if let Some(unit) = actor.unit() {
         text.push_str(&format!("{unit}\n"));
         if let Some(declared) = contract.unit(unit) {
             text.push_str(&format!("{}\n", declared.title.in_language(language)));
-            declared.needs.iter().for_each(|need| text.push_str(&format!("{need}\n")));
+            declared
+                .needs
+                .iter()
+                .for_each(|need| text.push_str(&format!("{need}\n")));
         }
     }
     for target in targets.iter().filter(|t| t.order == Order::Task) {
@@ -278,7 +347,10 @@ fn topic(contract: &Contract, role: &Role, actor: &Actor, targets: &[Target<'_>]
                 text.push_str(&file.text);
             } else {
                 let document = Document::parse(&file.text);
-                document.sections().iter().for_each(|s| text.push_str(&format!("{}\n", s.title)));
+                document
+                    .sections()
+                    .iter()
+                    .for_each(|s| text.push_str(&format!("{}\n", s.title)));
             }
         }
     }
@@ -290,21 +362,45 @@ fn topic(contract: &Contract, role: &Role, actor: &Actor, targets: &[Target<'_>]
     Topic(text)
 }
 
-fn measure<'c>(target: Target<'c>, keeper: &CountKeeper, relevance: &dyn Relevance, topic: &Topic, language: Language) -> Measured<'c> {
-    let pieces: Vec<Vec<PieceText>> = target.files.iter().map(|f| plan_pieces(&f.path, &f.text)).collect();
+fn measure<'c>(
+    target: Target<'c>,
+    keeper: &CountKeeper,
+    relevance: &dyn Relevance,
+    topic: &Topic,
+    language: Language,
+) -> Measured<'c> {
+    let pieces: Vec<Vec<PieceText>> = target
+        .files
+        .iter()
+        .map(|f| plan_pieces(&f.path, &f.text))
+        .collect();
     let mut age = u32::try_from(pieces.iter().map(Vec::len).sum::<usize>()).unwrap_or(u32::MAX);
     let files = target.files.iter().zip(&pieces).map(|(file, pieces)| {
         let counts = keeper.count(&file.text, pieces);
         let texts: Vec<&str> = pieces.iter().map(|p| &file.text[p.range.clone()]).collect();
-        let scores = if pieces.len() > 1 || target.files.len() > 1 { relevance.scores(topic, &file.path, &texts) } else { vec![0] };
+        let scores = if pieces.len() > 1 || target.files.len() > 1 {
+            relevance.scores(topic, &file.path, &texts)
+        } else {
+            vec![0]
+        };
         let entries = pieces.iter().filter(|p| !p.frame).count();
         let note = render::render_longest_notes(&shown_name(file), entries, language);
         let measured = pieces.iter().enumerate().map(|(i, piece)| {
             age = age.saturating_sub(1);
             let score = scores.get(i).copied().unwrap_or(0);
-            Piece { tokens: counts.pieces[i], overview: counts.overviews[i], frame: piece.frame, age, score }
+            Piece {
+                tokens: counts.pieces[i],
+                overview: counts.overviews[i],
+                frame: piece.frame,
+                age,
+                score,
+            }
         });
-        AskFile { whole: counts.whole, note: keeper.counter.count(&note), pieces: measured.collect() }
+        AskFile {
+            whole: counts.whole,
+            note: keeper.counter.count(&note),
+            pieces: measured.collect(),
+        }
     });
     let ask = Ask {
         name: target.name.clone(),
@@ -313,7 +409,11 @@ fn measure<'c>(target: Target<'c>, keeper: &CountKeeper, relevance: &dyn Relevan
         shrink: target.pointer.shrink,
         files: files.collect(),
     };
-    Measured { target, pieces, ask }
+    Measured {
+        target,
+        pieces,
+        ask,
+    }
 }
 
 fn shown_name(file: &TargetFile) -> String {
@@ -321,13 +421,22 @@ fn shown_name(file: &TargetFile) -> String {
 }
 
 /// Plans, renders and counts until what is shown fits.
-fn fit(measured: &[Measured<'_>], budget: Tokens, keeper: &CountKeeper, language: Language) -> Result<Vec<StageView>, ViewError> {
+fn fit(
+    measured: &[Measured<'_>],
+    budget: Tokens,
+    keeper: &CountKeeper,
+    language: Language,
+) -> Result<Vec<StageView>, ViewError> {
     let asks: Vec<Ask> = measured.iter().map(|m| m.ask.clone()).collect();
     let mut room = budget;
     loop {
         let plan = plan_view(&asks, room).map_err(|mut overflow| {
             overflow.budget = budget;
-            let places = overflow.stuck.iter().map(|s| measured[s.index].target.pointer.place.clone()).collect();
+            let places = overflow
+                .stuck
+                .iter()
+                .map(|s| measured[s.index].target.pointer.place.clone())
+                .collect();
             ViewError::Overflow { overflow, places }
         })?;
         let stages = render_stages(measured, plan, keeper, language);
@@ -340,36 +449,77 @@ fn fit(measured: &[Measured<'_>], budget: Tokens, keeper: &CountKeeper, language
     }
 }
 
-fn render_stages(measured: &[Measured<'_>], plan: Plan, keeper: &CountKeeper, language: Language) -> Vec<StageView> {
+fn render_stages(
+    measured: &[Measured<'_>],
+    plan: Plan,
+    keeper: &CountKeeper,
+    language: Language,
+) -> Vec<StageView> {
     let count = plan.stages.len();
     let stages = plan.stages.into_iter().enumerate();
     stages
         .map(|(number, Stage { mut shares, .. })| {
             let mut files = Vec::new();
             for (pointer, (measured, share)) in measured.iter().zip(&mut shares).enumerate() {
-                let part = matches!(share.strategy, Strategy::Stage { .. }).then_some((number + 1, count));
+                let part =
+                    matches!(share.strategy, Strategy::Stage { .. }).then_some((number + 1, count));
                 share.shown = Tokens::ZERO;
                 for (f, file) in measured.target.files.iter().enumerate() {
                     let (pieces, shown) = (&measured.pieces[f], &share.files[f]);
-                    let Some(text) = render::render_shown(&shown_name(file), &file.text, pieces, shown, part, language) else { continue };
+                    let Some(text) = render::render_shown(
+                        &shown_name(file),
+                        &file.text,
+                        pieces,
+                        shown,
+                        part,
+                        language,
+                    ) else {
+                        continue;
+                    };
                     let whole = text == file.text;
-                    let tokens = if whole { measured.ask.files[f].whole } else { keeper.counter.count(&text) };
+                    let tokens = if whole {
+                        measured.ask.files[f].whole
+                    } else {
+                        keeper.counter.count(&text)
+                    };
                     share.shown += tokens;
                     let source = Version::of(file.text.as_bytes());
-                    let (path, section, version) = (file.path.clone(), file.section.clone(), file.version.clone());
+                    let (path, section, version) = (
+                        file.path.clone(),
+                        file.section.clone(),
+                        file.version.clone(),
+                    );
                     let source_bytes = file.text.len();
-                    files.push(ShownFile { pointer, path, section, version, source, source_bytes, whole, tokens, text });
+                    files.push(ShownFile {
+                        pointer,
+                        path,
+                        section,
+                        version,
+                        source,
+                        source_bytes,
+                        whole,
+                        tokens,
+                        text,
+                    });
                 }
             }
-            StageView { tokens: shares.iter().map(|s| s.shown).sum(), shares, files }
+            StageView {
+                tokens: shares.iter().map(|s| s.shown).sum(),
+                shares,
+                files,
+            }
         })
         .collect()
 }
 
 fn seen(index: usize, measured: &Measured<'_>, stages: &[StageView], language: Language) -> Seen {
     let target = &measured.target;
-    let shown: BTreeSet<&ProjectPath> =
-        stages.iter().flat_map(|s| &s.files).filter(|file| file.pointer == index).map(|file| &file.path).collect();
+    let shown: BTreeSet<&ProjectPath> = stages
+        .iter()
+        .flat_map(|s| &s.files)
+        .filter(|file| file.pointer == index)
+        .map(|file| &file.path)
+        .collect();
     Seen {
         name: target.name.clone(),
         section: target.section.clone(),
@@ -380,16 +530,32 @@ fn seen(index: usize, measured: &Measured<'_>, stages: &[StageView], language: L
         files: target.files.iter().map(|f| f.path.clone()).collect(),
         listed: target.listed.clone(),
         numbered: target.pointer.map.is_some(),
-        left_out: target.files.iter().filter(|f| !shown.contains(&f.path)).map(shown_name).collect(),
+        left_out: target
+            .files
+            .iter()
+            .filter(|f| !shown.contains(&f.path))
+            .map(shown_name)
+            .collect(),
         place: target.pointer.place.clone(),
     }
 }
 
-fn denied(role: &Role, binding: &Binding, all: &[ProjectPath], contract: &Contract, actor: &Actor, language: Language) -> Vec<Denied> {
-    let Ok(grant) = contract.grant(actor) else { return Vec::new() };
+fn denied(
+    role: &Role,
+    binding: &Binding,
+    all: &[ProjectPath],
+    contract: &Contract,
+    actor: &Actor,
+    language: Language,
+) -> Vec<Denied> {
+    let Ok(grant) = contract.grant(actor) else {
+        return Vec::new();
+    };
     let rules = role.denies.iter().map(|deny| {
         let pattern = deny.path.fill(binding);
-        let kept_out = |path: &&ProjectPath| pattern.matches(path.as_str()).is_some() && grant.may_read(path, binding).is_err();
+        let kept_out = |path: &&ProjectPath| {
+            pattern.matches(path.as_str()).is_some() && grant.may_read(path, binding).is_err()
+        };
         Denied {
             path: pattern.as_str().to_owned(),
             why: deny.why.in_language(language).to_owned(),

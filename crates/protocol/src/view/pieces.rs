@@ -1,14 +1,15 @@
 //! Texts as pieces: the sections, rows or blocks that a view shows or cuts.
 //!
-//! Pieces follow one another without a gap: joined, they are the text. A title, a preamble or a table's header is a
-//! frame, which is shown whenever anything of the file is.
+//! Pieces follow one another without a gap: joined, they are the text. A title, a preamble or a
+//! table's header is a frame, which is shown whenever anything of the file is.
 
 use std::ops::Range;
 
 use quipu_contract::ProjectPath;
 use quipu_text::{Document, LineIndex, first_sentence};
 
-/// Blocks of plain text or code are joined until they are this long: a view of single braces helps nobody.
+/// Blocks of plain text or code are joined until they are this long: a view of single braces helps
+/// nobody.
 const BLOCK_BYTES: usize = 600;
 
 /// A part of a text.
@@ -36,16 +37,28 @@ pub fn plan_pieces(path: &ProjectPath, text: &str) -> Vec<PieceText> {
         Form::Blocks => blocks(text, |_| false),
         Form::Markdown => {
             let document = Document::parse(text);
-            let ways: [fn(&Document<'_>) -> Vec<PieceText>; 4] = [sections, rows, items, paragraphs];
-            ways.iter().map(|way| way(&document)).find(|entries| entries.len() > 1).unwrap_or_default()
+            let ways: [fn(&Document<'_>) -> Vec<PieceText>; 4] =
+                [sections, rows, items, paragraphs];
+            ways.iter()
+                .map(|way| way(&document))
+                .find(|entries| entries.len() > 1)
+                .unwrap_or_default()
         }
     };
     if entries.len() < 2 {
-        return vec![PieceText { range: 0..text.len(), frame: false, overview: None }];
+        return vec![PieceText {
+            range: 0..text.len(),
+            frame: false,
+            overview: None,
+        }];
     }
     let mut pieces = Vec::with_capacity(entries.len() + 2);
     let mut at = 0;
-    let frame = |range: Range<usize>| PieceText { range, frame: true, overview: None };
+    let frame = |range: Range<usize>| PieceText {
+        range,
+        frame: true,
+        overview: None,
+    };
     for entry in entries {
         if entry.range.start > at {
             pieces.push(frame(at..entry.range.start));
@@ -61,9 +74,15 @@ pub fn plan_pieces(path: &ProjectPath, text: &str) -> Vec<PieceText> {
 
 fn form(path: &ProjectPath) -> Form {
     let name = path.as_str().rsplit('/').next().unwrap_or_default();
-    match name.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase()).as_deref() {
+    match name
+        .rsplit_once('.')
+        .map(|(_, extension)| extension.to_ascii_lowercase())
+        .as_deref()
+    {
         Some("md" | "markdown" | "mdx" | "txt") | None => Form::Markdown,
-        Some("json" | "jsonl" | "toml" | "yaml" | "yml" | "xml" | "csv" | "html" | "svg" | "lock") => Form::Indivisible,
+        Some(
+            "json" | "jsonl" | "toml" | "yaml" | "yml" | "xml" | "csv" | "html" | "svg" | "lock",
+        ) => Form::Indivisible,
         Some(_) => Form::Blocks,
     }
 }
@@ -71,14 +90,20 @@ fn form(path: &ProjectPath) -> Form {
 /// The sections of the highest level that has more than one; what stands around them is frame.
 fn sections(document: &Document<'_>) -> Vec<PieceText> {
     let of_level = |level: u8| document.sections().iter().filter(move |s| s.level == level);
-    let Some(level) = (1..=6).find(|level| of_level(*level).count() > 1) else { return Vec::new() };
+    let Some(level) = (1..=6).find(|level| of_level(*level).count() > 1) else {
+        return Vec::new();
+    };
     of_level(level)
         .map(|section| {
             let overview = match document.first_sentence(section) {
                 Some(sentence) => format!("- {}: {}", section.title, one_line(&sentence)),
                 None => format!("- {}", section.title),
             };
-            PieceText { range: section.range.clone(), frame: false, overview: Some(overview) }
+            PieceText {
+                range: section.range.clone(),
+                frame: false,
+                overview: Some(overview),
+            }
         })
         .collect()
 }
@@ -86,12 +111,22 @@ fn sections(document: &Document<'_>) -> Vec<PieceText> {
 /// The rows of tables.
 fn rows(document: &Document<'_>) -> Vec<PieceText> {
     let whole = 0..document.text().len();
-    lines_of(document, document.rows_in(&whole).iter().map(|row| row.range.clone()))
+    lines_of(
+        document,
+        document.rows_in(&whole).iter().map(|row| row.range.clone()),
+    )
 }
 
 /// The items of top-level lists.
 fn items(document: &Document<'_>) -> Vec<PieceText> {
-    lines_of(document, document.items().iter().filter(|i| i.depth == 0).map(|item| item.range.clone()))
+    lines_of(
+        document,
+        document
+            .items()
+            .iter()
+            .filter(|i| i.depth == 0)
+            .map(|item| item.range.clone()),
+    )
 }
 
 /// Ranges widened to whole lines.
@@ -103,10 +138,16 @@ fn lines_of(document: &Document<'_>, ranges: impl Iterator<Item = Range<usize>>)
         let end = if text[..range.end].ends_with('\n') {
             range.end
         } else {
-            text[range.end..].find('\n').map_or(text.len(), |at| range.end + at + 1)
+            text[range.end..]
+                .find('\n')
+                .map_or(text.len(), |at| range.end + at + 1)
         };
         if pieces.last().is_none_or(|p| p.range.end <= start) {
-            pieces.push(PieceText { range: start..end, frame: false, overview: None });
+            pieces.push(PieceText {
+                range: start..end,
+                frame: false,
+                overview: None,
+            });
         }
     }
     pieces
@@ -133,9 +174,14 @@ fn blocks(text: &str, keep_together: impl Fn(usize) -> bool) -> Vec<PieceText> {
     while let Some(range) = lines.range(number, text.len()) {
         number += 1;
         let line = &text[range.clone()];
-        let opens = was_blank && line.starts_with(|c: char| !c.is_whitespace() && !matches!(c, '}' | ')' | ']'));
+        let opens = was_blank
+            && line.starts_with(|c: char| !c.is_whitespace() && !matches!(c, '}' | ')' | ']'));
         if opens && range.start - start >= BLOCK_BYTES && !keep_together(range.start) {
-            pieces.push(PieceText { range: start..range.start, frame: false, overview: None });
+            pieces.push(PieceText {
+                range: start..range.start,
+                frame: false,
+                overview: None,
+            });
             start = range.start;
         }
         was_blank = line.trim().is_empty();
@@ -143,7 +189,11 @@ fn blocks(text: &str, keep_together: impl Fn(usize) -> bool) -> Vec<PieceText> {
             break;
         }
     }
-    pieces.push(PieceText { range: start..text.len(), frame: false, overview: None });
+    pieces.push(PieceText {
+        range: start..text.len(),
+        frame: false,
+        overview: None,
+    });
     pieces
 }
 
@@ -159,7 +209,19 @@ mod tests {
         let pieces = plan_pieces(&ProjectPath::parse(path).unwrap(), text);
         let joined: String = pieces.iter().map(|p| &text[p.range.clone()]).collect();
         assert_eq!(joined, text, "pieces are the text");
-        pieces.iter().map(|p| (text[p.range.clone()].lines().next().unwrap_or_default().to_owned(), p.frame)).collect()
+        pieces
+            .iter()
+            .map(|p| {
+                (
+                    text[p.range.clone()]
+                        .lines()
+                        .next()
+                        .unwrap_or_default()
+                        .to_owned(),
+                    p.frame,
+                )
+            })
+            .collect()
     }
 
     fn said(text: &[(&str, bool)]) -> Vec<(String, bool)> {
@@ -169,18 +231,37 @@ mod tests {
     #[test]
     fn a_growing_file_is_cut_at_its_entries() {
         let text = "# Summaries\n\nIntro.\n\n## ch01\nOne.\n### more\nx\n\n## ch02\nTwo.\n";
-        assert_eq!(cut("a.md", text), said(&[("# Summaries", true), ("## ch01", false), ("## ch02", false)]));
+        assert_eq!(
+            cut("a.md", text),
+            said(&[
+                ("# Summaries", true),
+                ("## ch01", false),
+                ("## ch02", false)
+            ])
+        );
     }
 
     #[test]
     fn a_table_is_cut_at_its_rows() {
-        let text = "# Terms\n\nNote.\n\n| term | meaning |\n|---|---|\n| a | b |\n| c | d |\n\nEnd.\n";
-        assert_eq!(cut("a.md", text), said(&[("# Terms", true), ("| a | b |", false), ("| c | d |", false), ("", true)]));
+        let text =
+            "# Terms\n\nNote.\n\n| term | meaning |\n|---|---|\n| a | b |\n| c | d |\n\nEnd.\n";
+        assert_eq!(
+            cut("a.md", text),
+            said(&[
+                ("# Terms", true),
+                ("| a | b |", false),
+                ("| c | d |", false),
+                ("", true)
+            ])
+        );
     }
 
     #[test]
     fn lists_paragraphs_and_single_texts() {
-        assert_eq!(cut("a.md", "# T\n\n- a\n  - b\n- c\n"), said(&[("# T", true), ("- a", false), ("- c", false)]));
+        assert_eq!(
+            cut("a.md", "# T\n\n- a\n  - b\n- c\n"),
+            said(&[("# T", true), ("- a", false), ("- c", false)])
+        );
         assert_eq!(cut("a.md", "One line.\n").len(), 1);
         assert_eq!(cut("a.json", "{\"a\": 1,\n\n\"b\": 2}\n").len(), 1);
         assert_eq!(cut("a.md", "").len(), 1);
@@ -190,16 +271,30 @@ mod tests {
 
     #[test]
     fn code_is_cut_between_items_of_the_top_level() {
-        let item = |name: &str| format!("fn {name}() {{\n{}\n\n    end();\n}}\n\n", "    call();\n".repeat(60));
+        let item = |name: &str| {
+            format!(
+                "fn {name}() {{\n{}\n\n    end();\n}}\n\n",
+                "    call();\n".repeat(60)
+            )
+        };
         let text = format!("{}{}", item("one"), item("two"));
-        assert_eq!(cut("a.rs", &text), said(&[("fn one() {", false), ("fn two() {", false)]));
+        assert_eq!(
+            cut("a.rs", &text),
+            said(&[("fn one() {", false), ("fn two() {", false)])
+        );
     }
 
     #[test]
     fn an_overview_is_heading_and_first_sentence() {
         let text = "# S\n## ch01\n**Core:** A lease ends\nby itself. It is renewed.\n## 第二章\n租约会自行结束。它可以续期。\n";
         let pieces = plan_pieces(&ProjectPath::parse("a.md").unwrap(), text);
-        assert_eq!(pieces[1].overview.as_deref(), Some("- ch01: Core: A lease ends by itself."));
-        assert_eq!(pieces[2].overview.as_deref(), Some("- 第二章: 租约会自行结束。"));
+        assert_eq!(
+            pieces[1].overview.as_deref(),
+            Some("- ch01: Core: A lease ends by itself.")
+        );
+        assert_eq!(
+            pieces[2].overview.as_deref(),
+            Some("- 第二章: 租约会自行结束。")
+        );
     }
 }

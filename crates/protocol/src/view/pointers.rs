@@ -1,7 +1,8 @@
 //! From a role's pointers to the texts they name.
 //!
-//! Variables are filled, wildcards list files, sections are looked up. Of two pointers to one text the first wins, but a
-//! `must` goes before an `if-room`, and a whole text takes its sections in. What is not there is told with who would write it.
+//! Variables are filled, wildcards list files, sections are looked up. Of two pointers to one text
+//! the first wins, but a `must` goes before an `if-room`, and a whole text takes its sections in.
+//! What is not there is told with who would write it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -110,11 +111,23 @@ pub fn resolve_pointers<'c>(
     let mut taken: BTreeMap<ProjectPath, BTreeSet<Option<String>>> = BTreeMap::new();
     let mut pointers: Vec<(usize, &Pointer)> = role.reads.iter().enumerate().collect();
     // Who takes a text first: what is needed more, and then a whole text before its sections.
-    pointers.sort_by_key(|(number, pointer)| (pointer.need != Need::Must, pointer.section.is_some(), *number));
+    pointers.sort_by_key(|(number, pointer)| {
+        (
+            pointer.need != Need::Must,
+            pointer.section.is_some(),
+            *number,
+        )
+    });
     for (number, pointer) in pointers {
         let path = fill(&pointer.path, role, binding)?;
-        let section = pointer.section.as_ref().map(|s| fill_text(s, role, pointer, binding)).transpose()?;
-        let section = section.map(|names| pick_section(project, &path, &names)).transpose()?;
+        let section = pointer
+            .section
+            .as_ref()
+            .map(|s| fill_text(s, role, pointer, binding))
+            .transpose()?;
+        let section = section
+            .map(|names| pick_section(project, &path, &names))
+            .transpose()?;
         let name = match &section {
             Some(section) => format!("{path}#{section}"),
             None => path.as_str().to_owned(),
@@ -143,9 +156,16 @@ pub fn resolve_pointers<'c>(
         for path in paths {
             target.class = project.contract.class(&path);
             let others = taken.entry(path.clone()).or_default();
-            let takes = |other: &&Option<String>| other.is_none() || section.is_none() || **other == section;
+            let takes = |other: &&Option<String>| {
+                other.is_none() || section.is_none() || **other == section
+            };
             let before = shown.len();
-            shown.extend(others.iter().filter(takes).map(|other| shown_name(&path, other.as_deref())));
+            shown.extend(
+                others
+                    .iter()
+                    .filter(takes)
+                    .map(|other| shown_name(&path, other.as_deref())),
+            );
             if shown.len() > before {
                 continue;
             }
@@ -160,7 +180,9 @@ pub fn resolve_pointers<'c>(
                     target.files.push(*file);
                 }
                 // What a wildcard finds is meant, each by its own name.
-                Err(found @ (Lack::Text | Lack::Binary(_) | Lack::Link)) if is_wild => unreadable.push((path, found)),
+                Err(found @ (Lack::Text | Lack::Binary(_) | Lack::Link)) if is_wild => {
+                    unreadable.push((path, found))
+                }
                 Err(found) => lack = found,
             }
         }
@@ -168,9 +190,24 @@ pub fn resolve_pointers<'c>(
         let without = |name: String, pattern: &Pattern, lack: &Lack| {
             let writers = writers(&project.contract, pattern, binding);
             let unreadable = lack.unreadable();
-            let makes_it = !writers.is_empty() && writers.iter().all(|w| w.role.as_deref() == Some(role.name.as_str()));
-            let (what, place, own) = (lack.to_string(), pointer.place.clone(), makes_it && unreadable.is_none());
-            Absent { name, need: pointer.need, what, writers, place, own, unreadable }
+            let makes_it = !writers.is_empty()
+                && writers
+                    .iter()
+                    .all(|w| w.role.as_deref() == Some(role.name.as_str()));
+            let (what, place, own) = (
+                lack.to_string(),
+                pointer.place.clone(),
+                makes_it && unreadable.is_none(),
+            );
+            Absent {
+                name,
+                need: pointer.need,
+                what,
+                writers,
+                place,
+                own,
+                unreadable,
+            }
         };
         let none_told = unreadable.is_empty() && shown.is_empty();
         for (file, lack) in unreadable {
@@ -179,7 +216,15 @@ pub fn resolve_pointers<'c>(
         }
         if !shown.is_empty() {
             let (name, place) = (target.name.clone(), pointer.place.clone());
-            repeated.push((number, Repeated { name, need: pointer.need, shown, place }));
+            repeated.push((
+                number,
+                Repeated {
+                    name,
+                    need: pointer.need,
+                    shown,
+                    place,
+                },
+            ));
         }
         if !target.files.is_empty() {
             found.push((number, target));
@@ -188,7 +233,11 @@ pub fn resolve_pointers<'c>(
         }
     }
     found.sort_by_key(|(number, target)| (target.order, *number));
-    Ok(Resolved { targets: in_place(found), absent: declared(absent), repeated: declared(repeated) })
+    Ok(Resolved {
+        targets: in_place(found),
+        absent: declared(absent),
+        repeated: declared(repeated),
+    })
 }
 
 /// In the order in which the role declares its pointers.
@@ -217,43 +266,86 @@ fn fill(pattern: &Pattern, role: &Role, binding: &Binding) -> Result<Pattern, Vi
     Ok(filled)
 }
 
-fn fill_text(text: &str, role: &Role, pointer: &Pointer, binding: &Binding) -> Result<String, ViewError> {
+fn fill_text(
+    text: &str,
+    role: &Role,
+    pointer: &Pointer,
+    binding: &Binding,
+) -> Result<String, ViewError> {
     let mut filled = text.to_owned();
     for (name, value) in binding {
         filled = filled.replace(&format!("{{{name}}}"), value);
     }
-    match filled.split_once('{').and_then(|(_, rest)| rest.split_once('}')) {
-        Some((hole, _)) if ["unit", "agent"].contains(&hole) => Err(ViewError::open_hole(role, hole)),
-        Some((hole, _)) => Err(ViewError::NoValue { name: hole.to_owned(), place: pointer.place.clone() }),
+    match filled
+        .split_once('{')
+        .and_then(|(_, rest)| rest.split_once('}'))
+    {
+        Some((hole, _)) if ["unit", "agent"].contains(&hole) => {
+            Err(ViewError::open_hole(role, hole))
+        }
+        Some((hole, _)) => Err(ViewError::NoValue {
+            name: hole.to_owned(),
+            place: pointer.place.clone(),
+        }),
         None => Ok(filled),
     }
 }
 
-/// The files a filled pattern names. A wildcard yields to the role's deny list, as it does for every read.
-fn list(pattern: &Pattern, role: &Role, binding: &Binding, all: &[ProjectPath]) -> Vec<ProjectPath> {
+/// The files a filled pattern names. A wildcard yields to the role's deny list, as it does for
+/// every read.
+fn list(
+    pattern: &Pattern,
+    role: &Role,
+    binding: &Binding,
+    all: &[ProjectPath],
+) -> Vec<ProjectPath> {
     if let Some(literal) = pattern.as_literal() {
         return ProjectPath::parse(literal).into_iter().collect();
     }
     let denies: Vec<Pattern> = role.denies.iter().map(|d| d.path.fill(binding)).collect();
     let denied = |path: &ProjectPath| denies.iter().any(|d| d.matches(path.as_str()).is_some());
-    all.iter().filter(|path| pattern.matches(path.as_str()).is_some() && !denied(path)).cloned().collect()
+    all.iter()
+        .filter(|path| pattern.matches(path.as_str()).is_some() && !denied(path))
+        .cloned()
+        .collect()
 }
 
 /// Of several names of a section, `Book|全书`, the first that the file has; else the first.
 fn pick_section(project: &Project, path: &Pattern, names: &str) -> Result<String, ViewError> {
-    let Some((first, _)) = names.split_once('|') else { return Ok(names.to_owned()) };
-    let file = path.as_literal().and_then(|path| ProjectPath::parse(path).ok());
-    let text =
-        file.map(|file| project.store.read(&file)).transpose()?.flatten().map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned());
-    let is_there = |name: &&str| text.as_ref().is_some_and(|text| slice_section(text, name).is_some());
+    let Some((first, _)) = names.split_once('|') else {
+        return Ok(names.to_owned());
+    };
+    let file = path
+        .as_literal()
+        .and_then(|path| ProjectPath::parse(path).ok());
+    let text = file
+        .map(|file| project.store.read(&file))
+        .transpose()?
+        .flatten()
+        .map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned());
+    let is_there = |name: &&str| {
+        text.as_ref()
+            .is_some_and(|text| slice_section(text, name).is_some())
+    };
     Ok(names.split('|').find(is_there).unwrap_or(first).to_owned())
 }
 
 /// The paths that the map of a pointer names for the unit; none if there is no such map.
-fn mapped(project: &Project, pointer: &Pointer, binding: &Binding) -> Result<Option<Vec<String>>, ViewError> {
-    let map = pointer.map.as_ref().and_then(|map| ProjectPath::parse(map).ok());
-    let (Some(map), Some(unit)) = (map, binding.get("unit")) else { return Ok(None) };
-    let Some((bytes, _)) = project.store.read(&map)? else { return Ok(None) };
+fn mapped(
+    project: &Project,
+    pointer: &Pointer,
+    binding: &Binding,
+) -> Result<Option<Vec<String>>, ViewError> {
+    let map = pointer
+        .map
+        .as_ref()
+        .and_then(|map| ProjectPath::parse(map).ok());
+    let (Some(map), Some(unit)) = (map, binding.get("unit")) else {
+        return Ok(None);
+    };
+    let Some((bytes, _)) = project.store.read(&map)? else {
+        return Ok(None);
+    };
     Ok(slice_section(&String::from_utf8_lossy(&bytes), unit).map(|section| mapped_paths(&section)))
 }
 
@@ -290,42 +382,70 @@ impl std::fmt::Display for Lack {
 }
 
 /// A text, or what there is in place of one.
-fn load(project: &Project, path: &ProjectPath, section: Option<&str>) -> Result<Result<TargetFile, Lack>, ViewError> {
+fn load(
+    project: &Project,
+    path: &ProjectPath,
+    section: Option<&str>,
+) -> Result<Result<TargetFile, Lack>, ViewError> {
     let (bytes, version) = match project.store.read(path) {
         Ok(Some(found)) => found,
         Ok(None) => return Ok(Err(Lack::File)),
         // The store follows no link; that is no reason to show nothing else.
-        Err(StoreError::Io { source, .. }) if source.kind() == std::io::ErrorKind::InvalidInput => return Ok(Err(Lack::Link)),
+        Err(StoreError::Io { source, .. }) if source.kind() == std::io::ErrorKind::InvalidInput => {
+            return Ok(Err(Lack::Link));
+        }
         Err(error) => return Err(error.into()),
     };
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) if section.is_none() && error.as_bytes().contains(&0) => {
-            let text = format!("(a binary file of {} bytes, not shown)\n", error.as_bytes().len());
-            return Ok(Err(Lack::Binary(Box::new(TargetFile { path: path.clone(), section: None, version, text }))));
+            let text = format!(
+                "(a binary file of {} bytes, not shown)\n",
+                error.as_bytes().len()
+            );
+            return Ok(Err(Lack::Binary(Box::new(TargetFile {
+                path: path.clone(),
+                section: None,
+                version,
+                text,
+            }))));
         }
         Err(_) => return Ok(Err(Lack::Text)),
     };
     Ok(match section {
-        None => Ok(TargetFile { path: path.clone(), section: None, version, text }),
+        None => Ok(TargetFile {
+            path: path.clone(),
+            section: None,
+            version,
+            text,
+        }),
         Some(anchor) => slice_section(&text, anchor)
-            .map(|text| TargetFile { path: path.clone(), section: Some(anchor.to_owned()), version, text })
+            .map(|text| TargetFile {
+                path: path.clone(),
+                section: Some(anchor.to_owned()),
+                version,
+                text,
+            })
             .ok_or_else(|| Lack::Section(anchor.to_owned())),
     })
 }
 
-/// The text of a section. The blanks and the completion marker behind it are not part of it: another section may be
-/// written there, and this one stays what it is.
+/// The text of a section. The blanks and the completion marker behind it are not part of it:
+/// another section may be written there, and this one stays what it is.
 pub fn slice_section(text: &str, anchor: &str) -> Option<String> {
     let document = Document::parse(text);
     let found = find_section(&document, anchor).ok()?;
-    let end = marker(text).map_or(text.len(), |m| m.start).clamp(found.range.start, found.range.end);
+    let end = marker(text)
+        .map_or(text.len(), |m| m.start)
+        .clamp(found.range.start, found.range.end);
     let own = document.slice(&(found.range.start..end)).trim_end();
     Some(format!("{own}\n"))
 }
 
 fn order(pointer: &Pointer, class: Class) -> Order {
-    if pointer.path.holes().next().is_some() || pointer.section.as_ref().is_some_and(|s| s.contains('{')) {
+    if pointer.path.holes().next().is_some()
+        || pointer.section.as_ref().is_some_and(|s| s.contains('{'))
+    {
         return Order::Task;
     }
     match class {
@@ -339,15 +459,29 @@ fn order(pointer: &Pointer, class: Class) -> Order {
 fn writers(contract: &Contract, path: &Pattern, binding: &Binding) -> Vec<Writer> {
     let mut found = Vec::new();
     for role in contract.roles.values() {
-        if role.writes.iter().any(|w| w.path.fill(binding).overlaps(path)) {
-            let step = contract.steps.iter().find(|s| s.role.as_ref() == Some(&role.name)).map(|s| s.name.clone());
-            found.push(Writer { role: Some(role.name.clone()), step });
+        if role
+            .writes
+            .iter()
+            .any(|w| w.path.fill(binding).overlaps(path))
+        {
+            let step = contract
+                .steps
+                .iter()
+                .find(|s| s.role.as_ref() == Some(&role.name))
+                .map(|s| s.name.clone());
+            found.push(Writer {
+                role: Some(role.name.clone()),
+                step,
+            });
         }
     }
     for step in contract.steps.iter().filter(|s| s.builtin.is_some()) {
         let writes = step.writes.iter().filter_map(|w| Pattern::parse(w).ok());
         if writes.into_iter().any(|w| w.fill(binding).overlaps(path)) {
-            found.push(Writer { role: None, step: Some(step.name.clone()) });
+            found.push(Writer {
+                role: None,
+                step: Some(step.name.clone()),
+            });
         }
     }
     found
@@ -360,9 +494,16 @@ mod tests {
     #[test]
     fn a_section_stays_the_same_when_another_follows_it() {
         let last = "# Outline\n\n## ch01\n\nThe goal.\n\n<!-- OUTLINE_FINAL -->\n";
-        let followed = "# Outline\n\n## ch01\n\nThe goal.\n\n\n## ch02\n\nMore.\n\n<!-- OUTLINE_FINAL -->\n";
-        assert_eq!(slice_section(last, "ch01").unwrap(), "## ch01\n\nThe goal.\n");
+        let followed =
+            "# Outline\n\n## ch01\n\nThe goal.\n\n\n## ch02\n\nMore.\n\n<!-- OUTLINE_FINAL -->\n";
+        assert_eq!(
+            slice_section(last, "ch01").unwrap(),
+            "## ch01\n\nThe goal.\n"
+        );
         assert_eq!(slice_section(last, "ch01"), slice_section(followed, "ch01"));
-        assert_ne!(slice_section(last, "ch01"), slice_section(&last.replace("goal", "end"), "ch01"));
+        assert_ne!(
+            slice_section(last, "ch01"),
+            slice_section(&last.replace("goal", "end"), "ch01")
+        );
     }
 }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use quipu_contract::ProjectPath;
 
-/// What a unit is about, in words: its title, its section of the outline, the headings of its own files.
+/// What a unit is about, in words: its title, its section of the outline, the headings of its own
+/// files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Topic(pub String);
 
@@ -19,11 +20,14 @@ pub struct Lexical;
 
 /// English words that tell nothing about a topic.
 const COMMON: &[&str] = &[
-    "about", "after", "all", "also", "and", "any", "are", "been", "before", "between", "both", "but", "can", "chapter", "does", "each",
-    "every", "first", "for", "from", "had", "has", "have", "how", "into", "its", "like", "made", "make", "may", "more", "most", "must",
-    "new", "not", "now", "one", "only", "other", "our", "out", "over", "part", "reader", "readers", "same", "should", "show", "shows",
-    "some", "such", "than", "that", "the", "their", "them", "then", "there", "these", "they", "this", "those", "through", "two", "use",
-    "used", "was", "were", "what", "when", "where", "which", "while", "who", "why", "will", "with", "without", "would", "you", "your",
+    "about", "after", "all", "also", "and", "any", "are", "been", "before", "between", "both",
+    "but", "can", "chapter", "does", "each", "every", "first", "for", "from", "had", "has", "have",
+    "how", "into", "its", "like", "made", "make", "may", "more", "most", "must", "new", "not",
+    "now", "one", "only", "other", "our", "out", "over", "part", "reader", "readers", "same",
+    "should", "show", "shows", "some", "such", "than", "that", "the", "their", "them", "then",
+    "there", "these", "they", "this", "those", "through", "two", "use", "used", "was", "were",
+    "what", "when", "where", "which", "while", "who", "why", "will", "with", "without", "would",
+    "you", "your",
 ];
 
 impl Relevance for Lexical {
@@ -39,11 +43,19 @@ impl Relevance for Lexical {
         held.iter()
             .map(|words| {
                 let shared = words.iter().filter_map(|w| spread.get(w.as_str()));
-                let sum: f64 = shared.map(|in_pieces| (1.0 + all / f64::from(*in_pieces)).ln()).sum();
+                let sum: f64 = shared
+                    .map(|in_pieces| (1.0 + all / f64::from(*in_pieces)).ln())
+                    .sum();
                 let length = f64::from(u32::try_from(words.len()).unwrap_or(u32::MAX));
                 let score = 100.0 * sum / (1.0 + 0.25 * length.ln_1p());
-                // Rounded, so that the last bits of a logarithm decide nothing; any shared word counts.
-                named + if sum > 0.0 { (score.round() as u32).max(1) } else { 0 }
+                // Rounded, so that the last bits of a logarithm decide nothing; any shared word
+                // counts.
+                named
+                    + if sum > 0.0 {
+                        (score.round() as u32).max(1)
+                    } else {
+                        0
+                    }
             })
             .collect()
     }
@@ -52,19 +64,44 @@ impl Relevance for Lexical {
 /// What a file scores for being named by the topic: more than shared words ever give.
 const NAMED: u32 = 100_000;
 
-/// Whether a text names a path, whole or by its last parts, or a folder above it: `src/lease.rs`, `lease.rs:12`, `src/store/`.
+/// Whether a text names a path, whole or by its last parts, or a folder above it: `src/lease.rs`,
+/// `lease.rs:12`, `src/store/`.
 fn names_path(text: &str, path: &ProjectPath) -> bool {
     let rooted = format!("/{path}");
     let apart = |c: char| {
-        c.is_whitespace() || matches!(c, '|' | '`' | '"' | '\'' | '(' | ')' | '[' | ']' | '<' | '>' | ',' | ';' | '，' | '、' | '；')
+        c.is_whitespace()
+            || matches!(
+                c,
+                '|' | '`'
+                    | '"'
+                    | '\''
+                    | '('
+                    | ')'
+                    | '['
+                    | ']'
+                    | '<'
+                    | '>'
+                    | ','
+                    | ';'
+                    | '，'
+                    | '、'
+                    | '；'
+            )
     };
-    text.split(apart).filter(|word| word.contains(['/', '.'])).any(|word| {
-        let word = word.split(':').next().unwrap_or_default().trim_start_matches("./").trim_end_matches('.');
-        match word.strip_suffix('/') {
-            Some(folder) => !folder.is_empty() && rooted.contains(&format!("/{folder}/")),
-            None => !word.is_empty() && rooted.ends_with(&format!("/{word}")),
-        }
-    })
+    text.split(apart)
+        .filter(|word| word.contains(['/', '.']))
+        .any(|word| {
+            let word = word
+                .split(':')
+                .next()
+                .unwrap_or_default()
+                .trim_start_matches("./")
+                .trim_end_matches('.');
+            match word.strip_suffix('/') {
+                Some(folder) => !folder.is_empty() && rooted.contains(&format!("/{folder}/")),
+                None => !word.is_empty() && rooted.ends_with(&format!("/{word}")),
+            }
+        })
 }
 
 /// The words of a text: English ones without their endings, Chinese ones as pairs of characters.
@@ -97,10 +134,17 @@ fn kept(word: &str) -> Option<String> {
     if word.chars().count() < 3 || COMMON.contains(&word) {
         return None;
     }
-    let stem = ["ing", "ies", "es", "ed", "s"].iter().find_map(|end| word.strip_suffix(end).filter(|stem| stem.len() > 3));
+    let stem = ["ing", "ies", "es", "ed", "s"]
+        .iter()
+        .find_map(|end| word.strip_suffix(end).filter(|stem| stem.len() > 3));
     let stem = stem.unwrap_or(word);
     // `leases` loses `es`, so `lease` loses its `e`.
-    Some(stem.strip_suffix('e').filter(|short| short.len() > 2).unwrap_or(stem).to_owned())
+    Some(
+        stem.strip_suffix('e')
+            .filter(|short| short.len() > 2)
+            .unwrap_or(stem)
+            .to_owned(),
+    )
 }
 
 fn is_han(c: char) -> bool {
@@ -112,12 +156,23 @@ mod tests {
     use super::*;
 
     fn scores(topic: &str, pieces: &[&str]) -> Vec<u32> {
-        Lexical.scores(&Topic(topic.into()), &ProjectPath::parse("a.md").unwrap(), pieces)
+        Lexical.scores(
+            &Topic(topic.into()),
+            &ProjectPath::parse("a.md").unwrap(),
+            pieces,
+        )
     }
 
     #[test]
     fn shared_words_score_and_rare_ones_more() {
-        let found = scores("How leases expire", &["| lease | ends by itself |", "| journal | a log |", "| lease expiry | expired |"]);
+        let found = scores(
+            "How leases expire",
+            &[
+                "| lease | ends by itself |",
+                "| journal | a log |",
+                "| lease expiry | expired |",
+            ],
+        );
         assert!(found[2] > found[0] && found[0] > 0, "{found:?}");
         assert_eq!(found[1], 0);
     }
@@ -132,13 +187,20 @@ mod tests {
             ("src/release.rs and please.rs", false),
             ("A sentence. Another.", false),
         ] {
-            assert_eq!(Lexical.scores(&Topic(topic.into()), &path, &["xyz"])[0] > 0, yes, "{topic}");
+            assert_eq!(
+                Lexical.scores(&Topic(topic.into()), &path, &["xyz"])[0] > 0,
+                yes,
+                "{topic}"
+            );
         }
     }
 
     #[test]
     fn chinese_is_compared_by_pairs() {
-        let found = scores("租约的过期", &["租约：写入的权利", "日志：记录一切", "过期的租约"]);
+        let found = scores(
+            "租约的过期",
+            &["租约：写入的权利", "日志：记录一切", "过期的租约"],
+        );
         assert!(found[2] > found[0] && found[0] > 0, "{found:?}");
         assert_eq!(found[1], 0);
     }

@@ -1,4 +1,5 @@
-//! The text of a view: shown pieces joined, every cut marked by a line that says how to read the rest.
+//! The text of a view: shown pieces joined, every cut marked by a line that says how to read the
+//! rest.
 
 use quipu_contract::Language;
 use quipu_contract::plan::{Shown, Strategy};
@@ -9,7 +10,14 @@ use super::pieces::PieceText;
 pub type Part = Option<(usize, usize)>;
 
 /// Renders what is shown of a text; none if nothing is.
-pub fn render_shown(name: &str, text: &str, pieces: &[PieceText], shown: &[Shown], part: Part, language: Language) -> Option<String> {
+pub fn render_shown(
+    name: &str,
+    text: &str,
+    pieces: &[PieceText],
+    shown: &[Shown],
+    part: Part,
+    language: Language,
+) -> Option<String> {
     if shown.iter().all(|s| *s == Shown::Whole) {
         return Some(text.to_owned());
     }
@@ -58,7 +66,10 @@ pub fn render_shown(name: &str, text: &str, pieces: &[PieceText], shown: &[Shown
 pub fn render_longest_notes(name: &str, entries: usize, language: Language) -> String {
     let part = Some((99, 99));
     let hidden = [part, None].map(|part| hidden_note(name, entries, entries, part, language));
-    let longest = hidden.into_iter().max_by_key(String::len).unwrap_or_default();
+    let longest = hidden
+        .into_iter()
+        .max_by_key(String::len)
+        .unwrap_or_default();
     format!("{}\n{longest}", overview_note(name, entries, language))
 }
 
@@ -72,12 +83,20 @@ fn overview_note(name: &str, count: usize, language: Language) -> String {
 fn hidden_note(name: &str, hidden: usize, of: usize, part: Part, language: Language) -> String {
     match (part, language) {
         (None, Language::En) => format!("\n[… {hidden} of {of} not shown: quipu read '{name}']\n"),
-        (None, Language::Zh) => format!("\n[……{of} 项中有 {hidden} 项未显示：quipu read '{name}']\n"),
+        (None, Language::Zh) => {
+            format!("\n[……{of} 项中有 {hidden} 项未显示：quipu read '{name}']\n")
+        }
         (Some((number, count)), Language::En) => {
-            format!("\n[part {number} of {count}: {} of {of} of '{name}'; the rest belongs to the other parts]\n", of - hidden)
+            format!(
+                "\n[part {number} of {count}: {} of {of} of '{name}'; the rest belongs to the other parts]\n",
+                of - hidden
+            )
         }
         (Some((number, count)), Language::Zh) => {
-            format!("\n[第 {number} 部分，共 {count} 部分：'{name}' {of} 项中的 {} 项；其余在其他部分]\n", of - hidden)
+            format!(
+                "\n[第 {number} 部分，共 {count} 部分：'{name}' {of} 项中的 {} 项；其余在其他部分]\n",
+                of - hidden
+            )
         }
     }
 }
@@ -86,31 +105,69 @@ fn hidden_note(name: &str, hidden: usize, of: usize, part: Part, language: Langu
 pub fn render_strategy_note(strategy: Strategy, name: &str, language: Language) -> Option<String> {
     Some(match (strategy, language) {
         (Strategy::Whole | Strategy::Section, _) => return None,
-        (Strategy::Recent { whole, overview, hidden }, Language::En) => {
-            let rest = if hidden > 0 { format!(", {hidden} left out") } else { String::new() };
+        (
+            Strategy::Recent {
+                whole,
+                overview,
+                hidden,
+            },
+            Language::En,
+        ) => {
+            let rest = if hidden > 0 {
+                format!(", {hidden} left out")
+            } else {
+                String::new()
+            };
             format!("cut to size: the newest {whole} whole, {overview} as one sentence{rest}")
         }
-        (Strategy::Recent { whole, overview, hidden }, Language::Zh) => {
-            let rest = if hidden > 0 { format!("，{hidden} 节略去") } else { String::new() };
+        (
+            Strategy::Recent {
+                whole,
+                overview,
+                hidden,
+            },
+            Language::Zh,
+        ) => {
+            let rest = if hidden > 0 {
+                format!("，{hidden} 节略去")
+            } else {
+                String::new()
+            };
             format!("已裁剪：最新 {whole} 节全文，{overview} 节各取一句{rest}")
         }
-        (Strategy::Relevant { shown, of }, Language::En) => format!("cut to size: the {shown} of {of} parts that matter here"),
-        (Strategy::Relevant { shown, of }, Language::Zh) => format!("已裁剪：{of} 项中与此相关的 {shown} 项"),
-        (Strategy::Head { shown, of }, Language::En) => format!("cut to size: the first {shown} of {of} parts"),
+        (Strategy::Relevant { shown, of }, Language::En) => {
+            format!("cut to size: the {shown} of {of} parts that matter here")
+        }
+        (Strategy::Relevant { shown, of }, Language::Zh) => {
+            format!("已裁剪：{of} 项中与此相关的 {shown} 项")
+        }
+        (Strategy::Head { shown, of }, Language::En) => {
+            format!("cut to size: the first {shown} of {of} parts")
+        }
         (Strategy::Head { shown, of }, Language::Zh) => format!("已裁剪：{of} 项中的前 {shown} 项"),
         (Strategy::Stage { number, of, .. }, Language::En) => format!("part {number} of {of}"),
-        (Strategy::Stage { number, of, .. }, Language::Zh) => format!("第 {number} 部分，共 {of} 部分"),
-        (Strategy::Trimmed, Language::En) => format!("not in this view, there was no room: quipu read '{name}'"),
+        (Strategy::Stage { number, of, .. }, Language::Zh) => {
+            format!("第 {number} 部分，共 {of} 部分")
+        }
+        (Strategy::Trimmed, Language::En) => {
+            format!("not in this view, there was no room: quipu read '{name}'")
+        }
         (Strategy::Trimmed, Language::Zh) => format!("篇幅所限，未列入：quipu read '{name}'"),
     })
 }
 
 /// What a brief says of the files of a wildcard that are too many to be named.
 pub fn render_left_out(more: usize, role: &str, unit: Option<&str>, language: Language) -> String {
-    let unit = unit.map(|unit| format!(" --unit {unit}")).unwrap_or_default();
+    let unit = unit
+        .map(|unit| format!(" --unit {unit}"))
+        .unwrap_or_default();
     match language {
-        Language::En => format!("{more} more files not in this view, there was no room: quipu view {role}{unit} --explain"),
-        Language::Zh => format!("篇幅所限，另有 {more} 个文件未列入：quipu view {role}{unit} --explain"),
+        Language::En => format!(
+            "{more} more files not in this view, there was no room: quipu view {role}{unit} --explain"
+        ),
+        Language::Zh => {
+            format!("篇幅所限，另有 {more} 个文件未列入：quipu view {role}{unit} --explain")
+        }
     }
 }
 
@@ -138,7 +195,9 @@ mod tests {
         assert!(
             render([Hidden, Hidden, Whole], Some((2, 2)))
                 .unwrap()
-                .ends_with("[part 2 of 2: 1 of 3 of 'log.md'; the rest belongs to the other parts]\n")
+                .ends_with(
+                    "[part 2 of 2: 1 of 3 of 'log.md'; the rest belongs to the other parts]\n"
+                )
         );
     }
 }

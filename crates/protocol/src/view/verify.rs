@@ -1,6 +1,7 @@
 //! Whether a folder still shows what is there, and is still the view that was written.
 //!
-//! A manifest can be forged: what the actor may not read is never looked at, whatever the manifest says.
+//! A manifest can be forged: what the actor may not read is never looked at, whatever the manifest
+//! says.
 
 use std::path::Path;
 
@@ -57,7 +58,11 @@ pub struct Verdict {
 }
 
 /// Tells whether anything that a folder shows has changed since, here or there.
-pub fn verify_view(project: &Project, actor: &Actor, folder: &Path) -> Result<Verdict, FolderError> {
+pub fn verify_view(
+    project: &Project,
+    actor: &Actor,
+    folder: &Path,
+) -> Result<Verdict, FolderError> {
     let real = Below::locate(folder).map_err(io(folder))?;
     stay_outside(project, actor, &real, folder)?;
     let none = || FolderError::NoManifest(folder.to_owned());
@@ -66,18 +71,28 @@ pub fn verify_view(project: &Project, actor: &Actor, folder: &Path) -> Result<Ve
     let first = &laid.first().ok_or_else(none)?.manifest;
     for Laid { manifest, .. } in &laid {
         if let Some(own) = actor.role().filter(|own| own.as_str() != manifest.role) {
-            return Err(FolderError::OtherRole { role: manifest.role.clone(), own: own.to_string() });
+            return Err(FolderError::OtherRole {
+                role: manifest.role.clone(),
+                own: own.to_string(),
+            });
         }
     }
     let actor = &seen_as(&project.contract, actor);
-    let mut verdict = Verdict { role: first.role.clone(), unit: first.unit.clone(), files: 0, drifted: Vec::new() };
+    let mut verdict = Verdict {
+        role: first.role.clone(),
+        unit: first.unit.clone(),
+        files: 0,
+        drifted: Vec::new(),
+    };
     let mut tell = |name: String, drift: Drift| {
         let told = (name, drift);
         if !verdict.drifted.contains(&told) {
             verdict.drifted.push(told);
         }
     };
-    for number in (1..=first.stage.1).filter(|number| !laid.iter().any(|l| l.manifest.stage.0 == *number)) {
+    for number in
+        (1..=first.stage.1).filter(|number| !laid.iter().any(|l| l.manifest.stage.0 == *number))
+    {
         tell(format!("stage-{number}"), Drift::Missing);
     }
     for stage in &laid {
@@ -94,7 +109,9 @@ pub fn verify_view(project: &Project, actor: &Actor, folder: &Path) -> Result<Ve
                 Ok(Some(bytes)) if Version::of(&bytes) == file.shown => {}
                 Ok(Some(_)) => tell(copy, Drift::Edited),
                 Ok(None) => tell(copy, Drift::Missing),
-                Err(error) if error.kind() == std::io::ErrorKind::InvalidInput => tell(copy, Drift::Link),
+                Err(error) if error.kind() == std::io::ErrorKind::InvalidInput => {
+                    tell(copy, Drift::Link)
+                }
                 Err(error) => return Err(io(&folder.join(&copy))(error)),
             }
         }
@@ -108,21 +125,41 @@ pub fn verify_view(project: &Project, actor: &Actor, folder: &Path) -> Result<Ve
 /// The actor as its view is made for it.
 fn seen_as(contract: &Contract, actor: &Actor) -> Actor {
     match actor {
-        Actor::Agent { role: Some(role), unit, agent } => {
-            Actor::Agent { role: Some(role.clone()), unit: unit_of(contract, role, unit.as_ref()), agent: agent.clone() }
-        }
+        Actor::Agent {
+            role: Some(role),
+            unit,
+            agent,
+        } => Actor::Agent {
+            role: Some(role.clone()),
+            unit: unit_of(contract, role, unit.as_ref()),
+            agent: agent.clone(),
+        },
         other => other.clone(),
     }
 }
 
-fn drift(project: &Project, actor: &Actor, path: &ProjectPath, source: &SourceEntry) -> Result<Option<Drift>, FolderError> {
+fn drift(
+    project: &Project,
+    actor: &Actor,
+    path: &ProjectPath,
+    source: &SourceEntry,
+) -> Result<Option<Drift>, FolderError> {
     let readable = may_read(project, actor, path)?;
     if let Readable::Sections(sections) = &readable
-        && source.section.as_ref().is_none_or(|section| !sections.contains(section))
+        && source
+            .section
+            .as_ref()
+            .is_none_or(|section| !sections.contains(section))
     {
-        return Err(ReadError::OnlySections { path: path.clone(), sections: sections.clone() }.into());
+        return Err(ReadError::OnlySections {
+            path: path.clone(),
+            sections: sections.clone(),
+        }
+        .into());
     }
-    let Some((bytes, version)) = project.store.read(path)? else { return Ok(Some(Drift::Gone)) };
+    let Some((bytes, version)) = project.store.read(path)? else {
+        return Ok(Some(Drift::Gone));
+    };
     // The version is of the whole file, which not everyone may know.
     if readable == Readable::Whole && version == source.version {
         return Ok(None);
@@ -138,6 +175,12 @@ fn drift(project: &Project, actor: &Actor, path: &ProjectPath, source: &SourceEn
     if Version::of(&now) == source.text {
         return Ok(None);
     }
-    let begins_alike = now.get(..source.bytes).is_some_and(|begin| Version::of(begin) == source.text);
-    Ok(Some(if begins_alike { Drift::Grew } else { Drift::Changed }))
+    let begins_alike = now
+        .get(..source.bytes)
+        .is_some_and(|begin| Version::of(begin) == source.text);
+    Ok(Some(if begins_alike {
+        Drift::Grew
+    } else {
+        Drift::Changed
+    }))
 }

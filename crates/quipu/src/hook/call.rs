@@ -1,7 +1,7 @@
 //! What a host says when it calls a hook, and the deeds that a tool call would do.
 //!
-//! Hosts name the same things differently. A deed is told from the fields of the tool's input rather than from the
-//! tool's name, so that a tool that nobody has seen yet is understood as well.
+//! Hosts name the same things differently. A deed is told from the fields of the tool's input
+//! rather than from the tool's name, so that a tool that nobody has seen yet is understood as well.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -35,11 +35,25 @@ const PATHS: [&str; 16] = [
 ];
 
 /// Fields with the folder that a tool works in.
-const FOLDERS: [&str; 8] = ["workdir", "work_dir", "cwd", "directory", "dir", "dir_path", "working_directory", "workingDirectory"];
+const FOLDERS: [&str; 8] = [
+    "workdir",
+    "work_dir",
+    "cwd",
+    "directory",
+    "dir",
+    "dir_path",
+    "working_directory",
+    "workingDirectory",
+];
 
 /// Fields with a text to replace, and what replaces it.
-const REPLACEMENTS: [(&str, &str); 5] =
-    [("old_string", "new_string"), ("oldString", "newString"), ("old_str", "new_str"), ("oldText", "newText"), ("old_text", "new_text")];
+const REPLACEMENTS: [(&str, &str); 5] = [
+    ("old_string", "new_string"),
+    ("oldString", "newString"),
+    ("old_str", "new_str"),
+    ("oldText", "newText"),
+    ("old_text", "new_text"),
+];
 
 /// Fields with a command for a shell, or with what is typed into one.
 const COMMANDS: [&str; 4] = ["command", "cmd", "script", "chars"];
@@ -150,7 +164,8 @@ impl Intent {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Unread {
     Malformed(String),
-    /// It is about a tool, and what the agent wants of it cannot be read. No tool needs that, so it is not a host's mistake.
+    /// It is about a tool, and what the agent wants of it cannot be read. No tool needs that, so it
+    /// is not a host's mistake.
     Tool(String),
 }
 
@@ -169,32 +184,71 @@ impl Call {
         }
         let malformed = |e: serde_json::Error| {
             let what = format!("the host's JSON, line {}: {e}", e.line());
-            if INPUTS.iter().any(|name| text.contains(&format!("\"{name}\""))) { Unread::Tool(what) } else { Unread::Malformed(what) }
+            if INPUTS
+                .iter()
+                .any(|name| text.contains(&format!("\"{name}\"")))
+            {
+                Unread::Tool(what)
+            } else {
+                Unread::Malformed(what)
+            }
         };
         let value: Value = serde_json::from_str(&with_whole_characters(text)).map_err(malformed)?;
         if !value.is_object() {
             return Err(Unread::Malformed("the host's JSON is no object".into()));
         }
-        let text = |names: &[&str]| names.iter().find_map(|n| value.get(*n)?.as_str()).map(str::to_owned);
+        let text = |names: &[&str]| {
+            names
+                .iter()
+                .find_map(|n| value.get(*n)?.as_str())
+                .map(str::to_owned)
+        };
         let input = INPUTS.iter().find_map(|n| value.get(*n));
-        let root = || value.get("workspace_roots")?.get(0)?.as_str().map(str::to_owned);
+        let root = || {
+            value
+                .get("workspace_roots")?
+                .get(0)?
+                .as_str()
+                .map(str::to_owned)
+        };
         Ok(Call {
             event: text(&["hook_event_name", "hookEventName"]),
             source: text(&["source", "trigger"]),
-            cwd: text(&["cwd", "directory", "workspace"]).or_else(root).map(PathBuf::from),
-            again: ["stop_hook_active", "stopHookActive"].iter().find_map(|n| value.get(*n)?.as_bool()).or_else(|| held_before(&value)),
+            cwd: text(&["cwd", "directory", "workspace"])
+                .or_else(root)
+                .map(PathBuf::from),
+            again: ["stop_hook_active", "stopHookActive"]
+                .iter()
+                .find_map(|n| value.get(*n)?.as_bool())
+                .or_else(|| held_before(&value)),
             is_broken_off: is_broken_off(&value),
-            conversation: text(&["session_id", "sessionId", "sessionID", "conversation_id", "conversationId", "thread_id"]),
-            prompt: text(&["prompt", "user_prompt", "userPrompt"]).map(|text| without_context(&text).to_owned()),
-            last_message: text(&["last_assistant_message", "lastAssistantMessage", "prompt_response", "response"]),
+            conversation: text(&[
+                "session_id",
+                "sessionId",
+                "sessionID",
+                "conversation_id",
+                "conversationId",
+                "thread_id",
+            ]),
+            prompt: text(&["prompt", "user_prompt", "userPrompt"])
+                .map(|text| without_context(&text).to_owned()),
+            last_message: text(&[
+                "last_assistant_message",
+                "lastAssistantMessage",
+                "prompt_response",
+                "response",
+            ]),
             transcript: text(&["transcript_path", "transcriptPath"]).map(PathBuf::from),
             tool: text(&["tool_name", "toolName", "tool"]).unwrap_or_default(),
             // Some hosts put a shell command beside the event itself.
-            input: input.map_or_else(|| Ok(value.clone()), unwrapped).map(with_inner_json)?,
+            input: input
+                .map_or_else(|| Ok(value.clone()), unwrapped)
+                .map(with_inner_json)?,
         })
     }
 
-    /// Everything the tool would plainly do to files, in order. Quipu's own tools are judged when they act.
+    /// Everything the tool would plainly do to files, in order. Quipu's own tools are judged when
+    /// they act.
     pub fn deeds(&self, cwd: &Path) -> Vec<Deed> {
         if is_own_tool(&self.tool) {
             return Vec::new();
@@ -209,18 +263,41 @@ impl Call {
             // Where a file is named, its text may well quote a patch.
             let is_named = is_in_named || !paths.is_empty();
             let is_quoted = |name: &str| is_named && TEXTS.contains(&name);
-            deeds.extend(texts_in(input, is_quoted).into_iter().flat_map(|(_, text)| patches(text)).flat_map(patch::deeds));
-            let is_diff = |name: &str| matches!(name, "patch" | "diff") || !is_named && intent.is_some();
             deeds.extend(
-                texts_in(input, is_quoted).iter().filter(|(name, _)| is_diff(name)).flat_map(|(_, text)| patch::deeds_of_diff(text)),
+                texts_in(input, is_quoted)
+                    .into_iter()
+                    .flat_map(|(_, text)| patches(text))
+                    .flat_map(patch::deeds),
             );
-            deeds.extend(paths.iter().flat_map(|path| file_deeds(Path::new(path), input, intent, cwd)));
+            let is_diff =
+                |name: &str| matches!(name, "patch" | "diff") || !is_named && intent.is_some();
+            deeds.extend(
+                texts_in(input, is_quoted)
+                    .iter()
+                    .filter(|(name, _)| is_diff(name))
+                    .flat_map(|(_, text)| patch::deeds_of_diff(text)),
+            );
+            deeds.extend(
+                paths
+                    .iter()
+                    .flat_map(|path| file_deeds(Path::new(path), input, intent, cwd)),
+            );
             deeds.extend(commands_in(input, cwd));
-            let is_known = |name: &str| TEXTS.contains(&name) || COMMANDS.contains(&name) || FOLDERS.contains(&name);
-            files.extend(intent.into_iter().flat_map(|intent| files_in(input, cwd, is_known).into_iter().map(move |file| (file, intent))));
+            let is_known = |name: &str| {
+                TEXTS.contains(&name) || COMMANDS.contains(&name) || FOLDERS.contains(&name)
+            };
+            files.extend(intent.into_iter().flat_map(|intent| {
+                files_in(input, cwd, is_known)
+                    .into_iter()
+                    .map(move |file| (file, intent))
+            }));
             if matches!(intent, Some(Intent::Remove | Intent::Move)) {
                 let is_known = |name: &str| TEXTS.contains(&name) || COMMANDS.contains(&name);
-                deeds.extend(folders_in(input, cwd, is_known).into_iter().map(|folder| Deed::Remove { path: folder.into() }));
+                deeds.extend(folders_in(input, cwd, is_known).into_iter().map(|folder| {
+                    Deed::Remove {
+                        path: folder.into(),
+                    }
+                }));
             }
             let nested: Vec<&Value> = match input {
                 Value::Object(fields) => fields.values().collect(),
@@ -228,23 +305,44 @@ impl Call {
                 _ => Vec::new(),
             };
             inputs.extend(
-                nested.into_iter().rev().filter(|value| value.is_object() || value.is_array()).map(|value| (value, intent, is_named)),
+                nested
+                    .into_iter()
+                    .rev()
+                    .filter(|value| value.is_object() || value.is_array())
+                    .map(|value| (value, intent, is_named)),
             );
         }
-        files.retain(|(file, _)| !deeds.iter().any(|deed| deed.path().is_some_and(|path| cwd.join(path) == cwd.join(file))));
-        deeds.extend(files.into_iter().map(|(file, intent)| intent.deed(file.into())));
+        files.retain(|(file, _)| {
+            !deeds.iter().any(|deed| {
+                deed.path()
+                    .is_some_and(|path| cwd.join(path) == cwd.join(file))
+            })
+        });
+        deeds.extend(
+            files
+                .into_iter()
+                .map(|(file, intent)| intent.deed(file.into())),
+        );
         deeds
     }
 
-    /// The folders that the tool may work in besides the host's own. A relative path is judged in each of them.
+    /// The folders that the tool may work in besides the host's own. A relative path is judged in
+    /// each of them.
     pub fn folders(&self, cwd: &Path) -> Vec<PathBuf> {
         let mut folders = BTreeSet::new();
         let mut inputs = vec![&self.input];
         while let Some(input) = inputs.pop() {
-            folders.extend(FOLDERS.iter().filter_map(|name| input.get(*name)?.as_str()).map(PathBuf::from));
+            folders.extend(
+                FOLDERS
+                    .iter()
+                    .filter_map(|name| input.get(*name)?.as_str())
+                    .map(PathBuf::from),
+            );
             // A patch is applied where the command that carries it stands.
             let commands = COMMANDS.iter().filter_map(|name| input.get(*name));
-            let patches = commands.flat_map(|command| texts_in(command, |_| false)).filter_map(|(_, text)| patches(text));
+            let patches = commands
+                .flat_map(|command| texts_in(command, |_| false))
+                .filter_map(|(_, text)| patches(text));
             folders.extend(patches.flat_map(|command| shell::folders(command, cwd)));
             match input {
                 Value::Object(fields) => inputs.extend(fields.values()),
@@ -256,23 +354,61 @@ impl Call {
     }
 }
 
-/// What the fields would do to this file. A host reads some of them and ignores the others, and nobody here knows which: an agent
-/// may add fields that look harmless. So each way to read them is a deed, and each is judged.
+/// What the fields would do to this file. A host reads some of them and ignores the others, and
+/// nobody here knows which: an agent may add fields that look harmless. So each way to read them is
+/// a deed, and each is judged.
 fn file_deeds(path: &Path, input: &Value, intent: Option<Intent>, cwd: &Path) -> Vec<Deed> {
-    let texts = |names: &[&str]| names.iter().filter_map(|n| input.get(*n)?.as_str()).map(str::to_owned).collect::<Vec<_>>();
+    let texts = |names: &[&str]| {
+        names
+            .iter()
+            .filter_map(|n| input.get(*n)?.as_str())
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
     let path = || path.to_owned();
     let mut deeds = Vec::new();
     for target in texts(&["destination", "new_path", "target"]) {
-        deeds.extend([Deed::Remove { path: path() }, Deed::Change { path: target.into() }]);
+        deeds.extend([
+            Deed::Remove { path: path() },
+            Deed::Change {
+                path: target.into(),
+            },
+        ]);
     }
-    let edits = input.get("edits").map(|edits| unwrapped(edits).unwrap_or_default()).unwrap_or_default();
+    let edits = input
+        .get("edits")
+        .map(|edits| unwrapped(edits).unwrap_or_default())
+        .unwrap_or_default();
     let listed = edits.as_array().map_or(&[][..], Vec::as_slice);
-    for edits in [listed, std::slice::from_ref(input)].into_iter().flat_map(replacements) {
-        deeds.push(Deed::Edit { path: path(), edits });
+    for edits in [listed, std::slice::from_ref(input)]
+        .into_iter()
+        .flat_map(replacements)
+    {
+        deeds.push(Deed::Edit {
+            path: path(),
+            edits,
+        });
     }
-    let put = texts(&["content", "contents", "new_content", "newContent", "file_text", "fileText"]);
+    let put = texts(&[
+        "content",
+        "contents",
+        "new_content",
+        "newContent",
+        "file_text",
+        "fileText",
+    ]);
     deeds.extend(put.into_iter().map(|text| Deed::Put { path: path(), text }));
-    if ["new_source", "insert_text", "insert_line", "patch", "diff", "code_edit"].iter().any(|n| input.get(*n).is_some()) {
+    if [
+        "new_source",
+        "insert_text",
+        "insert_line",
+        "patch",
+        "diff",
+        "code_edit",
+    ]
+    .iter()
+    .any(|n| input.get(*n).is_some())
+    {
         deeds.push(Deed::Change { path: path() });
     }
     // The fields may as well be about something else: a file that is there is meant.
@@ -284,7 +420,11 @@ fn file_deeds(path: &Path, input: &Value, intent: Option<Intent>, cwd: &Path) ->
 
 /// The files that the fields of a value name.
 fn paths_in(input: &Value) -> BTreeSet<String> {
-    PATHS.iter().filter_map(|name| input.get(*name)?.as_str()).map(without_scheme).collect()
+    PATHS
+        .iter()
+        .filter_map(|name| input.get(*name)?.as_str())
+        .map(without_scheme)
+        .collect()
 }
 
 /// The texts directly in a value, with their fields: words of a list are such texts, too.
@@ -292,9 +432,14 @@ fn texts_in(input: &Value, is_left_out: impl Fn(&str) -> bool) -> Vec<(&str, &st
     match input {
         Value::Object(fields) => {
             let kept = fields.iter().filter(|(name, _)| !is_left_out(name));
-            kept.filter_map(|(name, value)| Some((name.as_str(), value.as_str()?))).collect()
+            kept.filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)))
+                .collect()
         }
-        Value::Array(words) => words.iter().filter_map(Value::as_str).map(|text| ("", text)).collect(),
+        Value::Array(words) => words
+            .iter()
+            .filter_map(Value::as_str)
+            .map(|text| ("", text))
+            .collect(),
         Value::String(text) => vec![("", text)],
         _ => Vec::new(),
     }
@@ -303,28 +448,53 @@ fn texts_in(input: &Value, is_left_out: impl Fn(&str) -> bool) -> Vec<(&str, &st
 /// What the commands in the fields of a value would do.
 fn commands_in(input: &Value, cwd: &Path) -> Vec<Deed> {
     // A program with its words beside it.
-    let words = input.get("args").and_then(Value::as_array).map(|words| words.iter().filter_map(Value::as_str));
+    let words = input
+        .get("args")
+        .and_then(Value::as_array)
+        .map(|words| words.iter().filter_map(Value::as_str));
     let deeds = |command: &Value| match command {
         Value::String(command) => {
-            let words = words.clone().map(|words| std::iter::once(command.as_str()).chain(words).map(str::to_owned).collect::<Vec<_>>());
+            let words = words.clone().map(|words| {
+                std::iter::once(command.as_str())
+                    .chain(words)
+                    .map(str::to_owned)
+                    .collect::<Vec<_>>()
+            });
             let mut deeds = shell::deeds(command, cwd);
-            deeds.extend(words.into_iter().flat_map(|words| shell::deeds_of_words(&words, cwd)));
+            deeds.extend(
+                words
+                    .into_iter()
+                    .flat_map(|words| shell::deeds_of_words(&words, cwd)),
+            );
             deeds
         }
         Value::Array(words) => {
-            let words: Vec<String> = words.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+            let words: Vec<String> = words
+                .iter()
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect();
             shell::deeds_of_words(&words, cwd)
         }
         _ => Vec::new(),
     };
-    COMMANDS.iter().filter_map(|name| input.get(*name)).flat_map(deeds).collect()
+    COMMANDS
+        .iter()
+        .filter_map(|name| input.get(*name))
+        .flat_map(deeds)
+        .collect()
 }
 
-/// Whether a tool is one that Quipu itself offers, as hosts name it: `mcp__quipu__write`, `quipu_write`, `quipu.write`.
+/// Whether a tool is one that Quipu itself offers, as hosts name it: `mcp__quipu__write`,
+/// `quipu_write`, `quipu.write`.
 fn is_own_tool(tool: &str) -> bool {
     const JOINTS: [char; 5] = ['_', '.', ':', '-', '/'];
-    let Some((host, name)) = tool.rsplit_once("quipu") else { return false };
-    (host.is_empty() || host.ends_with(JOINTS)) && name.starts_with(JOINTS) && is_tool(name.trim_start_matches(JOINTS))
+    let Some((host, name)) = tool.rsplit_once("quipu") else {
+        return false;
+    };
+    (host.is_empty() || host.ends_with(JOINTS))
+        && name.starts_with(JOINTS)
+        && is_tool(name.trim_start_matches(JOINTS))
 }
 
 /// The text, if it has the first line of a patch.
@@ -339,7 +509,8 @@ fn unwrapped(input: &Value) -> Result<Value, Unread> {
             if nests_too_deep(text) {
                 return Err(too_deep());
             }
-            serde_json::from_str(&with_whole_characters(text)).map_err(|e| Unread::Tool(format!("the tool's input is no JSON: {e}")))
+            serde_json::from_str(&with_whole_characters(text))
+                .map_err(|e| Unread::Tool(format!("the tool's input is no JSON: {e}")))
         }
         _ => Ok(input.clone()),
     }
@@ -351,7 +522,11 @@ fn with_inner_json(input: Value) -> Value {
         Value::Object(fields) => {
             let inner = |(name, value): (String, Value)| {
                 let is_input = value.is_string() && CALL_INPUTS.contains(&name.as_str());
-                let value = if is_input { unwrapped(&value).unwrap_or(value) } else { value };
+                let value = if is_input {
+                    unwrapped(&value).unwrap_or(value)
+                } else {
+                    value
+                };
                 (name, with_inner_json(value))
             };
             Value::Object(fields.into_iter().map(inner).collect())
@@ -362,11 +537,13 @@ fn with_inner_json(input: Value) -> Value {
 }
 
 fn too_deep() -> Unread {
-    Unread::Tool(format!("the tool's input nests deeper than {DEEPEST} levels"))
+    Unread::Tool(format!(
+        "the tool's input nests deeper than {DEEPEST} levels"
+    ))
 }
 
-/// The JSON with a sign in place of each half of a character that stands alone: a text that was cut has them, and they are no reason not
-/// to read the rest.
+/// The JSON with a sign in place of each half of a character that stands alone: a text that was cut
+/// has them, and they are no reason not to read the rest.
 fn with_whole_characters(text: &str) -> Cow<'_, str> {
     let unit = |at: usize| {
         let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
@@ -386,10 +563,15 @@ fn with_whole_characters(text: &str) -> Cow<'_, str> {
             _ => 2,
         };
     }
-    if from == 0 { Cow::Borrowed(text) } else { Cow::Owned(whole + &text[from..]) }
+    if from == 0 {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(whole + &text[from..])
+    }
 }
 
-/// Whether brackets outside of texts nest deeper than messages are read. What is behind a fault in the JSON does not count.
+/// Whether brackets outside of texts nest deeper than messages are read. What is behind a fault in
+/// the JSON does not count.
 fn nests_too_deep(text: &str) -> bool {
     let (mut depth, mut is_text, mut bytes) = (0usize, false, text.bytes());
     while let Some(byte) = bytes.next() {
@@ -407,38 +589,60 @@ fn nests_too_deep(text: &str) -> bool {
     false
 }
 
-/// Some hosts count how often a stop was answered with more work. An agent that was broken off is not sent on either.
+/// Some hosts count how often a stop was answered with more work. An agent that was broken off is
+/// not sent on either.
 fn held_before(value: &Value) -> Option<bool> {
     Some(value.get("loop_count")?.as_u64()? > 0 || is_broken_off(value))
 }
 
 /// What the user asked, without what a hook added: Gemini CLI puts it before the first request.
 fn without_context(prompt: &str) -> &str {
-    match prompt.trim_start().starts_with("<hook_context>").then(|| prompt.rsplit_once("</hook_context>")).flatten() {
+    match prompt
+        .trim_start()
+        .starts_with("<hook_context>")
+        .then(|| prompt.rsplit_once("</hook_context>"))
+        .flatten()
+    {
         Some((_, asked)) => asked.trim_start(),
         None => prompt,
     }
 }
 
 fn is_broken_off(value: &Value) -> bool {
-    value.get("loop_count").is_some() && value.get("status").and_then(Value::as_str).is_some_and(|status| status != "completed")
+    value.get("loop_count").is_some()
+        && value
+            .get("status")
+            .and_then(Value::as_str)
+            .is_some_and(|status| status != "completed")
 }
 
-/// The replacements that values name, once for each spelling of the fields: a host knows one of them.
+/// The replacements that values name, once for each spelling of the fields: a host knows one of
+/// them.
 fn replacements(values: &[Value]) -> Vec<Vec<Replacement>> {
     let spelled = |(old, new): &(&str, &str)| {
         let replacement = |value: &Value| {
             let flag = |name: &str| value.get(name).and_then(Value::as_bool).unwrap_or(false);
-            let many = value.get("expected_replacements").and_then(Value::as_u64).is_some_and(|n| n > 1);
+            let many = value
+                .get("expected_replacements")
+                .and_then(Value::as_u64)
+                .is_some_and(|n| n > 1);
             Some(Replacement {
                 old: value.get(*old)?.as_str()?.to_owned(),
-                new: value.get(*new).and_then(Value::as_str).unwrap_or_default().to_owned(),
+                new: value
+                    .get(*new)
+                    .and_then(Value::as_str)
+                    .unwrap_or_default()
+                    .to_owned(),
                 all: flag("replace_all") || flag("replaceAll") || flag("allow_multiple") || many,
             })
         };
         values.iter().filter_map(replacement).collect::<Vec<_>>()
     };
-    REPLACEMENTS.iter().map(spelled).filter(|edits| !edits.is_empty()).collect()
+    REPLACEMENTS
+        .iter()
+        .map(spelled)
+        .filter(|edits| !edits.is_empty())
+        .collect()
 }
 
 #[cfg(test)]
@@ -451,7 +655,14 @@ mod tests {
 
     #[test]
     fn hosts_name_the_same_edit_differently() {
-        let wanted = vec![Deed::Edit { path: "a.md".into(), edits: vec![Replacement { old: "x".into(), new: "y".into(), all: false }] }];
+        let wanted = vec![Deed::Edit {
+            path: "a.md".into(),
+            edits: vec![Replacement {
+                old: "x".into(),
+                new: "y".into(),
+                all: false,
+            }],
+        }];
         for json in [
             r#"{"tool_name":"Edit","tool_input":{"file_path":"a.md","old_string":"x","new_string":"y"}}"#,
             r#"{"tool_name":"replace","tool_input":{"file_path":"a.md","old_string":"x","new_string":"y"}}"#,
@@ -467,20 +678,64 @@ mod tests {
     /// A host ignores fields that its tool does not have, and an agent may fill them in.
     #[test]
     fn fields_that_a_host_ignores_hide_nothing() {
-        let put = Deed::Put { path: "a.md".into(), text: "gone".into() };
-        let edit = Deed::Edit { path: "a.md".into(), edits: vec![Replacement { old: "x".into(), new: "y".into(), all: false }] };
+        let put = Deed::Put {
+            path: "a.md".into(),
+            text: "gone".into(),
+        };
+        let edit = Deed::Edit {
+            path: "a.md".into(),
+            edits: vec![Replacement {
+                old: "x".into(),
+                new: "y".into(),
+                all: false,
+            }],
+        };
         for (more, wanted) in [
-            (r#""filePath":"a.md","content":"gone","file_path":"/tmp/x""#, &put),
+            (
+                r#""filePath":"a.md","content":"gone","file_path":"/tmp/x""#,
+                &put,
+            ),
             (r#""filePath":"a.md","content":"gone","edits":[]"#, &put),
-            (r#""filePath":"a.md","content":"gone","old_string":"zzz""#, &put),
-            (r#""filePath":"a.md","content":"gone","contents":"as it is""#, &put),
-            (r#""filePath":"a.md","fileText":"gone","content":"as it is","target":"/tmp/x""#, &put),
-            (r#""filePath":"a.md","oldString":"x","newString":"y","old_string":"zzz","content":"as it is""#, &edit),
-            (r#""path":"a.md","edits":[{"oldText":"x","newText":"y","old_string":"zzz"}],"old_str":"zzz""#, &edit),
-            (r#""cmd":"rm a.md","command":"ls""#, &Deed::Remove { path: "a.md".into() }),
-            (r#""files":[{"path":"b.md"},{"path":"a.md","content":"gone"}]"#, &put),
-            (r#""path":"b.md","args":{"steps":[[{"path":"a.md","old_text":"x","new_text":"y"}]]}"#, &edit),
-            (r#""commands":[{"command":["rm","a.md"]}]"#, &Deed::Remove { path: "a.md".into() }),
+            (
+                r#""filePath":"a.md","content":"gone","old_string":"zzz""#,
+                &put,
+            ),
+            (
+                r#""filePath":"a.md","content":"gone","contents":"as it is""#,
+                &put,
+            ),
+            (
+                r#""filePath":"a.md","fileText":"gone","content":"as it is","target":"/tmp/x""#,
+                &put,
+            ),
+            (
+                r#""filePath":"a.md","oldString":"x","newString":"y","old_string":"zzz","content":"as it is""#,
+                &edit,
+            ),
+            (
+                r#""path":"a.md","edits":[{"oldText":"x","newText":"y","old_string":"zzz"}],"old_str":"zzz""#,
+                &edit,
+            ),
+            (
+                r#""cmd":"rm a.md","command":"ls""#,
+                &Deed::Remove {
+                    path: "a.md".into(),
+                },
+            ),
+            (
+                r#""files":[{"path":"b.md"},{"path":"a.md","content":"gone"}]"#,
+                &put,
+            ),
+            (
+                r#""path":"b.md","args":{"steps":[[{"path":"a.md","old_text":"x","new_text":"y"}]]}"#,
+                &edit,
+            ),
+            (
+                r#""commands":[{"command":["rm","a.md"]}]"#,
+                &Deed::Remove {
+                    path: "a.md".into(),
+                },
+            ),
         ] {
             let json = format!(r#"{{"tool_name":"write","tool_input":{{{more}}}}}"#);
             assert!(deeds(&json).contains(wanted), "{json}: {:?}", deeds(&json));
@@ -489,8 +744,16 @@ mod tests {
 
     #[test]
     fn a_request_is_what_the_user_typed() {
-        let asked = |prompt: &str| Call::parse(&serde_json::json!({ "prompt": prompt }).to_string()).unwrap().prompt.unwrap();
-        assert_eq!(asked("<hook_context>## Now</hook_context>\n\nTie it."), "Tie it.");
+        let asked = |prompt: &str| {
+            Call::parse(&serde_json::json!({ "prompt": prompt }).to_string())
+                .unwrap()
+                .prompt
+                .unwrap()
+        };
+        assert_eq!(
+            asked("<hook_context>## Now</hook_context>\n\nTie it."),
+            "Tie it."
+        );
         assert_eq!(asked("What is <hook_context>?"), "What is <hook_context>?");
     }
 
@@ -508,7 +771,9 @@ mod tests {
     }
 
     fn deeds_at(cwd: &Path, tool: &str, input: &str) -> Vec<Deed> {
-        Call::parse(&format!(r#"{{"tool_name":"{tool}","tool_input":{input}}}"#)).unwrap().deeds(cwd)
+        Call::parse(&format!(r#"{{"tool_name":"{tool}","tool_input":{input}}}"#))
+            .unwrap()
+            .deeds(cwd)
     }
 
     /// Fields that no known host sends, of tools that say what they do.
@@ -519,44 +784,110 @@ mod tests {
         std::fs::create_dir(folder.path().join("a.md.d")).unwrap();
         for (tool, input) in [
             ("memory", r#"{"command":"delete","path":"a.md"}"#),
-            ("str_replace_editor", r#"{"command":"undo_edit","path":"a.md"}"#),
-            ("batch", r#"{"operations":[{"type":"delete_file","path":"a.md"}]}"#),
-            ("apply_patch", r#""*** Begin Patch\n*** Delete File: a.md\n*** End Patch""#),
-            ("x", r#"{"args":{"input":"*** Begin Patch\n*** Delete File: a.md\n*** End Patch"}}"#),
-            ("x", r#"{"diff":"--- a/a.md\n+++ b/a.md\n@@ -1 +1 @@\n-one\n+two\n"}"#),
-            ("apply", r#"{"text":"--- a/a.md\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n"}"#),
-            ("NotebookEdit", r#"{"notebook_path":"a.md","edit_mode":"delete","cell_id":"1"}"#),
-            ("x", r#"{"path":"a.md","edits":"[{\"oldText\":\"one\",\"newText\":\"two\"}]"}"#),
+            (
+                "str_replace_editor",
+                r#"{"command":"undo_edit","path":"a.md"}"#,
+            ),
+            (
+                "batch",
+                r#"{"operations":[{"type":"delete_file","path":"a.md"}]}"#,
+            ),
+            (
+                "apply_patch",
+                r#""*** Begin Patch\n*** Delete File: a.md\n*** End Patch""#,
+            ),
+            (
+                "x",
+                r#"{"args":{"input":"*** Begin Patch\n*** Delete File: a.md\n*** End Patch"}}"#,
+            ),
+            (
+                "x",
+                r#"{"diff":"--- a/a.md\n+++ b/a.md\n@@ -1 +1 @@\n-one\n+two\n"}"#,
+            ),
+            (
+                "apply",
+                r#"{"text":"--- a/a.md\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n"}"#,
+            ),
+            (
+                "NotebookEdit",
+                r#"{"notebook_path":"a.md","edit_mode":"delete","cell_id":"1"}"#,
+            ),
+            (
+                "x",
+                r#"{"path":"a.md","edits":"[{\"oldText\":\"one\",\"newText\":\"two\"}]"}"#,
+            ),
             ("x", r#"{"uri":"file://a.md","new_content":"two"}"#),
-            ("mcp__serena__replace_symbol_body", r#"{"relative_path":"a.md","name_path":"x","body":"two"}"#),
-            ("mcp__serena__create_text_file", r#"{"relative_path":"a.md","content":"two"}"#),
-            ("write_to_file", r#"{"TargetFile":"a.md","CodeContent":"two"}"#),
+            (
+                "mcp__serena__replace_symbol_body",
+                r#"{"relative_path":"a.md","name_path":"x","body":"two"}"#,
+            ),
+            (
+                "mcp__serena__create_text_file",
+                r#"{"relative_path":"a.md","content":"two"}"#,
+            ),
+            (
+                "write_to_file",
+                r#"{"TargetFile":"a.md","CodeContent":"two"}"#,
+            ),
             ("delete_files", r#"{"paths":["b.md","a.md"]}"#),
             ("saveFile", r#"{"where":"./a.md","data":"two"}"#),
             ("move", r#"{"from":"a.md","to":"b.md"}"#),
             ("rename_file", r#"{"src":"a.md","dst":"b.md"}"#),
             ("terminal", r#"{"command":"rm","args":["a.md"]}"#),
-            ("apply_diff", r#"{"path":"/tmp/x","diff":"--- a/a.md\n+++ b/a.md\n@@ -1 +1 @@\n-one\n+two\n"}"#),
-            ("apply", r#"{"diff":"--- i/a.md\n+++ w/a.md\n@@ -1 +1 @@\n-one\n+two\n"}"#),
-            ("apply", r#"{"diff":"diff --git a/a.md b/b.md\nsimilarity index 100%\nrename from a.md\nrename to b.md\n"}"#),
-            ("apply", r#"{"diff":"diff --git a/a.md b/a.md\ndeleted file mode 100644\nindex e69de29..0000000\n"}"#),
-            ("batch", r#"{"calls":[{"tool":"delete_file","parameters":{"path":"a.md"}}]}"#),
-            ("batch", r#"{"calls":[{"name":"rm","arguments":"{\"where\":\"a.md\"}"}]}"#),
-            ("x", r#"{"arguments":"{\"path\":\"a.md\",\"content\":\"gone\"}"}"#),
-            ("x", r#"{"params":"{\"path\":\"a.md\",\"content\":\"gone\"}"}"#),
+            (
+                "apply_diff",
+                r#"{"path":"/tmp/x","diff":"--- a/a.md\n+++ b/a.md\n@@ -1 +1 @@\n-one\n+two\n"}"#,
+            ),
+            (
+                "apply",
+                r#"{"diff":"--- i/a.md\n+++ w/a.md\n@@ -1 +1 @@\n-one\n+two\n"}"#,
+            ),
+            (
+                "apply",
+                r#"{"diff":"diff --git a/a.md b/b.md\nsimilarity index 100%\nrename from a.md\nrename to b.md\n"}"#,
+            ),
+            (
+                "apply",
+                r#"{"diff":"diff --git a/a.md b/a.md\ndeleted file mode 100644\nindex e69de29..0000000\n"}"#,
+            ),
+            (
+                "batch",
+                r#"{"calls":[{"tool":"delete_file","parameters":{"path":"a.md"}}]}"#,
+            ),
+            (
+                "batch",
+                r#"{"calls":[{"name":"rm","arguments":"{\"where\":\"a.md\"}"}]}"#,
+            ),
+            (
+                "x",
+                r#"{"arguments":"{\"path\":\"a.md\",\"content\":\"gone\"}"}"#,
+            ),
+            (
+                "x",
+                r#"{"params":"{\"path\":\"a.md\",\"content\":\"gone\"}"}"#,
+            ),
             ("mv", r#"{"from":"a.md","to":"b.md"}"#),
             ("clear_file", r#"{"where":"a.md"}"#),
             ("write_stdin", r#"{"session_id":1,"chars":"rm a.md\n"}"#),
             ("write_file", r#"{"path":"file:a.md","content":"two"}"#),
-            ("write_file", r#"{"path":"file://localhost/x/a.md","content":"two"}"#),
-            ("write_file", r#"{"path":"file:///x/a%2emd","content":"two"}"#),
+            (
+                "write_file",
+                r#"{"path":"file://localhost/x/a.md","content":"two"}"#,
+            ),
+            (
+                "write_file",
+                r#"{"path":"file:///x/a%2emd","content":"two"}"#,
+            ),
             // Folders
             ("delete", r#"{"folder":"a.md.d"}"#),
             ("delete_directory", r#"{"dir":"a.md.d"}"#),
             ("move", r#"{"from":"a.md.d","to":"x"}"#),
         ] {
             let deeds = deeds_at(folder.path(), tool, input);
-            let is_seen = deeds.iter().any(|deed| deed.path().is_some_and(|path| path.ends_with("a.md") || path.ends_with("a.md.d")));
+            let is_seen = deeds.iter().any(|deed| {
+                deed.path()
+                    .is_some_and(|path| path.ends_with("a.md") || path.ends_with("a.md.d"))
+            });
             assert!(is_seen, "{tool} {input}: {deeds:?}");
         }
     }
@@ -565,7 +896,16 @@ mod tests {
     fn a_tool_that_says_it_appends_lets_a_file_grow() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("a.md"), "one\n").unwrap();
-        assert_eq!(deeds_at(folder.path(), "append_to_file", r#"{"name":"a.md","line":"two"}"#), [Deed::Grow { path: "a.md".into() }]);
+        assert_eq!(
+            deeds_at(
+                folder.path(),
+                "append_to_file",
+                r#"{"name":"a.md","line":"two"}"#
+            ),
+            [Deed::Grow {
+                path: "a.md".into()
+            }]
+        );
     }
 
     /// The tools of known hosts that change no file of the project, though they may speak of one.
@@ -577,52 +917,97 @@ mod tests {
             // Claude Code
             ("Read", r#"{"file_path":"a.md","offset":1,"limit":5}"#),
             ("Glob", r#"{"pattern":"**/*.md","path":"."}"#),
-            ("Grep", r#"{"pattern":"replace","path":"a.md","glob":"a.md","output_mode":"content"}"#),
+            (
+                "Grep",
+                r#"{"pattern":"replace","path":"a.md","glob":"a.md","output_mode":"content"}"#,
+            ),
             ("LS", r#"{"path":"."}"#),
             ("NotebookRead", r#"{"notebook_path":"a.md"}"#),
-            ("WebFetch", r#"{"url":"https://x.org/a.md","prompt":"What does a.md say?"}"#),
+            (
+                "WebFetch",
+                r#"{"url":"https://x.org/a.md","prompt":"What does a.md say?"}"#,
+            ),
             ("WebSearch", r#"{"query":"a.md"}"#),
-            ("TodoWrite", r#"{"todos":[{"content":"Update a.md","status":"pending","activeForm":"Updating a.md"}]}"#),
-            ("Task", r#"{"description":"Review","prompt":"Read a.md","subagent_type":"general-purpose"}"#),
+            (
+                "TodoWrite",
+                r#"{"todos":[{"content":"Update a.md","status":"pending","activeForm":"Updating a.md"}]}"#,
+            ),
+            (
+                "Task",
+                r#"{"description":"Review","prompt":"Read a.md","subagent_type":"general-purpose"}"#,
+            ),
             ("ExitPlanMode", r#"{"plan":"Edit a.md"}"#),
             ("Skill", r#"{"skill":"a.md"}"#),
             ("BashOutput", r#"{"bash_id":"a.md"}"#),
             // Codex
-            ("update_plan", r#"{"explanation":"a.md first","plan":[{"step":"Delete a.md","status":"in_progress"}]}"#),
+            (
+                "update_plan",
+                r#"{"explanation":"a.md first","plan":[{"step":"Delete a.md","status":"in_progress"}]}"#,
+            ),
             ("view_image", r#"{"path":"a.md"}"#),
             ("read_file", r#"{"file_path":"a.md","mode":"slice"}"#),
             ("list_dir", r#"{"dir_path":"."}"#),
-            ("grep_files", r#"{"pattern":"one","include":"a.md","path":"."}"#),
+            (
+                "grep_files",
+                r#"{"pattern":"one","include":"a.md","path":"."}"#,
+            ),
             // Gemini CLI
-            ("read_many_files", r#"{"include":["a.md"],"paths":["a.md"]}"#),
-            ("search_file_content", r#"{"pattern":"one","include":"a.md"}"#),
+            (
+                "read_many_files",
+                r#"{"include":["a.md"],"paths":["a.md"]}"#,
+            ),
+            (
+                "search_file_content",
+                r#"{"pattern":"one","include":"a.md"}"#,
+            ),
             ("glob", r#"{"pattern":"a.md"}"#),
             ("google_web_search", r#"{"query":"a.md"}"#),
             ("web_fetch", r#"{"prompt":"Summarize a.md"}"#),
             ("save_memory", r#"{"fact":"The notes are in a.md"}"#),
-            ("write_todos", r#"{"todos":[{"description":"Remove a.md","status":"pending"}]}"#),
+            (
+                "write_todos",
+                r#"{"todos":[{"description":"Remove a.md","status":"pending"}]}"#,
+            ),
             // opencode
             ("read", r#"{"filePath":"a.md"}"#),
             ("list", r#"{"path":"."}"#),
-            ("todowrite", r#"{"todos":[{"content":"a.md: edit","status":"pending","priority":"high","id":"1"}]}"#),
+            (
+                "todowrite",
+                r#"{"todos":[{"content":"a.md: edit","status":"pending","priority":"high","id":"1"}]}"#,
+            ),
             ("webfetch", r#"{"url":"https://x.org","format":"markdown"}"#),
             ("lsp", r#"{"operation":"hover","filePath":"a.md","line":1}"#),
             // Cursor
-            ("codebase_search", r#"{"query":"a.md","target_directories":["."]}"#),
+            (
+                "codebase_search",
+                r#"{"query":"a.md","target_directories":["."]}"#,
+            ),
             ("read_lints", r#"{"paths":["a.md"]}"#),
             ("file_search", r#"{"query":"a.md"}"#),
             ("fetch_rules", r#"{"rule_names":["a.md"]}"#),
             // Editors with several commands, and servers of others
-            ("str_replace_based_edit_tool", r#"{"command":"view","path":"a.md"}"#),
+            (
+                "str_replace_based_edit_tool",
+                r#"{"command":"view","path":"a.md"}"#,
+            ),
             ("str_replace_editor", r#"{"command":"view","path":"a.md"}"#),
             ("memory", r#"{"command":"view","path":"a.md"}"#),
             ("mcp__fs__read_text_file", r#"{"path":"a.md"}"#),
             ("mcp__fs__get_file_info", r#"{"path":"a.md"}"#),
-            ("mcp__serena__find_symbol", r#"{"relative_path":"a.md","name_path":"x"}"#),
-            ("mcp__memory__create_entities", r#"{"entities":[{"name":"a.md","entityType":"file"}]}"#),
+            (
+                "mcp__serena__find_symbol",
+                r#"{"relative_path":"a.md","name_path":"x"}"#,
+            ),
+            (
+                "mcp__memory__create_entities",
+                r#"{"entities":[{"name":"a.md","entityType":"file"}]}"#,
+            ),
             ("MCP:append", r#"{"path":"a.md","text":"x"}"#),
             ("mcp__git__git_status", r#"{"repo_path":"."}"#),
-            ("mcp__git__delete_branch", r#"{"repo_path":".","directory":".","branch":"x"}"#),
+            (
+                "mcp__git__delete_branch",
+                r#"{"repo_path":".","directory":".","branch":"x"}"#,
+            ),
             ("mcp__lsp__find", r#"{"name":"delete_file","path":"a.md"}"#),
         ] {
             assert_eq!(deeds_at(folder.path(), tool, input), [], "{tool} {input}");
@@ -631,9 +1016,14 @@ mod tests {
 
     #[test]
     fn a_patch_that_is_quoted_hides_nothing() {
-        let put = |text: &str| Deed::Put { path: "a.md".into(), text: text.into() };
+        let put = |text: &str| Deed::Put {
+            path: "a.md".into(),
+            text: text.into(),
+        };
         assert_eq!(
-            deeds(r#"{"tool_name":"Write","tool_input":{"file_path":"a.md","content":"*** Begin Patch\n"}}"#),
+            deeds(
+                r#"{"tool_name":"Write","tool_input":{"file_path":"a.md","content":"*** Begin Patch\n"}}"#
+            ),
             [put("*** Begin Patch\n")]
         );
         let edits = deeds(
@@ -650,23 +1040,48 @@ mod tests {
             r#"{"tool_name":"shell","tool_input":{"command":["apply_patch","*** Begin Patch\n*** Delete File: a.md\n*** End Patch"]}}"#,
             r#"{"tool_name":"shell","tool_input":{"command":"apply_patch <<'E'\n*** Begin Patch\n*** Delete File: a.md\n*** End Patch\nE\n"}}"#,
         ] {
-            assert_eq!(deeds(json), [Deed::Remove { path: "a.md".into() }], "{json}");
+            assert_eq!(
+                deeds(json),
+                [Deed::Remove {
+                    path: "a.md".into()
+                }],
+                "{json}"
+            );
         }
     }
 
     #[test]
     fn tools_of_quipu_are_known_by_their_whole_name() {
-        for tool in ["mcp__quipu__write", "quipu_write", "quipu.todo", "mcp_quipu_append", "MCP:quipu-finish"] {
+        for tool in [
+            "mcp__quipu__write",
+            "quipu_write",
+            "quipu.todo",
+            "mcp_quipu_append",
+            "MCP:quipu-finish",
+        ] {
             assert!(is_own_tool(tool), "{tool}");
         }
-        for tool in ["quipu", "run_quipu_tests", "unquipu_write", "quipuwrite", "mcp__quipu__rm", "write"] {
+        for tool in [
+            "quipu",
+            "run_quipu_tests",
+            "unquipu_write",
+            "quipuwrite",
+            "mcp__quipu__rm",
+            "write",
+        ] {
             assert!(!is_own_tool(tool), "{tool}");
         }
     }
 
     #[test]
     fn nesting_is_told_from_a_message_that_is_cut_off() {
-        let nested = |levels: usize| format!(r#"{{"tool_input":{{"a":{}{}}}}}"#, "[".repeat(levels), "]".repeat(levels));
+        let nested = |levels: usize| {
+            format!(
+                r#"{{"tool_input":{{"a":{}{}}}}}"#,
+                "[".repeat(levels),
+                "]".repeat(levels)
+            )
+        };
         assert!(Call::parse(&nested(DEEPEST - 2)).is_ok());
         assert_eq!(Call::parse(&nested(DEEPEST - 1)).err(), Some(too_deep()));
         assert_eq!(Call::parse(&nested(100_000)).err(), Some(too_deep()));
@@ -674,31 +1089,65 @@ mod tests {
         assert_eq!(Call::parse(&within).err(), Some(too_deep()));
         let quoted = serde_json::json!({"tool_input": {"content": "[".repeat(1000)}}).to_string();
         assert!(Call::parse(&quoted).is_ok());
-        assert!(matches!(Call::parse("{\"cwd\": {"), Err(Unread::Malformed(_))));
+        assert!(matches!(
+            Call::parse("{\"cwd\": {"),
+            Err(Unread::Malformed(_))
+        ));
     }
 
     #[test]
     fn what_cannot_be_read_of_a_tool_call_is_not_passed_over() {
-        let removes = [Deed::Remove { path: "a.md".into() }];
-        for half in ["\\ud83d", "\\udc00", "\\ud83d\\ud83d\\ude00", "\\\\\\ud800 \\u0041"] {
-            let json = format!(r#"{{"tool_name":"Bash","tool_input":{{"command":"rm a.md","description":"x {half} y"}}}}"#);
+        let removes = [Deed::Remove {
+            path: "a.md".into(),
+        }];
+        for half in [
+            "\\ud83d",
+            "\\udc00",
+            "\\ud83d\\ud83d\\ude00",
+            "\\\\\\ud800 \\u0041",
+        ] {
+            let json = format!(
+                r#"{{"tool_name":"Bash","tool_input":{{"command":"rm a.md","description":"x {half} y"}}}}"#
+            );
             assert_eq!(deeds(&json), removes, "{half}");
             let within =
                 serde_json::json!({"tool_name": "Bash", "tool_input": format!(r#"{{"command":"rm a.md","d":"{half}"}}"#)}).to_string();
             assert_eq!(deeds(&within), removes, "{half}");
         }
-        for input in [r#"{"command":"rm a.md","timeout":1e999}"#, r#"{"command":"rm a.md","n":NaN}"#, r#"{"command":"rm a.md""#] {
-            assert!(matches!(Call::parse(&format!(r#"{{"tool_input":{input}}}"#)), Err(Unread::Tool(_))), "{input}");
+        for input in [
+            r#"{"command":"rm a.md","timeout":1e999}"#,
+            r#"{"command":"rm a.md","n":NaN}"#,
+            r#"{"command":"rm a.md""#,
+        ] {
+            assert!(
+                matches!(
+                    Call::parse(&format!(r#"{{"tool_input":{input}}}"#)),
+                    Err(Unread::Tool(_))
+                ),
+                "{input}"
+            );
             let within = serde_json::json!({"tool_input": input}).to_string();
-            assert!(matches!(Call::parse(&within), Err(Unread::Tool(_))), "{input}");
+            assert!(
+                matches!(Call::parse(&within), Err(Unread::Tool(_))),
+                "{input}"
+            );
         }
         // A paired character stays what it is.
-        assert_eq!(with_whole_characters(r#"{"a":"\ud83d\ude00"}"#), r#"{"a":"\ud83d\ude00"}"#);
+        assert_eq!(
+            with_whole_characters(r#"{"a":"\ud83d\ude00"}"#),
+            r#"{"a":"\ud83d\ude00"}"#
+        );
     }
 
     #[test]
     fn a_shell_may_come_as_words() {
-        let json = r#"{"tool_name":"shell","tool_input":{"command":["bash","-lc","echo x > a.md"]}}"#;
-        assert_eq!(deeds(json), [Deed::Change { path: "a.md".into() }]);
+        let json =
+            r#"{"tool_name":"shell","tool_input":{"command":["bash","-lc","echo x > a.md"]}}"#;
+        assert_eq!(
+            deeds(json),
+            [Deed::Change {
+                path: "a.md".into()
+            }]
+        );
     }
 }

@@ -7,7 +7,9 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Component, Path, PathBuf};
 
 use quipu_contract::Actor;
-use quipu_protocol::{Caller, Project, begin_or_continue, find_session, record_changed, record_request};
+use quipu_protocol::{
+    Caller, Project, begin_or_continue, find_session, record_changed, record_request,
+};
 use quipu_store::OpenSession;
 use serde_json::Value;
 
@@ -23,7 +25,12 @@ use crate::session::Session;
 const TRANSCRIPT_BYTES: u64 = 256 << 10;
 
 /// The user asks for something.
-pub fn prompt(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Result<Answer, Failure> {
+pub fn prompt(
+    call: &Call,
+    manner: Manner,
+    cwd: &Path,
+    session: &Session,
+) -> Result<Answer, Failure> {
     let asked = call.prompt.as_deref().filter(|text| !is_of_gate(text));
     if let (Some(text), Some(project)) = (asked, project_at(cwd, session)?)
         && let Some(open) = session_of(call, &project, session)?
@@ -38,9 +45,18 @@ pub fn changed(call: &Call, deeds: &[Deed], cwd: &Path, session: &Session) -> Re
     if deeds.is_empty() {
         return Ok(());
     }
-    let Some(project) = project_at(cwd, session)? else { return Ok(()) };
-    let root = project.store.root().canonicalize().unwrap_or_else(|_| project.store.root().to_owned());
-    let names: Vec<String> = deeds.iter().filter_map(|deed| name_of(&resolve(&cwd.join(deed.path()?)), &root, cwd)).collect();
+    let Some(project) = project_at(cwd, session)? else {
+        return Ok(());
+    };
+    let root = project
+        .store
+        .root()
+        .canonicalize()
+        .unwrap_or_else(|_| project.store.root().to_owned());
+    let names: Vec<String> = deeds
+        .iter()
+        .filter_map(|deed| name_of(&resolve(&cwd.join(deed.path()?)), &root, cwd))
+        .collect();
     if !names.is_empty()
         && let Some(open) = session_of(call, &project, session)?
     {
@@ -49,8 +65,13 @@ pub fn changed(call: &Call, deeds: &[Deed], cwd: &Path, session: &Session) -> Re
     Ok(())
 }
 
-/// The session of the conversation, begun again if it was finished. None where nothing can be recorded.
-fn session_of(call: &Call, project: &Project, session: &Session) -> Result<Option<OpenSession>, Failure> {
+/// The session of the conversation, begun again if it was finished. None where nothing can be
+/// recorded.
+fn session_of(
+    call: &Call,
+    project: &Project,
+    session: &Session,
+) -> Result<Option<OpenSession>, Failure> {
     let actor = &session.actor;
     if *actor == Actor::Person || is_offline(project) || project.store.is_read_only() {
         return Ok(None);
@@ -60,24 +81,36 @@ fn session_of(call: &Call, project: &Project, session: &Session) -> Result<Optio
     Ok(Some(begin_or_continue(project, actor, &caller, open)?))
 }
 
-/// What a changed file is called: relative to the project root, also where it is beside the root but in the folder that the
-/// host works in. None for files elsewhere, and for git's and Quipu's own.
+/// What a changed file is called: relative to the project root, also where it is beside the root
+/// but in the folder that the host works in. None for files elsewhere, and for git's and Quipu's
+/// own.
 fn name_of(path: &Path, root: &Path, cwd: &Path) -> Option<String> {
     let inside = path.strip_prefix(root).map(Path::to_owned);
     let beside = || {
         let rest = path.strip_prefix(cwd).ok()?;
         let up = root.strip_prefix(cwd).ok()?.components().count();
-        Some((0..up).map(|_| Component::ParentDir.as_os_str()).collect::<PathBuf>().join(rest))
+        Some(
+            (0..up)
+                .map(|_| Component::ParentDir.as_os_str())
+                .collect::<PathBuf>()
+                .join(rest),
+        )
     };
     let name = inside.ok().or_else(beside)?;
-    let is_own = name.components().any(|part| [".git", ".quipu"].iter().any(|own| part.as_os_str() == *own));
+    let is_own = name.components().any(|part| {
+        [".git", ".quipu"]
+            .iter()
+            .any(|own| part.as_os_str() == *own)
+    });
     let text = name.to_str().filter(|text| !text.is_empty() && !is_own)?;
     (!text.chars().any(char::is_control)).then(|| text.to_owned())
 }
 
 /// What the agent said last: as the host tells it, or from the end of its transcript.
 pub fn last_message(call: &Call) -> Option<String> {
-    call.last_message.clone().or_else(|| said_last(&read_end(call.transcript.as_deref()?)?))
+    call.last_message
+        .clone()
+        .or_else(|| said_last(&read_end(call.transcript.as_deref()?)?))
 }
 
 /// The end of a file that the host named. It may be anything.
@@ -87,7 +120,8 @@ fn read_end(path: &Path) -> Option<String> {
     }
     let mut file = File::open(path).ok()?;
     let length = file.metadata().ok()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(TRANSCRIPT_BYTES))).ok()?;
+    file.seek(SeekFrom::Start(length.saturating_sub(TRANSCRIPT_BYTES)))
+        .ok()?;
     let mut bytes = Vec::new();
     file.take(TRANSCRIPT_BYTES).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
@@ -95,14 +129,29 @@ fn read_end(path: &Path) -> Option<String> {
 
 /// The newest text of an assistant in a transcript of JSON lines.
 fn said_last(lines: &str) -> Option<String> {
-    lines.lines().rev().filter_map(|line| serde_json::from_str::<Value>(line).ok()).find_map(|entry| {
-        let message = entry.get("message").or_else(|| entry.get("payload")).unwrap_or(&entry);
-        let is_assistant = [&entry, message].iter().any(|of| of["role"] == "assistant" || of["type"] == "assistant");
-        let content = is_assistant.then(|| message.get("content"))??;
-        let parts = content.as_array().into_iter().flatten().filter_map(|part| part["text"].as_str());
-        let text = content.as_str().map_or_else(|| parts.collect::<Vec<_>>().join("\n"), str::to_owned);
-        (!text.trim().is_empty()).then_some(text)
-    })
+    lines
+        .lines()
+        .rev()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .find_map(|entry| {
+            let message = entry
+                .get("message")
+                .or_else(|| entry.get("payload"))
+                .unwrap_or(&entry);
+            let is_assistant = [&entry, message]
+                .iter()
+                .any(|of| of["role"] == "assistant" || of["type"] == "assistant");
+            let content = is_assistant.then(|| message.get("content"))??;
+            let parts = content
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(|part| part["text"].as_str());
+            let text = content
+                .as_str()
+                .map_or_else(|| parts.collect::<Vec<_>>().join("\n"), str::to_owned);
+            (!text.trim().is_empty()).then_some(text)
+        })
 }
 
 #[cfg(test)]
@@ -111,10 +160,18 @@ mod tests {
 
     #[test]
     fn a_changed_file_is_named_from_the_root() {
-        let named = |path: &str, root: &str, cwd: &str| name_of(Path::new(path), Path::new(root), Path::new(cwd));
+        let named = |path: &str, root: &str, cwd: &str| {
+            name_of(Path::new(path), Path::new(root), Path::new(cwd))
+        };
         assert_eq!(named("/p/src/a.rs", "/p", "/p"), Some("src/a.rs".into()));
-        assert_eq!(named("/p/src/a.rs", "/p", "/p/src"), Some("src/a.rs".into()));
-        assert_eq!(named("/p/src/a.rs", "/p/memory", "/p"), Some("../src/a.rs".into()));
+        assert_eq!(
+            named("/p/src/a.rs", "/p", "/p/src"),
+            Some("src/a.rs".into())
+        );
+        assert_eq!(
+            named("/p/src/a.rs", "/p/memory", "/p"),
+            Some("../src/a.rs".into())
+        );
         assert_eq!(named("/tmp/a.rs", "/p", "/p"), None);
         assert_eq!(named("/p/.quipu/x", "/p", "/p"), None);
         assert_eq!(named("/p/a\n## Now", "/p", "/p"), None);
@@ -131,10 +188,16 @@ mod tests {
             "\n",
         );
         assert_eq!(said_last(claude).as_deref(), Some("Done so far."));
-        let codex =
-            r#"{"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Yes."}]}}"#;
+        let codex = r#"{"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Yes."}]}}"#;
         assert_eq!(said_last(codex).as_deref(), Some("Yes."));
-        for odd in ["", "{", "[1]", "null", r#"{"message":3}"#, r#"{"role":"assistant","content":{"text":1}}"#] {
+        for odd in [
+            "",
+            "{",
+            "[1]",
+            "null",
+            r#"{"message":3}"#,
+            r#"{"role":"assistant","content":{"text":1}}"#,
+        ] {
             assert_eq!(said_last(odd), None, "{odd}");
         }
     }

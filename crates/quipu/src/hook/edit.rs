@@ -10,10 +10,12 @@ pub struct Replacement {
 
 /// The text after some replacements; none where one of them finds nothing.
 pub fn edited(text: &str, edits: &[Replacement]) -> Option<String> {
-    edits.iter().try_fold(text.to_owned(), |text, edit| match () {
-        () if edit.old.is_empty() => Some(edit.new.clone()),
-        () if !text.contains(&edit.old) => None,
-        () if edit.all => Some(text.replace(&edit.old, &edit.new)),
-        () => Some(text.replacen(&edit.old, &edit.new, 1)),
-    })
+    edits
+        .iter()
+        .try_fold(text.to_owned(), |text, edit| match () {
+            () if edit.old.is_empty() => Some(edit.new.clone()),
+            () if !text.contains(&edit.old) => None,
+            () if edit.all => Some(text.replace(&edit.old, &edit.new)),
+            () => Some(text.replacen(&edit.old, &edit.new, 1)),
+        })
 }

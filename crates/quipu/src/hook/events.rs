@@ -1,4 +1,5 @@
-//! The events: a session starts, the user asks, a tool is about to act, a context is about to be compacted, an agent stops.
+//! The events: a session starts, the user asks, a tool is about to act, a context is about to be
+//! compacted, an agent stops.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -7,7 +8,10 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 use quipu_contract::{Actor, Fail, Form, Language, Tokens};
 use quipu_protocol::experience::read_task;
-use quipu_protocol::{Caller, Project, ReadScope, StartRequest, load_formed, quoted, read_manifest, resolve_form, start};
+use quipu_protocol::{
+    Caller, Project, ReadScope, StartRequest, load_formed, quoted, read_manifest, resolve_form,
+    start,
+};
 use quipu_store::{Change, Options};
 use quipu_text::Counter;
 use serde_json::json;
@@ -47,13 +51,29 @@ pub struct Asked {
 
 /// Hears an event. What goes wrong here is never a denial, unless the contract says so for edits.
 pub fn hear(event: Event, said: Result<String, String>, asked: Asked, session: &Session) -> Answer {
-    let call = said.map_err(Unread::Malformed).and_then(|text| Call::parse(&text));
-    let cwd = call.as_ref().ok().and_then(|c| c.cwd.clone()).filter(|c| c.is_dir()).unwrap_or_else(|| session.folder.clone());
+    let call = said
+        .map_err(Unread::Malformed)
+        .and_then(|text| Call::parse(&text));
+    let cwd = call
+        .as_ref()
+        .ok()
+        .and_then(|c| c.cwd.clone())
+        .filter(|c| c.is_dir())
+        .unwrap_or_else(|| session.folder.clone());
     let cwd = std::fs::canonicalize(&cwd).unwrap_or(cwd);
-    let manner = Manner::of(asked.in_fields, call.as_ref().ok().and_then(|call| call.event.as_deref()));
+    let manner = Manner::of(
+        asked.in_fields,
+        call.as_ref().ok().and_then(|call| call.event.as_deref()),
+    );
     // No host sends such a message by itself: whatever hides in it is refused rather than let by.
-    if let (Event::PreTool, Err(Unread::Tool(what)), Ok(_)) = (event, &call, Project::find_root(&cwd)) {
-        return manner.denied(&Failure::new(exit::REFUSED, what.clone(), "call the tool with plain fields"));
+    if let (Event::PreTool, Err(Unread::Tool(what)), Ok(_)) =
+        (event, &call, Project::find_root(&cwd))
+    {
+        return manner.denied(&Failure::new(
+            exit::REFUSED,
+            what.clone(),
+            "call the tool with plain fields",
+        ));
     }
     let unread = |unread| match unread {
         Unread::Malformed(what) | Unread::Tool(what) => Failure::usage(what, ""),
@@ -67,7 +87,9 @@ pub fn hear(event: Event, said: Result<String, String>, asked: Asked, session: &
     });
     heard.unwrap_or_else(|failure| {
         if event == Event::PreTool && fail_of(&cwd) == Fail::Closed {
-            return manner.denied(&failure).say("quipu could not judge this edit, and the contract says: hooks fail = \"closed\"");
+            return manner.denied(&failure).say(
+                "quipu could not judge this edit, and the contract says: hooks fail = \"closed\"",
+            );
         }
         let mut answer = Answer::new(failure.json(), "").say(failure.render());
         answer.exit = UNJUDGED;
@@ -75,40 +97,68 @@ pub fn hear(event: Event, said: Result<String, String>, asked: Asked, session: &
     })
 }
 
-/// What the contract says about edits that cannot be judged, even if the contract itself is what is faulty.
+/// What the contract says about edits that cannot be judged, even if the contract itself is what is
+/// faulty.
 fn fail_of(cwd: &Path) -> Fail {
-    let Ok(root) = Project::find_root(cwd) else { return Fail::Open };
+    let Ok(root) = Project::find_root(cwd) else {
+        return Fail::Open;
+    };
     match Project::load_contract(&root) {
         Ok(contract) => contract.hook_fail,
-        Err(_) => read_manifest(&root).map_or(Fail::Open, |text| Fail::told_by(&String::from_utf8_lossy(&text))),
+        Err(_) => read_manifest(&root).map_or(Fail::Open, |text| {
+            Fail::told_by(&String::from_utf8_lossy(&text))
+        }),
     }
 }
 
-/// The project that a session works in; none is no fault: the hooks may be set up for every folder. A host waits for its hooks, so
-/// a shared store is never contacted: a working copy is judged by what it knows.
+/// The project that a session works in; none is no fault: the hooks may be set up for every folder.
+/// A host waits for its hooks, so a shared store is never contacted: a working copy is judged by
+/// what it knows.
 pub(super) fn project_at(cwd: &Path, session: &Session) -> Result<Option<Project>, Failure> {
     match Project::find_root(cwd).or_else(|_| Project::find_root(&session.folder)) {
-        Ok(root) => Ok(Some(Project::open(&root, Options { offline: true, ..Options::default() })?)),
+        Ok(root) => Ok(Some(Project::open(
+            &root,
+            Options {
+                offline: true,
+                ..Options::default()
+            },
+        )?)),
         Err(_) => Ok(None),
     }
 }
 
 /// Whether this is a working copy, in which a hook can commit nothing.
 pub(super) fn is_offline(project: &Project) -> bool {
-    project.store.order().is_some_and(|order| order.offline().is_some())
+    project
+        .store
+        .order()
+        .is_some_and(|order| order.offline().is_some())
 }
 
 /// In a working copy the hook cannot note that a session begins; the agent can.
 fn begin_yourself(project: &Project) -> String {
     match (is_offline(project), project.contract.language) {
         (false, _) => String::new(),
-        (true, Language::En) => "\nThis project is shared, and this text may be old. Begin with: quipu start\n".to_owned(),
-        (true, Language::Zh) => "\n本项目是共享的，以上内容可能不是最新。请先执行：quipu start\n".to_owned(),
+        (true, Language::En) => {
+            "\nThis project is shared, and this text may be old. Begin with: quipu start\n"
+                .to_owned()
+        }
+        (true, Language::Zh) => {
+            "\n本项目是共享的，以上内容可能不是最新。请先执行：quipu start\n".to_owned()
+        }
     }
 }
 
-fn session_start(call: &Call, manner: Manner, cwd: &Path, asked: Asked, session: &Session) -> Result<Answer, Failure> {
-    let Some(project) = project_at(cwd, session)? else { return Ok(manner.nothing()) };
+fn session_start(
+    call: &Call,
+    manner: Manner,
+    cwd: &Path,
+    asked: Asked,
+    session: &Session,
+) -> Result<Answer, Failure> {
+    let Some(project) = project_at(cwd, session)? else {
+        return Ok(manner.nothing());
+    };
     let actor = &session.actor;
     let source = call.source.as_deref().unwrap_or("startup");
     let caller = Caller {
@@ -123,23 +173,48 @@ fn session_start(call: &Call, manner: Manner, cwd: &Path, asked: Asked, session:
     let budget = Tokens(asked.budget.saturating_sub(counter.count(&task).0));
     let peek = is_offline(&project);
     let given = caller.session.clone();
-    let awake = start(&project, actor, &StartRequest { budget, scene: None, delegation: None, task: None, peek, full: false, caller })?;
-    let is_remembered =
-        remember_name(actor, awake.session.as_ref().map(|begun| begun.id.clone()).or(given).filter(|_| *actor != Actor::Person));
+    let awake = start(
+        &project,
+        actor,
+        &StartRequest {
+            budget,
+            scene: None,
+            delegation: None,
+            task: None,
+            peek,
+            full: false,
+            caller,
+        },
+    )?;
+    let is_remembered = remember_name(
+        actor,
+        awake
+            .session
+            .as_ref()
+            .map(|begun| begun.id.clone())
+            .or(given)
+            .filter(|_| *actor != Actor::Person),
+    );
     if asked.is_unheard {
         return Ok(manner.nothing());
     }
     let text = match awake.continues && source != "compact" && source != "clear" {
         true => awake.text,
         false if is_remembered => task + &awake.text + &begin_yourself(&project),
-        false => named(&project, actor, &(task + &awake.text + &begin_yourself(&project))),
+        false => named(
+            &project,
+            actor,
+            &(task + &awake.text + &begin_yourself(&project)),
+        ),
     };
     Ok(manner.told(call.event.as_deref(), text))
 }
 
 /// The task process, if one is under way: what an agent must not lose.
 fn task_at_hand(project: &Project, actor: &Actor, room: u64, counter: Counter) -> String {
-    let Ok(formed) = load_formed(project, actor, Form::Task) else { return String::new() };
+    let Ok(formed) = load_formed(project, actor, Form::Task) else {
+        return String::new();
+    };
     if formed.version.is_none() || read_task(&formed.text).is_none() {
         return String::new();
     }
@@ -154,30 +229,40 @@ fn task_at_hand(project: &Project, actor: &Actor, room: u64, counter: Counter) -
     format!("## {title}: {}\n\n{body}\n\n", formed.path)
 }
 
-/// The text with the agent's names in its calls, so that they and this session are one: a host that keeps no variables for its shell
-/// calls as nobody otherwise.
+/// The text with the agent's names in its calls, so that they and this session are one: a host that
+/// keeps no variables for its shell calls as nobody otherwise.
 pub(super) fn named(project: &Project, actor: &Actor, text: &str) -> String {
     let flags = [
         ("--as", actor.role().map(ToString::to_string)),
         ("--unit", actor.unit().map(ToString::to_string)),
         ("--agent", actor.agent().map(ToString::to_string)),
     ];
-    let flags: Vec<String> = flags.into_iter().filter_map(|(flag, name)| Some(format!("{flag} {}", name?))).collect();
+    let flags: Vec<String> = flags
+        .into_iter()
+        .filter_map(|(flag, name)| Some(format!("{flag} {}", name?)))
+        .collect();
     if flags.is_empty() {
         return text.to_owned();
     }
     let flags = flags.join(" ");
-    let text = text.replace("quipu finish <<'EOF'", &format!("quipu finish {flags} <<'EOF'"));
+    let text = text.replace(
+        "quipu finish <<'EOF'",
+        &format!("quipu finish {flags} <<'EOF'"),
+    );
     match project.contract.language {
-        Language::En => format!("{text}\nIn a shell, name yourself in every call: quipu … {flags}\n"),
+        Language::En => {
+            format!("{text}\nIn a shell, name yourself in every call: quipu … {flags}\n")
+        }
         Language::Zh => format!("{text}\n在终端里，每次调用都写明自己：quipu … {flags}\n"),
     }
 }
 
-/// A host that keeps variables for its shell is given the agent's name and its session. Returns whether it is such a host: to any
-/// other the text says the name.
+/// A host that keeps variables for its shell is given the agent's name and its session. Returns
+/// whether it is such a host: to any other the text says the name.
 fn remember_name(actor: &Actor, session: Option<String>) -> bool {
-    let Some(file) = std::env::var_os("CLAUDE_ENV_FILE").map(PathBuf::from) else { return false };
+    let Some(file) = std::env::var_os("CLAUDE_ENV_FILE").map(PathBuf::from) else {
+        return false;
+    };
     let names = [
         ("QUIPU_ROLE", actor.role().map(ToString::to_string)),
         ("QUIPU_UNIT", actor.unit().map(ToString::to_string)),
@@ -185,13 +270,21 @@ fn remember_name(actor: &Actor, session: Option<String>) -> bool {
         ("QUIPU_SESSION", session),
     ];
     let known = std::fs::read_to_string(&file).unwrap_or_default();
-    let lines = names.into_iter().filter_map(|(variable, name)| Some(format!("export {variable}={}\n", name?)));
-    let new: String = lines.filter(|line| !known.contains(line.as_str())).collect();
-    let opened = std::fs::OpenOptions::new().create(true).append(true).open(&file);
+    let lines = names
+        .into_iter()
+        .filter_map(|(variable, name)| Some(format!("export {variable}={}\n", name?)));
+    let new: String = lines
+        .filter(|line| !known.contains(line.as_str()))
+        .collect();
+    let opened = std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(&file);
     opened.is_ok_and(|mut file| file.write_all(new.as_bytes()).is_ok())
 }
 
-/// Judging so many deeds takes no time worth speaking of, unless the disk is slow. That is no fault of the call.
+/// Judging so many deeds takes no time worth speaking of, unless the disk is slow. That is no fault
+/// of the call.
 const QUICK_DEEDS: usize = 500;
 /// Hosts wait longer than this.
 const LONGEST: Duration = Duration::from_secs(20);
@@ -199,13 +292,32 @@ const LONGEST: Duration = Duration::from_secs(20);
 fn pre_tool(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Result<Answer, Failure> {
     let mut judge = Judge::new(session);
     let deeds = call.deeds(cwd);
-    let others: Vec<PathBuf> = call.folders(cwd).iter().map(|folder| cwd.join(folder)).collect();
-    let elsewhere = others.iter().flat_map(|folder| call.deeds(folder).into_iter().map(move |deed| (deed, folder.as_path())));
+    let others: Vec<PathBuf> = call
+        .folders(cwd)
+        .iter()
+        .map(|folder| cwd.join(folder))
+        .collect();
+    let elsewhere = others.iter().flat_map(|folder| {
+        call.deeds(folder)
+            .into_iter()
+            .map(move |deed| (deed, folder.as_path()))
+    });
     let mut unjudged = None;
     let begun = Instant::now();
-    for (at, (deed, folder)) in deeds.iter().map(|deed| (deed.clone(), cwd)).chain(elsewhere).enumerate() {
+    for (at, (deed, folder)) in deeds
+        .iter()
+        .map(|deed| (deed.clone(), cwd))
+        .chain(elsewhere)
+        .enumerate()
+    {
         // A host that has waited too long goes on without an answer.
-        let deed = if at >= QUICK_DEEDS && begun.elapsed() > LONGEST { Deed::TooMuch { what: "it takes too long".into() } } else { deed };
+        let deed = if at >= QUICK_DEEDS && begun.elapsed() > LONGEST {
+            Deed::TooMuch {
+                what: "it takes too long".into(),
+            }
+        } else {
+            deed
+        };
         match judge.refusal(folder, &deed) {
             Ok(None) => {}
             Ok(Some(refusal)) => return Ok(manner.denied(&refusal)),
@@ -224,18 +336,34 @@ fn pre_tool(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Resul
 /// Why hosts compact a context. Anything else that a host sends is not journalled.
 const TRIGGERS: [&str; 2] = ["auto", "manual"];
 
-fn pre_compact(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Result<Answer, Failure> {
-    let Some(project) = project_at(cwd, session)? else { return Ok(manner.nothing()) };
+fn pre_compact(
+    call: &Call,
+    manner: Manner,
+    cwd: &Path,
+    session: &Session,
+) -> Result<Answer, Failure> {
+    let Some(project) = project_at(cwd, session)? else {
+        return Ok(manner.nothing());
+    };
     if project.store.is_read_only() || is_offline(&project) {
         return Ok(manner.nothing());
     }
-    // What an agent wrote with its own tools becomes part of the journal while someone still knows why.
+    // What an agent wrote with its own tools becomes part of the journal while someone still knows
+    // why.
     let mut survey = project.store.survey()?;
     ReadScope::of(&project, &session.actor).narrow(&mut survey);
     let task = resolve_form(&project, &session.actor, Form::Task).ok();
-    let kept = task.as_ref().and_then(|path| survey.files.iter().find(|f| f.path == path.as_str()));
+    let kept = task
+        .as_ref()
+        .and_then(|path| survey.files.iter().find(|f| f.path == path.as_str()));
     let note = json!({"hook": "pre-compact", "trigger": call.source.as_deref().filter(|source| TRIGGERS.contains(source)), "task": kept.map(|f| json!({"path": f.path, "version": f.version}))});
-    let receipt = project.judge(Change::by(&session.actor).why("the context is compacted").note(note.clone()))?.publish()?;
+    let receipt = project
+        .judge(
+            Change::by(&session.actor)
+                .why("the context is compacted")
+                .note(note.clone()),
+        )?
+        .publish()?;
     let mut answer = manner.nothing().say(format!("saved as @{}", receipt.seq));
     answer.json = note;
     for file in survey.flagged() {

@@ -1,13 +1,14 @@
 //! The stop gate: an agent that changed something tells the next one about it before it stops.
 //!
-//! It holds only what changed something since its session began or was last finished, and at most twice: then the agent goes,
-//! and the journal says that the session is not finished.
+//! It holds only what changed something since its session began or was last finished, and at most
+//! twice: then the agent goes, and the journal says that the session is not finished.
 
 use std::path::Path;
 
 use quipu_contract::{Actor, Language, in_one_line};
 use quipu_protocol::{
-    Caller, Captured, Closed, Finish, Project, find_session, finish, finish_template, load_captured, record_gate, record_last_message,
+    Caller, Captured, Closed, Finish, Project, find_session, finish, finish_template,
+    load_captured, record_gate, record_last_message,
 };
 use quipu_store::{Kind, OpenSession, Who};
 use serde_json::{Value, json};
@@ -35,20 +36,37 @@ pub fn is_of_gate(text: &str) -> bool {
 }
 
 pub fn stop(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Result<Answer, Failure> {
-    let Some(project) = project_at(cwd, session)? else { return Ok(manner.nothing()) };
+    let Some(project) = project_at(cwd, session)? else {
+        return Ok(manner.nothing());
+    };
     let actor = &session.actor;
     let caller = Caller::hook(actor, call.conversation.as_deref());
-    let Some(open) = find_session(&project, actor, &caller)? else { return Ok(manner.nothing()) };
+    let Some(open) = find_session(&project, actor, &caller)? else {
+        return Ok(manner.nothing());
+    };
     let captured = load_captured(&project, &open)?;
     let can_record = !is_offline(&project) && !project.store.is_read_only();
     if can_record {
         record_last_message(&project, actor, &open, last_message(call).as_deref())?;
     }
-    if call.is_broken_off || captured.is_let_go || !(captured.has_changed || has_committed(&project, actor, &open)?) {
+    if call.is_broken_off
+        || captured.is_let_go
+        || !(captured.has_changed || has_committed(&project, actor, &open)?)
+    {
         return Ok(manner.nothing());
     }
-    let Some(lacks) = find_lacks(&project, actor, &open)? else { return Ok(manner.nothing()) };
-    judge(call, manner, &project, actor, (&open, &captured), &lacks, can_record)
+    let Some(lacks) = find_lacks(&project, actor, &open)? else {
+        return Ok(manner.nothing());
+    };
+    judge(
+        call,
+        manner,
+        &project,
+        actor,
+        (&open, &captured),
+        &lacks,
+        can_record,
+    )
 }
 
 fn judge(
@@ -65,24 +83,44 @@ fn judge(
         return Ok(manner.nothing());
     }
     if can_record && captured.refusals >= MOST_REFUSALS {
-        let why = format!("stopped without a finish: {} missing", in_one_line(&lacks.names.join(", ")));
+        let why = format!(
+            "stopped without a finish: {} missing",
+            in_one_line(&lacks.names.join(", "))
+        );
         record_gate(project, actor, open, true, &why)?;
-        return Ok(manner.nothing().say(format!("let go without a finish; missing: {}", lacks.names.join(", "))));
+        return Ok(manner.nothing().say(format!(
+            "let go without a finish; missing: {}",
+            lacks.names.join(", ")
+        )));
     }
     if can_record {
-        record_gate(project, actor, open, false, "held at the stop gate: the session is not finished")?;
+        record_gate(
+            project,
+            actor,
+            open,
+            false,
+            "held at the stop gate: the session is not finished",
+        )?;
     }
     let asks = ASKS[usize::from(project.contract.language == Language::Zh)];
-    let told = named(project, actor, &format!("{asks}\n{}{}", lacks.text, finish_template(project, actor)));
+    let told = named(
+        project,
+        actor,
+        &format!("{asks}\n{}{}", lacks.text, finish_template(project, actor)),
+    );
     Ok(manner.held(lacks.missing.clone(), told.trim_end()))
 }
 
 /// Whether the agent committed something since its session began.
 fn has_committed(project: &Project, actor: &Actor, open: &OpenSession) -> Result<bool, Failure> {
     let mine = Who::from(actor);
-    let recent = project.store.recent_until(LOOK_BACK, &mut |entry| entry.seq <= open.seq)?;
+    let recent = project
+        .store
+        .recent_until(LOOK_BACK, &mut |entry| entry.seq <= open.seq)?;
     let is_own = |kind: Kind| !matches!(kind, Kind::Lease | Kind::Note);
-    Ok(recent.iter().any(|entry| entry.seq > open.seq && entry.who == mine && is_own(entry.kind)))
+    Ok(recent
+        .iter()
+        .any(|entry| entry.seq > open.seq && entry.who == mine && is_own(entry.kind)))
 }
 
 /// What a finish would miss.
@@ -93,18 +131,35 @@ struct Lacks {
     text: String,
 }
 
-fn find_lacks(project: &Project, actor: &Actor, open: &OpenSession) -> Result<Option<Lacks>, Failure> {
-    let asked = Finish { dry_run: true, session: Some(open.id.clone()), ..Finish::default() };
+fn find_lacks(
+    project: &Project,
+    actor: &Actor,
+    open: &OpenSession,
+) -> Result<Option<Lacks>, Failure> {
+    let asked = Finish {
+        dry_run: true,
+        session: Some(open.id.clone()),
+        ..Finish::default()
+    };
     Ok(match finish(project, actor, &asked) {
         Ok(Closed::Would { missing, .. } | Closed::Missing(missing)) if !missing.is_empty() => {
             let names = missing.iter().map(|m| m.name.clone()).collect();
-            Some(Lacks { names, text: String::new(), missing: json!(missing) })
+            Some(Lacks {
+                names,
+                text: String::new(),
+                missing: json!(missing),
+            })
         }
         Ok(_) => None,
-        // What keeps a finish from being looked at keeps it from being made: that is for the agent to fix.
+        // What keeps a finish from being looked at keeps it from being made: that is for the agent
+        // to fix.
         Err(error) => {
             let failure = Failure::from(error);
-            Some(Lacks { names: vec![failure.what.clone()], text: format!("{}\n", failure.render()), missing: json!([failure.json()]) })
+            Some(Lacks {
+                names: vec![failure.what.clone()],
+                text: format!("{}\n", failure.render()),
+                missing: json!([failure.json()]),
+            })
         }
     })
 }

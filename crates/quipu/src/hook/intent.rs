@@ -1,7 +1,9 @@
-//! Tool calls with fields that nobody here knows: what they say they do, and the files that they name.
+//! Tool calls with fields that nobody here knows: what they say they do, and the files that they
+//! name.
 //!
-//! A tool that says so by its name, or by a field such as `command` or `type`, writes. Then every field that names a file which is there is
-//! taken for one that it writes. A tool that says nothing of the kind reads: a rule that took it for a writer would refuse searches.
+//! A tool that says so by its name, or by a field such as `command` or `type`, writes. Then every
+//! field that names a file which is there is taken for one that it writes. A tool that says nothing
+//! of the kind reads: a rule that took it for a writer would refuse searches.
 
 use std::path::Path;
 
@@ -44,17 +46,47 @@ const CHANGES: [&str; 17] = [
 ];
 
 /// Fields with the name of what is done.
-const OPERATIONS: [&str; 7] = ["command", "operation", "op", "action", "type", "mode", "kind"];
+const OPERATIONS: [&str; 7] = [
+    "command",
+    "operation",
+    "op",
+    "action",
+    "type",
+    "mode",
+    "kind",
+];
 
 /// Fields with the name of a tool, where its input stands beside it: elsewhere they name anything.
 const CALLED: [&str; 4] = ["tool", "name", "function", "method"];
-pub const CALL_INPUTS: [&str; 6] = ["arguments", "parameters", "params", "args", "input", "payload"];
+pub const CALL_INPUTS: [&str; 6] = [
+    "arguments",
+    "parameters",
+    "params",
+    "args",
+    "input",
+    "payload",
+];
 
 /// Fields that a file or a folder gets to, when it is moved.
-const GOALS: [&str; 7] = ["to", "dest", "dst", "destination", "target", "new_path", "newPath"];
+const GOALS: [&str; 7] = [
+    "to",
+    "dest",
+    "dst",
+    "destination",
+    "target",
+    "new_path",
+    "newPath",
+];
 
 /// Fields with the folder that a tool works in, and never with one that it works on.
-const WORKING_FOLDERS: [&str; 6] = ["cwd", "workdir", "work_dir", "working_directory", "workingDirectory", "repo_path"];
+const WORKING_FOLDERS: [&str; 6] = [
+    "cwd",
+    "workdir",
+    "work_dir",
+    "working_directory",
+    "workingDirectory",
+    "repo_path",
+];
 
 /// A name of a file is not longer.
 const LONGEST_NAME: usize = 4096;
@@ -63,17 +95,33 @@ const LONGEST_NAME: usize = 4096;
 pub fn intent_of(tool: &str, input: &Value) -> Option<Intent> {
     let small = tool.to_lowercase();
     // An editor of several commands is called `str_replace_editor` also where it only shows a file.
-    let is_editor = ["editor", "edit_tool"].iter().any(|name| small.contains(name));
+    let is_editor = ["editor", "edit_tool"]
+        .iter()
+        .any(|name| small.contains(name));
     // Cursor names no server: such a tool may be Quipu's own, which is judged when it acts.
     let is_own = small.strip_prefix("mcp:").is_some_and(is_tool);
     // `mcp__server__tool`: the server's name says nothing of the tool.
     let name = tool.rsplit("__").next().filter(|_| !is_editor && !is_own);
-    let fields = OPERATIONS.iter().filter_map(|field| input.get(*field)?.as_str()).filter(|name| !name.contains(char::is_whitespace));
+    let fields = OPERATIONS
+        .iter()
+        .filter_map(|field| input.get(*field)?.as_str())
+        .filter(|name| !name.contains(char::is_whitespace));
     let is_call = CALL_INPUTS.iter().any(|field| input.get(*field).is_some());
-    let called = CALLED.iter().filter(|_| is_call).filter_map(|field| input.get(*field)?.as_str());
-    let words: Vec<String> = name.into_iter().chain(fields).chain(called).flat_map(words).collect();
+    let called = CALLED
+        .iter()
+        .filter(|_| is_call)
+        .filter_map(|field| input.get(*field)?.as_str());
+    let words: Vec<String> = name
+        .into_iter()
+        .chain(fields)
+        .chain(called)
+        .flat_map(words)
+        .collect();
     let says = |verbs: &[&str]| words.iter().any(|word| verbs.contains(&word.as_str()));
-    if says(&REMOVES) || says(&SHORT_REMOVES) || !is_editor && REMOVES.iter().any(|verb| small.contains(verb)) {
+    if says(&REMOVES)
+        || says(&SHORT_REMOVES)
+        || !is_editor && REMOVES.iter().any(|verb| small.contains(verb))
+    {
         Some(Intent::Remove)
     } else if says(&MOVES) {
         Some(Intent::Move)
@@ -102,38 +150,69 @@ fn words(name: &str) -> Vec<String> {
 
 /// The texts of a value that are names of files which are there, but for those in some fields.
 pub fn files_in(value: &Value, cwd: &Path, except: impl Fn(&str) -> bool) -> Vec<String> {
-    named_in(value, except).into_iter().filter(|name| cwd.join(name).is_file()).collect()
+    named_in(value, except)
+        .into_iter()
+        .filter(|name| cwd.join(name).is_file())
+        .collect()
 }
 
-/// The same for folders that a tool removes or moves. The one that is worked in, and those above it, only say where.
+/// The same for folders that a tool removes or moves. The one that is worked in, and those above
+/// it, only say where.
 pub fn folders_in(value: &Value, cwd: &Path, except: impl Fn(&str) -> bool) -> Vec<String> {
-    let is_left_out = |field: &str| except(field) || GOALS.contains(&field) || WORKING_FOLDERS.contains(&field);
+    let is_left_out =
+        |field: &str| except(field) || GOALS.contains(&field) || WORKING_FOLDERS.contains(&field);
     let here = std::fs::canonicalize(cwd).unwrap_or_else(|_| cwd.to_owned());
-    let is_below = |name: &String| std::fs::canonicalize(cwd.join(name)).is_ok_and(|place| place.is_dir() && !here.starts_with(place));
-    named_in(value, is_left_out).into_iter().filter(is_below).collect()
+    let is_below = |name: &String| {
+        std::fs::canonicalize(cwd.join(name))
+            .is_ok_and(|place| place.is_dir() && !here.starts_with(place))
+    };
+    named_in(value, is_left_out)
+        .into_iter()
+        .filter(is_below)
+        .collect()
 }
 
 fn named_in(value: &Value, except: impl Fn(&str) -> bool) -> Vec<String> {
     let texts: Vec<&str> = match value {
-        Value::Object(fields) => fields.iter().filter(|(name, _)| !except(name)).filter_map(|(_, value)| value.as_str()).collect(),
+        Value::Object(fields) => fields
+            .iter()
+            .filter(|(name, _)| !except(name))
+            .filter_map(|(_, value)| value.as_str())
+            .collect(),
         Value::Array(items) => items.iter().filter_map(Value::as_str).collect(),
         Value::String(text) => vec![text],
         _ => Vec::new(),
     };
-    let is_name = |text: &&str| !text.is_empty() && text.len() <= LONGEST_NAME && !text.contains(['\n', '\0']);
-    texts.into_iter().filter(is_name).map(without_scheme).collect()
+    let is_name = |text: &&str| {
+        !text.is_empty() && text.len() <= LONGEST_NAME && !text.contains(['\n', '\0'])
+    };
+    texts
+        .into_iter()
+        .filter(is_name)
+        .map(without_scheme)
+        .collect()
 }
 
 /// A path that may be written as an address: `file:///a%20b`, `file://localhost/a`, `file:/a`.
 pub fn without_scheme(path: &str) -> String {
-    let Some(rest) = path.get(..5).filter(|scheme| scheme.eq_ignore_ascii_case("file:")).map(|_| &path[5..]) else {
+    let Some(rest) = path
+        .get(..5)
+        .filter(|scheme| scheme.eq_ignore_ascii_case("file:"))
+        .map(|_| &path[5..])
+    else {
         return path.to_owned();
     };
     let rest = rest.strip_prefix("//").unwrap_or(rest);
-    let rest = rest.strip_prefix("localhost").filter(|rest| rest.starts_with('/')).unwrap_or(rest);
+    let rest = rest
+        .strip_prefix("localhost")
+        .filter(|rest| rest.starts_with('/'))
+        .unwrap_or(rest);
     let (mut bytes, mut at) = (Vec::new(), 0);
     while at < rest.len() {
-        let code = rest.get(at + 1..at + 3).filter(|_| rest.as_bytes()[at] == b'%').and_then(|code| u8::from_str_radix(code, 16).ok());
+        let code = rest
+            .get(at + 1..at + 3)
+            .filter(|_| rest.as_bytes()[at] == b'%')
+            .and_then(|code| u8::from_str_radix(code, 16).ok());
         bytes.push(code.unwrap_or(rest.as_bytes()[at]));
         at += if code.is_some() { 3 } else { 1 };
     }

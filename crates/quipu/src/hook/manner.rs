@@ -12,8 +12,8 @@ pub enum Manner {
     Plain,
     /// The same, but text comes as `{"hookSpecificOutput": …}`. Whoever names its events.
     Nested,
-    /// Everything in fields of one object, denials too, as Cursor reads them. Only for whoever asks for it: every other host
-    /// known reads a denial from the exit code.
+    /// Everything in fields of one object, denials too, as Cursor reads them. Only for whoever asks
+    /// for it: every other host known reads a denial from the exit code.
     Flat,
 }
 
@@ -38,7 +38,9 @@ impl Manner {
     pub fn told(self, event: Option<&str>, text: String) -> Answer {
         match self {
             Manner::Plain => Answer::new(json!({"text": text}), text),
-            Manner::Nested => spoken(json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}})),
+            Manner::Nested => spoken(
+                json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}),
+            ),
             Manner::Flat => spoken(json!({"additional_context": text})),
         }
     }

@@ -1,8 +1,8 @@
 //! The door for the hooks of agent hosts: a host's JSON in, a verdict out.
 //!
-//! No rule lives here. An edit becomes a change that the store judges and nobody publishes; a stop is a finish that
-//! nobody carries out. Exit 2 with the reason on stderr is a denial, and nothing else ever exits so; a host that reads
-//! denials from fields of JSON (`manner.rs`) gets them there.
+//! No rule lives here. An edit becomes a change that the store judges and nobody publishes; a stop
+//! is a finish that nobody carries out. Exit 2 with the reason on stderr is a denial, and nothing
+//! else ever exits so; a host that reads denials from fields of JSON (`manner.rs`) gets them there.
 
 mod call;
 mod capture;

@@ -1,4 +1,5 @@
-//! Judging what a shell command tells only in part: files that a pattern may name, files that git lists, and targets that are not told.
+//! Judging what a shell command tells only in part: files that a pattern may name, files that git
+//! lists, and targets that are not told.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -14,7 +15,12 @@ use crate::answer::{Failure, exit};
 
 impl Judge<'_> {
     /// Every file that is there and that the word may name.
-    pub(super) fn refusal_of_name(&mut self, cwd: &Path, how: How, name: &Word) -> Result<Option<Failure>, Failure> {
+    pub(super) fn refusal_of_name(
+        &mut self,
+        cwd: &Path,
+        how: How,
+        name: &Word,
+    ) -> Result<Option<Failure>, Failure> {
         if let Some(text) = name.text() {
             return match std::fs::symlink_metadata(cwd.join(&text)) {
                 Ok(found) if !found.is_dir() => self.refusal(cwd, &how.to(text.into())),
@@ -23,19 +29,27 @@ impl Judge<'_> {
         }
         let word = shown(name);
         let name = absolute(cwd, name);
-        let Ok(root) = Project::find_root(cwd).or_else(|_| Project::find_root(Path::new(&folder_of(&name)))) else { return Ok(None) };
+        let Ok(root) =
+            Project::find_root(cwd).or_else(|_| Project::find_root(Path::new(&folder_of(&name))))
+        else {
+            return Ok(None);
+        };
         let root = std::fs::canonicalize(&root).unwrap_or(root);
         let own = root.join(RESERVED[0]);
         let reserved = || Ok(ProjectPath::parse(RESERVED[0]).err().map(Failure::from));
         if names_folder(&name, RESERVED[0]) || Path::new(&folder_of(&name)).starts_with(&own) {
             return reserved();
         }
-        let removes_project = || root.ancestors().any(|place| name.matches(place)) && !name.0.contains(&Piece::Any);
+        let removes_project =
+            || root.ancestors().any(|place| name.matches(place)) && !name.0.contains(&Piece::Any);
         if how == How::Remove && removes_project() {
             return reserved();
         }
-        // A value that the text does not tell may be anything. Only a known name, or a folder of the project, says that memory is meant.
-        let is_inside = resolve(Path::new(&folder_of(&name))).strip_prefix(&root).is_ok_and(|rest| !rest.as_os_str().is_empty());
+        // A value that the text does not tell may be anything. Only a known name, or a folder of
+        // the project, says that memory is meant.
+        let is_inside = resolve(Path::new(&folder_of(&name)))
+            .strip_prefix(&root)
+            .is_ok_and(|rest| !rest.as_os_str().is_empty());
         if !name.tells_a_name() && !is_inside {
             return self.refusal_of_unknown(cwd, &word);
         }
@@ -46,7 +60,10 @@ impl Judge<'_> {
             let place = root.join(path.as_str());
             // Whoever removes a folder removes what is in it.
             let is_meant = match how {
-                How::Remove => place.ancestors().take_while(|place| *place != root).any(|place| name.matches(place)),
+                How::Remove => place
+                    .ancestors()
+                    .take_while(|place| *place != root)
+                    .any(|place| name.matches(place)),
                 _ => name.matches(&place),
             };
             if is_meant && let Some(refusal) = self.refusal(cwd, &how.to(place))? {
@@ -65,17 +82,36 @@ impl Judge<'_> {
         Ok(files)
     }
 
-    /// The files that a command of git would change or remove. Where git cannot tell them, it may be any.
-    pub(super) fn refusal_of_listed(&mut self, folder: &Path, how: How, listing: &[String]) -> Result<Option<Failure>, Failure> {
-        let Ok(root) = Project::find_root(folder) else { return Ok(None) };
+    /// The files that a command of git would change or remove. Where git cannot tell them, it may
+    /// be any.
+    pub(super) fn refusal_of_listed(
+        &mut self,
+        folder: &Path,
+        how: How,
+        listing: &[String],
+    ) -> Result<Option<Failure>, Failure> {
+        let Ok(root) = Project::find_root(folder) else {
+            return Ok(None);
+        };
         let repository = UntrustedRepository::find(folder);
-        let is_bare = folder.ancestors().take_while(|above| above.starts_with(&root)).any(is_bare_repository);
+        let is_bare = folder
+            .ancestors()
+            .take_while(|above| above.starts_with(&root))
+            .any(is_bare_repository);
         if repository.is_none() && !is_bare {
             return Ok(None);
         }
-        let places = match repository.filter(|_| !is_bare).and_then(|repository| listed(&repository, folder, listing)) {
+        let places = match repository
+            .filter(|_| !is_bare)
+            .and_then(|repository| listed(&repository, folder, listing))
+        {
             Some(places) => places,
-            None => self.files_of(&root)?.iter().map(|path| root.join(path.as_str())).filter(|place| place.is_file()).collect(),
+            None => self
+                .files_of(&root)?
+                .iter()
+                .map(|path| root.join(path.as_str()))
+                .filter(|place| place.is_file())
+                .collect(),
         };
         for place in places {
             if let Some(refusal) = self.refusal(folder, &how.to(place))? {
@@ -87,21 +123,41 @@ impl Judge<'_> {
 
     /// No ordinary command is like this: whatever hides in it is denied.
     pub(super) fn refusal_of_too_much(&self, cwd: &Path, what: &str) -> Option<Failure> {
-        Project::find_root(cwd).or_else(|_| Project::find_root(&self.session.folder)).ok()?;
-        Some(Failure::new(exit::REFUSED, format!("the call cannot be judged: {what}"), "say it in smaller commands"))
+        Project::find_root(cwd)
+            .or_else(|_| Project::find_root(&self.session.folder))
+            .ok()?;
+        Some(Failure::new(
+            exit::REFUSED,
+            format!("the call cannot be judged: {what}"),
+            "say it in smaller commands",
+        ))
     }
 
-    /// A target that the text does not tell goes ahead, unless the contract wants to see everything beforehand.
-    pub(super) fn refusal_of_unknown(&mut self, cwd: &Path, word: &str) -> Result<Option<Failure>, Failure> {
-        let Ok(root) = Project::find_root(cwd) else { return Ok(None) };
-        let what = format!("the command does not tell which file `{word}` is, and the contract says: hooks fail = \"closed\"");
+    /// A target that the text does not tell goes ahead, unless the contract wants to see everything
+    /// beforehand.
+    pub(super) fn refusal_of_unknown(
+        &mut self,
+        cwd: &Path,
+        word: &str,
+    ) -> Result<Option<Failure>, Failure> {
+        let Ok(root) = Project::find_root(cwd) else {
+            return Ok(None);
+        };
+        let what = format!(
+            "the command does not tell which file `{word}` is, and the contract says: hooks fail = \"closed\""
+        );
         let is_closed = self.project(&root)?.contract.hook_fail == Fail::Closed;
-        Ok(is_closed.then(|| Failure::new(exit::REFUSED, what, "name the file in the command itself")))
+        Ok(is_closed
+            .then(|| Failure::new(exit::REFUSED, what, "name the file in the command itself")))
     }
 }
 
 /// The files that git lists.
-fn listed(repository: &UntrustedRepository, folder: &Path, listing: &[String]) -> Option<Vec<PathBuf>> {
+fn listed(
+    repository: &UntrustedRepository,
+    folder: &Path,
+    listing: &[String],
+) -> Option<Vec<PathBuf>> {
     let (command, rest) = listing.split_first()?;
     let mut arguments = vec![command.as_str()];
     match command.as_str() {
@@ -113,11 +169,18 @@ fn listed(repository: &UntrustedRepository, folder: &Path, listing: &[String]) -
     }
     arguments.extend(rest.iter().map(String::as_str));
     let listed = repository.stand_in()?.read(folder, &arguments)?;
-    let files = listed.split(|byte| *byte == 0).filter(|file| !file.is_empty());
-    Some(files.map(|file| repository.top().join(OsStr::from_bytes(file))).collect())
+    let files = listed
+        .split(|byte| *byte == 0)
+        .filter(|file| !file.is_empty());
+    Some(
+        files
+            .map(|file| repository.top().join(OsStr::from_bytes(file)))
+            .collect(),
+    )
 }
 
-/// Whether git would take a folder for a repository without a `.git`. Its configuration may name any work tree.
+/// Whether git would take a folder for a repository without a `.git`. Its configuration may name
+/// any work tree.
 fn is_bare_repository(folder: &Path) -> bool {
     folder.join("HEAD").is_file() && folder.join("objects").is_dir()
 }
@@ -128,11 +191,17 @@ fn absolute(cwd: &Path, name: &Word) -> Word {
     let folder = folder_of(&name);
     let rest = name.0[folder.chars().count()..].to_vec();
     // `..` behind something unknown may lead anywhere.
-    if rest.windows(3).any(|three| three == [Piece::Char('/'), Piece::Char('.'), Piece::Char('.')]) {
+    if rest
+        .windows(3)
+        .any(|three| three == [Piece::Char('/'), Piece::Char('.'), Piece::Char('.')])
+    {
         let last = name.file_name();
         return Word([&[Piece::Any, Piece::Char('/')], &last.0[..]].concat());
     }
-    let rest: Vec<Piece> = rest.into_iter().skip_while(|piece| *piece == Piece::Char('/')).collect();
+    let rest: Vec<Piece> = rest
+        .into_iter()
+        .skip_while(|piece| *piece == Piece::Char('/'))
+        .collect();
     if name.0.first() == Some(&Piece::Any) {
         return name;
     }
@@ -146,10 +215,13 @@ fn absolute(cwd: &Path, name: &Word) -> Word {
 /// The folder that the known beginning of a path names.
 fn folder_of(name: &Word) -> String {
     let text = name.beginning();
-    text.rfind('/').map_or_else(String::new, |slash| text[..slash].to_owned())
+    text.rfind('/')
+        .map_or_else(String::new, |slash| text[..slash].to_owned())
 }
 
 /// Whether a folder of this name is a part of the path.
 fn names_folder(name: &Word, folder: &str) -> bool {
-    name.0.split(|piece| *piece == Piece::Char('/')).any(|part| Word(part.to_vec()).text().as_deref() == Some(folder))
+    name.0
+        .split(|piece| *piece == Piece::Char('/'))
+        .any(|part| Word(part.to_vec()).text().as_deref() == Some(folder))
 }

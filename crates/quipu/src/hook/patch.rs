@@ -13,8 +13,9 @@ pub struct Hunk {
 pub fn deeds(patch: &str) -> Vec<Deed> {
     let mut deeds = Vec::new();
     for line in patch.lines() {
-        // Codex takes a mark with blanks before it, too, but not within the hunks of a file, where it is a line that stays. Which it is,
-        // only the file tells: then it is both, and what happens to the file before it is not known any more.
+        // Codex takes a mark with blanks before it, too, but not within the hunks of a file, where
+        // it is a line that stays. Which it is, only the file tells: then it is both, and what
+        // happens to the file before it is not known any more.
         let is_mark = line.trim_start().starts_with("*** ");
         if is_mark
             && line.starts_with(char::is_whitespace)
@@ -23,13 +24,23 @@ pub fn deeds(patch: &str) -> Vec<Deed> {
             let path = path.clone();
             deeds.push(Deed::Change { path });
         }
-        let named = |mark: &str| line.trim_start().strip_prefix(mark).map(|path| path.trim().into());
+        let named = |mark: &str| {
+            line.trim_start()
+                .strip_prefix(mark)
+                .map(|path| path.trim().into())
+        };
         if let Some(path) = named("*** Add File: ") {
-            deeds.push(Deed::Put { path, text: String::new() });
+            deeds.push(Deed::Put {
+                path,
+                text: String::new(),
+            });
         } else if let Some(path) = named("*** Delete File: ") {
             deeds.push(Deed::Remove { path });
         } else if let Some(path) = named("*** Update File: ") {
-            deeds.push(Deed::Patch { path, hunks: vec![Hunk::default()] });
+            deeds.push(Deed::Patch {
+                path,
+                hunks: vec![Hunk::default()],
+            });
         } else if let Some(path) = named("*** Move to: ") {
             // Without a file before it, it moves nothing that is known, and still makes a file.
             let from = deeds.iter().rev().find_map(|deed| match deed {
@@ -54,7 +65,8 @@ pub fn deeds(patch: &str) -> Vec<Deed> {
     deeds
 }
 
-/// The effect of a unified diff, file by file. The lines afterwards are unknown: git and `patch` look for them in ways of their own.
+/// The effect of a unified diff, file by file. The lines afterwards are unknown: git and `patch`
+/// look for them in ways of their own.
 pub fn deeds_of_diff(diff: &str) -> Vec<Deed> {
     // git puts a letter before each side: `a/`, `b/`, or one that says what is compared.
     let plain = |name: &str| match name.split_once('/') {
@@ -66,20 +78,34 @@ pub fn deeds_of_diff(diff: &str) -> Vec<Deed> {
         (name != "/dev/null").then(|| plain(name))
     };
     let lines: Vec<&str> = diff.lines().collect();
-    let heads = lines.windows(3).filter(|lines| lines[0].starts_with("--- ") && lines[1].starts_with("+++ ") && lines[2].starts_with("@@"));
+    let heads = lines.windows(3).filter(|lines| {
+        lines[0].starts_with("--- ") && lines[1].starts_with("+++ ") && lines[2].starts_with("@@")
+    });
     let mut deeds: Vec<Deed> = heads
-        .flat_map(|lines| match (name(lines[0], "--- "), name(lines[1], "+++ ")) {
-            (Some(old), None) => vec![Deed::Remove { path: old }],
-            (Some(old), Some(new)) if old != new => vec![Deed::Remove { path: old }, Deed::Change { path: new }],
-            (_, Some(new)) => vec![Deed::Change { path: new }],
-            (None, None) => Vec::new(),
-        })
+        .flat_map(
+            |lines| match (name(lines[0], "--- "), name(lines[1], "+++ ")) {
+                (Some(old), None) => vec![Deed::Remove { path: old }],
+                (Some(old), Some(new)) if old != new => {
+                    vec![Deed::Remove { path: old }, Deed::Change { path: new }]
+                }
+                (_, Some(new)) => vec![Deed::Change { path: new }],
+                (None, None) => Vec::new(),
+            },
+        )
         .collect();
     // A file may be removed or renamed without a line of it.
     for lines in lines.windows(2) {
-        if let (Some(old), Some(new)) = (lines[0].strip_prefix("rename from "), lines[1].strip_prefix("rename to ")) {
-            deeds.extend([Deed::Remove { path: old.into() }, Deed::Change { path: new.into() }]);
-        } else if let Some((_, old)) = lines[0].strip_prefix("diff --git ").and_then(|names| names.rsplit_once(' '))
+        if let (Some(old), Some(new)) = (
+            lines[0].strip_prefix("rename from "),
+            lines[1].strip_prefix("rename to "),
+        ) {
+            deeds.extend([
+                Deed::Remove { path: old.into() },
+                Deed::Change { path: new.into() },
+            ]);
+        } else if let Some((_, old)) = lines[0]
+            .strip_prefix("diff --git ")
+            .and_then(|names| names.rsplit_once(' '))
             && lines[1].starts_with("deleted file mode")
         {
             deeds.push(Deed::Remove { path: plain(old) });
@@ -129,23 +155,53 @@ mod tests {
 
     #[test]
     fn a_patch_is_read_file_by_file() {
-        let patch =
-            "*** Begin Patch\n*** Update File: a.md\n@@\n one\n+two\n*** Delete File: b.md\n*** Add File: c.md\n+new\n*** End Patch\n";
+        let patch = "*** Begin Patch\n*** Update File: a.md\n@@\n one\n+two\n*** Delete File: b.md\n*** Add File: c.md\n+new\n*** End Patch\n";
         let deeds = deeds(patch);
-        let Deed::Patch { path, hunks } = &deeds[0] else { panic!("{deeds:?}") };
-        assert_eq!((path.to_str(), patched("zero\none\n", hunks)), (Some("a.md"), Some("zero\none\ntwo\n".into())));
+        let Deed::Patch { path, hunks } = &deeds[0] else {
+            panic!("{deeds:?}")
+        };
+        assert_eq!(
+            (path.to_str(), patched("zero\none\n", hunks)),
+            (Some("a.md"), Some("zero\none\ntwo\n".into()))
+        );
         assert_eq!(patched("nothing\n", hunks), None);
-        assert_eq!(deeds[1..], [Deed::Remove { path: "b.md".into() }, Deed::Put { path: "c.md".into(), text: "new\n".into() }]);
+        assert_eq!(
+            deeds[1..],
+            [
+                Deed::Remove {
+                    path: "b.md".into()
+                },
+                Deed::Put {
+                    path: "c.md".into(),
+                    text: "new\n".into()
+                }
+            ]
+        );
     }
 
     #[test]
     fn a_line_that_looks_like_a_mark_hides_nothing() {
         let change = |path: &str| Deed::Change { path: path.into() };
-        let hidden = deeds("*** Begin Patch\n*** Update File: a.md\n@@\n *** Add File: z\n-old\n+new\n*** End Patch\n");
+        let hidden = deeds(
+            "*** Begin Patch\n*** Update File: a.md\n@@\n *** Add File: z\n-old\n+new\n*** End Patch\n",
+        );
         assert!(hidden.contains(&change("a.md")), "{hidden:?}");
-        let moved = deeds("*** Begin Patch\n*** Update File: a.md\n*** Move to: b.md\n@@\n-old\n+new\n *** Move to: z\n*** End Patch\n");
-        assert!(moved.contains(&Deed::Remove { path: "a.md".into() }) && moved.contains(&change("b.md")), "{moved:?}");
-        let deleted = deeds("*** Begin Patch\n*** Delete File: a.md\n*** Move to: z\n*** End Patch\n");
-        assert!(deleted.contains(&Deed::Remove { path: "a.md".into() }), "{deleted:?}");
+        let moved = deeds(
+            "*** Begin Patch\n*** Update File: a.md\n*** Move to: b.md\n@@\n-old\n+new\n *** Move to: z\n*** End Patch\n",
+        );
+        assert!(
+            moved.contains(&Deed::Remove {
+                path: "a.md".into()
+            }) && moved.contains(&change("b.md")),
+            "{moved:?}"
+        );
+        let deleted =
+            deeds("*** Begin Patch\n*** Delete File: a.md\n*** Move to: z\n*** End Patch\n");
+        assert!(
+            deleted.contains(&Deed::Remove {
+                path: "a.md".into()
+            }),
+            "{deleted:?}"
+        );
     }
 }

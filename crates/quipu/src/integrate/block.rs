@@ -23,18 +23,28 @@ pub fn put(text: &str, mark: Mark, content: &str) -> Result<String, String> {
 
 /// The text without the block, and without the blank line that was put before it.
 pub fn take(text: &str, mark: Mark) -> Result<String, String> {
-    let Some(span) = find(text, mark)? else { return Ok(text.to_owned()) };
+    let Some(span) = find(text, mark)? else {
+        return Ok(text.to_owned());
+    };
     let before = &text[..span.start];
-    let before = before.strip_suffix("\n\n").map_or(before, |_| &before[..before.len() - 1]);
+    let before = before
+        .strip_suffix("\n\n")
+        .map_or(before, |_| &before[..before.len() - 1]);
     Ok(format!("{before}{}", &text[span.end..]))
 }
 
 fn find(text: &str, mark: Mark) -> Result<Option<std::ops::Range<usize>>, String> {
     let (begin, end) = marks(mark);
-    let Some(start) = text.find(begin) else { return Ok(None) };
-    let Some(length) = text[start..].find(end) else { return Err(format!("`{begin}` has no `{end}` after it")) };
+    let Some(start) = text.find(begin) else {
+        return Ok(None);
+    };
+    let Some(length) = text[start..].find(end) else {
+        return Err(format!("`{begin}` has no `{end}` after it"));
+    };
     let stop = start + length + end.len();
-    Ok(Some(start..stop + usize::from(text[stop..].starts_with('\n'))))
+    Ok(Some(
+        start..stop + usize::from(text[stop..].starts_with('\n')),
+    ))
 }
 
 #[cfg(test)]

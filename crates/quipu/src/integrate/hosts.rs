@@ -9,9 +9,21 @@ const TABLE: &str = include_str!("../../hosts/hosts.toml");
 
 /// The texts that the table names, in English and Chinese.
 const TEXTS: [(&str, &str, &str); 3] = [
-    ("AGENTS.md", include_str!("../../hosts/AGENTS.md"), include_str!("../../hosts/AGENTS.zh.md")),
-    ("SKILL.md", include_str!("../../hosts/SKILL.md"), include_str!("../../hosts/SKILL.zh.md")),
-    ("opencode.js", include_str!("../../hosts/opencode.js"), include_str!("../../hosts/opencode.js")),
+    (
+        "AGENTS.md",
+        include_str!("../../hosts/AGENTS.md"),
+        include_str!("../../hosts/AGENTS.zh.md"),
+    ),
+    (
+        "SKILL.md",
+        include_str!("../../hosts/SKILL.md"),
+        include_str!("../../hosts/SKILL.zh.md"),
+    ),
+    (
+        "opencode.js",
+        include_str!("../../hosts/opencode.js"),
+        include_str!("../../hosts/opencode.js"),
+    ),
 ];
 
 #[derive(Debug, Deserialize)]
@@ -85,30 +97,55 @@ pub struct Fillings {
 impl Fillings {
     pub fn of(contract: &Contract) -> Fillings {
         let language = contract.language;
-        let guides = contract.profiles.iter().map(|profile| profile.guide.in_language(language).trim()).filter(|guide| !guide.is_empty());
+        let guides = contract
+            .profiles
+            .iter()
+            .map(|profile| profile.guide.in_language(language).trim())
+            .filter(|guide| !guide.is_empty());
         let guide = guides.collect::<Vec<_>>().join("\n");
-        let guide = if guide.is_empty() { Self::anywhere(language).guide } else { guide };
+        let guide = if guide.is_empty() {
+            Self::anywhere(language).guide
+        } else {
+            guide
+        };
         // The project's own instructions say it, and each fact stands once.
         let session = match language {
             Language::En => {
                 "- How a session begins and ends is said in the instructions of this project (CLAUDE.md, AGENTS.md or the like)."
             }
-            Language::Zh => "- 会话如何开始、如何收尾，写在本项目的说明里（CLAUDE.md、AGENTS.md 等）。",
+            Language::Zh => {
+                "- 会话如何开始、如何收尾，写在本项目的说明里（CLAUDE.md、AGENTS.md 等）。"
+            }
         };
-        Fillings { language, role: contract.session_role().map(str::to_owned), guide, session }
+        Fillings {
+            language,
+            role: contract.session_role().map(str::to_owned),
+            guide,
+            session,
+        }
     }
 
     /// A text with the role in its places.
     pub fn fill_role(&self, text: &str) -> String {
         let role = self.role.as_deref();
-        text.replace("{as}", &role.map(|role| format!("--as {role} ")).unwrap_or_default())
-            .replace("{as-words}", &role.map(|role| format!("\"--as\", \"{role}\", ")).unwrap_or_default())
+        text.replace(
+            "{as}",
+            &role.map(|role| format!("--as {role} ")).unwrap_or_default(),
+        )
+        .replace(
+            "{as-words}",
+            &role
+                .map(|role| format!("\"--as\", \"{role}\", "))
+                .unwrap_or_default(),
+        )
     }
 
     /// For files that serve every project.
     pub fn anywhere(language: Language) -> Fillings {
         let guide = match language {
-            Language::En => "- It also says which commands this project uses, and how to end a session: `quipu finish`.",
+            Language::En => {
+                "- It also says which commands this project uses, and how to end a session: `quipu finish`."
+            }
             Language::Zh => "- 其中也写明本项目使用哪些命令，以及如何收尾：`quipu finish`。",
         };
         let session = match language {
@@ -120,16 +157,28 @@ impl Fillings {
                 "- 会话开始时，`quipu start` 的内容在你的上下文里；没有就运行一次。其中写明本项目使用哪些命令，以及如何用一条 `quipu finish` 收尾。"
             }
         };
-        Fillings { language, role: None, guide: guide.to_owned(), session }
+        Fillings {
+            language,
+            role: None,
+            guide: guide.to_owned(),
+            session,
+        }
     }
 }
 
 impl Host {
     /// Whether the host is on this machine, or was used in this project.
     pub fn is_found(&self, root: &Path) -> bool {
-        let folders = std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect::<Vec<_>>()).unwrap_or_default();
-        let is_program = |program: &String| folders.iter().any(|folder| folder.join(program).is_file());
-        self.program.as_ref().is_some_and(is_program) || self.traces.iter().any(|trace| root.join(trace).symlink_metadata().is_ok())
+        let folders = std::env::var_os("PATH")
+            .map(|path| std::env::split_paths(&path).collect::<Vec<_>>())
+            .unwrap_or_default();
+        let is_program =
+            |program: &String| folders.iter().any(|folder| folder.join(program).is_file());
+        self.program.as_ref().is_some_and(is_program)
+            || self
+                .traces
+                .iter()
+                .any(|trace| root.join(trace).symlink_metadata().is_ok())
     }
 
     /// What a person types to open it.
@@ -142,15 +191,32 @@ impl HostFile {
     /// What is written, for a host and a project.
     pub fn content(&self, host: &str, fillings: &Fillings) -> String {
         let zh = fillings.language == Language::Zh;
-        let named = |name: &String| TEXTS.iter().find(|(n, ..)| n == name).map(|(_, en, other)| if zh { *other } else { *en });
-        let text = self.text.as_ref().and_then(named).or(self.json.as_deref()).or(self.lines.as_deref()).unwrap_or_default();
-        fillings.fill_role(text).replace("{guide}", &fillings.guide).replace("{session}", fillings.session).replace("{host}", host)
+        let named = |name: &String| {
+            TEXTS
+                .iter()
+                .find(|(n, ..)| n == name)
+                .map(|(_, en, other)| if zh { *other } else { *en })
+        };
+        let text = self
+            .text
+            .as_ref()
+            .and_then(named)
+            .or(self.json.as_deref())
+            .or(self.lines.as_deref())
+            .unwrap_or_default();
+        fillings
+            .fill_role(text)
+            .replace("{guide}", &fillings.guide)
+            .replace("{session}", fillings.session)
+            .replace("{host}", host)
     }
 }
 
 /// Every host that is known.
 pub fn hosts() -> Vec<Host> {
-    toml::from_str::<Table>(TABLE).expect("the table is checked by a test").hosts
+    toml::from_str::<Table>(TABLE)
+        .expect("the table is checked by a test")
+        .hosts
 }
 
 #[cfg(test)]
@@ -163,17 +229,36 @@ mod tests {
     fn the_table_is_sound() {
         for host in hosts() {
             for file in &host.files {
-                let given = [&file.text, &file.json, &file.lines].iter().filter(|t| t.is_some()).count();
+                let given = [&file.text, &file.json, &file.lines]
+                    .iter()
+                    .filter(|t| t.is_some())
+                    .count();
                 assert_eq!(given, 1, "{} {}", host.name, file.path);
-                let with_role = Fillings { role: Some("main".into()), ..Fillings::anywhere(Language::Zh) };
+                let with_role = Fillings {
+                    role: Some("main".into()),
+                    ..Fillings::anywhere(Language::Zh)
+                };
                 for fillings in [&with_role, &Fillings::anywhere(Language::En)] {
                     let content = file.content(&host.name, fillings);
-                    assert!(!content.is_empty() && !content.contains("{as") && !content.contains("{guide}"), "{} {}", host.name, file.path);
+                    assert!(
+                        !content.is_empty()
+                            && !content.contains("{as")
+                            && !content.contains("{guide}"),
+                        "{} {}",
+                        host.name,
+                        file.path
+                    );
                     if file.kind == Kind::Json {
                         serde_json::from_str::<serde_json::Value>(&content).unwrap();
                     }
                     let calls = content.contains("quipu hook") || content.contains("\"mcp\", ");
-                    assert_eq!(calls && fillings.role.is_some(), calls && content.contains("main"), "{} {}", host.name, file.path);
+                    assert_eq!(
+                        calls && fillings.role.is_some(),
+                        calls && content.contains("main"),
+                        "{} {}",
+                        host.name,
+                        file.path
+                    );
                 }
             }
         }
@@ -181,12 +266,14 @@ mod tests {
 
     #[test]
     fn agents_may_change_no_settings_of_the_table() {
-        for file in hosts()
-            .iter()
-            .flat_map(|host| &host.files)
-            .filter(|file| file.json.is_some() || file.lines.is_some() || file.path.ends_with(".js"))
-        {
-            assert!(ProjectPath::parse(&file.path).unwrap().sets_up_hosts(), "{}", file.path);
+        for file in hosts().iter().flat_map(|host| &host.files).filter(|file| {
+            file.json.is_some() || file.lines.is_some() || file.path.ends_with(".js")
+        }) {
+            assert!(
+                ProjectPath::parse(&file.path).unwrap().sets_up_hosts(),
+                "{}",
+                file.path
+            );
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Keys of ours in a JSON file that belongs to someone else.
 //!
-//! A key named `quipu` is ours whole, and so is an item of a list that calls `quipu hook`. Everything else is shared.
+//! A key named `quipu` is ours whole, and so is an item of a list that calls `quipu hook`.
+//! Everything else is shared.
 
 use quipu_text::json::{JsonError, JsonPointer, append_item, parse_json, remove_value, set_value};
 use serde_json::Value;
@@ -16,16 +17,24 @@ pub fn join(text: &str, ours: &Value) -> Result<String, JsonError> {
 fn join_at(text: String, pointer: &JsonPointer, ours: &Value) -> Result<String, JsonError> {
     let there = value_at(&text, pointer)?;
     match (ours, there) {
-        (Value::Object(keys), Some(Value::Object(_))) => keys.iter().try_fold(text, |text, (key, value)| {
-            let pointer = pointer.child(key);
-            if key == "quipu" { set_value(&text, &pointer, value) } else { join_at(text, &pointer, value) }
-        }),
+        (Value::Object(keys), Some(Value::Object(_))) => {
+            keys.iter().try_fold(text, |text, (key, value)| {
+                let pointer = pointer.child(key);
+                if key == "quipu" {
+                    set_value(&text, &pointer, value)
+                } else {
+                    join_at(text, &pointer, value)
+                }
+            })
+        }
         (Value::Array(items), Some(Value::Array(there))) => {
             // An entry of an older version gives way to the new one.
             let stale = |item: &Value| is_ours(item) && !items.contains(item);
             let text = without_items(text, pointer, &there, stale)?;
             let missing = items.iter().filter(|item| !there.contains(item));
-            missing.into_iter().try_fold(text, |text, item| append_item(&text, pointer, item))
+            missing
+                .into_iter()
+                .try_fold(text, |text, item| append_item(&text, pointer, item))
         }
         _ => set_value(&text, pointer, ours),
     }
@@ -40,21 +49,40 @@ fn part_at(text: String, pointer: &JsonPointer, ours: &Value) -> Result<String, 
     let text = match (ours, value_at(&text, pointer)?) {
         (_, None) => return Ok(text),
         (Value::Object(keys), Some(Value::Object(_))) => {
-            let (plain, nested): (Vec<_>, Vec<_>) = keys.iter().partition(|(_, value)| !value.is_object() && !value.is_array());
+            let (plain, nested): (Vec<_>, Vec<_>) = keys
+                .iter()
+                .partition(|(_, value)| !value.is_object() && !value.is_array());
             let text = nested.into_iter().try_fold(text, |text, (key, value)| {
                 let pointer = pointer.child(key);
-                if key == "quipu" { remove_value(&text, &pointer) } else { part_at(text, &pointer, value) }
+                if key == "quipu" {
+                    remove_value(&text, &pointer)
+                } else {
+                    part_at(text, &pointer, value)
+                }
             })?;
-            // A plain value, such as the version of the file, goes with the last of what it is said of.
+            // A plain value, such as the version of the file, goes with the last of what it is said
+            // of.
             let left = value_at(&text, pointer)?;
-            let is_last = |there: &serde_json::Map<String, Value>| there.iter().all(|(key, value)| plain.contains(&(key, value)));
-            match left.as_ref().and_then(Value::as_object).is_some_and(is_last) {
-                true => plain.iter().try_fold(text, |text, (key, _)| remove_value(&text, &pointer.child(*key)))?,
+            let is_last = |there: &serde_json::Map<String, Value>| {
+                there
+                    .iter()
+                    .all(|(key, value)| plain.contains(&(key, value)))
+            };
+            match left
+                .as_ref()
+                .and_then(Value::as_object)
+                .is_some_and(is_last)
+            {
+                true => plain.iter().try_fold(text, |text, (key, _)| {
+                    remove_value(&text, &pointer.child(*key))
+                })?,
                 false => text,
             }
         }
         (Value::Array(items), Some(Value::Array(there))) => {
-            without_items(text, pointer, &there, |item| is_ours(item) || items.contains(item))?
+            without_items(text, pointer, &there, |item| {
+                is_ours(item) || items.contains(item)
+            })?
         }
         _ => return Ok(text),
     };
@@ -63,12 +91,23 @@ fn part_at(text: String, pointer: &JsonPointer, ours: &Value) -> Result<String, 
         Some(Value::Array(items)) => items.is_empty(),
         _ => false,
     };
-    if is_empty && !pointer.parts().is_empty() { remove_value(&text, pointer) } else { Ok(text) }
+    if is_empty && !pointer.parts().is_empty() {
+        remove_value(&text, pointer)
+    } else {
+        Ok(text)
+    }
 }
 
-fn without_items(text: String, pointer: &JsonPointer, there: &[Value], goes: impl Fn(&Value) -> bool) -> Result<String, JsonError> {
+fn without_items(
+    text: String,
+    pointer: &JsonPointer,
+    there: &[Value],
+    goes: impl Fn(&Value) -> bool,
+) -> Result<String, JsonError> {
     let indices = (0..there.len()).rev().filter(|index| goes(&there[*index]));
-    indices.into_iter().try_fold(text, |text, index| remove_value(&text, &pointer.child(index)))
+    indices.into_iter().try_fold(text, |text, index| {
+        remove_value(&text, &pointer.child(index))
+    })
 }
 
 fn is_ours(item: &Value) -> bool {
@@ -91,9 +130,18 @@ mod tests {
         let with = join(text, &ours).unwrap();
         assert_eq!(join(&with, &ours).unwrap(), with);
         let value: Value = serde_json::from_str(&with).unwrap();
-        assert_eq!((&value["model"], value["hooks"]["Stop"].as_array().unwrap().len()), (&json!("x"), 2));
+        assert_eq!(
+            (
+                &value["model"],
+                value["hooks"]["Stop"].as_array().unwrap().len()
+            ),
+            (&json!("x"), 2)
+        );
         let older = with.replace("--agent a", "--agent old");
-        assert_eq!(serde_json::from_str::<Value>(&join(&older, &ours).unwrap()).unwrap(), value);
+        assert_eq!(
+            serde_json::from_str::<Value>(&join(&older, &ours).unwrap()).unwrap(),
+            value
+        );
         let without: Value = serde_json::from_str(&part(&with, &ours).unwrap()).unwrap();
         assert_eq!(without, serde_json::from_str::<Value>(text).unwrap());
         assert_eq!(part(&join("", &ours).unwrap(), &ours).unwrap().trim(), "{}");
@@ -101,10 +149,14 @@ mod tests {
 
     #[test]
     fn a_version_stays_with_what_others_wrote_under_it() {
-        let ours = json!({"version": 1, "hooks": {"stop": [{"command": "quipu hook stop --agent a"}]}});
+        let ours =
+            json!({"version": 1, "hooks": {"stop": [{"command": "quipu hook stop --agent a"}]}});
         let text = "{\n  \"version\": 1,\n  \"hooks\": {\n    \"stop\": [{\"command\": \"beep\"}]\n  }\n}\n";
         let with = join(text, &ours).unwrap();
-        assert_eq!(serde_json::from_str::<Value>(&part(&with, &ours).unwrap()).unwrap(), serde_json::from_str::<Value>(text).unwrap());
+        assert_eq!(
+            serde_json::from_str::<Value>(&part(&with, &ours).unwrap()).unwrap(),
+            serde_json::from_str::<Value>(text).unwrap()
+        );
         assert_eq!(part(&join("", &ours).unwrap(), &ours).unwrap().trim(), "{}");
     }
 }

@@ -33,21 +33,44 @@ impl Planned {
 }
 
 /// What a host's files would become.
-pub fn plan(root: &Path, contract: &Contract, host: &Host, remove: bool) -> Result<Vec<Planned>, Failure> {
-    host.files.iter().map(|file| plan_file(root, contract, host, file, remove)).collect()
+pub fn plan(
+    root: &Path,
+    contract: &Contract,
+    host: &Host,
+    remove: bool,
+) -> Result<Vec<Planned>, Failure> {
+    host.files
+        .iter()
+        .map(|file| plan_file(root, contract, host, file, remove))
+        .collect()
 }
 
-fn plan_file(root: &Path, contract: &Contract, host: &Host, file: &HostFile, remove: bool) -> Result<Planned, Failure> {
+fn plan_file(
+    root: &Path,
+    contract: &Contract,
+    host: &Host,
+    file: &HostFile,
+    remove: bool,
+) -> Result<Planned, Failure> {
     let path = ProjectPath::parse(&file.path)?;
     if let Some(rule) = contract.rule(&path) {
         let what = format!("`{path}` is under the contract, so it is not for integrate to write");
         let rule = Some((rule.place.clone(), format!("path = \"{}\"", rule.path)));
-        return Err(Failure { rule, ..Failure::new(exit::REFUSED, what, "quipu contract show") });
+        return Err(Failure {
+            rule,
+            ..Failure::new(exit::REFUSED, what, "quipu contract show")
+        });
     }
     let before = read_text(&open(root)?, &file.path)?;
     let content = file.content(&host.name, &Fillings::of(contract));
     let text = before.clone().unwrap_or_default();
-    let bad = |what: String| Failure::new(exit::REFUSED, format!("`{path}`: {what}"), "mend the file by hand; nothing was written");
+    let bad = |what: String| {
+        Failure::new(
+            exit::REFUSED,
+            format!("`{path}`: {what}"),
+            "mend the file by hand; nothing was written",
+        )
+    };
     let after = match (file.kind, remove) {
         (Kind::Whole, _) if before.as_ref().is_some_and(|text| !text.contains(OURS)) => {
             return Err(bad("it is there already and not ours".into()));
@@ -58,37 +81,71 @@ fn plan_file(root: &Path, contract: &Contract, host: &Host, file: &HostFile, rem
         (Kind::Block, false) => Some(block::put(&text, file.mark, &content).map_err(bad)?),
         (Kind::Block, true) => Some(block::take(&text, file.mark).map_err(bad)?),
         (Kind::Json, _) => {
-            let ours: Value = serde_json::from_str(&content).expect("the table is checked by a test");
-            let edited = if remove { keys::part(&text, &ours) } else { keys::join(&text, &ours) };
+            let ours: Value =
+                serde_json::from_str(&content).expect("the table is checked by a test");
+            let edited = if remove {
+                keys::part(&text, &ours)
+            } else {
+                keys::join(&text, &ours)
+            };
             Some(edited.map_err(|e| bad(format!("line {}: {}", e.line, e.what)))?)
         }
     };
     // What held nothing but ours was ours.
     let after = after.filter(|text| !remove || !["", "{}"].contains(&text.trim()));
-    Ok(Planned { path: file.path.clone(), before, after })
+    Ok(Planned {
+        path: file.path.clone(),
+        before,
+        after,
+    })
 }
 
 /// The project's folder; nothing below it is reached through a link.
 pub fn open(root: &Path) -> Result<Below, Failure> {
-    let failed = |error: std::io::Error| Failure::new(exit::IO, format!("cannot open `{}`: {error}", root.display()), "");
-    let opened = Below::locate(root).and_then(|real| Below::open(&real)).map_err(failed)?;
-    opened.ok_or_else(|| Failure::new(exit::NOT_FOUND, format!("`{}` is not there", root.display()), ""))
+    let failed = |error: std::io::Error| {
+        Failure::new(
+            exit::IO,
+            format!("cannot open `{}`: {error}", root.display()),
+            "",
+        )
+    };
+    let opened = Below::locate(root)
+        .and_then(|real| Below::open(&real))
+        .map_err(failed)?;
+    opened.ok_or_else(|| {
+        Failure::new(
+            exit::NOT_FOUND,
+            format!("`{}` is not there", root.display()),
+            "",
+        )
+    })
 }
 
 /// The text of a file; none if it is not there.
 pub fn read_text(folder: &Below, path: &str) -> Result<Option<String>, Failure> {
     let unread = |error| unreached("read", path, error);
-    let Some(bytes) = folder.read(path).map_err(unread)? else { return Ok(None) };
-    let text = String::from_utf8(bytes)
-        .map_err(|_| Failure::new(exit::IO, format!("cannot read `{path}`: it is not valid UTF-8"), "make it UTF-8, or put it away"))?;
+    let Some(bytes) = folder.read(path).map_err(unread)? else {
+        return Ok(None);
+    };
+    let text = String::from_utf8(bytes).map_err(|_| {
+        Failure::new(
+            exit::IO,
+            format!("cannot read `{path}`: it is not valid UTF-8"),
+            "make it UTF-8, or put it away",
+        )
+    })?;
     Ok(Some(text))
 }
 
-/// Why a file was not read or written: links are not followed, because a project that came from elsewhere may hold some.
+/// Why a file was not read or written: links are not followed, because a project that came from
+/// elsewhere may hold some.
 pub fn unreached(act: &str, path: &str, error: std::io::Error) -> Failure {
     use std::io::ErrorKind::{InvalidInput, NotADirectory};
     let (code, mend) = match error.kind() {
-        InvalidInput | NotADirectory => (exit::REFUSED, "put a plain file in plain folders there: links are not followed"),
+        InvalidInput | NotADirectory => (
+            exit::REFUSED,
+            "put a plain file in plain folders there: links are not followed",
+        ),
         _ => (exit::IO, ""),
     };
     Failure::new(code, format!("cannot {act} `{path}`: {error}"), mend)
@@ -99,9 +156,13 @@ pub fn apply(root: &Path, planned: &[Planned]) -> Result<(), Failure> {
     let folder = open(root)?;
     for file in planned.iter().filter(|f| f.before != f.after) {
         match &file.after {
-            Some(text) => folder.replace(&file.path, text.as_bytes()).map_err(|error| unreached("write", &file.path, error))?,
+            Some(text) => folder
+                .replace(&file.path, text.as_bytes())
+                .map_err(|error| unreached("write", &file.path, error))?,
             None => {
-                folder.remove(&file.path).map_err(|error| unreached("remove", &file.path, error))?;
+                folder
+                    .remove(&file.path)
+                    .map_err(|error| unreached("remove", &file.path, error))?;
                 let mut above = file.path.as_str();
                 while let Some((parent, _)) = above.rsplit_once('/') {
                     if folder.remove_folder(parent).is_err() {

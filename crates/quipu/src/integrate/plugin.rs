@@ -1,7 +1,9 @@
-//! The Claude Code plugin and the agent skill of a release, `plugins/`, written from the table of hosts.
+//! The Claude Code plugin and the agent skill of a release, `plugins/`, written from the table of
+//! hosts.
 //!
-//! `QUIPU_RECORD=1 cargo test -p quipu plugin` writes them anew. What `integrate claude` writes into a project, the plugin
-//! brings for every project: the same server, the same hooks, the same skill.
+//! `QUIPU_RECORD=1 cargo test -p quipu plugin` writes them anew. What `integrate claude` writes
+//! into a project, the plugin brings for every project: the same server, the same hooks, the same
+//! skill.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +18,10 @@ const ABOUT: &str = "Project memory under a contract: cold start, denial of forb
 /// Every file of the folder, by its path.
 fn files() -> Vec<(PathBuf, String)> {
     let all = hosts();
-    let host = all.iter().find(|host| host.name == HOST).expect("the table has this host");
+    let host = all
+        .iter()
+        .find(|host| host.name == HOST)
+        .expect("the table has this host");
     let author = json!({"name": "The Quipu authors"});
     let plugin = json!({
         "name": "quipu",
@@ -37,13 +42,20 @@ fn files() -> Vec<(PathBuf, String)> {
         named(".claude-plugin/marketplace.json", pretty(&market)),
         named("quipu/.claude-plugin/plugin.json", pretty(&plugin)),
         named("quipu/.mcp.json", pretty(&json_of(host, ".mcp.json"))),
-        named("quipu/hooks/hooks.json", pretty(&json_of(host, ".claude/settings.json"))),
+        named(
+            "quipu/hooks/hooks.json",
+            pretty(&json_of(host, ".claude/settings.json")),
+        ),
         named("quipu/skills/quipu/SKILL.md", skill(host)),
     ]
 }
 
 fn content(host: &Host, path: &str) -> String {
-    let file = host.files.iter().find(|file| file.path == path).expect("the table has this file");
+    let file = host
+        .files
+        .iter()
+        .find(|file| file.path == path)
+        .expect("the table has this file");
     file.content(HOST, &Fillings::anywhere(Language::En))
 }
 
@@ -53,7 +65,8 @@ fn json_of(host: &Host, path: &str) -> Value {
 
 /// Without the line that says who wrote it into a project.
 fn skill(host: &Host) -> String {
-    content(host, ".claude/skills/quipu/SKILL.md").replace("<!-- Written by `quipu integrate`. -->\n\n", "")
+    content(host, ".claude/skills/quipu/SKILL.md")
+        .replace("<!-- Written by `quipu integrate`. -->\n\n", "")
 }
 
 fn pretty(value: &Value) -> String {
@@ -70,6 +83,11 @@ fn the_plugin_is_what_the_table_says() {
             std::fs::write(&path, &text).unwrap();
         }
         let there = std::fs::read_to_string(&path).unwrap_or_default();
-        assert_eq!(there, text, "{} is out of date: QUIPU_RECORD=1 cargo test -p quipu plugin", path.display());
+        assert_eq!(
+            there,
+            text,
+            "{} is out of date: QUIPU_RECORD=1 cargo test -p quipu plugin",
+            path.display()
+        );
     }
 }

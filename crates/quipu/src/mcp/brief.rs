@@ -17,7 +17,10 @@ const MOST_VALUES: usize = 100;
 pub fn list(session: &Session) -> Result<Value, Failure> {
     let contract = Project::load_contract(&Project::find_root(&session.folder)?)?;
     let own = session.actor.role().map(ActorName::as_str);
-    let roles = contract.roles.values().filter(|role| own.is_none_or(|own| own == role.name));
+    let roles = contract
+        .roles
+        .values()
+        .filter(|role| own.is_none_or(|own| own == role.name));
     let prompts: Vec<Value> = roles
         .map(|role| {
             let title = role.title.in_language(contract.language);
@@ -33,33 +36,67 @@ pub fn list(session: &Session) -> Result<Value, Failure> {
 }
 
 pub fn get(session: &Session, params: &Map<String, Value>) -> Result<Value, Fault> {
-    let name = params.get("name").and_then(Value::as_str).unwrap_or_default();
+    let name = params
+        .get("name")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     let Some(role) = name.strip_prefix("brief-") else {
-        return Err(Fault::new(Fault::PARAMS, format!("there is no prompt `{name}`: prompts/list names them")));
+        return Err(Fault::new(
+            Fault::PARAMS,
+            format!("there is no prompt `{name}`: prompts/list names them"),
+        ));
     };
-    let unit = params.get("arguments").and_then(|a| a.get("unit")).and_then(Value::as_str).filter(|u| !u.is_empty());
-    let told = brief(session, role, unit).map_err(|failure| Fault::new(Fault::PARAMS, failure.render()))?;
+    let unit = params
+        .get("arguments")
+        .and_then(|a| a.get("unit"))
+        .and_then(Value::as_str)
+        .filter(|u| !u.is_empty());
+    let told = brief(session, role, unit)
+        .map_err(|failure| Fault::new(Fault::PARAMS, failure.render()))?;
     Ok(json!({"messages": [{"role": "user", "content": {"type": "text", "text": told.text}}]}))
 }
 
 /// Units that begin with what is typed so far, for the one argument that prompts have.
 pub fn complete(session: &Session, params: &Map<String, Value>) -> Result<Value, Failure> {
-    let word = |of: &str, key: &str| params.get(of).and_then(|v| v.get(key)).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let word = |of: &str, key: &str| {
+        params
+            .get(of)
+            .and_then(|v| v.get(key))
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
     let (about, typed) = (word("argument", "name"), word("argument", "value"));
     let is_ours = word("ref", "type") == "ref/prompt" && about == "unit";
     let contract = Project::load_contract(&Project::find_root(&session.folder)?)?;
-    let units = contract.units.iter().map(|unit| unit.id.as_str()).filter(|id| is_ours && id.starts_with(&typed));
+    let units = contract
+        .units
+        .iter()
+        .map(|unit| unit.id.as_str())
+        .filter(|id| is_ours && id.starts_with(&typed));
     let own = session.actor.unit().map(UnitId::as_str);
-    let all: Vec<&str> = units.filter(|id| own.is_none_or(|own| own == *id)).collect();
+    let all: Vec<&str> = units
+        .filter(|id| own.is_none_or(|own| own == *id))
+        .collect();
     let values: Vec<&str> = all.iter().copied().take(MOST_VALUES).collect();
-    Ok(json!({"completion": {"values": values, "total": all.len(), "hasMore": all.len() > values.len()}}))
+    Ok(
+        json!({"completion": {"values": values, "total": all.len(), "hasMore": all.len() > values.len()}}),
+    )
 }
 
 fn brief(session: &Session, role: &str, unit: Option<&str>) -> Result<Answer, Failure> {
-    let operation = TABLE.iter().find(|o| o.name == "brief").ok_or_else(|| Failure::usage("there are no briefs", ""))?;
+    let operation = TABLE
+        .iter()
+        .find(|o| o.name == "brief")
+        .ok_or_else(|| Failure::usage("there are no briefs", ""))?;
     let bad = |what: String| Failure::usage(what, "");
-    let given = Map::from_iter([("role".to_owned(), json!(role)), ("inline".to_owned(), json!(true))]);
-    let matches = words(operation, &given, &[]).and_then(|words| matches(operation, &words)).map_err(bad)?;
+    let given = Map::from_iter([
+        ("role".to_owned(), json!(role)),
+        ("inline".to_owned(), json!(true)),
+    ]);
+    let matches = words(operation, &given, &[])
+        .and_then(|words| matches(operation, &words))
+        .map_err(bad)?;
     let mut session = session.clone();
     if let (Some(text), Actor::Agent { unit, .. }) = (unit, &mut session.actor) {
         let asked = UnitId::parse(text).map_err(|e| bad(e.to_string()))?;

@@ -1,7 +1,8 @@
 //! The fixture door: what the MCP conformance suite asks for by name, beside Quipu's own tools.
 //!
-//! Compiled only with the feature `fixture-door`, for `scripts/test-conformance`. It lets the suite look at how this server
-//! carries images, sounds, resources and errors, none of which it can ask of a project's memory.
+//! Compiled only with the feature `fixture-door`, for `scripts/test-conformance`. It lets the suite
+//! look at how this server carries images, sounds, resources and errors, none of which it can ask
+//! of a project's memory.
 
 use serde_json::{Value, json};
 
@@ -18,7 +19,10 @@ pub fn extend(method: &str, list: &mut Value) {
         "tools/list" => ("tools", tools()),
         "prompts/list" => ("prompts", prompts()),
         "resources/list" => ("resources", resources()),
-        "resources/templates/list" => ("resourceTemplates", vec![json!({"uriTemplate": "test://template/{id}/data", "name": "template"})]),
+        "resources/templates/list" => (
+            "resourceTemplates",
+            vec![json!({"uriTemplate": "test://template/{id}/data", "name": "template"})],
+        ),
         _ => return,
     };
     if let Some(all) = list[key].as_array_mut() {
@@ -36,7 +40,9 @@ fn tools() -> Vec<Value> {
         "test_error_handling",
         "test_logging_tool",
     ];
-    let plain = names.map(|name| json!({"name": name, "description": "A fixture", "inputSchema": {"type": "object"}}));
+    let plain = names.map(
+        |name| json!({"name": name, "description": "A fixture", "inputSchema": {"type": "object"}}),
+    );
     let schema = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "type": "object",
@@ -62,7 +68,12 @@ fn tools() -> Vec<Value> {
 }
 
 fn prompts() -> Vec<Value> {
-    let with = |names: &[&str]| names.iter().map(|name| json!({"name": name, "required": true})).collect::<Vec<_>>();
+    let with = |names: &[&str]| {
+        names
+            .iter()
+            .map(|name| json!({"name": name, "required": true}))
+            .collect::<Vec<_>>()
+    };
     let prompt = |name: &str, arguments: &[&str]| json!({"name": name, "description": "A fixture", "arguments": with(arguments)});
     vec![
         prompt("test_simple_prompt", &[]),
@@ -74,15 +85,27 @@ fn prompts() -> Vec<Value> {
 
 fn resources() -> Vec<Value> {
     let resource = |uri: &str, kind: &str| json!({"uri": uri, "name": uri, "mimeType": kind});
-    vec![resource("test://static-text", "text/plain"), resource("test://static-binary", "image/png")]
+    vec![
+        resource("test://static-text", "text/plain"),
+        resource("test://static-binary", "image/png"),
+    ]
 }
 
 /// The answer to a request that names something of the suite's; none for all others.
 pub fn result(request: &Request) -> Option<Result<Value, Fault>> {
-    let argument = |name: &str| request.params.get("arguments").and_then(|a| a.get(name)).and_then(Value::as_str).unwrap_or_default();
+    let argument = |name: &str| {
+        request
+            .params
+            .get("arguments")
+            .and_then(|a| a.get(name))
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
     let subject = request.subject().unwrap_or_default();
     let answer = match request.method.as_str() {
-        "tools/call" => json!({"content": tool(subject)?, "isError": subject == "test_error_handling"}),
+        "tools/call" => {
+            json!({"content": tool(subject)?, "isError": subject == "test_error_handling"})
+        }
         "prompts/get" => json!({"messages": prompt(subject, argument)?}),
         "resources/read" => json!({"contents": [resource(subject)?]}),
         _ => return None,
@@ -96,17 +119,26 @@ fn text(said: &str) -> Value {
 
 fn tool(name: &str) -> Option<Vec<Value>> {
     let image = json!({"type": "image", "data": PNG, "mimeType": "image/png"});
-    let embedded =
-        |uri: &str, kind: &str, said: &str| json!({"type": "resource", "resource": {"uri": uri, "mimeType": kind, "text": said}});
+    let embedded = |uri: &str, kind: &str, said: &str| json!({"type": "resource", "resource": {"uri": uri, "mimeType": kind, "text": said}});
     Some(match name {
         "test_simple_text" => vec![text("This is a simple text response for testing.")],
         "test_image_content" => vec![image],
-        "test_audio_content" => vec![json!({"type": "audio", "data": WAV, "mimeType": "audio/wav"})],
-        "test_embedded_resource" => vec![embedded("test://embedded-resource", "text/plain", "This is an embedded resource content.")],
+        "test_audio_content" => {
+            vec![json!({"type": "audio", "data": WAV, "mimeType": "audio/wav"})]
+        }
+        "test_embedded_resource" => vec![embedded(
+            "test://embedded-resource",
+            "text/plain",
+            "This is an embedded resource content.",
+        )],
         "test_multiple_content_types" => vec![
             text("Multiple content types test:"),
             image,
-            embedded("test://mixed-content-resource", "application/json", r#"{"test":"data","value":123}"#),
+            embedded(
+                "test://mixed-content-resource",
+                "application/json",
+                r#"{"test":"data","value":123}"#,
+            ),
         ],
         "test_error_handling" => vec![text("This tool intentionally returns an error for testing")],
         "json_schema_2020_12_tool" | "test_logging_tool" => vec![text("fine")],
@@ -119,28 +151,41 @@ fn prompt<'a>(name: &str, argument: impl Fn(&str) -> &'a str) -> Option<Vec<Valu
     Some(match name {
         "test_simple_prompt" => vec![says(text("This is a simple prompt for testing."))],
         "test_prompt_with_arguments" => {
-            vec![says(text(&format!("Prompt with arguments: arg1='{}', arg2='{}'", argument("arg1"), argument("arg2"))))]
+            vec![says(text(&format!(
+                "Prompt with arguments: arg1='{}', arg2='{}'",
+                argument("arg1"),
+                argument("arg2")
+            )))]
         }
         "test_prompt_with_embedded_resource" => {
             let inner = json!({"uri": argument("resourceUri"), "mimeType": "text/plain", "text": "Embedded resource content for testing."});
-            vec![says(json!({"type": "resource", "resource": inner})), says(text("Please process the embedded resource above."))]
+            vec![
+                says(json!({"type": "resource", "resource": inner})),
+                says(text("Please process the embedded resource above.")),
+            ]
         }
         "test_prompt_with_image" => {
-            vec![says(json!({"type": "image", "data": PNG, "mimeType": "image/png"})), says(text("Please analyze the image above."))]
+            vec![
+                says(json!({"type": "image", "data": PNG, "mimeType": "image/png"})),
+                says(text("Please analyze the image above.")),
+            ]
         }
         _ => return None,
     })
 }
 
 fn resource(uri: &str) -> Option<Value> {
-    if let Some(id) = uri.strip_prefix("test://template/").and_then(|rest| rest.strip_suffix("/data")) {
+    if let Some(id) = uri
+        .strip_prefix("test://template/")
+        .and_then(|rest| rest.strip_suffix("/data"))
+    {
         let said = json!({"id": id, "templateTest": true, "data": format!("Data for ID: {id}")});
         return Some(json!({"uri": uri, "mimeType": "application/json", "text": said.to_string()}));
     }
     match uri {
-        "test://static-text" => {
-            Some(json!({"uri": uri, "mimeType": "text/plain", "text": "This is the content of the static text resource."}))
-        }
+        "test://static-text" => Some(
+            json!({"uri": uri, "mimeType": "text/plain", "text": "This is the content of the static text resource."}),
+        ),
         "test://static-binary" => Some(json!({"uri": uri, "mimeType": "image/png", "blob": PNG})),
         _ => None,
     }

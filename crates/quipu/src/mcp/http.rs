@@ -1,8 +1,9 @@
 //! Streamable HTTP: one message a request, one answer, no streams and no state.
 //!
-//! The guard in front (`quipu-web`) has checked Host, Origin, token, size and time before anything here runs. A handshake
-//! is given a session id that holds the client's name and nothing else; the server remembers no session, so none can
-//! expire, leak or be stolen, and a restart is not noticed.
+//! The guard in front (`quipu-web`) has checked Host, Origin, token, size and time before anything
+//! here runs. A handshake is given a session id that holds the client's name and nothing else; the
+//! server remembers no session, so none can expire, leak or be stolen, and a restart is not
+//! noticed.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -44,18 +45,40 @@ pub struct Opening {
 }
 
 /// Serves until a signal ends it; `ready` is told the address.
-pub fn open(session: &Session, opening: Opening, ready: impl FnOnce(SocketAddr)) -> Result<(), ServeError> {
+pub fn open(
+    session: &Session,
+    opening: Opening,
+    ready: impl FnOnce(SocketAddr),
+) -> Result<(), ServeError> {
     let mut policy = Policy::new(opening.token);
     (policy.hosts, policy.body, policy.deadline) = (opening.hosts, opening.body, opening.deadline);
-    let guarded = Router::new().route(PATH, post(answer)).with_state(Arc::new(session.clone()));
-    serve(Plan { address: opening.address, site: Site { guarded, ..Site::default() }, policy }, ready)
+    let guarded = Router::new()
+        .route(PATH, post(answer))
+        .with_state(Arc::new(session.clone()));
+    serve(
+        Plan {
+            address: opening.address,
+            site: Site {
+                guarded,
+                ..Site::default()
+            },
+            policy,
+        },
+        ready,
+    )
 }
 
 async fn answer(State(session): State<Arc<Session>>, headers: HeaderMap, body: Bytes) -> Response {
     if !says(&headers, header::CONTENT_TYPE, &["application/json"]) {
         return StatusCode::UNSUPPORTED_MEDIA_TYPE.into_response();
     }
-    if headers.contains_key(header::ACCEPT) && !says(&headers, header::ACCEPT, &["application/json", "application/*", "*/*"]) {
+    if headers.contains_key(header::ACCEPT)
+        && !says(
+            &headers,
+            header::ACCEPT,
+            &["application/json", "application/*", "*/*"],
+        )
+    {
         return StatusCode::NOT_ACCEPTABLE.into_response();
     }
     let request = match Request::parse(&String::from_utf8_lossy(&body)) {
@@ -64,16 +87,27 @@ async fn answer(State(session): State<Arc<Session>>, headers: HeaderMap, body: B
         Err(told) => return told_as(StatusCode::BAD_REQUEST, &render_fault(&told.0, told.1)),
     };
     let stateless = request.revision().is_some() || word(&headers, VERSION) == Some(STATELESS);
-    if let Err(fault) = if stateless { agrees(&headers, &request) } else { is_spoken(&headers) } {
+    if let Err(fault) = if stateless {
+        agrees(&headers, &request)
+    } else {
+        is_spoken(&headers)
+    } {
         let id = request.id.clone().unwrap_or(Value::Null);
         return told_as(StatusCode::BAD_REQUEST, &render_fault(&id, fault));
     }
-    let session_id = (request.method == "initialize").then(|| session_id(request.client())).flatten();
-    let client = word(&headers, SESSION).and_then(|id| id.rsplit_once('.')).map(|(name, _)| name.to_owned());
-    let Some(told) = blocking(move || Door::known(&session, client).answer_to(&request)).await else {
+    let session_id = (request.method == "initialize")
+        .then(|| session_id(request.client()))
+        .flatten();
+    let client = word(&headers, SESSION)
+        .and_then(|id| id.rsplit_once('.'))
+        .map(|(name, _)| name.to_owned());
+    let Some(told) = blocking(move || Door::known(&session, client).answer_to(&request)).await
+    else {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     };
-    let Some(told) = told else { return StatusCode::ACCEPTED.into_response() };
+    let Some(told) = told else {
+        return StatusCode::ACCEPTED.into_response();
+    };
     let status = match told["error"]["code"].as_i64() {
         Some(Fault::METHOD) if stateless => StatusCode::NOT_FOUND,
         Some(Fault::VERSION) => StatusCode::BAD_REQUEST,
@@ -87,7 +121,12 @@ async fn answer(State(session): State<Arc<Session>>, headers: HeaderMap, body: B
 }
 
 fn told_as(status: StatusCode, told: &Value) -> Response {
-    (status, [(header::CONTENT_TYPE, "application/json")], told.to_string()).into_response()
+    (
+        status,
+        [(header::CONTENT_TYPE, "application/json")],
+        told.to_string(),
+    )
+        .into_response()
 }
 
 fn word<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
@@ -96,8 +135,14 @@ fn word<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
 
 /// Whether a header lists one of these kinds.
 fn says(headers: &HeaderMap, name: header::HeaderName, kinds: &[&str]) -> bool {
-    let listed = headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).flat_map(|text| text.split(','));
-    listed.map(|one| one.split(';').next().unwrap_or_default().trim()).any(|one| kinds.iter().any(|kind| kind.eq_ignore_ascii_case(one)))
+    let listed = headers
+        .get_all(name)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|text| text.split(','));
+    listed
+        .map(|one| one.split(';').next().unwrap_or_default().trim())
+        .any(|one| kinds.iter().any(|kind| kind.eq_ignore_ascii_case(one)))
 }
 
 /// After a handshake a client says which revision was agreed on; an older one says nothing.
@@ -108,7 +153,8 @@ fn is_spoken(headers: &HeaderMap) -> Result<(), Fault> {
     }
 }
 
-/// A stateless request says in its headers what it says in its body, so that whoever stands between can rely on them.
+/// A stateless request says in its headers what it says in its body, so that whoever stands between
+/// can rely on them.
 fn agrees(headers: &HeaderMap, request: &Request) -> Result<(), Fault> {
     request.is_complete()?;
     says_the_same(headers, VERSION, request.revision())?;
@@ -124,7 +170,10 @@ fn says_the_same(headers: &HeaderMap, header: &str, body: Option<&str>) -> Resul
         return Ok(());
     }
     let said = said.map_or("is missing".to_owned(), |said| format!("says `{said}`"));
-    Err(Fault::new(Fault::HEADER, format!("the header {header} {said}, the message says `{body}`")))
+    Err(Fault::new(
+        Fault::HEADER,
+        format!("the header {header} {said}, the message says `{body}`"),
+    ))
 }
 
 /// `=?base64?…?=`: how a header carries what is not plain ASCII.
@@ -135,7 +184,12 @@ fn decoded(said: &str) -> Option<String> {
 
 /// The client's name, and chance, so that no two are alike.
 fn session_id(client: Option<&str>) -> Option<HeaderValue> {
-    let name: String = client.unwrap_or("mcp").chars().filter(|c| c.is_ascii_graphic()).take(64).collect();
+    let name: String = client
+        .unwrap_or("mcp")
+        .chars()
+        .filter(|c| c.is_ascii_graphic())
+        .take(64)
+        .collect();
     let chance = Token::random().ok()?;
     HeaderValue::from_str(&format!("{name}.{}", chance.as_str())).ok()
 }
@@ -145,28 +199,73 @@ mod tests {
     use super::*;
 
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
-        pairs.iter().map(|(name, value)| (header::HeaderName::from_static(name), HeaderValue::from_str(value).unwrap())).collect()
+        pairs
+            .iter()
+            .map(|(name, value)| {
+                (
+                    header::HeaderName::from_static(name),
+                    HeaderValue::from_str(value).unwrap(),
+                )
+            })
+            .collect()
     }
 
     fn request(method: &str, params: &str) -> Request {
         let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
-        Request::parse(&format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{{params}{meta}}}}}"#)).unwrap()
+        Request::parse(&format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{{params}{meta}}}}}"#
+        ))
+        .unwrap()
     }
 
     #[test]
     fn headers_say_what_the_message_says() {
         let read = request("tools/call", r#""name":"读","#);
-        let said = |name| headers(&[(VERSION, "2026-07-28"), (METHOD, "tools/call"), (NAME, name)]);
+        let said = |name| {
+            headers(&[
+                (VERSION, "2026-07-28"),
+                (METHOD, "tools/call"),
+                (NAME, name),
+            ])
+        };
         assert!(agrees(&said("=?base64?6K+7?="), &read).is_ok());
         for wrong in ["=?base64?6K+7?", "=?base64?6K!7?=", "write"] {
-            assert_eq!(agrees(&said(wrong), &read).unwrap_err().code, Fault::HEADER, "{wrong}");
+            assert_eq!(
+                agrees(&said(wrong), &read).unwrap_err().code,
+                Fault::HEADER,
+                "{wrong}"
+            );
         }
         let list = request("tools/list", "");
-        assert!(agrees(&headers(&[(VERSION, "2026-07-28"), (METHOD, "tools/list")]), &list).is_ok());
-        assert_eq!(agrees(&headers(&[(VERSION, "2026-07-28")]), &list).unwrap_err().code, Fault::HEADER);
-        assert_eq!(agrees(&headers(&[(METHOD, "tools/list")]), &list).unwrap_err().code, Fault::HEADER);
-        assert!(is_spoken(&headers(&[(VERSION, "2025-06-18")])).is_ok() && is_spoken(&headers(&[])).is_ok());
-        assert_eq!(is_spoken(&headers(&[(VERSION, "1999-01-01")])).unwrap_err().code, Fault::VERSION);
+        assert!(
+            agrees(
+                &headers(&[(VERSION, "2026-07-28"), (METHOD, "tools/list")]),
+                &list
+            )
+            .is_ok()
+        );
+        assert_eq!(
+            agrees(&headers(&[(VERSION, "2026-07-28")]), &list)
+                .unwrap_err()
+                .code,
+            Fault::HEADER
+        );
+        assert_eq!(
+            agrees(&headers(&[(METHOD, "tools/list")]), &list)
+                .unwrap_err()
+                .code,
+            Fault::HEADER
+        );
+        assert!(
+            is_spoken(&headers(&[(VERSION, "2025-06-18")])).is_ok()
+                && is_spoken(&headers(&[])).is_ok()
+        );
+        assert_eq!(
+            is_spoken(&headers(&[(VERSION, "1999-01-01")]))
+                .unwrap_err()
+                .code,
+            Fault::VERSION
+        );
     }
 
     #[test]

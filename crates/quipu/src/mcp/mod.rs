@@ -1,7 +1,9 @@
-//! The door for MCP clients: JSON-RPC over stdio, one line a message, or over HTTP, one request a message.
+//! The door for MCP clients: JSON-RPC over stdio, one line a message, or over HTTP, one request a
+//! message.
 //!
-//! Both eras are spoken: the handshake of 2025 and the stateless requests of 2026-07-28. No project is opened before
-//! something asks for its files, so a handshake is answered at once. Tools are rows of the table of operations.
+//! Both eras are spoken: the handshake of 2025 and the stateless requests of 2026-07-28. No project
+//! is opened before something asks for its files, so a handshake is answered at once. Tools are
+//! rows of the table of operations.
 
 mod brief;
 mod files;

@@ -1,7 +1,8 @@
 //! The door of a run: an MCP server over one view folder and one out folder.
 //!
-//! An agent's host starts it inside the sandbox, where no project can be opened. It serves the same bytes that the agent's
-//! own file tools would see, and writes where they would write: nothing goes past what `quipu run` looks at afterwards.
+//! An agent's host starts it inside the sandbox, where no project can be opened. It serves the same
+//! bytes that the agent's own file tools would see, and writes where they would write: nothing goes
+//! past what `quipu run` looks at afterwards.
 
 use std::path::PathBuf;
 
@@ -27,32 +28,65 @@ impl RoomDoor {
         let capabilities = json!({"tools": {"listChanged": false}});
         match request.method.as_str() {
             "initialize" => {
-                let asked = request.params.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
-                let spoken = HANDSHAKES.into_iter().find(|v| *v == asked).unwrap_or(HANDSHAKES[0]);
+                let asked = request
+                    .params
+                    .get("protocolVersion")
+                    .and_then(Value::as_str)
+                    .unwrap_or_default();
+                let spoken = HANDSHAKES
+                    .into_iter()
+                    .find(|v| *v == asked)
+                    .unwrap_or(HANDSHAKES[0]);
                 let info = server_info();
-                Ok(json!({"protocolVersion": spoken, "capabilities": capabilities, "serverInfo": info, "instructions": INSTRUCTIONS}))
+                Ok(
+                    json!({"protocolVersion": spoken, "capabilities": capabilities, "serverInfo": info, "instructions": INSTRUCTIONS}),
+                )
             }
-            "server/discover" => Ok(json!({"supportedVersions": [STATELESS], "capabilities": capabilities, "instructions": INSTRUCTIONS})),
+            "server/discover" => Ok(
+                json!({"supportedVersions": [STATELESS], "capabilities": capabilities, "instructions": INSTRUCTIONS}),
+            ),
             "ping" => Ok(json!({})),
             "tools/list" => Ok(json!({"tools": room_tools()})),
             "tools/call" => self.call(&request.params),
-            other => Err(Fault::new(Fault::METHOD, format!("there is no method `{other}`"))),
+            other => Err(Fault::new(
+                Fault::METHOD,
+                format!("there is no method `{other}`"),
+            )),
         }
     }
 
     fn call(&self, params: &Map<String, Value>) -> Result<Value, Fault> {
-        let name = params.get("name").and_then(Value::as_str).unwrap_or_default();
-        let arguments = params.get("arguments").cloned().unwrap_or_else(|| json!({}));
-        if !room_tools().as_array().is_some_and(|tools| tools.iter().any(|tool| tool["name"] == name)) {
-            return Err(Fault::new(Fault::PARAMS, format!("there is no tool `{name}`: tools/list names them")));
+        let name = params
+            .get("name")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let arguments = params
+            .get("arguments")
+            .cloned()
+            .unwrap_or_else(|| json!({}));
+        if !room_tools()
+            .as_array()
+            .is_some_and(|tools| tools.iter().any(|tool| tool["name"] == name))
+        {
+            return Err(Fault::new(
+                Fault::PARAMS,
+                format!("there is no tool `{name}`: tools/list names them"),
+            ));
         }
-        let room = Room { view: &self.view, out: &self.out, outputs: &self.outputs, file_bound: Bounds::default().file };
+        let room = Room {
+            view: &self.view,
+            out: &self.out,
+            outputs: &self.outputs,
+            file_bound: Bounds::default().file,
+        };
         let (text, failed) = match call_room_tool(&room, name, &arguments) {
             Ok(text) => (text, false),
             Err(why) => (why, true),
         };
         // Some hosts show their model the text, others the structure.
-        Ok(json!({"content": [{"type": "text", "text": text}], "structuredContent": {"text": text}, "isError": failed}))
+        Ok(
+            json!({"content": [{"type": "text", "text": text}], "structuredContent": {"text": text}, "isError": failed}),
+        )
     }
 }
 
@@ -68,19 +102,46 @@ mod tests {
         std::fs::create_dir_all(&out).unwrap();
         std::fs::write(view.join("outline.md"), "# 大纲\n").unwrap();
         std::fs::write(folder.path().join("secret.md"), "no\n").unwrap();
-        let door = RoomDoor { view, out: out.clone(), outputs: vec!["drafts/ch01.md".into()] };
+        let door = RoomDoor {
+            view,
+            out: out.clone(),
+            outputs: vec!["drafts/ch01.md".into()],
+        };
         let call = |name: &str, arguments: Value| {
             let line = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}});
             door.result(&Request::parse(&line.to_string()).unwrap())
         };
-        assert_eq!(call("read_file", json!({"path": "outline.md"})).unwrap()["structuredContent"]["text"], "# 大纲\n");
-        assert_eq!(call("list_files", json!({})).unwrap()["content"][0]["text"], "outline.md");
-        assert_eq!(call("write_file", json!({"path": "drafts/ch01.md", "content": "text\n"})).unwrap()["isError"], false);
-        assert_eq!(std::fs::read_to_string(out.join("drafts/ch01.md")).unwrap(), "text\n");
+        assert_eq!(
+            call("read_file", json!({"path": "outline.md"})).unwrap()["structuredContent"]["text"],
+            "# 大纲\n"
+        );
+        assert_eq!(
+            call("list_files", json!({})).unwrap()["content"][0]["text"],
+            "outline.md"
+        );
+        assert_eq!(
+            call(
+                "write_file",
+                json!({"path": "drafts/ch01.md", "content": "text\n"})
+            )
+            .unwrap()["isError"],
+            false
+        );
+        assert_eq!(
+            std::fs::read_to_string(out.join("drafts/ch01.md")).unwrap(),
+            "text\n"
+        );
         for path in ["../secret.md", "/etc/passwd", "outline.md"] {
-            assert_eq!(call("write_file", json!({"path": path, "content": "x"})).unwrap()["isError"], true, "{path}");
+            assert_eq!(
+                call("write_file", json!({"path": path, "content": "x"})).unwrap()["isError"],
+                true,
+                "{path}"
+            );
         }
-        assert_eq!(call("read_file", json!({"path": "../secret.md"})).unwrap()["isError"], true);
+        assert_eq!(
+            call("read_file", json!({"path": "../secret.md"})).unwrap()["isError"],
+            true
+        );
         assert_eq!(call("start", json!({})).unwrap_err().code, Fault::PARAMS);
     }
 }

@@ -1,4 +1,5 @@
-//! From an operation's command line to a schema, and from a call's arguments back to a command line.
+//! From an operation's command line to a schema, and from a call's arguments back to a command
+//! line.
 
 use std::any::TypeId;
 
@@ -9,12 +10,20 @@ use crate::table::Operation;
 
 /// The operation's own arguments.
 fn command_of(operation: &Operation) -> Command {
-    (operation.augment)(Command::new(operation.name).about(operation.about).no_binary_name(true).disable_help_flag(true))
+    (operation.augment)(
+        Command::new(operation.name)
+            .about(operation.about)
+            .no_binary_name(true)
+            .disable_help_flag(true),
+    )
 }
 
 /// `in_progress` for `--in-progress`; the value's own name where it stands alone.
 pub fn property_name(argument: &Arg) -> String {
-    argument.get_long().map_or_else(|| argument.get_id().to_string(), str::to_owned).replace('-', "_")
+    argument
+        .get_long()
+        .map_or_else(|| argument.get_id().to_string(), str::to_owned)
+        .replace('-', "_")
 }
 
 /// What an operation takes, as properties of an object, and which of them it needs.
@@ -35,14 +44,24 @@ pub fn properties(operation: &Operation, left_out: &[&str]) -> (Map<String, Valu
 
 fn property(argument: &Arg) -> Value {
     let parser = argument.get_value_parser();
-    let is_number = [TypeId::of::<u64>(), TypeId::of::<u32>(), TypeId::of::<usize>()].iter().any(|t| parser.type_id() == *t);
+    let is_number = [
+        TypeId::of::<u64>(),
+        TypeId::of::<u32>(),
+        TypeId::of::<usize>(),
+    ]
+    .iter()
+    .any(|t| parser.type_id() == *t);
     let kind = match argument.get_action() {
         ArgAction::SetTrue => "boolean",
         _ if is_number => "integer",
         _ => "string",
     };
     let mut one = json!({"type": kind});
-    let choices: Vec<String> = argument.get_possible_values().iter().map(|v| v.get_name().to_owned()).collect();
+    let choices: Vec<String> = argument
+        .get_possible_values()
+        .iter()
+        .map(|v| v.get_name().to_owned())
+        .collect();
     if kind == "string" && !choices.is_empty() {
         one["enum"] = json!(choices);
     }
@@ -57,14 +76,28 @@ fn property(argument: &Arg) -> Value {
 }
 
 /// The words of a command line that say what the arguments of a call say.
-pub fn words(operation: &Operation, given: &Map<String, Value>, left_out: &[&str]) -> Result<Vec<String>, String> {
+pub fn words(
+    operation: &Operation,
+    given: &Map<String, Value>,
+    left_out: &[&str],
+) -> Result<Vec<String>, String> {
     let command = command_of(operation);
     let (mut words, mut alone) = (Vec::new(), Vec::new());
     for (name, value) in given {
-        let argument = command.get_arguments().find(|a| property_name(a) == *name).filter(|_| !left_out.contains(&name.as_str()));
+        let argument = command
+            .get_arguments()
+            .find(|a| property_name(a) == *name)
+            .filter(|_| !left_out.contains(&name.as_str()));
         let Some(argument) = argument else {
-            let known: Vec<String> = command.get_arguments().map(property_name).filter(|n| !left_out.contains(&n.as_str())).collect();
-            return Err(format!("there is no argument `{name}`; there are {}", known.join(", ")));
+            let known: Vec<String> = command
+                .get_arguments()
+                .map(property_name)
+                .filter(|n| !left_out.contains(&n.as_str()))
+                .collect();
+            return Err(format!(
+                "there is no argument `{name}`; there are {}",
+                known.join(", ")
+            ));
         };
         let values: Vec<&Value> = match value {
             Value::Array(values) => values.iter().collect(),
@@ -77,8 +110,14 @@ pub fn words(operation: &Operation, given: &Map<String, Value>, left_out: &[&str
                 Value::Bool(_) | Value::Number(_) => value.to_string(),
                 _ => return Err(format!("`{name}` is a text, a number or a list of them")),
             };
-            match (argument.get_action(), argument.get_long(), argument.get_short()) {
-                (ArgAction::SetTrue, Some(long), _) if text == "true" => words.push(format!("--{long}")),
+            match (
+                argument.get_action(),
+                argument.get_long(),
+                argument.get_short(),
+            ) {
+                (ArgAction::SetTrue, Some(long), _) if text == "true" => {
+                    words.push(format!("--{long}"))
+                }
                 (ArgAction::SetTrue, ..) => {}
                 (_, Some(long), _) => words.push(format!("--{long}={text}")),
                 (_, None, Some(short)) => words.push(format!("-{short}={text}")),

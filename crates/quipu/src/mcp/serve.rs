@@ -1,11 +1,14 @@
-//! What a message is answered with, and the loop over stdio: a line is a message, and each request gets one answer.
+//! What a message is answered with, and the loop over stdio: a line is a message, and each request
+//! gets one answer.
 
 use std::io::{BufRead, Write};
 
 use quipu_contract::{Actor, ActorName};
 use serde_json::{Value, json};
 
-use super::wire::{Fault, HANDSHAKES, Request, STATELESS, render_fault, render_result, server_info};
+use super::wire::{
+    Fault, HANDSHAKES, Request, STATELESS, render_fault, render_result, server_info,
+};
 use super::{RoomDoor, brief, files, tools};
 use crate::answer::Failure;
 use crate::session::Session;
@@ -25,18 +28,27 @@ pub struct Door<'s> {
     session: &'s Session,
     /// What the client called itself in a handshake.
     client: Option<String>,
-    /// The session that `start` began through this door: a client without hooks does not know its id, and means this one.
+    /// The session that `start` began through this door: a client without hooks does not know its
+    /// id, and means this one.
     begun: Option<String>,
 }
 
 impl<'s> Door<'s> {
     pub fn new(session: &'s Session) -> Door<'s> {
-        Door { session, client: None, begun: None }
+        Door {
+            session,
+            client: None,
+            begun: None,
+        }
     }
 
     /// A door for a client that has said its name before.
     pub fn known(session: &'s Session, client: Option<String>) -> Door<'s> {
-        Door { session, client, begun: None }
+        Door {
+            session,
+            client,
+            begun: None,
+        }
     }
 
     /// The answer to a message; none to one that only tells.
@@ -72,14 +84,23 @@ impl<'s> Door<'s> {
         match request.method.as_str() {
             "initialize" if !stateless => {
                 self.client = request.client().map(str::to_owned);
-                let asked = request.params.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
-                let spoken = HANDSHAKES.into_iter().find(|v| *v == asked).unwrap_or(HANDSHAKES[0]);
+                let asked = request
+                    .params
+                    .get("protocolVersion")
+                    .and_then(Value::as_str)
+                    .unwrap_or_default();
+                let spoken = HANDSHAKES
+                    .into_iter()
+                    .find(|v| *v == asked)
+                    .unwrap_or(HANDSHAKES[0]);
                 let (capabilities, info) = (capabilities(), server_info());
-                Ok(json!({"protocolVersion": spoken, "capabilities": capabilities, "serverInfo": info, "instructions": INSTRUCTIONS}))
+                Ok(
+                    json!({"protocolVersion": spoken, "capabilities": capabilities, "serverInfo": info, "instructions": INSTRUCTIONS}),
+                )
             }
-            "server/discover" => {
-                Ok(json!({"supportedVersions": [STATELESS], "capabilities": capabilities(), "instructions": INSTRUCTIONS}))
-            }
+            "server/discover" => Ok(
+                json!({"supportedVersions": [STATELESS], "capabilities": capabilities(), "instructions": INSTRUCTIONS}),
+            ),
             "ping" if !stateless => Ok(json!({})),
             "tools/list" => Ok(tools::list()),
             "tools/call" => {
@@ -92,32 +113,57 @@ impl<'s> Door<'s> {
             }
             "resources/list" => files::list(&self.caller(request)).map_err(failed),
             "resources/templates/list" => Ok(json!({"resourceTemplates": []})),
-            "resources/read" => files::read(&self.caller(request), &request.params).map_err(|fault| match stateless {
-                true => Fault { code: Fault::PARAMS, ..fault },
-                false => fault,
-            }),
+            "resources/read" => {
+                files::read(&self.caller(request), &request.params).map_err(|fault| match stateless
+                {
+                    true => Fault {
+                        code: Fault::PARAMS,
+                        ..fault
+                    },
+                    false => fault,
+                })
+            }
             "prompts/list" => brief::list(&self.caller(request)).map_err(failed),
             "prompts/get" => brief::get(&self.caller(request), &request.params),
-            "completion/complete" => brief::complete(&self.caller(request), &request.params).map_err(failed),
-            other => Err(Fault::new(Fault::METHOD, format!("there is no method `{other}`"))),
+            "completion/complete" => {
+                brief::complete(&self.caller(request), &request.params).map_err(failed)
+            }
+            other => Err(Fault::new(
+                Fault::METHOD,
+                format!("there is no method `{other}`"),
+            )),
         }
     }
 
-    /// Whoever calls through this door is an agent: under the names the door was opened with, or the client's own.
+    /// Whoever calls through this door is an agent: under the names the door was opened with, or
+    /// the client's own.
     fn caller(&self, request: &Request) -> Session {
         let mut session = self.session.clone();
         session.conversation = session.conversation.or_else(|| self.begun.clone());
         if session.actor == Actor::Person {
             let name = request.client().or(self.client.as_deref()).unwrap_or("mcp");
-            let plain: String = name.chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).take(64).collect();
-            let agent = ActorName::parse_given(plain.trim_matches('-')).or_else(|_| ActorName::parse("mcp")).ok();
-            session.actor = Actor::Agent { role: None, unit: None, agent };
+            let plain: String = name
+                .chars()
+                .map(|c| if c.is_alphanumeric() { c } else { '-' })
+                .take(64)
+                .collect();
+            let agent = ActorName::parse_given(plain.trim_matches('-'))
+                .or_else(|_| ActorName::parse("mcp"))
+                .ok();
+            session.actor = Actor::Agent {
+                role: None,
+                unit: None,
+                agent,
+            };
         }
         session
     }
 }
 
-fn answer_to(request: &Request, result: impl FnOnce(&Request) -> Result<Value, Fault>) -> Option<Value> {
+fn answer_to(
+    request: &Request,
+    result: impl FnOnce(&Request) -> Result<Value, Fault>,
+) -> Option<Value> {
     let id = request.id.as_ref()?;
     Some(match request.check().and_then(|()| result(request)) {
         Ok(result) => render_result(request, result),
@@ -126,7 +172,10 @@ fn answer_to(request: &Request, result: impl FnOnce(&Request) -> Result<Value, F
 }
 
 fn capabilities() -> Value {
-    let (fixed, files) = (json!({"listChanged": false}), json!({"subscribe": false, "listChanged": false}));
+    let (fixed, files) = (
+        json!({"listChanged": false}),
+        json!({"subscribe": false, "listChanged": false}),
+    );
     json!({"tools": fixed, "resources": files, "prompts": fixed, "completions": {}})
 }
 
@@ -144,7 +193,11 @@ pub fn serve_room(door: &RoomDoor, input: impl BufRead, output: impl Write) -> s
     })
 }
 
-fn serve_lines(mut input: impl BufRead, mut output: impl Write, mut answer: impl FnMut(&str) -> Option<Value>) -> std::io::Result<()> {
+fn serve_lines(
+    mut input: impl BufRead,
+    mut output: impl Write,
+    mut answer: impl FnMut(&str) -> Option<Value>,
+) -> std::io::Result<()> {
     loop {
         let mut line = Vec::new();
         let read = std::io::Read::take(&mut input, MOST_BYTES).read_until(b'\n', &mut line)?;
@@ -180,21 +233,51 @@ mod tests {
     fn both_eras_are_answered_without_a_project() {
         let session = session();
         let mut door = Door::new(&session);
-        for (asked, spoken) in [("2025-06-18", "2025-06-18"), ("2025-11-25", "2025-11-25"), ("1999-01-01", "2025-11-25")] {
-            let line = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{{"protocolVersion":"{asked}"}}}}"#);
+        for (asked, spoken) in [
+            ("2025-06-18", "2025-06-18"),
+            ("2025-11-25", "2025-11-25"),
+            ("1999-01-01", "2025-11-25"),
+        ] {
+            let line = format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{{"protocolVersion":"{asked}"}}}}"#
+            );
             let answer = door.answer(&line).unwrap();
             assert_eq!(answer["result"]["protocolVersion"], spoken);
             assert!(answer["result"].get("resultType").is_none());
         }
-        assert!(door.answer(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).is_none());
-        let meta = |version: &str| format!(r#""_meta":{{"io.modelcontextprotocol/protocolVersion":"{version}"}}"#);
-        let ask =
-            |method: &str, version: &str| format!(r#"{{"jsonrpc":"2.0","id":"a","method":"{method}","params":{{{}}}}}"#, meta(version));
+        assert!(
+            door.answer(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
+                .is_none()
+        );
+        let meta = |version: &str| {
+            format!(r#""_meta":{{"io.modelcontextprotocol/protocolVersion":"{version}"}}"#)
+        };
+        let ask = |method: &str, version: &str| {
+            format!(
+                r#"{{"jsonrpc":"2.0","id":"a","method":"{method}","params":{{{}}}}}"#,
+                meta(version)
+            )
+        };
         let found = door.answer(&ask("server/discover", STATELESS)).unwrap();
         assert_eq!(found["result"]["supportedVersions"][0], STATELESS);
-        assert_eq!((&found["result"]["resultType"], &found["result"]["cacheScope"]), (&json!("complete"), &json!("private")));
-        assert_eq!(door.answer(&ask("tools/list", "2030-01-01")).unwrap()["error"]["code"], Fault::VERSION);
-        assert!(door.answer(&ask("tools/list", STATELESS)).unwrap()["result"]["tools"].as_array().unwrap().len() > 8);
+        assert_eq!(
+            (
+                &found["result"]["resultType"],
+                &found["result"]["cacheScope"]
+            ),
+            (&json!("complete"), &json!("private"))
+        );
+        assert_eq!(
+            door.answer(&ask("tools/list", "2030-01-01")).unwrap()["error"]["code"],
+            Fault::VERSION
+        );
+        assert!(
+            door.answer(&ask("tools/list", STATELESS)).unwrap()["result"]["tools"]
+                .as_array()
+                .unwrap()
+                .len()
+                > 8
+        );
     }
 
     #[test]
@@ -205,8 +288,14 @@ mod tests {
             ("{", Fault::PARSE),
             ("[]", Fault::REQUEST),
             (r#"{"jsonrpc":"2.0","id":1,"method":"x"}"#, Fault::METHOD),
-            (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}"#, Fault::PARAMS),
-            (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[]}"#, Fault::PARAMS),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}"#,
+                Fault::PARAMS,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[]}"#,
+                Fault::PARAMS,
+            ),
         ] {
             assert_eq!(door.answer(line).unwrap()["error"]["code"], code, "{line}");
         }

@@ -29,9 +29,23 @@ struct Tool {
     repeats: bool,
 }
 
-const READS: Tool =
-    Tool { name: "", title: "", about: "", rows: &[], left_out: &[], must: &[], told: &[], reads: true, destroys: false, repeats: true };
-const WRITES: Tool = Tool { reads: false, repeats: false, ..READS };
+const READS: Tool = Tool {
+    name: "",
+    title: "",
+    about: "",
+    rows: &[],
+    left_out: &[],
+    must: &[],
+    told: &[],
+    reads: true,
+    destroys: false,
+    repeats: true,
+};
+const WRITES: Tool = Tool {
+    reads: false,
+    repeats: false,
+    ..READS
+};
 
 /// Every tool, always in this order: clients cache the list as the beginning of their prompts.
 const TOOLS: &[Tool] = &[
@@ -154,7 +168,9 @@ fn row(name: &str) -> Option<&'static Operation> {
 
 /// The tools that this table of operations can carry out.
 fn offered() -> impl Iterator<Item = &'static Tool> {
-    TOOLS.iter().filter(|t| t.rows.iter().all(|(_, name)| row(name).is_some()))
+    TOOLS
+        .iter()
+        .filter(|t| t.rows.iter().all(|(_, name)| row(name).is_some()))
 }
 
 pub fn list() -> Value {
@@ -164,10 +180,14 @@ pub fn list() -> Value {
 fn described(tool: &Tool) -> Value {
     let (mut all, mut needed) = (Map::new(), Vec::new());
     if tool.rows.len() > 1 {
-        let about = |(action, name): &(&str, &str)| row(name).map(|o| format!("{action}: {}", o.about));
+        let about =
+            |(action, name): &(&str, &str)| row(name).map(|o| format!("{action}: {}", o.about));
         let about: Vec<String> = tool.rows.iter().filter_map(about).collect();
         let actions: Vec<&str> = tool.rows.iter().map(|(action, _)| *action).collect();
-        all.insert("action".into(), json!({"type": "string", "enum": actions, "description": about.join("; ")}));
+        all.insert(
+            "action".into(),
+            json!({"type": "string", "enum": actions, "description": about.join("; ")}),
+        );
         needed.push("action".to_owned());
     }
     for (_, name) in tool.rows {
@@ -197,12 +217,19 @@ fn described(tool: &Tool) -> Value {
     })
 }
 
-/// Calls a tool. What the contract refuses is an answer that says so; only a tool that is not there is a fault.
+/// Calls a tool. What the contract refuses is an answer that says so; only a tool that is not there
+/// is a fault.
 pub fn call(session: &Session, params: &Map<String, Value>) -> Result<Value, Fault> {
-    let name = params.get("name").and_then(Value::as_str).unwrap_or_default();
+    let name = params
+        .get("name")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     let Some(tool) = offered().find(|t| t.name == name) else {
         let known: Vec<&str> = offered().map(|t| t.name).collect();
-        return Err(Fault::new(Fault::PARAMS, format!("there is no tool `{name}`; there are {}", known.join(", "))));
+        return Err(Fault::new(
+            Fault::PARAMS,
+            format!("there is no tool `{name}`; there are {}", known.join(", ")),
+        ));
     };
     let mut given = match params.get("arguments") {
         None | Some(Value::Null) => Map::new(),
@@ -212,32 +239,72 @@ pub fn call(session: &Session, params: &Map<String, Value>) -> Result<Value, Fau
     Ok(answered(tool, perform(tool, &mut given, session)))
 }
 
-fn perform(tool: &Tool, given: &mut Map<String, Value>, session: &Session) -> Result<Answer, Failure> {
-    let usage = |what: String| Failure::usage(what, format!("the tool `{}` with what its schema says", tool.name));
+fn perform(
+    tool: &Tool,
+    given: &mut Map<String, Value>,
+    session: &Session,
+) -> Result<Answer, Failure> {
+    let usage = |what: String| {
+        Failure::usage(
+            what,
+            format!("the tool `{}` with what its schema says", tool.name),
+        )
+    };
     let action = match tool.rows {
         [_] => "",
-        _ => &given.shift_remove("action").and_then(|a| a.as_str().map(str::to_owned)).unwrap_or_default(),
+        _ => &given
+            .shift_remove("action")
+            .and_then(|a| a.as_str().map(str::to_owned))
+            .unwrap_or_default(),
     };
-    let Some(operation) = tool.rows.iter().find(|(a, _)| *a == action).and_then(|(_, name)| row(name)) else {
+    let Some(operation) = tool
+        .rows
+        .iter()
+        .find(|(a, _)| *a == action)
+        .and_then(|(_, name)| row(name))
+    else {
         let known: Vec<&str> = tool.rows.iter().map(|(action, _)| *action).collect();
         return Err(usage(format!("`action` is one of {}", known.join(", "))));
     };
-    if let Some(missing) = tool.must.iter().find(|m| !given.get(**m).is_some_and(Value::is_string)) {
+    if let Some(missing) = tool
+        .must
+        .iter()
+        .find(|m| !given.get(**m).is_some_and(Value::is_string))
+    {
         return Err(usage(format!("`{missing}` is missing")));
     }
-    // Where a command would read its text from stdin, a call without one has said nothing: stdin is the protocol's.
+    // Where a command would read its text from stdin, a call without one has said nothing: stdin is
+    // the protocol's.
     if tool.name == "finish" && !given.get("text").is_some_and(Value::is_string) {
         given.insert("text".into(), json!(""));
     }
     let words = words(operation, given, tool.left_out).map_err(usage)?;
     let matches = matches(operation, &words).map_err(usage)?;
     // Each call is a caller of its own: nothing is kept between two of them.
-    let session = Session { watched: OnceLock::new(), aside: OnceLock::new(), ..session.clone() };
+    let session = Session {
+        watched: OnceLock::new(),
+        aside: OnceLock::new(),
+        ..session.clone()
+    };
     let result = (operation.call)(&matches, &session);
-    let words: Vec<OsString> = std::iter::once(operation.name.to_owned()).chain(words).map(OsString::from).collect();
-    let warnings = session.watched.get().map(|watched| watched.take(operation.name, &words, &result)).unwrap_or_default();
-    let aside = session.aside.get().and_then(|aside| aside.told(&result, false));
-    let warned = result.map(|answer| warnings.iter().fold(answer, |answer, warning| answer.say(format!("warning: {warning}"))));
+    let words: Vec<OsString> = std::iter::once(operation.name.to_owned())
+        .chain(words)
+        .map(OsString::from)
+        .collect();
+    let warnings = session
+        .watched
+        .get()
+        .map(|watched| watched.take(operation.name, &words, &result))
+        .unwrap_or_default();
+    let aside = session
+        .aside
+        .get()
+        .and_then(|aside| aside.told(&result, false));
+    let warned = result.map(|answer| {
+        warnings.iter().fold(answer, |answer, warning| {
+            answer.say(format!("warning: {warning}"))
+        })
+    });
     warned.map(|answer| aside.into_iter().fold(answer, Answer::say))
 }
 
@@ -245,7 +312,9 @@ fn perform(tool: &Tool, given: &mut Map<String, Value>, session: &Session) -> Re
 fn answered(tool: &Tool, result: Result<Answer, Failure>) -> Value {
     let (text, data, notes, code) = match result {
         Ok(answer) => {
-            let text = answer.raw.map_or(answer.text, |raw| String::from_utf8_lossy(&raw).into_owned());
+            let text = answer.raw.map_or(answer.text, |raw| {
+                String::from_utf8_lossy(&raw).into_owned()
+            });
             (text, answer.json, answer.talk, answer.exit)
         }
         Err(failure) => (failure.render(), failure.json(), Vec::new(), failure.exit),
@@ -255,7 +324,9 @@ fn answered(tool: &Tool, result: Result<Answer, Failure>) -> Value {
         Value::Null => Map::new(),
         other => Map::from_iter([("items".to_owned(), other)]),
     };
-    facts.retain(|key, value| key != "text" && !tool.told.contains(&key.as_str()) && !value.is_null());
+    facts.retain(|key, value| {
+        key != "text" && !tool.told.contains(&key.as_str()) && !value.is_null()
+    });
     if !notes.is_empty() {
         facts.insert("notes".into(), json!(notes));
     }
@@ -274,7 +345,15 @@ mod tests {
     use crate::session::Names;
 
     fn session() -> Session {
-        Session::new(".".into(), Names { agent: Some("ada".into()), ..Names::default() }, Names::default()).unwrap()
+        Session::new(
+            ".".into(),
+            Names {
+                agent: Some("ada".into()),
+                ..Names::default()
+            },
+            Names::default(),
+        )
+        .unwrap()
     }
 
     #[test]
@@ -285,7 +364,13 @@ mod tests {
         for tool in tools {
             assert_eq!(tool["annotations"].as_object().unwrap().len(), 5, "{tool}");
             for (name, property) in tool["inputSchema"]["properties"].as_object().unwrap() {
-                assert!(property["description"].as_str().is_some_and(|d| !d.contains("stdin")), "{}: {name}", tool["name"]);
+                assert!(
+                    property["description"]
+                        .as_str()
+                        .is_some_and(|d| !d.contains("stdin")),
+                    "{}: {name}",
+                    tool["name"]
+                );
             }
         }
     }
@@ -293,8 +378,14 @@ mod tests {
     #[test]
     fn a_finish_without_text_does_not_read_stdin() {
         let folder = quipu_testkit::temp_folder();
-        let session = Session { folder: folder.path().to_owned(), ..session() };
-        let (tool, mut given) = (TOOLS.iter().find(|tool| tool.name == "finish").unwrap(), Map::new());
+        let session = Session {
+            folder: folder.path().to_owned(),
+            ..session()
+        };
+        let (tool, mut given) = (
+            TOOLS.iter().find(|tool| tool.name == "finish").unwrap(),
+            Map::new(),
+        );
         // There is no project: what matters is what the operation is given.
         assert!(perform(tool, &mut given, &session).is_err());
         assert_eq!(given.get("text"), Some(&json!("")));
@@ -305,6 +396,12 @@ mod tests {
         let params = json!({"name": "append", "arguments": {"path": "a.md"}});
         let answer = call(&session(), params.as_object().unwrap()).unwrap();
         assert_eq!(answer["isError"], true);
-        assert!(answer["structuredContent"]["text"].as_str().unwrap().contains("`text` is missing"), "{answer}");
+        assert!(
+            answer["structuredContent"]["text"]
+                .as_str()
+                .unwrap()
+                .contains("`text` is missing"),
+            "{answer}"
+        );
     }
 }

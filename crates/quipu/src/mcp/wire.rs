@@ -33,13 +33,20 @@ impl Fault {
     pub const HEADER: i64 = -32020;
 
     pub fn new(code: i64, message: impl Into<String>) -> Fault {
-        Fault { code, message: message.into(), data: None }
+        Fault {
+            code,
+            message: message.into(),
+            data: None,
+        }
     }
 
     /// A revision that is not spoken.
     pub fn unspoken(revision: &str) -> Fault {
         let data = json!({"supported": [STATELESS], "requested": revision});
-        Fault { data: Some(Box::new(data)), ..Fault::new(Fault::VERSION, format!("revision {revision} is not spoken")) }
+        Fault {
+            data: Some(Box::new(data)),
+            ..Fault::new(Fault::VERSION, format!("revision {revision} is not spoken"))
+        }
     }
 }
 
@@ -54,18 +61,31 @@ pub struct Request {
 
 impl Request {
     pub fn parse(line: &str) -> Result<Request, Box<(Value, Fault)>> {
-        let value: Value = serde_json::from_str(line).map_err(|e| Box::new((Value::Null, Fault::new(Fault::PARSE, e.to_string()))))?;
+        let value: Value = serde_json::from_str(line)
+            .map_err(|e| Box::new((Value::Null, Fault::new(Fault::PARSE, e.to_string()))))?;
         let id = value.get("id").cloned();
-        let shown = id.clone().filter(|id| id.is_string() || id.is_number()).unwrap_or(Value::Null);
+        let shown = id
+            .clone()
+            .filter(|id| id.is_string() || id.is_number())
+            .unwrap_or(Value::Null);
         let bad = |what: &str| Box::new((shown.clone(), Fault::new(Fault::REQUEST, what)));
         if value.get("jsonrpc") != Some(&json!("2.0")) {
             return Err(bad("no JSON-RPC 2.0"));
         }
-        let method = value.get("method").and_then(Value::as_str).ok_or_else(|| bad("no method"))?.to_owned();
+        let method = value
+            .get("method")
+            .and_then(Value::as_str)
+            .ok_or_else(|| bad("no method"))?
+            .to_owned();
         let params = match value.get("params") {
             None | Some(Value::Null) => Map::new(),
             Some(Value::Object(params)) => params.clone(),
-            Some(_) => return Err(Box::new((shown, Fault::new(Fault::PARAMS, "params are no object")))),
+            Some(_) => {
+                return Err(Box::new((
+                    shown,
+                    Fault::new(Fault::PARAMS, "params are no object"),
+                )));
+            }
         };
         Ok(Request { id, method, params })
     }
@@ -81,8 +101,12 @@ impl Request {
 
     /// What a stateless request must carry, however it travels.
     pub fn is_complete(&self) -> Result<(), Fault> {
-        let missing = [VERSION_KEY, CAPABILITIES_KEY].into_iter().find(|key| self.meta(key).is_none());
-        missing.map_or(Ok(()), |key| Err(Fault::new(Fault::PARAMS, format!("`_meta` lacks `{key}`"))))
+        let missing = [VERSION_KEY, CAPABILITIES_KEY]
+            .into_iter()
+            .find(|key| self.meta(key).is_none());
+        missing.map_or(Ok(()), |key| {
+            Err(Fault::new(Fault::PARAMS, format!("`_meta` lacks `{key}`")))
+        })
     }
 
     /// The thing that the request is about: a tool, a prompt, an address.
@@ -97,7 +121,11 @@ impl Request {
 
     /// What the client calls itself, in either era.
     pub fn client(&self) -> Option<&str> {
-        self.params.get("clientInfo").or_else(|| self.meta(CLIENT_KEY))?.get("name")?.as_str()
+        self.params
+            .get("clientInfo")
+            .or_else(|| self.meta(CLIENT_KEY))?
+            .get("name")?
+            .as_str()
     }
 
     /// Checks what a stateless request must say.
@@ -113,11 +141,13 @@ pub fn server_info() -> Value {
     json!({"name": "quipu", "title": "Quipu", "version": env!("CARGO_PKG_VERSION")})
 }
 
-/// A result as its era wants it. What a list shows may have changed at the next moment, so nothing may be kept.
+/// A result as its era wants it. What a list shows may have changed at the next moment, so nothing
+/// may be kept.
 pub fn render_result(request: &Request, mut result: Value) -> Value {
     if request.revision().is_some() || request.method == "server/discover" {
         result["resultType"] = json!("complete");
-        if !["tools/call", "prompts/get", "completion/complete"].contains(&request.method.as_str()) {
+        if !["tools/call", "prompts/get", "completion/complete"].contains(&request.method.as_str())
+        {
             result["ttlMs"] = json!(0);
             result["cacheScope"] = json!("private");
         }

@@ -62,13 +62,32 @@ impl From<StoreError> for ToolError {
 type Told = Result<String, ToolError>;
 
 /// Carries out a command in a folder of a project.
-pub fn perform(project: &Project, actor: &Actor, lease: Option<&LeaseToken>, folder: &ProjectPath, command: &Command) -> Told {
-    let memory = Memory { project, actor, lease, folder };
+pub fn perform(
+    project: &Project,
+    actor: &Actor,
+    lease: Option<&LeaseToken>,
+    folder: &ProjectPath,
+    command: &Command,
+) -> Told {
+    let memory = Memory {
+        project,
+        actor,
+        lease,
+        folder,
+    };
     match command {
         Command::View { path, view_range } => memory.view(path, view_range.as_deref()),
         Command::Create { path, file_text } => memory.create(path, file_text),
-        Command::StrReplace { path, old_str, new_str } => memory.replace(path, old_str, new_str),
-        Command::Insert { path, insert_line, insert_text } => memory.insert(path, *insert_line, insert_text),
+        Command::StrReplace {
+            path,
+            old_str,
+            new_str,
+        } => memory.replace(path, old_str, new_str),
+        Command::Insert {
+            path,
+            insert_line,
+            insert_text,
+        } => memory.insert(path, *insert_line, insert_text),
         Command::Delete { path } => memory.delete(path),
         Command::Rename { old_path, new_path } => memory.rename(old_path, new_path),
     }
@@ -87,10 +106,14 @@ fn fail<T>(text: String) -> Result<T, ToolError> {
 
 impl Memory<'_> {
     fn on_disk(&self, place: Option<&ProjectPath>) -> PathBuf {
-        self.project.store.root().join(place.unwrap_or(self.folder).as_str())
+        self.project
+            .store
+            .root()
+            .join(place.unwrap_or(self.folder).as_str())
     }
 
-    /// The kind of file at a place. No link is followed on the way, and a link itself is neither a file nor a folder.
+    /// The kind of file at a place. No link is followed on the way, and a link itself is neither a
+    /// file nor a folder.
     fn kind(&self, place: &ProjectPath) -> Option<FileType> {
         let mut path = self.project.store.root().to_owned();
         let mut kind = None;
@@ -117,32 +140,47 @@ impl Memory<'_> {
             if self.is_folder(place.as_ref().unwrap_or(self.folder)) {
                 self.list(&disk, path, 1, &mut lines);
             }
-            let head = format!("Here're the files and directories up to 2 levels deep in {path}, excluding hidden items:");
+            let head = format!(
+                "Here're the files and directories up to 2 levels deep in {path}, excluding hidden items:"
+            );
             return Ok(format!("{head}\n{}", lines.join("\n")));
         }
         let (text, _) = self.read(path)?;
         let lines: Vec<&str> = text.split('\n').collect();
         if lines.len() > MOST_LINES {
-            return fail(format!("File {path} exceeds maximum line limit of 999,999 lines."));
+            return fail(format!(
+                "File {path} exceeds maximum line limit of 999,999 lines."
+            ));
         }
         let (first, last) = match range {
             Some([first, last]) => {
                 let first = usize::try_from(*first).unwrap_or(0).max(1) - 1;
                 let last = match last {
                     -1 => lines.len(),
-                    last if *last < 0 => lines.len().saturating_sub(usize::try_from(last.unsigned_abs()).unwrap_or(usize::MAX)),
-                    last => usize::try_from(*last).unwrap_or(usize::MAX).min(lines.len()),
+                    last if *last < 0 => lines
+                        .len()
+                        .saturating_sub(usize::try_from(last.unsigned_abs()).unwrap_or(usize::MAX)),
+                    last => usize::try_from(*last)
+                        .unwrap_or(usize::MAX)
+                        .min(lines.len()),
                 };
                 (first, last)
             }
             _ => (0, lines.len()),
         };
         let shown = lines.get(first..last).unwrap_or_default();
-        Ok(format!("Here's the content of {path} with line numbers:\n{}", numbered(first + 1, shown)))
+        Ok(format!(
+            "Here's the content of {path} with line numbers:\n{}",
+            numbered(first + 1, shown)
+        ))
     }
 
     fn list(&self, folder: &Path, shown: &str, depth: usize, lines: &mut Vec<String>) {
-        let mut entries: Vec<_> = std::fs::read_dir(folder).into_iter().flatten().flatten().collect();
+        let mut entries: Vec<_> = std::fs::read_dir(folder)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .collect();
         entries.sort_by_key(std::fs::DirEntry::file_name);
         for entry in entries {
             let name = entry.file_name().to_string_lossy().into_owned();
@@ -158,64 +196,109 @@ impl Memory<'_> {
                 if depth < DEEPEST {
                     self.list(&entry.path(), &shown, depth + 1, lines);
                 }
-            } else if entry.file_type().is_ok_and(|kind| kind.is_file()) && self.may_see(&entry.path()) {
+            } else if entry.file_type().is_ok_and(|kind| kind.is_file())
+                && self.may_see(&entry.path())
+            {
                 lines.push(format!("{}\t{shown}", size(length(&entry.path()))));
             }
         }
     }
 
-    /// Whether a folder is empty, or has a file that the role may read: the names of others say too much.
+    /// Whether a folder is empty, or has a file that the role may read: the names of others say too
+    /// much.
     fn sees_into(&self, folder: &Path) -> bool {
-        let entries: Vec<_> = std::fs::read_dir(folder).into_iter().flatten().flatten().collect();
-        let sees = |entry: &DirEntry| if is_folder(entry) { self.sees_into(&entry.path()) } else { self.may_see(&entry.path()) };
+        let entries: Vec<_> = std::fs::read_dir(folder)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .collect();
+        let sees = |entry: &DirEntry| {
+            if is_folder(entry) {
+                self.sees_into(&entry.path())
+            } else {
+                self.may_see(&entry.path())
+            }
+        };
         entries.is_empty() || entries.iter().any(sees)
     }
 
     /// What a role may not read it does not see either.
     fn may_see(&self, file: &Path) -> bool {
-        let relative = file.strip_prefix(self.project.store.root()).ok().and_then(Path::to_str);
+        let relative = file
+            .strip_prefix(self.project.store.root())
+            .ok()
+            .and_then(Path::to_str);
         let path = relative.and_then(|p| ProjectPath::parse(p).ok());
         path.is_some_and(|path| may_read_whole(self.project, self.actor, &path).is_ok())
     }
 
     fn read(&self, path: &str) -> Result<(String, Version), ToolError> {
-        let missing = || ToolError(format!("The path {path} does not exist. Please provide a valid path."));
+        let missing = || {
+            ToolError(format!(
+                "The path {path} does not exist. Please provide a valid path."
+            ))
+        };
         let Some(place) = resolve(self.folder, path)?.filter(|place| !self.is_folder(place)) else {
             return fail(format!("The path {path} is not a file."));
         };
         self.check_reading(&place)?;
         let (bytes, version) = self.project.store.read(&place)?.ok_or_else(missing)?;
-        let text = String::from_utf8(bytes).map_err(|_| ToolError(format!("Unsupported file type for {path}")))?;
+        let text = String::from_utf8(bytes)
+            .map_err(|_| ToolError(format!("Unsupported file type for {path}")))?;
         Ok((text, version))
     }
 
     fn check_reading(&self, place: &ProjectPath) -> Result<(), ToolError> {
-        may_read_whole(self.project, self.actor, place).map_err(|error: ReadError| ToolError(Failure::from(error).render()))
+        may_read_whole(self.project, self.actor, place)
+            .map_err(|error: ReadError| ToolError(Failure::from(error).render()))
     }
 
     fn create(&self, path: &str, text: &str) -> Told {
         let exists = || ToolError(format!("File {path} already exists"));
-        let place = resolve(self.folder, path)?.filter(|place| self.kind(place).is_none()).ok_or_else(exists)?;
-        self.commit("memory: create", vec![Op::Create { path: place, bytes: text.as_bytes().to_vec() }])?;
+        let place = resolve(self.folder, path)?
+            .filter(|place| self.kind(place).is_none())
+            .ok_or_else(exists)?;
+        self.commit(
+            "memory: create",
+            vec![Op::Create {
+                path: place,
+                bytes: text.as_bytes().to_vec(),
+            }],
+        )?;
         Ok(format!("File created successfully at: {path}"))
     }
 
     fn replace(&self, path: &str, old: &str, new: &str) -> Told {
         let (text, version) = self.read(path)?;
         let found = places(&text, old);
-        let count = if old.is_empty() { found.len() } else { text.matches(old).count() };
+        let count = if old.is_empty() {
+            found.len()
+        } else {
+            text.matches(old).count()
+        };
         if count == 0 {
-            return fail(format!("No replacement was performed, old_str `{old}` did not appear verbatim in {path}."));
+            return fail(format!(
+                "No replacement was performed, old_str `{old}` did not appear verbatim in {path}."
+            ));
         }
         if count > 1 {
-            let lines = found.iter().map(|at| line_at(&text, *at).to_string()).collect::<Vec<_>>().join(", ");
-            let what = format!("No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {lines}.");
+            let lines = found
+                .iter()
+                .map(|at| line_at(&text, *at).to_string())
+                .collect::<Vec<_>>()
+                .join(", ");
+            let what = format!(
+                "No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {lines}."
+            );
             return fail(format!("{what} Please ensure it is unique"));
         }
         let after = text.replace(old, new);
         self.put(path, &text, &after, version)?;
         let told = "The memory file has been edited. Here is the snippet showing the change (with line numbers):";
-        Ok(format!("{told}\n{}", snippet(&after, line_at(&text, found[0]))))
+        Ok(format!(
+            "{told}\n{}",
+            snippet(&after, line_at(&text, found[0]))
+        ))
     }
 
     fn insert(&self, path: &str, at: i64, new: &str) -> Told {
@@ -225,7 +308,10 @@ impl Memory<'_> {
             lines.pop();
         }
         let Some(index) = usize::try_from(at).ok().filter(|at| *at <= lines.len()) else {
-            return fail(format!("Invalid `insert_line` parameter: {at}. It should be within the range [0, {}].", lines.len()));
+            return fail(format!(
+                "Invalid `insert_line` parameter: {at}. It should be within the range [0, {}].",
+                lines.len()
+            ));
         };
         lines.insert(index, new.trim_end_matches('\n'));
         let mut after = lines.join("\n");
@@ -243,8 +329,14 @@ impl Memory<'_> {
         if !self.is_file_or_folder(&place) {
             return fail(format!("The path {path} does not exist"));
         }
-        let remove = |path| Op::Remove { path, expect: Expect::Any };
-        self.commit("memory: delete", self.files(&place)?.into_iter().map(remove).collect())?;
+        let remove = |path| Op::Remove {
+            path,
+            expect: Expect::Any,
+        };
+        self.commit(
+            "memory: delete",
+            self.files(&place)?.into_iter().map(remove).collect(),
+        )?;
         self.clear(&place);
         Ok(format!("Successfully deleted {path}"))
     }
@@ -254,19 +346,34 @@ impl Memory<'_> {
             return fail("Cannot rename the /memories directory itself".into());
         };
         let exists = || ToolError(format!("The destination {new} already exists"));
-        let to = resolve(self.folder, new)?.filter(|to| self.kind(to).is_none()).ok_or_else(exists)?;
+        let to = resolve(self.folder, new)?
+            .filter(|to| self.kind(to).is_none())
+            .ok_or_else(exists)?;
         if !self.is_file_or_folder(&from) {
             return fail(format!("The path {old} does not exist"));
         }
         let mut ops = Vec::new();
         for path in self.files(&from)? {
-            let target = format!("{to}{}", path.as_str().strip_prefix(from.as_str()).unwrap_or_default());
+            let target = format!(
+                "{to}{}",
+                path.as_str()
+                    .strip_prefix(from.as_str())
+                    .unwrap_or_default()
+            );
             let target = ProjectPath::parse(&target).map_err(|e| ToolError(e.to_string()))?;
             self.check_reading(&path)?;
-            let Some((bytes, version)) = self.project.store.read(&path)? else { continue };
-            ops.push(Op::Create { path: target, bytes });
+            let Some((bytes, version)) = self.project.store.read(&path)? else {
+                continue;
+            };
+            ops.push(Op::Create {
+                path: target,
+                bytes,
+            });
             // What another adds meanwhile is not removed unread.
-            ops.push(Op::Remove { path, expect: Expect::Version(version) });
+            ops.push(Op::Remove {
+                path,
+                expect: Expect::Version(version),
+            });
         }
         self.commit("memory: rename", ops)?;
         self.clear(&from);
@@ -274,7 +381,8 @@ impl Memory<'_> {
     }
 
     fn is_file_or_folder(&self, place: &ProjectPath) -> bool {
-        self.kind(place).is_some_and(|kind| kind.is_file() || kind.is_dir())
+        self.kind(place)
+            .is_some_and(|kind| kind.is_file() || kind.is_dir())
     }
 
     /// Removes folders that hold nothing any more.
@@ -290,20 +398,52 @@ impl Memory<'_> {
             return Ok(vec![place.clone()]);
         }
         let below = format!("{place}/");
-        Ok(self.project.store.list()?.into_iter().filter(|path| path.as_str().starts_with(&below)).collect())
+        Ok(self
+            .project
+            .store
+            .list()?
+            .into_iter()
+            .filter(|path| path.as_str().starts_with(&below))
+            .collect())
     }
 
-    /// What only adds at the end is an append where the contract wants that, and a replacement elsewhere.
-    fn put(&self, path: &str, before: &str, after: &str, version: Version) -> Result<(), ToolError> {
-        let Some(place) = resolve(self.folder, path)? else { return Ok(()) };
+    /// What only adds at the end is an append where the contract wants that, and a replacement
+    /// elsewhere.
+    fn put(
+        &self,
+        path: &str,
+        before: &str,
+        after: &str,
+        version: Version,
+    ) -> Result<(), ToolError> {
+        let Some(place) = resolve(self.folder, path)? else {
+            return Ok(());
+        };
         if let Some(added) = after.strip_prefix(before).filter(|added| !added.is_empty()) {
             let bytes = added.as_bytes().to_vec();
-            if self.commit("memory: add", vec![Op::Append { path: place.clone(), bytes, apart: false }]).is_ok() {
+            if self
+                .commit(
+                    "memory: add",
+                    vec![Op::Append {
+                        path: place.clone(),
+                        bytes,
+                        apart: false,
+                    }],
+                )
+                .is_ok()
+            {
                 return Ok(());
             }
         }
         let bytes = after.as_bytes().to_vec();
-        self.commit("memory: edit", vec![Op::Write { path: place, bytes, expect: Expect::Version(version) }])
+        self.commit(
+            "memory: edit",
+            vec![Op::Write {
+                path: place,
+                bytes,
+                expect: Expect::Version(version),
+            }],
+        )
     }
 
     fn commit(&self, why: &str, ops: Vec<Op>) -> Result<(), ToolError> {
@@ -328,7 +468,12 @@ fn is_folder(entry: &DirEntry) -> bool {
 }
 
 fn remove_empty(folder: &Path) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten().filter(is_folder) {
+    for entry in std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(is_folder)
+    {
         remove_empty(&entry.path());
     }
     let _ = std::fs::remove_dir(folder);

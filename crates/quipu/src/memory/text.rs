@@ -2,7 +2,12 @@
 
 /// A line with its number, as wide as the greatest allowed.
 pub fn numbered(first: usize, lines: &[&str]) -> String {
-    lines.iter().enumerate().map(|(index, line)| format!("{:>6}\t{line}", first + index)).collect::<Vec<_>>().join("\n")
+    lines
+        .iter()
+        .enumerate()
+        .map(|(index, line)| format!("{:>6}\t{line}", first + index))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// `4K`, `1.5K`, `12B`.
@@ -22,7 +27,11 @@ pub fn size(bytes: u64) -> String {
 /// Where a text occurs, overlaps included.
 pub fn places(text: &str, of: &str) -> Vec<usize> {
     let ends = std::iter::once(text.len());
-    text.char_indices().map(|(at, _)| at).chain(ends).filter(|at| text[*at..].starts_with(of)).collect()
+    text.char_indices()
+        .map(|(at, _)| at)
+        .chain(ends)
+        .filter(|at| text[*at..].starts_with(of))
+        .collect()
 }
 
 pub fn line_at(text: &str, at: usize) -> usize {
@@ -42,7 +51,15 @@ mod tests {
 
     #[test]
     fn sizes_are_rounded_as_the_reference_does() {
-        for (bytes, told) in [(0, "0B"), (1, "1B"), (1023, "1023B"), (1024, "1K"), (1536, "1.5K"), (4096, "4K"), (5 << 30, "5G")] {
+        for (bytes, told) in [
+            (0, "0B"),
+            (1, "1B"),
+            (1023, "1023B"),
+            (1024, "1K"),
+            (1536, "1.5K"),
+            (4096, "4K"),
+            (5 << 30, "5G"),
+        ] {
             assert_eq!(size(bytes), told);
         }
     }

@@ -21,7 +21,12 @@ pub struct Amend {
     #[arg(long, value_name = "WHY", allow_hyphen_values = true)]
     why: String,
     /// The text itself; without it and --file, the edit that stands in the file is kept
-    #[arg(long, value_name = "TEXT", conflicts_with = "file", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        conflicts_with = "file",
+        allow_hyphen_values = true
+    )]
     text: Option<String>,
     /// A file with the text, or a PDF with it; `-`: stdin
     #[arg(long, value_name = "FILE")]
@@ -33,28 +38,55 @@ pub struct Amend {
 
 impl Operate for Amend {
     const NAME: &'static str = "amend";
-    const ABOUT: &'static str = "Change a sealed file, or accept a flagged edit, with a reason; people only";
+    const ABOUT: &'static str =
+        "Change a sealed file, or accept a flagged edit, with a reason; people only";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let path = Session::path(&self.path)?;
         let project = session.project()?;
         let is_given = self.text.is_some() || self.file.is_some();
-        let input = Input { text: self.text, file: self.file };
-        let bytes = if is_given { Some(super::pdf::as_text(path.as_str(), input.lines(session)?)?) } else { None };
-        let mut kept: Vec<ProjectPath> = self.more.iter().map(|path| Session::path(path)).collect::<Result<_, _>>()?;
+        let input = Input {
+            text: self.text,
+            file: self.file,
+        };
+        let bytes = if is_given {
+            Some(super::pdf::as_text(path.as_str(), input.lines(session)?)?)
+        } else {
+            None
+        };
+        let mut kept: Vec<ProjectPath> = self
+            .more
+            .iter()
+            .map(|path| Session::path(path))
+            .collect::<Result<_, _>>()?;
         if !is_given {
             kept.push(path.clone());
         }
         for path in &kept {
             let is_sealed = project.contract.class(path) == Class::Sealed;
-            if is_sealed && project.store.flagged(path)?.is_none_or(|file| file.flag.is_none()) {
-                let what = format!("`{path}` has no edit that could be kept, and no new text is given");
-                return Err(Failure::new(exit::REFUSED, what, format!("quipu amend {path} --why \"…\" --file FILE     (`-`: stdin)")));
+            if is_sealed
+                && project
+                    .store
+                    .flagged(path)?
+                    .is_none_or(|file| file.flag.is_none())
+            {
+                let what =
+                    format!("`{path}` has no edit that could be kept, and no new text is given");
+                return Err(Failure::new(
+                    exit::REFUSED,
+                    what,
+                    format!("quipu amend {path} --why \"…\" --file FILE     (`-`: stdin)"),
+                ));
             }
         }
-        let mut change = Change::by(&session.actor).why(self.why).op(Op::Amend { path, bytes });
+        let mut change = Change::by(&session.actor)
+            .why(self.why)
+            .op(Op::Amend { path, bytes });
         for path in self.more {
-            change = change.op(Op::Amend { path: Session::path(&path)?, bytes: None });
+            change = change.op(Op::Amend {
+                path: Session::path(&path)?,
+                bytes: None,
+            });
         }
         (change.force, change.lease) = (self.force, session.lease.clone());
         Ok(receipt::answer(&project.judge(change)?.publish()?))

@@ -29,7 +29,11 @@ impl Operate for Append {
         let path = Session::path(&self.path)?;
         let project = session.project()?;
         let bytes = self.input.lines(session)?;
-        let mut change = Change::by(&session.actor).op(Op::Append { path, bytes, apart: true });
+        let mut change = Change::by(&session.actor).op(Op::Append {
+            path,
+            bytes,
+            apart: true,
+        });
         (change.key, change.why, change.lease) = (self.key, self.why, session.lease.clone());
         Ok(receipt::answer(&project.judge(change)?.publish()?))
     }

@@ -15,29 +15,47 @@ pub struct Ask {
     pointer: String,
     /// What is asked of it
     question: String,
-    /// Who reads it: an agent as for `quipu run`, or command:PROGRAM; without it, the sentence nearest to the question
+    /// Who reads it: an agent as for `quipu run`, or command:PROGRAM; without it, the sentence
+    /// nearest to the question
     #[arg(long, value_name = "AGENT")]
     by: Option<String>,
 }
 
 impl Operate for Ask {
     const NAME: &'static str = "ask";
-    const ABOUT: &'static str = "Ask one question of one text; the answer is a sentence and its line";
+    const ABOUT: &'static str =
+        "Ask one question of one text; the answer is a sentence and its line";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
-        let agent = self.by.as_deref().map(|name| Consulted::of(name, &project.contract, project.store.root())).transpose()?;
+        let agent = self
+            .by
+            .as_deref()
+            .map(|name| Consulted::of(name, &project.contract, project.store.root()))
+            .transpose()?;
         let read = |text: &str, line: usize, question: &str| match &agent {
             Some(agent) => agent.read(text, line, question),
             None => Err("no reader".into()),
         };
-        let reader = agent.as_ref().map(|agent| (agent.name(), &read as quipu_protocol::Reader<'_>));
-        let asking = ask_leaf(&project, &session.actor, &self.pointer, &self.question, depth(), reader)?;
+        let reader = agent
+            .as_ref()
+            .map(|agent| (agent.name(), &read as quipu_protocol::Reader<'_>));
+        let asking = ask_leaf(
+            &project,
+            &session.actor,
+            &self.pointer,
+            &self.question,
+            depth(),
+            reader,
+        )?;
         let text = format!("{} ({})\n", asking.answer, asking.at);
         let asking_cut = asking.cut;
         let mut answer = Answer::new(json!(asking), text);
         if asking_cut {
-            answer = answer.say(format!("the sentence is longer than {} characters and was cut", quipu_protocol::MOST_ANSWER_CHARS));
+            answer = answer.say(format!(
+                "the sentence is longer than {} characters and was cut",
+                quipu_protocol::MOST_ANSWER_CHARS
+            ));
         }
         if agent.is_none() {
             answer = answer.say("quoted, not understood: --by AGENT lets an agent read it");
@@ -50,9 +68,19 @@ impl From<AskError> for Failure {
     fn from(error: AskError) -> Failure {
         let what = error.to_string();
         match error {
-            AskError::TooDeep(_) => Failure::new(exit::REFUSED, what, "answer, or say that it is not there"),
-            AskError::Silent(pointer) => Failure::new(exit::NO, what, format!("quipu recall \"…\"; or quipu read {pointer}")),
-            AskError::Reader(_) => Failure::new(exit::AGENT, what, "run without --by: the nearest sentence is quoted"),
+            AskError::TooDeep(_) => {
+                Failure::new(exit::REFUSED, what, "answer, or say that it is not there")
+            }
+            AskError::Silent(pointer) => Failure::new(
+                exit::NO,
+                what,
+                format!("quipu recall \"…\"; or quipu read {pointer}"),
+            ),
+            AskError::Reader(_) => Failure::new(
+                exit::AGENT,
+                what,
+                "run without --by: the nearest sentence is quoted",
+            ),
             AskError::ForeignReader { rule, .. } => Failure {
                 rule: Some((rule, "ask".into())),
                 ..Failure::new(
@@ -61,9 +89,11 @@ impl From<AskError> for Failure {
                     "run without --by: the nearest sentence is quoted; or --by NAME of [agents.NAME] in quipu.toml",
                 )
             },
-            AskError::NoSection { path, .. } => {
-                Failure::new(exit::NOT_FOUND, what, format!("quipu ask {path} \"…\"     (the whole of it)"))
-            }
+            AskError::NoSection { path, .. } => Failure::new(
+                exit::NOT_FOUND,
+                what,
+                format!("quipu ask {path} \"…\"     (the whole of it)"),
+            ),
             AskError::Path(error) => error.into(),
             AskError::Read(error) => error.into(),
         }

@@ -36,12 +36,19 @@ pub fn parse_tokens(text: &str) -> Result<u64, String> {
         Some(digits) => (digits, 1000),
         None => (plain.as_str(), 1),
     };
-    let number = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(times));
+    let number = digits
+        .parse::<u64>()
+        .ok()
+        .and_then(|n| n.checked_mul(times));
     number.ok_or_else(|| "a number of tokens: 21000 or 21k".into())
 }
 
 impl Asked {
-    pub fn request(&self, session: &Session, language: Option<&str>) -> Result<ViewRequest, Failure> {
+    pub fn request(
+        &self,
+        session: &Session,
+        language: Option<&str>,
+    ) -> Result<ViewRequest, Failure> {
         let own = session.actor.role();
         let role = match (&self.role, own) {
             (Some(asked), Some(own)) if asked != own.as_str() => {
@@ -51,13 +58,21 @@ impl Asked {
                     format!("quipu view {own}"),
                 ));
             }
-            (Some(asked), _) => ActorName::parse(asked).map_err(|e| Failure::usage(e.to_string(), "quipu contract show"))?,
+            (Some(asked), _) => ActorName::parse(asked)
+                .map_err(|e| Failure::usage(e.to_string(), "quipu contract show"))?,
             (None, Some(own)) => own.clone(),
-            (None, None) => return Err(Failure::usage("whose view? name a role", "quipu contract show     (the roles there are)")),
+            (None, None) => {
+                return Err(Failure::usage(
+                    "whose view? name a role",
+                    "quipu contract show     (the roles there are)",
+                ));
+            }
         };
         let language = match language {
             None => None,
-            Some(text) => Some(Language::parse(text).ok_or_else(|| Failure::usage(format!("no language `{text}`"), "--lang en or zh"))?),
+            Some(text) => Some(Language::parse(text).ok_or_else(|| {
+                Failure::usage(format!("no language `{text}`"), "--lang en or zh")
+            })?),
         };
         Ok(ViewRequest {
             role,
@@ -66,7 +81,8 @@ impl Asked {
             budget: self.budget.map(Tokens),
             window: self.window.map(Tokens),
             reserve: self.reserve.map(Tokens),
-            counter: Counter::parse(&self.counter).map_err(|e| Failure::usage(e.to_string(), "--counter o200k"))?,
+            counter: Counter::parse(&self.counter)
+                .map_err(|e| Failure::usage(e.to_string(), "--counter o200k"))?,
             language,
             partial: self.partial,
         })
@@ -79,7 +95,12 @@ mod tests {
 
     #[test]
     fn numbers_of_tokens_are_read() {
-        for (text, number) in [("21000", 21_000), ("21k", 21_000), ("21_000", 21_000), ("200K", 200_000)] {
+        for (text, number) in [
+            ("21000", 21_000),
+            ("21k", 21_000),
+            ("21_000", 21_000),
+            ("200K", 200_000),
+        ] {
             assert_eq!(parse_tokens(text), Ok(number));
         }
         for bad in ["", "k", "-1", "many", "99999999999999999999k"] {

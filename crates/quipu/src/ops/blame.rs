@@ -23,11 +23,30 @@ impl Operate for Blame {
         may_read_whole(&project, &session.actor, &path)?;
         let lines = project.store.blame(&path)?;
         // Who made a line is unknown where the text before it was dropped.
-        let who = |l: &BlameLine| if l.or_older { "unknown (this or older)".to_owned() } else { l.who.to_string() };
-        let width = lines.iter().map(|l| who(l).chars().count()).max().unwrap_or(0);
+        let who = |l: &BlameLine| {
+            if l.or_older {
+                "unknown (this or older)".to_owned()
+            } else {
+                l.who.to_string()
+            }
+        };
+        let width = lines
+            .iter()
+            .map(|l| who(l).chars().count())
+            .max()
+            .unwrap_or(0);
         let text = lines
             .iter()
-            .map(|l| format!("@{:<5} {:<width$} {} {:>4}  {}\n", l.seq, who(l), l.at.get(..19).unwrap_or(&l.at), l.line, l.text))
+            .map(|l| {
+                format!(
+                    "@{:<5} {:<width$} {} {:>4}  {}\n",
+                    l.seq,
+                    who(l),
+                    l.at.get(..19).unwrap_or(&l.at),
+                    l.line,
+                    l.text
+                )
+            })
             .collect::<String>();
         Ok(Answer::new(json!(lines), text))
     }

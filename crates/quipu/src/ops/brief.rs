@@ -24,12 +24,21 @@ pub struct Brief {
 
 impl Operate for Brief {
     const NAME: &'static str = "brief";
-    const ABOUT: &'static str = "Print the prompt for a role: task, files to read, standards, marker";
+    const ABOUT: &'static str =
+        "Print the prompt for a role: task, files to read, standards, marker";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
         let request = self.asked.request(session, self.lang.as_deref())?;
-        let brief = make_brief(&project, &request, BriefOptions { inline: self.inline, stage: self.stage }, &Lexical)?;
+        let brief = make_brief(
+            &project,
+            &request,
+            BriefOptions {
+                inline: self.inline,
+                stage: self.stage,
+            },
+            &Lexical,
+        )?;
         let view = &brief.view;
         let shares = view.stages.get(self.stage - 1).map(|s| json!(s.shares));
         let json = json!({
@@ -46,9 +55,16 @@ impl Operate for Brief {
         });
         let mut answer = Answer::new(json, brief.text.clone());
         if view.stages.len() > 1 {
-            answer = answer.say(format!("stage {} of {}: --stage N for the others", brief.stage, view.stages.len()));
+            answer = answer.say(format!(
+                "stage {} of {}: --stage N for the others",
+                brief.stage,
+                view.stages.len()
+            ));
         }
-        if let Some(window) = view.window.filter(|w| !self.inline && brief.tokens > w.system) {
+        if let Some(window) = view
+            .window
+            .filter(|w| !self.inline && brief.tokens > w.system)
+        {
             answer = answer.say(format!(
                 "the brief has {} tokens, more than the {} kept for the system prompt: [budget] system in quipu.toml",
                 brief.tokens, window.system

@@ -34,7 +34,8 @@ pub struct CaptureCommand {
 
 impl Operate for CaptureCommand {
     const NAME: &'static str = "capture";
-    const ABOUT: &'static str = "Show, set or remove what the journal records of conversations with agent hosts";
+    const ABOUT: &'static str =
+        "Show, set or remove what the journal records of conversations with agent hosts";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
@@ -55,60 +56,121 @@ fn show(project: &Project, session: &Session) -> Result<Answer, Failure> {
     let records = match capture {
         Capture::Off => "no texts are recorded",
         Capture::Requests => "what the user asks is recorded",
-        Capture::Full => "what the user asks, the names of changed files and the agent's last message are recorded",
+        Capture::Full => {
+            "what the user asks, the names of changed files and the agent's last message are recorded"
+        }
     };
     let mut text = format!("capture = \"{}\": {records}\n", capture.as_str());
-    let size = format!("{}, {}", number(kept.texts, "text"), number(kept.bytes, "byte"));
-    text.push_str(&format!("{size} in the journal     (quipu capture purge removes them)\n"));
+    let size = format!(
+        "{}, {}",
+        number(kept.texts, "text"),
+        number(kept.bytes, "byte")
+    );
+    text.push_str(&format!(
+        "{size} in the journal     (quipu capture purge removes them)\n"
+    ));
     let mut sessions = Vec::new();
-    for open in project.store.sessions()?.into_iter().filter(|open| scope.hears(open)) {
+    for open in project
+        .store
+        .sessions()?
+        .into_iter()
+        .filter(|open| scope.hears(open))
+    {
         let captured = load_captured(project, &open)?;
         text.push_str(&told(&open, &captured));
         sessions.push(json!({"session": open, "captured": captured}));
     }
-    Ok(Answer::new(json!({"capture": capture, "texts": kept.texts, "bytes": kept.bytes, "sessions": sessions}), text))
+    Ok(Answer::new(
+        json!({"capture": capture, "texts": kept.texts, "bytes": kept.bytes, "sessions": sessions}),
+        text,
+    ))
 }
 
 /// One open session; nothing if nothing is recorded of it.
 fn told(open: &OpenSession, captured: &Captured) -> String {
-    let mut lines: Vec<String> = captured.requests.iter().map(|r| format!("  asked    {}  {}", second(&r.at), headline(&r.text))).collect();
-    lines.extend(captured.changed.iter().map(|name| format!("  changed  {}", in_one_line(name))));
-    lines.extend(captured.last_message.iter().map(|said| format!("  said     {}", headline(said))));
+    let mut lines: Vec<String> = captured
+        .requests
+        .iter()
+        .map(|r| format!("  asked    {}  {}", second(&r.at), headline(&r.text)))
+        .collect();
+    lines.extend(
+        captured
+            .changed
+            .iter()
+            .map(|name| format!("  changed  {}", in_one_line(name))),
+    );
+    lines.extend(
+        captured
+            .last_message
+            .iter()
+            .map(|said| format!("  said     {}", headline(said))),
+    );
     if lines.is_empty() {
         return String::new();
     }
-    format!("\n{} of {}, since {}\n{}\n", open.id, open.who, second(&open.since), lines.join("\n"))
+    format!(
+        "\n{} of {}, since {}\n{}\n",
+        open.id,
+        open.who,
+        second(&open.since),
+        lines.join("\n")
+    )
 }
 
 fn set(project: &Project, session: &Session, capture: Capture) -> Result<Answer, Failure> {
     session.actor.may(Privilege::MakeRules)?;
     let path = ProjectPath::parse(MANIFEST)?;
     let Some((bytes, version)) = project.store.read(&path)? else {
-        return Err(Failure::usage(format!("`{MANIFEST}` is not there"), "quipu restore quipu.toml"));
+        return Err(Failure::usage(
+            format!("`{MANIFEST}` is not there"),
+            "quipu restore quipu.toml",
+        ));
     };
-    let text = String::from_utf8(bytes).map_err(|_| Failure::usage(format!("`{MANIFEST}` is not UTF-8"), "quipu restore quipu.toml"))?;
+    let text = String::from_utf8(bytes).map_err(|_| {
+        Failure::usage(
+            format!("`{MANIFEST}` is not UTF-8"),
+            "quipu restore quipu.toml",
+        )
+    })?;
     let said = format!("capture = \"{}\"", capture.as_str());
     let change = Change::by(&session.actor).why(format!("capture: {}", capture.as_str()));
-    let receipt = project.judge(change.write(&path, with_setting(&text, &said), Expect::Version(version)))?.publish()?;
+    let receipt = project
+        .judge(change.write(&path, with_setting(&text, &said), Expect::Version(version)))?
+        .publish()?;
     let mut answer = receipt::with(&receipt, json!({"capture": capture}), format!("{said}\n"));
     if capture == Capture::Off && project.store.captured_size()?.texts > 0 {
-        answer = answer.say("what was recorded before is still in the journal: quipu capture purge removes it");
+        answer = answer.say(
+            "what was recorded before is still in the journal: quipu capture purge removes it",
+        );
     }
     Ok(answer)
 }
 
-/// The manifest with the line of the setting: in the place of the old one, else above the first table.
+/// The manifest with the line of the setting: in the place of the old one, else above the first
+/// table.
 fn with_setting(text: &str, said: &str) -> String {
-    let is_setting = |line: &str| line.trim_start().strip_prefix("capture").is_some_and(|rest| rest.trim_start().starts_with('='));
+    let is_setting = |line: &str| {
+        line.trim_start()
+            .strip_prefix("capture")
+            .is_some_and(|rest| rest.trim_start().starts_with('='))
+    };
     let lines: Vec<&str> = text.lines().collect();
-    let table = lines.iter().position(|line| line.trim_start().starts_with('[')).unwrap_or(lines.len());
+    let table = lines
+        .iter()
+        .position(|line| line.trim_start().starts_with('['))
+        .unwrap_or(lines.len());
     let mut lines: Vec<String> = lines.into_iter().map(str::to_owned).collect();
     match lines.iter().take(table).position(|line| is_setting(line)) {
         Some(old) => lines[old] = said.to_owned(),
         // Below the last setting that stands before the tables.
         None => {
-            let is_said = |line: &String| !line.trim().is_empty() && !line.trim_start().starts_with('#');
-            let below = lines.iter().take(table).rposition(is_said).map_or(0, |last| last + 1);
+            let is_said =
+                |line: &String| !line.trim().is_empty() && !line.trim_start().starts_with('#');
+            let below = lines
+                .iter()
+                .take(table)
+                .rposition(is_said)
+                .map_or(0, |last| last + 1);
             lines.insert(below, said.to_owned());
         }
     }
@@ -120,7 +182,11 @@ fn purge(project: &Project, session: &Session) -> Result<Answer, Failure> {
     let purged = project.store.purge_captured(&session.actor)?;
     let text = match purged.texts {
         0 => "nothing is recorded\n".to_owned(),
-        texts => format!("removed {} of conversations from the journal, {}\n", number(texts, "text"), number(purged.bytes, "byte")),
+        texts => format!(
+            "removed {} of conversations from the journal, {}\n",
+            number(texts, "text"),
+            number(purged.bytes, "byte")
+        ),
     };
     let answer = Answer::new(json!({"texts": purged.texts, "bytes": purged.bytes}), text);
     Ok(answer.say("copies of `.quipu/journal`, such as backups, still have them"))
@@ -147,7 +213,10 @@ mod tests {
                 "quipu = 1\nprofiles = [\"relay\"]\n\n# Files\n[[files]]\ncapture = 1\n",
                 "quipu = 1\nprofiles = [\"relay\"]\ncapture = \"off\"\n\n# Files\n[[files]]\ncapture = 1\n",
             ),
-            ("quipu = 1\ncapture=\"full\" # all\n[vars]\n", "quipu = 1\ncapture = \"off\"\n[vars]\n"),
+            (
+                "quipu = 1\ncapture=\"full\" # all\n[vars]\n",
+                "quipu = 1\ncapture = \"off\"\n[vars]\n",
+            ),
         ] {
             assert_eq!(with_setting(before, said), after);
         }

@@ -1,6 +1,8 @@
 use clap::Args;
 use quipu_claims::{Asked, Checked, Evidence, Verdict};
-use quipu_protocol::{CheckError, CheckRequest, Checking, ClaimJudge, Draft, Unwaived, check_draft};
+use quipu_protocol::{
+    CheckError, CheckRequest, Checking, ClaimJudge, Draft, Unwaived, check_draft,
+};
 use quipu_text::Counter;
 use serde_json::json;
 
@@ -36,21 +38,55 @@ impl Operate for Check {
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
-        let judge = self.judge.as_deref().map(|name| Consulted::of(name, &project.contract, project.store.root())).transpose()?;
+        let judge = self
+            .judge
+            .as_deref()
+            .map(|name| Consulted::of(name, &project.contract, project.store.root()))
+            .transpose()?;
         let draft = match (&self.claim, &self.file) {
             (Some(claim), _) => Draft::Claim(claim),
             (None, Some(file)) => Draft::File(file),
-            (None, None) => return Err(Failure::usage("nothing to check", "quipu check FILE, or quipu check --claim \"…\"")),
+            (None, None) => {
+                return Err(Failure::usage(
+                    "nothing to check",
+                    "quipu check FILE, or quipu check --claim \"…\"",
+                ));
+            }
         };
         let judge = judge.as_ref().map(|judge| judge as &dyn ClaimJudge);
-        let checking = check_draft(&project, &session.actor, &CheckRequest { draft, k: self.most, judge })?;
+        let checking = check_draft(
+            &project,
+            &session.actor,
+            &CheckRequest {
+                draft,
+                k: self.most,
+                judge,
+            },
+        )?;
         let mut text = String::new();
-        checking.conflicts.iter().for_each(|conflict| text.push_str(&render_conflict(conflict)));
+        checking
+            .conflicts
+            .iter()
+            .for_each(|conflict| text.push_str(&render_conflict(conflict)));
         let (evidence, untold) = render_unknown(&checking, self.tokens);
         text.push_str(&evidence);
-        let of = |verdict: Verdict| checking.claims.iter().filter(|claim| claim.verdict == verdict).count();
-        let l1 = checking.claims.iter().filter(|claim| claim.l1 == Asked::Hit).count();
-        let l2 = checking.claims.iter().filter(|claim| claim.l2 == Asked::Hit).count();
+        let of = |verdict: Verdict| {
+            checking
+                .claims
+                .iter()
+                .filter(|claim| claim.verdict == verdict)
+                .count()
+        };
+        let l1 = checking
+            .claims
+            .iter()
+            .filter(|claim| claim.l1 == Asked::Hit)
+            .count();
+        let l2 = checking
+            .claims
+            .iter()
+            .filter(|claim| claim.l2 == Asked::Hit)
+            .count();
         let total = checking.claims.len();
         let mut answer = Answer::new(json!(checking), text);
         if !checking.conflicts.is_empty() {
@@ -65,11 +101,21 @@ impl Operate for Check {
             total - l1
         ));
         if untold > 0 {
-            answer = answer.say(format!("{untold} more claims with evidence: --tokens N shows more, --json all"));
+            answer = answer.say(format!(
+                "{untold} more claims with evidence: --tokens N shows more, --json all"
+            ));
         }
         if !checking.waived.is_empty() {
             // The list is for actors that read the waivers.
-            let list = if checking.waived.iter().all(|waiver| waiver.reason.is_empty()) { "" } else { ": quipu waive --list" };
+            let list = if checking
+                .waived
+                .iter()
+                .all(|waiver| waiver.reason.is_empty())
+            {
+                ""
+            } else {
+                ": quipu waive --list"
+            };
             answer = answer.say(format!("{} waived{list}", checking.waived.len()));
         }
         Ok(answer)
@@ -77,17 +123,39 @@ impl Operate for Check {
 }
 
 fn render_conflict(conflict: &Unwaived) -> String {
-    let Unwaived { id, at, claim, against, evidence, tier, level, confidence, judge, why } = conflict;
+    let Unwaived {
+        id,
+        at,
+        claim,
+        against,
+        evidence,
+        tier,
+        level,
+        confidence,
+        judge,
+        why,
+    } = conflict;
     let level = level.map(|level| format!(" [{level}]")).unwrap_or_default();
-    let tier = if *tier == "L2" { shown_tier(Tier::L2) } else { shown_tier(Tier::L1) };
-    format!("conflict  {at} ⇄ {against}  {tier}{level}  {confidence:.2}  {judge}  {id}\n    {claim}\n    {evidence}\n    {why}\n")
+    let tier = if *tier == "L2" {
+        shown_tier(Tier::L2)
+    } else {
+        shown_tier(Tier::L1)
+    };
+    format!(
+        "conflict  {at} ⇄ {against}  {tier}{level}  {confidence:.2}  {judge}  {id}\n    {claim}\n    {evidence}\n    {why}\n"
+    )
 }
 
-/// What the caller may judge itself: claims that no rule decided, with evidence, as far as the tokens go.
+/// What the caller may judge itself: claims that no rule decided, with evidence, as far as the
+/// tokens go.
 fn render_unknown(checking: &Checking, most: u64) -> (String, usize) {
     let here = checking.path.as_deref().unwrap_or("claim");
     let (mut text, mut spent, mut untold) = (String::new(), 0, 0);
-    for checked in checking.claims.iter().filter(|checked| checked.verdict != Verdict::Conflict && !checked.evidence.is_empty()) {
+    for checked in checking
+        .claims
+        .iter()
+        .filter(|checked| checked.verdict != Verdict::Conflict && !checked.evidence.is_empty())
+    {
         let told = render_claim(here, checked);
         let cost = Counter::O200k.count(&told).0;
         if spent + cost > most {
@@ -114,10 +182,22 @@ fn render_claim(here: &str, checked: &Checked) -> String {
         asked(checked.l2),
         checked.claim.text
     );
-    for Evidence { at, tier, level, text: said, .. } in &checked.evidence {
+    for Evidence {
+        at,
+        tier,
+        level,
+        text: said,
+        ..
+    } in &checked.evidence
+    {
         let tier = shown_tier(*tier);
-        let level = level.map(|level| format!(" [{}]", level.name())).unwrap_or_default();
-        text.push_str(&format!("    - {at} {tier}{level}  {}\n", said.split_whitespace().collect::<Vec<_>>().join(" ")));
+        let level = level
+            .map(|level| format!(" [{}]", level.name()))
+            .unwrap_or_default();
+        text.push_str(&format!(
+            "    - {at} {tier}{level}  {}\n",
+            said.split_whitespace().collect::<Vec<_>>().join(" ")
+        ));
     }
     text
 }
@@ -129,7 +209,11 @@ impl From<CheckError> for Failure {
             CheckError::Read(error) => error.into(),
             CheckError::Store(error) => error.into(),
             CheckError::Search(_) => Failure::new(exit::IO, what, ""),
-            CheckError::Judge { .. } => Failure::new(exit::AGENT, what, "run without --judge: the evidence is listed for you"),
+            CheckError::Judge { .. } => Failure::new(
+                exit::AGENT,
+                what,
+                "run without --judge: the evidence is listed for you",
+            ),
             CheckError::NoWaiver(_) => Failure::new(exit::NOT_FOUND, what, "quipu waive --list"),
             CheckError::NoReason => Failure::usage(what, "quipu waive ID --why \"…\""),
         }

@@ -29,11 +29,25 @@ impl Operate for Checkout {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         session.actor.may(Privilege::MakeRules)?;
         let address = Address::parse(&self.address)?;
-        let name = self.project.or(address.project.clone()).ok_or_else(|| Failure::usage("which project?", "--project NAME"))?;
-        let folder = session.folder.join(self.into.unwrap_or_else(|| PathBuf::from(name.replace('/', "-"))));
+        let name = self
+            .project
+            .or(address.project.clone())
+            .ok_or_else(|| Failure::usage("which project?", "--project NAME"))?;
+        let folder = session.folder.join(
+            self.into
+                .unwrap_or_else(|| PathBuf::from(name.replace('/', "-"))),
+        );
         let moved = checkout(&address, &name, &folder)?;
-        let text = format!("{}: `{}` at revision {}\n", folder.display(), moved.project, moved.records);
-        let answer = Answer::new(json!({"folder": folder.display().to_string(), "moved": moved}), text);
+        let text = format!(
+            "{}: `{}` at revision {}\n",
+            folder.display(),
+            moved.project,
+            moved.records
+        );
+        let answer = Answer::new(
+            json!({"folder": folder.display().to_string(), "moved": moved}),
+            text,
+        );
         Ok(agree_to_store(answer, &folder, &moved.address))
     }
 }

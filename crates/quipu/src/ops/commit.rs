@@ -10,10 +10,12 @@ use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct Commit {
-    /// A JSON file: {"why": …, "key": …, "ops": [{"op": "append", "path": …, "text": …}, …]}; `-`: stdin
+    /// A JSON file: {"why": …, "key": …, "ops": [{"op": "append", "path": …, "text": …}, …]}; `-`:
+    /// stdin
     #[arg(long, value_name = "CHANGE.json", default_value = "-")]
     file: PathBuf,
-    /// Write even if most of the text disappears, it looks like a placeholder, or a new name is close to one of the contract
+    /// Write even if most of the text disappears, it looks like a placeholder, or a new name is
+    /// close to one of the contract
     #[arg(long)]
     force: bool,
     /// Judge it, show what would be recorded, write nothing
@@ -29,16 +31,24 @@ impl Operate for Commit {
         let (name, bytes) = if self.file.as_os_str() == "-" {
             ("stdin".to_owned(), session.load_stdin()?)
         } else {
-            (self.file.display().to_string(), session.load_file(&self.file)?)
+            (
+                self.file.display().to_string(),
+                session.load_file(&self.file)?,
+            )
         };
-        let text = String::from_utf8(bytes).map_err(|_| Failure::usage(format!("`{name}` is not text"), ""))?;
+        let text = String::from_utf8(bytes)
+            .map_err(|_| Failure::usage(format!("`{name}` is not text"), ""))?;
         let mut change = parse_change(&name, &text, &session.actor)?;
-        (change.force, change.new_name, change.lease) = (self.force, self.force, session.lease.clone());
+        (change.force, change.new_name, change.lease) =
+            (self.force, self.force, session.lease.clone());
         let project = session.project()?;
         let judged = project.judge(change)?;
         if self.dry_run {
             let ops: Vec<_> = judged.records().iter().flat_map(|r| &r.ops).collect();
-            let text = ops.iter().map(|o| format!("would {} {} → {}\n", verb(o.op), o.path, o.version)).collect::<String>();
+            let text = ops
+                .iter()
+                .map(|o| format!("would {} {} → {}\n", verb(o.op), o.path, o.version))
+                .collect::<String>();
             return Ok(Answer::new(serde_json::json!({"would": ops}), text));
         }
         Ok(receipt::answer(&judged.publish()?))

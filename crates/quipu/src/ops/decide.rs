@@ -65,7 +65,11 @@ impl Operate for Decide {
         let (id, receipt) = decide(&project, &session.actor, session.lease.as_ref(), &new)?;
         let all = load_decisions(&project, &session.actor)?;
         let short = short_name(all.iter().map(|d| d.id.as_str()), &id).to_owned();
-        Ok(receipt::with(&receipt, json!({"id": id, "short": short}), short))
+        Ok(receipt::with(
+            &receipt,
+            json!({"id": id, "short": short}),
+            short,
+        ))
     }
 }
 
@@ -85,9 +89,16 @@ impl Operate for Decisions {
         let mut all = load_decisions(&project, &session.actor)?;
         let ids: Vec<String> = all.iter().map(|d| d.id.clone()).collect();
         all.retain(|d| !self.standing || d.superseded_by.is_none());
-        let text = all.iter().map(|decision| line(&ids, decision)).collect::<String>();
+        let text = all
+            .iter()
+            .map(|decision| line(&ids, decision))
+            .collect::<String>();
         let answer = Answer::new(json!({"decisions": all}), text);
-        let answer = if all.is_empty() { answer.say("no decision yet") } else { answer };
+        let answer = if all.is_empty() {
+            answer.say("no decision yet")
+        } else {
+            answer
+        };
         with_flag_of(answer, &project, &session.actor, Form::Decisions)
     }
 }
@@ -95,11 +106,34 @@ impl Operate for Decisions {
 fn line(ids: &[String], decision: &Decision) -> String {
     let short = |id: &str| short_name(ids.iter().map(String::as_str), id).to_owned();
     let date = decision.date.as_deref().unwrap_or("          ");
-    let status = decision.status.as_deref().map(|s| format!("  [{s}]")).unwrap_or_default();
-    let by = decision.by.as_deref().map(|by| format!("  ({by})")).unwrap_or_default();
+    let status = decision
+        .status
+        .as_deref()
+        .map(|s| format!("  [{s}]"))
+        .unwrap_or_default();
+    let by = decision
+        .by
+        .as_deref()
+        .map(|by| format!("  ({by})"))
+        .unwrap_or_default();
     let older: Vec<String> = decision.supersedes.iter().map(|id| short(id)).collect();
-    let older = if older.is_empty() { String::new() } else { format!("  ⟵ {}", older.join(", ")) };
-    let newer = decision.superseded_by.as_ref().map(|id| format!("  ⟶ {}", short(id))).unwrap_or_default();
-    let title = if decision.title == decision.id { "" } else { &decision.title };
-    format!("{}  {date}  {title}{status}{by}{older}{newer}\n", short(&decision.id))
+    let older = if older.is_empty() {
+        String::new()
+    } else {
+        format!("  ⟵ {}", older.join(", "))
+    };
+    let newer = decision
+        .superseded_by
+        .as_ref()
+        .map(|id| format!("  ⟶ {}", short(id)))
+        .unwrap_or_default();
+    let title = if decision.title == decision.id {
+        ""
+    } else {
+        &decision.title
+    };
+    format!(
+        "{}  {date}  {title}{status}{by}{older}{newer}\n",
+        short(&decision.id)
+    )
 }

@@ -1,7 +1,9 @@
 //! `delegate`, `report` and `collect`.
 
 use clap::Args;
-use quipu_protocol::{Again, NewDelegation, collect, delegate, delegate_again, find_delegation, headline, report};
+use quipu_protocol::{
+    Again, NewDelegation, collect, delegate, delegate_again, find_delegation, headline, report,
+};
 use serde_json::json;
 
 use super::receipt;
@@ -36,7 +38,8 @@ pub struct Delegate {
 
 impl Operate for Delegate {
     const NAME: &'static str = "delegate";
-    const ABOUT: &'static str = "Delegate a task to a subagent, in a file of its own, and print its id";
+    const ABOUT: &'static str =
+        "Delegate a task to a subagent, in a file of its own, and print its id";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
@@ -44,7 +47,11 @@ impl Operate for Delegate {
         let (id, receipt) = match self.again {
             Some(id) => {
                 let id = find_delegation(&project, &session.actor, &id);
-                let again = Again { id: id.clone(), why: self.why, deadline: self.deadline };
+                let again = Again {
+                    id: id.clone(),
+                    why: self.why,
+                    deadline: self.deadline,
+                };
                 (id, delegate_again(&project, &session.actor, lease, &again)?)
             }
             None => {
@@ -59,7 +66,9 @@ impl Operate for Delegate {
             }
         };
         let answer = receipt::with(&receipt, json!({"id": id}), id.clone());
-        Ok(answer.say(format!("the child begins with: quipu start --delegation {id}")))
+        Ok(answer.say(format!(
+            "the child begins with: quipu start --delegation {id}"
+        )))
     }
 }
 
@@ -92,9 +101,14 @@ impl Operate for Report {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
         let unit = session.actor.unit().map(ToString::to_string);
-        let named = self.delegation.map(|id| find_delegation(&project, &session.actor, &id));
+        let named = self
+            .delegation
+            .map(|id| find_delegation(&project, &session.actor, &id));
         let Some(id) = named.or(unit) else {
-            return Err(Failure::usage("a report on which order?", "quipu report --delegation ID …"));
+            return Err(Failure::usage(
+                "a report on which order?",
+                "quipu report --delegation ID …",
+            ));
         };
         let said = quipu_protocol::Report {
             id: id.clone(),
@@ -105,11 +119,17 @@ impl Operate for Report {
             undone: self.undone,
         };
         let (number, receipt) = report(&project, &session.actor, session.lease.as_ref(), &said)?;
-        let answer = receipt::with(&receipt, json!({"id": id, "report": number}), format!("report {number} of {id}"));
+        let answer = receipt::with(
+            &receipt,
+            json!({"id": id, "report": number}),
+            format!("report {number} of {id}"),
+        );
         Ok(match number {
             1 => answer,
-            _ => answer
-                .say(format!("{} stood there already: yours is kept beside it and marked", crate::answer::count(number - 1, "report"))),
+            _ => answer.say(format!(
+                "{} stood there already: yours is kept beside it and marked",
+                crate::answer::count(number - 1, "report")
+            )),
         })
     }
 }
@@ -126,15 +146,35 @@ impl Operate for Collect {
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
-        let only = self.id.map(|id| find_delegation(&project, &session.actor, &id));
-        let collected = collect(&project, &session.actor, session.lease.as_ref(), only.as_deref())?;
+        let only = self
+            .id
+            .map(|id| find_delegation(&project, &session.actor, &id));
+        let collected = collect(
+            &project,
+            &session.actor,
+            session.lease.as_ref(),
+            only.as_deref(),
+        )?;
         let mut text = String::new();
         for order in &collected.delegations {
-            let until = order.deadline.as_ref().map(|d| format!("  until {d}")).unwrap_or_default();
+            let until = order
+                .deadline
+                .as_ref()
+                .map(|d| format!("  until {d}"))
+                .unwrap_or_default();
             let task = headline(&order.task);
-            text.push_str(&format!("{}  {}{until}  {task}\n", order.id, order.progress.as_str()));
+            text.push_str(&format!(
+                "{}  {}{until}  {task}\n",
+                order.id,
+                order.progress.as_str()
+            ));
             for report in &order.reports {
-                text.push_str(&report.lines().map(|l| format!("    {l}\n")).collect::<String>());
+                text.push_str(
+                    &report
+                        .lines()
+                        .map(|l| format!("    {l}\n"))
+                        .collect::<String>(),
+                );
             }
         }
         let mut answer = match &collected.receipt {

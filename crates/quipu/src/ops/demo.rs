@@ -12,7 +12,8 @@ pub struct Demo {
 
 impl Operate for Demo {
     const NAME: &'static str = "demo";
-    const ABOUT: &'static str = "Write a small book offline, in a new project, to see what Quipu does";
+    const ABOUT: &'static str =
+        "Write a small book offline, in a new project, to see what Quipu does";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         crate::demo::run(self.dir.map(|d| session.folder.join(d)))

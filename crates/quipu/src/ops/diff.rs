@@ -12,7 +12,8 @@ use crate::table::Operate;
 pub struct Diff {
     /// The file
     path: String,
-    /// From this version: a1b2c3…, @12, ~1 or a time; without it the newest, or the one before outside edits that were adopted
+    /// From this version: a1b2c3…, @12, ~1 or a time; without it the newest, or the one before
+    /// outside edits that were adopted
     #[arg(long, value_name = "VERSION")]
     from: Option<String>,
     /// To this version; without it what is on disk now
@@ -22,7 +23,8 @@ pub struct Diff {
 
 impl Operate for Diff {
     const NAME: &'static str = "diff";
-    const ABOUT: &'static str = "Show what changed in a file: between versions, or by an external edit";
+    const ABOUT: &'static str =
+        "Show what changed in a file: between versions, or by an external edit";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let path = Session::path(&self.path)?;
@@ -53,21 +55,38 @@ impl Operate for Diff {
                 None => return Err(not_found(&project, &session.actor, &path).into()),
             },
         };
-        let old_name = format!("{path} {}", old_version.as_deref().unwrap_or("(not journalled)"));
+        let old_name = format!(
+            "{path} {}",
+            old_version.as_deref().unwrap_or("(not journalled)")
+        );
         let new_name = format!("{path} {}", new_version.as_deref().unwrap_or("(on disk)"));
         let diff = render_difference(&old_name, &old, &new_name, &new);
-        let answer = Answer::data(json!({"path": path, "from": old_version, "to": new_version, "diff": diff}), diff);
-        Ok(if answer.text.is_empty() { answer.say("no difference") } else { answer })
+        let answer = Answer::data(
+            json!({"path": path, "from": old_version, "to": new_version, "diff": diff}),
+            diff,
+        );
+        Ok(if answer.text.is_empty() {
+            answer.say("no difference")
+        } else {
+            answer
+        })
     }
 }
 
 /// An allowed outside edit is adopted as soon as anything looks at it, and would never show. Where
 /// nothing else differs, the version before it is what the caller wants to see.
-fn before_outside_edits(project: &Project, path: &ProjectPath, events: &[PathEvent]) -> Result<String, Failure> {
+fn before_outside_edits(
+    project: &Project,
+    path: &ProjectPath,
+    events: &[PathEvent],
+) -> Result<String, Failure> {
     let on_disk = project.store.on_disk(path)?;
     let (newest, _) = project.store.text_at(path, &At::Back(0))?;
     let back = match on_disk.unwrap_or_default() == newest {
-        true => events.iter().position(|e| e.kind.as_str() != "adopt").unwrap_or(events.len() - 1),
+        true => events
+            .iter()
+            .position(|e| e.kind.as_str() != "adopt")
+            .unwrap_or(events.len() - 1),
         false => 0,
     };
     Ok(format!("~{back}"))

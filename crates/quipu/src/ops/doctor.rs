@@ -12,12 +12,18 @@ pub struct Doctor {}
 
 impl Operate for Doctor {
     const NAME: &'static str = "doctor";
-    const ABOUT: &'static str = "Repair what can be repaired and report it; exit 1 if problems remain";
+    const ABOUT: &'static str =
+        "Repair what can be repaired and report it; exit 1 if problems remain";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         if let Some(role) = session.actor.role() {
-            let what = format!("doctor repairs the whole project; role `{role}` reads a part of it");
-            return Err(Failure::new(exit::REFUSED, what, "ask a person for: quipu doctor"));
+            let what =
+                format!("doctor repairs the whole project; role `{role}` reads a part of it");
+            return Err(Failure::new(
+                exit::REFUSED,
+                what,
+                "ask a person for: quipu doctor",
+            ));
         }
         let project = session.project()?;
         let mended = project.store.doctor()?;
@@ -27,24 +33,51 @@ impl Operate for Doctor {
             let about = order.describe();
             let place = format!("{} at {}", about.project, about.address);
             match project.store.examine_order() {
-                Ok(faults) => found.problems.extend(faults.into_iter().map(|(what, mend)| Problem { place: place.clone(), what, mend })),
+                Ok(faults) => found
+                    .problems
+                    .extend(faults.into_iter().map(|(what, mend)| Problem {
+                        place: place.clone(),
+                        what,
+                        mend,
+                    })),
                 Err(StoreError::Unreachable { what, mend, .. }) => {
-                    let mend = mend.unwrap_or("start the server, or look at the network").into();
+                    let mend = mend
+                        .unwrap_or("start the server, or look at the network")
+                        .into();
                     found.problems.push(Problem { place, what, mend });
                 }
                 Err(error) => return Err(error.into()),
             }
         }
-        let mut text = mended.iter().map(|m| format!("{}\n", m.what)).collect::<String>();
+        let mut text = mended
+            .iter()
+            .map(|m| format!("{}\n", m.what))
+            .collect::<String>();
         if !pruned.is_empty() {
-            text.push_str(&format!("removed {} of old runs\n", count(pruned.len(), "folder")));
+            text.push_str(&format!(
+                "removed {} of old runs\n",
+                count(pruned.len(), "folder")
+            ));
         }
-        found.notices.iter().for_each(|notice| text.push_str(&format!("{notice}\n")));
+        found
+            .notices
+            .iter()
+            .for_each(|notice| text.push_str(&format!("{notice}\n")));
         for problem in &found.problems {
-            text.push_str(&format!("left: {}: {}\n  help  {}\n", problem.place, problem.what, problem.mend));
+            text.push_str(&format!(
+                "left: {}: {}\n  help  {}\n",
+                problem.place, problem.what, problem.mend
+            ));
         }
-        let mut answer = Answer::new(json!({"mended": mended, "pruned": pruned, "left": found.problems}), text);
-        answer.exit = if found.problems.is_empty() { exit::FINE } else { exit::NO };
+        let mut answer = Answer::new(
+            json!({"mended": mended, "pruned": pruned, "left": found.problems}),
+            text,
+        );
+        answer.exit = if found.problems.is_empty() {
+            exit::FINE
+        } else {
+            exit::NO
+        };
         Ok(answer)
     }
 }

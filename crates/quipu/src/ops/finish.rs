@@ -7,7 +7,10 @@ use std::time::Duration;
 
 use clap::Args;
 use quipu_contract::{Actor, Form, Language};
-use quipu_protocol::{Blocked, Closed, FinishText, Made, Material, Missing, NewDecision, NewTodo, Project, TodoMoves, finish};
+use quipu_protocol::{
+    Blocked, Closed, FinishText, Made, Material, Missing, NewDecision, NewTodo, Project, TodoMoves,
+    finish,
+};
 use quipu_protocol::{Setting, is_in_journal_only, is_trusted, parse_finish_text, short_name};
 use quipu_store::{OpenSession, Receipt};
 use serde_json::{Map, Value, json};
@@ -77,10 +80,17 @@ pub struct Finish {
     /// Nothing to say for these items of the checklist: decisions, next, world
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     none: Vec<String>,
-    /// The whole finish as one Markdown text with the headings Done, Decisions, Todos, Next, Notes, Facts
-    #[arg(long, value_name = "TEXT", conflicts_with = "file", allow_hyphen_values = true)]
+    /// The whole finish as one Markdown text with the headings Done, Decisions, Todos, Next, Notes,
+    /// Facts
+    #[arg(
+        long,
+        value_name = "TEXT",
+        conflicts_with = "file",
+        allow_hyphen_values = true
+    )]
     text: Option<String>,
-    /// Read that text, or JSON, from a file; `-`: from stdin, which is also the default. Flags add to it
+    /// Read that text, or JSON, from a file; `-`: from stdin, which is also the default. Flags add
+    /// to it
     #[arg(long, value_name = "FINISH.md")]
     file: Option<PathBuf>,
     /// Show what would change and what is missing; save nothing
@@ -90,7 +100,12 @@ pub struct Finish {
     #[arg(long, requires = "why")]
     abandon: bool,
     /// The reason for giving up
-    #[arg(long, value_name = "WHY", requires = "abandon", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "WHY",
+        requires = "abandon",
+        allow_hyphen_values = true
+    )]
     why: Option<String>,
     /// Commit the memory files to git afterwards, whatever the contract says
     #[arg(long)]
@@ -146,7 +161,9 @@ impl Told {
             ("improvement", &self.improvement),
             ("outcome", &self.outcome),
         ];
-        let said = texts.into_iter().filter_map(|(key, text)| Some((key.to_owned(), json!(text.as_ref()?))));
+        let said = texts
+            .into_iter()
+            .filter_map(|(key, text)| Some((key.to_owned(), json!(text.as_ref()?))));
         let mut material: Map<String, Value> = said.collect();
         if let Some(rounds) = self.rounds {
             material.insert("rounds".into(), json!(rounds));
@@ -160,7 +177,8 @@ impl Told {
 
 impl Operate for Finish {
     const NAME: &'static str = "finish";
-    const ABOUT: &'static str = "End a session: save what it leaves in one commit, or report what is missing";
+    const ABOUT: &'static str =
+        "End a session: save what it leaves in one commit, or report what is missing";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
@@ -185,7 +203,8 @@ impl Operate for Finish {
         let zh = project.contract.language == Language::Zh;
         let mut answer = match finish(&project, &session.actor, &asked)? {
             Closed::Missing(missing) => {
-                let mut answer = Answer::new(json!({"missing": missing}), to_add(&missing, by_flags));
+                let mut answer =
+                    Answer::new(json!({"missing": missing}), to_add(&missing, by_flags));
                 answer.exit = exit::REFUSED;
                 answer.say(if zh {
                     "没有保存任何内容。请再次执行，并加上："
@@ -193,9 +212,13 @@ impl Operate for Finish {
                     "Nothing was saved. Run the command again and add:"
                 })
             }
-            Closed::Would { difference, missing } => {
+            Closed::Would {
+                difference,
+                missing,
+            } => {
                 let text = format!("{difference}{}", to_add(&missing, by_flags));
-                let mut answer = Answer::new(json!({"difference": difference, "missing": missing}), text);
+                let mut answer =
+                    Answer::new(json!({"difference": difference, "missing": missing}), text);
                 if !missing.is_empty() {
                     answer.exit = exit::REFUSED;
                 }
@@ -205,10 +228,25 @@ impl Operate for Finish {
                     "dry run: nothing was saved; new ids will be others"
                 })
             }
-            Closed::Done { receipt, session: ended, paths, made, closed } => {
-                let summary = Summary { project: &project, material: &asked.material, receipt: &receipt, made: &made };
+            Closed::Done {
+                receipt,
+                session: ended,
+                paths,
+                made,
+                closed,
+            } => {
+                let summary = Summary {
+                    project: &project,
+                    material: &asked.material,
+                    receipt: &receipt,
+                    made: &made,
+                };
                 let answer = summary.answer(ended.as_deref(), &paths, &closed);
-                let why = asked.material.did.first().map_or("quipu finish", String::as_str);
+                let why = asked
+                    .material
+                    .did
+                    .first()
+                    .map_or("quipu finish", String::as_str);
                 self.tell_head(&project, &session.actor, answer, &paths, why)
             }
         };
@@ -234,7 +272,11 @@ impl Summary<'_> {
         let json = json!({"session": ended, "paths": paths, "made": self.made, "closed": closed});
         let mut answer = receipt::with(self.receipt, json, self.text(zh));
         if let Some(id) = ended {
-            answer = answer.say(if zh { format!("会话 {id} 已结束") } else { format!("session {id} ended") });
+            answer = answer.say(if zh {
+                format!("会话 {id} 已结束")
+            } else {
+                format!("session {id} ended")
+            });
         }
         if is_in_journal_only(&self.project.contract, self.material) {
             answer = answer.say(match zh {
@@ -246,7 +288,10 @@ impl Summary<'_> {
             let (id, since) = (&old.id, old.since.get(..19).unwrap_or(&old.since));
             answer = answer.say(match zh {
                 true => format!("同时结束了更早的会话 {id}（{}，始于 {since}）", old.who),
-                false => format!("also closed session {id} of {}, begun at {since} and never finished", old.who),
+                false => format!(
+                    "also closed session {id} of {}, begun at {since} and never finished",
+                    old.who
+                ),
             });
         }
         answer
@@ -254,11 +299,21 @@ impl Summary<'_> {
 
     /// `Saved: 2 done, 1 decision, …`, then the ids that were made.
     fn text(&self, zh: bool) -> String {
-        if self.receipt.versions.is_empty() && is_in_journal_only(&self.project.contract, self.material) {
-            return if zh { "已保存在日志里\n".into() } else { "Saved in the journal\n".into() };
+        if self.receipt.versions.is_empty()
+            && is_in_journal_only(&self.project.contract, self.material)
+        {
+            return if zh {
+                "已保存在日志里\n".into()
+            } else {
+                "Saved in the journal\n".into()
+            };
         }
         if self.receipt.unchanged || self.receipt.versions.is_empty() {
-            return if zh { "没有需要保存的内容\n".into() } else { "Nothing to save\n".into() };
+            return if zh {
+                "没有需要保存的内容\n".into()
+            } else {
+                "Nothing to save\n".into()
+            };
         }
         let (said, todos) = (self.material, &self.material.todos);
         let of_form = |form: Form| self.made.iter().filter(|m| m.form == form).count();
@@ -270,17 +325,36 @@ impl Summary<'_> {
             (said.next.len(), "next steps", "个下一步"),
             (said.notes.len(), "notes", "条备注"),
             (said.facts.len(), "facts", "条事实"),
-            (said.remove_notes.len() + said.remove_facts.len(), "entries removed", "条删除"),
+            (
+                said.remove_notes.len() + said.remove_facts.len(),
+                "entries removed",
+                "条删除",
+            ),
         ];
-        let mut parts: Vec<String> =
-            counted.iter().filter(|(n, ..)| *n > 0).map(|(n, en, name_zh)| counted_text(*n, en, name_zh, zh)).collect();
+        let mut parts: Vec<String> = counted
+            .iter()
+            .filter(|(n, ..)| *n > 0)
+            .map(|(n, en, name_zh)| counted_text(*n, en, name_zh, zh))
+            .collect();
         if parts.is_empty() {
-            parts = self.receipt.versions.keys().map(ToString::to_string).collect();
+            parts = self
+                .receipt
+                .versions
+                .keys()
+                .map(ToString::to_string)
+                .collect();
         }
-        let mut text = format!("{}{}\n", if zh { "已保存：" } else { "Saved: " }, parts.join(if zh { "、" } else { ", " }));
+        let mut text = format!(
+            "{}{}\n",
+            if zh { "已保存：" } else { "Saved: " },
+            parts.join(if zh { "、" } else { ", " })
+        );
         for made in self.made {
             let short = short_name(self.made.iter().map(|m| m.id.as_str()), &made.id);
-            text.push_str(&format!("  {short}  {}\n", quipu_contract::in_one_line(&made.title)));
+            text.push_str(&format!(
+                "  {short}  {}\n",
+                quipu_contract::in_one_line(&made.title)
+            ));
         }
         text
     }
@@ -290,7 +364,11 @@ fn counted_text(number: usize, en: &str, name_zh: &str, zh: bool) -> String {
     match (zh, number) {
         (true, _) => format!("{number} {name_zh}"),
         (false, 1) if en != "done" => {
-            let (first, rest) = en.split_once(' ').map_or((en, String::new()), |(first, rest)| (first, format!(" {rest}")));
+            let (first, rest) = en
+                .split_once(' ')
+                .map_or((en, String::new()), |(first, rest)| {
+                    (first, format!(" {rest}"))
+                });
             match first {
                 "next" => "1 next step".to_owned(),
                 "entries" => "1 entry removed".to_owned(),
@@ -303,21 +381,38 @@ fn counted_text(number: usize, en: &str, name_zh: &str, zh: bool) -> String {
 
 impl Finish {
     /// The head of the journal after a finish, and the git commit that carries it.
-    fn tell_head(&self, project: &Project, actor: &Actor, mut answer: Answer, paths: &[String], why: &str) -> Answer {
+    fn tell_head(
+        &self,
+        project: &Project,
+        actor: &Actor,
+        mut answer: Answer,
+        paths: &[String],
+        why: &str,
+    ) -> Answer {
         // The session is over whether or not its head can be told.
         let head = project.store.journal_head().ok().flatten();
         if let Some(head) = &head {
             answer.json["head"] = json!(head.to_string());
             let signed = heads::note_signed(project.store.root(), head).unwrap_or(false);
-            answer = answer.say(format!("head {head}{}", if signed { " (signed)" } else { "" }));
+            answer = answer.say(format!(
+                "head {head}{}",
+                if signed { " (signed)" } else { "" }
+            ));
         }
         let setting = Setting::git(&project.contract).filter(|_| !self.git);
-        if setting.as_ref().is_some_and(|setting| !is_trusted(project.store.root(), setting)) {
+        if setting
+            .as_ref()
+            .is_some_and(|setting| !is_trusted(project.store.root(), setting))
+        {
             answer.json["git"] = json!("not trusted");
             return answer.say("git made no commit: nobody has trusted `[git] finish` of this project; quipu trust");
         }
-        // Git runs hooks and filters of the repository. A person who asks for it agrees; an agent needs a person's agreement.
-        let agreed = || Setting::git(&project.contract).is_some_and(|setting| is_trusted(project.store.root(), &setting));
+        // Git runs hooks and filters of the repository. A person who asks for it agrees; an agent
+        // needs a person's agreement.
+        let agreed = || {
+            Setting::git(&project.contract)
+                .is_some_and(|setting| is_trusted(project.store.root(), &setting))
+        };
         if self.git && *actor != Actor::Person && !agreed() {
             answer.json["git"] = json!("not trusted");
             return answer
@@ -326,30 +421,46 @@ impl Finish {
         if !self.git && setting.is_none() {
             return answer;
         }
-        let trailers = head.as_ref().map(|head| heads::trailers(project.store.root(), head));
+        let trailers = head
+            .as_ref()
+            .map(|head| heads::trailers(project.store.root(), head));
         match commit_to_git(project.store.root(), paths, why, trailers.as_deref()) {
             Ok(told) => answer.say(told),
             // The memory is safe whatever git says; only git's part is missing.
             Err(what) => {
                 answer.json["git"] = json!(what);
-                answer.say(format!("git made no commit: {what}; the memory itself is safe"))
+                answer.say(format!(
+                    "git made no commit: {what}; the memory itself is safe"
+                ))
             }
         }
     }
 
-    /// The text of the finish with the name of its source, if there is one. `alone`: nothing was said by flags.
+    /// The text of the finish with the name of its source, if there is one. `alone`: nothing was
+    /// said by flags.
     fn text(&self, session: &Session, alone: bool) -> Result<Option<(String, String)>, Failure> {
         let read = |name: &str, bytes: Vec<u8>| {
-            let not_text = |_| Failure::usage(format!("`{name}` is not UTF-8 text"), "quipu finish <<'EOF' … EOF, in UTF-8");
-            Ok(Some((name.to_owned(), String::from_utf8(bytes).map_err(not_text)?)))
+            let not_text = |_| {
+                Failure::usage(
+                    format!("`{name}` is not UTF-8 text"),
+                    "quipu finish <<'EOF' … EOF, in UTF-8",
+                )
+            };
+            Ok(Some((
+                name.to_owned(),
+                String::from_utf8(bytes).map_err(not_text)?,
+            )))
         };
         match (&self.text, &self.file) {
             (Some(text), _) => Ok(Some(("text".to_owned(), text.clone()))),
-            (None, Some(file)) if file.as_os_str() != "-" => read(&file.display().to_string(), session.load_file(file)?),
+            (None, Some(file)) if file.as_os_str() != "-" => {
+                read(&file.display().to_string(), session.load_file(file)?)
+            }
             (None, Some(_)) => read("stdin", session.load_stdin()?),
             // Over MCP and on the page, stdin is not the caller's.
             (None, None) if session.door.is_some() || std::io::stdin().is_terminal() => Ok(None),
-            (None, None) if alone => read("stdin", session.load_stdin()?).map(|found| found.filter(|(_, text)| !text.trim().is_empty())),
+            (None, None) if alone => read("stdin", session.load_stdin()?)
+                .map(|found| found.filter(|(_, text)| !text.trim().is_empty())),
             (None, None) => {
                 let found = read("stdin", stdin_beside_flags(session)?)?;
                 Ok(found.filter(|(_, text)| !text.trim().is_empty()))
@@ -361,13 +472,18 @@ impl Finish {
     fn flags(&self) -> Result<Material, Failure> {
         let mut state = Map::new();
         for pair in &self.state {
-            let (pointer, value) =
-                pair.split_once('=').ok_or_else(|| Failure::usage(format!("`--state {pair}` has no value"), "--state /notes=…"))?;
+            let (pointer, value) = pair.split_once('=').ok_or_else(|| {
+                Failure::usage(format!("`--state {pair}` has no value"), "--state /notes=…")
+            })?;
             state.insert(pointer.to_owned(), parse_value(value));
         }
         let blocked = |text: &String| {
             let (item, reason) = split_reason(text);
-            Blocked { item, reason, since: None }
+            Blocked {
+                item,
+                reason,
+                since: None,
+            }
         };
         Ok(Material {
             did: self.did.clone(),
@@ -380,13 +496,24 @@ impl Finish {
             blocked: self.blocked.iter().map(blocked).collect(),
             unblocked: self.unblocked.clone(),
             state,
-            decisions: self.decision.iter().map(|d| parse_decision(d)).collect::<Result<_, _>>()?,
+            decisions: self
+                .decision
+                .iter()
+                .map(|d| parse_decision(d))
+                .collect::<Result<_, _>>()?,
             todos: TodoMoves {
                 done: self.done.clone(),
                 cancel: self.cancel.clone(),
                 leave: self.leave.clone(),
                 block: self.block.iter().map(|b| split_reason(b).into()).collect(),
-                add: self.add.iter().map(|title| NewTodo { title: title.clone(), ..NewTodo::default() }).collect(),
+                add: self
+                    .add
+                    .iter()
+                    .map(|title| NewTodo {
+                        title: title.clone(),
+                        ..NewTodo::default()
+                    })
+                    .collect(),
                 reviewed: self.reviewed,
                 ..TodoMoves::default()
             },
@@ -410,44 +537,79 @@ fn parse_decision(text: &str) -> Result<NewDecision, Failure> {
         let mend = "--decision \"title | what forced a choice | what was chosen | consequences\"";
         return Err(Failure::usage(format!("`{text}` is no decision"), mend));
     };
-    Ok(NewDecision { title, context: Some(context), decision: Some(decision), consequences: parts.next(), ..NewDecision::default() })
+    Ok(NewDecision {
+        title,
+        context: Some(context),
+        decision: Some(decision),
+        consequences: parts.next(),
+        ..NewDecision::default()
+    })
 }
 
-/// How long a text is waited for that may come beside flags: a host may leave stdin open and never write to it.
+/// How long a text is waited for that may come beside flags: a host may leave stdin open and never
+/// write to it.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Stdin where flags were given as well: all of it if it has anything, nothing if nobody writes to it.
+/// Stdin where flags were given as well: all of it if it has anything, nothing if nobody writes to
+/// it.
 fn stdin_beside_flags(session: &Session) -> Result<Vec<u8>, Failure> {
     let (sender, receiver) = std::sync::mpsc::channel();
     let caller = session.clone();
     std::thread::spawn(move || sender.send(caller.load_stdin()));
-    receiver.recv_timeout(PATIENCE).unwrap_or_else(|_| Ok(Vec::new()))
+    receiver
+        .recv_timeout(PATIENCE)
+        .unwrap_or_else(|_| Ok(Vec::new()))
 }
 
-/// What is missing: the lines or the flags that supply it, or the command where only the caller knows what to say.
+/// What is missing: the lines or the flags that supply it, or the command where only the caller
+/// knows what to say.
 pub(crate) fn to_add(missing: &[Missing], by_flags: bool) -> String {
     let mut text = String::new();
     for m in missing {
-        let detail = m.detail.as_ref().map(|d| format!(": {d}")).unwrap_or_default();
+        let detail = m
+            .detail
+            .as_ref()
+            .map(|d| format!(": {d}"))
+            .unwrap_or_default();
         match (&m.lines[..], &m.flags[..]) {
             ([], _) => text.push_str(&format!("[ ] {}{detail}\n    do    {}\n", m.text, m.supply)),
             ([heading, entries @ ..], _) if !by_flags => {
-                text.push_str(&format!("{heading} <!-- {} -->\n{}\n", m.text, entries.join("\n")));
+                text.push_str(&format!(
+                    "{heading} <!-- {} -->\n{}\n",
+                    m.text,
+                    entries.join("\n")
+                ));
             }
-            (_, flags) => text.push_str(&format!("  {}     ({}{detail})\n", flags.join(" "), m.text)),
+            (_, flags) => {
+                text.push_str(&format!("  {}     ({}{detail})\n", flags.join(" "), m.text))
+            }
         }
     }
     text
 }
 
 /// Commits exactly these files; what else is staged stays staged.
-fn commit_to_git(root: &Path, paths: &[String], why: &str, trailers: Option<&str>) -> Result<String, String> {
+fn commit_to_git(
+    root: &Path,
+    paths: &[String],
+    why: &str,
+    trailers: Option<&str>,
+) -> Result<String, String> {
     let git = |arguments: &[&str]| {
-        let done = Command::new("git").args(arguments).arg("--").args(paths).current_dir(root).output();
+        let done = Command::new("git")
+            .args(arguments)
+            .arg("--")
+            .args(paths)
+            .current_dir(root)
+            .output();
         let done = done.map_err(|e| format!("cannot start git: {e}"))?;
         match done.status.success() {
             true => Ok(String::from_utf8_lossy(&done.stdout).into_owned()),
-            false => Err(String::from_utf8_lossy(&done.stderr).lines().next().unwrap_or("git failed").to_owned()),
+            false => Err(String::from_utf8_lossy(&done.stderr)
+                .lines()
+                .next()
+                .unwrap_or("git failed")
+                .to_owned()),
         }
     };
     if git(&["status", "--porcelain"])?.trim().is_empty() {

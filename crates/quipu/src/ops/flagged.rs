@@ -1,4 +1,5 @@
-//! What a command that shows a file says when the file is not shown as it stands on disk, or is not valid.
+//! What a command that shows a file says when the file is not shown as it stands on disk, or is not
+//! valid.
 
 use quipu_contract::{Actor, Form, ProjectPath};
 use quipu_protocol::{Project, resolve_form};
@@ -7,15 +8,33 @@ use crate::answer::{Answer, Failure};
 
 /// Adds what is wrong with a file that was shown, and the command that repairs it.
 pub fn with_flag(answer: Answer, project: &Project, path: &ProjectPath) -> Result<Answer, Failure> {
-    let Some(file) = project.store.flagged(path)? else { return Ok(answer) };
-    let (what, line) = file.flag.as_ref().map_or((String::new(), None), |flag| (flag.what.clone(), flag.line));
-    let line = line.map(|line| format!(", line {line}")).unwrap_or_default();
-    let shown =
-        if file.version.is_some() { "the last committed version is shown" } else { "it was never committed, and is shown as it is" };
-    Ok(answer.say(format!("{path} {what}{line}; {shown}\n  help  {}", file.mend())))
+    let Some(file) = project.store.flagged(path)? else {
+        return Ok(answer);
+    };
+    let (what, line) = file
+        .flag
+        .as_ref()
+        .map_or((String::new(), None), |flag| (flag.what.clone(), flag.line));
+    let line = line
+        .map(|line| format!(", line {line}"))
+        .unwrap_or_default();
+    let shown = if file.version.is_some() {
+        "the last committed version is shown"
+    } else {
+        "it was never committed, and is shown as it is"
+    };
+    Ok(answer.say(format!(
+        "{path} {what}{line}; {shown}\n  help  {}",
+        file.mend()
+    )))
 }
 
 /// The same for the file of a form.
-pub fn with_flag_of(answer: Answer, project: &Project, actor: &Actor, form: Form) -> Result<Answer, Failure> {
+pub fn with_flag_of(
+    answer: Answer,
+    project: &Project,
+    actor: &Actor,
+    form: Form,
+) -> Result<Answer, Failure> {
     with_flag(answer, project, &resolve_form(project, actor, form)?)
 }

@@ -15,34 +15,67 @@ pub struct FleetStatus {}
 
 impl Operate for FleetStatus {
     const NAME: &'static str = "fleet status";
-    const ABOUT: &'static str = "List the workers of this project, what they do, and what waits for a person";
+    const ABOUT: &'static str =
+        "List the workers of this project, what they do, and what waits for a person";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let root = Project::find_root(&session.folder)?;
         let (project, behind) = session.newest_project(&root)?;
-        project.contract.grant(&session.actor).map_err(|what| Failure::new(exit::REFUSED, what, "quipu contract show"))?;
+        project
+            .contract
+            .grant(&session.actor)
+            .map_err(|what| Failure::new(exit::REFUSED, what, "quipu contract show"))?;
         let workers = project.store.seated()?;
         let leases = shown_leases(&project, &session.actor)?;
         let (mut gates, mut counts) = (Vec::new(), Vec::new());
         if !project.contract.steps.is_empty() {
             let (flow, _) = flow_now(&project, &Memory::default())?;
             let waiting = flow.standings.iter().filter(|s| s.state == State::Waiting);
-            gates = waiting.map(|s| (s.turn.to_string(), s.why.first().cloned().unwrap_or_default())).collect();
-            counts = State::ALL.iter().map(|s| (s.as_str(), flow.count(*s))).filter(|(_, n)| *n > 0).collect();
+            gates = waiting
+                .map(|s| {
+                    (
+                        s.turn.to_string(),
+                        s.why.first().cloned().unwrap_or_default(),
+                    )
+                })
+                .collect();
+            counts = State::ALL
+                .iter()
+                .map(|s| (s.as_str(), flow.count(*s)))
+                .filter(|(_, n)| *n > 0)
+                .collect();
         }
         let mut text = String::new();
         if !workers.is_empty() {
-            let head = ["host", "process", "agent", "since", "seen", "at"].map(str::to_owned).to_vec();
-            text.push_str(&table(&std::iter::once(head).chain(workers.iter().map(row)).collect::<Vec<_>>()));
+            let head = ["host", "process", "agent", "since", "seen", "at"]
+                .map(str::to_owned)
+                .to_vec();
+            text.push_str(&table(
+                &std::iter::once(head)
+                    .chain(workers.iter().map(row))
+                    .collect::<Vec<_>>(),
+            ));
         }
         if !counts.is_empty() {
-            text.push_str(&format!("flow: {}\n", counts.iter().map(|(s, n)| format!("{n} {s}")).collect::<Vec<_>>().join(", ")));
+            text.push_str(&format!(
+                "flow: {}\n",
+                counts
+                    .iter()
+                    .map(|(s, n)| format!("{n} {s}"))
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            ));
         }
         for (turn, open) in &gates {
             text.push_str(&format!("  waits    {turn}  {open}\n"));
         }
         for lease in &leases {
-            text.push_str(&format!("  held     {} by {} until {}\n", lease.paths.join(" "), lease.holder, lease.until));
+            text.push_str(&format!(
+                "  held     {} by {} until {}\n",
+                lease.paths.join(" "),
+                lease.holder,
+                lease.until
+            ));
         }
         let told = json!({
             "workers": workers,
@@ -54,13 +87,21 @@ impl Operate for FleetStatus {
         if let Some(behind) = behind {
             answer = answer.say(behind);
         }
-        Ok(if workers.iter().any(|w| w.alive) { answer } else { answer.say("no worker is at this project: quipu worker --by NAME") })
+        Ok(if workers.iter().any(|w| w.alive) {
+            answer
+        } else {
+            answer.say("no worker is at this project: quipu worker --by NAME")
+        })
     }
 }
 
 fn row(seated: &Seated) -> Vec<String> {
     let worker = &seated.worker;
-    let turns = worker.claims.iter().map(|c| c.unit.as_ref().map_or_else(|| c.step.clone(), |unit| format!("{}/{unit}", c.step)));
+    let turns = worker.claims.iter().map(|c| {
+        c.unit
+            .as_ref()
+            .map_or_else(|| c.step.clone(), |unit| format!("{}/{unit}", c.step))
+    });
     let at = match (turns.collect::<Vec<_>>().join(", "), seated.alive) {
         (turns, false) if turns.is_empty() => "dead".to_owned(),
         (turns, false) => format!("dead, held {turns}"),
@@ -68,5 +109,12 @@ fn row(seated: &Seated) -> Vec<String> {
         (turns, true) => turns,
     };
     let agent = worker.agent.clone().unwrap_or_default();
-    vec![worker.host.clone(), worker.process.to_string(), agent, worker.since.clone(), seated.seen.clone(), at]
+    vec![
+        worker.host.clone(),
+        worker.process.to_string(),
+        agent,
+        worker.since.clone(),
+        seated.seen.clone(),
+        at,
+    ]
 }

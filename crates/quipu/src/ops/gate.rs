@@ -43,26 +43,59 @@ impl Operate for Reject {
     }
 }
 
-fn decide(session: &Session, gate: &str, ruling: Ruling, why: Option<&str>) -> Result<Answer, Failure> {
+fn decide(
+    session: &Session,
+    gate: &str,
+    ruling: Ruling,
+    why: Option<&str>,
+) -> Result<Answer, Failure> {
     let project = session.project()?;
-    let turn = Turn { step: gate.to_owned(), unit: session.actor.unit().cloned() };
-    let Decided { receipt, made, declared, stale } = decide_gate(&project, &session.decider(), &turn, ruling, why)?;
-    let verb = if ruling == Ruling::Approved { "approved" } else { "rejected" };
+    let turn = Turn {
+        step: gate.to_owned(),
+        unit: session.actor.unit().cloned(),
+    };
+    let Decided {
+        receipt,
+        made,
+        declared,
+        stale,
+    } = decide_gate(&project, &session.decider(), &turn, ruling, why)?;
+    let verb = if ruling == Ruling::Approved {
+        "approved"
+    } else {
+        "rejected"
+    };
     let mut text = format!("{verb} {turn}\n");
     for path in &made {
-        text.push_str(&format!("{path} {}\n", receipt.versions.get(path).map(ToString::to_string).unwrap_or_default()));
+        text.push_str(&format!(
+            "{path} {}\n",
+            receipt
+                .versions
+                .get(path)
+                .map(ToString::to_string)
+                .unwrap_or_default()
+        ));
     }
     for unit in &declared {
         text.push_str(&format!("declared {}\n", render_unit(unit)));
     }
-    let mut answer =
-        Answer::new(json!({"turn": turn, "ruling": ruling, "made": made, "declared": declared, "stale": stale, "receipt": receipt}), text);
+    let mut answer = Answer::new(
+        json!({"turn": turn, "ruling": ruling, "made": made, "declared": declared, "stale": stale, "receipt": receipt}),
+        text,
+    );
     if !stale.is_empty() {
-        let names = stale.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let names = stale
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join(", ");
         answer = answer.say(format!(
             "warning: what you approved changed after it was looked at: {names} {} stale; to have it looked at: quipu run --stale --by NAME",
             if stale.len() == 1 { "is" } else { "are" }
         ));
     }
-    Ok(answer.say(format!("saved as @{}; go on with: quipu run --by NAME", receipt.seq)))
+    Ok(answer.say(format!(
+        "saved as @{}; go on with: quipu run --by NAME",
+        receipt.seq
+    )))
 }

@@ -18,49 +18,82 @@ pub struct GitSetup {}
 
 impl Operate for GitSetup {
     const NAME: &'static str = "git setup";
-    const ABOUT: &'static str = "Set up the merge driver for append and state files (.gitattributes, git config)";
+    const ABOUT: &'static str =
+        "Set up the merge driver for append and state files (.gitattributes, git config)";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         session.actor.may(Privilege::MakeRules)?;
         let root = Project::find_root(&session.folder)?;
         let contract = Project::load_contract(&root)?;
         let mut lines = Vec::new();
-        for rule in contract.files.iter().filter(|r| matches!(r.class, Class::Append | Class::State)) {
-            let line = format!("{} merge=quipu", attribute_pattern(rule.path.as_str(), &rule.place)?);
+        for rule in contract
+            .files
+            .iter()
+            .filter(|r| matches!(r.class, Class::Append | Class::State))
+        {
+            let line = format!(
+                "{} merge=quipu",
+                attribute_pattern(rule.path.as_str(), &rule.place)?
+            );
             if !lines.contains(&line) {
                 lines.push(line);
             }
         }
         let Some(repository) = UntrustedRepository::find(&root) else {
-            return Err(Failure::new(exit::NOT_FOUND, "this folder is in no git repository", "git init; then quipu git setup"));
+            return Err(Failure::new(
+                exit::NOT_FOUND,
+                "this folder is in no git repository",
+                "git init; then quipu git setup",
+            ));
         };
         let folder = integrate::open(&root)?;
         let old = integrate::read_text(&folder, ATTRIBUTES)?.unwrap_or_default();
         let new = with_block(&old, &lines)?;
-        folder.replace(ATTRIBUTES, new.as_bytes()).map_err(|error| integrate::unreached("write", ATTRIBUTES, error))?;
+        folder
+            .replace(ATTRIBUTES, new.as_bytes())
+            .map_err(|error| integrate::unreached("write", ATTRIBUTES, error))?;
         let driver = "quipu git merge %O %A %B %P";
-        for (key, value) in [("merge.quipu.name", "Quipu: join memory by its class"), ("merge.quipu.driver", driver)] {
-            repository.configure(key, value).map_err(|what| Failure::new(exit::IO, format!("git did not take `{key}`: {what}"), ""))?;
+        for (key, value) in [
+            ("merge.quipu.name", "Quipu: join memory by its class"),
+            ("merge.quipu.driver", driver),
+        ] {
+            repository.configure(key, value).map_err(|what| {
+                Failure::new(exit::IO, format!("git did not take `{key}`: {what}"), "")
+            })?;
         }
-        Ok(Answer::new(json!({"attributes": lines, "driver": driver}), lines.join("\n"))
-            .say("written to .gitattributes; the driver is in this clone's git config"))
+        Ok(Answer::new(
+            json!({"attributes": lines, "driver": driver}),
+            lines.join("\n"),
+        )
+        .say("written to .gitattributes; the driver is in this clone's git config"))
     }
 }
 
 const ATTRIBUTES: &str = ".gitattributes";
 
-/// A rule's path as a pattern of `.gitattributes`. Git's patterns know no names in braces, and end at the first blank; a character that
-/// would need quoting is matched by `?`, so that no path can become a line or an attribute of its own.
+/// A rule's path as a pattern of `.gitattributes`. Git's patterns know no names in braces, and end
+/// at the first blank; a character that would need quoting is matched by `?`, so that no path can
+/// become a line or an attribute of its own.
 fn attribute_pattern(path: &str, place: &Place) -> Result<String, Failure> {
     let mut pattern = String::new();
     let mut rest = path;
-    while let Some((before, (_, after))) = rest.split_once('{').and_then(|(before, hole)| Some((before, hole.split_once('}')?))) {
+    while let Some((before, (_, after))) = rest
+        .split_once('{')
+        .and_then(|(before, hole)| Some((before, hole.split_once('}')?)))
+    {
         pattern.push_str(&format!("{before}*"));
         rest = after;
     }
     pattern.push_str(rest);
-    if let Some(odd) = pattern.chars().find(|c| c.is_control() || is_line_break(*c)) {
-        let what = format!("the path `{}` holds {}, which no line of `{ATTRIBUTES}` can hold", quotable(&pattern), odd.escape_default());
+    if let Some(odd) = pattern
+        .chars()
+        .find(|c| c.is_control() || is_line_break(*c))
+    {
+        let what = format!(
+            "the path `{}` holds {}, which no line of `{ATTRIBUTES}` can hold",
+            quotable(&pattern),
+            odd.escape_default()
+        );
         return Err(Failure {
             rule: Some((place.clone(), format!("path = \"{}\"", quotable(path)))),
             ..Failure::new(exit::REFUSED, what, "rename it in quipu.toml")
@@ -71,14 +104,17 @@ fn attribute_pattern(path: &str, place: &Place) -> Result<String, Failure> {
         '"' | '\\' => "?".to_owned(),
         c => c.to_string(),
     };
-    Ok(format!("/{}", pattern.chars().map(quoted).collect::<String>()))
+    Ok(format!(
+        "/{}",
+        pattern.chars().map(quoted).collect::<String>()
+    ))
 }
 
 const BEGIN: &str = "# quipu: begin";
 const END: &str = "# quipu: end";
 
-/// The text with Quipu's block replaced or added; everything else stays. A block without its beginning or end says not what is
-/// Quipu's, so nothing is changed.
+/// The text with Quipu's block replaced or added; everything else stays. A block without its
+/// beginning or end says not what is Quipu's, so nothing is changed.
 fn with_block(old: &str, lines: &[String]) -> Result<String, Failure> {
     let mut kept = String::new();
     let mut begun = None;
@@ -102,7 +138,8 @@ fn with_block(old: &str, lines: &[String]) -> Result<String, Failure> {
 }
 
 fn odd_block(line: usize, mark: &str) -> Failure {
-    let what = format!("`.gitattributes:{line}`: `{mark}` without its other half; nothing is changed");
+    let what =
+        format!("`.gitattributes:{line}`: `{mark}` without its other half; nothing is changed");
     Failure::usage(what, "remove that line, then quipu git setup")
 }
 
@@ -124,14 +161,31 @@ impl Operate for GitMerge {
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let now = render_second(Clock::system().now().wall_us);
-        let call =
-            MergeCall { top: &session.folder, base: &self.base, ours: &self.ours, theirs: &self.theirs, path: &self.path, now: &now };
+        let call = MergeCall {
+            top: &session.folder,
+            base: &self.base,
+            ours: &self.ours,
+            theirs: &self.theirs,
+            path: &self.path,
+            now: &now,
+        };
         let merged = merge_for_git(&session.actor, call, theirs_is_newer)?;
-        let mut answer = Answer::new(json!({"path": self.path, "conflicts": merged.conflicts}), "");
+        let mut answer = Answer::new(
+            json!({"path": self.path, "conflicts": merged.conflicts}),
+            "",
+        );
         for conflict in &merged.conflicts {
-            answer = answer.say(format!("{}: both sides changed {}; ours is kept until you decide", self.path, in_one_line(conflict)));
+            answer = answer.say(format!(
+                "{}: both sides changed {}; ours is kept until you decide",
+                self.path,
+                in_one_line(conflict)
+            ));
         }
-        answer.exit = if merged.conflicts.is_empty() { exit::FINE } else { exit::NO };
+        answer.exit = if merged.conflicts.is_empty() {
+            exit::FINE
+        } else {
+            exit::NO
+        };
         Ok(answer)
     }
 }
@@ -141,10 +195,14 @@ impl From<MergeError> for Failure {
         let what = error.to_string();
         match error {
             MergeError::Agent => Failure::new(exit::REFUSED, what, "leave the merge to a person"),
-            MergeError::NotTop(_) | MergeError::NotGits { .. } => {
-                Failure::new(exit::REFUSED, what, "let git call the driver: git merge, git pull")
+            MergeError::NotTop(_) | MergeError::NotGits { .. } => Failure::new(
+                exit::REFUSED,
+                what,
+                "let git call the driver: git merge, git pull",
+            ),
+            MergeError::WrongClass { .. } => {
+                Failure::new(exit::REFUSED, what, "merge it by hand; or: quipu git setup")
             }
-            MergeError::WrongClass { .. } => Failure::new(exit::REFUSED, what, "merge it by hand; or: quipu git setup"),
             MergeError::Path(error) => error.into(),
             MergeError::Io { .. } => Failure::new(exit::IO, what, ""),
             MergeError::Project(error) => error.into(),
@@ -153,8 +211,8 @@ impl From<MergeError> for Failure {
     }
 }
 
-/// Whether the merged branch has a later commit than this one. Git names its head in the environment (`GITHEAD_<hash>`); without
-/// that, ours counts as newer.
+/// Whether the merged branch has a later commit than this one. Git names its head in the
+/// environment (`GITHEAD_<hash>`); without that, ours counts as newer.
 fn theirs_is_newer(root: &Path) -> bool {
     // The name comes from the environment: only a hash may become an argument of git.
     let is_hash = |name: &String| name.len() >= 40 && name.bytes().all(|b| b.is_ascii_hexdigit());
@@ -162,11 +220,21 @@ fn theirs_is_newer(root: &Path) -> bool {
     let committed = |name: &str| -> Option<i64> {
         let arguments = ["rev-list", "--max-count=1", "--timestamp", name, "--"];
         let printed = repository.as_ref()?.read(root, &arguments)?;
-        String::from_utf8_lossy(&printed).split_whitespace().next()?.parse().ok()
+        String::from_utf8_lossy(&printed)
+            .split_whitespace()
+            .next()?
+            .parse()
+            .ok()
     };
-    let heads = std::env::vars_os().filter_map(|(name, _)| name.to_str()?.strip_prefix("GITHEAD_").map(str::to_owned));
-    let theirs = heads.filter(is_hash).filter_map(|head| committed(&head)).max();
-    theirs.zip(committed("HEAD")).is_some_and(|(theirs, ours)| theirs > ours)
+    let heads = std::env::vars_os()
+        .filter_map(|(name, _)| name.to_str()?.strip_prefix("GITHEAD_").map(str::to_owned));
+    let theirs = heads
+        .filter(is_hash)
+        .filter_map(|head| committed(&head))
+        .max();
+    theirs
+        .zip(committed("HEAD"))
+        .is_some_and(|(theirs, ours)| theirs > ours)
 }
 
 #[cfg(test)]
@@ -176,17 +244,29 @@ mod tests {
     #[test]
     fn the_block_is_replaced_and_the_rest_stays() {
         let once = with_block("*.png binary", &["/a merge=quipu".to_owned()]).unwrap();
-        assert_eq!(once, "*.png binary\n# quipu: begin\n/a merge=quipu\n# quipu: end\n");
-        assert_eq!(with_block(&once, &["/a merge=quipu".to_owned()]).unwrap(), once);
+        assert_eq!(
+            once,
+            "*.png binary\n# quipu: begin\n/a merge=quipu\n# quipu: end\n"
+        );
+        assert_eq!(
+            with_block(&once, &["/a merge=quipu".to_owned()]).unwrap(),
+            once
+        );
     }
 
     #[test]
     fn no_path_becomes_a_line_or_an_attribute_of_its_own() {
         let pattern = |path: &str| {
-            let place = Place { file: "quipu.toml".into(), line: 1 };
+            let place = Place {
+                file: "quipu.toml".into(),
+                line: 1,
+            };
             attribute_pattern(path, &place)
         };
-        assert_eq!(pattern("my notes/{unit}.md").unwrap(), "/my[[:space:]]notes/*.md");
+        assert_eq!(
+            pattern("my notes/{unit}.md").unwrap(),
+            "/my[[:space:]]notes/*.md"
+        );
         assert_eq!(pattern("a\\b\".md").unwrap(), "/a?b?.md");
         for odd in ["a\n* filter=x", "a\tb", "a\u{2028}b"] {
             assert!(pattern(odd).is_err(), "{odd:?}");
@@ -195,7 +275,11 @@ mod tests {
 
     #[test]
     fn half_a_block_is_refused() {
-        for odd in ["# quipu: begin\n*.png binary\n", "*.png binary\n# quipu: end\n", "# quipu: begin\n# quipu: begin\n# quipu: end\n"] {
+        for odd in [
+            "# quipu: begin\n*.png binary\n",
+            "*.png binary\n# quipu: end\n",
+            "# quipu: begin\n# quipu: begin\n# quipu: end\n",
+        ] {
             assert!(with_block(odd, &[]).is_err(), "{odd}");
         }
     }

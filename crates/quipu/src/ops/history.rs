@@ -12,31 +12,42 @@ pub struct HistoryPrune {
     /// Say what would be dropped, and drop nothing
     #[arg(long)]
     dry_run: bool,
-    /// Keep so many versions of each file (50) or those of so many days ("180 days"), whatever quipu.toml says
+    /// Keep so many versions of each file (50) or those of so many days ("180 days"), whatever
+    /// quipu.toml says
     #[arg(long, value_name = "KEEP")]
     keep: Option<String>,
 }
 
 impl Operate for HistoryPrune {
     const NAME: &'static str = "history prune";
-    const ABOUT: &'static str = "Delete old versions from the journal, as `[history] keep` says; people only";
+    const ABOUT: &'static str =
+        "Delete old versions from the journal, as `[history] keep` says; people only";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         session.actor.may(Privilege::DropHistory)?;
         let project = session.project()?;
         let keep = match &self.keep {
-            Some(text) => Some(
-                text.parse::<Keep>()
-                    .map_err(|error| Failure::usage(format!("`--keep {text}`: {error}"), "quipu history prune --dry-run --keep 50"))?,
-            ),
+            Some(text) => Some(text.parse::<Keep>().map_err(|error| {
+                Failure::usage(
+                    format!("`--keep {text}`: {error}"),
+                    "quipu history prune --dry-run --keep 50",
+                )
+            })?),
             None => project.contract.history_keep,
         };
         let Some(keep) = keep else {
             let what = "no retention is set: the history keeps every text";
-            return Err(Failure::usage(what, "quipu history prune --dry-run --keep 50     (or `[history] keep = 50` in quipu.toml)"));
+            return Err(Failure::usage(
+                what,
+                "quipu history prune --dry-run --keep 50     (or `[history] keep = 50` in quipu.toml)",
+            ));
         };
         let store = &project.store;
-        let pruned = if self.dry_run { store.prunable(&session.actor, keep)? } else { store.prune(&session.actor, keep)? };
+        let pruned = if self.dry_run {
+            store.prunable(&session.actor, keep)?
+        } else {
+            store.prune(&session.actor, keep)?
+        };
         let json = json!({"keep": keep, "dry_run": self.dry_run, "pruned": &pruned});
         Ok(Answer::new(json, told(&pruned, keep, self.dry_run)))
     }
@@ -49,10 +60,18 @@ fn told(pruned: &Pruned, keep: Keep, dry_run: bool) -> String {
     }
     let mut text = String::new();
     for (path, file) in &pruned.files {
-        text.push_str(&format!("{path}: {}, {}, up to @{}\n", number(file.texts, "text"), number(file.bytes, "byte"), file.up_to));
+        text.push_str(&format!(
+            "{path}: {}, {}, up to @{}\n",
+            number(file.texts, "text"),
+            number(file.bytes, "byte"),
+            file.up_to
+        ));
     }
     let verb = if dry_run { "would drop" } else { "dropped" };
     let (texts, bytes) = (number(pruned.texts, "text"), number(pruned.bytes, "byte"));
-    text.push_str(&format!("{verb} {texts} of {}, {bytes} (keep {keep})\n", number(pruned.files.len() as u64, "file")));
+    text.push_str(&format!(
+        "{verb} {texts} of {}, {bytes} (keep {keep})\n",
+        number(pruned.files.len() as u64, "file")
+    ));
     text
 }

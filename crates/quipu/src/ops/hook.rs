@@ -34,9 +34,21 @@ impl Operate for Hook {
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let mut bytes = Vec::new();
-        let read = std::io::stdin().lock().take(MOST_BYTES).read_to_end(&mut bytes);
+        let read = std::io::stdin()
+            .lock()
+            .take(MOST_BYTES)
+            .read_to_end(&mut bytes);
         let said = read.map_err(|e| format!("cannot read stdin: {e}"));
         let said = said.map(|_| String::from_utf8_lossy(&bytes).into_owned());
-        Ok(hear(self.event, said, Asked { budget: self.budget, in_fields: self.fields, is_unheard: self.unheard }, session))
+        Ok(hear(
+            self.event,
+            said,
+            Asked {
+                budget: self.budget,
+                in_fields: self.fields,
+                is_unheard: self.unheard,
+            },
+            session,
+        ))
     }
 }

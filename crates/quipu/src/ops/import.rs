@@ -13,7 +13,8 @@ use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct Import {
-    /// What it is: a basic-memory vault, Claude Code's memory folder, a CLAUDE.md with what it imports, the file of the MCP memory server, or any Markdown
+    /// What it is: a basic-memory vault, Claude Code's memory folder, a CLAUDE.md with what it
+    /// imports, the file of the MCP memory server, or any Markdown
     #[arg(value_name = "FROM", value_parser = PossibleValuesParser::new(ImportSource::ALL.map(ImportSource::name)))]
     from: String,
     /// Where it is: a folder or a file
@@ -35,25 +36,45 @@ impl Operate for Import {
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let source = ImportSource::parse(&self.from)?;
-        let into = self.into.unwrap_or_else(|| format!("imported/{}", source.name()));
+        let into = self
+            .into
+            .unwrap_or_else(|| format!("imported/{}", source.name()));
         let project = session.project()?;
         let place = session.folder.join(&self.path);
         let (dry_run, force, lease) = (self.dry_run, self.force, session.lease.clone());
         let told = self.path.to_string_lossy();
-        let asked = Asked { source, place: &place, told: &told, into: &into, dry_run, force, lease };
+        let asked = Asked {
+            source,
+            place: &place,
+            told: &told,
+            into: &into,
+            dry_run,
+            force,
+            lease,
+        };
         let imported = import(&project, &session.actor, &asked)?;
 
         let mut text: String = imported.files.iter().map(render_file).collect();
-        imported.left_out.iter().for_each(|left| text.push_str(&format!("left out  {}  ({})\n", left.from, left.why)));
+        imported
+            .left_out
+            .iter()
+            .for_each(|left| text.push_str(&format!("left out  {}  ({})\n", left.from, left.why)));
         let of = |act: ImportAct| imported.files.iter().filter(|file| file.act == act).count();
-        let (new, renewed, known, differs) = (of(ImportAct::New), of(ImportAct::Renewed), of(ImportAct::Known), of(ImportAct::Differs));
+        let (new, renewed, known, differs) = (
+            of(ImportAct::New),
+            of(ImportAct::Renewed),
+            of(ImportAct::Known),
+            of(ImportAct::Differs),
+        );
         let data = json!({"source": source.name(), "into": into, "files": imported.files, "left_out": imported.left_out});
         let mut answer = match &imported.receipt {
             Some(told) => receipt::with(told, data, text),
             None => Answer::new(data, text),
         };
-        answer =
-            answer.say(format!("{new} new, {renewed} renewed, {known} known, {differs} that differ, {} left out", imported.left_out.len()));
+        answer = answer.say(format!(
+            "{new} new, {renewed} renewed, {known} known, {differs} that differ, {} left out",
+            imported.left_out.len()
+        ));
         if dry_run {
             answer = answer.say("nothing was written: a dry run");
         }
@@ -72,8 +93,17 @@ fn render_file(file: &ImportedFile) -> String {
         ImportAct::Known => "known",
         ImportAct::Differs => "differs",
     };
-    let why = file.why.as_ref().map(|why| format!("  ({why})")).unwrap_or_default();
-    format!("{act:<8}  {}  from {}{}\n", file.path, in_one_line(&file.from), in_one_line(&why))
+    let why = file
+        .why
+        .as_ref()
+        .map(|why| format!("  ({why})"))
+        .unwrap_or_default();
+    format!(
+        "{act:<8}  {}  from {}{}\n",
+        file.path,
+        in_one_line(&file.from),
+        in_one_line(&why)
+    )
 }
 
 impl From<ImportError> for Failure {
@@ -81,15 +111,21 @@ impl From<ImportError> for Failure {
         let what = error.to_string();
         match error {
             ImportError::NoSource(..) => Failure::usage(what, "quipu import --help"),
-            ImportError::Unreadable { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            ImportError::Unreadable { source, .. }
+                if source.kind() == std::io::ErrorKind::NotFound =>
+            {
                 Failure::new(exit::NOT_FOUND, what, "")
             }
             ImportError::Unreadable { .. } => Failure::new(exit::IO, what, ""),
             ImportError::Other { mend, .. } => Failure::new(exit::NOT_FOUND, what, mend),
-            ImportError::Malformed { .. } => Failure::usage(what, "mend that line; nothing was imported"),
-            ImportError::Credentials(_) => {
-                Failure::new(exit::REFUSED, what, "remove them; or allow them in quipu.toml: [guards] credentials_in = [\"PATH\"]")
+            ImportError::Malformed { .. } => {
+                Failure::usage(what, "mend that line; nothing was imported")
             }
+            ImportError::Credentials(_) => Failure::new(
+                exit::REFUSED,
+                what,
+                "remove them; or allow them in quipu.toml: [guards] credentials_in = [\"PATH\"]",
+            ),
             ImportError::Source(error) => error.into(),
             ImportError::Path(error) => error.into(),
             ImportError::Store(error) => error.into(),

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use quipu_contract::{Actor, Contract, Language, Privilege, ProjectPath, Tokens};
-use quipu_protocol::{Caller, InitError, Laid, Layout, Project, Repository, StartRequest, lay_out, start};
+use quipu_protocol::{
+    Caller, InitError, Laid, Layout, Project, Repository, StartRequest, lay_out, start,
+};
 use quipu_store::Options;
 use serde_json::json;
 
@@ -54,28 +56,43 @@ pub struct Init {
 
 impl Operate for Init {
     const NAME: &'static str = "init";
-    const ABOUT: &'static str = "Create a project in this folder, or adopt files that are already there";
+    const ABOUT: &'static str =
+        "Create a project in this folder, or adopt files that are already there";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         session.actor.may(Privilege::MakeRules)?;
         let vars = parse_vars(&self.var)?;
-        let root = self.project.as_ref().map_or_else(|| session.folder.clone(), |project| session.folder.join(project));
+        let root = self.project.as_ref().map_or_else(
+            || session.folder.clone(),
+            |project| session.folder.join(project),
+        );
         if self.project.is_none() && !self.force {
             refuse_inside(&root)?;
         }
-        let before = root.join("quipu.toml").is_file().then(|| Project::load_contract(&root).ok()).flatten();
+        let before = root
+            .join("quipu.toml")
+            .is_file()
+            .then(|| Project::load_contract(&root).ok())
+            .flatten();
         let language = self.lang.as_deref().and_then(Language::parse);
         let repository = Repository::survey(&root, language);
         let layout = Layout {
             profiles: self.profiles(before.as_ref()),
             language: repository.language,
-            dir: self.memory_folder()?.or_else(|| before.as_ref().and_then(|contract| contract.dir.clone())),
+            dir: self
+                .memory_folder()?
+                .or_else(|| before.as_ref().and_then(|contract| contract.dir.clone())),
             repository,
             vars,
             force: self.force,
         };
-        let laid = lay_out(&root, &layout, Options::default()).map_err(|error| self.explain(error, &root, before.as_ref()))?;
-        let Integrated { found, integrated, mut talk } = self.integrate(&root, &laid, session)?;
+        let laid = lay_out(&root, &layout, Options::default())
+            .map_err(|error| self.explain(error, &root, before.as_ref()))?;
+        let Integrated {
+            found,
+            integrated,
+            mut talk,
+        } = self.integrate(&root, &laid, session)?;
         let sees = count_start(&root);
         let mut welcome = laid.welcome.clone();
         welcome.push(render_end(&laid, sees, &found, &integrated));
@@ -91,15 +108,27 @@ impl Operate for Init {
 impl Init {
     /// Those that were named; else those of the contract that is replaced.
     fn profiles(&self, before: Option<&Contract>) -> Vec<String> {
-        let named = || before.map(|contract| contract.profiles.iter().map(|profile| profile.name.clone()).collect());
+        let named = || {
+            before.map(|contract| {
+                contract
+                    .profiles
+                    .iter()
+                    .map(|profile| profile.name.clone())
+                    .collect()
+            })
+        };
         match self.profile.is_empty() {
-            true => named().filter(|names: &Vec<String>| !names.is_empty()).unwrap_or_else(|| vec![DEFAULT_PROFILE.to_owned()]),
+            true => named()
+                .filter(|names: &Vec<String>| !names.is_empty())
+                .unwrap_or_else(|| vec![DEFAULT_PROFILE.to_owned()]),
             false => self.profile.clone(),
         }
     }
 
     fn memory_folder(&self) -> Result<Option<String>, Failure> {
-        let Some(dir) = &self.dir else { return Ok(None) };
+        let Some(dir) = &self.dir else {
+            return Ok(None);
+        };
         let plain = dir.trim_start_matches("./").trim_end_matches('/');
         if plain.is_empty() || plain == "." {
             return Ok(None);
@@ -107,7 +136,10 @@ impl Init {
         let is_pattern = plain.contains(['*', '?', '{', '}', '[', ']']);
         match ProjectPath::parse(plain) {
             Ok(path) if !is_pattern => Ok(Some(path.as_str().to_owned())),
-            _ => Err(Failure::usage(format!("`--dir {dir}` is not a folder of the project"), "quipu init --dir memory")),
+            _ => Err(Failure::usage(
+                format!("`--dir {dir}` is not a folder of the project"),
+                "quipu init --dir memory",
+            )),
         }
     }
 
@@ -122,42 +154,84 @@ impl Init {
                 None => Failure::from(error),
             },
             InitError::Foreign(_) => {
-                let free = PROPOSED.iter().find(|name| root.join(name).symlink_metadata().is_err()).unwrap_or(&PROPOSED[0]);
-                let profile = if self.profile.is_empty() { String::new() } else { format!(" --profile {}", self.profile.join(",")) };
+                let free = PROPOSED
+                    .iter()
+                    .find(|name| root.join(name).symlink_metadata().is_err())
+                    .unwrap_or(&PROPOSED[0]);
+                let profile = if self.profile.is_empty() {
+                    String::new()
+                } else {
+                    format!(" --profile {}", self.profile.join(","))
+                };
                 Failure::new(
                     exit::REFUSED,
                     error.to_string(),
-                    format!("quipu init{profile} --dir {free}     (keeps the memory files in {free}/)"),
+                    format!(
+                        "quipu init{profile} --dir {free}     (keeps the memory files in {free}/)"
+                    ),
                 )
             }
             _ => Failure::from(error),
         };
         // Advice for the folder that was named, not for this one.
         let there = self.project.as_ref().filter(|_| root.is_dir());
-        let mend = there.and_then(|there| Some(failure.mend.as_ref()?.replace("quipu ", &format!("quipu -C {} ", there.display()))));
-        Failure { mend: mend.or(failure.mend), ..failure }
+        let mend = there.and_then(|there| {
+            Some(
+                failure
+                    .mend
+                    .as_ref()?
+                    .replace("quipu ", &format!("quipu -C {} ", there.display())),
+            )
+        });
+        Failure {
+            mend: mend.or(failure.mend),
+            ..failure
+        }
     }
 
     /// Integrates the hosts that are found, as far as that is wanted.
-    fn integrate(&self, root: &Path, laid: &Laid, session: &Session) -> Result<Integrated, Failure> {
-        let found: Vec<Host> = hosts().into_iter().filter(|host| host.is_found(root)).collect();
+    fn integrate(
+        &self,
+        root: &Path,
+        laid: &Laid,
+        session: &Session,
+    ) -> Result<Integrated, Failure> {
+        let found: Vec<Host> = hosts()
+            .into_iter()
+            .filter(|host| host.is_found(root))
+            .collect();
         let mut integrated = Vec::new();
         let mut talk = Vec::new();
         let can_ask = !self.no_integrate && session.door.is_none() && !session.json;
         if found.is_empty() || !(self.yes || can_ask && ask(laid.language, &found)) {
-            return Ok(Integrated { found, integrated, talk });
+            return Ok(Integrated {
+                found,
+                integrated,
+                talk,
+            });
         }
         let contract = Project::load_contract(root)?;
         for host in &found {
             match plan(root, &contract, host, false).and_then(|planned| apply(root, &planned)) {
                 Ok(()) => {
                     integrated.push(host.name.clone());
-                    talk.extend(host.note.as_ref().map(|note| Fillings::of(&contract).fill_role(note)));
+                    talk.extend(
+                        host.note
+                            .as_ref()
+                            .map(|note| Fillings::of(&contract).fill_role(note)),
+                    );
                 }
-                Err(failure) => talk.push(format!("{} is not integrated: {}", host.about, failure.what)),
+                Err(failure) => talk.push(format!(
+                    "{} is not integrated: {}",
+                    host.about, failure.what
+                )),
             }
         }
-        Ok(Integrated { found, integrated, talk })
+        Ok(Integrated {
+            found,
+            integrated,
+            talk,
+        })
     }
 }
 
@@ -172,10 +246,16 @@ fn parse_vars(pairs: &[String]) -> Result<BTreeMap<String, String>, Failure> {
     let mut vars = BTreeMap::new();
     for pair in pairs {
         let Some((name, value)) = pair.split_once('=') else {
-            return Err(Failure::usage(format!("`--var {pair}` has no value"), "--var NAME=VALUE"));
+            return Err(Failure::usage(
+                format!("`--var {pair}` has no value"),
+                "--var NAME=VALUE",
+            ));
         };
         if name.trim().is_empty() {
-            return Err(Failure::usage(format!("`--var {pair}` has no name"), "--var NAME=VALUE"));
+            return Err(Failure::usage(
+                format!("`--var {pair}` has no name"),
+                "--var NAME=VALUE",
+            ));
         }
         vars.insert(name.trim().to_owned(), value.to_owned());
     }
@@ -184,29 +264,61 @@ fn parse_vars(pairs: &[String]) -> Result<BTreeMap<String, String>, Failure> {
 
 /// A folder below a project is not made a second one by accident.
 fn refuse_inside(folder: &Path) -> Result<(), Failure> {
-    let Ok(above) = Project::find_root(folder) else { return Ok(()) };
+    let Ok(above) = Project::find_root(folder) else {
+        return Ok(());
+    };
     if std::fs::canonicalize(folder).is_ok_and(|folder| folder == above) {
         return Ok(());
     }
-    let what = format!("this folder belongs to the project in `{}`", above.display());
-    Err(Failure::new(exit::REFUSED, what, "quipu status; or, for a project of its own: quipu init ."))
+    let what = format!(
+        "this folder belongs to the project in `{}`",
+        above.display()
+    );
+    Err(Failure::new(
+        exit::REFUSED,
+        what,
+        "quipu status; or, for a project of its own: quipu init .",
+    ))
 }
 
 /// A project that is there already.
 fn describe(contract: &Contract) -> String {
-    let names = contract.profiles.iter().map(|profile| profile.name.as_str()).collect::<Vec<_>>().join(", ");
-    let place = contract.dir.as_ref().map(|dir| format!(", with its memory in {dir}/")).unwrap_or_default();
+    let names = contract
+        .profiles
+        .iter()
+        .map(|profile| profile.name.as_str())
+        .collect::<Vec<_>>()
+        .join(", ");
+    let place = contract
+        .dir
+        .as_ref()
+        .map(|dir| format!(", with its memory in {dir}/"))
+        .unwrap_or_default();
     format!("`quipu.toml` is there already: this is a project of {names}{place}")
 }
 
 fn told(laid: &Laid) -> Vec<String> {
-    let lists = [("replaced", &laid.replaced), ("adopted as it is", &laid.adopted)];
-    let mut lines: Vec<String> =
-        lists.iter().filter(|(_, paths)| !paths.is_empty()).map(|(what, paths)| format!("{what}: {}", paths.join(" "))).collect();
+    let lists = [
+        ("replaced", &laid.replaced),
+        ("adopted as it is", &laid.adopted),
+    ];
+    let mut lines: Vec<String> = lists
+        .iter()
+        .filter(|(_, paths)| !paths.is_empty())
+        .map(|(what, paths)| format!("{what}: {}", paths.join(" ")))
+        .collect();
     let known = laid.known_vars.join(", ");
-    let unknown = |name: &String| format!("noted in quipu.toml, but no profile here knows the variable `{name}`; they know {known}");
+    let unknown = |name: &String| {
+        format!(
+            "noted in quipu.toml, but no profile here knows the variable `{name}`; they know {known}"
+        )
+    };
     lines.extend(laid.unknown_vars.iter().map(unknown));
-    lines.extend(laid.flagged.iter().map(|flagged| format!("not taken over: {flagged} (quipu status)")));
+    lines.extend(
+        laid.flagged
+            .iter()
+            .map(|flagged| format!("not taken over: {flagged} (quipu status)")),
+    );
     lines
 }
 
@@ -215,41 +327,77 @@ fn ask(language: Language, found: &[Host]) -> bool {
     if !std::io::stdin().is_terminal() || !terminal::stderr_is_terminal() {
         return false;
     }
-    let names = found.iter().map(|host| host.about.as_str()).collect::<Vec<_>>().join(", ");
-    let mut files: Vec<&str> = found.iter().flat_map(|host| &host.files).map(|file| file.path.as_str()).collect();
+    let names = found
+        .iter()
+        .map(|host| host.about.as_str())
+        .collect::<Vec<_>>()
+        .join(", ");
+    let mut files: Vec<&str> = found
+        .iter()
+        .flat_map(|host| &host.files)
+        .map(|file| file.path.as_str())
+        .collect();
     files.sort_unstable();
     files.dedup();
     let files = files.join(", ");
     terminal::write_stderr(&match language {
-        Language::En => format!("Set up {names} here? This writes hooks, the MCP server and a short text ({files}). [Y/n] "),
-        Language::Zh => format!("在这里接入 {names}？将写入钩子、MCP 服务器和一段说明（{files}）。[Y/n] "),
+        Language::En => format!(
+            "Set up {names} here? This writes hooks, the MCP server and a short text ({files}). [Y/n] "
+        ),
+        Language::Zh => {
+            format!("在这里接入 {names}？将写入钩子、MCP 服务器和一段说明（{files}）。[Y/n] ")
+        }
     });
     let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer).is_ok_and(|read| read > 0) && ["", "y", "yes"].contains(&answer.trim().to_lowercase().as_str())
+    std::io::stdin()
+        .read_line(&mut answer)
+        .is_ok_and(|read| read > 0)
+        && ["", "y", "yes"].contains(&answer.trim().to_lowercase().as_str())
 }
 
 /// How many tokens an agent is given at the start of a session.
 fn count_start(root: &Path) -> Option<u64> {
     let project = Project::open(root, Options::default()).ok()?;
-    let request =
-        StartRequest { budget: START_BUDGET, scene: None, delegation: None, task: None, peek: true, full: true, caller: Caller::default() };
-    start(&project, &Actor::Person, &request).ok().map(|awake| awake.tokens)
+    let request = StartRequest {
+        budget: START_BUDGET,
+        scene: None,
+        delegation: None,
+        task: None,
+        peek: true,
+        full: true,
+        caller: Caller::default(),
+    };
+    start(&project, &Actor::Person, &request)
+        .ok()
+        .map(|awake| awake.tokens)
 }
 
 /// Three lines: what was made, what an agent will see, what to try.
 fn render_end(laid: &Laid, sees: Option<u64>, found: &[Host], integrated: &[String]) -> String {
     let zh = laid.language == Language::Zh;
-    let made: Vec<String> = laid.created.iter().cloned().chain(laid.folders.iter().map(|folder| format!("{folder}/"))).collect();
+    let made: Vec<String> = laid
+        .created
+        .iter()
+        .cloned()
+        .chain(laid.folders.iter().map(|folder| format!("{folder}/")))
+        .collect();
     let more = made.len().saturating_sub(NAMED);
     let mut first = made[..made.len() - more].join(" ");
     if more > 0 {
-        first.push_str(&if zh { format!("，另有 {more} 项") } else { format!(" and {more} more") });
+        first.push_str(&if zh {
+            format!("，另有 {more} 项")
+        } else {
+            format!(" and {more} more")
+        });
     }
     if let Some(filled) = &laid.filled_in {
         let from = filled.from.join(", ");
         first.push_str(&match zh {
             true => format!("；{} 已依据 {from} 填写，请核对", filled.path),
-            false => format!("; {} is filled in from {from}: read it and correct it", filled.path),
+            false => format!(
+                "; {} is filled in from {from}: read it and correct it",
+                filled.path
+            ),
         });
     }
     let sees = sees.unwrap_or_default();
@@ -258,17 +406,29 @@ fn render_end(laid: &Laid, sees: Option<u64>, found: &[Host], integrated: &[Stri
         true => (
             format!("{sees} 个词元，每次会话开始时给出     （quipu start --peek）"),
             match (opened, found.first()) {
-                (Some(host), _) => format!("在这里打开 {}，问它：“这个项目做到哪里了？”", host.program()),
-                (None, Some(host)) => format!("quipu integrate {}     （接入 {}）", host.name, host.about),
+                (Some(host), _) => format!(
+                    "在这里打开 {}，问它：“这个项目做到哪里了？”",
+                    host.program()
+                ),
+                (None, Some(host)) => {
+                    format!("quipu integrate {}     （接入 {}）", host.name, host.about)
+                }
                 (None, None) => "quipu integrate     （列出可以接入的 Agent 程序）".to_owned(),
             },
         ),
         false => (
             format!("{sees} tokens at the start of each session     (quipu start --peek)"),
             match (opened, found.first()) {
-                (Some(host), _) => format!("open {} here and ask: \"Where does this project stand?\"", host.program()),
-                (None, Some(host)) => format!("quipu integrate {}     (sets up {})", host.name, host.about),
-                (None, None) => "quipu integrate     (lists the agent programs that can be set up)".to_owned(),
+                (Some(host), _) => format!(
+                    "open {} here and ask: \"Where does this project stand?\"",
+                    host.program()
+                ),
+                (None, Some(host)) => {
+                    format!("quipu integrate {}     (sets up {})", host.name, host.about)
+                }
+                (None, None) => {
+                    "quipu integrate     (lists the agent programs that can be set up)".to_owned()
+                }
             },
         ),
     };

@@ -10,7 +10,12 @@ use crate::session::Session;
 #[derive(Debug, Args)]
 pub struct Input {
     /// The text itself
-    #[arg(long, value_name = "TEXT", conflicts_with = "file", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        conflicts_with = "file",
+        allow_hyphen_values = true
+    )]
     pub text: Option<String>,
     /// A file with the text, or a PDF with it; `-` or neither option: stdin
     #[arg(long, value_name = "FILE")]

@@ -12,7 +12,8 @@ use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct Integrate {
-    /// The host: claude, codex, gemini, opencode, goose, qwen, cursor or agents-md; without it all are listed
+    /// The host: claude, codex, gemini, opencode, goose, qwen, cursor or agents-md; without it all
+    /// are listed
     host: Option<String>,
     /// Take away what was written for it
     #[arg(long)]
@@ -24,20 +25,33 @@ pub struct Integrate {
 
 impl Operate for Integrate {
     const NAME: &'static str = "integrate";
-    const ABOUT: &'static str = "Connect an agent host such as claude or codex: MCP server, hooks, skill";
+    const ABOUT: &'static str =
+        "Connect an agent host such as claude or codex: MCP server, hooks, skill";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let hosts = hosts();
         let Some(name) = &self.host else {
-            let text: String = hosts.iter().map(|h| format!("{:<10} {}\n", h.name, h.about)).collect();
-            let list: Vec<_> = hosts.iter().map(|h| json!({"name": h.name, "about": h.about})).collect();
+            let text: String = hosts
+                .iter()
+                .map(|h| format!("{:<10} {}\n", h.name, h.about))
+                .collect();
+            let list: Vec<_> = hosts
+                .iter()
+                .map(|h| json!({"name": h.name, "about": h.about}))
+                .collect();
             return Ok(Answer::new(json!(list), text));
         };
         let Some(host) = hosts.iter().find(|h| h.name == *name) else {
             let known = || hosts.iter().map(|h| h.name.as_str());
-            let mend =
-                nearest(name, known()).map_or("quipu integrate     (lists them)".to_owned(), |near| format!("quipu integrate {near}"));
-            return Err(Failure::new(exit::NOT_FOUND, unknown("host", name, known()), mend));
+            let mend = nearest(name, known())
+                .map_or("quipu integrate     (lists them)".to_owned(), |near| {
+                    format!("quipu integrate {near}")
+                });
+            return Err(Failure::new(
+                exit::NOT_FOUND,
+                unknown("host", name, known()),
+                mend,
+            ));
         };
         session.actor.may(Privilege::MakeRules)?;
         let root = Project::find_root(&session.folder)?;
@@ -47,9 +61,15 @@ impl Operate for Integrate {
             apply(&root, &planned)?;
         }
         let text: String = planned.iter().map(difference).collect();
-        let files: Vec<_> = planned.iter().map(|f| json!({"path": f.path, "act": f.act()})).collect();
+        let files: Vec<_> = planned
+            .iter()
+            .map(|f| json!({"path": f.path, "act": f.act()}))
+            .collect();
         let changed = planned.iter().filter(|f| f.act() != "same").count();
-        let answer = Answer::new(json!({"host": name, "files": files, "difference": text}), text);
+        let answer = Answer::new(
+            json!({"host": name, "files": files, "difference": text}),
+            text,
+        );
         let answer = answer.say(match (changed, self.dry_run) {
             (0, _) => "nothing to change".to_owned(),
             (_, true) => "nothing was written: a dry run".to_owned(),
@@ -63,7 +83,18 @@ impl Operate for Integrate {
 }
 
 fn difference(file: &Planned) -> String {
-    let name = |text: &Option<String>| if text.is_some() { file.path.as_str() } else { "/dev/null" };
+    let name = |text: &Option<String>| {
+        if text.is_some() {
+            file.path.as_str()
+        } else {
+            "/dev/null"
+        }
+    };
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
-    render_difference(name(&file.before), &text(&file.before), name(&file.after), &text(&file.after))
+    render_difference(
+        name(&file.before),
+        &text(&file.before),
+        name(&file.after),
+        &text(&file.after),
+    )
 }

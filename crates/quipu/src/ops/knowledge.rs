@@ -3,8 +3,8 @@
 use clap::Args;
 use quipu_contract::Form;
 use quipu_protocol::experience::{
-    ErrorPattern, Knowledge, Pattern, Proposal, add_idea, add_lesson, count_pattern, own_sessions, pattern_after, propose, put_error,
-    put_pattern, read_knowledge, recount,
+    ErrorPattern, Knowledge, Pattern, Proposal, add_idea, add_lesson, count_pattern, own_sessions,
+    pattern_after, propose, put_error, put_pattern, read_knowledge, recount,
 };
 use quipu_protocol::{change_formed, load_formed};
 use serde_json::json;
@@ -28,32 +28,58 @@ impl Operate for KnowledgeShow {
         let project = session.project()?;
         let formed = load_formed(&project, &session.actor, Form::Knowledge)?;
         let sessions = own_sessions(&project, &session.actor)?;
-        let mut knowledge = read_knowledge(&recount(&formed.text, project.contract.language, &sessions)?);
+        let mut knowledge = read_knowledge(&recount(
+            &formed.text,
+            project.contract.language,
+            &sessions,
+        )?);
         if let Some(name) = &self.pattern {
-            knowledge.patterns.retain(|pattern| pattern.name.to_lowercase() == name.trim().to_lowercase());
+            knowledge
+                .patterns
+                .retain(|pattern| pattern.name.to_lowercase() == name.trim().to_lowercase());
             if knowledge.patterns.is_empty() {
-                return Err(Failure::new(exit::NOT_FOUND, format!("you have no pattern `{name}`"), "quipu knowledge show"));
+                return Err(Failure::new(
+                    exit::NOT_FOUND,
+                    format!("you have no pattern `{name}`"),
+                    "quipu knowledge show",
+                ));
             }
         }
         let text = match &self.pattern {
             Some(_) => knowledge.patterns.iter().map(render_pattern).collect(),
             None => render(&knowledge),
         };
-        Ok(Answer::new(json!({"path": formed.path, "knowledge": knowledge}), text))
+        Ok(Answer::new(
+            json!({"path": formed.path, "knowledge": knowledge}),
+            text,
+        ))
     }
 }
 
 fn render(knowledge: &Knowledge) -> String {
     let number = |n: Option<u32>| n.unwrap_or(0);
     let mean = knowledge.mean_rounds.as_deref().unwrap_or("0");
-    let mut text = format!("tasks {}, rounds {}, mean {mean}\n", number(knowledge.tasks), number(knowledge.rounds));
+    let mut text = format!(
+        "tasks {}, rounds {}, mean {mean}\n",
+        number(knowledge.tasks),
+        number(knowledge.rounds)
+    );
     for pattern in &knowledge.patterns {
-        let (used, first, best) = (number(pattern.frequency), number(pattern.first_rounds), number(pattern.best_rounds));
+        let (used, first, best) = (
+            number(pattern.frequency),
+            number(pattern.first_rounds),
+            number(pattern.best_rounds),
+        );
         let success = pattern.success.as_deref().unwrap_or("0%");
-        text.push_str(&format!("pattern  {}  used {used}, success {success}, rounds first {first}, best {best}\n", pattern.name));
+        text.push_str(&format!(
+            "pattern  {}  used {used}, success {success}, rounds first {first}, best {best}\n",
+            pattern.name
+        ));
     }
     let listed = knowledge.errors.iter().map(|e| ("error  ", &e.name));
-    let listed = listed.chain(knowledge.lessons.iter().map(|l| ("lesson ", l))).chain(knowledge.ideas.iter().map(|i| ("idea   ", i)));
+    let listed = listed
+        .chain(knowledge.lessons.iter().map(|l| ("lesson ", l)))
+        .chain(knowledge.ideas.iter().map(|i| ("idea   ", i)));
     for (kind, what) in listed {
         text.push_str(&format!("{kind}  {what}\n"));
     }
@@ -66,7 +92,10 @@ fn render_pattern(pattern: &Pattern) -> String {
     let told = [
         ("description", pattern.description.clone()),
         ("situation", pattern.situation.clone()),
-        ("steps", (!pattern.steps.is_empty()).then(|| pattern.steps.join("; "))),
+        (
+            "steps",
+            (!pattern.steps.is_empty()).then(|| pattern.steps.join("; ")),
+        ),
         ("used", number(pattern.frequency)),
         ("success", pattern.success.clone()),
         ("first rounds", number(pattern.first_rounds)),
@@ -111,8 +140,15 @@ impl Operate for KnowledgePattern {
         let mut pattern = Pattern::default();
         if let Some(number) = self.take {
             let Some(taken) = proposals.get(number.wrapping_sub(1)) else {
-                let what = format!("there is no proposal {number}; there are {}", proposals.len());
-                return Err(Failure::new(exit::NOT_FOUND, what, "quipu knowledge pattern"));
+                let what = format!(
+                    "there is no proposal {number}; there are {}",
+                    proposals.len()
+                );
+                return Err(Failure::new(
+                    exit::NOT_FOUND,
+                    what,
+                    "quipu knowledge pattern",
+                ));
             };
             pattern = Pattern {
                 name: taken.name.clone(),
@@ -130,18 +166,32 @@ impl Operate for KnowledgePattern {
         pattern.description = self.description.or(pattern.description);
         pattern.situation = self.situation.or(pattern.situation);
         if let Some(steps) = &self.steps {
-            pattern.steps = steps.split([';', '；']).map(|step| step.trim().to_owned()).filter(|step| !step.is_empty()).collect();
+            pattern.steps = steps
+                .split([';', '；'])
+                .map(|step| step.trim().to_owned())
+                .filter(|step| !step.is_empty())
+                .collect();
         }
         let language = project.contract.language;
         let terms = session.terms(format!("knowledge pattern: {}", pattern.name));
-        let (committed, formed) = change_formed(&project, &session.actor, &terms, Form::Knowledge, |text| {
-            let text = put_pattern(text, language, &pattern)?;
-            Ok(recount(&text, language, &sessions)?)
-        })?;
-        let written = read_knowledge(&formed.text).patterns.into_iter().find(|p| p.name.to_lowercase() == pattern.name.to_lowercase());
-        let counted = written.as_ref().map(|written| count_pattern(written, &sessions));
+        let (committed, formed) =
+            change_formed(&project, &session.actor, &terms, Form::Knowledge, |text| {
+                let text = put_pattern(text, language, &pattern)?;
+                Ok(recount(&text, language, &sessions)?)
+            })?;
+        let written = read_knowledge(&formed.text)
+            .patterns
+            .into_iter()
+            .find(|p| p.name.to_lowercase() == pattern.name.to_lowercase());
+        let counted = written
+            .as_ref()
+            .map(|written| count_pattern(written, &sessions));
         let text = written.as_ref().map(render_pattern).unwrap_or_default();
-        Ok(receipt::beside(&committed, json!({"path": formed.path, "pattern": written, "counted": counted}), text))
+        Ok(receipt::beside(
+            &committed,
+            json!({"path": formed.path, "pattern": written, "counted": counted}),
+            text,
+        ))
     }
 }
 
@@ -149,13 +199,28 @@ fn tell_proposals(proposals: &[Proposal], after: usize) -> Answer {
     let mut text = String::new();
     for (index, proposal) in proposals.iter().enumerate() {
         let number = |n: Option<u32>| n.map_or_else(|| "–".to_owned(), |n| n.to_string());
-        let rounds = format!("rounds first {}, best {}", number(proposal.first_rounds), number(proposal.best_rounds));
-        text.push_str(&format!("{}  {}  done {} times, {rounds}\n", index + 1, proposal.name, proposal.sessions.len()));
-        text.push_str(&format!("   situation: {}\n   steps: {}\n", proposal.situation, proposal.steps.join("; ")));
+        let rounds = format!(
+            "rounds first {}, best {}",
+            number(proposal.first_rounds),
+            number(proposal.best_rounds)
+        );
+        text.push_str(&format!(
+            "{}  {}  done {} times, {rounds}\n",
+            index + 1,
+            proposal.name,
+            proposal.sessions.len()
+        ));
+        text.push_str(&format!(
+            "   situation: {}\n   steps: {}\n",
+            proposal.situation,
+            proposal.steps.join("; ")
+        ));
     }
     let mut answer = Answer::new(json!({"after": after, "proposals": proposals}), text);
     answer = match proposals {
-        [] => answer.say(format!("nothing was done more than {after} times in the same way")),
+        [] => answer.say(format!(
+            "nothing was done more than {after} times in the same way"
+        )),
         _ => answer.say("take one: quipu knowledge pattern [NAME] --take N"),
     };
     answer
@@ -194,7 +259,10 @@ impl Operate for KnowledgeLesson {
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         if self.text.is_none() && self.error.is_none() {
-            return Err(Failure::usage("there is no lesson", "quipu knowledge lesson \"…\"     (or --error NAME --cure \"…\")"));
+            return Err(Failure::usage(
+                "there is no lesson",
+                "quipu knowledge lesson \"…\"     (or --error NAME --cure \"…\")",
+            ));
         }
         let project = session.project()?;
         let language = project.contract.language;
@@ -206,16 +274,21 @@ impl Operate for KnowledgeLesson {
             prevention: self.prevention.clone(),
         });
         let terms = session.terms("knowledge lesson");
-        let (committed, formed) = change_formed(&project, &session.actor, &terms, Form::Knowledge, |text| {
-            let mut text = text.to_owned();
-            if let Some(error) = &error {
-                text = put_error(&text, language, error)?;
-            }
-            if let Some(lesson) = &self.text {
-                text = if self.idea { add_idea(&text, language, lesson)? } else { add_lesson(&text, language, lesson, &self.sessions)? };
-            }
-            Ok(text)
-        })?;
+        let (committed, formed) =
+            change_formed(&project, &session.actor, &terms, Form::Knowledge, |text| {
+                let mut text = text.to_owned();
+                if let Some(error) = &error {
+                    text = put_error(&text, language, error)?;
+                }
+                if let Some(lesson) = &self.text {
+                    text = if self.idea {
+                        add_idea(&text, language, lesson)?
+                    } else {
+                        add_lesson(&text, language, lesson, &self.sessions)?
+                    };
+                }
+                Ok(text)
+            })?;
         let knowledge = read_knowledge(&formed.text);
         let told = json!({"path": formed.path, "lessons": knowledge.lessons, "ideas": knowledge.ideas, "errors": knowledge.errors});
         Ok(receipt::beside(&committed, told, ""))

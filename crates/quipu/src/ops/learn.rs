@@ -1,5 +1,7 @@
 use clap::Args;
-use quipu_protocol::{LearnError, Learned, Wanted, accept_proposal, learn, proposals, reject_proposal};
+use quipu_protocol::{
+    LearnError, Learned, Wanted, accept_proposal, learn, proposals, reject_proposal,
+};
 use quipu_text::Level;
 use serde_json::json;
 
@@ -42,34 +44,72 @@ impl Operate for Learn {
         let lease = session.lease.clone();
         if self.list {
             let waiting = proposals(&project, &session.actor)?;
-            let text: String = waiting.iter().map(|one| format!("{}  {}\n    {}\n", one.id, one.to, one.entry)).collect();
-            return Ok(Answer::new(json!({"proposals": waiting}), text).say(count(waiting.len(), "fact") + " to accept or reject"));
+            let text: String = waiting
+                .iter()
+                .map(|one| format!("{}  {}\n    {}\n", one.id, one.to, one.entry))
+                .collect();
+            return Ok(Answer::new(json!({"proposals": waiting}), text)
+                .say(count(waiting.len(), "fact") + " to accept or reject"));
         }
         if let Some(id) = &self.accept {
             let (proposal, receipt) = accept_proposal(&project, &session.actor, id, lease)?;
             let told = receipt::answer(&receipt);
             let text = format!("{} ← {}\n", proposal.to, proposal.entry);
-            return Ok(Answer { talk: told.talk, ..Answer::new(json!({"accepted": proposal, "receipt": told.json}), text) });
+            return Ok(Answer {
+                talk: told.talk,
+                ..Answer::new(json!({"accepted": proposal, "receipt": told.json}), text)
+            });
         }
         if let Some(id) = &self.reject {
             let (proposal, receipt) = reject_proposal(&project, &session.actor, id, lease)?;
             let told = receipt::answer(&receipt);
-            return Ok(Answer { talk: told.talk, ..Answer::new(json!({"rejected": proposal}), format!("rejected {}\n", proposal.entry)) });
+            return Ok(Answer {
+                talk: told.talk,
+                ..Answer::new(
+                    json!({"rejected": proposal}),
+                    format!("rejected {}\n", proposal.entry),
+                )
+            });
         }
         let question = self.question.unwrap_or_default();
-        let to = self.to.ok_or_else(|| Failure::usage("which section should know it?", "--to PATH#SECTION"))?;
-        let level = Level::parse(&self.level)
-            .ok_or_else(|| Failure::usage(format!("no level `{}`", self.level), "premise, arc, chapter or scene"))?;
-        let wanted = Wanted { question: &question, to: &to, level, text: self.text.as_deref() };
+        let to = self
+            .to
+            .ok_or_else(|| Failure::usage("which section should know it?", "--to PATH#SECTION"))?;
+        let level = Level::parse(&self.level).ok_or_else(|| {
+            Failure::usage(
+                format!("no level `{}`", self.level),
+                "premise, arc, chapter or scene",
+            )
+        })?;
+        let wanted = Wanted {
+            question: &question,
+            to: &to,
+            level,
+            text: self.text.as_deref(),
+        };
         match learn(&project, &session.actor, &wanted, lease)? {
-            Learned::Known { text, at } => {
-                Ok(Answer::new(json!({"tier": "L1", "at": at, "text": text}), format!("memory  {at}  {text}\n"))
-                    .say("memory knows it already"))
-            }
-            Learned::Proposed { proposal, sentence, at, .. } => {
-                let text = format!("manuscript  {at}  {sentence}\n{}  {}\n    {}\n", proposal.id, proposal.to, proposal.entry);
-                let answer = Answer::new(json!({"tier": "L2", "at": at, "text": sentence, "proposal": proposal}), text);
-                Ok(answer.say("memory did not know; the manuscript does").say(format!("quipu learn --accept {}", proposal.id)))
+            Learned::Known { text, at } => Ok(Answer::new(
+                json!({"tier": "L1", "at": at, "text": text}),
+                format!("memory  {at}  {text}\n"),
+            )
+            .say("memory knows it already")),
+            Learned::Proposed {
+                proposal,
+                sentence,
+                at,
+                ..
+            } => {
+                let text = format!(
+                    "manuscript  {at}  {sentence}\n{}  {}\n    {}\n",
+                    proposal.id, proposal.to, proposal.entry
+                );
+                let answer = Answer::new(
+                    json!({"tier": "L2", "at": at, "text": sentence, "proposal": proposal}),
+                    text,
+                );
+                Ok(answer
+                    .say("memory did not know; the manuscript does")
+                    .say(format!("quipu learn --accept {}", proposal.id)))
             }
         }
     }
@@ -79,10 +119,18 @@ impl From<LearnError> for Failure {
     fn from(error: LearnError) -> Failure {
         let what = error.to_string();
         match error {
-            LearnError::Unknown => Failure::new(exit::NO, what, "ask in other words, or write the fact yourself"),
+            LearnError::Unknown => Failure::new(
+                exit::NO,
+                what,
+                "ask in other words, or write the fact yourself",
+            ),
             LearnError::NoProposal(_) => Failure::new(exit::NOT_FOUND, what, "quipu learn --list"),
             LearnError::Splice(_) => Failure::new(exit::REFUSED, what, "put it there by hand"),
-            LearnError::NotText(path) => Failure::new(exit::REFUSED, what, format!("save {path} as UTF-8, then again")),
+            LearnError::NotText(path) => Failure::new(
+                exit::REFUSED,
+                what,
+                format!("save {path} as UTF-8, then again"),
+            ),
             LearnError::Path(error) => error.into(),
             LearnError::Read(error) => error.into(),
             LearnError::Store(error) => error.into(),

@@ -29,7 +29,11 @@ impl Operate for LeaseTake {
     const ABOUT: &'static str = "Take a lease; prints ID:FENCE for --lease";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
-        let lease = session.project()?.store.take_lease(&session.actor, &self.paths, self.seconds)?;
+        let lease =
+            session
+                .project()?
+                .store
+                .take_lease(&session.actor, &self.paths, self.seconds)?;
         Ok(told(&lease).say(format!("held until {}", lease.until)))
     }
 }
@@ -50,7 +54,10 @@ impl Operate for LeaseRenew {
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let token = parse(&self.token)?;
-        let lease = session.project()?.store.renew_lease(&session.actor, &token, self.seconds)?;
+        let lease = session
+            .project()?
+            .store
+            .renew_lease(&session.actor, &token, self.seconds)?;
         Ok(told(&lease).say(format!("held until {}", lease.until)))
     }
 }
@@ -71,7 +78,10 @@ impl Operate for LeaseRelease {
             Some(token) => (token.id, Some(token.fence)),
             None => (self.token, None),
         };
-        let lease = session.project()?.store.release_lease(&session.actor, &id, fence)?;
+        let lease = session
+            .project()?
+            .store
+            .release_lease(&session.actor, &id, fence)?;
         Ok(told(&lease).say("released"))
     }
 }
@@ -85,10 +95,27 @@ impl Operate for LeaseList {
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let leases = shown_leases(&session.project()?, &session.actor)?;
-        let text =
-            leases.iter().map(|l| format!("{}  {}  until {}  {}\n", l.token(), l.holder, l.until, l.paths.join(" "))).collect::<String>();
-        let answer = Answer::new(json!(leases.iter().map(described).collect::<Vec<_>>()), text);
-        Ok(if leases.is_empty() { answer.say("no lease is held") } else { answer })
+        let text = leases
+            .iter()
+            .map(|l| {
+                format!(
+                    "{}  {}  until {}  {}\n",
+                    l.token(),
+                    l.holder,
+                    l.until,
+                    l.paths.join(" ")
+                )
+            })
+            .collect::<String>();
+        let answer = Answer::new(
+            json!(leases.iter().map(described).collect::<Vec<_>>()),
+            text,
+        );
+        Ok(if leases.is_empty() {
+            answer.say("no lease is held")
+        } else {
+            answer
+        })
     }
 }
 
@@ -101,7 +128,8 @@ pub fn shown_leases(project: &Project, actor: &Actor) -> Result<Vec<Lease>, Fail
 }
 
 fn parse(text: &str) -> Result<LeaseToken, Failure> {
-    LeaseToken::parse(text).ok_or_else(|| Failure::usage(format!("`{text}` is no lease"), "quipu lease list"))
+    LeaseToken::parse(text)
+        .ok_or_else(|| Failure::usage(format!("`{text}` is no lease"), "quipu lease list"))
 }
 
 fn told(lease: &Lease) -> Answer {

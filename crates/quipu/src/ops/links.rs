@@ -38,7 +38,8 @@ pub struct Links {
 
 impl Operate for Links {
     const NAME: &'static str = "links";
-    const ABOUT: &'static str = "Show the link graph: targets, broken links, orphans, dense sections";
+    const ABOUT: &'static str =
+        "Show the link graph: targets, broken links, orphans, dense sections";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let path = self.path.as_deref().map(Session::path).transpose()?;
@@ -49,7 +50,12 @@ impl Operate for Links {
             return Ok(Answer::new(json!({"dot": dot}), dot));
         }
         if let Some(file) = &self.svg {
-            return super::picture::deliver(session, &project, file, &render_svg(&graph, root.as_deref()));
+            return super::picture::deliver(
+                session,
+                &project,
+                file,
+                &render_svg(&graph, root.as_deref()),
+            );
         }
         if let Some(path) = path {
             return of_path(&graph, path.as_str(), self.into, self.out);
@@ -59,7 +65,11 @@ impl Operate for Links {
         let mut json = serde_json::Map::new();
         let broken: Vec<&Edge> = graph.broken().collect();
         if all {
-            let orphans = graph.orphans.iter().filter(|orphan| orphan.is_memory).count();
+            let orphans = graph
+                .orphans
+                .iter()
+                .filter(|orphan| orphan.is_memory)
+                .count();
             text.push_str(&format!(
                 "{}, {}: {} broken, {}, {} dense\n",
                 count(graph.pages.len(), "file"),
@@ -72,17 +82,30 @@ impl Operate for Links {
             json.insert("links".into(), json!(graph.edges));
         }
         if all || self.broken {
-            broken.iter().for_each(|edge| text.push_str(&render_broken(edge)));
+            broken
+                .iter()
+                .for_each(|edge| text.push_str(&render_broken(edge)));
             json.insert("broken".into(), json!(broken));
         }
         if all || self.orphans {
-            for orphan in graph.orphans.iter().filter(|orphan| self.orphans || orphan.is_memory) {
-                let note = if orphan.is_memory { "" } else { "  (work in progress)" };
+            for orphan in graph
+                .orphans
+                .iter()
+                .filter(|orphan| self.orphans || orphan.is_memory)
+            {
+                let note = if orphan.is_memory {
+                    ""
+                } else {
+                    "  (work in progress)"
+                };
                 text.push_str(&format!("orphan  {}{note}\n", orphan.path));
             }
             if self.orphans {
                 graph.unlinked.iter().for_each(|path| {
-                    text.push_str(&format!("alone   {path}  (only {} leads to it)\n", root.as_deref().unwrap_or("the root")))
+                    text.push_str(&format!(
+                        "alone   {path}  (only {} leads to it)\n",
+                        root.as_deref().unwrap_or("the root")
+                    ))
                 });
             }
             json.insert("root".into(), json!(root));
@@ -91,9 +114,22 @@ impl Operate for Links {
         }
         if all || self.dense {
             for dense in &graph.dense {
-                let lines = dense.lines.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-                text.push_str(&format!("dense   {} #{} has {}\n", dense.at, dense.section, count(dense.links, "link")));
-                text.push_str(&format!("        split: move the entries of lines {lines} to {}, and link to it\n", dense.split));
+                let lines = dense
+                    .lines
+                    .iter()
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>()
+                    .join(", ");
+                text.push_str(&format!(
+                    "dense   {} #{} has {}\n",
+                    dense.at,
+                    dense.section,
+                    count(dense.links, "link")
+                ));
+                text.push_str(&format!(
+                    "        split: move the entries of lines {lines} to {}, and link to it\n",
+                    dense.split
+                ));
             }
             json.insert("dense".into(), json!(graph.dense));
         }
@@ -107,7 +143,11 @@ impl Operate for Links {
 
 fn of_path(graph: &Graph, path: &str, into: bool, out: bool) -> Result<Answer, Failure> {
     if !graph.pages.iter().any(|page| page == path) {
-        return Err(Failure::new(exit::NOT_FOUND, format!("`{path}` is no page that can be read here"), "quipu status --files"));
+        return Err(Failure::new(
+            exit::NOT_FOUND,
+            format!("`{path}` is no page that can be read here"),
+            "quipu status --files",
+        ));
     }
     let both = into == out;
     let outgoing: Vec<&Edge> = graph.out_of(path).filter(|_| both || out).collect();
@@ -115,11 +155,24 @@ fn of_path(graph: &Graph, path: &str, into: bool, out: bool) -> Result<Answer, F
     let mut text = String::new();
     for edge in &outgoing {
         let sign = if edge.presses { '⊣' } else { '→' };
-        text.push_str(&format!("{}  {sign} {}{}\n", edge.from, edge.named(), if edge.fate == Fate::Fine { "" } else { "  (broken)" }));
+        text.push_str(&format!(
+            "{}  {sign} {}{}\n",
+            edge.from,
+            edge.named(),
+            if edge.fate == Fate::Fine {
+                ""
+            } else {
+                "  (broken)"
+            }
+        ));
     }
     for edge in &incoming {
         let sign = if edge.presses { '⊢' } else { '←' };
-        let anchor = edge.anchor.as_ref().map(|anchor| format!("#{anchor}")).unwrap_or_default();
+        let anchor = edge
+            .anchor
+            .as_ref()
+            .map(|anchor| format!("#{anchor}"))
+            .unwrap_or_default();
         text.push_str(&format!("{path}{anchor}  {sign} {}\n", edge.from));
     }
     let talk = format!("{} out, {} in", outgoing.len(), incoming.len());
@@ -130,9 +183,13 @@ fn render_broken(edge: &Edge) -> String {
     let (what, nearest) = match &edge.fate {
         Fate::NoFile(nearest) => ("no such file", nearest.as_ref()),
         Fate::NoSection(nearest) => ("no such section", nearest.as_ref()),
-        Fate::Unread(why) => return format!("unread  {} → {}: the file {why}\n", edge.from, edge.named()),
+        Fate::Unread(why) => {
+            return format!("unread  {} → {}: the file {why}\n", edge.from, edge.named());
+        }
         Fate::Fine => return String::new(),
     };
-    let near = nearest.map(|nearest| format!("; nearest: {nearest}")).unwrap_or_default();
+    let near = nearest
+        .map(|nearest| format!("; nearest: {nearest}"))
+        .unwrap_or_default();
     format!("broken  {} → {}: {what}{near}\n", edge.from, edge.named())
 }

@@ -15,16 +15,24 @@ pub struct Lint {
 
 impl Operate for Lint {
     const NAME: &'static str = "lint";
-    const ABOUT: &'static str = "Report facts without cause or source, dense sections, unknown levels, links in leaves";
+    const ABOUT: &'static str =
+        "Report facts without cause or source, dense sections, unknown levels, links in leaves";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let path = self.path.as_deref().map(Session::path).transpose()?;
         let project = session.project()?;
         let pages = gather(&project, &session.actor)?.pages;
         let mut found = lint(&pages, most_links(&project));
-        found.retain(|one| path.as_ref().is_none_or(|path| one.at.path == path.as_str()));
-        let text: String = found.iter().map(|one| format!("{:<7} {}  {}\n", one.rule, one.at, one.what)).collect();
-        let mut answer = Answer::new(json!({"lints": found}), text).say(count(found.len(), "piece") + " of advice");
+        found.retain(|one| {
+            path.as_ref()
+                .is_none_or(|path| one.at.path == path.as_str())
+        });
+        let text: String = found
+            .iter()
+            .map(|one| format!("{:<7} {}  {}\n", one.rule, one.at, one.what))
+            .collect();
+        let mut answer = Answer::new(json!({"lints": found}), text)
+            .say(count(found.len(), "piece") + " of advice");
         if !found.is_empty() {
             answer.exit = exit::NO;
         }

@@ -35,7 +35,15 @@ impl Operate for Log {
                 .zip(&who)
                 .map(|(e, who)| match e.damaged {
                     true => format!("@{:<6} {DAMAGED}\n", e.seq),
-                    false => line(e.seq, &e.at, e.kind.as_str(), who, width, &e.paths.join(" "), e.why.as_deref()),
+                    false => line(
+                        e.seq,
+                        &e.at,
+                        e.kind.as_str(),
+                        who,
+                        width,
+                        &e.paths.join(" "),
+                        e.why.as_deref(),
+                    ),
                 })
                 .collect::<String>();
             return Ok(Answer::new(json!(entries), text));
@@ -44,7 +52,11 @@ impl Operate for Log {
         may_read_whole(&project, &session.actor, &path)?;
         let events = project.store.newest_events(&path, self.most)?;
         if events.is_empty() {
-            return Err(Failure::new(exit::NOT_FOUND, format!("`{path}` has no history"), "quipu log"));
+            return Err(Failure::new(
+                exit::NOT_FOUND,
+                format!("`{path}` has no history"),
+                "quipu log",
+            ));
         }
         let who: Vec<String> = events.iter().map(|e| e.who.to_string()).collect();
         let width = width(&who);
@@ -55,14 +67,34 @@ impl Operate for Log {
                 if e.damaged {
                     return format!("@{:<6} {DAMAGED}\n", e.seq);
                 }
-                let what = if e.op == OpKind::Remove { "removed".into() } else { format!("{} {} bytes", e.version, e.len) };
-                line(e.seq, &e.at, e.kind.as_str(), who, width, &what, e.why.as_deref())
+                let what = if e.op == OpKind::Remove {
+                    "removed".into()
+                } else {
+                    format!("{} {} bytes", e.version, e.len)
+                };
+                line(
+                    e.seq,
+                    &e.at,
+                    e.kind.as_str(),
+                    who,
+                    width,
+                    &what,
+                    e.why.as_deref(),
+                )
             })
             .collect::<String>();
         let answer = Answer::new(json!(events), text);
-        let Some(gap) = events.iter().find(|e| e.after_gap) else { return Ok(answer) };
-        let which = if gap.damaged { format!("the record @{}", gap.seq) } else { format!("a record before @{}", gap.seq) };
-        let mut answer = answer.say(format!("{which} about `{path}` is damaged: what it said cannot be told (quipu verify)"));
+        let Some(gap) = events.iter().find(|e| e.after_gap) else {
+            return Ok(answer);
+        };
+        let which = if gap.damaged {
+            format!("the record @{}", gap.seq)
+        } else {
+            format!("a record before @{}", gap.seq)
+        };
+        let mut answer = answer.say(format!(
+            "{which} about `{path}` is damaged: what it said cannot be told (quipu verify)"
+        ));
         answer.exit = exit::IO;
         Ok(answer)
     }
@@ -74,17 +106,33 @@ fn visible(project: &Project, session: &Session, most: usize) -> Result<Vec<LogE
     if scope.is_everything() {
         return Ok(project.store.log(most)?);
     }
-    let page = project.store.log_before(None, most, &|entry| scope.entry(entry).is_some())?;
-    Ok(page.entries.iter().filter_map(|entry| scope.entry(entry)).collect())
+    let page = project
+        .store
+        .log_before(None, most, &|entry| scope.entry(entry).is_some())?;
+    Ok(page
+        .entries
+        .iter()
+        .filter_map(|entry| scope.entry(entry))
+        .collect())
 }
 
 fn width(who: &[String]) -> usize {
     who.iter().map(|w| w.chars().count()).max().unwrap_or(0)
 }
 
-fn line(seq: u64, at: &str, kind: &str, who: &str, width: usize, what: &str, why: Option<&str>) -> String {
+fn line(
+    seq: u64,
+    at: &str,
+    kind: &str,
+    who: &str,
+    width: usize,
+    what: &str,
+    why: Option<&str>,
+) -> String {
     let at = at.get(..19).unwrap_or(at);
-    let why = why.map(|w| format!("  {}", in_one_line(w))).unwrap_or_default();
+    let why = why
+        .map(|w| format!("  {}", in_one_line(w)))
+        .unwrap_or_default();
     let what = in_one_line(what);
     format!("@{seq:<6} {at}  {kind:<8} {who:<width$}  {what}{why}\n")
 }

@@ -30,8 +30,8 @@ pub struct Mcp {
     /// Serve over HTTP at /mcp instead: a port of loopback, or ADDRESS:PORT
     #[arg(long, value_name = "ADDR")]
     http: Option<String>,
-    /// Over HTTP: a file with the token that a client must show, readable by you alone; without it QUIPU_TOKEN, or a new one that is
-    /// printed
+    /// Over HTTP: a file with the token that a client must show, readable by you alone; without it
+    /// QUIPU_TOKEN, or a new one that is printed
     #[arg(long, value_name = "FILE", requires = "http")]
     token_file: Option<PathBuf>,
     /// Over HTTP: a name by which the server may be called, besides those of loopback
@@ -60,27 +60,43 @@ impl Operate for Mcp {
         }
         let (input, output) = (std::io::stdin().lock(), terminal::protocol_pipe());
         let served = match (self.view, self.out) {
-            (Some(view), Some(out)) => serve_room(&RoomDoor { view, out, outputs: self.outputs }, input, output),
+            (Some(view), Some(out)) => serve_room(
+                &RoomDoor {
+                    view,
+                    out,
+                    outputs: self.outputs,
+                },
+                input,
+                output,
+            ),
             _ => serve(session, input, output),
         };
         match served {
             // A client that went away has what it wanted.
-            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-                Err(Failure::new(exit::IO, format!("the client's pipe failed: {error}"), ""))
-            }
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::new(
+                exit::IO,
+                format!("the client's pipe failed: {error}"),
+                "",
+            )),
             _ => Ok(Answer::default()),
         }
     }
 }
 
-/// An agent reads and writes a project's files through the contract, not as a plain folder. Only the folders of its own run are served.
+/// An agent reads and writes a project's files through the contract, not as a plain folder. Only
+/// the folders of its own run are served.
 fn refuse_project_folder(folder: &Path, session: &Session) -> Result<(), Failure> {
-    if session.actor == Actor::Person || is_of_own_run(&session.folder.join(folder), &session.actor) {
+    if session.actor == Actor::Person || is_of_own_run(&session.folder.join(folder), &session.actor)
+    {
         return Ok(());
     }
     // A folder that is not there yet would be made in the nearest one that is.
     let place = session.folder.join(folder);
-    match place.ancestors().find(|folder| folder.exists()).map(Project::find_root) {
+    match place
+        .ancestors()
+        .find(|folder| folder.exists())
+        .map(Project::find_root)
+    {
         None | Some(Err(_)) => Ok(()),
         Some(Ok(root)) => Err(Failure::new(
             exit::REFUSED,
@@ -94,21 +110,39 @@ fn refuse_project_folder(folder: &Path, session: &Session) -> Result<(), Failure
     }
 }
 
-/// Whether a folder is one that `quipu run` made for this role and unit: `.quipu/runs/RUN/view` or `out`. What a variable says of it is the
-/// caller's word. Whoever may not read what the run noted is in its sandbox.
+/// Whether a folder is one that `quipu run` made for this role and unit: `.quipu/runs/RUN/view` or
+/// `out`. What a variable says of it is the caller's word. Whoever may not read what the run noted
+/// is in its sandbox.
 fn is_of_own_run(folder: &Path, actor: &Actor) -> bool {
-    let Ok(folder) = folder.canonicalize() else { return false };
-    let names: Vec<_> = folder.iter().rev().take(4).filter_map(|name| name.to_str()).collect();
-    let ["view" | "out", _, "runs", ".quipu"] = names[..] else { return false };
-    let [Some(run), Some(root)] = [1, 4].map(|above| folder.ancestors().nth(above)) else { return false };
+    let Ok(folder) = folder.canonicalize() else {
+        return false;
+    };
+    let names: Vec<_> = folder
+        .iter()
+        .rev()
+        .take(4)
+        .filter_map(|name| name.to_str())
+        .collect();
+    let ["view" | "out", _, "runs", ".quipu"] = names[..] else {
+        return false;
+    };
+    let [Some(run), Some(root)] = [1, 4].map(|above| folder.ancestors().nth(above)) else {
+        return false;
+    };
     let begun = match std::fs::read_to_string(run.join("begun.json")) {
         Ok(text) => serde_json::from_str::<Value>(&text).unwrap_or_default(),
         Err(error) => return error.kind() == std::io::ErrorKind::PermissionDenied,
     };
-    let Ok(contract) = Project::load_contract(root) else { return false };
-    let role = begun["step"].as_str().and_then(|step| contract.step(step)?.role.clone());
+    let Ok(contract) = Project::load_contract(root) else {
+        return false;
+    };
+    let role = begun["step"]
+        .as_str()
+        .and_then(|step| contract.step(step)?.role.clone());
     let unit = begun["unit"].as_str();
-    role.is_some() && role.as_deref() == actor.role().map(ActorName::as_str) && unit == actor.unit().map(|unit| unit.as_str())
+    role.is_some()
+        && role.as_deref() == actor.role().map(ActorName::as_str)
+        && unit == actor.unit().map(|unit| unit.as_str())
 }
 
 impl Mcp {
@@ -117,11 +151,17 @@ impl Mcp {
         let made = given.is_none();
         let token = match given {
             Some(token) => token,
-            None => Token::random().map_err(|e| Failure::new(exit::IO, format!("no chance to be had: {e}"), ""))?,
+            None => Token::random()
+                .map_err(|e| Failure::new(exit::IO, format!("no chance to be had: {e}"), ""))?,
         };
         let shown = token.clone();
-        let opening =
-            Opening { address, token, hosts: self.allow_host, body: self.most_bytes, deadline: Duration::from_secs(self.deadline) };
+        let opening = Opening {
+            address,
+            token,
+            hosts: self.allow_host,
+            body: self.most_bytes,
+            deadline: Duration::from_secs(self.deadline),
+        };
         let ready = |address: SocketAddr| {
             terminal::say(&format!("http://{address}{}", crate::mcp::PATH));
             if made {
@@ -133,7 +173,8 @@ impl Mcp {
     }
 }
 
-/// A token of the user's own. It is never an argument: command lines are readable by every program of the machine.
+/// A token of the user's own. It is never an argument: command lines are readable by every program
+/// of the machine.
 fn given_token(file: Option<&Path>) -> Result<Option<Token>, Failure> {
     let (text, from) = match file {
         None => match std::env::var("QUIPU_TOKEN") {
@@ -142,17 +183,35 @@ fn given_token(file: Option<&Path>) -> Result<Option<Token>, Failure> {
         },
         Some(file) => (load_secret(file)?, file.display().to_string()),
     };
-    Token::parse(text.trim()).map(Some).map_err(|what| Failure::usage(format!("{from}: {what}"), ""))
+    Token::parse(text.trim())
+        .map(Some)
+        .map_err(|what| Failure::usage(format!("{from}: {what}"), ""))
 }
 
 fn load_secret(file: &Path) -> Result<String, Failure> {
-    let unread = |e: std::io::Error| Failure::new(exit::IO, format!("cannot read `{}`: {e}", file.display()), "");
+    let unread = |e: std::io::Error| {
+        Failure::new(
+            exit::IO,
+            format!("cannot read `{}`: {e}", file.display()),
+            "",
+        )
+    };
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        if std::fs::metadata(file).map_err(unread)?.permissions().mode() & 0o077 != 0 {
+        if std::fs::metadata(file)
+            .map_err(unread)?
+            .permissions()
+            .mode()
+            & 0o077
+            != 0
+        {
             let what = format!("others may read `{}`", file.display());
-            return Err(Failure::new(exit::REFUSED, what, format!("chmod 600 {}", file.display())));
+            return Err(Failure::new(
+                exit::REFUSED,
+                what,
+                format!("chmod 600 {}", file.display()),
+            ));
         }
     }
     std::fs::read_to_string(file).map_err(unread)
@@ -172,8 +231,14 @@ impl From<ServeError> for Failure {
     fn from(error: ServeError) -> Failure {
         let what = error.to_string();
         match error {
-            ServeError::Exposed(_) => Failure::new(exit::REFUSED, what, "name the host that clients call: --allow-host NAME"),
-            ServeError::Taken { .. } => Failure::new(exit::IO, what, "another port: 0 takes a free one"),
+            ServeError::Exposed(_) => Failure::new(
+                exit::REFUSED,
+                what,
+                "name the host that clients call: --allow-host NAME",
+            ),
+            ServeError::Taken { .. } => {
+                Failure::new(exit::IO, what, "another port: 0 takes a free one")
+            }
             ServeError::Io(_) => Failure::new(exit::IO, what, ""),
         }
     }

@@ -18,22 +18,31 @@ pub struct MemoryTool {
 
 impl Operate for MemoryTool {
     const NAME: &'static str = "memory-tool";
-    const ABOUT: &'static str = "Execute a command of Anthropic's memory tool: JSON on stdin, text on stdout";
+    const ABOUT: &'static str =
+        "Execute a command of Anthropic's memory tool: JSON on stdin, text on stdout";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let text = session.load_stdin()?;
         let mend = r#"{"command": "view", "path": "/memories"}; or create, str_replace, insert, delete, rename"#;
-        let command: Command =
-            serde_json::from_slice(&text).map_err(|e| Failure::usage(format!("no command of the memory tool: {e}"), mend))?;
+        let command: Command = serde_json::from_slice(&text)
+            .map_err(|e| Failure::usage(format!("no command of the memory tool: {e}"), mend))?;
         let project = session.project()?;
         let folder = Session::path(self.under.trim_end_matches('/'))?;
-        // Whoever calls this tool is a model, whatever it is named: nothing a person alone may do is open to it.
+        // Whoever calls this tool is a model, whatever it is named: nothing a person alone may do
+        // is open to it.
         let actor = match &session.actor {
-            Actor::Person => Actor::Agent { role: None, unit: None, agent: ActorName::parse(Self::NAME).ok() },
+            Actor::Person => Actor::Agent {
+                role: None,
+                unit: None,
+                agent: ActorName::parse(Self::NAME).ok(),
+            },
             named => named.clone(),
         };
         match perform(&project, &actor, session.lease.as_ref(), &folder, &command) {
-            Ok(told) => Ok(Answer::data(json!({"content": told, "is_error": false}), told)),
+            Ok(told) => Ok(Answer::data(
+                json!({"content": told, "is_error": false}),
+                told,
+            )),
             Err(ToolError(told)) => {
                 let mut answer = Answer::data(json!({"content": told, "is_error": true}), told);
                 answer.exit = exit::NO;

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use quipu_contract::Form;
-use quipu_protocol::experience::{load_sessions, measure, read_knowledge, render_blocks, render_svg};
+use quipu_protocol::experience::{
+    load_sessions, measure, read_knowledge, render_blocks, render_svg,
+};
 use quipu_protocol::{AskedCounts, asked_counts, load_formed};
 use serde_json::json;
 
@@ -24,7 +26,8 @@ pub struct Metrics {
 
 impl Operate for Metrics {
     const NAME: &'static str = "metrics";
-    const ABOUT: &'static str = "Report pattern reuse, knowledge growth and execution gain from past sessions";
+    const ABOUT: &'static str =
+        "Report pattern reuse, knowledge growth and execution gain from past sessions";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
@@ -33,21 +36,44 @@ impl Operate for Metrics {
         let sessions: Vec<_> = load_sessions(&project, &session.actor)?
             .into_iter()
             .map(|(_, past)| past)
-            .filter(|past| of.as_ref().is_none_or(|of| past.agent.as_ref().is_some_and(|a| a.to_lowercase() == of.to_lowercase())))
+            .filter(|past| {
+                of.as_ref().is_none_or(|of| {
+                    past.agent
+                        .as_ref()
+                        .is_some_and(|a| a.to_lowercase() == of.to_lowercase())
+                })
+            })
             .collect();
         // Where a pattern came from sessions that do not name it, the knowledge of its agent tells.
-        let known = session.actor.agent().filter(|agent| of.as_deref() == Some(agent.as_str()));
+        let known = session
+            .actor
+            .agent()
+            .filter(|agent| of.as_deref() == Some(agent.as_str()));
         let known = match known {
-            Some(_) => read_knowledge(&load_formed(&project, &session.actor, Form::Knowledge)?.text).patterns,
+            Some(_) => {
+                read_knowledge(&load_formed(&project, &session.actor, Form::Knowledge)?.text)
+                    .patterns
+            }
             None => Vec::new(),
         };
         let metrics = measure(&sessions, &known);
         let language = project.contract.language;
-        let mut text = format!("{}\n{}", count(metrics.sessions, "session"), render_blocks(&metrics, language));
+        let mut text = format!(
+            "{}\n{}",
+            count(metrics.sessions, "session"),
+            render_blocks(&metrics, language)
+        );
         for gain in &metrics.patterns {
             let number = |n: Option<u32>| n.map_or_else(|| "–".to_owned(), |n| n.to_string());
-            let (first, best, last) = (number(gain.first_rounds), number(gain.best_rounds), number(gain.last_rounds));
-            text.push_str(&format!("pattern  {}  used {}, rounds first {first}, best {best}, last {last}\n", gain.pattern, gain.uses));
+            let (first, best, last) = (
+                number(gain.first_rounds),
+                number(gain.best_rounds),
+                number(gain.last_rounds),
+            );
+            text.push_str(&format!(
+                "pattern  {}  used {}, rounds first {first}, best {best}, last {last}\n",
+                gain.pattern, gain.uses
+            ));
         }
         let asked = asked_counts(&project);
         if asked != AskedCounts::default() {
@@ -55,7 +81,8 @@ impl Operate for Metrics {
         }
         let mut answer = Answer::new(json!({"of": of, "metrics": metrics, "asked": asked}), text);
         if let Some(file) = &self.svg {
-            let drawn = super::picture::deliver(session, &project, file, &render_svg(&metrics, language))?;
+            let drawn =
+                super::picture::deliver(session, &project, file, &render_svg(&metrics, language))?;
             if drawn.raw.is_some() {
                 return Ok(drawn);
             }
@@ -68,9 +95,14 @@ impl Operate for Metrics {
 
 /// How often each tier knew, with its share.
 fn render_asked(asked: &AskedCounts) -> String {
-    let line = |tier: &str, hits: usize, misses: usize| match (hits * 100).checked_div(hits + misses) {
-        Some(share) => format!("{tier}  {hits} of {} answered ({share} %)\n", count(hits + misses, "question")),
-        None => String::new(),
-    };
-    line("memory     ", asked.l1_hits, asked.l1_misses) + &line("manuscripts", asked.l2_hits, asked.l2_misses)
+    let line =
+        |tier: &str, hits: usize, misses: usize| match (hits * 100).checked_div(hits + misses) {
+            Some(share) => format!(
+                "{tier}  {hits} of {} answered ({share} %)\n",
+                count(hits + misses, "question")
+            ),
+            None => String::new(),
+        };
+    line("memory     ", asked.l1_hits, asked.l1_misses)
+        + &line("manuscripts", asked.l2_hits, asked.l2_misses)
 }

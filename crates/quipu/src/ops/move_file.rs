@@ -25,13 +25,28 @@ impl Operate for Move {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let (old, new) = (Session::path(&self.old)?, Session::path(&self.new)?);
         let project = session.project()?;
-        let moved = move_file(&project, &session.actor, &old, &new, self.leave, session.lease.clone())?;
+        let moved = move_file(
+            &project,
+            &session.actor,
+            &old,
+            &new,
+            self.leave,
+            session.lease.clone(),
+        )?;
         let told = receipt::answer(&moved.receipt);
         let mut text = format!("{old} → {new}\n");
-        moved.mended.iter().for_each(|place| text.push_str(&format!("  mended  {place}\n")));
-        moved.left.iter().for_each(|(path, class)| text.push_str(&format!("  left    {path} ({})\n", class.as_str())));
+        moved
+            .mended
+            .iter()
+            .for_each(|place| text.push_str(&format!("  mended  {place}\n")));
+        moved.left.iter().for_each(|(path, class)| {
+            text.push_str(&format!("  left    {path} ({})\n", class.as_str()))
+        });
         let left: Vec<&String> = moved.left.iter().map(|(path, _)| path).collect();
-        let mut answer = Answer::new(json!({"receipt": told.json, "mended": moved.mended, "left": left}), text);
+        let mut answer = Answer::new(
+            json!({"receipt": told.json, "mended": moved.mended, "left": left}),
+            text,
+        );
         answer.talk = told.talk;
         Ok(answer.say(format!("{} mended", count(moved.mended.len(), "link"))))
     }
@@ -42,11 +57,19 @@ impl From<MoveError> for Failure {
         let what = error.to_string();
         match error {
             MoveError::NotFound(_) => Failure::new(exit::NOT_FOUND, what, "quipu status --files"),
-            MoveError::Exists(path) => {
-                Failure::new(exit::REFUSED, what, format!("another name; or, if its class allows it: quipu remove {path}"))
+            MoveError::Exists(path) => Failure::new(
+                exit::REFUSED,
+                what,
+                format!("another name; or, if its class allows it: quipu remove {path}"),
+            ),
+            MoveError::Fixed { .. } => Failure::new(
+                exit::REFUSED,
+                what,
+                "quipu move OLD NEW --leave     (those links will be broken)",
+            ),
+            MoveError::Unseen(_) => {
+                Failure::new(exit::REFUSED, what, "ask a person: quipu move OLD NEW")
             }
-            MoveError::Fixed { .. } => Failure::new(exit::REFUSED, what, "quipu move OLD NEW --leave     (those links will be broken)"),
-            MoveError::Unseen(_) => Failure::new(exit::REFUSED, what, "ask a person: quipu move OLD NEW"),
             MoveError::Read(error) => error.into(),
             MoveError::Store(error) => error.into(),
         }

@@ -37,13 +37,26 @@ impl Entries {
         let project = session.project()?;
         let added: Vec<String> = self.text.into_iter().collect();
         if added.iter().any(|text| text.trim().is_empty()) {
-            return Err(Failure::usage("an empty text says nothing", format!("quipu {} \"…\"", list.word())));
+            return Err(Failure::usage(
+                "an empty text says nothing",
+                format!("quipu {} \"…\"", list.word()),
+            ));
         }
-        let (entries, receipt) = change_list(&project, &session.actor, session.lease.as_ref(), list, &self.remove, &added)?;
-        // What was added, with the number that removes it; after a removal the numbers that hold now.
+        let (entries, receipt) = change_list(
+            &project,
+            &session.actor,
+            session.lease.as_ref(),
+            list,
+            &self.remove,
+            &added,
+        )?;
+        // What was added, with the number that removes it; after a removal the numbers that hold
+        // now.
         let is_shown = |entry: &String| !self.remove.is_empty() || added.contains(entry);
         let shown = (1..).zip(&entries).filter(|(_, entry)| is_shown(entry));
-        let text = shown.map(|(number, entry)| format!("{number}. {}\n", in_one_line(entry))).collect::<String>();
+        let text = shown
+            .map(|(number, entry)| format!("{number}. {}\n", in_one_line(entry)))
+            .collect::<String>();
         Ok(receipt::with(&receipt, json!({list.key(): entries}), text))
     }
 }

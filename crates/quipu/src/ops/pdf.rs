@@ -19,9 +19,14 @@ pub fn as_text(target: &str, bytes: Vec<u8>) -> Result<Vec<u8>, Failure> {
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
-        .map_err(|e| fail(format!("the text for `{target}` is a PDF, and pdftotext cannot be started: {e}")))?;
+        .map_err(|e| {
+            fail(format!(
+                "the text for `{target}` is a PDF, and pdftotext cannot be started: {e}"
+            ))
+        })?;
     let stdin = child.stdin.take();
-    // It reads the whole file before it says anything, but that is its own affair: both ends are served at once.
+    // It reads the whole file before it says anything, but that is its own affair: both ends are
+    // served at once.
     let output = std::thread::scope(|scope| {
         scope.spawn(|| stdin.map(|mut stdin| stdin.write_all(&bytes)));
         child.wait_with_output()
@@ -30,6 +35,8 @@ pub fn as_text(target: &str, bytes: Vec<u8>) -> Result<Vec<u8>, Failure> {
     let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     match output.status.success() && !text.is_empty() {
         true => Ok(format!("{text}\n").into_bytes()),
-        false => Err(fail(format!("pdftotext finds no text in the PDF for `{target}`"))),
+        false => Err(fail(format!(
+            "pdftotext finds no text in the PDF for `{target}`"
+        ))),
     }
 }

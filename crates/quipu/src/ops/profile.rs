@@ -16,7 +16,10 @@ impl Operate for ProfileList {
 
     fn operate(self, _: &Session) -> Result<Answer, Failure> {
         let summaries = Library::summaries(Language::En);
-        let text = summaries.iter().map(|s| format!("{:<10} {}\n", s.name, s.about)).collect::<String>();
+        let text = summaries
+            .iter()
+            .map(|s| format!("{:<10} {}\n", s.name, s.about))
+            .collect::<String>();
         Ok(Answer::new(json!(summaries), text))
     }
 }
@@ -36,24 +39,48 @@ impl Operate for ProfileShow {
     fn operate(self, _: &Session) -> Result<Answer, Failure> {
         let files = Library::files(&self.name);
         if files.is_empty() {
-            let what = unknown("profile", &self.name, Library::built_in().iter().map(String::as_str));
+            let what = unknown(
+                "profile",
+                &self.name,
+                Library::built_in().iter().map(String::as_str),
+            );
             return Err(Failure::new(exit::NOT_FOUND, what, "quipu profile list"));
         }
         let chosen: Vec<&(String, String)> = match &self.file {
             Some(name) => files.iter().filter(|(path, _)| path == name).collect(),
-            None => files.iter().filter(|(path, _)| path.ends_with(".toml")).collect(),
+            None => files
+                .iter()
+                .filter(|(path, _)| path.ends_with(".toml"))
+                .collect(),
         };
         if chosen.is_empty() {
-            let known = files.iter().map(|(path, _)| path.as_str()).collect::<Vec<_>>().join("\n  ");
-            let what = format!("profile `{}` has no such file; it has\n  {known}", self.name);
-            return Err(Failure::new(exit::NOT_FOUND, what, format!("quipu profile show {} FILE", self.name)));
+            let known = files
+                .iter()
+                .map(|(path, _)| path.as_str())
+                .collect::<Vec<_>>()
+                .join("\n  ");
+            let what = format!(
+                "profile `{}` has no such file; it has\n  {known}",
+                self.name
+            );
+            return Err(Failure::new(
+                exit::NOT_FOUND,
+                what,
+                format!("quipu profile show {} FILE", self.name),
+            ));
         }
         let text = match chosen.as_slice() {
             [(_, text)] => text.clone(),
-            many => many.iter().map(|(path, text)| format!("# ── profiles/{}/{path}\n{text}\n", self.name)).collect(),
+            many => many
+                .iter()
+                .map(|(path, text)| format!("# ── profiles/{}/{path}\n{text}\n", self.name))
+                .collect(),
         };
         let listing: Vec<&str> = files.iter().map(|(path, _)| path.as_str()).collect();
-        Ok(Answer::new(json!({"name": self.name, "files": listing, "text": text}), text))
+        Ok(Answer::new(
+            json!({"name": self.name, "files": listing, "text": text}),
+            text,
+        ))
     }
 }
 
@@ -75,8 +102,14 @@ impl Operate for ProfileEject {
             found => found?,
         };
         let ejected = eject_profile(&root, &self.name)?;
-        let text = ejected.files.iter().map(|f| format!("{f}\n")).collect::<String>();
-        Ok(Answer::new(json!(ejected), text)
-            .say(format!("in quipu.toml, write \"{}\" in place of \"{}\" under profiles", ejected.folder, self.name)))
+        let text = ejected
+            .files
+            .iter()
+            .map(|f| format!("{f}\n"))
+            .collect::<String>();
+        Ok(Answer::new(json!(ejected), text).say(format!(
+            "in quipu.toml, write \"{}\" in place of \"{}\" under profiles",
+            ejected.folder, self.name
+        )))
     }
 }

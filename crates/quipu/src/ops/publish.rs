@@ -21,14 +21,29 @@ impl Operate for Publish {
     const ABOUT: &'static str = "Write pages and an EPUB of the final chapters";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
-        let only = self.only.iter().map(|glob| Pattern::parse(glob)).collect::<Result<Vec<_>, _>>();
+        let only = self
+            .only
+            .iter()
+            .map(|glob| Pattern::parse(glob))
+            .collect::<Result<Vec<_>, _>>();
         let only = only.map_err(|what| Failure::usage(what, "--only 'publish/*.html'"))?;
         let project = session.project()?;
         let drawing = Drawing::of(&project.contract, project.store.root());
         let draw = drawing.as_ref().map(|drawing| drawing as &dyn Draw);
-        let made = publish(&project, &PublishRequest { actor: &session.actor, lease: session.lease.clone(), only: &only, draw })?;
-        let remarks: Vec<_> =
-            made.remarks.iter().map(|remark| json!({"path": remark.path, "line": remark.line, "what": remark.what})).collect();
+        let made = publish(
+            &project,
+            &PublishRequest {
+                actor: &session.actor,
+                lease: session.lease.clone(),
+                only: &only,
+                draw,
+            },
+        )?;
+        let remarks: Vec<_> = made
+            .remarks
+            .iter()
+            .map(|remark| json!({"path": remark.path, "line": remark.line, "what": remark.what}))
+            .collect();
         let mut answer = match &made.receipt {
             Some(receipt) => receipt::answer(receipt),
             None => Answer::new(json!({"unchanged": true}), "unchanged\n"),
@@ -40,7 +55,10 @@ impl Operate for Publish {
             answer = answer.say(format!("{}:{}: {}", remark.path, remark.line, remark.what));
         }
         if !made.unfinished.is_empty() {
-            answer = answer.say(format!("left out, for they are not final: {}", made.unfinished.join(", ")));
+            answer = answer.say(format!(
+                "left out, for they are not final: {}",
+                made.unfinished.join(", ")
+            ));
         }
         Ok(answer)
     }

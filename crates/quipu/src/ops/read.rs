@@ -33,6 +33,10 @@ impl Operate for Read {
         });
         let mut answer = Answer::new(json, "");
         answer.raw = Some(reading.bytes);
-        if self.at.is_none() { with_flag(answer, &project, &reading.path) } else { Ok(answer) }
+        if self.at.is_none() {
+            with_flag(answer, &project, &reading.path)
+        } else {
+            Ok(answer)
+        }
     }
 }

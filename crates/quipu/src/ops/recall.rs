@@ -42,9 +42,13 @@ impl Operate for Recall {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let within = match &self.within {
             Some(glob) => {
-                let pattern = Pattern::parse(glob).map_err(|what| Failure::usage(what, "--in 'meta/**'"))?;
+                let pattern =
+                    Pattern::parse(glob).map_err(|what| Failure::usage(what, "--in 'meta/**'"))?;
                 if let Some(name) = pattern.holes().next() {
-                    return Err(Failure::usage(format!("`{glob}`: `{{{name}}}` stands for nothing here"), "--in 'meta/**'"));
+                    return Err(Failure::usage(
+                        format!("`{glob}`: `{{{name}}}` stands for nothing here"),
+                        "--in 'meta/**'",
+                    ));
                 }
                 Some(pattern)
             }
@@ -57,7 +61,14 @@ impl Operate for Recall {
             _ => None,
         };
         let project = session.project()?;
-        let ask = Ask { question: &self.question, k: self.most, within, tier, use_model: !self.no_model, complete: self.complete };
+        let ask = Ask {
+            question: &self.question,
+            k: self.most,
+            within,
+            tier,
+            use_model: !self.no_model,
+            complete: self.complete,
+        };
         let recalled = recall(&project, &session.actor, &ask)?;
         let answer = &recalled.answer;
         let hits: Vec<_> = answer
@@ -78,7 +89,10 @@ impl Operate for Recall {
                 hit.score,
                 hit.heading_path.join(" › ")
             ));
-            text.push_str(&format!("    {}\n", hit.snippet.split_whitespace().collect::<Vec<_>>().join(" ")));
+            text.push_str(&format!(
+                "    {}\n",
+                hit.snippet.split_whitespace().collect::<Vec<_>>().join(" ")
+            ));
         }
         let mut told = Answer::new(
             json!({"hits": hits, "covers": {"current": true, "files": answer.files, "sections": answer.sections,
@@ -86,22 +100,44 @@ impl Operate for Recall {
             text,
         );
         let files = if answer.files == 1 { "file" } else { "files" };
-        told = told.say(format!("searched {} sections of {} {files}, all at their current versions", answer.sections, answer.files));
+        told = told.say(format!(
+            "searched {} sections of {} {files}, all at their current versions",
+            answer.sections, answer.files
+        ));
         if !recalled.not_searched.is_empty() {
-            told = told.say(format!("not searched, since larger than 8 MB or not UTF-8: {}", recalled.not_searched.join(", ")));
+            told = told.say(format!(
+                "not searched, since larger than 8 MB or not UTF-8: {}",
+                recalled.not_searched.join(", ")
+            ));
         }
         if !self.no_model && answer.encoded < answer.sections {
-            told = told.say(format!("the encoder has read {} of them: quipu recall --complete reads the rest", answer.encoded));
+            told = told.say(format!(
+                "the encoder has read {} of them: quipu recall --complete reads the rest",
+                answer.encoded
+            ));
         }
         if answer.hits.is_empty() {
             told.exit = exit::NO;
         }
-        let speaks = |hit: &Hit| speaks_of(&format!("{} {}", hit.heading_path.join(" "), hit.snippet), &self.question);
-        // Manuscripts are what memory is distilled from; other files of the lowest tier, such as orders to children, are not called so.
-        let is_manuscript = |rule: &FileRule| rule.tier.as_deref() == Some("L2") && rule.form != Some(Form::Delegation);
+        let speaks = |hit: &Hit| {
+            speaks_of(
+                &format!("{} {}", hit.heading_path.join(" "), hit.snippet),
+                &self.question,
+            )
+        };
+        // Manuscripts are what memory is distilled from; other files of the lowest tier, such as
+        // orders to children, are not called so.
+        let is_manuscript = |rule: &FileRule| {
+            rule.tier.as_deref() == Some("L2") && rule.form != Some(Form::Delegation)
+        };
         let leaves = project.contract.files.iter().any(is_manuscript);
         if leaves && tier.is_none() {
-            let knows = |tier: Tier| answer.hits.iter().any(|hit| hit.tier == tier && speaks(hit));
+            let knows = |tier: Tier| {
+                answer
+                    .hits
+                    .iter()
+                    .any(|hit| hit.tier == tier && speaks(hit))
+            };
             let (l1, l2) = match (knows(Tier::L1), knows(Tier::L2)) {
                 (true, _) => (Asked::Hit, Asked::No),
                 (false, true) => (Asked::Miss, Asked::Hit),
@@ -114,8 +150,16 @@ impl Operate for Recall {
             }
         }
         if !answer.hits.iter().any(speaks) {
-            let place = if leaves { " in memory or manuscripts" } else { "" };
-            let rest = if answer.hits.is_empty() { "" } else { "; the nearest sections are shown" };
+            let place = if leaves {
+                " in memory or manuscripts"
+            } else {
+                ""
+            };
+            let rest = if answer.hits.is_empty() {
+                ""
+            } else {
+                "; the nearest sections are shown"
+            };
             told = told.say(format!("no good match{place}{rest}"));
         }
         Ok(told)

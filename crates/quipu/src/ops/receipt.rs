@@ -8,7 +8,11 @@ use crate::answer::Answer;
 pub fn with(receipt: &Receipt, mut json: serde_json::Value, text: impl Into<String>) -> Answer {
     json["receipt"] = serde_json::json!(receipt);
     let told = answer(receipt);
-    Answer { json, text: text.into(), ..told }
+    Answer {
+        json,
+        text: text.into(),
+        ..told
+    }
 }
 
 pub fn answer(receipt: &Receipt) -> Answer {
@@ -17,18 +21,28 @@ pub fn answer(receipt: &Receipt) -> Answer {
         text.push_str("unchanged\n");
     }
     for (path, version) in &receipt.versions {
-        let now = version.if_any().map_or("removed", |version| version.as_str());
+        let now = version
+            .if_any()
+            .map_or("removed", |version| version.as_str());
         text.push_str(&format!("{path} {now}\n"));
     }
     let mut answer = Answer::new(serde_json::json!(receipt), text);
     for adopted in &receipt.adopted {
-        answer = answer.say(format!("adopted {} ({} outside Quipu)", adopted.path, adopted.how));
+        answer = answer.say(format!(
+            "adopted {} ({} outside Quipu)",
+            adopted.path, adopted.how
+        ));
     }
     for path in &receipt.merged {
-        answer = answer.say(format!("{path} had moved on since it was read: merged by section and key"));
+        answer = answer.say(format!(
+            "{path} had moved on since it was read: merged by section and key"
+        ));
     }
     if receipt.repeated {
-        answer = answer.say(format!("saved before as @{}, under the same key", receipt.seq));
+        answer = answer.say(format!(
+            "saved before as @{}, under the same key",
+            receipt.seq
+        ));
     } else if !receipt.unchanged {
         answer = answer.say(format!("saved as @{}", receipt.seq));
     }
@@ -40,5 +54,9 @@ pub fn beside(receipt: &Receipt, mut json: serde_json::Value, text: impl Into<St
     let mut told = answer(receipt);
     json["receipt"] = std::mem::take(&mut told.json);
     (told.json, told.text) = (json, text.into());
-    if receipt.unchanged { told.say("unchanged") } else { told }
+    if receipt.unchanged {
+        told.say("unchanged")
+    } else {
+        told
+    }
 }

@@ -25,7 +25,9 @@ impl Operate for Remove {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let path = Session::path(&self.path)?;
         let project = session.project()?;
-        let expect = self.expect.map_or(Expect::Any, |v| Expect::Version(Version::parse(&v)));
+        let expect = self
+            .expect
+            .map_or(Expect::Any, |v| Expect::Version(Version::parse(&v)));
         let mut change = Change::by(&session.actor).op(Op::Remove { path, expect });
         (change.why, change.lease) = (self.why, session.lease.clone());
         let receipt = project.judge(change)?.publish()?;

@@ -20,7 +20,8 @@ pub struct Replay {
 
 impl Operate for Replay {
     const NAME: &'static str = "replay";
-    const ABOUT: &'static str = "Show what an attempt was given: its brief and every text with its version";
+    const ABOUT: &'static str =
+        "Show what an attempt was given: its brief and every text with its version";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         session.actor.may(Privilege::SeeAll)?;
@@ -38,8 +39,18 @@ impl Operate for Replay {
             };
         }
         let ruling = json!(note.ruling).as_str().unwrap_or_default().to_owned();
-        let by = note.agent.as_deref().map(|a| format!(" by {a}")).unwrap_or_default();
-        let mut text = format!("run {}\n{} {ruling}{by} at {} (commit {})\n", note.run, note.turn(), fact.at, fact.seq);
+        let by = note
+            .agent
+            .as_deref()
+            .map(|a| format!(" by {a}"))
+            .unwrap_or_default();
+        let mut text = format!(
+            "run {}\n{} {ruling}{by} at {} (commit {})\n",
+            note.run,
+            note.turn(),
+            fact.at,
+            fact.seq
+        );
         if note.round > 0 {
             text.push_str(&format!(
                 "round {}, sent back by {}, for {}\n",
@@ -70,8 +81,15 @@ impl Operate for Replay {
             text.push_str(&format!("  warning {warning}\n"));
         }
         for read in &note.reads {
-            let section = read.section.as_ref().map(|s| format!("#{s}")).unwrap_or_default();
-            text.push_str(&format!("  read   {}  {}{section}\n", read.version, read.path));
+            let section = read
+                .section
+                .as_ref()
+                .map(|s| format!("#{s}"))
+                .unwrap_or_default();
+            text.push_str(&format!(
+                "  read   {}  {}{section}\n",
+                read.version, read.path
+            ));
         }
         for file in &fact.files {
             text.push_str(&format!("  wrote  {}  {}\n", file.version, file.path));
@@ -86,7 +104,11 @@ impl Operate for Replay {
             ),
         };
         if !found.others.is_empty() {
-            answer = answer.say(format!("other runs of {}: {}", note.turn(), found.others.join(", ")));
+            answer = answer.say(format!(
+                "other runs of {}: {}",
+                note.turn(),
+                found.others.join(", ")
+            ));
         }
         Ok(answer)
     }

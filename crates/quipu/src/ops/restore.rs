@@ -15,7 +15,8 @@ pub struct Restore {
     /// More files, restored in the same commit
     #[arg(value_name = "PATH")]
     more: Vec<String>,
-    /// The version: a hash (a1b2c3…), a commit (@12), versions ago (~1) or a time; by default the newest committed one
+    /// The version: a hash (a1b2c3…), a commit (@12), versions ago (~1) or a time; by default the
+    /// newest committed one
     #[arg(long, value_name = "VERSION")]
     at: Option<String>,
     /// The reason
@@ -25,37 +26,56 @@ pub struct Restore {
 
 impl Operate for Restore {
     const NAME: &'static str = "restore";
-    const ABOUT: &'static str = "Bring back a version of a file; the current text stays in the journal";
+    const ABOUT: &'static str =
+        "Bring back a version of a file; the current text stays in the journal";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let path = Session::path(&self.path)?;
         let at = match &self.at {
-            Some(text) => Some(At::parse(text).ok_or_else(|| ReadError::BadVersion { path: path.clone(), at: text.clone() })?),
+            Some(text) => Some(At::parse(text).ok_or_else(|| ReadError::BadVersion {
+                path: path.clone(),
+                at: text.clone(),
+            })?),
             None => None,
         };
         let project = session.history()?;
         // Bringing rules back needs none; what else is brought back is for the contract to say.
-        let project = match project.store.is_unruled() && !is_of_faulty_rules(project.store.root(), &path) {
-            true => session.project()?,
-            false => project,
-        };
+        let project =
+            match project.store.is_unruled() && !is_of_faulty_rules(project.store.root(), &path) {
+                true => session.project()?,
+                false => project,
+            };
         let mut change = Change::by(&session.actor);
         (change.why, change.lease) = (self.why, session.lease.clone());
         let mut change = match project.store.restoring(change, &path, at.as_ref()) {
-            Err(StoreError::NotFound { what, .. }) if path.as_str() == MANIFEST && project.store.is_unruled() => {
-                return Err(Failure::new(exit::NOT_FOUND, what, "write it anew, or: quipu init --profile NAME --force"));
+            Err(StoreError::NotFound { what, .. })
+                if path.as_str() == MANIFEST && project.store.is_unruled() =>
+            {
+                return Err(Failure::new(
+                    exit::NOT_FOUND,
+                    what,
+                    "write it anew, or: quipu init --profile NAME --force",
+                ));
             }
             other => other?,
         };
         for path in &self.more {
-            change = project.store.restoring(change, &Session::path(path)?, at.as_ref())?;
+            change = project
+                .store
+                .restoring(change, &Session::path(path)?, at.as_ref())?;
         }
         let done = project.judge(change)?.publish()?;
         let answer = receipt::answer(&done);
         // Only where there is an older one that may come back.
-        let may_go_back = matches!(project.contract.class(&path), Class::Overwrite | Class::State | Class::Free);
-        let is_newest =
-            done.unchanged && self.at.is_none() && self.more.is_empty() && may_go_back && project.store.events(&path)?.len() > 1;
+        let may_go_back = matches!(
+            project.contract.class(&path),
+            Class::Overwrite | Class::State | Class::Free
+        );
+        let is_newest = done.unchanged
+            && self.at.is_none()
+            && self.more.is_empty()
+            && may_go_back
+            && project.store.events(&path)?.len() > 1;
         Ok(if is_newest {
             answer.say(format!("it stands there as it was last written; quipu restore {path} --at ~1 brings the version before it back"))
         } else {

@@ -14,7 +14,8 @@ pub struct ReviewStatus {}
 
 impl Operate for ReviewStatus {
     const NAME: &'static str = "review status";
-    const ABOUT: &'static str = "Show each reviewer's status and scores, averages, conflicts and the verdict";
+    const ABOUT: &'static str =
+        "Show each reviewer's status and scores, averages, conflicts and the verdict";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         session.actor.may(Privilege::SeeAll)?;
@@ -31,8 +32,14 @@ impl Operate for ReviewStatus {
             refresh_panel(&project, &memory)?;
         }
         let (flow, _) = flow_now(&project, &memory)?;
-        let read =
-            |path: &ProjectPath| project.store.read(path).ok().flatten().map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned());
+        let read = |path: &ProjectPath| {
+            project
+                .store
+                .read(path)
+                .ok()
+                .flatten()
+                .map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned())
+        };
         let panel = panel_view(&project.contract, &flow, &read, &[]);
         let mut answer = Answer::new(json!(panel), render(&panel));
         if panel.members.iter().any(|m| !m.faults.is_empty()) {
@@ -43,11 +50,23 @@ impl Operate for ReviewStatus {
 }
 
 fn render(panel: &PanelView) -> String {
-    let mut rows = vec![["agent", "", "status", "score", "confidence", "scores"].map(str::to_owned).to_vec()];
+    let mut rows = vec![
+        ["agent", "", "status", "score", "confidence", "scores"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
     for member in &panel.members {
         let number = |n: Option<u8>| n.map(|n| n.to_string()).unwrap_or_default();
         let report = member.report.as_ref();
-        let scores = report.map(|r| r.scores.iter().map(|(_, s)| s.to_string()).collect::<Vec<_>>().join(" ")).unwrap_or_default();
+        let scores = report
+            .map(|r| {
+                r.scores
+                    .iter()
+                    .map(|(_, s)| s.to_string())
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            })
+            .unwrap_or_default();
         rows.push(vec![
             member.id.clone(),
             member.title.clone(),
@@ -60,19 +79,33 @@ fn render(panel: &PanelView) -> String {
     let mut text = table(&rows);
     for member in panel.members.iter().filter(|m| !m.faults.is_empty()) {
         for fault in &member.faults {
-            text.push_str(&format!("  fault    {}:{} {}\n", member.path, fault.line, fault.what));
+            text.push_str(&format!(
+                "  fault    {}:{} {}\n",
+                member.path, fault.line, fault.what
+            ));
         }
     }
     if let Some(sum) = &panel.sum {
         text.push('\n');
         for domain in &sum.domains {
-            text.push_str(&format!("{}: {:.1} ({})\n", domain.name, domain.mean, count(domain.agents, "agent")));
+            text.push_str(&format!(
+                "{}: {:.1} ({})\n",
+                domain.name,
+                domain.mean,
+                count(domain.agents, "agent")
+            ));
         }
-        text.push_str(&format!("overall: {:.2}, weighted by confidence\n", sum.overall));
+        text.push_str(&format!(
+            "overall: {:.2}, weighted by confidence\n",
+            sum.overall
+        ));
         for conflict in &sum.conflicts {
             let [a, b] = &conflict.agents;
             let [left, right] = conflict.scores;
-            text.push_str(&format!("conflict: {a} {left} | {b} {right} | {}\n", conflict.subject));
+            text.push_str(&format!(
+                "conflict: {a} {left} | {b} {right} | {}\n",
+                conflict.subject
+            ));
             if let Some([one, other]) = &conflict.advice {
                 text.push_str(&format!("          {a}: {one}\n          {b}: {other}\n"));
             }

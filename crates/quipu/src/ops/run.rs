@@ -2,7 +2,9 @@ use std::sync::{Mutex, PoisonError};
 
 use clap::Args;
 use quipu_contract::{ActorName, Contract, Privilege, UnitId, did_you_mean, unknown};
-use quipu_protocol::flow::{Choice, Engine, Event, Memory, State, Stay, Usage, estimate_flow, flow_now};
+use quipu_protocol::flow::{
+    Choice, Engine, Event, Memory, State, Stay, Usage, estimate_flow, flow_now,
+};
 use quipu_protocol::{Draw, HousePress, Project, read_manifest};
 use quipu_store::Version;
 use quipu_text::Counter;
@@ -21,7 +23,8 @@ pub const JOBS: usize = 3;
 
 #[derive(Debug, Args)]
 pub struct Run {
-    /// The agent that performs the steps: rehearse (offline), claude, codex, person, command:'PROGRAM ARGUMENTS', …
+    /// The agent that performs the steps: rehearse (offline), claude, codex, person,
+    /// command:'PROGRAM ARGUMENTS', …
     #[arg(long, value_name = "NAME")]
     by: Option<String>,
     /// Only this step; may be given again
@@ -52,7 +55,8 @@ pub struct Run {
 
 impl Operate for Run {
     const NAME: &'static str = "run";
-    const ABOUT: &'static str = "Run every step of the flow that is ready, for all units or --unit UNIT";
+    const ABOUT: &'static str =
+        "Run every step of the flow that is ready, for all units or --unit UNIT";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         session.actor.may(Privilege::RunFlow)?;
@@ -62,8 +66,20 @@ impl Operate for Run {
             terminal::say(&behind);
         }
         let by = self.by.as_deref().map(actor_name).transpose()?;
-        let choice = choose(session, &project.contract, &self.steps, self.until.as_ref(), by)?;
-        let choice = Choice { stale: self.stale, again: self.again, salvage: self.salvage, jobs: self.jobs, ..choice };
+        let choice = choose(
+            session,
+            &project.contract,
+            &self.steps,
+            self.until.as_ref(),
+            by,
+        )?;
+        let choice = Choice {
+            stale: self.stale,
+            again: self.again,
+            salvage: self.salvage,
+            jobs: self.jobs,
+            ..choice
+        };
         if self.dry_run {
             let agent = choice.agent.as_ref().map_or("default", ActorName::as_str);
             let estimate = estimate_flow(&project, &choice, agent, Counter::default())?;
@@ -73,13 +89,24 @@ impl Operate for Run {
             }
             return Ok(answer);
         }
-        let Some(by) = self.by else { return Err(unnamed(Self::NAME)) };
-        let done = carry_out(session, &project, choice, Stay::default(), &by, self.model.as_deref())?;
+        let Some(by) = self.by else {
+            return Err(unnamed(Self::NAME));
+        };
+        let done = carry_out(
+            session,
+            &project,
+            choice,
+            Stay::default(),
+            &by,
+            self.model.as_deref(),
+        )?;
         let mut answer = done.answer;
         if done.stopped {
             answer = answer.say("stopped: start it again, and it goes on");
         } else if done.rules_changed {
-            answer = answer.say("the contract has changed meanwhile: start it again, and it goes on by the new one");
+            answer = answer.say(
+                "the contract has changed meanwhile: start it again, and it goes on by the new one",
+            );
         }
         answer.exit = match () {
             () if done.failed => exit::AGENT,
@@ -102,23 +129,54 @@ pub struct Done {
 }
 
 /// Works on the flow of a project for as long as asked, and tells where it stands then.
-pub fn carry_out(session: &Session, project: &Project, choice: Choice, stay: Stay, by: &str, model: Option<&str>) -> Result<Done, Failure> {
+pub fn carry_out(
+    session: &Session,
+    project: &Project,
+    choice: Choice,
+    stay: Stay,
+    by: &str,
+    model: Option<&str>,
+) -> Result<Done, Failure> {
     let performer = performer(by, model, &project.contract, project.store.root())?;
     let stop = crate::signals::stop_on_signals()?;
     let progress = Progress::new(session.json);
     // Only agents that count tokens are compared with what was estimated.
-    let estimate = if counts_tokens(by) { Some(estimate_flow(project, &choice, performer.name(), Counter::default())?) } else { None };
+    let estimate = if counts_tokens(by) {
+        Some(estimate_flow(
+            project,
+            &choice,
+            performer.name(),
+            Counter::default(),
+        )?)
+    } else {
+        None
+    };
     let attempts = Mutex::new(Vec::new());
     let listen = |event: &Event| {
-        if let Event::Accepted { turn, usage: Some(usage), .. } | Event::Failed { turn, usage: Some(usage), .. } = event {
-            attempts.lock().unwrap_or_else(PoisonError::into_inner).push((turn.clone(), *usage));
+        if let Event::Accepted {
+            turn,
+            usage: Some(usage),
+            ..
+        }
+        | Event::Failed {
+            turn,
+            usage: Some(usage),
+            ..
+        } = event
+        {
+            attempts
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push((turn.clone(), *usage));
         }
         progress.tell(event);
     };
     let memory = Memory::default();
     let asked = choice.clone();
     let drawing = Drawing::of(&project.contract, project.store.root());
-    let press = HousePress { draw: drawing.as_ref().map(|drawing| drawing as &dyn Draw) };
+    let press = HousePress {
+        draw: drawing.as_ref().map(|drawing| drawing as &dyn Draw),
+    };
     let engine = Engine {
         project,
         performer: performer.as_ref(),
@@ -134,16 +192,28 @@ pub fn carry_out(session: &Session, project: &Project, choice: Choice, stay: Sta
     let summary = progress.during(|| engine.run())?;
     drop(engine);
     let (flow, _) = flow_now(project, &memory)?;
-    let left =
-        json!(flow.standings.iter().filter(|s| !matches!(s.state, State::Done | State::Skipped | State::Pending)).collect::<Vec<_>>());
-    let attempts = attempts.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let compared = estimate.map(|estimate| estimate.compare(&attempts)).filter(|steps| !steps.is_empty());
+    let left = json!(
+        flow.standings
+            .iter()
+            .filter(|s| !matches!(s.state, State::Done | State::Skipped | State::Pending))
+            .collect::<Vec<_>>()
+    );
+    let attempts = attempts
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
+    let compared = estimate
+        .map(|estimate| estimate.compare(&attempts))
+        .filter(|steps| !steps.is_empty());
     let mut answer = Answer::new(
         json!({"event": "ended", "summary": summary, "standing": left}),
         render_plans(project, &flow)? + &render_flow(project, &flow),
     );
     answer.compact = true;
-    answer = answer.say(format!("{} accepted, {}", count(summary.accepted, "turn"), count(summary.failed, "failure")));
+    answer = answer.say(format!(
+        "{} accepted, {}",
+        count(summary.accepted, "turn"),
+        count(summary.failed, "failure")
+    ));
     if summary.usage != Usage::default() {
         answer = answer.say(render_usage(summary.usage));
     }
@@ -151,14 +221,21 @@ pub fn carry_out(session: &Session, project: &Project, choice: Choice, stay: Sta
         answer.json["steps"] = json!(compared);
         answer = answer.say(render_compared(&compared).trim_end());
     }
-    let of_ours: Vec<State> = flow.standings.iter().filter(|s| asked.allows(project, &s.turn)).map(|s| s.state).collect();
+    let of_ours: Vec<State> = flow
+        .standings
+        .iter()
+        .filter(|s| asked.allows(project, &s.turn))
+        .map(|s| s.state)
+        .collect();
     Ok(Done {
         answer,
         stopped: summary.stopped,
         failed: of_ours.contains(&State::Failed) || !summary.failing.is_empty(),
         stuck: !summary.stuck.is_empty(),
         rules_changed: summary.rules_changed,
-        complete: of_ours.iter().all(|s| matches!(s, State::Done | State::Skipped | State::Stale)),
+        complete: of_ours
+            .iter()
+            .all(|s| matches!(s, State::Done | State::Skipped | State::Stale)),
     })
 }
 
@@ -175,20 +252,39 @@ pub fn choose(
     until: Option<&String>,
     by: Option<ActorName>,
 ) -> Result<Choice, Failure> {
-    for step in steps.iter().chain(until).filter(|_| !contract.steps.is_empty()) {
+    for step in steps
+        .iter()
+        .chain(until)
+        .filter(|_| !contract.steps.is_empty())
+    {
         if contract.step(step).is_none() {
             let what = unknown("step", step, contract.steps.iter().map(|s| s.name.as_str()));
-            return Err(Failure::new(exit::NOT_FOUND, what, "quipu contract show     (lists the steps)"));
+            return Err(Failure::new(
+                exit::NOT_FOUND,
+                what,
+                "quipu contract show     (lists the steps)",
+            ));
         }
     }
     if contract.steps.is_empty() {
-        return Err(Failure::new(exit::NOT_FOUND, "the contract has no flow", "[[steps]] in quipu.toml or a profile"));
+        return Err(Failure::new(
+            exit::NOT_FOUND,
+            "the contract has no flow",
+            "[[steps]] in quipu.toml or a profile",
+        ));
     }
     let units = match session.actor.unit() {
         None => Vec::new(),
         Some(unit) => units(contract, unit)?,
     };
-    Ok(Choice { steps: steps.to_vec(), units, until: until.cloned(), agent: by, jobs: JOBS, ..Choice::default() })
+    Ok(Choice {
+        steps: steps.to_vec(),
+        units,
+        until: until.cloned(),
+        agent: by,
+        jobs: JOBS,
+        ..Choice::default()
+    })
 }
 
 /// `ch05`, `ch01-ch05`, `all`.
@@ -209,7 +305,11 @@ fn units(contract: &Contract, asked: &UnitId) -> Result<Vec<UnitId>, Failure> {
             return Ok(all[first..=last].to_vec());
         }
     }
-    let known = all.iter().map(UnitId::as_str).collect::<Vec<_>>().join(", ");
+    let known = all
+        .iter()
+        .map(UnitId::as_str)
+        .collect::<Vec<_>>()
+        .join(", ");
     let near = did_you_mean(asked.as_str(), all.iter().map(UnitId::as_str));
     let what = format!("`{asked}` is neither a unit nor a range of units{near}");
     Err(Failure::new(

@@ -34,10 +34,12 @@ impl Operate for Serve {
         session.actor.may(Privilege::Decide)?;
         quipu_shared::keep_connections();
         let root = session.project()?.store.root().to_owned();
-        // A new token for each server: the page keeps sending its token to the port after the server has ended, and whoever
-        // listens there next must not be able to use it.
-        let token = Token::random().map_err(|e| Failure::new(exit::IO, format!("no random bytes for a token: {e}"), ""))?;
-        let entry = Entry::new(token.clone()).map_err(|e| Failure::new(exit::IO, format!("no one-time code: {e}"), ""))?;
+        // A new token for each server: the page keeps sending its token to the port after the
+        // server has ended, and whoever listens there next must not be able to use it.
+        let token = Token::random()
+            .map_err(|e| Failure::new(exit::IO, format!("no random bytes for a token: {e}"), ""))?;
+        let entry = Entry::new(token.clone())
+            .map_err(|e| Failure::new(exit::IO, format!("no one-time code: {e}"), ""))?;
         let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), self.port);
         let shown = token.clone();
         let ready = |address: SocketAddr| {
@@ -48,16 +50,38 @@ impl Operate for Serve {
                 open(&entry, address);
             }
         };
-        let site = site(Session { folder: root, ..session.clone() }, &entry);
-        serve(Plan { address, site, policy: Policy::new(token) }, ready).map_err(|error| match error {
-            ServeError::Taken { .. } => Failure::new(exit::IO, error.to_string(), "quipu serve     (without --port it takes a free one)"),
+        let site = site(
+            Session {
+                folder: root,
+                ..session.clone()
+            },
+            &entry,
+        );
+        serve(
+            Plan {
+                address,
+                site,
+                policy: Policy::new(token),
+            },
+            ready,
+        )
+        .map_err(|error| match error {
+            ServeError::Taken { .. } => Failure::new(
+                exit::IO,
+                error.to_string(),
+                "quipu serve     (without --port it takes a free one)",
+            ),
             _ => Failure::new(exit::IO, error.to_string(), ""),
         })?;
-        Ok(Answer { compact: true, ..Answer::new(json!({"event": "ended"}), "") })
+        Ok(Answer {
+            compact: true,
+            ..Answer::new(json!({"event": "ended"}), "")
+        })
     }
 }
 
-/// The address is data, and wanted long before the server ends. A reader that closed the pipe has what it wanted.
+/// The address is data, and wanted long before the server ends. A reader that closed the pipe has
+/// what it wanted.
 fn say(as_json: bool, url: &str) {
     if as_json {
         let _ = terminal::show_json(&json!({"event": "serving", "url": url}).to_string());
@@ -67,17 +91,34 @@ fn say(as_json: bool, url: &str) {
     }
 }
 
-/// Asks the desktop to open the page by way of a private file; if that fails, the person has the printed address.
+/// Asks the desktop to open the page by way of a private file; if that fails, the person has the
+/// printed address.
 fn open(entry: &Entry, address: SocketAddr) {
     let file = make_state_folder("page").map_err(|error| error.to_string());
-    let file = file.and_then(|folder| entry.write_file(&folder, address).map_err(|error| error.to_string()));
+    let file = file.and_then(|folder| {
+        entry
+            .write_file(&folder, address)
+            .map_err(|error| error.to_string())
+    });
     let started = file.and_then(|file| {
-        let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+        let program = if cfg!(target_os = "macos") {
+            "open"
+        } else {
+            "xdg-open"
+        };
         let mut command = Command::new(program);
-        command.arg(file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        command.spawn().map_err(|error| format!("{program}: {error}"))
+        command
+            .arg(file)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        command
+            .spawn()
+            .map_err(|error| format!("{program}: {error}"))
     });
     if let Err(what) = started {
-        terminal::say(&format!("no browser was started ({what}); open the printed address yourself"));
+        terminal::say(&format!(
+            "no browser was started ({what}); open the printed address yourself"
+        ));
     }
 }

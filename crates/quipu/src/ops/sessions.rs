@@ -9,7 +9,8 @@ use crate::answer::{Answer, Failure, exit};
 use crate::session::Session;
 use crate::table::Operate;
 
-// Which sessions are meant. (No doc comment: it would become the help of the commands that take these.)
+// Which sessions are meant. (No doc comment: it would become the help of the commands that take
+// these.)
 #[derive(Debug, Args)]
 pub struct Which {
     /// Only files whose name matches, such as '*undefined_var*'
@@ -29,17 +30,28 @@ pub struct Which {
 impl Which {
     /// Newest first.
     fn pick(&self, sessions: Vec<PastSession>) -> Result<Vec<PastSession>, Failure> {
-        let parse = |glob: &str| Glob::parse(glob).map_err(|what| Failure::usage(what, "--name '*undefined_var*'"));
+        let parse = |glob: &str| {
+            Glob::parse(glob).map_err(|what| Failure::usage(what, "--name '*undefined_var*'"))
+        };
         let glob = self.name.as_deref().map(parse).transpose()?;
-        let same =
-            |wanted: &Option<String>, found: &str| wanted.as_ref().is_none_or(|wanted| wanted.to_lowercase() == found.to_lowercase());
+        let same = |wanted: &Option<String>, found: &str| {
+            wanted
+                .as_ref()
+                .is_none_or(|wanted| wanted.to_lowercase() == found.to_lowercase())
+        };
         let named = |path: &str| {
             let file = path.rsplit('/').next().unwrap_or(path);
             let stem = file.strip_suffix(".md").unwrap_or(file);
-            glob.as_ref().is_none_or(|glob| [path, file, stem].iter().any(|name| glob.matches(name).is_some()))
+            glob.as_ref().is_none_or(|glob| {
+                [path, file, stem]
+                    .iter()
+                    .any(|name| glob.matches(name).is_some())
+            })
         };
         let wanted = |(path, past): &PastSession| {
-            named(path) && same(&self.of, past.agent.as_deref().unwrap_or_default()) && same(&self.kind, &past.kind)
+            named(path)
+                && same(&self.of, past.agent.as_deref().unwrap_or_default())
+                && same(&self.kind, &past.kind)
         };
         Ok(sessions.into_iter().rev().filter(wanted).collect())
     }
@@ -62,14 +74,29 @@ impl Operate for SessionsList {
         found.truncate(self.which.most);
         let mut text = String::new();
         for (path, past) in &found {
-            let rounds = past.rounds.map(|n| format!("{n} rounds")).unwrap_or_default();
-            let pattern = past.pattern.as_ref().map(|p| format!("pattern {p}")).unwrap_or_default();
+            let rounds = past
+                .rounds
+                .map(|n| format!("{n} rounds"))
+                .unwrap_or_default();
+            let pattern = past
+                .pattern
+                .as_ref()
+                .map(|p| format!("pattern {p}"))
+                .unwrap_or_default();
             let told = [past.agent.clone().unwrap_or_default(), rounds, pattern];
-            let told = told.iter().filter(|t| !t.is_empty()).cloned().collect::<Vec<_>>().join(", ");
+            let told = told
+                .iter()
+                .filter(|t| !t.is_empty())
+                .cloned()
+                .collect::<Vec<_>>()
+                .join(", ");
             text.push_str(format!("{path}  {told}").trim_end());
             text.push('\n');
         }
-        let listed: Vec<_> = found.iter().map(|(path, past)| json!({"path": path, "session": past})).collect();
+        let listed: Vec<_> = found
+            .iter()
+            .map(|(path, past)| json!({"path": path, "session": past}))
+            .collect();
         let mut answer = Answer::new(json!({"sessions": listed, "all": all}), text);
         if all > found.len() {
             answer = answer.say(format!("{} of {all}; -k shows more", found.len()));
@@ -92,25 +119,48 @@ impl Operate for SessionsSearch {
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
-        let words: Vec<String> = self.text.split_whitespace().map(str::to_lowercase).collect();
+        let words: Vec<String> = self
+            .text
+            .split_whitespace()
+            .map(str::to_lowercase)
+            .collect();
         let mut hits = Vec::new();
         let mut text = String::new();
         for (path, _) in self.which.pick(load_sessions(&project, &session.actor)?)? {
             if hits.len() == self.which.most {
                 break;
             }
-            let Some((bytes, _)) = project.store.read(&ProjectPath::parse(&path)?)? else { continue };
+            let Some((bytes, _)) = project.store.read(&ProjectPath::parse(&path)?)? else {
+                continue;
+            };
             let content = String::from_utf8_lossy(&bytes).into_owned();
             let lower = format!("{path}\n{content}").to_lowercase();
             if !words.iter().all(|word| lower.contains(word)) {
                 continue;
             }
-            let holds = |line: &&(usize, &str)| words.iter().any(|word| line.1.to_lowercase().contains(word));
-            let lines: Vec<(usize, &str)> = content.lines().enumerate().map(|(at, line)| (at + 1, line)).collect();
+            let holds = |line: &&(usize, &str)| {
+                words
+                    .iter()
+                    .any(|word| line.1.to_lowercase().contains(word))
+            };
+            let lines: Vec<(usize, &str)> = content
+                .lines()
+                .enumerate()
+                .map(|(at, line)| (at + 1, line))
+                .collect();
             // The line with most of the words tells best.
-            let count = |line: &str| words.iter().filter(|word| line.to_lowercase().contains(*word)).count();
-            let best =
-                lines.iter().filter(holds).max_by_key(|(at, line)| (count(line), std::cmp::Reverse(*at))).copied().unwrap_or((1, ""));
+            let count = |line: &str| {
+                words
+                    .iter()
+                    .filter(|word| line.to_lowercase().contains(*word))
+                    .count()
+            };
+            let best = lines
+                .iter()
+                .filter(holds)
+                .max_by_key(|(at, line)| (count(line), std::cmp::Reverse(*at)))
+                .copied()
+                .unwrap_or((1, ""));
             text.push_str(&format!("{path}:{}  {}\n", best.0, best.1.trim()));
             hits.push(json!({"path": path, "line": best.0, "text": best.1.trim()}));
         }

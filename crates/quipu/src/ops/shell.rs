@@ -33,7 +33,10 @@ impl Operate for Completions {
         let mut script = Vec::new();
         clap_complete::generate(shell, &mut command(), "quipu", &mut script);
         let script = String::from_utf8_lossy(&script).into_owned();
-        Ok(Answer::data(json!({"shell": self.shell, "script": script}), script))
+        Ok(Answer::data(
+            json!({"shell": self.shell, "script": script}),
+            script,
+        ))
     }
 }
 
@@ -49,14 +52,31 @@ impl Operate for Man {
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         if session.actor != Actor::Person {
-            return Err(Failure::new(exit::REFUSED, "only people write man pages", "ask a person"));
+            return Err(Failure::new(
+                exit::REFUSED,
+                "only people write man pages",
+                "ask a person",
+            ));
         }
         let dir = session.folder.join(&self.dir);
-        let io = |e: std::io::Error| Failure::new(exit::IO, format!("cannot write to `{}`: {e}", self.dir.display()), "");
+        let io = |e: std::io::Error| {
+            Failure::new(
+                exit::IO,
+                format!("cannot write to `{}`: {e}", self.dir.display()),
+                "",
+            )
+        };
         std::fs::create_dir_all(&dir).map_err(io)?;
         clap_mangen::generate_to(command(), &dir).map_err(io)?;
         let pages = std::fs::read_dir(&dir).map_err(io)?.count();
-        let text = format!("{} in {}\n", count(pages, "page"), in_one_line(&self.dir.display().to_string()));
-        Ok(Answer::new(json!({"folder": self.dir.display().to_string(), "pages": pages}), text))
+        let text = format!(
+            "{} in {}\n",
+            count(pages, "page"),
+            in_one_line(&self.dir.display().to_string())
+        );
+        Ok(Answer::new(
+            json!({"folder": self.dir.display().to_string(), "pages": pages}),
+            text,
+        ))
     }
 }

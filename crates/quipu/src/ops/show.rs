@@ -28,12 +28,22 @@ impl Operate for Show {
         if self.aside {
             let path = Session::path(&self.pointer)?;
             quipu_protocol::may_read_whole(&project, &session.actor, &path)?;
-            let seq = self.at.trim_start_matches('@').parse().map_err(|_| Failure::usage("--aside goes with --at @N", "quipu log"))?;
-            let bytes = project
-                .store
-                .kept_aside(seq, &path)?
-                .ok_or_else(|| Failure::new(exit::NOT_FOUND, format!("commit @{seq} set nothing of `{path}` aside"), "quipu log"))?;
-            let mut answer = Answer::new(json!({"path": path, "text": String::from_utf8_lossy(&bytes)}), "");
+            let seq = self
+                .at
+                .trim_start_matches('@')
+                .parse()
+                .map_err(|_| Failure::usage("--aside goes with --at @N", "quipu log"))?;
+            let bytes = project.store.kept_aside(seq, &path)?.ok_or_else(|| {
+                Failure::new(
+                    exit::NOT_FOUND,
+                    format!("commit @{seq} set nothing of `{path}` aside"),
+                    "quipu log",
+                )
+            })?;
+            let mut answer = Answer::new(
+                json!({"path": path, "text": String::from_utf8_lossy(&bytes)}),
+                "",
+            );
             answer.raw = Some(bytes);
             return Ok(answer);
         }

@@ -23,18 +23,45 @@ impl Operate for Split {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let path = Session::path(&self.path)?;
         let project = session.project()?;
-        match split_page(&project, &session.actor, &path, self.now, session.lease.clone())? {
-            Grown::Within { tokens, bound, variable } => {
-                let may = bound
-                    .map_or(format!("has no bound (set it in quipu.toml under [vars]: {variable} = \"…\")"), |b| format!("may have {b}"));
-                Ok(Answer::new(json!({"split": false, "tokens": tokens, "bound": bound}), "")
-                    .say(format!("{path} has {tokens} tokens and {may}")))
+        match split_page(
+            &project,
+            &session.actor,
+            &path,
+            self.now,
+            session.lease.clone(),
+        )? {
+            Grown::Within {
+                tokens,
+                bound,
+                variable,
+            } => {
+                let may = bound.map_or(
+                    format!("has no bound (set it in quipu.toml under [vars]: {variable} = \"…\")"),
+                    |b| format!("may have {b}"),
+                );
+                Ok(Answer::new(
+                    json!({"split": false, "tokens": tokens, "bound": bound}),
+                    "",
+                )
+                .say(format!("{path} has {tokens} tokens and {may}")))
             }
-            Grown::Split { receipt, created, mended } => {
+            Grown::Split {
+                receipt,
+                created,
+                mended,
+            } => {
                 let told = receipt::answer(&receipt);
-                let mut text: String = created.iter().map(|path| format!("created {path}\n")).collect();
-                mended.iter().for_each(|place| text.push_str(&format!("mended  {place}\n")));
-                let mut answer = Answer::new(json!({"split": true, "created": created, "mended": mended, "receipt": told.json}), text);
+                let mut text: String = created
+                    .iter()
+                    .map(|path| format!("created {path}\n"))
+                    .collect();
+                mended
+                    .iter()
+                    .for_each(|place| text.push_str(&format!("mended  {place}\n")));
+                let mut answer = Answer::new(
+                    json!({"split": true, "created": created, "mended": mended, "receipt": told.json}),
+                    text,
+                );
                 answer.talk = told.talk;
                 Ok(answer.say(format!("{} mended", count(mended.len(), "link"))))
             }
@@ -47,9 +74,19 @@ impl From<GrowthError> for Failure {
         let what = error.to_string();
         match error {
             GrowthError::NotFound(_) => Failure::new(exit::NOT_FOUND, what, "quipu status --files"),
-            GrowthError::Whole(_) => Failure::new(exit::REFUSED, what, "give it `##` sections: one for each arc"),
-            GrowthError::Fixed { .. } => Failure::new(exit::REFUSED, what, "a person may amend them first: quipu amend PATH --why \"…\""),
-            GrowthError::Unseen(_) => Failure::new(exit::REFUSED, what, "ask a person: quipu split PATH"),
+            GrowthError::Whole(_) => Failure::new(
+                exit::REFUSED,
+                what,
+                "give it `##` sections: one for each arc",
+            ),
+            GrowthError::Fixed { .. } => Failure::new(
+                exit::REFUSED,
+                what,
+                "a person may amend them first: quipu amend PATH --why \"…\"",
+            ),
+            GrowthError::Unseen(_) => {
+                Failure::new(exit::REFUSED, what, "ask a person: quipu split PATH")
+            }
             GrowthError::Read(error) => error.into(),
             GrowthError::Store(error) => error.into(),
         }

@@ -42,7 +42,9 @@ impl Operate for Start {
             Err(around) => return Ok(offer(&around)),
         };
         let (project, behind) = session.newest_project(&root)?;
-        let delegation = self.delegation.map(|id| find_delegation(&project, &session.actor, &id));
+        let delegation = self
+            .delegation
+            .map(|id| find_delegation(&project, &session.actor, &id));
         let request = StartRequest {
             budget: Tokens(self.budget),
             scene: self.scene,
@@ -55,7 +57,10 @@ impl Operate for Start {
         let awake = start(&project, &session.actor, &request)?;
         let mut answer = Answer::new(json!(awake), awake.text.clone());
         if let Some(least) = awake.least {
-            answer = answer.say(format!("--budget {} is too little: {least} tokens are the least", self.budget));
+            answer = answer.say(format!(
+                "--budget {} is too little: {least} tokens are the least",
+                self.budget
+            ));
         }
         if !awake.created.is_empty() {
             answer = answer.say(format!("created: {}", awake.created.join(" ")));
@@ -76,10 +81,16 @@ fn offer(around: &Surroundings) -> Answer {
     if !around.below.is_empty() {
         text.push_str("There is no project here, but there are some below:\n");
         for (path, title) in &around.below {
-            text.push_str(&format!("  quipu start -C {}     {title}\n", path.display()));
+            text.push_str(&format!(
+                "  quipu start -C {}     {title}\n",
+                path.display()
+            ));
         }
     } else if let Some(folder) = &around.joinable {
-        text.push_str(&format!("There are files of a project in {}, and no contract yet. To join them:\n", folder.display()));
+        text.push_str(&format!(
+            "There are files of a project in {}, and no contract yet. To join them:\n",
+            folder.display()
+        ));
         text.push_str(&format!(
             "  quipu init {} --profile NAME     (what is there stays as it is; quipu profile list)\n",
             folder.display()
@@ -87,10 +98,23 @@ fn offer(around: &Surroundings) -> Answer {
     } else {
         text.push_str("There is no project here. To begin one:\n");
         for profile in Library::summaries(quipu_contract::Language::En) {
-            text.push_str(&format!("  quipu init --profile {:<10} {}\n", profile.name, profile.about));
+            text.push_str(&format!(
+                "  quipu init --profile {:<10} {}\n",
+                profile.name, profile.about
+            ));
         }
     }
-    let joinable = around.joinable.as_ref().map(|folder| folder.display().to_string());
-    let below: Vec<_> = around.below.iter().map(|(path, title)| json!({"path": path.display().to_string(), "title": title})).collect();
-    Answer::new(json!({"scene": "fresh", "joinable": joinable, "below": below}), text)
+    let joinable = around
+        .joinable
+        .as_ref()
+        .map(|folder| folder.display().to_string());
+    let below: Vec<_> = around
+        .below
+        .iter()
+        .map(|(path, title)| json!({"path": path.display().to_string(), "title": title}))
+        .collect();
+    Answer::new(
+        json!({"scene": "fresh", "joinable": joinable, "below": below}),
+        text,
+    )
 }

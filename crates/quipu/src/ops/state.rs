@@ -30,7 +30,12 @@ impl Operate for StateGet {
             Value::String(text) => text.clone(),
             other => format!("{other:#}"),
         };
-        with_flag_of(Answer::new(value, text), &project, &session.actor, Form::State)
+        with_flag_of(
+            Answer::new(value, text),
+            &project,
+            &session.actor,
+            Form::State,
+        )
     }
 }
 
@@ -50,7 +55,13 @@ impl Operate for StateSet {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
         let value = parse_value(&self.value);
-        Ok(receipt::answer(&set_state(&project, &session.actor, session.lease.as_ref(), &self.pointer, &value)?))
+        Ok(receipt::answer(&set_state(
+            &project,
+            &session.actor,
+            session.lease.as_ref(),
+            &self.pointer,
+            &value,
+        )?))
     }
 }
 
@@ -72,8 +83,17 @@ impl Operate for StateMerge {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
         let bytes = self.input.bytes(session)?;
-        let patch: Value = serde_json::from_slice(&bytes)
-            .map_err(|e| Failure::usage(format!("line {}: {e}", e.line()), "quipu state merge --text '{\"phase\": \"testing\"}'"))?;
-        Ok(receipt::answer(&merge_state(&project, &session.actor, session.lease.as_ref(), &patch)?))
+        let patch: Value = serde_json::from_slice(&bytes).map_err(|e| {
+            Failure::usage(
+                format!("line {}: {e}", e.line()),
+                "quipu state merge --text '{\"phase\": \"testing\"}'",
+            )
+        })?;
+        Ok(receipt::answer(&merge_state(
+            &project,
+            &session.actor,
+            session.lease.as_ref(),
+            &patch,
+        )?))
     }
 }

@@ -32,17 +32,40 @@ impl Operate for Status {
         let scope = ReadScope::of(&project, &session.actor);
         let mut survey = project.store.survey()?;
         project.store.flag_invalid(&mut survey)?;
-        // A command of someone else's may have set an edit aside. In a working copy the conflict copies tell, and can be deleted.
+        // A command of someone else's may have set an edit aside. In a working copy the conflict
+        // copies tell, and can be deleted.
         if project.store.order().is_none() && !project.store.is_read_only() {
             let listed = project.store.set_aside_since_written()?;
-            survey.kept.extend(listed.into_iter().filter(|kept| !survey.kept.contains(kept)).collect::<Vec<_>>());
+            survey.kept.extend(
+                listed
+                    .into_iter()
+                    .filter(|kept| !survey.kept.contains(kept))
+                    .collect::<Vec<_>>(),
+            );
         }
         scope.narrow(&mut survey);
-        let mut leases = if project.store.is_read_only() { Vec::new() } else { project.store.leases()? };
+        let mut leases = if project.store.is_read_only() {
+            Vec::new()
+        } else {
+            project.store.leases()?
+        };
         leases.retain(|lease| scope.names_all(&lease.paths));
-        let names = project.contract.profiles.iter().map(|p| p.name.as_str()).collect::<Vec<_>>().join(", ");
-        let about: Vec<&str> = [names.as_str(), project.contract.language.as_str()].into_iter().filter(|n| !n.is_empty()).collect();
-        let mut text = format!("{}  ({})\n", project.store.root().display(), about.join(", "));
+        let names = project
+            .contract
+            .profiles
+            .iter()
+            .map(|p| p.name.as_str())
+            .collect::<Vec<_>>()
+            .join(", ");
+        let about: Vec<&str> = [names.as_str(), project.contract.language.as_str()]
+            .into_iter()
+            .filter(|n| !n.is_empty())
+            .collect();
+        let mut text = format!(
+            "{}  ({})\n",
+            project.store.root().display(),
+            about.join(", ")
+        );
 
         let shared = shared_state(&project.store)?;
         if let Some((line, _)) = &shared {
@@ -53,43 +76,98 @@ impl Operate for Status {
         for file in &survey.files {
             *classes.entry(file.class.as_str()).or_default() += 1;
         }
-        let counted = classes.iter().map(|(class, count)| format!("{count} {class}")).collect::<Vec<_>>().join(", ");
-        text.push_str(&format!("{} under the contract: {counted}\n", count(survey.files.len(), "file")));
+        let counted = classes
+            .iter()
+            .map(|(class, count)| format!("{count} {class}"))
+            .collect::<Vec<_>>()
+            .join(", ");
+        text.push_str(&format!(
+            "{} under the contract: {counted}\n",
+            count(survey.files.len(), "file")
+        ));
         for adopted in &survey.adopted {
             text.push_str(&format!("  adopted  {} ({})\n", adopted.path, adopted.how));
         }
         for file in survey.flagged() {
             let flag = file.flag.as_ref().expect("flagged files have a flag");
             let line = flag.line.map(|l| format!(", line {l}")).unwrap_or_default();
-            text.push_str(&format!("  flagged  {} {}{line}\n           help  {}\n", file.path, flag.what, file.mend()));
+            text.push_str(&format!(
+                "  flagged  {} {}{line}\n           help  {}\n",
+                file.path,
+                flag.what,
+                file.mend()
+            ));
         }
-        let losses: Vec<&str> = survey.flagged().filter(|f| f.flag.as_ref().is_some_and(Flag::is_loss)).map(|f| f.path.as_str()).collect();
+        let losses: Vec<&str> = survey
+            .flagged()
+            .filter(|f| f.flag.as_ref().is_some_and(Flag::is_loss))
+            .map(|f| f.path.as_str())
+            .collect();
         if losses.len() > 1 {
-            text.push_str(&format!("  all {} state files at once\n           help  {}\n", losses.len(), mend_losses(&losses)));
+            text.push_str(&format!(
+                "  all {} state files at once\n           help  {}\n",
+                losses.len(),
+                mend_losses(&losses)
+            ));
         }
         for path in &survey.waiting {
-            text.push_str(&format!("  waiting  {path}: edited here, and not yet accepted by the shared store\n"));
+            text.push_str(&format!(
+                "  waiting  {path}: edited here, and not yet accepted by the shared store\n"
+            ));
         }
         for kept in &survey.kept {
             let (path, seq) = (&kept.path, kept.seq);
-            text.push_str(&format!("  aside    {path}: an edit by hand had to give way, and is kept in @{seq}\n"));
+            text.push_str(&format!(
+                "  aside    {path}: an edit by hand had to give way, and is kept in @{seq}\n"
+            ));
             text.push_str(&format!("           help  quipu show {}\n", kept_at(kept)));
         }
-        let mut conflicts = if project.store.order().is_some() { project.store.conflicts()? } else { Vec::new() };
+        let mut conflicts = if project.store.order().is_some() {
+            project.store.conflicts()?
+        } else {
+            Vec::new()
+        };
         conflicts.retain(|conflict| scope.names_all(conflict.path.as_slice()));
-        conflicts.iter().for_each(|conflict| text.push_str(&told_in_status(conflict)));
-        let held = if project.store.order().is_some() && scope.is_everything() { project.store.held_back()? } else { Vec::new() };
-        held.iter().for_each(|(seq, why)| text.push_str(&format!("  held     {}\n", held_notice(*seq, why))));
+        conflicts
+            .iter()
+            .for_each(|conflict| text.push_str(&told_in_status(conflict)));
+        let held = if project.store.order().is_some() && scope.is_everything() {
+            project.store.held_back()?
+        } else {
+            Vec::new()
+        };
+        held.iter().for_each(|(seq, why)| {
+            text.push_str(&format!("  held     {}\n", held_notice(*seq, why)))
+        });
         for (path, why) in &survey.strange {
-            text.push_str(&format!("  strange  {}: {}\n", in_one_line(path), in_one_line(why)));
+            text.push_str(&format!(
+                "  strange  {}: {}\n",
+                in_one_line(path),
+                in_one_line(why)
+            ));
         }
         for lease in &leases {
-            text.push_str(&format!("  leased   {} by {} until {}\n", lease.paths.join(", "), lease.holder, lease.until));
+            text.push_str(&format!(
+                "  leased   {} by {} until {}\n",
+                lease.paths.join(", "),
+                lease.holder,
+                lease.until
+            ));
         }
         if self.files {
             for file in &survey.files {
-                let version = file.version.as_ref().map(ToString::to_string).unwrap_or_default();
-                text.push_str(&format!("  {:<9} {:<16} @{:<5} {}\n", file.class.as_str(), version, file.seq, file.path));
+                let version = file
+                    .version
+                    .as_ref()
+                    .map(ToString::to_string)
+                    .unwrap_or_default();
+                text.push_str(&format!(
+                    "  {:<9} {:<16} @{:<5} {}\n",
+                    file.class.as_str(),
+                    version,
+                    file.seq,
+                    file.path
+                ));
             }
         }
         if !survey.free.is_empty() {
@@ -122,7 +200,11 @@ impl Operate for Status {
                 answer.json["conflicts"] = json!(conflicts);
             }
             if !held.is_empty() {
-                answer.json["held_back"] = json!(held.iter().map(|(seq, why)| json!({"seq": seq, "why": why})).collect::<Vec<_>>());
+                answer.json["held_back"] = json!(
+                    held.iter()
+                        .map(|(seq, why)| json!({"seq": seq, "why": why}))
+                        .collect::<Vec<_>>()
+                );
             }
         }
         if let Some(notice) = project.store.clock_notice()? {
@@ -138,17 +220,28 @@ impl Operate for Status {
     }
 }
 
-/// Where a working copy stands, and where its shared store does. One that does not answer at once is not waited for: everything else is known here.
+/// Where a working copy stands, and where its shared store does. One that does not answer at once
+/// is not waited for: everything else is known here.
 fn shared_state(store: &Store) -> Result<Option<(String, Value)>, Failure> {
-    let Some(order) = store.order() else { return Ok(None) };
+    let Some(order) = store.order() else {
+        return Ok(None);
+    };
     let (about, here) = (order.describe(), store.pulse()?);
     let newest = order.newest(Patience::Glance).ok();
     let state = match newest {
         Some(newest) if newest <= here => ", the newest".to_owned(),
         Some(newest) => format!(", {} behind: quipu sync", newest - here),
-        None if order.offline().is_some() => "; the shared store is not contacted, so there may be newer ones".to_owned(),
+        None if order.offline().is_some() => {
+            "; the shared store is not contacted, so there may be newer ones".to_owned()
+        }
         None => "; the shared store does not answer, so there may be newer ones".to_owned(),
     };
-    let line = format!("revision {here} of `{}` at {}{state}\n", about.project, about.address);
-    Ok(Some((line, json!({"address": about.address, "project": about.project, "here": here, "newest": newest}))))
+    let line = format!(
+        "revision {here} of `{}` at {}{state}\n",
+        about.project, about.address
+    );
+    Ok(Some((
+        line,
+        json!({"address": about.address, "project": about.project, "here": here, "newest": newest}),
+    )))
 }

@@ -10,11 +10,19 @@ use crate::answer::{Answer, Failure, count, exit};
 use crate::session::Session;
 use crate::table::Operate;
 
-/// The address that was named, or that the environment names, or one of the contract that is trusted.
+/// The address that was named, or that the environment names, or one of the contract that is
+/// trusted.
 fn address(said: Option<&str>, trusted: Option<&str>) -> Result<Address, Failure> {
-    let given = std::env::var("QUIPU_STORE").ok().filter(|text| !text.is_empty());
+    let given = std::env::var("QUIPU_STORE")
+        .ok()
+        .filter(|text| !text.is_empty());
     let text = said.or(given.as_deref()).or(trusted);
-    let text = text.ok_or_else(|| Failure::usage("which shared store?", "postgres://USER@HOST/DATABASE, or QUIPU_STORE"))?;
+    let text = text.ok_or_else(|| {
+        Failure::usage(
+            "which shared store?",
+            "postgres://USER@HOST/DATABASE, or QUIPU_STORE",
+        )
+    })?;
     Ok(Address::parse(text)?)
 }
 
@@ -35,22 +43,53 @@ impl Operate for StorePush {
         session.actor.may(Privilege::MakeRules)?;
         let root = Project::find_root(&session.folder)?;
         if let Some(attached) = Attachment::load(&root)? {
-            let what = format!("this is a working copy of `{}` at {} already", attached.project, attached.address);
-            return Err(Failure::new(crate::answer::exit::REFUSED, what, "quipu store pull     (a project of its own again), then push"));
+            let what = format!(
+                "this is a working copy of `{}` at {} already",
+                attached.project, attached.address
+            );
+            return Err(Failure::new(
+                crate::answer::exit::REFUSED,
+                what,
+                "quipu store pull     (a project of its own again), then push",
+            ));
         }
-        let project = Project::open(&root, Options { alone: true, ..Options::default() })?;
-        let in_contract = project.contract.store.as_deref().filter(|_| self.address.is_none());
+        let project = Project::open(
+            &root,
+            Options {
+                alone: true,
+                ..Options::default()
+            },
+        )?;
+        let in_contract = project
+            .contract
+            .store
+            .as_deref()
+            .filter(|_| self.address.is_none());
         if in_contract.is_some_and(|address| !is_trusted(&root, &Setting::store(address))) {
             let what = "nobody has trusted `store` of this project: it is not contacted";
-            return Err(Failure::new(crate::answer::exit::REFUSED, what, TRUST_COMMAND));
+            return Err(Failure::new(
+                crate::answer::exit::REFUSED,
+                what,
+                TRUST_COMMAND,
+            ));
         }
         let address = address(self.address.as_deref(), in_contract)?;
-        let folder = root.file_name().map_or_else(|| "project".into(), |name| name.to_string_lossy().into_owned());
+        let folder = root.file_name().map_or_else(
+            || "project".into(),
+            |name| name.to_string_lossy().into_owned(),
+        );
         let name = self.project.or(address.project.clone()).unwrap_or(folder);
         let moved = push(&project.store, &address, &name)?;
-        let records = count(usize::try_from(moved.records).unwrap_or(usize::MAX), "record");
-        let text = format!("`{}` is at {}: {records}, compared one by one\n", moved.project, moved.address);
-        let answer = Answer::new(json!(moved), text).say("this folder is a working copy of it now; others: quipu checkout ADDRESS");
+        let records = count(
+            usize::try_from(moved.records).unwrap_or(usize::MAX),
+            "record",
+        );
+        let text = format!(
+            "`{}` is at {}: {records}, compared one by one\n",
+            moved.project, moved.address
+        );
+        let answer = Answer::new(json!(moved), text)
+            .say("this folder is a working copy of it now; others: quipu checkout ADDRESS");
         Ok(agree_to_store(answer, &root, &moved.address))
     }
 }
@@ -60,15 +99,22 @@ pub struct StorePull {}
 
 impl Operate for StorePull {
     const NAME: &'static str = "store pull";
-    const ABOUT: &'static str = "Turn this working copy into a local project with its complete history";
+    const ABOUT: &'static str =
+        "Turn this working copy into a local project with its complete history";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         session.actor.may(Privilege::MakeRules)?;
         let project = session.project()?;
         let moved = detach(&project.store)?;
-        let records = count(usize::try_from(moved.records).unwrap_or(usize::MAX), "record");
+        let records = count(
+            usize::try_from(moved.records).unwrap_or(usize::MAX),
+            "record",
+        );
         let text = format!("{records}, compared one by one: a project of its own\n");
-        let mut answer = Answer::new(json!(moved), text).say(format!("{} keeps its copy of `{}`", moved.address, moved.project));
+        let mut answer = Answer::new(json!(moved), text).say(format!(
+            "{} keeps its copy of `{}`",
+            moved.address, moved.project
+        ));
         if project.contract.store.is_some() {
             answer = answer.say("quipu.toml still names a shared store: take `store` out of it");
         }
@@ -96,18 +142,31 @@ impl Operate for StoreStatus {
                 "files and journal of this folder, at @{here}; this project is in no store, though {} is named\n  help  quipu store push     (moves it there)\n",
                 about.address
             );
-            let mut answer = Answer::new(json!({"shared": false, "here": here, "named": about.address}), text);
+            let mut answer = Answer::new(
+                json!({"shared": false, "here": here, "named": about.address}),
+                text,
+            );
             answer.exit = exit::NO;
             return Ok(answer);
         }
-        let newest = order.after(&project.store.mark()?, quipu_store::Patience::Little).map(|ruling| ruling.newest);
+        let newest = order
+            .after(&project.store.mark()?, quipu_store::Patience::Little)
+            .map(|ruling| ruling.newest);
         let (state, there) = match newest {
             Ok(newest) if newest == here => ("the newest".to_owned(), Some(newest)),
-            Ok(newest) => (format!("{} behind: quipu sync", newest.saturating_sub(here)), Some(newest)),
-            Err(StoreError::Unreachable { what, .. }) => (format!("not known to be the newest: {what}"), None),
+            Ok(newest) => (
+                format!("{} behind: quipu sync", newest.saturating_sub(here)),
+                Some(newest),
+            ),
+            Err(StoreError::Unreachable { what, .. }) => {
+                (format!("not known to be the newest: {what}"), None)
+            }
             Err(error) => return Err(error.into()),
         };
-        let text = format!("`{}` at {}\nthis working copy is at revision {here}, {state}\n", about.project, about.address);
+        let text = format!(
+            "`{}` at {}\nthis working copy is at revision {here}, {state}\n",
+            about.project, about.address
+        );
         Ok(Answer::new(
             json!({"shared": true, "address": about.address, "project": about.project, "here": here, "newest": there, "schema": SCHEMA}),
             text,
@@ -134,7 +193,10 @@ impl Operate for StoreMigrate {
             0 => format!("made schema {SCHEMA}\n"),
             before => format!("schema {before} became {SCHEMA}\n"),
         };
-        Ok(Answer::new(json!({"before": before, "schema": SCHEMA}), text))
+        Ok(Answer::new(
+            json!({"before": before, "schema": SCHEMA}),
+            text,
+        ))
     }
 }
 
@@ -153,7 +215,10 @@ impl Operate for StoreRoles {
         session.actor.may(Privilege::MakeRules)?;
         if let Some(text) = &self.grant {
             Postgres::at(&Address::parse(text)?).grant_roles()?;
-            return Ok(Answer::new(json!({"granted": true}), "quipu_worker and quipu_keeper have their rights\n"));
+            return Ok(Answer::new(
+                json!({"granted": true}),
+                "quipu_worker and quipu_keeper have their rights\n",
+            ));
         }
         Ok(Answer::new(json!({"sql": roles()}), roles()))
     }

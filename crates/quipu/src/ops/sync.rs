@@ -32,14 +32,19 @@ impl Operate for Sync {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
         let Some(order) = project.store.order() else {
-            return Ok(Answer::new(json!({"shared": false}), "a project of its own: there is nothing to bring here\n"));
+            return Ok(Answer::new(
+                json!({"shared": false}),
+                "a project of its own: there is nothing to bring here\n",
+            ));
         };
         let about = order.describe();
         let sent = project.store.unanswered();
         let survey = project.store.survey()?;
         let mut synced = project.store.sync()?;
         if self.follow {
-            let leave_at = self.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+            let leave_at = self
+                .seconds
+                .map(|seconds| Instant::now() + Duration::from_secs(seconds));
             follow(&project.store, leave_at, &mut synced, session.json)?;
         }
         let mut text = match synced.to - synced.from {
@@ -47,8 +52,13 @@ impl Operate for Sync {
             count => format!("at revision {} ({count} newer)\n", synced.to),
         };
         if !sent.is_empty() {
-            let arrived = project.store.log(usize::try_from(synced.to.saturating_sub(synced.from)).unwrap_or(usize::MAX))?;
-            let found = arrived.iter().find(|entry| sent.contains(&entry.id)).map(|entry| entry.seq);
+            let arrived = project.store.log(
+                usize::try_from(synced.to.saturating_sub(synced.from)).unwrap_or(usize::MAX),
+            )?;
+            let found = arrived
+                .iter()
+                .find(|entry| sent.contains(&entry.id))
+                .map(|entry| entry.seq);
             text.push_str(&match found {
                 Some(seq) => format!("the commit that got no answer was accepted: @{seq}\n"),
                 None => "the commit that got no answer was not accepted\n".to_owned(),
@@ -69,23 +79,47 @@ impl Operate for Sync {
     }
 }
 
-/// Takes over what others commit until it is time to leave, and tells each time. A server that is away is waited for.
-fn follow(store: &Store, leave_at: Option<Instant>, synced: &mut Synced, json: bool) -> Result<(), Failure> {
-    tell(json, "following", synced, &format!("at revision {}; following", synced.to));
+/// Takes over what others commit until it is time to leave, and tells each time. A server that is
+/// away is waited for.
+fn follow(
+    store: &Store,
+    leave_at: Option<Instant>,
+    synced: &mut Synced,
+    json: bool,
+) -> Result<(), Failure> {
+    tell(
+        json,
+        "following",
+        synced,
+        &format!("at revision {}; following", synced.to),
+    );
     let mut away = false;
     loop {
         let left = leave_at.map_or(LISTEN, |at| at.saturating_duration_since(Instant::now()));
         if left.is_zero() {
             return Ok(());
         }
-        match store.wait(left.min(LISTEN)).and_then(|newer| if newer { store.sync().map(Some) } else { Ok(None) }) {
+        match store.wait(left.min(LISTEN)).and_then(|newer| {
+            if newer {
+                store.sync().map(Some)
+            } else {
+                Ok(None)
+            }
+        }) {
             Ok(None) => away = false,
             Ok(Some(more)) => {
                 away = false;
                 synced.to = more.to;
                 synced.conflicts.extend(more.conflicts.iter().cloned());
-                let told = told_conflicts(store, &more.conflicts).map(|told| format!("; {told}")).unwrap_or_default();
-                tell(json, "synced", &more, &format!("at revision {}{told}", more.to));
+                let told = told_conflicts(store, &more.conflicts)
+                    .map(|told| format!("; {told}"))
+                    .unwrap_or_default();
+                tell(
+                    json,
+                    "synced",
+                    &more,
+                    &format!("at revision {}{told}", more.to),
+                );
             }
             Err(StoreError::Unreachable { what, .. }) => {
                 if !std::mem::replace(&mut away, true) {
@@ -98,7 +132,8 @@ fn follow(store: &Store, leave_at: Option<Instant>, synced: &mut Synced, json: b
     }
 }
 
-/// Events are data, words are talk. Whoever has stopped listening does not keep the copy from following.
+/// Events are data, words are talk. Whoever has stopped listening does not keep the copy from
+/// following.
 fn tell(json: bool, event: &str, synced: &Synced, words: &str) {
     if json {
         let event = json!({"event": event, "from": synced.from, "to": synced.to, "conflicts": synced.conflicts, "what": words});

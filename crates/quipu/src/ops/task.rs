@@ -3,8 +3,9 @@
 use clap::{Args, ValueEnum};
 use quipu_contract::Form;
 use quipu_protocol::experience::{
-    Match, MatchKind, NewTask, Standing, Task, add_todo, finish_todo, match_task, move_todo, names_pattern, near_sessions, note,
-    plan_keywords, read_knowledge, read_task, start_task, strike_todo,
+    Match, MatchKind, NewTask, Standing, Task, add_todo, finish_todo, match_task, move_todo,
+    names_pattern, near_sessions, note, plan_keywords, read_knowledge, read_task, start_task,
+    strike_todo,
 };
 use quipu_protocol::{Project, WorkError, change_formed, load_formed, now, render_moment};
 use serde_json::json;
@@ -43,9 +44,20 @@ impl Operate for TaskStart {
         let mut todos = Vec::new();
         let mut chosen = None;
         if let Some(name) = &self.pattern {
-            let Some(pattern) = patterns.iter().find(|pattern| names_pattern(name, &pattern.name)) else {
-                let known = patterns.iter().map(|p| format!("`{}`", p.name)).collect::<Vec<_>>().join(", ");
-                let known = if known.is_empty() { "none".to_owned() } else { known };
+            let Some(pattern) = patterns
+                .iter()
+                .find(|pattern| names_pattern(name, &pattern.name))
+            else {
+                let known = patterns
+                    .iter()
+                    .map(|p| format!("`{}`", p.name))
+                    .collect::<Vec<_>>()
+                    .join(", ");
+                let known = if known.is_empty() {
+                    "none".to_owned()
+                } else {
+                    known
+                };
                 return Err(Failure::new(
                     exit::NOT_FOUND,
                     format!("you have no pattern `{name}`; you have {known}"),
@@ -57,8 +69,17 @@ impl Operate for TaskStart {
         }
         todos.extend(self.todos);
         let sessions = near_sessions(&project, &session.actor, &self.description)?;
-        let matches = match_task(&self.description, knowledge.path.as_str(), &patterns, &sessions);
-        let keywords = if self.keywords.is_empty() { plan_keywords(&self.description) } else { self.keywords };
+        let matches = match_task(
+            &self.description,
+            knowledge.path.as_str(),
+            &patterns,
+            &sessions,
+        );
+        let keywords = if self.keywords.is_empty() {
+            plan_keywords(&self.description)
+        } else {
+            self.keywords
+        };
         let new = NewTask {
             description: self.description,
             kind: self.kind,
@@ -70,10 +91,16 @@ impl Operate for TaskStart {
         let language = project.contract.language;
         let terms = session.terms(format!("task start: {}", new.description));
         let (committed, formed) =
-            change_formed(&project, &session.actor, &terms, Form::Task, |text| Ok(start_task(text, language, &new)?))?;
+            change_formed(&project, &session.actor, &terms, Form::Task, |text| {
+                Ok(start_task(text, language, &new)?)
+            })?;
         let task = read_task(&formed.text).unwrap_or_default();
         let text = format!("{}{}", render_task(&task), render_matches(&matches));
-        Ok(receipt::beside(&committed, json!({"path": formed.path, "task": task, "matches": matches}), text))
+        Ok(receipt::beside(
+            &committed,
+            json!({"path": formed.path, "task": task, "matches": matches}),
+            text,
+        ))
     }
 }
 
@@ -84,9 +111,16 @@ fn render_matches(matches: &[Match]) -> String {
             MatchKind::Pattern => "pattern",
             MatchKind::Session => "session",
         };
-        text.push_str(&format!("known {:>3}  {kind}  {}  {}  ({})\n", found.score, found.name, found.source, found.why));
+        text.push_str(&format!(
+            "known {:>3}  {kind}  {}  {}  ({})\n",
+            found.score, found.name, found.source, found.why
+        ));
     }
-    if matches.is_empty() { "known: nothing like it\n".to_owned() } else { text }
+    if matches.is_empty() {
+        "known: nothing like it\n".to_owned()
+    } else {
+        text
+    }
 }
 
 fn render_task(task: &Task) -> String {
@@ -158,10 +192,17 @@ impl Operate for TaskTodo {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
         let language = project.contract.language;
-        let missing = |flag: &str, example: &str| Failure::usage(format!("`{flag}` is missing"), example.to_owned());
+        let missing = |flag: &str, example: &str| {
+            Failure::usage(format!("`{flag}` is missing"), example.to_owned())
+        };
         let number = match self.act {
             Act::Add => 0,
-            _ => self.item.parse().map_err(|_| Failure::usage(format!("`{}` is no number of an item", self.item), "quipu task status"))?,
+            _ => self.item.parse().map_err(|_| {
+                Failure::usage(
+                    format!("`{}` is no number of an item", self.item),
+                    "quipu task status",
+                )
+            })?,
         };
         if self.act == Act::Strike && self.why.is_none() {
             return Err(missing("--why", "quipu task todo strike N --why \"…\""));
@@ -173,16 +214,30 @@ impl Operate for TaskTodo {
             Ok(match self.act {
                 Act::Add => add_todo(text, language, &self.item, self.at)?,
                 Act::Done => finish_todo(text, number, self.result.as_deref())?,
-                Act::Strike => strike_todo(text, language, number, self.why.as_deref().unwrap_or_default())?,
+                Act::Strike => strike_todo(
+                    text,
+                    language,
+                    number,
+                    self.why.as_deref().unwrap_or_default(),
+                )?,
                 Act::Move => move_todo(text, number, self.to.unwrap_or_default())?,
             })
         };
-        let act = self.act.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+        let act = self
+            .act
+            .to_possible_value()
+            .map(|value| value.get_name().to_owned())
+            .unwrap_or_default();
         let terms = session.terms(format!("task todo {act}: {}", self.item));
-        let (committed, formed) = change_formed(&project, &session.actor, &terms, Form::Task, edit)?;
+        let (committed, formed) =
+            change_formed(&project, &session.actor, &terms, Form::Task, edit)?;
         let task = read_task(&formed.text).unwrap_or_default();
         let text = render_plan(&task);
-        Ok(receipt::beside(&committed, json!({"path": formed.path, "todos": task.todos}), text))
+        Ok(receipt::beside(
+            &committed,
+            json!({"path": formed.path, "todos": task.todos}),
+            text,
+        ))
     }
 }
 
@@ -204,9 +259,15 @@ impl Operate for TaskNote {
         let language = project.contract.language;
         let terms = session.terms("task note");
         let (committed, formed) =
-            change_formed(&project, &session.actor, &terms, Form::Task, |text| Ok(note(text, language, &self.text, self.rounds)?))?;
+            change_formed(&project, &session.actor, &terms, Form::Task, |text| {
+                Ok(note(text, language, &self.text, self.rounds)?)
+            })?;
         let rounds = read_task(&formed.text).map_or(0, |task| task.rounds);
-        Ok(receipt::beside(&committed, json!({"path": formed.path, "rounds": rounds}), format!("rounds: {rounds}\n")))
+        Ok(receipt::beside(
+            &committed,
+            json!({"path": formed.path, "rounds": rounds}),
+            format!("rounds: {rounds}\n"),
+        ))
     }
 }
 
@@ -221,9 +282,13 @@ impl Operate for TaskStatus {
         let project: Project = session.project()?;
         let formed = load_formed(&project, &session.actor, Form::Task)?;
         match read_task(&formed.text) {
-            Some(task) => Ok(Answer::new(json!({"path": formed.path, "task": task}), render_task(&task))),
+            Some(task) => Ok(Answer::new(
+                json!({"path": formed.path, "task": task}),
+                render_task(&task),
+            )),
             None => {
-                let mut answer = Answer::new(json!({"path": formed.path, "task": null}), "").say("no task is under way");
+                let mut answer = Answer::new(json!({"path": formed.path, "task": null}), "")
+                    .say("no task is under way");
                 answer.exit = exit::NO;
                 Ok(answer)
             }

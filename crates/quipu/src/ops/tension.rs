@@ -24,22 +24,41 @@ impl Operate for Tension {
     const ABOUT: &'static str = "Show the tension on each high-level fact, chapter by chapter";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
-        let chapter = self.chapter.as_deref().map(super::threads::chapter).transpose()?;
+        let chapter = self
+            .chapter
+            .as_deref()
+            .map(super::threads::chapter)
+            .transpose()?;
         let project = session.project()?;
         let pages = gather(&project, &session.actor)?.pages;
         let mut tension = read_tension(&pages);
-        let pressed = tension.iter().flat_map(|one| &one.presses).map(|press| press.chapter).max().unwrap_or(1);
+        let pressed = tension
+            .iter()
+            .flat_map(|one| &one.presses)
+            .map(|press| press.chapter)
+            .max()
+            .unwrap_or(1);
         let last = chapter.unwrap_or_else(|| pressed.max(last_chapter(&pages).unwrap_or(1)));
-        tension.iter_mut().for_each(|one| one.presses.retain(|press| press.chapter <= last));
+        tension
+            .iter_mut()
+            .for_each(|one| one.presses.retain(|press| press.chapter <= last));
         tension.retain(|one| !one.presses.is_empty());
         if let Some(file) = &self.svg {
-            return super::picture::deliver(session, &project, file, &render_tension_svg(&tension, last));
+            return super::picture::deliver(
+                session,
+                &project,
+                file,
+                &render_tension_svg(&tension, last),
+            );
         }
         let mut text = render_bars(&tension, last);
         for one in &tension {
             text.push_str(&format!("\n{} [{}]\n", one.target, one.level.name()));
             for press in &one.presses {
-                text.push_str(&format!("  ch{:02} +{}  {}  ({})\n", press.chapter, press.weight, press.text, press.at));
+                text.push_str(&format!(
+                    "  ch{:02} +{}  {}  ({})\n",
+                    press.chapter, press.weight, press.text, press.at
+                ));
             }
         }
         let told: Vec<_> = tension
@@ -49,6 +68,7 @@ impl Operate for Tension {
                 json!({"target": one.target, "level": one.level.name(), "threshold": one.threshold, "curve": curve, "gives_way": one.breaks(), "presses": one.presses})
             })
             .collect();
-        Ok(Answer::new(json!({"last": last, "tension": told}), text).say(format!("{} under pressure", count(tension.len(), "fact"))))
+        Ok(Answer::new(json!({"last": last, "tension": told}), text)
+            .say(format!("{} under pressure", count(tension.len(), "fact"))))
     }
 }

@@ -30,11 +30,20 @@ impl Operate for Threads {
         let pages = gather(&project, &session.actor)?.pages;
         let at = at.or_else(|| last_chapter(&pages));
         let memory = Memory::of(&pages);
-        let mut threads: Vec<(Standing, &Thread)> = memory.threads.iter().map(|thread| (thread.standing(at), thread)).collect();
+        let mut threads: Vec<(Standing, &Thread)> = memory
+            .threads
+            .iter()
+            .map(|thread| (thread.standing(at), thread))
+            .collect();
         threads.sort_by_key(|(standing, thread)| (*standing, thread.at.clone()));
         let mut text = String::new();
         for (standing, thread) in &threads {
-            let say = |name: &str, value: &Option<String>| value.as_ref().map(|value| format!("  {name} {value}")).unwrap_or_default();
+            let say = |name: &str, value: &Option<String>| {
+                value
+                    .as_ref()
+                    .map(|value| format!("  {name} {value}"))
+                    .unwrap_or_default()
+            };
             text.push_str(&format!(
                 "{:<8} {}{}{}{}\n",
                 standing.as_str(),
@@ -47,10 +56,20 @@ impl Operate for Threads {
                 text.push_str(&format!("         {promise}  ({})\n", thread.at));
             }
         }
-        let overdue = threads.iter().filter(|(standing, _)| *standing == Standing::Overdue).count();
-        let told: Vec<_> = threads.iter().map(|(standing, thread)| json!({"standing": standing, "thread": thread})).collect();
+        let overdue = threads
+            .iter()
+            .filter(|(standing, _)| *standing == Standing::Overdue)
+            .count();
+        let told: Vec<_> = threads
+            .iter()
+            .map(|(standing, thread)| json!({"standing": standing, "thread": thread}))
+            .collect();
         let when = at.map(|at| format!(" at ch{at:02}")).unwrap_or_default();
-        Ok(Answer::new(json!({"at": at, "threads": told}), text)
-            .say(format!("{}{when}, {overdue} overdue", count(threads.len(), "thread"))))
+        Ok(
+            Answer::new(json!({"at": at, "threads": told}), text).say(format!(
+                "{}{when}, {overdue} overdue",
+                count(threads.len(), "thread")
+            )),
+        )
     }
 }

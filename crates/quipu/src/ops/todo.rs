@@ -52,7 +52,11 @@ impl Operate for TodoAdd {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
         let is_later = self.priority == LATER;
-        let priority = if is_later { Priority::Low } else { Priority::parse(&self.priority).unwrap_or_default() };
+        let priority = if is_later {
+            Priority::Low
+        } else {
+            Priority::parse(&self.priority).unwrap_or_default()
+        };
         let later = is_later.then(|| LATER.to_owned());
         let new = NewTodo {
             title: self.title,
@@ -69,7 +73,11 @@ impl Operate for TodoAdd {
         let (id, receipt) = add_todo(&project, &session.actor, session.lease.as_ref(), &new)?;
         let list = load_todos(&project, &session.actor)?;
         let short = short_name(list.todos.iter().map(|t| t.id.as_str()), &id).to_owned();
-        Ok(receipt::with(&receipt, json!({"id": id, "short": short}), short))
+        Ok(receipt::with(
+            &receipt,
+            json!({"id": id, "short": short}),
+            short,
+        ))
     }
 }
 
@@ -77,7 +85,11 @@ fn moved(session: &Session, id: &str, step: &Move) -> Result<Answer, Failure> {
     let project = session.project()?;
     let (todo, receipt) = move_todo(&project, &session.actor, session.lease.as_ref(), id, step)?;
     let list = load_todos(&project, &session.actor)?;
-    Ok(receipt::with(&receipt, json!({"todo": todo}), line(&list, &todo)))
+    Ok(receipt::with(
+        &receipt,
+        json!({"todo": todo}),
+        line(&list, &todo),
+    ))
 }
 
 #[derive(Debug, Args)]
@@ -100,15 +112,31 @@ pub struct TodoChange {
 
 impl Operate for TodoChange {
     const NAME: &'static str = "todo edit";
-    const ABOUT: &'static str = "Change the title, description or priority of a todo, or add a note";
+    const ABOUT: &'static str =
+        "Change the title, description or priority of a todo, or add a note";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
         let priority = self.priority.as_deref().and_then(Priority::parse);
-        let edit = TodoEdit { title: self.title, description: self.description, priority, note: self.note };
-        let (todo, receipt) = edit_todo(&project, &session.actor, session.lease.as_ref(), &self.id, &edit)?;
+        let edit = TodoEdit {
+            title: self.title,
+            description: self.description,
+            priority,
+            note: self.note,
+        };
+        let (todo, receipt) = edit_todo(
+            &project,
+            &session.actor,
+            session.lease.as_ref(),
+            &self.id,
+            &edit,
+        )?;
         let list = load_todos(&project, &session.actor)?;
-        Ok(receipt::with(&receipt, json!({"todo": todo}), line(&list, &todo)))
+        Ok(receipt::with(
+            &receipt,
+            json!({"todo": todo}),
+            line(&list, &todo),
+        ))
     }
 }
 
@@ -144,7 +172,14 @@ impl Operate for TodoBlock {
     const ABOUT: &'static str = "Mark a todo as blocked, with the reason";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
-        moved(session, &self.id, &Move::Block { reason: self.reason, by: self.by })
+        moved(
+            session,
+            &self.id,
+            &Move::Block {
+                reason: self.reason,
+                by: self.by,
+            },
+        )
     }
 }
 
@@ -195,7 +230,13 @@ impl Operate for TodoCancel {
     const ABOUT: &'static str = "Cancel a todo";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
-        moved(session, &self.id, &Move::Cancel { reason: self.reason })
+        moved(
+            session,
+            &self.id,
+            &Move::Cancel {
+                reason: self.reason,
+            },
+        )
     }
 }
 
@@ -229,7 +270,10 @@ impl Operate for TodoList {
         if let Some(tag) = &self.tag {
             shown.retain(|t| t.tags.contains(tag));
         }
-        let text = shown.iter().map(|t| line(&list, t) + "\n").collect::<String>();
+        let text = shown
+            .iter()
+            .map(|t| line(&list, t) + "\n")
+            .collect::<String>();
         let json = json!({
             "todos": shown,
             "last_review": list.last_review,
@@ -237,7 +281,11 @@ impl Operate for TodoList {
             "total_completed": list.total_completed,
         });
         let answer = Answer::new(json, text);
-        let answer = if shown.is_empty() { answer.say("no todo") } else { answer };
+        let answer = if shown.is_empty() {
+            answer.say("no todo")
+        } else {
+            answer
+        };
         with_flag_of(answer, &project, &session.actor, Form::Todos)
     }
 }
@@ -261,9 +309,11 @@ impl Operate for TodoShow {
         for (key, value) in value.as_object().into_iter().flatten() {
             let told = match value {
                 serde_json::Value::String(text) => text.replace('\n', "\n               "),
-                serde_json::Value::Array(items) if !items.is_empty() => {
-                    items.iter().filter_map(|i| i.as_str()).collect::<Vec<_>>().join(", ")
-                }
+                serde_json::Value::Array(items) if !items.is_empty() => items
+                    .iter()
+                    .filter_map(|i| i.as_str())
+                    .collect::<Vec<_>>()
+                    .join(", "),
                 _ => continue,
             };
             if !["id", "title", "priority", "status"].contains(&key.as_str()) && !told.is_empty() {
@@ -285,8 +335,16 @@ impl Operate for TodoReview {
         let project = session.project()?;
         let receipt = review_todos(&project, &session.actor, session.lease.as_ref())?;
         let list = load_todos(&project, &session.actor)?;
-        let text = list.open().iter().map(|t| line(&list, t) + "\n").collect::<String>();
-        Ok(receipt::with(&receipt, json!({"open": list.open(), "last_review": list.last_review}), text))
+        let text = list
+            .open()
+            .iter()
+            .map(|t| line(&list, t) + "\n")
+            .collect::<String>();
+        Ok(receipt::with(
+            &receipt,
+            json!({"open": list.open(), "last_review": list.last_review}),
+            text,
+        ))
     }
 }
 
@@ -294,9 +352,27 @@ impl Operate for TodoReview {
 fn line(list: &Todos, todo: &Todo) -> String {
     let id = short_name(list.todos.iter().map(|t| t.id.as_str()), &todo.id);
     let (status, _) = list.standing(todo);
-    let who = todo.assignee.as_ref().filter(|a| !a.is_empty()).map(|a| format!(" @{a}")).unwrap_or_default();
-    let due = todo.due.as_ref().map(|d| format!("  due {d}")).unwrap_or_default();
-    let tags = todo.tags.iter().map(|t| format!(" #{t}")).collect::<String>();
-    let line = format!("{id}  {:<8}  {:<11}  {}{who}{tags}{due}", todo.priority.as_str(), status.as_str(), todo.title);
+    let who = todo
+        .assignee
+        .as_ref()
+        .filter(|a| !a.is_empty())
+        .map(|a| format!(" @{a}"))
+        .unwrap_or_default();
+    let due = todo
+        .due
+        .as_ref()
+        .map(|d| format!("  due {d}"))
+        .unwrap_or_default();
+    let tags = todo
+        .tags
+        .iter()
+        .map(|t| format!(" #{t}"))
+        .collect::<String>();
+    let line = format!(
+        "{id}  {:<8}  {:<11}  {}{who}{tags}{due}",
+        todo.priority.as_str(),
+        status.as_str(),
+        todo.title
+    );
     in_one_line(&line).into_owned()
 }

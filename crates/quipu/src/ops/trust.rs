@@ -5,7 +5,9 @@ use std::path::Path;
 
 use clap::Args;
 use quipu_contract::{Contract, Privilege};
-use quipu_protocol::{Power, Project, Setting, TrustError, is_trusted, revoke_trust, trust, trust_only};
+use quipu_protocol::{
+    Power, Project, Setting, TrustError, is_trusted, revoke_trust, trust, trust_only,
+};
 use quipu_shared::Attachment;
 use serde_json::json;
 
@@ -30,14 +32,19 @@ pub struct Trust {
 
 impl Operate for Trust {
     const NAME: &'static str = "trust";
-    const ABOUT: &'static str = "Show what this project's settings run or contact, and agree to it; people only";
+    const ABOUT: &'static str =
+        "Show what this project's settings run or contact, and agree to it; people only";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         session.actor.may(Privilege::MakeRules)?;
         let root = Project::find_root(&session.folder)?;
         if self.revoke {
             let revoked = revoke_trust(&root)?;
-            let text = if revoked { "nothing of this project is trusted any more\n" } else { "nothing of this project was trusted\n" };
+            let text = if revoked {
+                "nothing of this project is trusted any more\n"
+            } else {
+                "nothing of this project was trusted\n"
+            };
             return Ok(Answer::new(json!({"revoked": revoked}), text));
         }
         let contract = Project::load_contract(&root)?;
@@ -47,14 +54,26 @@ impl Operate for Trust {
             return Ok(Answer::new(json!({"trusted": true, "settings": []}), text));
         }
         let (shown, known) = render(&root, &contract, &settings)?;
-        let report = |trusted: bool| json!({"trusted": trusted, "root": &root, "settings": &settings});
+        let report =
+            |trusted: bool| json!({"trusted": trusted, "root": &root, "settings": &settings});
         if self.show || known {
             let mut answer = Answer::new(report(known), shown);
             answer.exit = if known { exit::FINE } else { exit::NO };
-            return Ok(answer.say(if known { "trusted" } else { "not trusted; to agree: quipu trust" }));
+            return Ok(answer.say(if known {
+                "trusted"
+            } else {
+                "not trusted; to agree: quipu trust"
+            }));
         }
         if !self.yes && !ask(&shown) {
-            let mut answer = Answer::new(report(false), if std::io::stdin().is_terminal() { String::new() } else { shown });
+            let mut answer = Answer::new(
+                report(false),
+                if std::io::stdin().is_terminal() {
+                    String::new()
+                } else {
+                    shown
+                },
+            );
             answer.exit = exit::NO;
             return Ok(answer.say("not trusted: nothing of this is run or contacted; to agree without a terminal: quipu trust --yes"));
         }
@@ -64,8 +83,8 @@ impl Operate for Trust {
     }
 }
 
-/// Records that the person who typed the address of a store agrees to it. What was done with it stays done if that fails: the answer
-/// says so.
+/// Records that the person who typed the address of a store agrees to it. What was done with it
+/// stays done if that fails: the answer says so.
 pub fn agree_to_store(answer: Answer, root: &Path, address: &str) -> Answer {
     match trust(root, &[Setting::store(address)]) {
         Ok(()) => answer,
@@ -88,7 +107,11 @@ fn settings_of(root: &Path, contract: &Contract) -> Result<Vec<Setting>, Failure
 }
 
 /// The settings in plain words and as they stand, and whether all of them are trusted.
-fn render(root: &Path, contract: &Contract, settings: &[Setting]) -> Result<(String, bool), Failure> {
+fn render(
+    root: &Path,
+    contract: &Contract,
+    settings: &[Setting],
+) -> Result<(String, bool), Failure> {
     let mut text = format!("{}\n", plain(&root.display().to_string()));
     let mut known = true;
     for setting in settings {
@@ -103,8 +126,14 @@ fn render(root: &Path, contract: &Contract, settings: &[Setting]) -> Result<(Str
             lines.push("as it stands in quipu.toml, [agents]:".to_owned());
             lines.extend(setting.text.lines().map(|line| format!("  {line}")));
         }
-        text.push_str(if trusted { "trusted\n" } else { "not trusted yet\n" });
-        lines.iter().for_each(|line| text.push_str(&format!("  {}\n", plain(line))));
+        text.push_str(if trusted {
+            "trusted\n"
+        } else {
+            "not trusted yet\n"
+        });
+        lines
+            .iter()
+            .for_each(|line| text.push_str(&format!("  {}\n", plain(line))));
     }
     Ok((text, known))
 }
@@ -119,7 +148,8 @@ fn ask(shown: &str) -> bool {
     std::io::stdin().read_line(&mut answer).is_ok() && answer.trim().eq_ignore_ascii_case("yes")
 }
 
-/// One line without characters that a terminal hides or obeys, line breaks included: whoever agrees must see what is there.
+/// One line without characters that a terminal hides or obeys, line breaks included: whoever agrees
+/// must see what is there.
 fn plain(text: &str) -> String {
     let shown = |c: char| match c {
         '"' | '\'' | '\\' => c.to_string(),
@@ -132,8 +162,16 @@ impl From<TrustError> for Failure {
     fn from(error: TrustError) -> Failure {
         let what = error.to_string();
         match error {
-            TrustError::Io(_) => Failure::new(exit::IO, what, "set XDG_STATE_HOME to a folder of yours that can be written"),
-            TrustError::Inside(_) => Failure::new(exit::REFUSED, what, "set XDG_STATE_HOME to a folder outside of the project"),
+            TrustError::Io(_) => Failure::new(
+                exit::IO,
+                what,
+                "set XDG_STATE_HOME to a folder of yours that can be written",
+            ),
+            TrustError::Inside(_) => Failure::new(
+                exit::REFUSED,
+                what,
+                "set XDG_STATE_HOME to a folder outside of the project",
+            ),
         }
     }
 }
@@ -144,7 +182,10 @@ mod tests {
 
     #[test]
     fn nothing_is_hidden_from_whoever_agrees() {
-        assert_eq!(plain("a\u{1b}[2K\u{202e}b\r\u{200b}"), "a\\u{1b}[2K\\u{202e}b\\r\\u{200b}");
+        assert_eq!(
+            plain("a\u{1b}[2K\u{202e}b\r\u{200b}"),
+            "a\\u{1b}[2K\\u{202e}b\\r\\u{200b}"
+        );
         assert_eq!(plain("写作 \"sh\" 'x'"), "写作 \"sh\" 'x'");
     }
 }

@@ -10,14 +10,16 @@ use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct Verify {
-    /// Fail unless the journal holds exactly this record: SEQ:HASH or a hash, as `head` and `finish` print it
+    /// Fail unless the journal holds exactly this record: SEQ:HASH or a hash, as `head` and
+    /// `finish` print it
     #[arg(long, value_name = "HEAD")]
     expect: Option<String>,
 }
 
 impl Operate for Verify {
     const NAME: &'static str = "verify";
-    const ABOUT: &'static str = "Check the journal, all files and the leases; exit 1 if something is wrong";
+    const ABOUT: &'static str =
+        "Check the journal, all files and the leases; exit 1 if something is wrong";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.history()?;
@@ -30,17 +32,33 @@ impl Operate for Verify {
         }
         let compared = heads::compare(&project.store)?;
         let shared = heads::compare_shared(&project.store)?;
-        let problem =
-            |(place, what, mend): &(String, String, String)| Problem { place: place.clone(), what: what.clone(), mend: mend.clone() };
-        found.problems.extend(compared.problems.iter().chain(shared.iter().filter_map(|shared| shared.problem.as_ref())).map(problem));
+        let problem = |(place, what, mend): &(String, String, String)| Problem {
+            place: place.clone(),
+            what: what.clone(),
+            mend: mend.clone(),
+        };
+        found.problems.extend(
+            compared
+                .problems
+                .iter()
+                .chain(shared.iter().filter_map(|shared| shared.problem.as_ref()))
+                .map(problem),
+        );
         if let Some(head) = &expected
             && let Some((what, mend)) = heads::compare_one(&project.store, head)?
         {
-            found.problems.push(Problem { place: "--expect".into(), what, mend });
+            found.problems.push(Problem {
+                place: "--expect".into(),
+                what,
+                mend,
+            });
         }
         let mut text = String::new();
         for problem in &found.problems {
-            text.push_str(&format!("{}: {}\n  help  {}\n", problem.place, problem.what, problem.mend));
+            text.push_str(&format!(
+                "{}: {}\n  help  {}\n",
+                problem.place, problem.what, problem.mend
+            ));
         }
         for torn in &found.torn {
             text.push_str(&format!("{torn}: what stood behind the last whole record: of a write that was never acknowledged, unless the journal itself was cut or damaged; look at it, then delete it\n"));
@@ -52,7 +70,10 @@ impl Operate for Verify {
             text.push_str(&format!("{notice}\n"));
         }
         if found.dropped > 0 {
-            text.push_str(&format!("{} dropped by retention\n", count(usize::try_from(found.dropped).unwrap_or(usize::MAX), "text")));
+            text.push_str(&format!(
+                "{} dropped by retention\n",
+                count(usize::try_from(found.dropped).unwrap_or(usize::MAX), "text")
+            ));
         }
         let number = |n: u64, of| count(usize::try_from(n).unwrap_or(usize::MAX), of);
         text.push_str(&format!(
@@ -79,7 +100,11 @@ impl Operate for Verify {
         if let Some(shared) = shared {
             answer.json["shared"] = shared.json;
         }
-        answer.exit = if found.problems.is_empty() && elsewhere == 0 { exit::FINE } else { exit::NO };
+        answer.exit = if found.problems.is_empty() && elsewhere == 0 {
+            exit::FINE
+        } else {
+            exit::NO
+        };
         Ok(answer)
     }
 }
@@ -96,13 +121,27 @@ fn told_heads(compared: &Compared, expected: Option<&ExpectedHead>) -> String {
         text.push_str(&format!("compared with the head you expect, {head}\n"));
     }
     if compared.any {
-        let signed = if compared.signed > 0 { format!(", {} signed by you", compared.signed) } else { String::new() };
-        text.push_str(&format!("{} in git and .quipu/{} agree{signed}", count(compared.agree, "noted head"), heads::SIGNED));
+        let signed = if compared.signed > 0 {
+            format!(", {} signed by you", compared.signed)
+        } else {
+            String::new()
+        };
+        text.push_str(&format!(
+            "{} in git and .quipu/{} agree{signed}",
+            count(compared.agree, "noted head"),
+            heads::SIGNED
+        ));
         if compared.of_other_journals > 0 {
-            text.push_str(&format!("; {} of other journals not compared", compared.of_other_journals));
+            text.push_str(&format!(
+                "; {} of other journals not compared",
+                compared.of_other_journals
+            ));
         }
         if compared.by_other_keys > 0 {
-            text.push_str(&format!("; {} by other keys not checked", count(compared.by_other_keys, "signature")));
+            text.push_str(&format!(
+                "; {} by other keys not checked",
+                count(compared.by_other_keys, "signature")
+            ));
         }
         text.push('\n');
     }

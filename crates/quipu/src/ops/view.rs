@@ -1,7 +1,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use quipu_protocol::{Lexical, View as Shown, lay_view, make_view, render_explanation, verify_view};
+use quipu_protocol::{
+    Lexical, View as Shown, lay_view, make_view, render_explanation, verify_view,
+};
 use serde_json::json;
 
 use crate::answer::{Answer, Failure, exit};
@@ -43,7 +45,10 @@ impl Operate for View {
             let written = lay_view(&project, &session.actor, &view, &folder)?;
             answer.json["written"] = json!(written);
             for path in &written {
-                answer.text.push_str(&format!("{}\n", path.strip_prefix(&folder).unwrap_or(path).display()));
+                answer.text.push_str(&format!(
+                    "{}\n",
+                    path.strip_prefix(&folder).unwrap_or(path).display()
+                ));
             }
             answer = answer.say(told(&view));
         }
@@ -55,10 +60,20 @@ impl Operate for View {
         }
         for seen in view.pointers.iter().filter(|_| !self.explain) {
             for name in seen.left_out.iter().take(NAMED_FILES) {
-                answer = answer.say(format!("`{name}` is not shown, there was no room: quipu read '{name}'"));
+                answer = answer.say(format!(
+                    "`{name}` is not shown, there was no room: quipu read '{name}'"
+                ));
             }
-            if let Some(more) = seen.left_out.len().checked_sub(NAMED_FILES).filter(|more| *more > 0) {
-                answer = answer.say(format!("and {more} more of `{}`: --explain names them", seen.name));
+            if let Some(more) = seen
+                .left_out
+                .len()
+                .checked_sub(NAMED_FILES)
+                .filter(|more| *more > 0)
+            {
+                answer = answer.say(format!(
+                    "and {more} more of `{}`: --explain names them",
+                    seen.name
+                ));
             }
         }
         for absent in view.absent.iter().filter(|_| !self.explain) {
@@ -69,10 +84,28 @@ impl Operate for View {
 }
 
 fn told(view: &Shown) -> String {
-    let cut = view.stages.iter().flat_map(|s| &s.shares).filter(|s| s.strategy.cuts()).count();
-    let most = view.stages.iter().map(|s| s.tokens).max().unwrap_or_default();
-    let stages = if view.stages.len() > 1 { format!(", {} stages", view.stages.len()) } else { String::new() };
-    let cuts = if cut > 0 { format!("; {cut} cut to size: --explain tells how") } else { String::new() };
+    let cut = view
+        .stages
+        .iter()
+        .flat_map(|s| &s.shares)
+        .filter(|s| s.strategy.cuts())
+        .count();
+    let most = view
+        .stages
+        .iter()
+        .map(|s| s.tokens)
+        .max()
+        .unwrap_or_default();
+    let stages = if view.stages.len() > 1 {
+        format!(", {} stages", view.stages.len())
+    } else {
+        String::new()
+    };
+    let cuts = if cut > 0 {
+        format!("; {cut} cut to size: --explain tells how")
+    } else {
+        String::new()
+    };
     format!("{most} of {} tokens{stages}{cuts}", view.budget)
 }
 
@@ -81,11 +114,22 @@ fn render_contents(view: &Shown) -> String {
     let mut text = String::new();
     for (index, stage) in view.stages.iter().enumerate() {
         if view.stages.len() > 1 {
-            text.push_str(&format!("══ stage {} of {}\n", index + 1, view.stages.len()));
+            text.push_str(&format!(
+                "══ stage {} of {}\n",
+                index + 1,
+                view.stages.len()
+            ));
         }
         for file in &stage.files {
-            let section = file.section.as_ref().map(|s| format!("#{s}")).unwrap_or_default();
-            text.push_str(&format!("── {}{section}  {} tokens  {}\n", file.path, file.tokens, stage.shares[file.pointer].strategy));
+            let section = file
+                .section
+                .as_ref()
+                .map(|s| format!("#{s}"))
+                .unwrap_or_default();
+            text.push_str(&format!(
+                "── {}{section}  {} tokens  {}\n",
+                file.path, file.tokens, stage.shares[file.pointer].strategy
+            ));
             text.push_str(&file.text);
             if !text.ends_with('\n') {
                 text.push('\n');
@@ -102,13 +146,24 @@ fn verify(session: &Session, folder: &Path) -> Result<Answer, Failure> {
     for (name, drift) in &verdict.drifted {
         text.push_str(&format!("{name} {}\n", drift.as_str()));
     }
-    let unit = verdict.unit.as_ref().map(|u| format!(" for {u}")).unwrap_or_default();
-    text.push_str(&format!("{}{unit}: {} files, ", verdict.role, verdict.files));
+    let unit = verdict
+        .unit
+        .as_ref()
+        .map(|u| format!(" for {u}"))
+        .unwrap_or_default();
+    text.push_str(&format!(
+        "{}{unit}: {} files, ",
+        verdict.role, verdict.files
+    ));
     text.push_str(&match verdict.drifted.len() {
         0 => "all as shown\n".to_owned(),
         many => format!("{many} no longer as shown\n"),
     });
     let mut answer = Answer::new(json!(verdict), text);
-    answer.exit = if verdict.drifted.is_empty() { exit::FINE } else { exit::NO };
+    answer.exit = if verdict.drifted.is_empty() {
+        exit::FINE
+    } else {
+        exit::NO
+    };
     Ok(answer)
 }

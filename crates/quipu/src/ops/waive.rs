@@ -13,7 +13,12 @@ pub struct Waive {
     #[arg(required_unless_present = "list")]
     id: Option<String>,
     /// Why it may stand
-    #[arg(long, value_name = "WHY", required_unless_present = "list", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "WHY",
+        required_unless_present = "list",
+        allow_hyphen_values = true
+    )]
     why: Option<String>,
     /// The draft that the conflict is in: the waiver then says what it is about
     #[arg(long = "in", value_name = "FILE")]
@@ -36,7 +41,10 @@ impl Operate for Waive {
             let held = waivers_for(&project, &session.actor)?;
             let mut text = String::new();
             for waiver in &held {
-                text.push_str(&format!("{}  {}  {}\n", waiver.id, waiver.at, waiver.reason));
+                text.push_str(&format!(
+                    "{}  {}  {}\n",
+                    waiver.id, waiver.at, waiver.reason
+                ));
                 if !waiver.about.is_empty() {
                     text.push_str(&format!("    {}\n", waiver.about));
                 }
@@ -46,19 +54,44 @@ impl Operate for Waive {
         let (id, why) = (self.id.unwrap_or_default(), self.why.unwrap_or_default());
         let lease = session.lease.clone();
         if self.revoke {
-            return Ok(receipt::answer(&revoke_waiver(&project, &session.actor, &id, &why, lease)?));
+            return Ok(receipt::answer(&revoke_waiver(
+                &project,
+                &session.actor,
+                &id,
+                &why,
+                lease,
+            )?));
         }
         let about = match &self.within {
             None => String::new(),
             Some(file) => {
-                let checking = check_draft(&project, &session.actor, &CheckRequest { draft: Draft::File(file), k: 0, judge: None })?;
+                let checking = check_draft(
+                    &project,
+                    &session.actor,
+                    &CheckRequest {
+                        draft: Draft::File(file),
+                        k: 0,
+                        judge: None,
+                    },
+                )?;
                 let found = checking.conflicts.iter().find(|conflict| conflict.id == id);
                 let Some(found) = found else {
-                    return Err(Failure::new(exit::NOT_FOUND, format!("`{file}` has no conflict `{id}`"), format!("quipu check {file}")));
+                    return Err(Failure::new(
+                        exit::NOT_FOUND,
+                        format!("`{file}` has no conflict `{id}`"),
+                        format!("quipu check {file}"),
+                    ));
                 };
                 format!("{} ⇄ {}: {}", found.at, found.against, found.claim)
             }
         };
-        Ok(receipt::answer(&waive(&project, &session.actor, &id, &why, &about, lease)?))
+        Ok(receipt::answer(&waive(
+            &project,
+            &session.actor,
+            &id,
+            &why,
+            &about,
+            lease,
+        )?))
     }
 }

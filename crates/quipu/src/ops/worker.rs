@@ -29,7 +29,8 @@ pub struct Worker {
     /// How many agents work at a time
     #[arg(long, value_name = "N", default_value_t = JOBS)]
     jobs: usize,
-    /// Leave when nothing can be done and no other worker is at anything, rather than wait for people
+    /// Leave when nothing can be done and no other worker is at anything, rather than wait for
+    /// people
     #[arg(long)]
     until_idle: bool,
     /// Begin nothing after so many seconds, and leave
@@ -45,13 +46,23 @@ pub struct Worker {
 
 impl Operate for Worker {
     const NAME: &'static str = "worker";
-    const ABOUT: &'static str = "Perform ready steps of the flow, beside other workers, until all are done";
+    const ABOUT: &'static str =
+        "Perform ready steps of the flow, beside other workers, until all are done";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         session.actor.may(Privilege::RunFlow)?;
         let root = Project::find_root(&session.folder)?;
-        let until = if self.until_idle { Until::Idle } else { Until::Done };
-        let stay = Stay { until, leave_at: self.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds)) };
+        let until = if self.until_idle {
+            Until::Idle
+        } else {
+            Until::Done
+        };
+        let stay = Stay {
+            until,
+            leave_at: self
+                .seconds
+                .map(|seconds| Instant::now() + Duration::from_secs(seconds)),
+        };
         let done = loop {
             let (project, behind) = session.newest_project(&root)?;
             if let Some(behind) = behind {
@@ -59,9 +70,22 @@ impl Operate for Worker {
             }
             check_flow(&project.contract, self.flow.as_deref())?;
             let name = self.by.as_deref().map(actor_name).transpose()?;
-            let choice = choose(session, &project.contract, &self.steps, self.until.as_ref(), name)?;
-            let Some(by) = self.by.as_deref() else { return Err(unnamed(Self::NAME)) };
-            let choice = Choice { flow: self.flow.clone(), salvage: self.salvage, jobs: self.jobs, ..choice };
+            let choice = choose(
+                session,
+                &project.contract,
+                &self.steps,
+                self.until.as_ref(),
+                name,
+            )?;
+            let Some(by) = self.by.as_deref() else {
+                return Err(unnamed(Self::NAME));
+            };
+            let choice = Choice {
+                flow: self.flow.clone(),
+                salvage: self.salvage,
+                jobs: self.jobs,
+                ..choice
+            };
             let done = carry_out(session, &project, choice, stay, by, self.model.as_deref())?;
             if done.stopped || !done.rules_changed {
                 break done;
@@ -85,12 +109,25 @@ impl Operate for Worker {
 
 fn check_flow(contract: &Contract, flow: Option<&str>) -> Result<(), Failure> {
     let Some(flow) = flow else { return Ok(()) };
-    let mut known: Vec<&str> = contract.steps.iter().map(|s| s.profile.as_str()).filter(|p| !p.is_empty()).collect();
+    let mut known: Vec<&str> = contract
+        .steps
+        .iter()
+        .map(|s| s.profile.as_str())
+        .filter(|p| !p.is_empty())
+        .collect();
     known.dedup();
     if known.contains(&flow) {
         return Ok(());
     }
-    let mend = if known.is_empty() { "leave --flow out".to_owned() } else { format!("one of {}", known.join(", ")) };
+    let mend = if known.is_empty() {
+        "leave --flow out".to_owned()
+    } else {
+        format!("one of {}", known.join(", "))
+    };
     let near = did_you_mean(flow, known.iter().copied());
-    Err(Failure::new(exit::NOT_FOUND, format!("no profile `{flow}` of this project has a flow{near}"), mend))
+    Err(Failure::new(
+        exit::NOT_FOUND,
+        format!("no profile `{flow}` of this project has a flow{near}"),
+        mend,
+    ))
 }

@@ -33,15 +33,24 @@ impl Operate for WorldGet {
         let same = |a: &str, b: &str| a.to_lowercase() == b.to_lowercase();
         let wanted = |fact: &Fact| {
             (self.history || !fact.older)
-                && self.key.as_ref().is_none_or(|key| same(key.trim(), &fact.key))
-                && self.section.as_ref().is_none_or(|section| same(section.trim(), &fact.section))
+                && self
+                    .key
+                    .as_ref()
+                    .is_none_or(|key| same(key.trim(), &fact.key))
+                && self
+                    .section
+                    .as_ref()
+                    .is_none_or(|section| same(section.trim(), &fact.section))
         };
         let found: Vec<Fact> = facts(&formed.text).into_iter().filter(wanted).collect();
         let text = match (&self.key, found.as_slice()) {
             (Some(_), [one]) => format!("{}\n", one.value),
             _ => found.iter().map(render).collect(),
         };
-        let mut answer = Answer::new(json!({"path": formed.path, "version": formed.version, "facts": found}), text);
+        let mut answer = Answer::new(
+            json!({"path": formed.path, "version": formed.version, "facts": found}),
+            text,
+        );
         if let (Some(key), true) = (&self.key, found.is_empty()) {
             answer.exit = exit::NO;
             answer = answer.say(format!("the world does not tell `{key}`"));
@@ -77,21 +86,34 @@ impl Operate for WorldSet {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
         let moment = render_moment(now(&project.store));
-        let set = |text: &str| set_fact(text, self.section.as_deref(), &FACTS, &self.key, &self.value, &moment);
+        let set = |text: &str| {
+            set_fact(
+                text,
+                self.section.as_deref(),
+                &FACTS,
+                &self.key,
+                &self.value,
+                &moment,
+            )
+        };
         let was = std::cell::RefCell::new(Was::New);
         let terms = session.terms(format!("world set: {}", self.key));
-        let (committed, formed) = change_formed(&project, &session.actor, &terms, Form::World, |text| {
-            let (text, old) = set(text)?;
-            was.replace(old);
-            Ok(text)
-        })?;
+        let (committed, formed) =
+            change_formed(&project, &session.actor, &terms, Form::World, |text| {
+                let (text, old) = set(text)?;
+                was.replace(old);
+                Ok(text)
+            })?;
         let older = match was.into_inner() {
             Was::Older(old) => Some(old),
             Was::New | Was::Same => None,
         };
-        let told = json!({"path": formed.path, "key": self.key, "value": self.value, "older": older});
-        let text =
-            older.map_or_else(|| format!("{}: {}\n", self.key, self.value), |old| format!("{}: {} (was {old})\n", self.key, self.value));
+        let told =
+            json!({"path": formed.path, "key": self.key, "value": self.value, "older": older});
+        let text = older.map_or_else(
+            || format!("{}: {}\n", self.key, self.value),
+            |old| format!("{}: {} (was {old})\n", self.key, self.value),
+        );
         Ok(receipt::beside(&committed, told, text))
     }
 }
@@ -112,7 +134,13 @@ impl Operate for WorldNote {
         let project = session.project()?;
         let terms = session.terms(format!("world note: {}", self.section));
         let (committed, formed) =
-            change_formed(&project, &session.actor, &terms, Form::World, |text| Ok(add_note(text, &self.section, &self.text)?))?;
-        Ok(receipt::beside(&committed, json!({"path": formed.path, "section": self.section}), ""))
+            change_formed(&project, &session.actor, &terms, Form::World, |text| {
+                Ok(add_note(text, &self.section, &self.text)?)
+            })?;
+        Ok(receipt::beside(
+            &committed,
+            json!({"path": formed.path, "section": self.section}),
+            "",
+        ))
     }
 }

@@ -16,7 +16,8 @@ pub struct Write {
     /// Write only if the file is still at this version
     #[arg(long, value_name = "VERSION")]
     expect: Option<String>,
-    /// Write even if most of the text disappears, it looks like a placeholder, or a new name is close to one of the contract
+    /// Write even if most of the text disappears, it looks like a placeholder, or a new name is
+    /// close to one of the contract
     #[arg(long)]
     force: bool,
     /// An idempotency key: a second write with this key returns the receipt of the first
@@ -35,9 +36,16 @@ impl Operate for Write {
         let path = Session::path(&self.path)?;
         let project = session.project()?;
         let bytes = super::pdf::as_text(path.as_str(), self.input.lines(session)?)?;
-        let expect = self.expect.map_or(Expect::Any, |v| Expect::Version(Version::parse(&v)));
-        let mut change = Change::by(&session.actor).op(Op::Write { path, bytes, expect });
-        (change.key, change.why, change.lease, change.force) = (self.key, self.why, session.lease.clone(), self.force);
+        let expect = self
+            .expect
+            .map_or(Expect::Any, |v| Expect::Version(Version::parse(&v)));
+        let mut change = Change::by(&session.actor).op(Op::Write {
+            path,
+            bytes,
+            expect,
+        });
+        (change.key, change.why, change.lease, change.force) =
+            (self.key, self.why, session.lease.clone(), self.force);
         change.new_name = self.force;
         Ok(receipt::answer(&project.judge(change)?.publish()?))
     }

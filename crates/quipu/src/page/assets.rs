@@ -18,8 +18,15 @@ pub fn router() -> Router {
             let name = file.path().to_string_lossy().replace('\\', "/");
             let body = file.contents();
             let kind = content_type(&name);
-            let address = if name == "index.html" { "/".to_owned() } else { format!("/{name}") };
-            router = router.route(&address, get(move || async move { ([(CONTENT_TYPE, kind)], body).into_response() }));
+            let address = if name == "index.html" {
+                "/".to_owned()
+            } else {
+                format!("/{name}")
+            };
+            router = router.route(
+                &address,
+                get(move || async move { ([(CONTENT_TYPE, kind)], body).into_response() }),
+            );
         }
     }
     router
@@ -43,7 +50,9 @@ mod tests {
     const MOST_BYTES: usize = 700 << 10;
 
     fn all(folder: &'static Dir<'_>) -> Vec<(String, &'static [u8])> {
-        let own = folder.files().map(|file| (file.path().display().to_string(), file.contents()));
+        let own = folder
+            .files()
+            .map(|file| (file.path().display().to_string(), file.contents()));
         own.chain(folder.dirs().flat_map(all)).collect()
     }
 
@@ -61,8 +70,16 @@ mod tests {
 
     #[test]
     fn nothing_is_inline_in_the_page() {
-        let html = FILES.get_file("index.html").unwrap().contents_utf8().unwrap();
+        let html = FILES
+            .get_file("index.html")
+            .unwrap()
+            .contents_utf8()
+            .unwrap();
         assert!(!html.contains("style=") && !html.contains("onclick") && !html.contains("<style"));
-        assert!(html.split("<script").skip(1).all(|script| script.contains("src=\"")));
+        assert!(
+            html.split("<script")
+                .skip(1)
+                .all(|script| script.contains("src=\""))
+        );
     }
 }

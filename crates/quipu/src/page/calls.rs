@@ -15,8 +15,8 @@ use crate::mcp::schema::{matches, words};
 use crate::session::{Names, Session};
 use crate::table::TABLE;
 
-/// The rows that the page may call, each with the arguments that it may not: those that write files outside the
-/// journal, read files outside the project, or start programs.
+/// The rows that the page may call, each with the arguments that it may not: those that write files
+/// outside the journal, read files outside the project, or start programs.
 const OFFERED: &[(&str, &[&str])] = &[
     ("approve", &[]),
     ("reject", &[]),
@@ -41,7 +41,8 @@ const OFFERED: &[(&str, &[&str])] = &[
     ("verify", &[]),
 ];
 
-/// What the journal notes beside the person: a decision that was made in a browser can be told from one on a terminal.
+/// What the journal notes beside the person: a decision that was made in a browser can be told from
+/// one on a terminal.
 const DOOR: &str = "page";
 
 #[derive(Debug, Deserialize)]
@@ -60,17 +61,33 @@ pub async fn call(State(page): Shared, Json(call): Json<Call>) -> Response {
 fn perform(session: &Session, call: &Call) -> Result<Value, Failure> {
     let usage = |what: String| Failure::usage(what, "");
     let offered = OFFERED.iter().find(|(name, _)| *name == call.operation);
-    let found = offered.and_then(|(name, left_out)| Some((TABLE.iter().find(|row| row.name == *name)?, *left_out)));
+    let found = offered.and_then(|(name, left_out)| {
+        Some((TABLE.iter().find(|row| row.name == *name)?, *left_out))
+    });
     let Some((operation, left_out)) = found else {
         let what = format!("the page has no operation `{}`", call.operation);
-        return Err(Failure::new(exit::NOT_FOUND, what, "the command line has them all: quipu --help"));
+        return Err(Failure::new(
+            exit::NOT_FOUND,
+            what,
+            "the command line has them all: quipu --help",
+        ));
     };
     let words = words(operation, &call.arguments, left_out).map_err(usage)?;
     let matches = matches(operation, &words).map_err(usage)?;
     // A person, whatever started the server; a unit only says what is meant.
-    let names = Names { unit: call.unit.clone(), ..Names::default() };
+    let names = Names {
+        unit: call.unit.clone(),
+        ..Names::default()
+    };
     let caller = Session::new(session.folder.clone(), names, Names::default())?;
-    let answer = (operation.call)(&matches, &Session { watched: OnceLock::new(), door: Some(DOOR), ..caller })?;
+    let answer = (operation.call)(
+        &matches,
+        &Session {
+            watched: OnceLock::new(),
+            door: Some(DOOR),
+            ..caller
+        },
+    )?;
     Ok(json!({"data": answer.json, "exit": answer.exit, "talk": answer.talk}))
 }
 
@@ -84,16 +101,29 @@ mod tests {
             let row = TABLE.iter().find(|row| row.name == *name);
             let row = row.unwrap_or_else(|| panic!("{name}"));
             let (properties, _) = crate::mcp::schema::properties(row, &[]);
-            assert!(left_out.iter().all(|argument| properties.contains_key(*argument)), "{name}");
+            assert!(
+                left_out
+                    .iter()
+                    .all(|argument| properties.contains_key(*argument)),
+                "{name}"
+            );
         }
     }
 
     #[test]
     fn what_is_not_offered_is_not_called() {
         let session = Session::new(".".into(), Names::default(), Names::default()).unwrap();
-        let call = |text: &str| perform(&session, &serde_json::from_str(text).unwrap()).unwrap_err();
+        let call =
+            |text: &str| perform(&session, &serde_json::from_str(text).unwrap()).unwrap_err();
         assert_eq!(call(r#"{"operation": "run"}"#).exit, exit::NOT_FOUND);
-        assert_eq!(call(r#"{"operation": "check", "arguments": {"claim": "x", "judge": "command:sh"}}"#).exit, exit::USAGE);
-        assert_eq!(call(r#"{"operation": "tension", "arguments": {"svg": "/tmp/x"}}"#).exit, exit::USAGE);
+        assert_eq!(
+            call(r#"{"operation": "check", "arguments": {"claim": "x", "judge": "command:sh"}}"#)
+                .exit,
+            exit::USAGE
+        );
+        assert_eq!(
+            call(r#"{"operation": "tension", "arguments": {"svg": "/tmp/x"}}"#).exit,
+            exit::USAGE
+        );
     }
 }

@@ -1,8 +1,9 @@
 //! How a browser that `serve --open` starts gets the token.
 //!
-//! Command lines are readable by every program of the machine, so the browser is given the path of a private file (mode 0600)
-//! instead of an address. The file leads to the page with a one-time code, which the page exchanges for the token. The code
-//! works once and for a short time; the file is deleted when the code is used and when the server ends.
+//! Command lines are readable by every program of the machine, so the browser is given the path of
+//! a private file (mode 0600) instead of an address. The file leads to the page with a one-time
+//! code, which the page exchanges for the token. The code works once and for a short time; the file
+//! is deleted when the code is used and when the server ends.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -35,12 +36,20 @@ struct Offered {
 impl Entry {
     pub fn new(token: Token) -> std::io::Result<Arc<Entry>> {
         let (code, text) = OneTimeCode::random().map_err(std::io::Error::other)?;
-        Ok(Arc::new(Entry { code, text, token, file: Mutex::new(None) }))
+        Ok(Arc::new(Entry {
+            code,
+            text,
+            token,
+            file: Mutex::new(None),
+        }))
     }
 
     /// Writes the file that leads to the page, and returns its path.
     pub fn write_file(&self, folder: &Path, address: SocketAddr) -> std::io::Result<PathBuf> {
-        let mut file = tempfile::Builder::new().prefix("open-").suffix(".html").tempfile_in(folder)?;
+        let mut file = tempfile::Builder::new()
+            .prefix("open-")
+            .suffix(".html")
+            .tempfile_in(folder)?;
         let url = format!("http://{address}/#code={}", self.text.as_str());
         write!(
             file,
@@ -55,13 +64,18 @@ impl Entry {
 
     /// The address where the code is exchanged. It needs no token: the code is the proof.
     pub fn router(self: &Arc<Entry>) -> Router {
-        Router::new().route("/api/code", post(exchange)).with_state(Arc::clone(self))
+        Router::new()
+            .route("/api/code", post(exchange))
+            .with_state(Arc::clone(self))
     }
 
     fn redeem(&self, code: &str) -> Option<&Token> {
         let redeemed = self.code.redeem(code);
         if redeemed {
-            self.file.lock().unwrap_or_else(PoisonError::into_inner).take();
+            self.file
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take();
         }
         redeemed.then_some(&self.token)
     }
@@ -92,12 +106,19 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let entry = Entry::new(Token::random().unwrap()).unwrap();
-        let path = entry.write_file(folder.path(), "127.0.0.1:80".parse().unwrap()).unwrap();
+        let path = entry
+            .write_file(folder.path(), "127.0.0.1:80".parse().unwrap())
+            .unwrap();
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         let text = std::fs::read_to_string(&path).unwrap();
-        assert!(text.contains("http://127.0.0.1:80/#code=") && !text.contains(entry.token.as_str()));
+        assert!(
+            text.contains("http://127.0.0.1:80/#code=") && !text.contains(entry.token.as_str())
+        );
         assert!(entry.redeem("wrong").is_none() && path.exists());
-        assert_eq!(entry.redeem(entry.text.as_str()).map(Token::as_str), Some(entry.token.as_str()));
+        assert_eq!(
+            entry.redeem(entry.text.as_str()).map(Token::as_str),
+            Some(entry.token.as_str())
+        );
         assert!(entry.redeem(entry.text.as_str()).is_none() && !path.exists());
     }
 }

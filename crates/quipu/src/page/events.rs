@@ -1,4 +1,5 @@
-//! Telling the page that something happened: the journal's end, the runs under way and the workers, looked at while it listens.
+//! Telling the page that something happened: the journal's end, the runs under way and the workers,
+//! looked at while it listens.
 
 use std::time::Duration;
 
@@ -23,14 +24,22 @@ pub async fn listen(State(page): Shared) -> Response {
         if project.is_none() {
             project = Project::open(&folder, Options::default()).ok();
         }
-        let seq = project.as_ref().and_then(|project| project.store.pulse().ok());
+        let seq = project
+            .as_ref()
+            .and_then(|project| project.store.pulse().ok());
         if seq.is_none() {
             project = None;
         }
         let runs = runs_under_way(&folder);
         let running: Vec<_> = runs.iter().map(|run| json!([run.run, run.said])).collect();
-        let workers = project.as_ref().and_then(|project| project.store.seated().ok()).unwrap_or_default();
-        let workers: Vec<_> = workers.iter().map(|w| json!([w.worker.id, w.alive, w.worker.claims.len()])).collect();
+        let workers = project
+            .as_ref()
+            .and_then(|project| project.store.seated().ok())
+            .unwrap_or_default();
+        let workers: Vec<_> = workers
+            .iter()
+            .map(|w| json!([w.worker.id, w.alive, w.worker.claims.len()]))
+            .collect();
         let news = json!({"seq": seq, "runs": running, "workers": workers}).to_string();
         (news != told).then(|| {
             told.clone_from(&news);

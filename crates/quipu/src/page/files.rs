@@ -1,4 +1,5 @@
-//! Files by class, a window at a time: filtered and ordered here, so that a browser never holds a hundred thousand.
+//! Files by class, a window at a time: filtered and ordered here, so that a browser never holds a
+//! hundred thousand.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -135,16 +135,39 @@ pub async fn turn(State(page): Shared, Query(asked): Query<Asked>) -> Response {
 }
 
 /// What a role would be shown or told now.
-fn ask(session: &Session, operation: &str, role: &str, unit: Option<String>) -> Result<Value, Failure> {
-    let row = TABLE.iter().find(|row| row.name == operation).expect("the table has views and briefs");
-    let words = ["--partial".to_owned(), "--counter=estimate".to_owned(), "--".to_owned(), role.to_owned()];
-    let matches = crate::mcp::schema::matches(row, &words).map_err(|what| Failure::usage(what, ""))?;
-    let caller = Session::new(session.folder.clone(), Names { unit, ..Names::default() }, Names::default())?;
+fn ask(
+    session: &Session,
+    operation: &str,
+    role: &str,
+    unit: Option<String>,
+) -> Result<Value, Failure> {
+    let row = TABLE
+        .iter()
+        .find(|row| row.name == operation)
+        .expect("the table has views and briefs");
+    let words = [
+        "--partial".to_owned(),
+        "--counter=estimate".to_owned(),
+        "--".to_owned(),
+        role.to_owned(),
+    ];
+    let matches =
+        crate::mcp::schema::matches(row, &words).map_err(|what| Failure::usage(what, ""))?;
+    let caller = Session::new(
+        session.folder.clone(),
+        Names {
+            unit,
+            ..Names::default()
+        },
+        Names::default(),
+    )?;
     (row.call)(&matches, &caller).map(|answer| answer.json)
 }
 
 fn load(folder: &Path, name: &str) -> Option<String> {
-    quipu_store::read_regular(&folder.join(name)).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    quipu_store::read_regular(&folder.join(name))
+        .ok()
+        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn cut(text: &str) -> String {

@@ -15,7 +15,8 @@ use super::reply::reply;
 use crate::answer::Failure;
 use crate::session::Session;
 
-/// More nodes than this are no picture any more: the nearest to the focus, or the best linked, are shown.
+/// More nodes than this are no picture any more: the nearest to the focus, or the best linked, are
+/// shown.
 const NODES: usize = 1_200;
 /// So many links of one file are told.
 const LINKS: usize = 200;
@@ -91,11 +92,22 @@ pub async fn graph(State(page): Shared, Query(asked): Query<Asked>) -> Response 
 }
 
 /// The pages to draw: all, those near the focus, or those with the most neighbours.
-fn choose<'g>(graph: &'g Graph, near: &BTreeMap<&'g str, BTreeSet<&'g str>>, asked: &Asked) -> BTreeSet<&'g str> {
+fn choose<'g>(
+    graph: &'g Graph,
+    near: &BTreeMap<&'g str, BTreeSet<&'g str>>,
+    asked: &Asked,
+) -> BTreeSet<&'g str> {
     let known = graph.pages.iter().find(|page| **page == asked.focus);
     if let Some(focus) = known {
-        let depth = if asked.depth == 0 { usize::MAX } else { asked.depth };
-        let (mut seen, mut next) = (BTreeSet::from([focus.as_str()]), VecDeque::from([(focus.as_str(), 0)]));
+        let depth = if asked.depth == 0 {
+            usize::MAX
+        } else {
+            asked.depth
+        };
+        let (mut seen, mut next) = (
+            BTreeSet::from([focus.as_str()]),
+            VecDeque::from([(focus.as_str(), 0)]),
+        );
         while let Some((path, far)) = next.pop_front() {
             for other in near.get(path).into_iter().flatten().filter(|_| far < depth) {
                 if seen.len() < NODES && seen.insert(other) {
@@ -149,12 +161,23 @@ fn nearest(edge: &Edge) -> Option<&String> {
 }
 
 /// The line that a link stands in.
-fn line_of<'e>(project: &Project, texts: &mut BTreeMap<&'e str, String>, edge: &'e Edge) -> Result<String, Failure> {
+fn line_of<'e>(
+    project: &Project,
+    texts: &mut BTreeMap<&'e str, String>,
+    edge: &'e Edge,
+) -> Result<String, Failure> {
     let path = edge.from.path.as_str();
     if !texts.contains_key(path) {
         let read = project.store.read(&Session::path(path)?)?;
-        texts.insert(path, read.map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default());
+        texts.insert(
+            path,
+            read.map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned())
+                .unwrap_or_default(),
+        );
     }
-    let line = texts[path].lines().nth(edge.from.line.saturating_sub(1)).unwrap_or_default();
+    let line = texts[path]
+        .lines()
+        .nth(edge.from.line.saturating_sub(1))
+        .unwrap_or_default();
     Ok(line.trim().chars().take(300).collect())
 }

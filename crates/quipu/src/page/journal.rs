@@ -36,7 +36,11 @@ fn window() -> usize {
 pub async fn search(State(page): Shared, Query(asked): Query<Asked>) -> Response {
     reply(move || {
         let project = page.session().project()?;
-        let (text, actor, path) = (asked.q.to_lowercase(), asked.actor.to_lowercase(), asked.path.to_lowercase());
+        let (text, actor, path) = (
+            asked.q.to_lowercase(),
+            asked.actor.to_lowercase(),
+            asked.path.to_lowercase(),
+        );
         let wanted = |entry: &LogEntry| {
             let who = entry.who.to_string().to_lowercase();
             let named = |part: &str| entry.paths.iter().any(|p| p.to_lowercase().contains(part));
@@ -49,9 +53,15 @@ pub async fn search(State(page): Shared, Query(asked): Query<Asked>) -> Response
             };
             kind && (actor.is_empty() || who.contains(&actor))
                 && (path.is_empty() || named(&path))
-                && (text.is_empty() || why.contains(&text) || who.contains(&text) || named(&text) || entry.id.starts_with(&text))
+                && (text.is_empty()
+                    || why.contains(&text)
+                    || who.contains(&text)
+                    || named(&text)
+                    || entry.id.starts_with(&text))
         };
-        let found = project.store.log_before(asked.before, asked.limit.min(MOST), &wanted)?;
+        let found = project
+            .store
+            .log_before(asked.before, asked.limit.min(MOST), &wanted)?;
         let entries: Vec<Value> = found.entries.iter().map(told).collect();
         Ok(json!({"entries": entries, "next": found.next, "newest": project.store.pulse()?}))
     })

@@ -9,7 +9,8 @@ use quipu_store::Survey;
 
 use crate::answer::Failure;
 
-/// Edits outside Quipu are in no journal: so long they may stay unseen, or longer where looking takes long.
+/// Edits outside Quipu are in no journal: so long they may stay unseen, or longer where looking
+/// takes long.
 const SURVEY_LASTS: Duration = Duration::from_secs(2);
 const LINKS_LAST: Duration = Duration::from_secs(20);
 /// What took a second to find is kept for so many: looking is never most of what a server does.
@@ -30,7 +31,9 @@ struct Found<T> {
 impl Kept {
     /// How every file stands. Whoever asks meanwhile waits for the same look.
     pub fn survey(&self, project: &Project) -> Result<Arc<Survey>, Failure> {
-        kept(&self.survey, project, SURVEY_LASTS, || Ok(project.store.survey()?))
+        kept(&self.survey, project, SURVEY_LASTS, || {
+            Ok(project.store.survey()?)
+        })
     }
 
     /// The newest survey there is, however old: for what is nice to know.
@@ -40,7 +43,9 @@ impl Kept {
     }
 
     pub fn links(&self, project: &Project) -> Result<Arc<LinkMap>, Failure> {
-        kept(&self.links, project, LINKS_LAST, || Ok(map_links(project, &Actor::Person)?))
+        kept(&self.links, project, LINKS_LAST, || {
+            Ok(map_links(project, &Actor::Person)?)
+        })
     }
 }
 
@@ -52,13 +57,20 @@ fn kept<T>(
 ) -> Result<Arc<T>, Failure> {
     let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
     let seq = project.store.pulse()?;
-    if let Some(found) = slot.as_ref().filter(|found| found.seq == seq && Instant::now() < found.until) {
+    if let Some(found) = slot
+        .as_ref()
+        .filter(|found| found.seq == seq && Instant::now() < found.until)
+    {
         return Ok(Arc::clone(&found.what));
     }
     let begun = Instant::now();
     let what = Arc::new(look()?);
     let until = Instant::now() + lasts.max(begun.elapsed() * PATIENCE);
     // The look itself may have adopted something.
-    *slot = Some(Found { seq: project.store.pulse()?, until, what: Arc::clone(&what) });
+    *slot = Some(Found {
+        seq: project.store.pulse()?,
+        until,
+        what: Arc::clone(&what),
+    });
     Ok(what)
 }

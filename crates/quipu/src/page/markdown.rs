@@ -1,7 +1,8 @@
 //! Markdown as a tree of named elements and texts, which the page builds with the DOM's own hands.
 //!
-//! Files are written by agents: nothing of them is ever markup. Raw HTML is text, addresses are `http`, `https` or
-//! files of the project, pictures are their description. A node is a text or `[element, attributes, children…]`.
+//! Files are written by agents: nothing of them is ever markup. Raw HTML is text, addresses are
+//! `http`, `https` or files of the project, pictures are their description. A node is a text or
+//! `[element, attributes, children…]`.
 
 use std::ops::Range;
 
@@ -16,11 +17,35 @@ const DEEPEST: usize = 24;
 /// The tree of a text. `is_file` tells which paths lead anywhere.
 pub fn parse_tree(text: &str, path: &str, is_file: &dyn Fn(&str) -> bool) -> Vec<Value> {
     let document = Document::parse(text);
-    let anchors = document.sections().iter().map(|s| (s.heading.start, document.anchor_of(s).to_owned())).collect::<Vec<_>>();
-    let marks =
-        document.links().iter().filter(|l| matches!(l.kind, LinkKind::Arrow | LinkKind::BareArrow | LinkKind::Press | LinkKind::Wiki));
-    let marks = marks.map(|l| (l.range.clone(), address(path, &l.path, l.anchor.as_deref(), l.kind, is_file))).collect();
-    let mut planter = Planter { text, path, is_file, anchors, marks, marked: 0, stack: vec![Branch::default()], in_code: false };
+    let anchors = document
+        .sections()
+        .iter()
+        .map(|s| (s.heading.start, document.anchor_of(s).to_owned()))
+        .collect::<Vec<_>>();
+    let marks = document.links().iter().filter(|l| {
+        matches!(
+            l.kind,
+            LinkKind::Arrow | LinkKind::BareArrow | LinkKind::Press | LinkKind::Wiki
+        )
+    });
+    let marks = marks
+        .map(|l| {
+            (
+                l.range.clone(),
+                address(path, &l.path, l.anchor.as_deref(), l.kind, is_file),
+            )
+        })
+        .collect();
+    let mut planter = Planter {
+        text,
+        path,
+        is_file,
+        anchors,
+        marks,
+        marked: 0,
+        stack: vec![Branch::default()],
+        in_code: false,
+    };
     let options = Options::ENABLE_TABLES
         | Options::ENABLE_STRIKETHROUGH
         | Options::ENABLE_TASKLISTS
@@ -32,11 +57,21 @@ pub fn parse_tree(text: &str, path: &str, is_file: &dyn Fn(&str) -> bool) -> Vec
     while planter.stack.len() > 1 {
         planter.close();
     }
-    planter.stack.pop().map(|branch| branch.children).unwrap_or_default()
+    planter
+        .stack
+        .pop()
+        .map(|branch| branch.children)
+        .unwrap_or_default()
 }
 
 /// Where a link of the project leads, as attributes.
-fn address(page: &str, written: &str, anchor: Option<&str>, kind: LinkKind, is_file: &dyn Fn(&str) -> bool) -> Value {
+fn address(
+    page: &str,
+    written: &str,
+    anchor: Option<&str>,
+    kind: LinkKind,
+    is_file: &dyn Fn(&str) -> bool,
+) -> Value {
     let (to, _) = resolve_link(page, written, kind, is_file);
     json!({"file": to, "anchor": anchor, "broken": !is_file(&to), "presses": kind == LinkKind::Press})
 }
@@ -66,12 +101,21 @@ struct Planter<'t> {
 impl Planter<'_> {
     fn open(&mut self, element: &'static str, attributes: Value) {
         let flat = self.stack.len() >= DEEPEST;
-        self.stack.push(Branch { element, attributes, children: Vec::new(), flat });
+        self.stack.push(Branch {
+            element,
+            attributes,
+            children: Vec::new(),
+            flat,
+        });
     }
 
     fn close(&mut self) {
-        let Some(branch) = self.stack.pop() else { return };
-        let Some(parent) = self.stack.last_mut() else { return };
+        let Some(branch) = self.stack.pop() else {
+            return;
+        };
+        let Some(parent) = self.stack.last_mut() else {
+            return;
+        };
         if branch.flat || branch.element.is_empty() {
             parent.children.extend(branch.children);
             return;
@@ -91,7 +135,11 @@ impl Planter<'_> {
         if text.is_empty() {
             return;
         }
-        if let Some(Value::String(last)) = self.stack.last_mut().and_then(|branch| branch.children.last_mut()) {
+        if let Some(Value::String(last)) = self
+            .stack
+            .last_mut()
+            .and_then(|branch| branch.children.last_mut())
+        {
             last.push_str(text);
             return;
         }
@@ -107,7 +155,9 @@ impl Planter<'_> {
             // Raw HTML is shown as what it is. A comment that is a marker is worth seeing too.
             Event::Html(html) => self.say(&html),
             Event::InlineHtml(html) => self.push(json!(["code", {"class": "raw"}, html.as_ref()])),
-            Event::InlineMath(text) | Event::DisplayMath(text) => self.push(json!(["code", {}, text.as_ref()])),
+            Event::InlineMath(text) | Event::DisplayMath(text) => {
+                self.push(json!(["code", {}, text.as_ref()]))
+            }
             Event::SoftBreak => self.say("\n"),
             Event::HardBreak => self.push(json!(["br", {}])),
             Event::Rule => self.push(json!(["hr", {}])),
@@ -120,7 +170,11 @@ impl Planter<'_> {
         match tag {
             Tag::Paragraph => self.open("p", json!({})),
             Tag::Heading { level, .. } => {
-                let id = self.anchors.iter().find(|(start, _)| *start == range.start).map(|(_, anchor)| anchor.clone());
+                let id = self
+                    .anchors
+                    .iter()
+                    .find(|(start, _)| *start == range.start)
+                    .map(|(_, anchor)| anchor.clone());
                 let element = match level {
                     HeadingLevel::H1 => "h1",
                     HeadingLevel::H2 => "h2",
@@ -156,7 +210,10 @@ impl Planter<'_> {
             }
             // A picture would be a request: it is told by its description.
             Tag::Image { dest_url, .. } => {
-                self.open("span", json!({"class": "picture", "title": dest_url.as_ref()}));
+                self.open(
+                    "span",
+                    json!({"class": "picture", "title": dest_url.as_ref()}),
+                );
             }
             Tag::FootnoteDefinition(name) => {
                 self.open("blockquote", json!({}));
@@ -182,8 +239,13 @@ impl Planter<'_> {
     fn leads_to(&self, written: &str, kind: LinkKind) -> Value {
         if is_external(written) {
             let scheme = written.trim().to_ascii_lowercase();
-            let sound = (scheme.starts_with("http://") || scheme.starts_with("https://")) && !written.chars().any(char::is_control);
-            return if sound { json!({"href": written.trim()}) } else { Value::Null };
+            let sound = (scheme.starts_with("http://") || scheme.starts_with("https://"))
+                && !written.chars().any(char::is_control);
+            return if sound {
+                json!({"href": written.trim()})
+            } else {
+                Value::Null
+            };
         }
         let (path, anchor) = parse_target(written);
         address(self.path, &path, anchor.as_deref(), kind, self.is_file)
@@ -191,17 +253,25 @@ impl Planter<'_> {
 
     /// Text, with the links in it that Markdown does not know.
     fn words(&mut self, text: &str, range: Range<usize>) {
-        // Escapes and entities make a text differ from its source; there is no mark in such a piece.
+        // Escapes and entities make a text differ from its source; there is no mark in such a
+        // piece.
         if self.in_code || self.text.get(range.clone()) != Some(text) {
             self.say(text);
             return;
         }
         let mut at = range.start.max(self.marked.min(range.end));
         while at < range.end {
-            let next = self.marks.iter().find(|(mark, _)| mark.end > at && mark.start < range.end).cloned();
+            let next = self
+                .marks
+                .iter()
+                .find(|(mark, _)| mark.end > at && mark.start < range.end)
+                .cloned();
             match next {
                 Some((mark, to)) if mark.start <= at => {
-                    let label = self.text[mark.clone()].trim_start_matches('[').trim_end_matches(']').to_owned();
+                    let label = self.text[mark.clone()]
+                        .trim_start_matches('[')
+                        .trim_end_matches(']')
+                        .to_owned();
                     self.push(json!(["a", to, label]));
                     self.marked = mark.end;
                     at = mark.end;
@@ -224,12 +294,15 @@ mod tests {
     use super::*;
 
     fn tree(text: &str) -> String {
-        json!(parse_tree(text, "notes/a.md", &|path| path == "notes/b.md" || path == "c.md")).to_string()
+        json!(parse_tree(text, "notes/a.md", &|path| path == "notes/b.md"
+            || path == "c.md"))
+        .to_string()
     }
 
     #[test]
     fn nothing_in_a_file_is_markup() {
-        let told = tree("a <script>alert(1)</script> <img src=x onerror=alert(1)>\n\n<iframe src=x>\n");
+        let told =
+            tree("a <script>alert(1)</script> <img src=x onerror=alert(1)>\n\n<iframe src=x>\n");
         for word in ["[\"script\"", "[\"img\"", "[\"iframe\"", "onerror\":"] {
             assert!(!told.contains(word), "{told}");
         }
@@ -250,8 +323,14 @@ mod tests {
             let told = tree(&format!("[x](<{bad}>)"));
             assert!(!told.contains("[\"a\""), "{bad}: {told}");
         }
-        assert!(tree("[x](https://example.org/a)").contains(r#"["a",{"href":"https://example.org/a"},"x"]"#));
-        assert!(tree("[x](java\tscript:alert(1))").contains("broken\":true") || !tree("[x](java\tscript:alert(1))").contains("[\"a\""));
+        assert!(
+            tree("[x](https://example.org/a)")
+                .contains(r#"["a",{"href":"https://example.org/a"},"x"]"#)
+        );
+        assert!(
+            tree("[x](java\tscript:alert(1))").contains("broken\":true")
+                || !tree("[x](java\tscript:alert(1))").contains("[\"a\"")
+        );
     }
 
     #[test]
@@ -260,20 +339,31 @@ mod tests {
         assert!(told.contains(r#"["a",{"file":"c.md","anchor":"one","broken":false,"presses":false},"→ c.md#one"]"#), "{told}");
         assert!(told.contains(r#""file":"notes/b.md""#), "{told}");
         assert!(told.contains(r#""presses":true"#), "{told}");
-        assert!(told.contains(r#"{"file":"gone.md","anchor":null,"broken":true"#), "{told}");
+        assert!(
+            told.contains(r#"{"file":"gone.md","anchor":null,"broken":true"#),
+            "{told}"
+        );
         assert!(told.contains("see ") && told.contains(" and "), "{told}");
     }
 
     #[test]
     fn headings_have_the_anchors_that_links_name() {
-        assert!(tree("# One two\n\n## 左撇子\n").contains(r#"["h1",{"anchor":"one-two"},"One two"],["h2",{"anchor":"左撇子"},"左撇子"]"#));
+        assert!(tree("# One two\n\n## 左撇子\n").contains(
+            r#"["h1",{"anchor":"one-two"},"One two"],["h2",{"anchor":"左撇子"},"左撇子"]"#
+        ));
     }
 
     #[test]
     fn an_endless_quote_is_no_endless_tree() {
         let told = parse_tree(&(">".repeat(5_000) + " deep"), "a.md", &|_| false);
         fn depth(node: &Value) -> usize {
-            1 + node.as_array().into_iter().flatten().map(depth).max().unwrap_or(0)
+            1 + node
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(depth)
+                .max()
+                .unwrap_or(0)
         }
         assert!(told.iter().map(depth).max().unwrap_or(0) < 200);
     }

@@ -1,7 +1,8 @@
 //! The page's door: addresses to operations and to what the protocol tells, as a person.
 //!
-//! It holds no rules. Whatever is written goes through a row of the table of operations (`calls.rs`); the other
-//! addresses only read, in pieces that stay small however large the project is.
+//! It holds no rules. Whatever is written goes through a row of the table of operations
+//! (`calls.rs`); the other addresses only read, in pieces that stay small however large the project
+//! is.
 
 mod assets;
 mod calls;
@@ -43,13 +44,21 @@ type Shared = quipu_web::axum::extract::State<Arc<Page>>;
 impl Page {
     /// Each request is a caller of its own: nothing is kept between two of them.
     fn session(&self) -> Session {
-        Session { watched: OnceLock::new(), ..self.session.clone() }
+        Session {
+            watched: OnceLock::new(),
+            ..self.session.clone()
+        }
     }
 }
 
-/// The files of the page for everyone, the project for callers with the token. `entry` gives the token for a one-time code.
+/// The files of the page for everyone, the project for callers with the token. `entry` gives the
+/// token for a one-time code.
 pub fn site(session: Session, entry: &Arc<Entry>) -> Site {
-    let page = Arc::new(Page { session, memory: Memory::default(), kept: Kept::default() });
+    let page = Arc::new(Page {
+        session,
+        memory: Memory::default(),
+        kept: Kept::default(),
+    });
     let guarded = Router::new()
         .route("/api/project", get(overview::project))
         .route("/api/now", get(now::now))
@@ -64,5 +73,8 @@ pub fn site(session: Session, entry: &Arc<Entry>) -> Site {
         .route("/api/call", post(calls::call))
         .route("/api/events", get(events::listen))
         .with_state(page);
-    Site { open: assets::router().merge(entry.router()), guarded }
+    Site {
+        open: assets::router().merge(entry.router()),
+        guarded,
+    }
 }

@@ -76,11 +76,16 @@ pub async fn now(State(page): Shared) -> Response {
 /// A run with the last that its agent said, and what it was given to read.
 fn told(root: &Path, run: &Underway) -> Value {
     let folder = folder_of(root, &run.run);
-    let plan = quipu_store::read_regular_text(&folder.join("plan.json")).ok().and_then(|text| serde_json::from_str::<Value>(&text).ok());
+    let plan = quipu_store::read_regular_text(&folder.join("plan.json"))
+        .ok()
+        .and_then(|text| serde_json::from_str::<Value>(&text).ok());
     let shown = |share: &Value| share["shown"].as_u64().unwrap_or(0);
     let reads = plan.as_ref().map(|plan| {
         let stages = plan["shares"].as_array().into_iter().flatten();
-        stages.flat_map(|stage| stage.as_array().into_iter().flatten()).map(shown).sum::<u64>()
+        stages
+            .flat_map(|stage| stage.as_array().into_iter().flatten())
+            .map(shown)
+            .sum::<u64>()
     });
     json!({
         "run": run.run, "step": run.step, "unit": run.unit, "agent": run.agent, "at": run.at,
@@ -90,7 +95,11 @@ fn told(root: &Path, run: &Underway) -> Value {
 
 fn last_line(path: &Path) -> Option<String> {
     let tail = read_tail(path, TAIL)?;
-    let line = tail.lines().rev().find_map(|line| serde_json::from_str::<Value>(line).ok()?["text"].as_str().map(str::to_owned))?;
+    let line = tail.lines().rev().find_map(|line| {
+        serde_json::from_str::<Value>(line).ok()?["text"]
+            .as_str()
+            .map(str::to_owned)
+    })?;
     Some(line.trim().chars().take(LINE).collect())
 }
 

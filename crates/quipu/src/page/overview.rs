@@ -13,11 +13,20 @@ pub async fn project(State(page): Shared) -> Response {
     reply(move || {
         let project = page.session().project()?;
         let contract = &project.contract;
-        let profiles: Vec<Value> =
-            contract.profiles.iter().map(|p| json!({"name": p.name, "about": p.about.in_language(contract.language)})).collect();
+        let profiles: Vec<Value> = contract
+            .profiles
+            .iter()
+            .map(|p| json!({"name": p.name, "about": p.about.in_language(contract.language)}))
+            .collect();
         let root = project.store.root();
-        let named = contract.vars.get("project").and_then(|var| var.value.clone());
-        let folder = root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let named = contract
+            .vars
+            .get("project")
+            .and_then(|var| var.value.clone());
+        let folder = root
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default();
         Ok::<Value, Failure>(json!({
             "name": named.unwrap_or_else(|| folder.clone()),
             "folder": folder,

@@ -39,9 +39,17 @@ pub async fn file(State(page): Shared, Query(asked): Query<Asked>) -> Response {
         let rule = project.contract.rule(&path);
         let text = String::from_utf8(reading.bytes.clone()).ok();
         let markdown = path.as_str().ends_with(".md") && reading.bytes.len() <= TREE_BYTES;
-        let tree = text.as_deref().filter(|_| markdown).map(|text| parse_tree(text, path.as_str(), &|p| is_file(&project, p)));
+        let tree = text
+            .as_deref()
+            .filter(|_| markdown)
+            .map(|text| parse_tree(text, path.as_str(), &|p| is_file(&project, p)));
         let survey = page.kept.last_survey();
-        let flag = survey.and_then(|survey| survey.flagged().find(|f| f.path == path.as_str()).and_then(|f| f.flag.clone()));
+        let flag = survey.and_then(|survey| {
+            survey
+                .flagged()
+                .find(|f| f.path == path.as_str())
+                .and_then(|f| f.flag.clone())
+        });
         let last = events.first().map(event);
         Ok::<Value, Failure>(json!({
             "path": path,
@@ -67,7 +75,12 @@ fn event(event: &PathEvent) -> Value {
 }
 
 fn is_file(project: &Project, path: &str) -> bool {
-    ProjectPath::parse(path).is_ok_and(|path| project.store.look_of(&path).is_ok_and(|look| look.is_some()))
+    ProjectPath::parse(path).is_ok_and(|path| {
+        project
+            .store
+            .look_of(&path)
+            .is_ok_and(|look| look.is_some())
+    })
 }
 
 #[derive(Debug, Deserialize)]

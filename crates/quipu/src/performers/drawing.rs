@@ -1,7 +1,8 @@
 //! Draws Mermaid diagrams with the program that a project names as `[agents.mermaid]`.
 //!
-//! The text of a diagram comes from an agent, and drawing one runs a whole browser. So the program is the person's choice: it
-//! runs only after `quipu trust`, in the agents' sandbox, sees nothing but the diagram, and has its time and its bounds.
+//! The text of a diagram comes from an agent, and drawing one runs a whole browser. So the program
+//! is the person's choice: it runs only after `quipu trust`, in the agents' sandbox, sees nothing
+//! but the diagram, and has its time and its bounds.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -29,7 +30,10 @@ impl Drawing {
     /// None if the project names no program.
     pub fn of(contract: &Contract, root: &Path) -> Option<Drawing> {
         let agent = || hire(NAME, None, contract, root).map_err(|failure| failure.what);
-        contract.agents.contains_key(NAME).then(|| Drawing { agent: agent(), root: root.to_owned() })
+        contract.agents.contains_key(NAME).then(|| Drawing {
+            agent: agent(),
+            root: root.to_owned(),
+        })
     }
 }
 
@@ -37,7 +41,10 @@ impl Draw for Drawing {
     fn draw(&self, diagram: &str) -> Result<Vec<u8>, String> {
         let agent = self.agent.as_ref().map_err(Clone::clone)?;
         let io = |error: std::io::Error| format!("no folder for it: {error}");
-        let folder = tempfile::Builder::new().prefix("quipu-draw-").tempdir().map_err(io)?;
+        let folder = tempfile::Builder::new()
+            .prefix("quipu-draw-")
+            .tempdir()
+            .map_err(io)?;
         let place = |name: &str| folder.path().join(name);
         for name in ["view", "out", "record"] {
             std::fs::create_dir(place(name)).map_err(io)?;
@@ -50,20 +57,42 @@ impl Draw for Drawing {
             out: place("out"),
             outputs: vec!["diagram.png".to_owned()],
             last_lines: Default::default(),
-            names: Names { role: NAME.to_owned(), unit: None, agent: Some(NAME.to_owned()), run: "publish".to_owned() },
+            names: Names {
+                role: NAME.to_owned(),
+                unit: None,
+                agent: Some(NAME.to_owned()),
+                run: "publish".to_owned(),
+            },
             deadline: DEADLINE,
             record: place("record"),
             mcp: None,
             keep_out: kept_out(&self.root),
             language: quipu_agents::Language::English,
-            bounds: Bounds { file: MOST_BYTES, out: MOST_BYTES, ..Bounds::default() },
+            bounds: Bounds {
+                file: MOST_BYTES,
+                out: MOST_BYTES,
+                ..Bounds::default()
+            },
         };
-        let outcome = agent.open(&assignment, Watch { events: &|_| (), stop: &Stop::default() }).first();
+        let outcome = agent
+            .open(
+                &assignment,
+                Watch {
+                    events: &|_| (),
+                    stop: &Stop::default(),
+                },
+            )
+            .first();
         let picture = place("out").join("diagram.png");
-        let is_file = std::fs::symlink_metadata(&picture).is_ok_and(|found| found.is_file() && found.len() <= MOST_BYTES);
+        let is_file = std::fs::symlink_metadata(&picture)
+            .is_ok_and(|found| found.is_file() && found.len() <= MOST_BYTES);
         match is_file {
-            true => std::fs::read(&picture).map_err(|error| format!("its picture cannot be read: {error}")),
-            false => Err(format!("agent `{NAME}` made no picture ({})", outcome.ending)),
+            true => std::fs::read(&picture)
+                .map_err(|error| format!("its picture cannot be read: {error}")),
+            false => Err(format!(
+                "agent `{NAME}` made no picture ({})",
+                outcome.ending
+            )),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! An agent behind an adapter, as a performer: a program in its sandbox, a model behind HTTP, a person.
+//! An agent behind an adapter, as a performer: a program in its sandbox, a model behind HTTP, a
+//! person.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,15 +24,31 @@ pub struct Hired {
 
 impl Hired {
     pub fn new(agent: Box<dyn Agent>, language: Language, server: Option<PathBuf>) -> Hired {
-        Hired { name: agent.name().to_owned(), agent, language, server, warned: AtomicBool::new(false) }
+        Hired {
+            name: agent.name().to_owned(),
+            agent,
+            language,
+            server,
+            warned: AtomicBool::new(false),
+        }
     }
 
-    /// The command line of a server over the folders of a task: it runs inside the sandbox, as the agent does.
+    /// The command line of a server over the folders of a task: it runs inside the sandbox, as the
+    /// agent does.
     fn server_line(&self, view: &Path, out: &Path, outputs: &[String]) -> Option<Vec<String>> {
         let text = |path: &Path| path.display().to_string();
         let mut line = vec![text(self.server.as_ref()?), "mcp".to_owned()];
-        line.extend(["--view".to_owned(), text(view), "--out".to_owned(), text(out)]);
-        line.extend(outputs.iter().flat_map(|output| ["--output".to_owned(), output.clone()]));
+        line.extend([
+            "--view".to_owned(),
+            text(view),
+            "--out".to_owned(),
+            text(out),
+        ]);
+        line.extend(
+            outputs
+                .iter()
+                .flat_map(|output| ["--output".to_owned(), output.clone()]),
+        );
         Some(line)
     }
 
@@ -55,12 +72,28 @@ impl Hired {
         };
         let used = outcome.usage;
         let known = used.input.is_some() || used.output.is_some();
-        let usage = known.then(|| Usage { input: used.input.unwrap_or(0), output: used.output.unwrap_or(0), cost: None });
-        let (mut denied, elsewhere): (Vec<_>, Vec<_>) =
-            outcome.denied.iter().partition::<Vec<&Attempt>, _>(|attempt| Path::new(&attempt.path).starts_with(root));
+        let usage = known.then(|| Usage {
+            input: used.input.unwrap_or(0),
+            output: used.output.unwrap_or(0),
+            cost: None,
+        });
+        let (mut denied, elsewhere): (Vec<_>, Vec<_>) = outcome
+            .denied
+            .iter()
+            .partition::<Vec<&Attempt>, _>(|attempt| Path::new(&attempt.path).starts_with(root));
         denied.extend(elsewhere);
-        let denied = denied.into_iter().take(NOTED).map(|attempt| render(attempt, root)).collect();
-        Ended { ending, message: outcome.final_message, usage, denied, held_by: Some(held_by) }
+        let denied = denied
+            .into_iter()
+            .take(NOTED)
+            .map(|attempt| render(attempt, root))
+            .collect();
+        Ended {
+            ending,
+            message: outcome.final_message,
+            usage,
+            denied,
+            held_by: Some(held_by),
+        }
     }
 }
 
@@ -72,7 +105,12 @@ impl Performer for Hired {
     fn perform(&self, task: &Task, watch: Watch<'_>) -> Ended {
         let root = real(&task.root);
         let (view, out) = (real(&task.view), real(&task.out));
-        let outputs: Vec<String> = task.outputs.iter().filter(|output| !output.optional).map(|output| output.path.to_string()).collect();
+        let outputs: Vec<String> = task
+            .outputs
+            .iter()
+            .filter(|output| !output.optional)
+            .map(|output| output.path.to_string())
+            .collect();
         let assignment = Assignment {
             mcp: self.server_line(&view, &out, &outputs),
             brief: task.brief.clone(),
@@ -84,7 +122,16 @@ impl Performer for Hired {
                 .outputs
                 .iter()
                 .filter(|output| !output.optional && !output.markers.is_empty())
-                .map(|output| (output.path.to_string(), output.markers.iter().map(|name| render_marker(name)).collect()))
+                .map(|output| {
+                    (
+                        output.path.to_string(),
+                        output
+                            .markers
+                            .iter()
+                            .map(|name| render_marker(name))
+                            .collect(),
+                    )
+                })
                 .collect(),
             names: Names {
                 role: task.role.clone(),
@@ -111,7 +158,13 @@ impl Performer for Hired {
             quipu_agents::Event::Denied(_) | quipu_agents::Event::Usage(_) => {}
         };
         let stop = quipu_agents::Stop::from(std::sync::Arc::clone(&task.stop.0));
-        let mut turns = self.agent.open(&assignment, quipu_agents::Watch { events: &events, stop: &stop });
+        let mut turns = self.agent.open(
+            &assignment,
+            quipu_agents::Watch {
+                events: &events,
+                stop: &stop,
+            },
+        );
         let mut ended = self.ended(turns.first(), &root, &watch);
         while let Some(fault) = (watch.look)(&ended) {
             ended = self.ended(turns.again(&fault), &root, &watch);
@@ -127,8 +180,26 @@ fn real(path: &Path) -> PathBuf {
 
 /// `read drafts/ch02-draft.md by cat, refused by the kernel`.
 fn render(attempt: &Attempt, root: &Path) -> String {
-    let shown = |path: &str| Path::new(path).strip_prefix(root).map_or_else(|_| path.to_owned(), |inside| inside.display().to_string());
-    let leads = attempt.leads_to.as_ref().map(|to| format!(" (which leads to {})", shown(to))).unwrap_or_default();
-    let times = if attempt.times > 1 { format!(" {} times", attempt.times) } else { String::new() };
-    format!("{} {}{leads} by {}{times}, refused by the {}", attempt.act, shown(&attempt.path), attempt.program, attempt.by)
+    let shown = |path: &str| {
+        Path::new(path)
+            .strip_prefix(root)
+            .map_or_else(|_| path.to_owned(), |inside| inside.display().to_string())
+    };
+    let leads = attempt
+        .leads_to
+        .as_ref()
+        .map(|to| format!(" (which leads to {})", shown(to)))
+        .unwrap_or_default();
+    let times = if attempt.times > 1 {
+        format!(" {} times", attempt.times)
+    } else {
+        String::new()
+    };
+    format!(
+        "{} {}{leads} by {}{times}, refused by the {}",
+        attempt.act,
+        shown(&attempt.path),
+        attempt.program,
+        attempt.by
+    )
 }

@@ -1,7 +1,7 @@
 //! Who may be asked to perform a turn: the names that `--by` knows.
 //!
-//! `rehearse` and `script` are built in; everyone else is a host of `quipu-agents`, from its table, from `[agents.NAME]` in
-//! `quipu.toml`, or described on the spot (`command:…`, `http:…`).
+//! `rehearse` and `script` are built in; everyone else is a host of `quipu-agents`, from its table,
+//! from `[agents.NAME]` in `quipu.toml`, or described on the spot (`command:…`, `http:…`).
 
 mod drawing;
 mod hired;
@@ -22,18 +22,31 @@ use rehearsed::Rehearsed;
 /// Names of agents, for messages.
 const EXAMPLES: &str = "rehearse (offline), claude, codex, gemini, opencode, person, command:'PROGRAM ARGUMENTS', http:ADDRESS";
 
-/// Nobody was named to perform the steps of a flow. The name that a caller acts under says nothing about that: a run that a
-/// host starts must not start the host again.
+/// Nobody was named to perform the steps of a flow. The name that a caller acts under says nothing
+/// about that: a run that a host starts must not start the host again.
 pub fn unnamed(command: &str) -> Failure {
     let others = EXAMPLES.trim_start_matches("rehearse (offline), ");
     let mend = format!("quipu {command} --by rehearse     (offline; or {others})");
-    Failure::usage("--by names the agent that performs the steps, and is missing", mend)
+    Failure::usage(
+        "--by names the agent that performs the steps, and is missing",
+        mend,
+    )
 }
 
 /// The performer of a name.
-pub fn performer<'c>(asked: &str, model: Option<&str>, contract: &'c Contract, root: &Path) -> Result<Box<dyn Performer + 'c>, Failure> {
+pub fn performer<'c>(
+    asked: &str,
+    model: Option<&str>,
+    contract: &'c Contract,
+    root: &Path,
+) -> Result<Box<dyn Performer + 'c>, Failure> {
     match asked {
-        "rehearse" => return Ok(Box::new(Rehearsed { contract, pause: pause("QUIPU_REHEARSE_PAUSE") })),
+        "rehearse" => {
+            return Ok(Box::new(Rehearsed {
+                contract,
+                pause: pause("QUIPU_REHEARSE_PAUSE"),
+            }));
+        }
         "script" => return script(),
         _ => {}
     }
@@ -46,14 +59,20 @@ pub fn counts_tokens(by: &str) -> bool {
     !matches!(by, "rehearse" | "script" | "person")
 }
 
-/// The name that an agent acts under: `claude`; for an agent described on the spot its kind, as `command`.
+/// The name that an agent acts under: `claude`; for an agent described on the spot its kind, as
+/// `command`.
 pub fn actor_name(by: &str) -> Result<ActorName, Failure> {
     let name = by.split_once(':').map_or(by, |(kind, _)| kind);
     ActorName::parse(name).map_err(|e| Failure::usage(e.to_string(), EXAMPLES))
 }
 
 /// The agent of a name: a program in its sandbox, a model behind HTTP, a person.
-pub fn hire(asked: &str, model: Option<&str>, contract: &Contract, root: &Path) -> Result<Box<dyn Agent>, Failure> {
+pub fn hire(
+    asked: &str,
+    model: Option<&str>,
+    contract: &Contract,
+    root: &Path,
+) -> Result<Box<dyn Agent>, Failure> {
     Ok(resolve(asked, model, contract, root)?.0)
 }
 
@@ -61,7 +80,9 @@ pub fn hire(asked: &str, model: Option<&str>, contract: &Contract, root: &Path) 
 fn hosts_of(contract: &Contract) -> Result<Hosts, Failure> {
     let mut hosts = Hosts::built_in().map_err(faulty)?;
     if !contract.agents.is_empty() {
-        hosts.add_project(&toml::to_string(&contract.agents).unwrap_or_default()).map_err(faulty)?;
+        hosts
+            .add_project(&toml::to_string(&contract.agents).unwrap_or_default())
+            .map_err(faulty)?;
     }
     Ok(hosts)
 }
@@ -69,13 +90,23 @@ fn hosts_of(contract: &Contract) -> Result<Hosts, Failure> {
 /// What the agents of a project run, contact and are given, one line each.
 pub fn describe_agents(contract: &Contract) -> Result<Vec<String>, Failure> {
     let hosts = hosts_of(contract)?;
-    contract.agents.keys().map(|name| Ok(describe(name, &hosts.resolve(name).map_err(faulty)?))).collect()
+    contract
+        .agents
+        .keys()
+        .map(|name| Ok(describe(name, &hosts.resolve(name).map_err(faulty)?)))
+        .collect()
 }
 
 fn describe(name: &str, host: &Host) -> String {
     let mut text = match host.via {
-        Via::Command | Via::Acp => format!("agent `{name}` runs `{}` in a sandbox", host.program.as_deref().unwrap_or_default()),
-        Via::Http => format!("agent `{name}` sends what its role may read to {}", host.base.as_deref().unwrap_or_default()),
+        Via::Command | Via::Acp => format!(
+            "agent `{name}` runs `{}` in a sandbox",
+            host.program.as_deref().unwrap_or_default()
+        ),
+        Via::Http => format!(
+            "agent `{name}` sends what its role may read to {}",
+            host.base.as_deref().unwrap_or_default()
+        ),
         Via::Person => format!("agent `{name}` is a person"),
     };
     if let Some(variable) = &host.base_from {
@@ -84,9 +115,11 @@ fn describe(name: &str, host: &Host) -> String {
     if let Some(key) = &host.key {
         text.push_str(&format!(", with the key in {key}"));
     }
-    for (what, given) in
-        [("is given your variables", &host.pass), ("is given copies of your files", &host.credentials), ("may also read", &host.reads)]
-    {
+    for (what, given) in [
+        ("is given your variables", &host.pass),
+        ("is given copies of your files", &host.credentials),
+        ("may also read", &host.reads),
+    ] {
         if !given.is_empty() {
             text.push_str(&format!("; it {what}: {}", given.join(", ")));
         }
@@ -100,10 +133,13 @@ fn describe(name: &str, host: &Host) -> String {
 
 /// An agent that the project describes is started only after a person has agreed to it.
 fn check_trust(name: &str, contract: &Contract, root: &Path) -> Result<(), Failure> {
-    let setting = quipu_protocol::Setting::agents(contract).filter(|_| contract.agents.contains_key(name));
+    let setting =
+        quipu_protocol::Setting::agents(contract).filter(|_| contract.agents.contains_key(name));
     match setting {
         Some(setting) if !is_trusted(root, &setting) => {
-            let what = format!("nobody has trusted `[agents]` of this project: agent `{name}` is not started");
+            let what = format!(
+                "nobody has trusted `[agents]` of this project: agent `{name}` is not started"
+            );
             Err(Failure::new(exit::REFUSED, what, TRUST_COMMAND))
         }
         _ => Ok(()),
@@ -111,7 +147,12 @@ fn check_trust(name: &str, contract: &Contract, root: &Path) -> Result<(), Failu
 }
 
 /// An agent, and the program that serves it memory where it asks for that.
-fn resolve(asked: &str, model: Option<&str>, contract: &Contract, root: &Path) -> Result<(Box<dyn Agent>, Option<PathBuf>), Failure> {
+fn resolve(
+    asked: &str,
+    model: Option<&str>,
+    contract: &Contract,
+    root: &Path,
+) -> Result<(Box<dyn Agent>, Option<PathBuf>), Failure> {
     let mut hosts = hosts_of(contract)?;
     let name = match asked.split_once(':') {
         None => {
@@ -123,23 +164,46 @@ fn resolve(asked: &str, model: Option<&str>, contract: &Contract, root: &Path) -
             kind
         }
     };
-    let sandbox = Sandbox::of_this_program().map_err(|e| Failure::new(exit::IO, format!("the program cannot find itself: {e}"), ""))?;
-    let server = hosts.resolve(name).map_err(faulty)?.with_mcp.then(|| sandbox.helper.clone());
-    let setting = Setting { model: model.map(str::to_owned), sandbox };
-    Ok((resolve_agent(name, &hosts, &setting).map_err(faulty)?, server))
+    let sandbox = Sandbox::of_this_program()
+        .map_err(|e| Failure::new(exit::IO, format!("the program cannot find itself: {e}"), ""))?;
+    let server = hosts
+        .resolve(name)
+        .map_err(faulty)?
+        .with_mcp
+        .then(|| sandbox.helper.clone());
+    let setting = Setting {
+        model: model.map(str::to_owned),
+        sandbox,
+    };
+    Ok((
+        resolve_agent(name, &hosts, &setting).map_err(faulty)?,
+        server,
+    ))
 }
 
 fn faulty(error: HostError) -> Failure {
     match error {
         HostError::Unknown { name, known } => {
-            let known = known.split(", ").map(|known| known.trim_matches('`')).chain(["rehearse", "script"]);
-            Failure::new(exit::NOT_FOUND, format!("unknown agent `{name}`{}", did_you_mean(&name, known)), EXAMPLES)
+            let known = known
+                .split(", ")
+                .map(|known| known.trim_matches('`'))
+                .chain(["rehearse", "script"]);
+            Failure::new(
+                exit::NOT_FOUND,
+                format!("unknown agent `{name}`{}", did_you_mean(&name, known)),
+                EXAMPLES,
+            )
         }
         HostError::BuiltIn(ref name) => {
-            let mend = format!("in quipu.toml: another name, as [agents.my-{name}]; then quipu trust");
+            let mend =
+                format!("in quipu.toml: another name, as [agents.my-{name}]; then quipu trust");
             Failure::new(exit::REFUSED, error.to_string(), mend)
         }
-        other => Failure::new(exit::USAGE, other.to_string(), "[agents.NAME] in quipu.toml"),
+        other => Failure::new(
+            exit::USAGE,
+            other.to_string(),
+            "[agents.NAME] in quipu.toml",
+        ),
     }
 }
 
@@ -149,12 +213,18 @@ fn described(kind: &str, what: &str) -> Result<String, Failure> {
     match kind {
         "command" => {
             let mut words = split_words(what).into_iter();
-            let program = words.next().ok_or_else(|| Failure::usage("`command:` names no program", EXAMPLES))?;
+            let program = words
+                .next()
+                .ok_or_else(|| Failure::usage("`command:` names no program", EXAMPLES))?;
             let args: Vec<String> = words.collect();
             table.insert("via".into(), "command".into());
             table.insert("program".into(), program.into());
             // A program that is not told its task as an argument reads it.
-            if !args.iter().any(|arg| ["{{brief}}", "{{whole_brief}}", "{{inline}}"].iter().any(|place| arg.contains(place))) {
+            if !args.iter().any(|arg| {
+                ["{{brief}}", "{{whole_brief}}", "{{inline}}"]
+                    .iter()
+                    .any(|place| arg.contains(place))
+            }) {
                 table.insert("stdin".into(), "{{whole_brief}}".into());
             }
             table.insert("args".into(), args.into());
@@ -163,15 +233,27 @@ fn described(kind: &str, what: &str) -> Result<String, Failure> {
             table.insert("like".into(), "local".into());
             table.insert("base".into(), what.into());
         }
-        other => return Err(Failure::usage(format!("there is no kind of agent `{other}:`"), EXAMPLES)),
+        other => {
+            return Err(Failure::usage(
+                format!("there is no kind of agent `{other}:`"),
+                EXAMPLES,
+            ));
+        }
     }
-    Ok(toml::to_string(&toml::Table::from_iter([(kind.to_owned(), toml::Value::Table(table))])).unwrap_or_default())
+    Ok(toml::to_string(&toml::Table::from_iter([(
+        kind.to_owned(),
+        toml::Value::Table(table),
+    )]))
+    .unwrap_or_default())
 }
 
-/// What no agent may read directly, whatever its host is allowed to: the project, and what Quipu keeps for the user.
+/// What no agent may read directly, whatever its host is allowed to: the project, and what Quipu
+/// keeps for the user.
 pub fn kept_out(root: &Path) -> Vec<PathBuf> {
     let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    std::iter::once(real(root)).chain(quipu_protocol::state_folder().map(|folder| real(&folder))).collect()
+    std::iter::once(real(root))
+        .chain(quipu_protocol::state_folder().map(|folder| real(&folder)))
+        .collect()
 }
 
 /// Words of a command line; quotes hold words together.
@@ -194,7 +276,10 @@ pub fn split_words(line: &str) -> Vec<String> {
 
 fn script() -> Result<Box<dyn Performer>, Failure> {
     let Some(folder) = std::env::var_os("QUIPU_SCRIPT") else {
-        return Err(Failure::usage("agent `script` plays prepared texts, but has none", "QUIPU_SCRIPT=FOLDER quipu run --by script"));
+        return Err(Failure::usage(
+            "agent `script` plays prepared texts, but has none",
+            "QUIPU_SCRIPT=FOLDER quipu run --by script",
+        ));
     };
     let mut script = Scripted::of(Path::new(&folder));
     script.pause = pause("QUIPU_SCRIPT_PAUSE");
@@ -203,7 +288,12 @@ fn script() -> Result<Box<dyn Performer>, Failure> {
 
 /// Milliseconds that a variable names.
 fn pause(variable: &str) -> std::time::Duration {
-    std::time::Duration::from_millis(std::env::var(variable).ok().and_then(|ms| ms.parse().ok()).unwrap_or(0))
+    std::time::Duration::from_millis(
+        std::env::var(variable)
+            .ok()
+            .and_then(|ms| ms.parse().ok())
+            .unwrap_or(0),
+    )
 }
 
 #[cfg(test)]
@@ -212,13 +302,24 @@ mod tests {
 
     #[test]
     fn quotes_hold_words_together() {
-        assert_eq!(split_words("sh -c 'cat > \"$X\"' \"a b\" ''"), ["sh", "-c", "cat > \"$X\"", "a b", ""]);
+        assert_eq!(
+            split_words("sh -c 'cat > \"$X\"' \"a b\" ''"),
+            ["sh", "-c", "cat > \"$X\"", "a b", ""]
+        );
     }
 
     #[test]
     fn a_program_that_is_told_nothing_reads_its_task() {
-        assert!(described("command", "my-agent --go").unwrap().contains("stdin"));
-        assert!(!described("command", "my-agent {{brief}}").unwrap().contains("stdin"));
+        assert!(
+            described("command", "my-agent --go")
+                .unwrap()
+                .contains("stdin")
+        );
+        assert!(
+            !described("command", "my-agent {{brief}}")
+                .unwrap()
+                .contains("stdin")
+        );
         assert!(described("smoke", "signals").is_err());
     }
 }

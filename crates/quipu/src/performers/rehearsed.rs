@@ -8,7 +8,8 @@ use quipu_rehearse::{RehearseTask, rehearse};
 
 pub struct Rehearsed<'c> {
     pub contract: &'c Contract,
-    /// How long each turn takes at least: agents are slower, and a trial of many workers has to see that.
+    /// How long each turn takes at least: agents are slower, and a trial of many workers has to see
+    /// that.
     pub pause: Duration,
 }
 
@@ -30,18 +31,30 @@ impl Rehearsed<'_> {
         let until = Instant::now() + self.pause;
         while Instant::now() < until {
             if task.stop.is_asked() {
-                return Ended { ending: Ending::Stopped, ..Ended::done() };
+                return Ended {
+                    ending: Ending::Stopped,
+                    ..Ended::done()
+                };
             }
             std::thread::sleep(Duration::from_millis(20).min(self.pause));
         }
         // In a panel each role is its own unit.
-        let own = || self.contract.units.iter().find(|unit| unit.id.as_str() == task.role).map(|unit| unit.id.clone());
+        let own = || {
+            self.contract
+                .units
+                .iter()
+                .find(|unit| unit.id.as_str() == task.role)
+                .map(|unit| unit.id.clone())
+        };
         let unit = task.turn.unit.clone().or_else(own);
         let Some(asked) = RehearseTask::of(self.contract, &task.role, unit.as_ref()) else {
             return Ended::failed(format!("the contract has no role `{}`", task.role));
         };
         // All stages of a view lie in one folder, and it reads them at once.
-        let staged = task.view.file_name().is_some_and(|name| name.to_string_lossy().starts_with("stage-"));
+        let staged = task
+            .view
+            .file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with("stage-"));
         let view = task.view.parent().filter(|_| staged).unwrap_or(&task.view);
         match rehearse(view, &task.out, &asked) {
             Ok(_) => Ended::done(),

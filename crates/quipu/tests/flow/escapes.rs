@@ -1,12 +1,14 @@
-//! A program that reaches beyond its folders, through `quipu run` in a real project: the kernel refuses, the record says so,
-//! and `quipu replay` shows it.
+//! A program that reaches beyond its folders, through `quipu run` in a real project: the kernel
+//! refuses, the record says so, and `quipu replay` shows it.
 
 use crate::rehearsed::Desk;
 
-/// Reads a file that its role is denied, another chapter's draft and the journal, writes a sealed file and one that nobody
-/// asked for; then does its work as if nothing had been.
+/// Reads a file that its role is denied, another chapter's draft and the journal, writes a sealed
+/// file and one that nobody asked for; then does its work as if nothing had been.
 fn reach(root: &str) -> String {
-    let parts = quipu_testkit::RESEARCH_PARTS.map(|part| format!("## {part}\\n\\nNothing but what the view holds.\\n\\n")).concat();
+    let parts = quipu_testkit::RESEARCH_PARTS
+        .map(|part| format!("## {part}\\n\\nNothing but what the view holds.\\n\\n"))
+        .concat();
     let report = format!("# Research\\n\\n{parts}<!-- RESEARCH_COMPLETE -->\\n");
     format!(
         "command:sh -c 'cat \"{root}/reviews/ch01-review.md\"; cat \"{root}/drafts/ch02-draft.md\"; cat \"{root}\"/.quipu/journal/*; \
@@ -23,24 +25,48 @@ fn what_an_agent_reaches_for_is_refused_and_told() {
     desk.fine(&["run", "--by", "rehearse", "--until", "merge-reviews"]);
     let root = std::fs::canonicalize(&desk.root).unwrap();
     let outline = desk.text("outline-final.md");
-    let said = desk.fine(&["run", "--by", &reach(root.to_str().unwrap()), "--step", "research", "--unit", "ch01", "--again"]);
-    assert!(desk.text("research/ch01-research.md").contains("Nothing but what the view holds."), "{said}");
+    let said = desk.fine(&[
+        "run",
+        "--by",
+        &reach(root.to_str().unwrap()),
+        "--step",
+        "research",
+        "--unit",
+        "ch01",
+        "--again",
+    ]);
+    assert!(
+        desk.text("research/ch01-research.md")
+            .contains("Nothing but what the view holds."),
+        "{said}"
+    );
     let told = desk.fine(&["replay", "research/ch01"]);
     assert!(told.contains("dropped stray.md"), "{told}");
     assert_eq!(desk.text("outline-final.md"), outline);
     assert!(told.contains("held by the kernel (Landlock"), "{told}");
-    for refused in
-        ["read reviews/ch01-review.md by cat", "read drafts/ch02-draft.md by cat", ".quipu/journal", "write outline-final.md by "]
-    {
-        assert!(told.lines().any(|line| line.contains("denied") && line.contains(refused)), "{refused}\n{told}");
-        assert!(said.lines().any(|line| line.starts_with("denied") && line.contains(refused)), "{refused}\n{said}");
+    for refused in [
+        "read reviews/ch01-review.md by cat",
+        "read drafts/ch02-draft.md by cat",
+        ".quipu/journal",
+        "write outline-final.md by ",
+    ] {
+        assert!(
+            told.lines()
+                .any(|line| line.contains("denied") && line.contains(refused)),
+            "{refused}\n{told}"
+        );
+        assert!(
+            said.lines()
+                .any(|line| line.starts_with("denied") && line.contains(refused)),
+            "{refused}\n{said}"
+        );
     }
     assert!(!desk.text("research/ch01-research.md").contains("review"));
     desk.fine(&["verify"]);
 }
 
-/// Where the kernel has no Landlock, it is said; what nobody asked for is dropped all the same, and what the agent wrote behind
-/// the contract's back is found at the next look.
+/// Where the kernel has no Landlock, it is said; what nobody asked for is dropped all the same, and
+/// what the agent wrote behind the contract's back is found at the next look.
 #[cfg(target_os = "linux")]
 #[test]
 fn without_the_kernel_s_help_it_is_said_and_what_was_written_is_verified() {
@@ -50,16 +76,24 @@ fn without_the_kernel_s_help_it_is_said_and_what_was_written_is_verified() {
     desk.fine(&["run", "--by", "rehearse", "--step", "style"]);
     let root = std::fs::canonicalize(&desk.root).unwrap();
     let agent = reach(root.to_str().unwrap());
-    let run = ["run", "--by", &agent, "--step", "research", "--unit", "ch01"];
+    let run = [
+        "run", "--by", &agent, "--step", "research", "--unit", "ch01",
+    ];
     let (code, said) = without_landlock(|| desk.call(&run));
     assert_eq!(code, 0, "{said}");
-    let warning =
-        "verification only for research/ch01: this kernel has no Landlock; what it writes is looked at, what it reads is not held";
+    let warning = "verification only for research/ch01: this kernel has no Landlock; what it writes is looked at, what it reads is not held";
     assert_eq!(said.matches(warning).count(), 1, "{said}");
-    assert!(said.contains("dropped, for nobody asked: stray.md"), "{said}");
+    assert!(
+        said.contains("dropped, for nobody asked: stray.md"),
+        "{said}"
+    );
     assert!(!desk.root.join("stray.md").exists());
     let told = desk.fine(&["replay", "research/ch01"]);
-    assert!(told.contains("held by verification only: this kernel has no Landlock") && told.contains("dropped stray.md"), "{told}");
+    assert!(
+        told.contains("held by verification only: this kernel has no Landlock")
+            && told.contains("dropped stray.md"),
+        "{told}"
+    );
     // It could write the sealed outline: that is flagged, and undone.
     assert!(desk.text("outline-final.md").ends_with("mine\n"));
     let (code, status) = desk.call(&["status"]);
@@ -69,14 +103,21 @@ fn without_the_kernel_s_help_it_is_said_and_what_was_written_is_verified() {
     desk.fine(&["verify"]);
 }
 
-/// Runs something in a thread whose kernel denies knowing of Landlock; so does everything that it starts.
+/// Runs something in a thread whose kernel denies knowing of Landlock; so does everything that it
+/// starts.
 #[cfg(target_os = "linux")]
 fn without_landlock<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
     // The three calls have the same numbers on every architecture; 38 is "no such call".
     let calls = [444, 445, 446].map(|number| (number, Vec::new()));
     let arch = std::env::consts::ARCH.try_into().unwrap();
-    let filter = SeccompFilter::new(calls.into(), SeccompAction::Allow, SeccompAction::Errno(38), arch).unwrap();
+    let filter = SeccompFilter::new(
+        calls.into(),
+        SeccompAction::Allow,
+        SeccompAction::Errno(38),
+        arch,
+    )
+    .unwrap();
     let filter: BpfProgram = filter.try_into().unwrap();
     std::thread::scope(|scope| {
         let limited = scope.spawn(|| {

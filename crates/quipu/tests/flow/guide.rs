@@ -1,5 +1,6 @@
-//! The guide of the fleet, followed literally on a fresh server: every `console` block of `docs/guide/fleet.md`, by the person or
-//! host that the comment above it names, over TLS and with passwords. Only the name of the server is another.
+//! The guide of the fleet, followed literally on a fresh server: every `console` block of
+//! `docs/guide/fleet.md`, by the person or host that the comment above it names, over TLS and with
+//! passwords. Only the name of the server is another.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,7 +25,10 @@ fn blocks(guide: &str) -> Vec<Block> {
             who = Some(named.trim_end_matches(" -->").to_owned());
         } else if line == "```console" {
             let who = who.take().expect("every console block says who runs it");
-            blocks.push(Block { who, steps: Vec::new() });
+            blocks.push(Block {
+                who,
+                steps: Vec::new(),
+            });
             inside = true;
         } else if line == "```" {
             inside = false;
@@ -47,12 +51,43 @@ struct Server {
 
 impl Server {
     fn start() -> Server {
-        let server = Server { folder: owned(quipu_testkit::temp_folder().keep()), port: free_port() };
+        let server = Server {
+            folder: owned(quipu_testkit::temp_folder().keep()),
+            port: free_port(),
+        };
         let data = server.folder.join("data");
-        server.run("initdb", &["--auth-local=peer", "--auth-host=scram-sha-256", "--no-sync", "-E", "UTF8", "-D", data.to_str().unwrap()]);
-        let options = format!("-k {} -p {} -c unix_socket_permissions=0700", server.folder.display(), server.port);
+        server.run(
+            "initdb",
+            &[
+                "--auth-local=peer",
+                "--auth-host=scram-sha-256",
+                "--no-sync",
+                "-E",
+                "UTF8",
+                "-D",
+                data.to_str().unwrap(),
+            ],
+        );
+        let options = format!(
+            "-k {} -p {} -c unix_socket_permissions=0700",
+            server.folder.display(),
+            server.port
+        );
         let log = server.folder.join("log");
-        server.run("pg_ctl", &["-s", "-w", "-D", data.to_str().unwrap(), "-o", &options, "-l", log.to_str().unwrap(), "start"]);
+        server.run(
+            "pg_ctl",
+            &[
+                "-s",
+                "-w",
+                "-D",
+                data.to_str().unwrap(),
+                "-o",
+                &options,
+                "-l",
+                log.to_str().unwrap(),
+                "start",
+            ],
+        );
         server
     }
 
@@ -62,25 +97,48 @@ impl Server {
     }
 }
 
-/// Runs something and says what it said. Into a file: a server that was started on the way would keep a pipe open.
+/// Runs something and says what it said. Into a file: a server that was started on the way would
+/// keep a pipe open.
 fn told(command: &mut Command) -> (bool, String) {
     let file = tempfile::NamedTempFile::new().unwrap();
-    let append = || Stdio::from(std::fs::File::options().append(true).open(file.path()).unwrap());
-    let status = command.stdin(Stdio::null()).stdout(append()).stderr(append()).status().unwrap();
-    (status.success(), String::from_utf8_lossy(&std::fs::read(file.path()).unwrap()).into_owned())
+    let append = || {
+        Stdio::from(
+            std::fs::File::options()
+                .append(true)
+                .open(file.path())
+                .unwrap(),
+        )
+    };
+    let status = command
+        .stdin(Stdio::null())
+        .stdout(append())
+        .stderr(append())
+        .status()
+        .unwrap();
+    (
+        status.success(),
+        String::from_utf8_lossy(&std::fs::read(file.path()).unwrap()).into_owned(),
+    )
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
         let data = self.folder.join("data");
-        let _ = told(as_plain_user("pg_ctl").args(["-s", "-m", "immediate", "-D"]).arg(data).arg("stop"));
+        let _ = told(
+            as_plain_user("pg_ctl")
+                .args(["-s", "-m", "immediate", "-D"])
+                .arg(data)
+                .arg("stop"),
+        );
     }
 }
 
 #[test]
 fn the_guide_of_the_fleet_is_followed_literally() {
-    let guide =
-        std::fs::read_to_string(Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("../../docs/guide/fleet.md")).unwrap();
+    let guide = std::fs::read_to_string(
+        Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("../../docs/guide/fleet.md"),
+    )
+    .unwrap();
     let blocks = blocks(&guide);
     assert!(blocks.len() >= 8, "the guide has {} blocks", blocks.len());
     let server = Server::start();
@@ -88,11 +146,15 @@ fn the_guide_of_the_fleet_is_followed_literally() {
     let programs = owned(quipu_testkit::temp_folder().keep());
     std::fs::copy(env!("CARGO_BIN_EXE_quipu"), programs.join("quipu")).unwrap();
     let book = Desk::sourced_book_of(2);
-    let homes: BTreeMap<&str, TempDir> = ["ann", "host1", "host2"].map(|name| (name, quipu_testkit::temp_folder())).into();
+    let homes: BTreeMap<&str, TempDir> = ["ann", "host1", "host2"]
+        .map(|name| (name, quipu_testkit::temp_folder()))
+        .into();
     std::fs::rename(&book.root, homes["ann"].path().join("book")).unwrap();
     let mut said = String::new();
     for block in &blocks {
-        let mut folder = homes.get(block.who.as_str()).map_or(server.folder.join("data"), |home| home.path().to_owned());
+        let mut folder = homes
+            .get(block.who.as_str())
+            .map_or(server.folder.join("data"), |home| home.path().to_owned());
         if block.who != "postgres" {
             let pem = std::fs::read(server.folder.join("data/authority.pem")).unwrap();
             std::fs::write(folder.join("authority.pem"), pem).unwrap();
@@ -107,43 +169,93 @@ fn the_guide_of_the_fleet_is_followed_literally() {
                 .replace("db.example.org", "localhost")
                 .replace(
                     "%2Fvar%2Frun%2Fpostgresql",
-                    &format!("{}:{}", server.folder.display().to_string().replace('/', "%2F"), server.port),
+                    &format!(
+                        "{}:{}",
+                        server.folder.display().to_string().replace('/', "%2F"),
+                        server.port
+                    ),
                 );
             let mut shell = match block.who.as_str() {
                 "postgres" => as_plain_user("sh"),
                 _ => Command::new("sh"),
             };
-            let path = format!("{}:{}:{}", programs.display(), quipu_testkit::postgres::bin().display(), std::env::var("PATH").unwrap());
-            shell.args(["-c", &format!("cd '{}' && {command}", folder.display())]).env("PATH", path);
+            let path = format!(
+                "{}:{}:{}",
+                programs.display(),
+                quipu_testkit::postgres::bin().display(),
+                std::env::var("PATH").unwrap()
+            );
+            shell
+                .args(["-c", &format!("cd '{}' && {command}", folder.display())])
+                .env("PATH", path);
             match homes.get(block.who.as_str()) {
                 Some(home) => shell.env("HOME", home.path()),
-                None => {
-                    shell.env("PGHOST", &server.folder).env("PGPORT", server.port.to_string()).env("PGDATA", server.folder.join("data"))
-                }
+                None => shell
+                    .env("PGHOST", &server.folder)
+                    .env("PGPORT", server.port.to_string())
+                    .env("PGDATA", server.folder.join("data")),
             };
-            for name in ["QUIPU_ROLE", "QUIPU_UNIT", "QUIPU_AGENT", "QUIPU_LEASE", "QUIPU_STORE", "PGPASSWORD", "PGUSER", "USER"] {
+            for name in [
+                "QUIPU_ROLE",
+                "QUIPU_UNIT",
+                "QUIPU_AGENT",
+                "QUIPU_LEASE",
+                "QUIPU_STORE",
+                "PGPASSWORD",
+                "PGUSER",
+                "USER",
+            ] {
                 shell.env_remove(name);
             }
             if block.who == "postgres" {
-                shell.env("USER", quipu_testkit::postgres::plain_user().unwrap_or_else(|| std::env::var("USER").unwrap_or_default()));
+                shell.env(
+                    "USER",
+                    quipu_testkit::postgres::plain_user()
+                        .unwrap_or_else(|| std::env::var("USER").unwrap_or_default()),
+                );
             }
             let (fine, told) = told(&mut shell);
             said.push_str(&format!("{}$ {command}\n{told}", block.who));
             assert!(fine, "{said}");
             for line in shown.iter().filter(|line| *line != "…") {
-                assert!(told.contains(line.as_str()), "`{line}` is shown and was not said\n{said}");
+                assert!(
+                    told.contains(line.as_str()),
+                    "`{line}` is shown and was not said\n{said}"
+                );
             }
         }
     }
     // The host's own login cannot rewrite history, with any SQL.
-    for sql in ["DELETE FROM quipu.log", "UPDATE quipu.log SET body = ''", "TRUNCATE quipu.log CASCADE", "SELECT quipu.keep()"] {
+    for sql in [
+        "DELETE FROM quipu.log",
+        "UPDATE quipu.log SET body = ''",
+        "TRUNCATE quipu.log CASCADE",
+        "SELECT quipu.keep()",
+    ] {
         let mut psql = Command::new("psql");
-        psql.args(["-h", "localhost", "-p", &server.port.to_string(), "-U", "host1", "-d", "quipu", "-c", sql]);
+        psql.args([
+            "-h",
+            "localhost",
+            "-p",
+            &server.port.to_string(),
+            "-U",
+            "host1",
+            "-d",
+            "quipu",
+            "-c",
+            sql,
+        ]);
         let output = psql.env("PGPASSWORD", "one-change-me").output().unwrap();
-        assert!(String::from_utf8_lossy(&output.stderr).contains("permission denied"), "{sql}: {output:?}");
+        assert!(
+            String::from_utf8_lossy(&output.stderr).contains("permission denied"),
+            "{sql}: {output:?}"
+        );
     }
     let index = homes["ann"].path().join("book/publish/index.html");
-    assert!(index.exists(), "the book was made on the other hosts, and is here\n{said}");
+    assert!(
+        index.exists(),
+        "the book was made on the other hosts, and is here\n{said}"
+    );
     if std::env::var_os("QUIPU_SHOW").is_some() {
         eprintln!("{said}");
     }

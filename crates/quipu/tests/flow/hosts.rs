@@ -1,8 +1,9 @@
-//! A book by workers on several hosts, on one PostgreSQL: killed, cut off, with the server killed under them or a standby
-//! promoted, they end with the tree that one undisturbed run on one machine ends with. No turn is done twice, and nothing
-//! that a worker was told is accepted is missing.
+//! A book by workers on several hosts, on one PostgreSQL: killed, cut off, with the server killed
+//! under them or a standby promoted, they end with the tree that one undisturbed run on one machine
+//! ends with. No turn is done twice, and nothing that a worker was told is accepted is missing.
 //!
-//! The short form is part of `scripts/test`. `QUIPU_FLEET=CHAPTERS,WORKERS,HOSTS,SECONDS` makes it longer: `scripts/test-fleet`.
+//! The short form is part of `scripts/test`. `QUIPU_FLEET=CHAPTERS,WORKERS,HOSTS,SECONDS` makes it
+//! longer: `scripts/test-fleet`.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -29,10 +30,19 @@ struct Size {
 
 impl Size {
     fn asked(short: Size) -> Size {
-        let Ok(text) = std::env::var("QUIPU_FLEET") else { return short };
+        let Ok(text) = std::env::var("QUIPU_FLEET") else {
+            return short;
+        };
         let numbers: Vec<usize> = text.split(',').map(|n| n.trim().parse().unwrap()).collect();
-        let [chapters, workers, hosts, seconds] = numbers[..] else { panic!("QUIPU_FLEET=CHAPTERS,WORKERS,HOSTS,SECONDS") };
-        Size { chapters, workers, hosts, pause: Duration::from_secs(seconds as u64) }
+        let [chapters, workers, hosts, seconds] = numbers[..] else {
+            panic!("QUIPU_FLEET=CHAPTERS,WORKERS,HOSTS,SECONDS")
+        };
+        Size {
+            chapters,
+            workers,
+            hosts,
+            pause: Duration::from_secs(seconds as u64),
+        }
     }
 }
 
@@ -63,20 +73,37 @@ const PATIENCE: Duration = Duration::from_secs(1500);
 /// The program without a role; what it trusts is kept beside the logs.
 fn quipu<'c>(command: &'c mut Command, logs: &Path) -> &'c mut Command {
     command.env("XDG_STATE_HOME", logs.with_file_name("state"));
-    for name in ["QUIPU_ROLE", "QUIPU_UNIT", "QUIPU_AGENT", "QUIPU_LEASE", "QUIPU_STORE"] {
+    for name in [
+        "QUIPU_ROLE",
+        "QUIPU_UNIT",
+        "QUIPU_AGENT",
+        "QUIPU_LEASE",
+        "QUIPU_STORE",
+    ] {
         command.env_remove(name);
     }
     command.stdin(Stdio::null())
 }
 
 impl Fleet {
-    /// A book in the shared store, and a copy of it on each host. `servers` are reached from every host.
+    /// A book in the shared store, and a copy of it on each host. `servers` are reached from every
+    /// host.
     fn lay(size: &Size, network: Network, servers: &[&Cluster]) -> Fleet {
         let home = Desk::sourced_book_of(size.chapters);
-        let places: Vec<String> = servers.iter().map(|server| format!("{}:{}", network.address(), server.port())).collect();
+        let places: Vec<String> = servers
+            .iter()
+            .map(|server| format!("{}:{}", network.address(), server.port()))
+            .collect();
         let url = |role: &str| {
-            let any = if places.len() > 1 { "&target_session_attrs=read-write" } else { "" };
-            format!("postgres://{role}@{}/postgres?project=book&sslmode=disable{any}", places.join(","))
+            let any = if places.len() > 1 {
+                "&target_session_attrs=read-write"
+            } else {
+                ""
+            };
+            format!(
+                "postgres://{role}@{}/postgres?project=book&sslmode=disable{any}",
+                places.join(",")
+            )
         };
         home.fine(&["store", "push", &url("quipu")]);
         home.fine(&["store", "roles", "--grant", &url("quipu")]);
@@ -93,13 +120,28 @@ impl Fleet {
             begun: Instant::now(),
         };
         for number in 1..=size.hosts {
-            let host = fleet.network.host(u32::try_from(number).unwrap(), &format!("host{number}"));
-            servers[0].sql(&format!("CREATE ROLE host{number} LOGIN IN ROLE quipu_worker"));
-            let copy = fleet.home.root.parent().unwrap().join(format!("copy{number}"));
+            let host = fleet
+                .network
+                .host(u32::try_from(number).unwrap(), &format!("host{number}"));
+            servers[0].sql(&format!(
+                "CREATE ROLE host{number} LOGIN IN ROLE quipu_worker"
+            ));
+            let copy = fleet
+                .home
+                .root
+                .parent()
+                .unwrap()
+                .join(format!("copy{number}"));
             let mut checkout = host.command(env!("CARGO_BIN_EXE_quipu"));
-            checkout.args(["checkout", &url(&format!("host{number}"))]).arg(&copy);
+            checkout
+                .args(["checkout", &url(&format!("host{number}"))])
+                .arg(&copy);
             let output = quipu(&mut checkout, &fleet.logs).output().unwrap();
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            assert!(
+                output.status.success(),
+                "{}",
+                String::from_utf8_lossy(&output.stderr)
+            );
             fleet.hosts.push(host);
             fleet.copies.push(copy);
         }
@@ -112,11 +154,25 @@ impl Fleet {
 
     fn start(&self, host: usize) -> Worker {
         let number = std::fs::read_dir(&self.logs).unwrap().count();
-        let log = |end: &str| File::create(self.logs.join(format!("{number:04}-host{}.{end}", host + 1))).unwrap();
+        let log = |end: &str| {
+            File::create(
+                self.logs
+                    .join(format!("{number:04}-host{}.{end}", host + 1)),
+            )
+            .unwrap()
+        };
         let mut command = self.hosts[host].command(env!("CARGO_BIN_EXE_quipu"));
-        command.args(["worker", "--by", "rehearse", "--flow", "book", "--jobs", "1", "--json"]).current_dir(&self.copies[host]);
+        command
+            .args([
+                "worker", "--by", "rehearse", "--flow", "book", "--jobs", "1", "--json",
+            ])
+            .current_dir(&self.copies[host]);
         command.env("QUIPU_REHEARSE_PAUSE", TURN_MS);
-        let child = quipu(&mut command, &self.logs).stdout(log("out")).stderr(log("err")).spawn().unwrap();
+        let child = quipu(&mut command, &self.logs)
+            .stdout(log("out"))
+            .stderr(log("err"))
+            .spawn()
+            .unwrap();
         Worker { host, child }
     }
 
@@ -130,17 +186,29 @@ impl Fleet {
     }
 
     fn check(&self, what: &str) {
-        assert!(self.begun.elapsed() < PATIENCE, "{what} takes too long\n{}\n{}", self.home.call(&["fleet", "status"]).1, self.said());
+        assert!(
+            self.begun.elapsed() < PATIENCE,
+            "{what} takes too long\n{}\n{}",
+            self.home.call(&["fleet", "status"]).1,
+            self.said()
+        );
     }
 
     /// The end of what every worker said.
     fn said(&self) -> String {
-        let mut files: Vec<PathBuf> = std::fs::read_dir(&self.logs).unwrap().map(|e| e.unwrap().path()).collect();
+        let mut files: Vec<PathBuf> = std::fs::read_dir(&self.logs)
+            .unwrap()
+            .map(|e| e.unwrap().path())
+            .collect();
         files.sort();
         let tail = |path: &Path| {
             let text = std::fs::read_to_string(path).unwrap_or_default();
             let lines: Vec<&str> = text.lines().collect();
-            format!("--- {}\n{}\n", path.file_name().unwrap().display(), lines[lines.len().saturating_sub(6)..].join("\n"))
+            format!(
+                "--- {}\n{}\n",
+                path.file_name().unwrap().display(),
+                lines[lines.len().saturating_sub(6)..].join("\n")
+            )
         };
         files.iter().map(|path| tail(path)).collect()
     }
@@ -165,16 +233,25 @@ impl Fleet {
     }
 
     fn processes_on(&self, host: usize) -> Vec<u32> {
-        self.crew.iter().filter(|w| w.host == host).map(|w| w.child.id()).collect()
+        self.crew
+            .iter()
+            .filter(|w| w.host == host)
+            .map(|w| w.child.id())
+            .collect()
     }
 
     fn is_at_work(&mut self) -> bool {
-        self.crew.iter_mut().any(|worker| worker.child.try_wait().unwrap().is_none())
+        self.crew
+            .iter_mut()
+            .any(|worker| worker.child.try_wait().unwrap().is_none())
     }
 
     /// So many turns have been accepted, by the log itself.
     fn count(&self, server: &Cluster) -> usize {
-        let counted = server.try_sql("quipu", r#"SELECT count(*) FROM quipu.log WHERE body LIKE '%"ruling":"accepted"%'"#);
+        let counted = server.try_sql(
+            "quipu",
+            r#"SELECT count(*) FROM quipu.log WHERE body LIKE '%"ruling":"accepted"%'"#,
+        );
         counted.ok().and_then(|n| n.parse().ok()).unwrap_or(0)
     }
 
@@ -204,12 +281,26 @@ impl Fleet {
         for (host, copy) in self.hosts.iter().zip(&self.copies) {
             for arguments in [["sync"], ["verify"]] {
                 let mut command = host.command(env!("CARGO_BIN_EXE_quipu"));
-                let output = quipu(command.args(arguments).current_dir(copy), &self.logs).output().unwrap();
-                let said = [output.stdout, output.stderr].map(|b| String::from_utf8_lossy(&b).into_owned()).concat();
-                assert!(output.status.success(), "{arguments:?} on {}: {said}", host.name);
+                let output = quipu(command.args(arguments).current_dir(copy), &self.logs)
+                    .output()
+                    .unwrap();
+                let said = [output.stdout, output.stderr]
+                    .map(|b| String::from_utf8_lossy(&b).into_owned())
+                    .concat();
+                assert!(
+                    output.status.success(),
+                    "{arguments:?} on {}: {said}",
+                    host.name
+                );
             }
             same_trees(&tree_of(copy), &tree);
-            assert!(!copy.join(".quipu/conflicts").exists() || std::fs::read_dir(copy.join(".quipu/conflicts")).unwrap().next().is_none());
+            assert!(
+                !copy.join(".quipu/conflicts").exists()
+                    || std::fs::read_dir(copy.join(".quipu/conflicts"))
+                        .unwrap()
+                        .next()
+                        .is_none()
+            );
         }
         // Each turn once, whoever did it, and the log has no gap.
         quipu_shared::register(|_| {}, |_, _| true);
@@ -218,15 +309,32 @@ impl Fleet {
         let same = accepted(&Project::open(&alone.root, Options::default()).unwrap());
         assert_eq!(turns, same, "turns and how often they were accepted");
         assert_eq!(server.sql("SELECT bool_and(n = rev) FROM (SELECT count(l.*) n, p.rev FROM quipu.project p JOIN quipu.log l ON l.project = p.id GROUP BY p.id) x"), "t");
-        assert_eq!(server.sql("SELECT count(*) FROM quipu.lease WHERE cardinality(paths) > 0"), "0");
+        assert_eq!(
+            server.sql("SELECT count(*) FROM quipu.lease WHERE cardinality(paths) > 0"),
+            "0"
+        );
         // Whatever a worker was told is accepted is there, and no two were told the same.
         let told = self.told();
         for (turn, times) in &told {
             let kept = turns.get(turn).copied().unwrap_or(0);
-            assert!(*times <= kept, "{turn} was acknowledged {times} times and is in the log {kept} times");
+            assert!(
+                *times <= kept,
+                "{turn} was acknowledged {times} times and is in the log {kept} times"
+            );
         }
-        assert!(told.len() * 10 >= turns.len() * 8, "{} of {} turns were told of", told.len(), turns.len());
-        eprintln!("{} turns, {} of them told of, on {} in {:?}", turns.len(), told.len(), self.url, self.begun.elapsed());
+        assert!(
+            told.len() * 10 >= turns.len() * 8,
+            "{} of {} turns were told of",
+            told.len(),
+            turns.len()
+        );
+        eprintln!(
+            "{} turns, {} of them told of, on {} in {:?}",
+            turns.len(),
+            told.len(),
+            self.url,
+            self.begun.elapsed()
+        );
     }
 
     /// Turns that workers were told are done, and how often.
@@ -235,10 +343,17 @@ impl Fleet {
         for entry in std::fs::read_dir(&self.logs).unwrap() {
             let path = entry.unwrap().path();
             let text = std::fs::read_to_string(&path).unwrap();
-            for event in text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok()) {
+            for event in text
+                .lines()
+                .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+            {
                 if event["event"] == "accepted" || event["event"] == "did" {
                     let turn = &event["turn"];
-                    let name = format!("{}/{}", turn["step"].as_str().unwrap(), turn["unit"].as_str().unwrap_or_default());
+                    let name = format!(
+                        "{}/{}",
+                        turn["step"].as_str().unwrap(),
+                        turn["unit"].as_str().unwrap_or_default()
+                    );
                     *told.entry(name).or_default() += 1;
                 }
             }
@@ -261,7 +376,12 @@ impl Drop for Fleet {
 
 #[test]
 fn a_book_by_many_hosts_is_the_book_of_one() {
-    let size = Size::asked(Size { chapters: 6, workers: 3, hosts: 3, pause: Duration::from_secs(1) });
+    let size = Size::asked(Size {
+        chapters: 6,
+        workers: 3,
+        hosts: 3,
+        pause: Duration::from_secs(1),
+    });
     let alone = crate::fleet::undisturbed_on(Desk::sourced_book_of(size.chapters));
     let cluster = Cluster::start();
     let mut fleet = Fleet::lay(&size, Network::new(), &[&cluster]);
@@ -269,7 +389,8 @@ fn a_book_by_many_hosts_is_the_book_of_one() {
     let (mut seed, mut kills) = (0x5bd1_e995_0c0f_fee5, 0);
     fleet.go_on(&cluster, 3);
     kills += usize::from(fleet.kill_one(&mut seed));
-    // A host is cut off, for longer than silence is taken for death, and comes back with what it was at.
+    // A host is cut off, for longer than silence is taken for death, and comes back with what it
+    // was at.
     fleet.go_on(&cluster, 3);
     let lost = 1 % size.hosts;
     let cut_at = fleet.count(&cluster);
@@ -285,7 +406,10 @@ fn a_book_by_many_hosts_is_the_book_of_one() {
     fleet.hosts[lost].rejoin(&fleet.processes_on(lost));
     // The server is killed, and is away for a moment.
     fleet.go_on(&cluster, 3);
-    assert!(fleet.is_at_work(), "the book was finished before the server was killed");
+    assert!(
+        fleet.is_at_work(),
+        "the book was finished before the server was killed"
+    );
     cluster.kill();
     std::thread::sleep(Duration::from_secs(2));
     cluster.restart();
@@ -295,20 +419,30 @@ fn a_book_by_many_hosts_is_the_book_of_one() {
     while size.workers > 3 && fleet.is_at_work() {
         fleet.check("the book");
         let begun = Instant::now();
-        let pause = Duration::from_millis(1000 + next(&mut seed) % u64::try_from(size.pause.as_millis()).unwrap());
+        let pause = Duration::from_millis(
+            1000 + next(&mut seed) % u64::try_from(size.pause.as_millis()).unwrap(),
+        );
         while fleet.is_at_work() && begun.elapsed() < pause {
             std::thread::sleep(Duration::from_millis(50));
         }
         kills += usize::from(fleet.kill_one(&mut seed));
     }
-    assert!(kills >= 2, "only {kills} workers were killed while they worked");
+    assert!(
+        kills >= 2,
+        "only {kills} workers were killed while they worked"
+    );
     eprintln!("{kills} workers were killed");
     fleet.prove(&alone, &cluster);
 }
 
 #[test]
 fn a_promoted_standby_has_everything_that_was_acknowledged() {
-    let size = Size::asked(Size { chapters: 3, workers: 2, hosts: 2, pause: Duration::from_secs(1) });
+    let size = Size::asked(Size {
+        chapters: 3,
+        workers: 2,
+        hosts: 2,
+        pause: Duration::from_secs(1),
+    });
     let alone = crate::fleet::undisturbed_on(Desk::sourced_book_of(size.chapters));
     let first = Cluster::start();
     let second = first.standby();
@@ -317,6 +451,9 @@ fn a_promoted_standby_has_everything_that_was_acknowledged() {
     fleet.go_on(&first, size.chapters * 4);
     first.kill();
     second.promote();
-    assert!(fleet.is_at_work(), "the book was finished before the server was lost");
+    assert!(
+        fleet.is_at_work(),
+        "the book was finished before the server was lost"
+    );
     fleet.prove(&alone, &second);
 }

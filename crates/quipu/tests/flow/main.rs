@@ -1,4 +1,5 @@
-//! Whole flows with a scripted performer: to the end, through objections and failures, killed and started again.
+//! Whole flows with a scripted performer: to the end, through objections and failures, killed and
+//! started again.
 
 #![allow(clippy::unwrap_used)]
 

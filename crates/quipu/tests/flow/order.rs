@@ -1,7 +1,8 @@
-//! Order and staleness: whatever is amended, objected to or stopped, the end result follows from the inputs as they are.
+//! Order and staleness: whatever is amended, objected to or stopped, the end result follows from
+//! the inputs as they are.
 //!
-//! Flows are drawn at random. An agent's text carries a value that is computed from the values in its view, so a text that was
-//! made from an older one is found without asking the flow.
+//! Flows are drawn at random. An agent's text carries a value that is computed from the values in
+//! its view, so a text that was made from an older one is found without asking the flow.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -12,7 +13,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use proptest::prelude::*;
 use quipu_contract::{Actor, ProjectPath};
 use quipu_protocol::Project;
-use quipu_protocol::flow::{Choice, Ended, Ending, Engine, Memory, Performer, Ruling, State, Stay, Stop, Task, Watch, flow_now};
+use quipu_protocol::flow::{
+    Choice, Ended, Ending, Engine, Memory, Performer, Ruling, State, Stay, Stop, Task, Watch,
+    flow_now,
+};
 use quipu_store::{Change, Op, Options};
 use tempfile::TempDir;
 
@@ -44,8 +48,20 @@ struct Act {
 }
 
 fn drawn() -> impl Strategy<Value = Drawn> {
-    let act = (0..4_usize, prop::option::of((0..20_usize, 0..3_usize)), prop::option::of(0..12_usize), 1..=5_usize, any::<bool>())
-        .prop_map(|(amend, amend_within, stop, jobs, stale)| Act { amend, amend_within, stop, jobs, stale });
+    let act = (
+        0..4_usize,
+        prop::option::of((0..20_usize, 0..3_usize)),
+        prop::option::of(0..12_usize),
+        1..=5_usize,
+        any::<bool>(),
+    )
+        .prop_map(|(amend, amend_within, stop, jobs, stale)| Act {
+            amend,
+            amend_within,
+            stop,
+            jobs,
+            stale,
+        });
     (
         prop::collection::vec(any::<bool>(), 1..4),
         prop::collection::vec(prop::collection::vec(any::<bool>(), 3), 0..3),
@@ -55,18 +71,21 @@ fn drawn() -> impl Strategy<Value = Drawn> {
         prop::collection::vec(act, 1..5),
         prop::collection::vec(0..40_usize, 0..4),
     )
-        .prop_map(|(units, before, reviews, readers, batch, acts, objections)| Drawn {
-            units,
-            before,
-            reviews,
-            readers,
-            batch,
-            acts,
-            objections,
-        })
+        .prop_map(
+            |(units, before, reviews, readers, batch, acts, objections)| Drawn {
+                units,
+                before,
+                reviews,
+                readers,
+                batch,
+                acts,
+                objections,
+            },
+        )
 }
 
-/// A role, its step, and what they read and write: enough to write the contract and to compute what the texts must be.
+/// A role, its step, and what they read and write: enough to write the contract and to compute what
+/// the texts must be.
 struct Agent {
     step: String,
     each: bool,
@@ -78,7 +97,14 @@ struct Agent {
 
 fn agent(step: &str, reads: &[&str], after: &[&str], more: &'static str) -> Agent {
     let own = |list: &[&str]| list.iter().map(|s| (*s).to_owned()).collect();
-    Agent { step: step.into(), each: true, reads: own(reads), after: own(after), writes: format!("{step}/{{unit}}.md"), more }
+    Agent {
+        step: step.into(),
+        each: true,
+        reads: own(reads),
+        after: own(after),
+        writes: format!("{step}/{{unit}}.md"),
+        more,
+    }
 }
 
 impl Drawn {
@@ -89,8 +115,16 @@ impl Drawn {
     fn agents(&self) -> Vec<Agent> {
         let mut agents: Vec<Agent> = Vec::new();
         for (nth, after) in self.before.iter().enumerate() {
-            let earlier: Vec<String> = agents.iter().zip(after).filter(|(_, yes)| **yes).map(|(a, _)| a.step.clone()).collect();
-            let reads: Vec<String> = earlier.iter().map(|step| format!("{step}/{{unit}}.md")).collect();
+            let earlier: Vec<String> = agents
+                .iter()
+                .zip(after)
+                .filter(|(_, yes)| **yes)
+                .map(|(a, _)| a.step.clone())
+                .collect();
+            let reads: Vec<String> = earlier
+                .iter()
+                .map(|step| format!("{step}/{{unit}}.md"))
+                .collect();
             let mut agent = agent(&format!("plan{nth}"), &[], &[], "");
             agent.reads = [vec!["input.md".to_owned()], reads].concat();
             agent.after = earlier;
@@ -100,9 +134,17 @@ impl Drawn {
         text.after = agents.iter().map(|a| a.step.clone()).collect();
         text.reads.extend(agents.iter().map(|a| a.writes.clone()));
         agents.push(text);
-        agents.extend((0..self.reviews).map(|nth| agent(&format!("review{nth}"), &["text/{unit}.md"], &["text"], "")));
+        agents.extend(
+            (0..self.reviews)
+                .map(|nth| agent(&format!("review{nth}"), &["text/{unit}.md"], &["text"], "")),
+        );
         for nth in 0..self.readers {
-            agents.push(agent(&format!("read{nth}"), &["text/{unit}.md", "merge/{unit}.md"], &["merge"], ""));
+            agents.push(agent(
+                &format!("read{nth}"),
+                &["text/{unit}.md", "merge/{unit}.md"],
+                &["merge"],
+                "",
+            ));
         }
         agents.push(agent("page", &["final/{unit}.md"], &["remember"], ""));
         let back = "objection = { marker = \"FAILED\" }\nback = [\"text\"]\nrounds = 2\n";
@@ -116,36 +158,82 @@ impl Drawn {
     fn contract(&self) -> String {
         let mut text = "quipu = 1\n".to_owned();
         for (nth, needs) in self.units.iter().enumerate() {
-            let needs = if *needs && nth > 0 { format!("needs = [\"u{nth}\"]\n") } else { String::new() };
+            let needs = if *needs && nth > 0 {
+                format!("needs = [\"u{nth}\"]\n")
+            } else {
+                String::new()
+            };
             text.push_str(&format!("\n[units.u{}]\n{needs}", nth + 1));
         }
         text.push_str("\n[[files]]\npath = \"input.md\"\nclass = \"sealed\"\n");
         text.push_str("\n[[files]]\npath = \"memory.md\"\nclass = \"append\"\n");
-        let list = |paths: &[String]| paths.iter().map(|p| format!("\"{p}\"")).collect::<Vec<_>>().join(", ");
-        for Agent { step, each, reads, after, writes, more } in self.agents() {
-            let marker = if step == "inspect" { "PASSED|FAILED" } else { "DONE" };
-            text.push_str(&format!("\n[[files]]\npath = \"{writes}\"\nclass = \"overwrite\"\nmarker = \"{marker}\"\n"));
-            text.push_str(&format!("\n[roles.{step}]\ntitle = \"{step}\"\nduty = \"{step}\"\n"));
+        let list = |paths: &[String]| {
+            paths
+                .iter()
+                .map(|p| format!("\"{p}\""))
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        for Agent {
+            step,
+            each,
+            reads,
+            after,
+            writes,
+            more,
+        } in self.agents()
+        {
+            let marker = if step == "inspect" {
+                "PASSED|FAILED"
+            } else {
+                "DONE"
+            };
+            text.push_str(&format!(
+                "\n[[files]]\npath = \"{writes}\"\nclass = \"overwrite\"\nmarker = \"{marker}\"\n"
+            ));
+            text.push_str(&format!(
+                "\n[roles.{step}]\ntitle = \"{step}\"\nduty = \"{step}\"\n"
+            ));
             for read in &reads {
-                let section = if read == "input.md" { "section = \"{unit}\"\nshrink = \"section\"\n" } else { "" };
-                text.push_str(&format!("\n[[roles.{step}.read]]\npath = \"{read}\"\n{section}"));
+                let section = if read == "input.md" {
+                    "section = \"{unit}\"\nshrink = \"section\"\n"
+                } else {
+                    ""
+                };
+                text.push_str(&format!(
+                    "\n[[roles.{step}.read]]\npath = \"{read}\"\n{section}"
+                ));
             }
-            text.push_str(&format!("\n[[roles.{step}.write]]\npath = \"{writes}\"\nmarker = \"{marker}\"\n"));
+            text.push_str(&format!(
+                "\n[[roles.{step}.write]]\npath = \"{writes}\"\nmarker = \"{marker}\"\n"
+            ));
             let each = if each { "each = \"unit\"\n" } else { "" };
-            text.push_str(&format!("\n[[steps]]\nname = \"{step}\"\nrole = \"{step}\"\n{each}after = [{}]\n{more}", list(&after)));
+            text.push_str(&format!(
+                "\n[[steps]]\nname = \"{step}\"\nrole = \"{step}\"\n{each}after = [{}]\n{more}",
+                list(&after)
+            ));
         }
         for path in ["merge", "final"] {
             text.push_str(&format!("\n[[files]]\npath = \"{path}/{{unit}}.md\"\nclass = \"overwrite\"\nmarker = \"DONE\"\n"));
         }
-        let reviews: Vec<String> = (0..self.reviews).map(|nth| format!("review{nth}")).collect();
-        let reports: Vec<String> = reviews.iter().map(|step| format!("{step}/{{unit}}.md")).collect();
+        let reviews: Vec<String> = (0..self.reviews)
+            .map(|nth| format!("review{nth}"))
+            .collect();
+        let reports: Vec<String> = reviews
+            .iter()
+            .map(|step| format!("{step}/{{unit}}.md"))
+            .collect();
         text.push_str(&format!(
             "\n[[steps]]\nname = \"merge\"\nbuiltin = \"merge\"\neach = \"unit\"\nafter = [{}]\nreads = [{}]\nwrites = [\"merge/{{unit}}.md\"]\nmarker = \"DONE\"\nobjection = {{ sign = \"❌\" }}\nback = [\"text\"]\nrounds = 2\nmerge = {{ parts = [{{ title = \"Must\", signs = [\"❌\"] }}] }}\n",
             list(&reviews),
             list(&reports)
         ));
         let readers: Vec<String> = (0..self.readers).map(|nth| format!("read{nth}")).collect();
-        let last = if readers.is_empty() { vec!["merge".to_owned()] } else { readers };
+        let last = if readers.is_empty() {
+            vec!["merge".to_owned()]
+        } else {
+            readers
+        };
         text.push_str(&format!(
             "\n[[steps]]\nname = \"remember\"\nbuiltin = \"remember\"\neach = \"unit\"\nafter = [{}]\nreads = [\"text/{{unit}}.md\", \"review0/{{unit}}.md\"]\nwrites = [\"memory.md\", \"final/{{unit}}.md\"]\nmarker = \"DONE\"\nbatch = \"{}\"\n\n[steps.remember]\nfrom = \"review0/{{unit}}.md\"\nsection = [\"New\"]\ntext = \"text/{{unit}}.md\"\nto = \"final/{{unit}}.md\"\n\n[[steps.remember.items]]\nsection = [\"Summary\"]\nto = \"memory.md\"\nas = \"section\"\n",
             list(&last),
@@ -157,7 +245,10 @@ impl Drawn {
 
 /// The values in a text: one, or one for each section of the input.
 fn values(text: &str) -> Vec<String> {
-    text.lines().filter_map(|line| line.strip_prefix("value: ")).map(str::to_owned).collect()
+    text.lines()
+        .filter_map(|line| line.strip_prefix("value: "))
+        .map(str::to_owned)
+        .collect()
 }
 
 /// The value of a text that is made from others.
@@ -167,7 +258,8 @@ fn value(step: &str, from: &BTreeMap<String, Vec<String>>, items: &str) -> Strin
     format!("{:016x}", hasher.finish())
 }
 
-/// An agent that computes, objects when it is told to, stops the run and amends the input in the middle of it.
+/// An agent that computes, objects when it is told to, stops the run and amends the input in the
+/// middle of it.
 struct Reckoner<'s> {
     stage: &'s Stage,
     act: &'s Act,
@@ -188,22 +280,43 @@ impl Performer for Reckoner<'_> {
         }
         if self.act.stop.is_some_and(|at| number >= at) {
             self.stop.ask();
-            return Ended { ending: Ending::Stopped, ..Ended::done() };
+            return Ended {
+                ending: Ending::Stopped,
+                ..Ended::done()
+            };
         }
         // What it was sent back with.
-        let items: String = task.brief.split_once("**Sent back**").map(|(_, rest)| rest.lines().skip(1).collect()).unwrap_or_default();
+        let items: String = task
+            .brief
+            .split_once("**Sent back**")
+            .map(|(_, rest)| rest.lines().skip(1).collect())
+            .unwrap_or_default();
         let (step, job) = (&task.turn.step, task.turn.to_string());
         let value = value(&job, &from, &items);
-        self.stage.ran.lock().unwrap().push((job.clone(), value.clone()));
+        self.stage
+            .ran
+            .lock()
+            .unwrap()
+            .push((job.clone(), value.clone()));
         let objects = self.stage.objects(&job, step);
-        let item = if objects { format!("- ❌ objection of {job}\n") } else { String::new() };
+        let item = if objects {
+            format!("- ❌ objection of {job}\n")
+        } else {
+            String::new()
+        };
         let marker = match step.as_str() {
             "inspect" if objects => "FAILED",
             "inspect" => "PASSED",
             _ => "DONE",
         };
-        let new = if step == "review0" { format!("\n## New\n\n### Summary\n\nsummary {value}\n") } else { String::new() };
-        let text = format!("# {job}\n\nvalue: {value}\n\nitems: {items}\n\n{item}{new}\n<!-- {marker} -->\n");
+        let new = if step == "review0" {
+            format!("\n## New\n\n### Summary\n\nsummary {value}\n")
+        } else {
+            String::new()
+        };
+        let text = format!(
+            "# {job}\n\nvalue: {value}\n\nitems: {items}\n\n{item}{new}\n<!-- {marker} -->\n"
+        );
         let path = task.out.join(task.outputs[0].path.as_str());
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
@@ -226,7 +339,14 @@ fn read_all(view: &Path) -> BTreeMap<String, Vec<String>> {
             }
             let values = values(&String::from_utf8_lossy(&std::fs::read(&path).unwrap()));
             if !values.is_empty() {
-                found.insert(path.strip_prefix(view).unwrap().to_str().unwrap().to_owned(), values);
+                found.insert(
+                    path.strip_prefix(view)
+                        .unwrap()
+                        .to_str()
+                        .unwrap()
+                        .to_owned(),
+                    values,
+                );
             }
         }
     }
@@ -236,7 +356,8 @@ fn read_all(view: &Path) -> BTreeMap<String, Vec<String>> {
 struct Stage {
     folder: TempDir,
     drawn: Drawn,
-    /// Each attempt that ended, with the value of what it wrote: the same inputs give the same value.
+    /// Each attempt that ended, with the value of what it wrote: the same inputs give the same
+    /// value.
     ran: Mutex<Vec<(String, String)>>,
     objections: Mutex<BTreeSet<String>>,
     amended: AtomicUsize,
@@ -245,17 +366,40 @@ struct Stage {
 impl Stage {
     fn lay(drawn: &Drawn) -> Stage {
         let memory = Path::new("/dev/shm");
-        let folder = if memory.is_dir() { tempfile::tempdir_in(memory).unwrap() } else { tempfile::tempdir().unwrap() };
+        let folder = if memory.is_dir() {
+            tempfile::tempdir_in(memory).unwrap()
+        } else {
+            tempfile::tempdir().unwrap()
+        };
         std::fs::write(folder.path().join("quipu.toml"), drawn.contract()).unwrap();
         let sections = (1..=drawn.units.len()).map(|n| format!("## u{n}\n\nvalue: first {n}\n\n"));
-        std::fs::write(folder.path().join("input.md"), format!("# Input\n\n{}", sections.collect::<String>())).unwrap();
+        std::fs::write(
+            folder.path().join("input.md"),
+            format!("# Input\n\n{}", sections.collect::<String>()),
+        )
+        .unwrap();
         std::fs::write(folder.path().join("memory.md"), "# Memory\n").unwrap();
         let jobs: Vec<String> = {
-            let objectors = drawn.agents().into_iter().filter(|a| a.step.starts_with("review") || a.step == "inspect");
-            objectors.flat_map(|a| (1..=drawn.units.len()).map(move |n| format!("{}/u{n}", a.step))).collect()
+            let objectors = drawn
+                .agents()
+                .into_iter()
+                .filter(|a| a.step.starts_with("review") || a.step == "inspect");
+            objectors
+                .flat_map(|a| (1..=drawn.units.len()).map(move |n| format!("{}/u{n}", a.step)))
+                .collect()
         };
-        let objections = drawn.objections.iter().map(|n| jobs[n % jobs.len()].clone()).collect();
-        Stage { folder, drawn: drawn.clone(), ran: Mutex::default(), objections: Mutex::new(objections), amended: AtomicUsize::new(0) }
+        let objections = drawn
+            .objections
+            .iter()
+            .map(|n| jobs[n % jobs.len()].clone())
+            .collect();
+        Stage {
+            folder,
+            drawn: drawn.clone(),
+            ran: Mutex::default(),
+            objections: Mutex::new(objections),
+            amended: AtomicUsize::new(0),
+        }
     }
 
     fn open(&self) -> Project {
@@ -267,20 +411,29 @@ impl Stage {
     }
 
     fn text(&self, path: &str) -> String {
-        std::fs::read_to_string(self.folder.path().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
+        std::fs::read_to_string(self.folder.path().join(path))
+            .unwrap_or_else(|e| panic!("{path}: {e}"))
     }
 
     /// A person changes the input of one unit.
     fn amend(&self, unit: usize) {
-        let Some(unit) = self.drawn.unit(unit) else { return };
+        let Some(unit) = self.drawn.unit(unit) else {
+            return;
+        };
         let number = self.amended.fetch_add(1, Ordering::SeqCst);
         let project = self.open();
         loop {
             let text = self.text("input.md");
             let (before, section) = text.split_once(&format!("## {unit}\n\nvalue: ")).unwrap();
-            let text = format!("{before}## {unit}\n\nvalue: amended {number}\n{}", section.split_once('\n').unwrap().1);
+            let text = format!(
+                "{before}## {unit}\n\nvalue: amended {number}\n{}",
+                section.split_once('\n').unwrap().1
+            );
             let path = ProjectPath::parse("input.md").unwrap();
-            let change = Change::by(&Actor::Person).why("drawn").op(Op::Amend { path, bytes: Some(text.into_bytes()) });
+            let change = Change::by(&Actor::Person).why("drawn").op(Op::Amend {
+                path,
+                bytes: Some(text.into_bytes()),
+            });
             match project.judge(change).and_then(quipu_store::Judged::publish) {
                 Ok(_) => return,
                 Err(quipu_store::StoreError::Stale { .. }) => {}
@@ -293,14 +446,23 @@ impl Stage {
     fn play(&self, act: &Act) -> usize {
         let project = self.open();
         let stop = Stop::default();
-        let performer = Reckoner { stage: self, act, begun: AtomicUsize::new(0), stop: stop.clone() };
+        let performer = Reckoner {
+            stage: self,
+            act,
+            begun: AtomicUsize::new(0),
+            stop: stop.clone(),
+        };
         let events = Mutex::new(Vec::new());
         let engine = Engine {
             project: &project,
             performer: &performer,
             press: None,
             seat: project.store.sit(Some("reckoner"), act.jobs).unwrap(),
-            choice: Choice { jobs: act.jobs, stale: act.stale, ..Choice::default() },
+            choice: Choice {
+                jobs: act.jobs,
+                stale: act.stale,
+                ..Choice::default()
+            },
             stay: Stay::default(),
             rules: quipu_store::Version::of(self.text("quipu.toml").as_bytes()),
             stop,
@@ -309,22 +471,37 @@ impl Stage {
         };
         let summary = engine.run().unwrap();
         let events = events.lock().unwrap();
-        assert!(summary.stuck.is_empty() && summary.failed == 0, "{summary:#?}\n{}", events.join("\n"));
+        assert!(
+            summary.stuck.is_empty() && summary.failed == 0,
+            "{summary:#?}\n{}",
+            events.join("\n")
+        );
         summary.accepted
     }
 
     /// Whatever is drawn, at last everything is done.
     fn finish(&self) {
-        let calm = |stale, jobs| Act { amend: 9, amend_within: None, stop: None, jobs, stale };
+        let calm = |stale, jobs| Act {
+            amend: 9,
+            amend_within: None,
+            stop: None,
+            jobs,
+            stale,
+        };
         for round in 0..20 {
-            let accepted = self.play(&calm(false, round % 5 + 1)) + self.play(&calm(true, round % 5 + 1));
+            let accepted =
+                self.play(&calm(false, round % 5 + 1)) + self.play(&calm(true, round % 5 + 1));
             if accepted == 0 {
                 break;
             }
         }
         let project = self.open();
         let (flow, _) = flow_now(&project, &Memory::default()).unwrap();
-        let open: Vec<_> = flow.standings.iter().filter(|s| s.state != State::Done).collect();
+        let open: Vec<_> = flow
+            .standings
+            .iter()
+            .filter(|s| s.state != State::Done)
+            .collect();
         assert!(open.is_empty(), "{open:#?}");
     }
 
@@ -341,9 +518,20 @@ impl Stage {
             }
             let path = read.replace("{unit}", unit.unwrap_or_default());
             let text = self.text(&path);
-            let section =
-                |text: &str| text.split_once(&format!("## {}\n", unit.unwrap())).unwrap().1.split("## ").next().unwrap().to_owned();
-            let text = if path == "input.md" { section(&text) } else { text };
+            let section = |text: &str| {
+                text.split_once(&format!("## {}\n", unit.unwrap()))
+                    .unwrap()
+                    .1
+                    .split("## ")
+                    .next()
+                    .unwrap()
+                    .to_owned()
+            };
+            let text = if path == "input.md" {
+                section(&text)
+            } else {
+                text
+            };
             let found = values(&text);
             if !found.is_empty() {
                 from.insert(path, found);
@@ -352,36 +540,61 @@ impl Stage {
         from
     }
 
-    /// Every text follows from the inputs as they are now; only a reviewer that had no objection may have read the text before it was
-    /// fixed for another's, and then another has read exactly this one.
+    /// Every text follows from the inputs as they are now; only a reviewer that had no objection
+    /// may have read the text before it was fixed for another's, and then another has read exactly
+    /// this one.
     fn verify(&self) {
         for agent in self.drawn.agents() {
-            let units: Vec<Option<String>> =
-                if agent.each { (0..self.drawn.units.len()).map(|n| self.drawn.unit(n)).collect() } else { vec![None] };
+            let units: Vec<Option<String>> = if agent.each {
+                (0..self.drawn.units.len())
+                    .map(|n| self.drawn.unit(n))
+                    .collect()
+            } else {
+                vec![None]
+            };
             for unit in units {
                 let unit = unit.as_deref();
                 let is_right = |agent: &Agent| {
-                    let job = unit.map_or_else(|| agent.step.clone(), |u| format!("{}/{u}", agent.step));
+                    let job =
+                        unit.map_or_else(|| agent.step.clone(), |u| format!("{}/{u}", agent.step));
                     let text = self.text(&agent.writes.replace("{unit}", unit.unwrap_or_default()));
-                    let items = text.lines().find_map(|l| l.strip_prefix("items: ")).unwrap_or_default();
+                    let items = text
+                        .lines()
+                        .find_map(|l| l.strip_prefix("items: "))
+                        .unwrap_or_default();
                     values(&text) == [value(&job, &self.sources(agent, unit), items)]
                 };
                 if agent.step.starts_with("review") {
-                    let reviewed = self.drawn.agents().iter().filter(|a| a.step.starts_with("review")).any(is_right);
+                    let reviewed = self
+                        .drawn
+                        .agents()
+                        .iter()
+                        .filter(|a| a.step.starts_with("review"))
+                        .any(is_right);
                     assert!(reviewed, "nobody reviewed text/{} as it is", unit.unwrap());
                 } else {
-                    assert!(is_right(&agent), "{} {unit:?} is made from older texts", agent.step);
+                    assert!(
+                        is_right(&agent),
+                        "{} {unit:?} is made from older texts",
+                        agent.step
+                    );
                 }
             }
         }
         for unit in (0..self.drawn.units.len()).filter_map(|n| self.drawn.unit(n)) {
-            assert_eq!(values(&self.text(&format!("final/{unit}.md"))), values(&self.text(&format!("text/{unit}.md"))));
+            assert_eq!(
+                values(&self.text(&format!("final/{unit}.md"))),
+                values(&self.text(&format!("text/{unit}.md")))
+            );
         }
         // Nothing is done again on what it was done from before.
         let mut last: BTreeMap<String, String> = BTreeMap::new();
         for (job, value) in self.ran.lock().unwrap().iter() {
             let before = last.insert(job.clone(), value.clone());
-            assert!(before.as_ref() != Some(value), "{job} was done twice on the same inputs");
+            assert!(
+                before.as_ref() != Some(value),
+                "{job} was done twice on the same inputs"
+            );
         }
         let mut last: BTreeMap<String, serde_json::Value> = BTreeMap::new();
         for noted in self.open().store.noted(0).unwrap() {
@@ -389,7 +602,10 @@ impl Stage {
             let job = format!("{}/{}", note["step"], note["unit"]);
             if note["ruling"] == serde_json::json!(Ruling::Accepted) && note["agent"].is_null() {
                 let before = last.insert(job.clone(), note["reads"].clone());
-                assert!(before.as_ref() != Some(&note["reads"]), "{job} was done twice on the same inputs");
+                assert!(
+                    before.as_ref() != Some(&note["reads"]),
+                    "{job} was done twice on the same inputs"
+                );
             }
         }
     }
@@ -405,12 +621,17 @@ fn try_out(drawn: &Drawn) {
     stage.verify();
 }
 
-/// A snapshot that mixed the files of one moment with the notes of a later one had a text sent back twice (seed 1911).
+/// A snapshot that mixed the files of one moment with the notes of a later one had a text sent back
+/// twice (seed 1911).
 #[test]
 fn files_and_notes_of_a_snapshot_are_of_one_moment() {
     const COMMITS: usize = 150;
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("quipu.toml"), "quipu = 1\n\n[[files]]\npath = \"text.md\"\nclass = \"overwrite\"\n").unwrap();
+    std::fs::write(
+        folder.path().join("quipu.toml"),
+        "quipu = 1\n\n[[files]]\npath = \"text.md\"\nclass = \"overwrite\"\n",
+    )
+    .unwrap();
     let project = Project::open(folder.path(), Options::default()).unwrap();
     let over = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -426,8 +647,16 @@ fn files_and_notes_of_a_snapshot_are_of_one_moment() {
         let memory = Memory::default();
         while !over.load(Ordering::SeqCst) {
             let (_, snapshot) = flow_now(&project, &memory).unwrap();
-            let noted = snapshot.facts.last().map(|fact| fact.files[0].version.clone());
-            let seen = snapshot.survey.files.iter().find(|file| file.path == "text.md").and_then(|file| file.version.clone());
+            let noted = snapshot
+                .facts
+                .last()
+                .map(|fact| fact.files[0].version.clone());
+            let seen = snapshot
+                .survey
+                .files
+                .iter()
+                .find(|file| file.path == "text.md")
+                .and_then(|file| file.version.clone());
             assert_eq!(seen, noted);
         }
     });

@@ -1,5 +1,6 @@
-//! A book that real models wrote, played again: `tests/recordings/tomli`. What models write passes every check, their objections send
-//! the same texts back as often as then, and the book ends with the same chapters.
+//! A book that real models wrote, played again: `tests/recordings/tomli`. What models write passes
+//! every check, their objections send the same texts back as often as then, and the book ends with
+//! the same chapters.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,25 +8,39 @@ use std::path::{Path, PathBuf};
 use crate::rehearsed::{Desk, tree_of};
 
 fn recording() -> PathBuf {
-    Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("../../tests/recordings/tomli").canonicalize().unwrap()
+    Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap())
+        .join("../../tests/recordings/tomli")
+        .canonicalize()
+        .unwrap()
 }
 
-/// How often each job was done, by names such as `20260102T030405678-write-ch01` or `17-write-ch01.md`.
+/// How often each job was done, by names such as `20260102T030405678-write-ch01` or
+/// `17-write-ch01.md`.
 fn jobs_in(folder: &Path) -> BTreeMap<String, usize> {
     let mut jobs = BTreeMap::new();
     for entry in std::fs::read_dir(folder).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         let (_, job) = name.split_once('-').unwrap();
-        *jobs.entry(job.trim_end_matches(".md").to_owned()).or_default() += 1;
+        *jobs
+            .entry(job.trim_end_matches(".md").to_owned())
+            .or_default() += 1;
     }
     jobs
 }
 
 fn run(desk: &Desk) -> String {
     let mut command = desk.quipu(&["run", "--by", "script", "--jobs", "3"]);
-    let done = command.env("QUIPU_SCRIPT", recording().join("answers")).output().unwrap();
-    let said = [done.stdout, done.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
-    assert!(!said.contains("sent back ") && !said.contains("stuck"), "every recorded answer passes: {said}");
+    let done = command
+        .env("QUIPU_SCRIPT", recording().join("answers"))
+        .output()
+        .unwrap();
+    let said = [done.stdout, done.stderr]
+        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        .concat();
+    assert!(
+        !said.contains("sent back ") && !said.contains("stuck"),
+        "every recorded answer passes: {said}"
+    );
     assert!(said.contains("0 failures"), "{said}");
     said
 }
@@ -33,19 +48,39 @@ fn run(desk: &Desk) -> String {
 /// A text without its completion marker.
 fn unmarked(text: &str) -> &str {
     let text = text.trim_end();
-    text.rsplit_once('\n').filter(|(_, last)| last.starts_with("<!--")).map_or(text, |(body, _)| body.trim_end())
+    text.rsplit_once('\n')
+        .filter(|(_, last)| last.starts_with("<!--"))
+        .map_or(text, |(body, _)| body.trim_end())
 }
 
 #[test]
 fn a_book_by_real_models_is_written_again_to_the_letter() {
     let recording = recording();
-    let desk = Desk::lay(&["init", "--profile", "book", "--var", "project=Reading tomli", "--var", "words=1200", "--var", "chapters=3"]);
+    let desk = Desk::lay(&[
+        "init",
+        "--profile",
+        "book",
+        "--var",
+        "project=Reading tomli",
+        "--var",
+        "words=1200",
+        "--var",
+        "chapters=3",
+    ]);
     for (path, bytes) in tree_of(&recording.join("source")) {
-        desk.put(&format!("source/{path}"), std::str::from_utf8(&bytes).unwrap());
+        desk.put(
+            &format!("source/{path}"),
+            std::str::from_utf8(&bytes).unwrap(),
+        );
     }
 
     assert!(run(&desk).contains("quipu approve approve-outline"));
-    desk.fine(&["reject", "approve-outline", "--why", "fewer topics in a chapter"]);
+    desk.fine(&[
+        "reject",
+        "approve-outline",
+        "--why",
+        "fewer topics in a chapter",
+    ]);
     assert!(run(&desk).contains("approving declares ch02 \"Values\" (needs ch01)"));
     desk.fine(&["approve", "approve-outline"]);
 
@@ -53,15 +88,32 @@ fn a_book_by_real_models_is_written_again_to_the_letter() {
     assert!(run(&desk).contains("quipu approve inspect --unit ch02"));
     desk.fine(&["approve", "inspect", "--unit", "ch02"]);
     let status = desk.fine(&["status"]);
-    assert!(!["failed", "stale", "pending", "ready"].iter().any(|state| status.contains(state)), "{status}");
+    assert!(
+        !["failed", "stale", "pending", "ready"]
+            .iter()
+            .any(|state| status.contains(state)),
+        "{status}"
+    );
 
-    assert_eq!(jobs_in(&desk.root.join(".quipu/runs")), jobs_in(&recording.join("briefs")), "each job was done as often as then");
+    assert_eq!(
+        jobs_in(&desk.root.join(".quipu/runs")),
+        jobs_in(&recording.join("briefs")),
+        "each job was done as often as then"
+    );
     for unit in ["ch01", "ch02", "ch03"] {
         // Each revision was sent back once.
-        let last = std::fs::read_to_string(recording.join(format!("answers/drafts/{unit}-revised.md.2"))).unwrap();
-        assert_eq!(unmarked(&desk.text(&format!("chapters/{unit}.md"))), unmarked(&last));
+        let last =
+            std::fs::read_to_string(recording.join(format!("answers/drafts/{unit}-revised.md.2")))
+                .unwrap();
+        assert_eq!(
+            unmarked(&desk.text(&format!("chapters/{unit}.md"))),
+            unmarked(&last)
+        );
         let summaries = desk.text("meta/chapter-summaries.md");
         assert!(summaries.contains(&format!("## {unit}")), "{summaries}");
-        assert!(desk.text(&format!("publish/{unit}.html")).contains("<!-- HTML_COMPLETE -->"));
+        assert!(
+            desk.text(&format!("publish/{unit}.html"))
+                .contains("<!-- HTML_COMPLETE -->")
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! Whole works by the agent that is built in: a book from outline to pages, in both languages, killed on the way; a
-//! review with its verdict.
+//! Whole works by the agent that is built in: a book from outline to pages, in both languages,
+//! killed on the way; a review with its verdict.
 //!
 //! Ten kills in the ordinary test; `QUIPU_KILLS=50` for more.
 
@@ -18,37 +18,84 @@ pub struct Desk {
 impl Desk {
     pub fn lay(arguments: &[&str]) -> Desk {
         let memory = Path::new("/dev/shm");
-        let folder = if memory.is_dir() { tempfile::tempdir_in(memory).unwrap() } else { tempfile::tempdir().unwrap() };
+        let folder = if memory.is_dir() {
+            tempfile::tempdir_in(memory).unwrap()
+        } else {
+            tempfile::tempdir().unwrap()
+        };
         let root = folder.path().join("project");
         std::fs::create_dir(&root).unwrap();
-        let desk = Desk { _folder: folder, root };
+        let desk = Desk {
+            _folder: folder,
+            root,
+        };
         desk.fine(arguments);
         desk
     }
 
     /// A book of three chapters about a few files of Quipu's own source.
     pub fn book() -> Desk {
-        let desk = Desk::lay(&["init", "--profile", "book", "--var", "project=Quipu from Inside", "--var", "words=500"]);
-        for name in ["contract/src/path.rs", "contract/src/pattern.rs", "store/src/journal.rs", "store/src/lease.rs"] {
-            let text = std::fs::read_to_string(Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("..").join(name)).unwrap();
-            desk.put(&format!("source/{}", name.rsplit('/').next().unwrap()), &text);
+        let desk = Desk::lay(&[
+            "init",
+            "--profile",
+            "book",
+            "--var",
+            "project=Quipu from Inside",
+            "--var",
+            "words=500",
+        ]);
+        for name in [
+            "contract/src/path.rs",
+            "contract/src/pattern.rs",
+            "store/src/journal.rs",
+            "store/src/lease.rs",
+        ] {
+            let text = std::fs::read_to_string(
+                Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap())
+                    .join("..")
+                    .join(name),
+            )
+            .unwrap();
+            desk.put(
+                &format!("source/{}", name.rsplit('/').next().unwrap()),
+                &text,
+            );
         }
         desk.add(&["Paths and patterns", "The journal", "Leases"]);
         desk
     }
 
-    /// A book of so many chapters about the same files: each of the second half needs one of the first.
+    /// A book of so many chapters about the same files: each of the second half needs one of the
+    /// first.
     pub fn book_of(chapters: usize) -> Desk {
         let desk = Desk::book();
         let manifest = desk.text("quipu.toml");
         let head = &manifest[..manifest.find("\n[units.").unwrap()];
-        let titles = ["Paths and patterns", "The journal", "Leases", "Segments", "Fences", "Markers"];
+        let titles = [
+            "Paths and patterns",
+            "The journal",
+            "Leases",
+            "Segments",
+            "Fences",
+            "Markers",
+        ];
         let units = (0..chapters).map(|at| {
-            let needs =
-                if at >= chapters / 2 && chapters > 3 { format!("needs = [\"ch{:02}\"]\n", at - chapters / 2 + 1) } else { String::new() };
-            format!("\n[units.ch{:02}]\ntitle = \"{} {}\"\n{needs}", at + 1, titles[at % titles.len()], at / titles.len() + 1)
+            let needs = if at >= chapters / 2 && chapters > 3 {
+                format!("needs = [\"ch{:02}\"]\n", at - chapters / 2 + 1)
+            } else {
+                String::new()
+            };
+            format!(
+                "\n[units.ch{:02}]\ntitle = \"{} {}\"\n{needs}",
+                at + 1,
+                titles[at % titles.len()],
+                at / titles.len() + 1
+            )
         });
-        desk.put("quipu.toml", &(head.to_owned() + &units.collect::<String>()));
+        desk.put(
+            "quipu.toml",
+            &(head.to_owned() + &units.collect::<String>()),
+        );
         desk
     }
 
@@ -82,7 +129,12 @@ impl Desk {
 
     pub fn quipu(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_quipu"));
-        command.args(arguments).current_dir(&self.root).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .args(arguments)
+            .current_dir(&self.root)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         // What a test trusts is not kept in the home of whoever runs it.
         command.env("XDG_STATE_HOME", self.root.with_file_name("state"));
         for name in ["QUIPU_ROLE", "QUIPU_UNIT", "QUIPU_AGENT", "QUIPU_LEASE"] {
@@ -92,8 +144,14 @@ impl Desk {
     }
 
     pub fn call(&self, arguments: &[&str]) -> (i32, String) {
-        let Output { status, stdout, stderr } = self.quipu(arguments).output().unwrap();
-        let said = [stdout, stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+        let Output {
+            status,
+            stdout,
+            stderr,
+        } = self.quipu(arguments).output().unwrap();
+        let said = [stdout, stderr]
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            .concat();
         (status.code().unwrap_or(-1), said)
     }
 
@@ -115,7 +173,12 @@ pub fn tree_of(root: &Path) -> BTreeMap<String, Vec<u8>> {
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
-            let name = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+            let name = path
+                .strip_prefix(root)
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .to_owned();
             if name == ".quipu" {
                 continue;
             }
@@ -158,9 +221,17 @@ fn a_rehearsed_book_killed_at_random_moments_ends_with_the_same_tree() {
     ] {
         assert!(tree.contains_key(path), "{path}");
     }
-    assert!(undisturbed.text("qa/ch02-qa.md").trim_end().ends_with("<!-- QA_PASSED -->"));
+    assert!(
+        undisturbed
+            .text("qa/ch02-qa.md")
+            .trim_end()
+            .ends_with("<!-- QA_PASSED -->")
+    );
 
-    let kills: u64 = std::env::var("QUIPU_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(10);
+    let kills: u64 = std::env::var("QUIPU_KILLS")
+        .ok()
+        .and_then(|kills| kills.parse().ok())
+        .unwrap_or(10);
     let mut seed = 0x2545_f491_4f6c_dd1d;
     // About three kills to a book: in all its phases, and often in the same one.
     let longest = (u64::try_from(whole.as_millis()).unwrap() * 2 / 3).max(50);
@@ -170,7 +241,12 @@ fn a_rehearsed_book_killed_at_random_moments_ends_with_the_same_tree() {
         killed.fine(&["run", "--by", "rehearse"]);
         killed.fine(&["approve", "approve-outline"]);
         loop {
-            let mut child = killed.quipu(&["run", "--by", "rehearse"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+            let mut child = killed
+                .quipu(&["run", "--by", "rehearse"])
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
             std::thread::sleep(Duration::from_millis(next(&mut seed) % longest));
             if child.try_wait().unwrap().is_some() {
                 break; // it came to the end of the book
@@ -184,9 +260,16 @@ fn a_rehearsed_book_killed_at_random_moments_ends_with_the_same_tree() {
         }
         killed.fine(&["run", "--by", "rehearse"]);
         let left = killed.tree();
-        assert_eq!(left.keys().collect::<Vec<_>>(), tree.keys().collect::<Vec<_>>());
+        assert_eq!(
+            left.keys().collect::<Vec<_>>(),
+            tree.keys().collect::<Vec<_>>()
+        );
         for (path, bytes) in &tree {
-            assert_eq!(String::from_utf8_lossy(&left[path]), String::from_utf8_lossy(bytes), "{path}");
+            assert_eq!(
+                String::from_utf8_lossy(&left[path]),
+                String::from_utf8_lossy(bytes),
+                "{path}"
+            );
         }
         killed.fine(&["verify"]);
     }
@@ -194,8 +277,19 @@ fn a_rehearsed_book_killed_at_random_moments_ends_with_the_same_tree() {
 
 #[test]
 fn a_chinese_book_is_rehearsed_to_its_pages() {
-    let desk = Desk::lay(&["init", "--profile", "book", "--lang", "zh", "--var", "project=结绳", "--var", "words=400"]);
-    let tree = Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("../rehearse/tests/tree_zh");
+    let desk = Desk::lay(&[
+        "init",
+        "--profile",
+        "book",
+        "--lang",
+        "zh",
+        "--var",
+        "project=结绳",
+        "--var",
+        "words=400",
+    ]);
+    let tree =
+        Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("../rehearse/tests/tree_zh");
     let mut folders = vec![tree.clone()];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
@@ -203,7 +297,10 @@ fn a_chinese_book_is_rehearsed_to_its_pages() {
             if path.is_dir() {
                 folders.push(path);
             } else if let Ok(text) = std::fs::read_to_string(&path) {
-                desk.put(&format!("source/{}", path.strip_prefix(&tree).unwrap().display()), &text);
+                desk.put(
+                    &format!("source/{}", path.strip_prefix(&tree).unwrap().display()),
+                    &text,
+                );
             }
         }
     }
@@ -211,7 +308,10 @@ fn a_chinese_book_is_rehearsed_to_its_pages() {
     desk.fine(&["run", "--by", "rehearse"]);
     desk.fine(&["approve", "approve-outline"]);
     let said = desk.fine(&["run", "--by", "rehearse"]);
-    assert!(desk.text("publish/ch01.html").contains("lang=\"zh"), "{said}");
+    assert!(
+        desk.text("publish/ch01.html").contains("lang=\"zh"),
+        "{said}"
+    );
     assert!(desk.text("publish/index.html").contains("日志"));
     assert!(desk.root.join("publish/book.epub").exists());
 }
@@ -220,50 +320,111 @@ fn a_chinese_book_is_rehearsed_to_its_pages() {
 fn a_public_domain_text_is_reviewed_to_a_verdict() {
     let text = include_str!("thoreau.md");
     for mode in ["full", "lite"] {
-        let desk = Desk::lay(&["init", "--profile", "review", "--var", "project=Walking", "--var", &format!("mode={mode}")]);
+        let desk = Desk::lay(&[
+            "init",
+            "--profile",
+            "review",
+            "--var",
+            "project=Walking",
+            "--var",
+            &format!("mode={mode}"),
+        ]);
         desk.put("manuscript.md", text);
         let said = desk.fine(&["run", "--by", "rehearse"]);
         let status = desk.fine(&["review", "status"]);
-        assert!(status.to_lowercase().contains("verdict"), "{mode}\n{said}\n{status}");
-        let state: serde_json::Value = serde_json::from_str(&desk.text("system_state.json")).unwrap();
-        assert!(state["aggregates"]["verdict"].is_string() || state["verdict"].is_string(), "{state:#}");
+        assert!(
+            status.to_lowercase().contains("verdict"),
+            "{mode}\n{said}\n{status}"
+        );
+        let state: serde_json::Value =
+            serde_json::from_str(&desk.text("system_state.json")).unwrap();
+        assert!(
+            state["aggregates"]["verdict"].is_string() || state["verdict"].is_string(),
+            "{state:#}"
+        );
         desk.fine(&["verify"]);
     }
 }
 
-/// Every profile with a flow is rehearsed to its end, with a person's word at each gate: no step of it is only declared.
+/// Every profile with a flow is rehearsed to its end, with a person's word at each gate: no step of
+/// it is only declared.
 #[test]
 fn a_novel_is_rehearsed_to_its_end_and_remembers() {
     for (language, words) in [
-        ("en", ["Mara", "# The watch\n\n## The stair\n\nMara climbs because the lamp must burn.\n"]),
-        ("zh", ["玛拉", "# 守夜\n\n## 楼梯\n\n玛拉上楼，因为灯必须亮着。\n"]),
+        (
+            "en",
+            [
+                "Mara",
+                "# The watch\n\n## The stair\n\nMara climbs because the lamp must burn.\n",
+            ],
+        ),
+        (
+            "zh",
+            ["玛拉", "# 守夜\n\n## 楼梯\n\n玛拉上楼，因为灯必须亮着。\n"],
+        ),
     ] {
         let [name, chapter] = words;
-        let desk = Desk::lay(&["init", "--profile", "novel", "--lang", language, "--var", "project=Lamp"]);
+        let desk = Desk::lay(&[
+            "init",
+            "--profile",
+            "novel",
+            "--lang",
+            language,
+            "--var",
+            "project=Lamp",
+        ]);
         desk.add(&["The watch", "The log"]);
-        desk.put("outline.md", "# Outline\n\n## ch01\n\nThe watch.\n\n## ch02\n\nThe log.\n");
-        desk.put("characters.md", &format!("# Characters\n\n## {name}\n\n- handed: left\n"));
+        desk.put(
+            "outline.md",
+            "# Outline\n\n## ch01\n\nThe watch.\n\n## ch02\n\nThe log.\n",
+        );
+        desk.put(
+            "characters.md",
+            &format!("# Characters\n\n## {name}\n\n- handed: left\n"),
+        );
         let run = ["run", "--by", "rehearse"];
         desk.fine(&run);
         for unit in ["ch01", "ch02"] {
-            // What the rehearsal drafts is a list; the author writes the chapter, and says something new in each.
-            let chapter = if unit == "ch01" { chapter.to_owned() } else { chapter.replace("lamp", "bell").replace('灯', "钟") };
-            desk.put(&format!("drafts/{unit}-edited.md"), &format!("{chapter}\n<!-- EDIT_COMPLETE -->\n"));
+            // What the rehearsal drafts is a list; the author writes the chapter, and says
+            // something new in each.
+            let chapter = if unit == "ch01" {
+                chapter.to_owned()
+            } else {
+                chapter.replace("lamp", "bell").replace('灯', "钟")
+            };
+            desk.put(
+                &format!("drafts/{unit}-edited.md"),
+                &format!("{chapter}\n<!-- EDIT_COMPLETE -->\n"),
+            );
             let said = desk.fine(&["status"]);
             assert!(said.contains("quipu approve final --unit"), "{said}");
             desk.fine(&["approve", "final", "--unit", unit]);
             desk.fine(&run);
             desk.fine(&["approve", "accept", "--unit", unit]);
             let said = desk.fine(&run);
-            assert!(said.contains(&format!("did        remember/{unit}: remembered {unit}: characters.md by ")), "{said}");
+            assert!(
+                said.contains(&format!(
+                    "did        remember/{unit}: remembered {unit}: characters.md by "
+                )),
+                "{said}"
+            );
             let fact = desk.text("characters.md");
-            assert!(fact.starts_with(&format!("# Characters\n\n## {name}\n\n- handed: left\n- ")), "{fact}");
-            assert!(fact.contains(&format!("[→ manuscripts/{unit}.md#")), "{fact}");
+            assert!(
+                fact.starts_with(&format!("# Characters\n\n## {name}\n\n- handed: left\n- ")),
+                "{fact}"
+            );
+            assert!(
+                fact.contains(&format!("[→ manuscripts/{unit}.md#")),
+                "{fact}"
+            );
         }
         let said = desk.fine(&["status"]);
         assert!(said.contains("flow: 14 done"), "{said}");
         let said = desk.fine(&run);
-        assert!(said.contains("0 turns accepted"), "what memory has grown by makes nothing stale\n{said}");
+        assert!(
+            said.contains("0 turns accepted"),
+            "what memory has grown by makes nothing stale\n{said}"
+        );
         desk.fine(&["verify"]);
     }
 }
@@ -285,7 +446,10 @@ fn paper(line: &str) -> String {
         pdf.push_str(&format!("{} 0 obj\n{object}\nendobj\n", at + 1));
     }
     let start = pdf.len();
-    let rows = places.iter().map(|place| format!("{place:010} 00000 n \n")).collect::<String>();
+    let rows = places
+        .iter()
+        .map(|place| format!("{place:010} 00000 n \n"))
+        .collect::<String>();
     pdf.push_str(&format!("xref\n0 6\n0000000000 65535 f \n{rows}trailer<</Size 6/Root 1 0 R>>\nstartxref\n{start}\n%%EOF\n"));
     pdf
 }

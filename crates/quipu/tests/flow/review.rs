@@ -15,11 +15,21 @@ fn state(stage: &Stage) -> Value {
 #[test]
 fn a_review_ends_with_a_verdict_and_its_state_agrees_with_its_reports() {
     let stage = Stage::review(PLAIN, "full");
-    let report = |id: &str| std::fs::read_to_string(stage.script.folder.join(format!("agent_outputs/{id}.md"))).unwrap();
-    let low = report("s5").replace("**Score:** 4", "**Score:** 2").replace("- Do as s5 says.", "- Expand the sampling section.");
+    let report = |id: &str| {
+        std::fs::read_to_string(stage.script.folder.join(format!("agent_outputs/{id}.md"))).unwrap()
+    };
+    let low = report("s5")
+        .replace("**Score:** 4", "**Score:** 2")
+        .replace("- Do as s5 says.", "- Expand the sampling section.");
     stage.script.put("agent_outputs/s5.md", &low);
-    stage.script.put("agent_outputs/r5.md", &report("r5").replace("- Do as r5 says.", "- Shorten the sampling section."));
-    let played = stage.play(Choice { jobs: 4, ..Choice::default() });
+    stage.script.put(
+        "agent_outputs/r5.md",
+        &report("r5").replace("- Do as r5 says.", "- Shorten the sampling section."),
+    );
+    let played = stage.play(Choice {
+        jobs: 4,
+        ..Choice::default()
+    });
     assert_eq!(played.summary.failed, 0, "{:#?}", played.events);
     for step in ["s10", "r3", "r4"] {
         assert_eq!(stage.state(step, None).0, State::Skipped, "{step}");
@@ -27,8 +37,17 @@ fn a_review_ends_with_a_verdict_and_its_state_agrees_with_its_reports() {
     assert_eq!(stage.state("es", None).0, State::Done);
     let json = state(&stage);
     assert_eq!(json["agent_outputs_summary"]["s5"]["overall_score"], 2);
-    assert_eq!(json["agent_outputs_summary"]["r3"]["status"], "not_applicable");
-    assert_eq!(json["review_progress"]["completed_agents"].as_array().unwrap().len(), 23);
+    assert_eq!(
+        json["agent_outputs_summary"]["r3"]["status"],
+        "not_applicable"
+    );
+    assert_eq!(
+        json["review_progress"]["completed_agents"]
+            .as_array()
+            .unwrap()
+            .len(),
+        23
+    );
     assert_eq!(json["review_progress"]["current_phase"], "done");
     assert_eq!(json["aggregates"]["domains"][0]["mean"], 3.8);
     assert_eq!(json["aggregates"]["overall"], 3.9);
@@ -37,20 +56,35 @@ fn a_review_ends_with_a_verdict_and_its_state_agrees_with_its_reports() {
     assert_eq!(json["manuscript_context"]["title"], "On knots");
     assert_eq!(json["last_action"], "es completed with score 4.");
     let conflicts = json["aggregates"]["conflicts"].as_array().unwrap();
-    assert!(conflicts.iter().any(|c| c["subject"] == "numbers" && c["agents"][0] == "s5"), "{conflicts:#?}");
-    assert!(conflicts.iter().any(|c| c["advice"][1] == "Shorten the sampling section."), "{conflicts:#?}");
+    assert!(
+        conflicts
+            .iter()
+            .any(|c| c["subject"] == "numbers" && c["agents"][0] == "s5"),
+        "{conflicts:#?}"
+    );
+    assert!(
+        conflicts
+            .iter()
+            .any(|c| c["advice"][1] == "Shorten the sampling section."),
+        "{conflicts:#?}"
+    );
     assert_eq!(stage.play(Choice::default()).accepted(), [""; 0]);
 }
 
 #[test]
 fn the_manuscript_calls_its_reviewers() {
-    let stage = Stage::review("# A trial\n\nAll participants gave consent. The dataset is on Zenodo.\n", "full");
+    let stage = Stage::review(
+        "# A trial\n\nAll participants gave consent. The dataset is on Zenodo.\n",
+        "full",
+    );
     std::fs::create_dir_all(stage.root.join("supplementary")).unwrap();
     std::fs::write(stage.root.join("supplementary/data.csv"), "a,b\n").unwrap();
     for step in ["s10", "r3", "r4"] {
         assert_ne!(stage.state(step, None).0, State::Skipped, "{step}");
     }
-    let manifest = stage.text("quipu.toml").replace("[vars]\n", "[vars]\nactivate_r3 = \"no\"\n");
+    let manifest = stage
+        .text("quipu.toml")
+        .replace("[vars]\n", "[vars]\nactivate_r3 = \"no\"\n");
     std::fs::write(stage.root.join("quipu.toml"), manifest).unwrap();
     assert_eq!(stage.state("r3", None).0, State::Skipped);
 }
@@ -61,7 +95,12 @@ fn the_lite_mode_has_three_reviewers() {
     let played = stage.play(Choice::default());
     let mut accepted = played.accepted();
     accepted.sort();
-    assert_eq!(accepted, ["es", "qc", "r", "s", "w"], "{:#?}", played.events);
+    assert_eq!(
+        accepted,
+        ["es", "qc", "r", "s", "w"],
+        "{:#?}",
+        played.events
+    );
     assert_eq!(state(&stage)["aggregates"]["overall"], 4.0);
 }
 
@@ -70,10 +109,16 @@ fn a_report_out_of_form_goes_back_with_its_line() {
     let stage = Stage::review(PLAIN, "lite");
     let path = stage.script.folder.join("agent_outputs/s.md");
     let good = std::fs::read_to_string(&path).unwrap();
-    stage.script.put("agent_outputs/s.md", &good.replace("**Score:** 4", "**Score:** 4.5"));
+    stage.script.put(
+        "agent_outputs/s.md",
+        &good.replace("**Score:** 4", "**Score:** 4.5"),
+    );
     stage.script.put("agent_outputs/s.md.again", &good);
     let played = stage.play(Choice::default());
-    assert_eq!(played.sent_back(), ["`agent_outputs/s.md` line 4: **Score:** is `4.5`; a whole number from 1 to 5 is asked"]);
+    assert_eq!(
+        played.sent_back(),
+        ["`agent_outputs/s.md` line 4: **Score:** is `4.5`; a whole number from 1 to 5 is asked"]
+    );
     let failing = Stage::review(PLAIN, "lite");
     failing.script.put("agent_outputs/w.md.acts", "nothing\n");
     failing.play(Choice::default());
@@ -90,7 +135,19 @@ fn a_report_written_by_hand_is_in_the_state_at_the_next_look() {
     std::fs::create_dir_all(stage.root.join("agent_outputs")).unwrap();
     std::fs::write(stage.root.join("agent_outputs/s.md"), text).unwrap();
     let project = stage.open();
-    assert!(quipu_protocol::flow::refresh_panel(&project, &quipu_protocol::flow::Memory::default()).unwrap());
-    assert_eq!(state(&stage)["agent_outputs_summary"]["s"]["status"], "completed");
-    assert!(project.store.read(&ProjectPath::parse("system_state.json").unwrap()).unwrap().is_some());
+    assert!(
+        quipu_protocol::flow::refresh_panel(&project, &quipu_protocol::flow::Memory::default())
+            .unwrap()
+    );
+    assert_eq!(
+        state(&stage)["agent_outputs_summary"]["s"]["status"],
+        "completed"
+    );
+    assert!(
+        project
+            .store
+            .read(&ProjectPath::parse("system_state.json").unwrap())
+            .unwrap()
+            .is_some()
+    );
 }

@@ -6,8 +6,8 @@ use std::sync::Mutex;
 
 use quipu_contract::{Actor, Language, ProjectPath, Step, UnitId};
 use quipu_protocol::flow::{
-    Choice, Engine, Event, Flow, Memory, Performer, Press, Printed, Ruling, Scripted, State, Stay, Stop, Summary, Turn, decide_gate,
-    flow_now,
+    Choice, Engine, Event, Flow, Memory, Performer, Press, Printed, Ruling, Scripted, State, Stay,
+    Stop, Summary, Turn, decide_gate, flow_now,
 };
 use quipu_protocol::{Layout, Project, lay_out};
 use quipu_store::Options;
@@ -26,10 +26,17 @@ pub struct Plain;
 impl Press for Plain {
     fn print(&self, _: &Project, step: &Step, unit: Option<&UnitId>) -> Result<Printed, String> {
         let fill = |path: &String| path.replace("{unit}", unit.map_or("", UnitId::as_str));
-        let paths = step.writes.iter().map(|w| ProjectPath::parse(&fill(w)).map_err(|e| e.to_string()));
-        let files: Result<Vec<_>, String> =
-            paths.map(|path| path.map(|p| (p, b"<!DOCTYPE html>\n<!-- HTML_COMPLETE -->\n".to_vec()))).collect();
-        Ok(Printed { files: files?, reads: Vec::new() })
+        let paths = step
+            .writes
+            .iter()
+            .map(|w| ProjectPath::parse(&fill(w)).map_err(|e| e.to_string()));
+        let files: Result<Vec<_>, String> = paths
+            .map(|path| path.map(|p| (p, b"<!DOCTYPE html>\n<!-- HTML_COMPLETE -->\n".to_vec())))
+            .collect();
+        Ok(Printed {
+            files: files?,
+            reads: Vec::new(),
+        })
     }
 }
 
@@ -58,7 +65,11 @@ impl Played {
 
 fn temp() -> TempDir {
     let memory = Path::new("/dev/shm");
-    if memory.is_dir() { tempfile::tempdir_in(memory).unwrap() } else { tempfile::tempdir().unwrap() }
+    if memory.is_dir() {
+        tempfile::tempdir_in(memory).unwrap()
+    } else {
+        tempfile::tempdir().unwrap()
+    }
 }
 
 impl Stage {
@@ -66,41 +77,66 @@ impl Stage {
     pub fn book(chapters: usize, more: &str) -> Stage {
         let folder = temp();
         let root = folder.path().join("project");
-        let vars = [("project", "A Small Book"), ("words", "120")].map(|(k, v)| (k.to_owned(), v.to_owned()));
+        let vars = [("project", "A Small Book"), ("words", "120")]
+            .map(|(k, v)| (k.to_owned(), v.to_owned()));
         Self::lay(&root, "book", vars.into());
         let units = (1..=chapters)
             .filter(|n| !more.contains(&format!("[units.ch{n:02}]")))
             .map(|n| format!("\n[units.ch{n:02}]\ntitle = \"Chapter {n}\"\n"));
-        let manifest = std::fs::read_to_string(root.join("quipu.toml")).unwrap() + &units.collect::<String>() + more;
+        let manifest = std::fs::read_to_string(root.join("quipu.toml")).unwrap()
+            + &units.collect::<String>()
+            + more;
         std::fs::write(root.join("quipu.toml"), manifest).unwrap();
         std::fs::create_dir_all(root.join("source")).unwrap();
         std::fs::write(root.join("source/lib.rs"), "//! Knots.\npub fn knot() {}\n").unwrap();
         let script = Script::book(&folder.path().join("script"), chapters);
-        Stage { _folder: folder, root, script }
+        Stage {
+            _folder: folder,
+            root,
+            script,
+        }
     }
 
     /// A review of a short manuscript.
     pub fn review(manuscript: &str, mode: &str) -> Stage {
         let folder = temp();
         let root = folder.path().join("project");
-        let vars = [("project", "On knots"), ("mode", mode)].map(|(k, v)| (k.to_owned(), v.to_owned()));
+        let vars =
+            [("project", "On knots"), ("mode", mode)].map(|(k, v)| (k.to_owned(), v.to_owned()));
         Self::lay(&root, "review", vars.into());
         std::fs::write(root.join("manuscript.md"), manuscript).unwrap();
-        let stage = Stage { script: Script { folder: folder.path().join("script") }, _folder: folder, root };
+        let stage = Stage {
+            script: Script {
+                folder: folder.path().join("script"),
+            },
+            _folder: folder,
+            root,
+        };
         let project = stage.open();
         let agents = project.contract.roles.values().map(|role| {
             let said = |s: &quipu_contract::Said| s.in_language(Language::En).to_owned();
-            (role.name.clone(), said(&role.title), role.metrics.iter().map(said).collect::<Vec<_>>())
+            (
+                role.name.clone(),
+                said(&role.title),
+                role.metrics.iter().map(said).collect::<Vec<_>>(),
+            )
         });
         for (id, title, metrics) in agents {
             let metrics: Vec<&str> = metrics.iter().map(String::as_str).collect();
-            stage.script.put(&format!("agent_outputs/{id}.md"), &quipu_testkit::report(&id, &title, &metrics, 4));
+            stage.script.put(
+                &format!("agent_outputs/{id}.md"),
+                &quipu_testkit::report(&id, &title, &metrics, 4),
+            );
         }
         stage
     }
 
     fn lay(root: &Path, profile: &str, vars: BTreeMap<String, String>) {
-        let layout = Layout { profiles: vec![profile.into()], vars, ..Layout::default() };
+        let layout = Layout {
+            profiles: vec![profile.into()],
+            vars,
+            ..Layout::default()
+        };
         lay_out(root, &layout, Options::default()).unwrap();
     }
 
@@ -116,7 +152,10 @@ impl Stage {
         let project = self.open();
         let events = Mutex::new(Vec::new());
         let listen = |event: &Event| events.lock().unwrap().push(event.clone());
-        let choice = Choice { jobs: choice.jobs.max(2), ..choice };
+        let choice = Choice {
+            jobs: choice.jobs.max(2),
+            ..choice
+        };
         let engine = Engine {
             project: &project,
             performer,
@@ -133,16 +172,29 @@ impl Stage {
         // Whoever looks afresh finds nothing that could have been begun.
         if !engine.choice.stale {
             let left = |flow: Flow<'_>| -> Vec<String> {
-                let ready = flow.standings.iter().filter(|s| s.state == State::Ready && engine.choice.allows(&project, &s.turn));
-                ready.filter(|s| !summary.stuck.iter().any(|(turn, _)| *turn == s.turn)).map(|s| s.turn.to_string()).collect()
+                let ready = flow
+                    .standings
+                    .iter()
+                    .filter(|s| s.state == State::Ready && engine.choice.allows(&project, &s.turn));
+                ready
+                    .filter(|s| !summary.stuck.iter().any(|(turn, _)| *turn == s.turn))
+                    .map(|s| s.turn.to_string())
+                    .collect()
             };
             let seen_by_engine = left(flow_now(&project, &engine.memory).unwrap().0);
             let seen_afresh = left(flow_now(&self.open(), &Memory::default()).unwrap().0);
             let told = events.lock().unwrap();
-            assert_eq!((&seen_by_engine, &seen_afresh), (&Vec::new(), &Vec::new()), "{summary:#?}\n{told:#?}");
+            assert_eq!(
+                (&seen_by_engine, &seen_afresh),
+                (&Vec::new(), &Vec::new()),
+                "{summary:#?}\n{told:#?}"
+            );
         }
         drop(engine);
-        Played { summary, events: events.into_inner().unwrap() }
+        Played {
+            summary,
+            events: events.into_inner().unwrap(),
+        }
     }
 
     /// Runs everything, and approves the outline when it is asked for.
@@ -156,11 +208,25 @@ impl Stage {
     }
 
     pub fn approve(&self, step: &str, unit: Option<&str>) {
-        decide_gate(&self.open(), &Actor::Person, &turn(step, unit), Ruling::Approved, None).unwrap();
+        decide_gate(
+            &self.open(),
+            &Actor::Person,
+            &turn(step, unit),
+            Ruling::Approved,
+            None,
+        )
+        .unwrap();
     }
 
     pub fn reject(&self, step: &str, why: &str) {
-        decide_gate(&self.open(), &Actor::Person, &turn(step, None), Ruling::Rejected, Some(why)).unwrap();
+        decide_gate(
+            &self.open(),
+            &Actor::Person,
+            &turn(step, None),
+            Ruling::Rejected,
+            Some(why),
+        )
+        .unwrap();
     }
 
     pub fn with_flow<T>(&self, look: impl FnOnce(&Flow<'_>) -> T) -> T {
@@ -171,14 +237,25 @@ impl Stage {
 
     pub fn state(&self, step: &str, unit: Option<&str>) -> (State, String) {
         self.with_flow(|flow| {
-            let index = flow.find(&turn(step, unit)).unwrap_or_else(|| panic!("no turn {step} {unit:?}"));
-            (flow.standings[index].state, flow.standings[index].why.join("; "))
+            let index = flow
+                .find(&turn(step, unit))
+                .unwrap_or_else(|| panic!("no turn {step} {unit:?}"));
+            (
+                flow.standings[index].state,
+                flow.standings[index].why.join("; "),
+            )
         })
     }
 
     /// The turns in a state.
     pub fn in_state(&self, state: State) -> Vec<String> {
-        self.with_flow(|flow| flow.standings.iter().filter(|s| s.state == state).map(|s| s.turn.to_string()).collect())
+        self.with_flow(|flow| {
+            flow.standings
+                .iter()
+                .filter(|s| s.state == state)
+                .map(|s| s.turn.to_string())
+                .collect()
+        })
     }
 
     pub fn text(&self, path: &str) -> String {
@@ -192,13 +269,21 @@ impl Stage {
         while let Some(folder) = folders.pop() {
             for entry in std::fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();
-                let name = path.strip_prefix(&self.root).unwrap().to_str().unwrap().to_owned();
+                let name = path
+                    .strip_prefix(&self.root)
+                    .unwrap()
+                    .to_str()
+                    .unwrap()
+                    .to_owned();
                 if path.is_dir() {
                     if name != ".quipu" {
                         folders.push(path);
                     }
                 } else {
-                    files.insert(name, String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned());
+                    files.insert(
+                        name,
+                        String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned(),
+                    );
                 }
             }
         }
@@ -207,5 +292,8 @@ impl Stage {
 }
 
 pub fn turn(step: &str, unit: Option<&str>) -> Turn {
-    Turn { step: step.into(), unit: unit.map(|u| UnitId::parse(u).unwrap()) }
+    Turn {
+        step: step.into(),
+        unit: unit.map(|u| UnitId::parse(u).unwrap()),
+    }
 }

@@ -1,11 +1,12 @@
 //! Guides whose commands are run: each `console` block of `docs/guide/NAME.md` against the scenario
 //! `tests/scenarios/NAME/guide`.
 //!
-//! The guide shows all of the scenario's commands, in their order, and of what they print only lines
-//! that are printed; `…` stands for the rest, and any time for the time of the run.
+//! The guide shows all of the scenario's commands, in their order, and of what they print only
+//! lines that are printed; `…` stands for the rest, and any time for the time of the run.
 //!
-//! A guide may also name a scenario on a line of its own, `<!-- scenario: novel/five-chapters-en -->`: then every command from there to the
-//! next such line (or `<!-- scenario: none -->`) is one of that scenario, in its order, with what it prints. `ID` stands for an id.
+//! A guide may also name a scenario on a line of its own, `<!-- scenario: novel/five-chapters-en
+//! -->`: then every command from there to the next such line (or `<!-- scenario: none -->`) is one
+//! of that scenario, in its order, with what it prints. `ID` stands for an id.
 
 use std::path::Path;
 
@@ -54,7 +55,9 @@ fn parts_of_guides_show_what_happens() {
     let scenarios = crate::folder_of_scenarios();
     let guides = Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("../../docs/guide");
     let mut parts = 0;
-    let files = std::fs::read_dir(guides).unwrap().map(|entry| entry.unwrap().path());
+    let files = std::fs::read_dir(guides)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
     for path in files.filter(|path| path.extension().is_some_and(|e| e == "md")) {
         let guide = std::fs::read_to_string(&path).unwrap();
         for part in guide.split("<!-- scenario: ").skip(1) {
@@ -66,13 +69,23 @@ fn parts_of_guides_show_what_happens() {
             let told = std::fs::read_to_string(scenarios.join(name).join("transcript")).unwrap();
             let mut happened = transcript::parse(&told).unwrap().into_iter();
             for shown in blocks(text) {
-                let same = happened.find(|step| is_same(&shown.command.join("\n"), &step.command.join("\n")));
-                let same = same.unwrap_or_else(|| panic!("{}: scenario {name} has no `$ {}` there", path.display(), shown.command[0]));
+                let same = happened
+                    .find(|step| is_same(&shown.command.join("\n"), &step.command.join("\n")));
+                let same = same.unwrap_or_else(|| {
+                    panic!(
+                        "{}: scenario {name} has no `$ {}` there",
+                        path.display(),
+                        shown.command[0]
+                    )
+                });
                 check_output(&path.display().to_string(), &shown, &same);
             }
         }
     }
-    assert!(parts >= 4, "the guide of the novel has its story in two languages, and a flow");
+    assert!(
+        parts >= 4,
+        "the guide of the novel has its story in two languages, and a flow"
+    );
 }
 
 /// Whether a command is the one shown, `ID` standing for whatever names the id.
@@ -83,7 +96,9 @@ fn is_same(shown: &str, happened: &str) -> bool {
     if rest.is_empty() {
         return shown == happened;
     }
-    let Some(mut at) = happened.find(first) else { return false };
+    let Some(mut at) = happened.find(first) else {
+        return false;
+    };
     rest.iter().all(|part| match happened[at..].find(part) {
         Some(found) => {
             at += found + part.len();
@@ -94,8 +109,17 @@ fn is_same(shown: &str, happened: &str) -> bool {
 }
 
 fn check(name: &str, shown: &[Step], happened: &[Step]) {
-    let commands = |steps: &[Step]| steps.iter().map(|s| s.command.join("\n")).collect::<Vec<_>>();
-    assert_eq!(commands(shown), commands(happened), "docs/guide/{name}.md and its scenario show other commands");
+    let commands = |steps: &[Step]| {
+        steps
+            .iter()
+            .map(|s| s.command.join("\n"))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        commands(shown),
+        commands(happened),
+        "docs/guide/{name}.md and its scenario show other commands"
+    );
     for (shown, happened) in shown.iter().zip(happened) {
         check_output(&format!("docs/guide/{name}.md"), shown, happened);
     }
@@ -104,7 +128,17 @@ fn check(name: &str, shown: &[Step], happened: &[Step]) {
 fn check_output(guide: &str, shown: &Step, happened: &Step) {
     let plain = |line: &str| without_times(line.strip_prefix("! ").unwrap_or(line).trim_end());
     let printed: Vec<String> = happened.output.lines().map(plain).collect();
-    for line in shown.output.lines().map(str::trim_end).filter(|l| !l.is_empty() && *l != "…") {
-        assert!(printed.contains(&plain(line)), "{guide}: `$ {}` does not print\n{line}\nbut\n{}", shown.command[0], happened.output);
+    for line in shown
+        .output
+        .lines()
+        .map(str::trim_end)
+        .filter(|l| !l.is_empty() && *l != "…")
+    {
+        assert!(
+            printed.contains(&plain(line)),
+            "{guide}: `$ {}` does not print\n{line}\nbut\n{}",
+            shown.command[0],
+            happened.output
+        );
     }
 }

@@ -6,9 +6,10 @@
 //!                                 /after/       the tree without `.quipu/`; missing where nothing changes
 //! ```
 //!
-//! `QUIPU_RECORD=1 cargo test -p quipu --test scenarios` records them anew; the diff is read in review.
-//! `QUIPU_SCENARIO=book/` runs those whose name contains it. With `QUIPU_TEST_STORE=postgres` every project that a scenario
-//! makes is a working copy of one in PostgreSQL, and all of them have to end in the same words and the same bytes.
+//! `QUIPU_RECORD=1 cargo test -p quipu --test scenarios` records them anew; the diff is read in
+//! review. `QUIPU_SCENARIO=book/` runs those whose name contains it. With
+//! `QUIPU_TEST_STORE=postgres` every project that a scenario makes is a working copy of one in
+//! PostgreSQL, and all of them have to end in the same words and the same bytes.
 //!
 //! trycmd was tried for this: it starts only programs that it was told of and no shell, so there is
 //! no edit outside Quipu (`echo … >>`), no pipe that closes early, and no lease kept in a
@@ -32,7 +33,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn folder_of_scenarios() -> PathBuf {
-    Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("../../tests/scenarios").canonicalize().unwrap()
+    Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap())
+        .join("../../tests/scenarios")
+        .canonicalize()
+        .unwrap()
 }
 
 /// Whether projects are working copies of shared ones.
@@ -42,49 +46,172 @@ fn is_shared() -> bool {
 
 /// What is another story on a shared store, and why.
 const OTHERWISE_SHARED: [(&str, &str); 43] = [
-    ("book/damaged-records", "throws the journal away, which comes back from the store"),
-    ("book/guide", "throws `.quipu` away, and with it the tie to the store"),
-    ("book/overwrite", "a text that came too late lies in `.quipu/conflicts`, and `status` lists it"),
-    ("book/verify-and-doctor", "throws `.quipu` away, and with it the tie to the store"),
-    ("novel/judge-by-agent", "edits the contract by hand, which is adopted before the next commit: numbers differ"),
-    ("novel/state", "a text that came too late lies in `.quipu/conflicts`, and `status` lists it"),
-    ("own/hooks-judge-every-deed", "hooks contact no shared store, so they journal nothing"),
-    ("own/a-doubled-journal-line", "doubles a line of the journal, which comes back from the store"),
-    ("own/an-edit-after-a-kill", "throws `.quipu` away, and with it the tie to the store"),
-    ("own/history-prune", "is refused there: a shared store keeps the whole history"),
-    ("own/lines-gone-from-journal", "takes lines out of the journal, which come back from the store"),
-    ("own/lines-moved-in-journal", "exchanges lines of the journal, which come back from the store"),
-    ("own/links-lead-nowhere", "a refused `init` keeps `.quipu` with the tie to the store"),
+    (
+        "book/damaged-records",
+        "throws the journal away, which comes back from the store",
+    ),
+    (
+        "book/guide",
+        "throws `.quipu` away, and with it the tie to the store",
+    ),
+    (
+        "book/overwrite",
+        "a text that came too late lies in `.quipu/conflicts`, and `status` lists it",
+    ),
+    (
+        "book/verify-and-doctor",
+        "throws `.quipu` away, and with it the tie to the store",
+    ),
+    (
+        "novel/judge-by-agent",
+        "edits the contract by hand, which is adopted before the next commit: numbers differ",
+    ),
+    (
+        "novel/state",
+        "a text that came too late lies in `.quipu/conflicts`, and `status` lists it",
+    ),
+    (
+        "own/hooks-judge-every-deed",
+        "hooks contact no shared store, so they journal nothing",
+    ),
+    (
+        "own/a-doubled-journal-line",
+        "doubles a line of the journal, which comes back from the store",
+    ),
+    (
+        "own/an-edit-after-a-kill",
+        "throws `.quipu` away, and with it the tie to the store",
+    ),
+    (
+        "own/history-prune",
+        "is refused there: a shared store keeps the whole history",
+    ),
+    (
+        "own/lines-gone-from-journal",
+        "takes lines out of the journal, which come back from the store",
+    ),
+    (
+        "own/lines-moved-in-journal",
+        "exchanges lines of the journal, which come back from the store",
+    ),
+    (
+        "own/links-lead-nowhere",
+        "a refused `init` keeps `.quipu` with the tie to the store",
+    ),
     ("own/named-store", "is tied to no store, and says so"),
-    ("own/what-a-role-is-told", "hooks contact no shared store, so they journal nothing"),
-    ("own/trust", "trusts one setting after another; the address of the store is one more"),
-    ("relay/a-cut-off-session-is-recorded", "hooks contact no shared store, so they note no session"),
+    (
+        "own/what-a-role-is-told",
+        "hooks contact no shared store, so they journal nothing",
+    ),
+    (
+        "own/trust",
+        "trusts one setting after another; the address of the store is one more",
+    ),
+    (
+        "relay/a-cut-off-session-is-recorded",
+        "hooks contact no shared store, so they note no session",
+    ),
     ("relay/capture", "a shared store captures nothing"),
-    ("relay/forged-lines", "hooks contact no shared store, so they journal nothing"),
-    ("relay/gate", "hooks contact no shared store, so they note no session and hold no stop"),
-    ("relay/heads", "exchanges the journal, which comes back from the store"),
-    ("relay/git-conflict", "two clones of a project that is tied to no store"),
-    ("relay/hooks", "hooks contact no shared store, so they note no session and hold no stop"),
-    ("relay/hooks-fields", "hooks contact no shared store, so they note no session and hold no stop"),
-    ("relay/hooks-zh", "hooks contact no shared store, so they note no session and hold no stop"),
-    ("relay/import", "edits the contract by hand, which is adopted before the next commit: numbers differ"),
-    ("relay/an-order-is-its-authors", "edits a file by hand, which is adopted before the next commit"),
-    ("relay/pipes-in-place-of-files", "puts something else in the place of the tie to the store"),
-    ("relay/one-conversation-one-session", "hooks contact no shared store, so they note no session"),
-    ("relay/purge-keeps-work", "hooks contact no shared store, so they note no session and hold no stop"),
-    ("relay/state", "a text that came too late lies in `.quipu/conflicts`, and `status` lists it"),
-    ("relay/unfinished-work", "hooks contact no shared store, so they capture nothing"),
-    ("relay/unfinished-work-zh", "hooks contact no shared store, so they capture nothing"),
-    ("relay/whose-it-is", "hooks contact no shared store, so they note no session and hold no stop"),
-    ("worldlog/finish", "edits the contract by hand, which is adopted before the next commit: numbers differ"),
-    ("worldlog/hooks", "hooks contact no shared store, so they note no compaction"),
-    ("book/run-by", "no `init`: it runs in a folder that has not been put into the store"),
-    ("book/style-guide", "no `init`: it runs in folders that have not been put into the store"),
-    ("own/no-door-tells-more", "no `init`: it runs in folders that have not been put into the store"),
-    ("own/verdicts", "no `init`: it runs in a folder that has not been put into the store"),
-    ("relay/init-readme-zh", "makes two projects of one name, of which a store has one"),
-    ("relay/not-valid", "hooks contact no shared store, so they adopt nothing before the edits that follow"),
-    ("worldlog/guide", "a picture of sessions that fall into one second, or do not"),
+    (
+        "relay/forged-lines",
+        "hooks contact no shared store, so they journal nothing",
+    ),
+    (
+        "relay/gate",
+        "hooks contact no shared store, so they note no session and hold no stop",
+    ),
+    (
+        "relay/heads",
+        "exchanges the journal, which comes back from the store",
+    ),
+    (
+        "relay/git-conflict",
+        "two clones of a project that is tied to no store",
+    ),
+    (
+        "relay/hooks",
+        "hooks contact no shared store, so they note no session and hold no stop",
+    ),
+    (
+        "relay/hooks-fields",
+        "hooks contact no shared store, so they note no session and hold no stop",
+    ),
+    (
+        "relay/hooks-zh",
+        "hooks contact no shared store, so they note no session and hold no stop",
+    ),
+    (
+        "relay/import",
+        "edits the contract by hand, which is adopted before the next commit: numbers differ",
+    ),
+    (
+        "relay/an-order-is-its-authors",
+        "edits a file by hand, which is adopted before the next commit",
+    ),
+    (
+        "relay/pipes-in-place-of-files",
+        "puts something else in the place of the tie to the store",
+    ),
+    (
+        "relay/one-conversation-one-session",
+        "hooks contact no shared store, so they note no session",
+    ),
+    (
+        "relay/purge-keeps-work",
+        "hooks contact no shared store, so they note no session and hold no stop",
+    ),
+    (
+        "relay/state",
+        "a text that came too late lies in `.quipu/conflicts`, and `status` lists it",
+    ),
+    (
+        "relay/unfinished-work",
+        "hooks contact no shared store, so they capture nothing",
+    ),
+    (
+        "relay/unfinished-work-zh",
+        "hooks contact no shared store, so they capture nothing",
+    ),
+    (
+        "relay/whose-it-is",
+        "hooks contact no shared store, so they note no session and hold no stop",
+    ),
+    (
+        "worldlog/finish",
+        "edits the contract by hand, which is adopted before the next commit: numbers differ",
+    ),
+    (
+        "worldlog/hooks",
+        "hooks contact no shared store, so they note no compaction",
+    ),
+    (
+        "book/run-by",
+        "no `init`: it runs in a folder that has not been put into the store",
+    ),
+    (
+        "book/style-guide",
+        "no `init`: it runs in folders that have not been put into the store",
+    ),
+    (
+        "own/no-door-tells-more",
+        "no `init`: it runs in folders that have not been put into the store",
+    ),
+    (
+        "own/verdicts",
+        "no `init`: it runs in a folder that has not been put into the store",
+    ),
+    (
+        "relay/init-readme-zh",
+        "makes two projects of one name, of which a store has one",
+    ),
+    (
+        "relay/not-valid",
+        "hooks contact no shared store, so they adopt nothing before the edits that follow",
+    ),
+    (
+        "worldlog/guide",
+        "a picture of sessions that fall into one second, or do not",
+    ),
 ];
 
 #[test]
@@ -118,7 +245,13 @@ fn scenarios() {
     let mut failures = failures.into_inner().unwrap();
     failures.sort();
     let advice = "read the differences; if they are meant: QUIPU_RECORD=1 cargo test -p quipu --test scenarios";
-    assert!(failures.is_empty(), "\n{}\n{} of {} scenarios failed; {advice}", failures.join("\n"), failures.len(), folders.len());
+    assert!(
+        failures.is_empty(),
+        "\n{}\n{} of {} scenarios failed; {advice}",
+        failures.join("\n"),
+        failures.len(),
+        folders.len()
+    );
 }
 
 /// The runner itself: what it must not let pass.
@@ -143,9 +276,18 @@ mod runner {
     #[test]
     fn a_malformed_scenario_fails() {
         fails_with(&[("before/a", "")], "there is no `transcript`");
-        fails_with(&[("transcript", "// nothing is done\n")], "no line begins with `$ `");
-        fails_with(&[("transcript", "stray\n$ true\n")], "line 1: output before the first command");
-        fails_with(&[("transcript", "$ true\n"), ("befor/a", "")], "`befor` is neither");
+        fails_with(
+            &[("transcript", "// nothing is done\n")],
+            "no line begins with `$ `",
+        );
+        fails_with(
+            &[("transcript", "stray\n$ true\n")],
+            "line 1: output before the first command",
+        );
+        fails_with(
+            &[("transcript", "$ true\n"), ("befor/a", "")],
+            "`befor` is neither",
+        );
     }
 
     #[test]
@@ -154,20 +296,44 @@ mod runner {
         fails_with(&[("transcript", "$ echo a >&2\na\n")], "-a\n+! a\n");
         fails_with(&[("transcript", "$ false\n")], "+[exit 1]");
         fails_with(&[("transcript", "$ true\n[exit 3]\n")], "-[exit 3]");
-        fails_with(&[("transcript", "$ echo b > f\n"), ("before/f", "a\n"), ("after/f", "a\n")], "-a\n+b\n");
-        fails_with(&[("transcript", "$ touch new\n")], "`new` is there, but not in the scenario");
-        fails_with(&[("transcript", "$ rm f\n"), ("before/f", "a\n")], "`f` is missing");
+        fails_with(
+            &[
+                ("transcript", "$ echo b > f\n"),
+                ("before/f", "a\n"),
+                ("after/f", "a\n"),
+            ],
+            "-a\n+b\n",
+        );
+        fails_with(
+            &[("transcript", "$ touch new\n")],
+            "`new` is there, but not in the scenario",
+        );
+        fails_with(
+            &[("transcript", "$ rm f\n"), ("before/f", "a\n")],
+            "`f` is missing",
+        );
     }
 
     #[test]
     fn recording_makes_it_pass() {
-        let folder =
-            scenario(&[("transcript", "// A note.\n$ cat <<'END' > f; sh -c 'exit 4'\n> one\n> END\n$ cat f\n"), ("after/old", "")]);
+        let folder = scenario(&[
+            (
+                "transcript",
+                "// A note.\n$ cat <<'END' > f; sh -c 'exit 4'\n> one\n> END\n$ cat f\n",
+            ),
+            ("after/old", ""),
+        ]);
         run::run(folder.path(), true).unwrap();
         run::run(folder.path(), false).unwrap();
         let told = std::fs::read_to_string(folder.path().join("transcript")).unwrap();
-        assert_eq!(told, "// A note.\n$ cat <<'END' > f; sh -c 'exit 4'\n> one\n> END\n[exit 4]\n\n$ cat f\none\n");
-        assert_eq!(std::fs::read_to_string(folder.path().join("after/f")).unwrap(), "one\n");
+        assert_eq!(
+            told,
+            "// A note.\n$ cat <<'END' > f; sh -c 'exit 4'\n> one\n> END\n[exit 4]\n\n$ cat f\none\n"
+        );
+        assert_eq!(
+            std::fs::read_to_string(folder.path().join("after/f")).unwrap(),
+            "one\n"
+        );
         assert!(!folder.path().join("after/old").exists());
     }
 }

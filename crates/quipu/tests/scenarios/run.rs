@@ -9,7 +9,8 @@ use crate::redact::{redact, without_places, without_versions};
 use crate::transcript::{self, Step};
 use crate::tree::{Tree, difference};
 
-/// Quipu's own folder and git's: times, ids and a database, described by what the commands say of them.
+/// Quipu's own folder and git's: times, ids and a database, described by what the commands say of
+/// them.
 const NOT_COMPARED: [&str; 2] = [".quipu", ".git"];
 
 /// Runs a scenario and tells what differs. With `record` the scenario becomes what happened.
@@ -18,10 +19,15 @@ pub fn run(folder: &Path, record: bool) -> Result<(), String> {
         let what = what.to_owned();
         move |e: std::io::Error| format!("{what}: {e}")
     };
-    for entry in std::fs::read_dir(folder).map_err(io("the scenario"))?.flatten() {
+    for entry in std::fs::read_dir(folder)
+        .map_err(io("the scenario"))?
+        .flatten()
+    {
         let name = entry.file_name().to_string_lossy().into_owned();
         if !["before", "transcript", "after"].contains(&name.as_str()) {
-            return Err(format!("`{name}` is neither `before/`, `transcript` nor `after/`"));
+            return Err(format!(
+                "`{name}` is neither `before/`, `transcript` nor `after/`"
+            ));
         }
     }
     let file = folder.join("transcript");
@@ -30,13 +36,18 @@ pub fn run(folder: &Path, record: bool) -> Result<(), String> {
     let before = Tree::load(&folder.join("before"), &[]).map_err(io("before/"))?;
 
     let temp = tempfile::tempdir().map_err(io("a temporary folder"))?;
-    let root = temp.path().canonicalize().map_err(io("a temporary folder"))?;
+    let root = temp
+        .path()
+        .canonicalize()
+        .map_err(io("a temporary folder"))?;
     // Its name is the project's, so it must not change from run to run.
     let project = root.join("project");
     std::fs::create_dir(&project).map_err(io("the project"))?;
     before.write(&project).map_err(io("the project"))?;
     let happened = perform(&root, &project, &steps)?;
-    let left = Tree::load(&project, &NOT_COMPARED).map_err(io("the project"))?.redacted(&root);
+    let left = Tree::load(&project, &NOT_COMPARED)
+        .map_err(io("the project"))?
+        .redacted(&root);
 
     let after = folder.join("after");
     if record {
@@ -45,33 +56,76 @@ pub fn run(folder: &Path, record: bool) -> Result<(), String> {
             std::fs::remove_dir_all(&after).map_err(io("after/"))?;
         }
         if left != before {
-            std::fs::create_dir(&after).and_then(|()| left.write(&after)).map_err(io("after/"))?;
+            std::fs::create_dir(&after)
+                .and_then(|()| left.write(&after))
+                .map_err(io("after/"))?;
         }
         return Ok(());
     }
-    let wanted = if after.exists() { Tree::load(&after, &[]).map_err(io("after/"))? } else { before };
+    let wanted = if after.exists() {
+        Tree::load(&after, &[]).map_err(io("after/"))?
+    } else {
+        before
+    };
     let mut differs = String::new();
     for (step, happened) in steps.iter().zip(&happened).filter(|(a, b)| a != b) {
-        differs.push_str(&format!("$ {}\n{}", step.command.join("\n> "), difference("output", &ended(step), &ended(happened))));
+        differs.push_str(&format!(
+            "$ {}\n{}",
+            step.command.join("\n> "),
+            difference("output", &ended(step), &ended(happened))
+        ));
     }
     differs.push_str(&left.difference(&wanted));
-    if differs.is_empty() { Ok(()) } else { Err(differs) }
+    if differs.is_empty() {
+        Ok(())
+    } else {
+        Err(differs)
+    }
 }
 
 /// Commands that put the time into a file: its version is another at every run.
 fn writes_times(command: &str) -> bool {
-    ["quipu finish", "quipu state", "quipu todo", "quipu decide", "quipu start", "quipu collect"].iter().any(|c| command.contains(c))
+    [
+        "quipu finish",
+        "quipu state",
+        "quipu todo",
+        "quipu decide",
+        "quipu start",
+        "quipu collect",
+    ]
+    .iter()
+    .any(|c| command.contains(c))
 }
 
 fn ended(step: &Step) -> String {
-    if step.output.is_empty() { String::new() } else { format!("{}\n", step.output) }
+    if step.output.is_empty() {
+        String::new()
+    } else {
+        format!("{}\n", step.output)
+    }
 }
 
-/// The folders of PATH in which no agent host lies: what `quipu init` offers must not depend on this machine.
+/// The folders of PATH in which no agent host lies: what `quipu init` offers must not depend on
+/// this machine.
 fn path_without_hosts() -> String {
-    const HOSTS: [&str; 7] = ["claude", "codex", "gemini", "opencode", "goose", "qwen", "cursor-agent"];
+    const HOSTS: [&str; 7] = [
+        "claude",
+        "codex",
+        "gemini",
+        "opencode",
+        "goose",
+        "qwen",
+        "cursor-agent",
+    ];
     let path = std::env::var("PATH").unwrap_or_default();
-    path.split(':').filter(|folder| !HOSTS.iter().any(|host| Path::new(folder).join(host).is_file())).collect::<Vec<_>>().join(":")
+    path.split(':')
+        .filter(|folder| {
+            !HOSTS
+                .iter()
+                .any(|host| Path::new(folder).join(host).is_file())
+        })
+        .collect::<Vec<_>>()
+        .join(":")
 }
 
 /// All commands in one shell, each with its own output.
@@ -81,8 +135,12 @@ fn perform(root: &Path, project: &Path, steps: &[Step]) -> Result<Vec<Step>, Str
     let name = |number: usize, kind: &str| outputs.join(format!("{number}.{kind}"));
     let mut script = String::new();
     for (number, step) in steps.iter().enumerate() {
-        let [out, err, code] = ["out", "err", "code"].map(|kind| name(number, kind).display().to_string());
-        script.push_str(&format!("{{ {}\n}} >{out} 2>{err}\necho $? >{code}\n", step.command.join("\n")));
+        let [out, err, code] =
+            ["out", "err", "code"].map(|kind| name(number, kind).display().to_string());
+        script.push_str(&format!(
+            "{{ {}\n}} >{out} 2>{err}\necho $? >{code}\n",
+            step.command.join("\n")
+        ));
     }
     let file = root.join("script");
     std::fs::write(&file, script).map_err(|e| format!("script: {e}"))?;
@@ -93,19 +151,32 @@ fn perform(root: &Path, project: &Path, steps: &[Step]) -> Result<Vec<Step>, Str
     std::os::unix::fs::symlink(quipu, bin.join("quipu")).map_err(|e| format!("bin: {e}"))?;
     let path = format!("{}:{}", bin.display(), path_without_hosts());
     let mut shell = Command::new("sh");
-    shell.arg(&file).current_dir(project).stdin(Stdio::null()).env("PATH", path).env("LC_ALL", "C.UTF-8").env_remove("HOME");
+    shell
+        .arg(&file)
+        .current_dir(project)
+        .stdin(Stdio::null())
+        .env("PATH", path)
+        .env("LC_ALL", "C.UTF-8")
+        .env_remove("HOME");
     shell.env("XDG_STATE_HOME", root.join("state"));
-    shell.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+    shell
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1");
     for (variable, _) in std::env::vars_os() {
         if variable.to_string_lossy().starts_with("QUIPU_") {
             shell.env_remove(variable);
         }
     }
     // A scenario about shared stores is given an empty one; the others have to be the same on one.
-    let server = steps.iter().any(|s| s.command.iter().any(|line| line.contains("$SERVER"))).then(|| Cluster::shared().fresh_store());
+    let server = steps
+        .iter()
+        .any(|s| s.command.iter().any(|line| line.contains("$SERVER")))
+        .then(|| Cluster::shared().fresh_store());
     match &server {
         Some(server) => drop(shell.env("SERVER", server)),
-        None if crate::is_shared() => drop(shell.env("QUIPU_STORE", Cluster::shared().fresh_store())),
+        None if crate::is_shared() => {
+            shell.env("QUIPU_STORE", Cluster::shared().fresh_store());
+        }
         None => {}
     }
     let output = shell.output().map_err(|e| format!("sh: {e}"))?;
@@ -122,10 +193,20 @@ fn perform(root: &Path, project: &Path, steps: &[Step]) -> Result<Vec<Step>, Str
                 }
             };
             let told = std::fs::read(name(number, kind)).map(|b| redact(&plain(b), root));
-            told.map(|told| if writes_times(&command) { without_versions(&told) } else { told })
+            told.map(|told| {
+                if writes_times(&command) {
+                    without_versions(&told)
+                } else {
+                    told
+                }
+            })
         };
         let Ok(code) = read("code") else {
-            return Err(format!("the shell ended at `$ {}`: {}", step.command[0], String::from_utf8_lossy(&output.stderr)));
+            return Err(format!(
+                "the shell ended at `$ {}`: {}",
+                step.command[0],
+                String::from_utf8_lossy(&output.stderr)
+            ));
         };
         let mut told = read("out").unwrap_or_default();
         if !told.is_empty() && !told.ends_with('\n') {
@@ -137,9 +218,17 @@ fn perform(root: &Path, project: &Path, steps: &[Step]) -> Result<Vec<Step>, Str
         // Blank lines at the end do not count, an exit code does.
         told.truncate(told.trim_end_matches('\n').len());
         if code.trim() != "0" {
-            told.push_str(&format!("{}[exit {}]", if told.is_empty() { "" } else { "\n" }, code.trim()));
+            told.push_str(&format!(
+                "{}[exit {}]",
+                if told.is_empty() { "" } else { "\n" },
+                code.trim()
+            ));
         }
-        happened.push(Step { notes: step.notes.clone(), command: step.command.clone(), output: told });
+        happened.push(Step {
+            notes: step.notes.clone(),
+            command: step.command.clone(),
+            output: told,
+        });
     }
     Ok(happened)
 }

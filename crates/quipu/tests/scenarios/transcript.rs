@@ -30,11 +30,17 @@ pub fn parse(text: &str) -> Result<Vec<Step>, String> {
         if let Some(note) = line.strip_prefix("// ") {
             notes.push(note.to_owned());
         } else if let Some(command) = line.strip_prefix("$ ") {
-            steps.push(Step { notes: std::mem::take(&mut notes), command: vec![command.to_owned()], output: String::new() });
+            steps.push(Step {
+                notes: std::mem::take(&mut notes),
+                command: vec![command.to_owned()],
+                output: String::new(),
+            });
             printed = false;
         } else if let Some(step) = steps.last_mut() {
             match line.strip_prefix('>') {
-                Some(more) if !printed => step.command.push(more.strip_prefix(' ').unwrap_or(more).to_owned()),
+                Some(more) if !printed => step
+                    .command
+                    .push(more.strip_prefix(' ').unwrap_or(more).to_owned()),
                 _ => {
                     printed = true;
                     step.output.push_str(line);
@@ -42,14 +48,18 @@ pub fn parse(text: &str) -> Result<Vec<Step>, String> {
                 }
             }
         } else if !line.is_empty() {
-            return Err(format!("transcript, line {}: output before the first command", index + 1));
+            return Err(format!(
+                "transcript, line {}: output before the first command",
+                index + 1
+            ));
         }
     }
     if steps.is_empty() {
         return Err("transcript: no line begins with `$ `".into());
     }
     for step in &mut steps {
-        step.output.truncate(step.output.trim_end_matches('\n').len());
+        step.output
+            .truncate(step.output.trim_end_matches('\n').len());
     }
     Ok(steps)
 }
@@ -60,7 +70,9 @@ pub fn render(steps: &[Step]) -> Result<String, String> {
         if !text.is_empty() {
             text.push('\n');
         }
-        step.notes.iter().for_each(|note| text.push_str(&format!("// {note}\n")));
+        step.notes
+            .iter()
+            .for_each(|note| text.push_str(&format!("// {note}\n")));
         for (index, line) in step.command.iter().enumerate() {
             text.push_str(format!("{} {line}", if index == 0 { "$" } else { ">" }).trim_end());
             text.push('\n');
@@ -72,6 +84,9 @@ pub fn render(steps: &[Step]) -> Result<String, String> {
     // What a command prints can look like a command. Such a scenario would not be the one recorded.
     match parse(&text)? == *steps {
         true => Ok(text),
-        false => Err("transcript: an output has a line that begins with `$ `, `// ` or, at first, with `>`".into()),
+        false => Err(
+            "transcript: an output has a line that begins with `$ `, `// ` or, at first, with `>`"
+                .into(),
+        ),
     }
 }

@@ -49,7 +49,11 @@ impl Tree {
     /// With everything that no test can fix named instead.
     pub fn redacted(mut self, root: &Path) -> Tree {
         let named = |path: PathBuf| PathBuf::from(redact(&path.to_string_lossy(), root));
-        self.0 = self.0.into_iter().map(|(path, entry)| (named(path), entry)).collect();
+        self.0 = self
+            .0
+            .into_iter()
+            .map(|(path, entry)| (named(path), entry))
+            .collect();
         for entry in self.0.values_mut() {
             if let Entry::File(bytes) = entry
                 && let Ok(text) = std::str::from_utf8(bytes)
@@ -77,8 +81,15 @@ impl Tree {
         let mut told = String::new();
         for (path, entry) in &self.0 {
             match expected.0.get(path) {
-                None => told.push_str(&format!("`{}` is there, but not in the scenario\n", path.display())),
-                Some(wanted) if wanted != entry => told.push_str(&difference(&path.display().to_string(), &wanted.text(), &entry.text())),
+                None => told.push_str(&format!(
+                    "`{}` is there, but not in the scenario\n",
+                    path.display()
+                )),
+                Some(wanted) if wanted != entry => told.push_str(&difference(
+                    &path.display().to_string(),
+                    &wanted.text(),
+                    &entry.text(),
+                )),
                 Some(_) => {}
             }
         }
@@ -94,7 +105,11 @@ impl Entry {
         match self {
             Entry::File(bytes) => match std::str::from_utf8(bytes) {
                 Ok(text) => text.to_owned(),
-                Err(_) => format!("{} bytes that are no text: {}\n", bytes.len(), bytes.escape_ascii()),
+                Err(_) => format!(
+                    "{} bytes that are no text: {}\n",
+                    bytes.len(),
+                    bytes.escape_ascii()
+                ),
             },
             Entry::Link(target) => format!("a link to {}\n", target.display()),
         }
@@ -103,12 +118,19 @@ impl Entry {
 
 pub fn difference(name: &str, wanted: &str, found: &str) -> String {
     let diff = similar::TextDiff::from_lines(wanted, found);
-    diff.unified_diff().context_radius(3).header(&format!("{name} in the scenario"), &format!("{name} now")).to_string()
+    diff.unified_diff()
+        .context_radius(3)
+        .header(&format!("{name} in the scenario"), &format!("{name} now"))
+        .to_string()
 }
 
 pub fn subfolders(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
-    let mut folders: Vec<PathBuf> = entries.into_iter().map(|e| e.path()).filter(|p| p.is_dir()).collect();
+    let mut folders: Vec<PathBuf> = entries
+        .into_iter()
+        .map(|e| e.path())
+        .filter(|p| p.is_dir())
+        .collect();
     folders.sort();
     Ok(folders)
 }

@@ -1,4 +1,5 @@
-//! A project from a stranger: nothing that its settings name is contacted before a person agreed, and hooks never wait for it.
+//! A project from a stranger: nothing that its settings name is contacted before a person agreed,
+//! and hooks never wait for it.
 
 use std::io::ErrorKind;
 use std::io::Write;
@@ -26,8 +27,13 @@ impl Stranger {
     }
 
     fn manifest(&self) -> String {
-        let address = format!("postgres://ann@{}/books?sslmode=disable&wait=1", self.server.local_addr().unwrap());
-        format!("quipu = 1\nstore = \"{address}\"\n\n[[files]]\npath = \"log.md\"\nclass = \"append\"\n")
+        let address = format!(
+            "postgres://ann@{}/books?sslmode=disable&wait=1",
+            self.server.local_addr().unwrap()
+        );
+        format!(
+            "quipu = 1\nstore = \"{address}\"\n\n[[files]]\npath = \"log.md\"\nclass = \"append\"\n"
+        )
     }
 
     fn root(&self) -> &Path {
@@ -41,9 +47,19 @@ impl Stranger {
 
     fn quipu(&self, arguments: &[&str], input: &str) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_quipu"));
-        command.current_dir(self.root().join("project")).env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        command.env("XDG_STATE_HOME", self.root().join("state")).args(arguments);
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        command
+            .current_dir(self.root().join("project"))
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command
+            .env("XDG_STATE_HOME", self.root().join("state"))
+            .args(arguments);
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
         child.wait_with_output().unwrap()
     }
@@ -68,7 +84,11 @@ impl Stranger {
 }
 
 fn told(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
 }
 
 const EVENTS: [&str; 4] = ["session-start", "pre-tool", "pre-compact", "stop"];
@@ -83,10 +103,20 @@ fn hooks_never_contact_a_shared_store() {
         }
         for event in EVENTS {
             let output = stranger.hook(event);
-            assert!(!stranger.was_contacted(), "{event}, trusted: {trusted}: {}", told(&output));
-            // Exit 1 would say that the hook could not judge; 2 denies the edit, which the class forbids.
+            assert!(
+                !stranger.was_contacted(),
+                "{event}, trusted: {trusted}: {}",
+                told(&output)
+            );
+            // Exit 1 would say that the hook could not judge; 2 denies the edit, which the class
+            // forbids.
             let wanted = if event == "pre-tool" { 2 } else { 0 };
-            assert_eq!(output.status.code(), Some(wanted), "{event}, trusted: {trusted}: {}", told(&output));
+            assert_eq!(
+                output.status.code(),
+                Some(wanted),
+                "{event}, trusted: {trusted}: {}",
+                told(&output)
+            );
         }
     }
 }
@@ -94,18 +124,59 @@ fn hooks_never_contact_a_shared_store() {
 #[test]
 fn a_store_that_nobody_trusts_is_not_contacted() {
     let stranger = Stranger::new();
-    for arguments in [&["status"][..], &["read", "log.md"], &["log"], &["doctor"], &["store", "status"]] {
+    for arguments in [
+        &["status"][..],
+        &["read", "log.md"],
+        &["log"],
+        &["doctor"],
+        &["store", "status"],
+    ] {
         let output = stranger.quipu(arguments, "");
-        assert!(!stranger.was_contacted(), "{arguments:?}: {}", told(&output));
-        assert!(output.status.code().is_some_and(|code| code <= 1), "{arguments:?}: {}", told(&output));
-        assert!(told(&output).contains("is not contacted: nobody has trusted"), "{arguments:?}: {}", told(&output));
-        assert!(told(&output).contains("quipu trust"), "{arguments:?}: {}", told(&output));
+        assert!(
+            !stranger.was_contacted(),
+            "{arguments:?}: {}",
+            told(&output)
+        );
+        assert!(
+            output.status.code().is_some_and(|code| code <= 1),
+            "{arguments:?}: {}",
+            told(&output)
+        );
+        assert!(
+            told(&output).contains("is not contacted: nobody has trusted"),
+            "{arguments:?}: {}",
+            told(&output)
+        );
+        assert!(
+            told(&output).contains("quipu trust"),
+            "{arguments:?}: {}",
+            told(&output)
+        );
     }
-    for arguments in [&["append", "log.md", "--text", "x"][..], &["sync"], &["start"], &["store", "push"], &["store", "pull"]] {
+    for arguments in [
+        &["append", "log.md", "--text", "x"][..],
+        &["sync"],
+        &["start"],
+        &["store", "push"],
+        &["store", "pull"],
+    ] {
         let output = stranger.quipu(arguments, "");
-        assert!(!stranger.was_contacted(), "{arguments:?}: {}", told(&output));
-        assert_eq!(output.status.code(), Some(3), "{arguments:?}: {}", told(&output));
-        assert!(told(&output).contains("quipu trust") || arguments[1..] == ["pull"], "{arguments:?}: {}", told(&output));
+        assert!(
+            !stranger.was_contacted(),
+            "{arguments:?}: {}",
+            told(&output)
+        );
+        assert_eq!(
+            output.status.code(),
+            Some(3),
+            "{arguments:?}: {}",
+            told(&output)
+        );
+        assert!(
+            told(&output).contains("quipu trust") || arguments[1..] == ["pull"],
+            "{arguments:?}: {}",
+            told(&output)
+        );
     }
     // The remedy works: now it is contacted. Another address is asked about again.
     assert!(stranger.quipu(&["trust", "--yes"], "").status.success());
@@ -120,13 +191,21 @@ fn a_store_that_nobody_trusts_is_not_contacted() {
 #[test]
 fn an_address_among_quipus_own_files_is_not_contacted_either() {
     let stranger = Stranger::new();
-    let address = format!("postgres://ann@{}/books?sslmode=disable", stranger.server.local_addr().unwrap());
+    let address = format!(
+        "postgres://ann@{}/books?sslmode=disable",
+        stranger.server.local_addr().unwrap()
+    );
     stranger.put("quipu.toml", "quipu = 1\n");
     std::fs::create_dir(stranger.root().join("project/.quipu")).unwrap();
-    let attached = json!({"address": address, "project": "p", "id": "018f0000-0000-7000-8000-000000000001"});
+    let attached =
+        json!({"address": address, "project": "p", "id": "018f0000-0000-7000-8000-000000000001"});
     stranger.put(".quipu/shared", &attached.to_string());
     let output = stranger.quipu(&["status"], "");
-    assert!(!stranger.was_contacted() && told(&output).contains("nobody has trusted"), "{}", told(&output));
+    assert!(
+        !stranger.was_contacted() && told(&output).contains("nobody has trusted"),
+        "{}",
+        told(&output)
+    );
     let output = stranger.quipu(&["trust"], "");
     assert_eq!(output.status.code(), Some(1), "{}", told(&output));
     assert!(told(&output).contains(&address), "{}", told(&output));

@@ -1,4 +1,5 @@
-//! Crash states: everything up to a flush, and of what was written after it any subset, in part torn.
+//! Crash states: everything up to a flush, and of what was written after it any subset, in part
+//! torn.
 
 use std::fmt;
 
@@ -19,7 +20,8 @@ pub struct Crash {
 }
 
 impl Crash {
-    /// Draws a moment, near one of some interesting ones (sizes of the log) or anywhere, and what reached the disk by then.
+    /// Draws a moment, near one of some interesting ones (sizes of the log) or anywhere, and what
+    /// reached the disk by then.
     pub fn draw(log: &Log, near: &[u64], seed: u64, state: u64) -> Crash {
         let mut random = Random::new(seed ^ state.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let count = log.entries.len();
@@ -31,10 +33,27 @@ impl Crash {
             }
             _ => 1 + random.below(count),
         };
-        let durable = log.entries[..entries].iter().rposition(|entry| entry.is_flush).map_or(0, |flush| flush + 1);
-        let manner = ["all", "none", "few", "half", "most", "but the last", "only one"][random.below(7)];
-        let volatile: Vec<usize> = (durable..entries).filter(|index| !log.entries[*index].bytes.is_empty()).collect();
-        let one = if volatile.is_empty() { 0 } else { random.below(volatile.len()) };
+        let durable = log.entries[..entries]
+            .iter()
+            .rposition(|entry| entry.is_flush)
+            .map_or(0, |flush| flush + 1);
+        let manner = [
+            "all",
+            "none",
+            "few",
+            "half",
+            "most",
+            "but the last",
+            "only one",
+        ][random.below(7)];
+        let volatile: Vec<usize> = (durable..entries)
+            .filter(|index| !log.entries[*index].bytes.is_empty())
+            .collect();
+        let one = if volatile.is_empty() {
+            0
+        } else {
+            random.below(volatile.len())
+        };
         let mut reached = Vec::new();
         for (order, index) in volatile.iter().enumerate() {
             let whole = match manner {
@@ -49,10 +68,23 @@ impl Crash {
             let sectors = log.entries[*index].bytes.len() / SECTOR;
             // One write in eight is torn.
             let torn = random.below(8) == 0;
-            reached.push((*index, (0..sectors).map(|_| if torn { random.below(2) == 0 } else { whole }).collect()));
+            reached.push((
+                *index,
+                (0..sectors)
+                    .map(|_| if torn { random.below(2) == 0 } else { whole })
+                    .collect(),
+            ));
         }
-        let log_bytes = entries.checked_sub(1).map_or(0, |last| log.entries[last].end);
-        Crash { entries, durable, reached, log_bytes, manner }
+        let log_bytes = entries
+            .checked_sub(1)
+            .map_or(0, |last| log.entries[last].end);
+        Crash {
+            entries,
+            durable,
+            reached,
+            log_bytes,
+            manner,
+        }
     }
 
     /// The disk that is left.
@@ -65,7 +97,10 @@ impl Crash {
         }
         for (index, sectors) in &self.reached {
             let entry = &log.entries[*index];
-            for ((sector, bytes), reached) in (entry.sector..).zip(entry.bytes.chunks(SECTOR)).zip(sectors) {
+            for ((sector, bytes), reached) in (entry.sector..)
+                .zip(entry.bytes.chunks(SECTOR))
+                .zip(sectors)
+            {
                 if *reached {
                     disk.write_sector(sector, bytes);
                 }
@@ -77,7 +112,15 @@ impl Crash {
 
 impl fmt::Display for Crash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Crash { entries, durable, manner, .. } = self;
-        write!(f, "behind entry {entries}, {durable} durable, {manner} of the rest")
+        let Crash {
+            entries,
+            durable,
+            manner,
+            ..
+        } = self;
+        write!(
+            f,
+            "behind entry {entries}, {durable} durable, {manner} of the rest"
+        )
     }
 }

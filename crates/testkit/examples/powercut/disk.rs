@@ -22,7 +22,10 @@ impl FileSystem {
     pub const ALL: [FileSystem; 3] = [FileSystem::Ext4, FileSystem::Xfs, FileSystem::Btrfs];
 
     pub fn parse(name: &str) -> Result<FileSystem, String> {
-        Self::ALL.into_iter().find(|system| system.name() == name).ok_or_else(|| format!("unknown file system `{name}`"))
+        Self::ALL
+            .into_iter()
+            .find(|system| system.name() == name)
+            .ok_or_else(|| format!("unknown file system `{name}`"))
     }
 
     fn name(self) -> &'static str {
@@ -42,7 +45,8 @@ impl FileSystem {
         }
     }
 
-    /// How long the file system keeps its metadata in memory: one second, so that a recording need not wait for long.
+    /// How long the file system keeps its metadata in memory: one second, so that a recording need
+    /// not wait for long.
     fn mount_options(self) -> &'static str {
         match self {
             FileSystem::Ext4 | FileSystem::Btrfs => "loop,commit=1",
@@ -52,9 +56,13 @@ impl FileSystem {
     }
 
     pub fn make(self, image: &Path) -> Result<(), String> {
-        File::create(image).and_then(|file| file.set_len(self.bytes())).map_err(|error| error.to_string())?;
+        File::create(image)
+            .and_then(|file| file.set_len(self.bytes()))
+            .map_err(|error| error.to_string())?;
         let force = if self == FileSystem::Ext4 { "-F" } else { "-f" };
-        run(Command::new(format!("mkfs.{}", self.name())).args(["-q", force]).arg(image))
+        run(Command::new(format!("mkfs.{}", self.name()))
+            .args(["-q", force])
+            .arg(image))
     }
 
     /// What this machine lacks to record and recover on this file system.
@@ -64,9 +72,22 @@ impl FileSystem {
                 return Some(format!("no permission to use {place}"));
             }
         }
-        let programs = [format!("mkfs.{}", self.name()), "qemu-storage-daemon".to_owned()];
-        let is_absent = |program: &&String| Command::new(program).arg("-V").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err();
-        programs.iter().find(is_absent).map(|program| format!("`{program}` is not installed"))
+        let programs = [
+            format!("mkfs.{}", self.name()),
+            "qemu-storage-daemon".to_owned(),
+        ];
+        let is_absent = |program: &&String| {
+            Command::new(program)
+                .arg("-V")
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status()
+                .is_err()
+        };
+        programs
+            .iter()
+            .find(is_absent)
+            .map(|program| format!("`{program}` is not installed"))
     }
 }
 
@@ -78,11 +99,17 @@ impl fmt::Display for FileSystem {
 
 /// Runs a program to its end; what it printed if it failed.
 pub fn run(command: &mut Command) -> Result<(), String> {
-    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    let output = command
+        .output()
+        .map_err(|error| format!("{command:?}: {error}"))?;
     if output.status.success() {
         return Ok(());
     }
-    Err(format!("{command:?}: {}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr)))
+    Err(format!(
+        "{command:?}: {}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    ))
 }
 
 /// A mounted disk. It is unmounted, and its loop device freed, when this is dropped.
@@ -93,7 +120,10 @@ pub struct Mount {
 impl Mount {
     pub fn new(system: FileSystem, image: &Path, at: &Path) -> Result<Mount, String> {
         std::fs::create_dir_all(at).map_err(|error| error.to_string())?;
-        run(Command::new("mount").args(["-t", system.name(), "-o", system.mount_options()]).arg(image).arg(at))?;
+        run(Command::new("mount")
+            .args(["-t", system.name(), "-o", system.mount_options()])
+            .arg(image)
+            .arg(at))?;
         Ok(Mount { at: at.to_owned() })
     }
 }
@@ -116,7 +146,10 @@ pub struct Disk {
 impl Disk {
     pub fn read(image: &Path) -> std::io::Result<Disk> {
         let mut file = File::open(image)?;
-        let mut disk = Disk { bytes: file.metadata()?.len(), blocks: BTreeMap::new() };
+        let mut disk = Disk {
+            bytes: file.metadata()?.len(),
+            blocks: BTreeMap::new(),
+        };
         let mut block = [0; BLOCK];
         for number in 0..disk.bytes / BLOCK as u64 {
             file.read_exact(&mut block)?;
@@ -129,7 +162,10 @@ impl Disk {
 
     pub fn write_sector(&mut self, sector: u64, bytes: &[u8]) {
         let offset = sector * SECTOR as u64;
-        let block = self.blocks.entry(offset / BLOCK as u64).or_insert_with(|| Box::new([0; BLOCK]));
+        let block = self
+            .blocks
+            .entry(offset / BLOCK as u64)
+            .or_insert_with(|| Box::new([0; BLOCK]));
         let within = usize::try_from(offset % BLOCK as u64).unwrap();
         block[within..within + SECTOR].copy_from_slice(bytes);
     }

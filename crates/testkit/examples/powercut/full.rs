@@ -1,4 +1,5 @@
-//! A full disk with blocks smaller than a page: what is committed can be read, and no command dies of a signal.
+//! A full disk with blocks smaller than a page: what is committed can be read, and no command dies
+//! of a signal.
 
 use std::fs::File;
 use std::io::Write;
@@ -11,15 +12,22 @@ use crate::workload::program;
 /// So many KiB are left on the disk when the commands run.
 const LEFT: [u64; 7] = [0, 9, 12, 20, 30, 60, 120];
 /// Commands, and whether they must succeed.
-const COMMANDS: [(&[&str], bool); 3] =
-    [(&["read", "PROJECT.md"], true), (&["status"], true), (&["append", "notes.md", "--text", "x"], false)];
+const COMMANDS: [(&[&str], bool); 3] = [
+    (&["read", "PROJECT.md"], true),
+    (&["status"], true),
+    (&["append", "notes.md", "--text", "x"], false),
+];
 
 /// The outer error says what this machine does not permit, the inner one what failed.
 pub fn check(folder: &Path) -> Result<Result<(), String>, String> {
     let text = |error: std::io::Error| error.to_string();
     let image = folder.join("small");
-    File::create(&image).and_then(|file| file.set_len(24 << 20)).map_err(text)?;
-    run(Command::new("mkfs.ext4").args(["-q", "-F", "-b", "1024"]).arg(&image))?;
+    File::create(&image)
+        .and_then(|file| file.set_len(24 << 20))
+        .map_err(text)?;
+    run(Command::new("mkfs.ext4")
+        .args(["-q", "-F", "-b", "1024"])
+        .arg(&image))?;
     let mount = Mount::new(FileSystem::Ext4, &image, &folder.join("full"))?;
     let root = mount.at.join("book");
     std::fs::create_dir(&root).map_err(text)?;
@@ -45,7 +53,9 @@ fn check_commands(fill: &Path, root: &Path, home: &Path) -> Result<(), String> {
             if output.status.code().is_none() || must_succeed && !output.status.success() {
                 let printed = String::from_utf8_lossy(&output.stderr);
                 let what = output.status;
-                return Err(format!("{left} KiB left on a full disk, {arguments:?}: {what} {printed}"));
+                return Err(format!(
+                    "{left} KiB left on a full disk, {arguments:?}: {what} {printed}"
+                ));
             }
         }
     }

@@ -1,16 +1,18 @@
-//! A power-cut simulator: records the block writes of real `quipu` commands on a real file system, builds the disks that a power cut
-//! could have left, recovers each with a new boot id and compares the result with the journal as it was recorded.
+//! A power-cut simulator: records the block writes of real `quipu` commands on a real file system,
+//! builds the disks that a power cut could have left, recovers each with a new boot id and compares
+//! the result with the journal as it was recorded.
 //!
 //! ```text
 //! powercut [--fs ext4,xfs,btrfs] [--states 700] [--seed 1] [--commands 40] [--only STATE]
 //! ```
 //!
-//! `--states` counts for each file system. The workload has commands, edits by hand that `quipu status` records, restored and deleted
-//! files, and changes of the contract. In every fifth state the power goes again during recovery. A failed state prints the options that
-//! repeat it. A full disk is tried as well: see `full.rs`.
+//! `--states` counts for each file system. The workload has commands, edits by hand that `quipu
+//! status` records, restored and deleted files, and changes of the contract. In every fifth state
+//! the power goes again during recovery. A failed state prints the options that repeat it. A full
+//! disk is tried as well: see `full.rs`.
 //!
-//! It needs root, loop devices, FUSE and `qemu-storage-daemon`. Exit codes: 0 all states recovered, 1 a state or a command failed, 2 this
-//! machine does not permit it ("cannot run here").
+//! It needs root, loop devices, FUSE and `qemu-storage-daemon`. Exit codes: 0 all states recovered,
+//! 1 a state or a command failed, 2 this machine does not permit it ("cannot run here").
 
 #![allow(clippy::unwrap_used)]
 
@@ -38,13 +40,30 @@ struct Options {
 }
 
 fn options() -> Result<Options, String> {
-    let mut options = Options { systems: FileSystem::ALL.to_vec(), states: 700, seed: 1, commands: 40, only: None };
+    let mut options = Options {
+        systems: FileSystem::ALL.to_vec(),
+        states: 700,
+        seed: 1,
+        commands: 40,
+        only: None,
+    };
     let mut arguments = std::env::args().skip(1);
     while let Some(name) = arguments.next() {
-        let value = arguments.next().ok_or_else(|| format!("{name} needs a value"))?;
-        let number = || value.parse::<u64>().map_err(|_| format!("{name} needs a number, not `{value}`"));
+        let value = arguments
+            .next()
+            .ok_or_else(|| format!("{name} needs a value"))?;
+        let number = || {
+            value
+                .parse::<u64>()
+                .map_err(|_| format!("{name} needs a number, not `{value}`"))
+        };
         match name.as_str() {
-            "--fs" => options.systems = value.split(',').map(FileSystem::parse).collect::<Result<_, _>>()?,
+            "--fs" => {
+                options.systems = value
+                    .split(',')
+                    .map(FileSystem::parse)
+                    .collect::<Result<_, _>>()?
+            }
             "--states" => options.states = number()?,
             "--seed" => options.seed = number()?,
             "--commands" => options.commands = usize::try_from(number()?).unwrap(),
@@ -86,7 +105,11 @@ fn main() -> ExitCode {
             }
         }
     }
-    if failed > 0 { ExitCode::FAILURE } else { skipped.unwrap_or(ExitCode::SUCCESS) }
+    if failed > 0 {
+        ExitCode::FAILURE
+    } else {
+        skipped.unwrap_or(ExitCode::SUCCESS)
+    }
 }
 
 /// How many states failed, or what this machine does not permit.
@@ -131,18 +154,35 @@ struct Tally {
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Tally { recovered, with_losses, unmountable, failed } = self;
-        write!(f, "{recovered} states recovered, {with_losses} of them with lost files; {failed} failed; ")?;
+        let Tally {
+            recovered,
+            with_losses,
+            unmountable,
+            failed,
+        } = self;
+        write!(
+            f,
+            "{recovered} states recovered, {with_losses} of them with lost files; {failed} failed; "
+        )?;
         write!(f, "{unmountable} disks could not be mounted")
     }
 }
 
-fn check_part(system: FileSystem, seed: u64, commands: usize, states: std::ops::Range<u64>, tally: &mut Tally) -> Result<(), Unrecorded> {
+fn check_part(
+    system: FileSystem,
+    seed: u64,
+    commands: usize,
+    states: std::ops::Range<u64>,
+    tally: &mut Tally,
+) -> Result<(), Unrecorded> {
     let folder = quipu_testkit::temp_folder();
     let recording = record::record(system, seed, commands, folder.path())?;
     let (writes, flushes) = recording.log.counts();
     let near: Vec<u64> = recording.acks.iter().map(|ack| ack.log_bytes).collect();
-    println!("{system}, seed {seed}: {} commands acknowledged, {writes} block writes, {flushes} flushes", recording.acks.len());
+    println!(
+        "{system}, seed {seed}: {} commands acknowledged, {writes} block writes, {flushes} flushes",
+        recording.acks.len()
+    );
     for state in states {
         let crash = Crash::draw(&recording.log, &near, seed, state);
         let image = crash.image(&recording.log);
@@ -155,9 +195,16 @@ fn check_part(system: FileSystem, seed: u64, commands: usize, states: std::ops::
             Verdict::Failed(what) => {
                 tally.failed += 1;
                 let acked = recording.acked(&crash);
-                let next = recording.acks.get(acked).map_or("the end", |ack| &ack.command);
-                println!("{system}, state {state}: {crash}, {acked} commands acknowledged, before `{next}`\n  {what}");
-                println!("  again: powercut --fs {system} --seed {seed} --commands {commands} --only {state}");
+                let next = recording
+                    .acks
+                    .get(acked)
+                    .map_or("the end", |ack| &ack.command);
+                println!(
+                    "{system}, state {state}: {crash}, {acked} commands acknowledged, before `{next}`\n  {what}"
+                );
+                println!(
+                    "  again: powercut --fs {system} --seed {seed} --commands {commands} --only {state}"
+                );
             }
         }
     }

@@ -1,6 +1,8 @@
-//! Recording: a workload on a disk whose every write and flush is logged, with the moment of each acknowledgement.
+//! Recording: a workload on a disk whose every write and flush is logged, with the moment of each
+//! acknowledgement.
 //!
-//! `qemu-storage-daemon` stands between a loop device and the image and logs in the format of the kernel's dm-log-writes.
+//! `qemu-storage-daemon` stands between a loop device and the image and logs in the format of the
+//! kernel's dm-log-writes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -59,7 +61,8 @@ pub struct Recording {
 impl Recording {
     /// How many commands had been acknowledged when the power went.
     pub fn acked(&self, crash: &Crash) -> usize {
-        self.acks.partition_point(|ack| ack.log_bytes <= crash.log_bytes)
+        self.acks
+            .partition_point(|ack| ack.log_bytes <= crash.log_bytes)
     }
 }
 
@@ -68,14 +71,31 @@ struct Logger(Child, PathBuf);
 
 impl Logger {
     fn start(image: &Path, log: &Path, export: &Path) -> Result<Logger, String> {
-        let bytes = std::fs::metadata(image).map_err(|error| error.to_string())?.len();
-        std::fs::write(log, b"").and_then(|()| std::fs::write(export, b"")).map_err(|error| error.to_string())?;
-        let file = |node: &str, path: &Path| format!("driver=file,node-name={node},filename={}", path.display());
-        let export_option = format!("type=fuse,id=export,node-name=logged,mountpoint={},writable=on", export.display());
+        let bytes = std::fs::metadata(image)
+            .map_err(|error| error.to_string())?
+            .len();
+        std::fs::write(log, b"")
+            .and_then(|()| std::fs::write(export, b""))
+            .map_err(|error| error.to_string())?;
+        let file = |node: &str, path: &Path| {
+            format!("driver=file,node-name={node},filename={}", path.display())
+        };
+        let export_option = format!(
+            "type=fuse,id=export,node-name=logged,mountpoint={},writable=on",
+            export.display()
+        );
         let child = Command::new("qemu-storage-daemon")
-            .args(["--blockdev", &file("image", image), "--blockdev", "driver=raw,node-name=raw,file=image"])
+            .args([
+                "--blockdev",
+                &file("image", image),
+                "--blockdev",
+                "driver=raw,node-name=raw,file=image",
+            ])
             .args(["--blockdev", &file("log", log)])
-            .args(["--blockdev", "driver=blklogwrites,node-name=logged,file=raw,log=log,log-sector-size=512"])
+            .args([
+                "--blockdev",
+                "driver=blklogwrites,node-name=logged,file=raw,log=log,log-sector-size=512",
+            ])
             .args(["--export", &export_option])
             .stdout(Stdio::null())
             .spawn()
@@ -111,38 +131,74 @@ pub enum Unrecorded {
     Failed(String),
 }
 
-pub fn record(system: FileSystem, seed: u64, commands: usize, folder: &Path) -> Result<Recording, Unrecorded> {
-    system.make(&folder.join("image")).map_err(Unrecorded::NotPermitted)?;
+pub fn record(
+    system: FileSystem,
+    seed: u64,
+    commands: usize,
+    folder: &Path,
+) -> Result<Recording, Unrecorded> {
+    system
+        .make(&folder.join("image"))
+        .map_err(Unrecorded::NotPermitted)?;
     let (mut acks, mut states) = (Vec::new(), BTreeMap::new());
     let mut lines = Vec::new();
     let mut worked = Ok(());
     let log = log_writes(system, folder, &mut |disk, log| {
         let root = disk.join("book");
-        worked = workload::run(disk, &root, seed, commands, &mut |Done { command, by_hand }| {
-            let log_bytes = std::fs::metadata(log).unwrap().len();
-            let seq = journal_lines(&root).len() as u64;
-            acks.push(Ack { command, by_hand, log_bytes, seq });
-            states.insert(seq, workload::files(&root));
-            seq
-        });
+        worked = workload::run(
+            disk,
+            &root,
+            seed,
+            commands,
+            &mut |Done { command, by_hand }| {
+                let log_bytes = std::fs::metadata(log).unwrap().len();
+                let seq = journal_lines(&root).len() as u64;
+                acks.push(Ack {
+                    command,
+                    by_hand,
+                    log_bytes,
+                    seq,
+                });
+                states.insert(seq, workload::files(&root));
+                seq
+            },
+        );
         lines = journal_lines(&root);
     });
     let log = log.map_err(Unrecorded::NotPermitted)?;
     worked.map_err(Unrecorded::Failed)?;
     let is_unrecorded = |pair: &[Ack]| pair[1].by_hand.is_some() && pair[0].seq == pair[1].seq;
     if acks.windows(2).any(is_unrecorded) {
-        return Err(Unrecorded::Failed("`quipu status` did not record an edit by hand".into()));
+        return Err(Unrecorded::Failed(
+            "`quipu status` did not record an edit by hand".into(),
+        ));
     }
     if !states.keys().copied().eq(1..=lines.len() as u64) {
-        return Err(Unrecorded::Failed("a command of the workload made more than one record".into()));
+        return Err(Unrecorded::Failed(
+            "a command of the workload made more than one record".into(),
+        ));
     }
-    Ok(Recording { log, acks, lines, states, folders: workload::folders() })
+    Ok(Recording {
+        log,
+        acks,
+        lines,
+        states,
+        folders: workload::folders(),
+    })
 }
 
 /// Mounts the disk `image` of a folder and logs all that some work writes to it.
-pub fn log_writes(system: FileSystem, folder: &Path, work: &mut dyn FnMut(&Path, &Path)) -> Result<Log, String> {
+pub fn log_writes(
+    system: FileSystem,
+    folder: &Path,
+    work: &mut dyn FnMut(&Path, &Path),
+) -> Result<Log, String> {
     let text = |error: std::io::Error| error.to_string();
-    let (image, log, export) = (folder.join("image"), folder.join("log"), folder.join("export"));
+    let (image, log, export) = (
+        folder.join("image"),
+        folder.join("log"),
+        folder.join("export"),
+    );
     let base = Disk::read(&image).map_err(text)?;
     let logger = Logger::start(&image, &log, &export)?;
     let mount = Mount::new(system, &export, &folder.join("recorded"))?;
@@ -150,20 +206,32 @@ pub fn log_writes(system: FileSystem, folder: &Path, work: &mut dyn FnMut(&Path,
     drop(mount);
     drop(logger);
     let entries = parse(&std::fs::read(&log).map_err(text)?);
-    Ok(Log { system, base, entries })
+    Ok(Log {
+        system,
+        base,
+        entries,
+    })
 }
 
 /// The paths at which two sets of files differ.
 pub fn difference(one: &Files, other: &Files) -> Vec<String> {
     let paths: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
-    paths.into_iter().filter(|path| one.get(*path) != other.get(*path)).cloned().collect()
+    paths
+        .into_iter()
+        .filter(|path| one.get(*path) != other.get(*path))
+        .cloned()
+        .collect()
 }
 
 pub fn journal_lines(root: &Path) -> Vec<String> {
     let text = std::fs::read(root.join(".quipu/journal/00000001.jsonl")).unwrap_or_default();
     // Between the records stands fill, of which a power cut may leave zeros.
-    let lines = text.split(|byte| *byte == b'\n').filter(|line| line.first() == Some(&b'{'));
-    lines.map(|line| String::from_utf8_lossy(line).into_owned()).collect()
+    let lines = text
+        .split(|byte| *byte == b'\n')
+        .filter(|line| line.first() == Some(&b'{'));
+    lines
+        .map(|line| String::from_utf8_lossy(line).into_owned())
+        .collect()
 }
 
 const FLUSH: u64 = 1;
@@ -175,22 +243,40 @@ fn parse(log: &[u8]) -> Vec<Entry> {
     let mut entries = Vec::new();
     let mut at = SECTOR;
     while let Some(header) = log.get(at..at + SECTOR) {
-        let number = |index: usize| u64::from_le_bytes(header[index * 8..index * 8 + 8].try_into().unwrap());
+        let number =
+            |index: usize| u64::from_le_bytes(header[index * 8..index * 8 + 8].try_into().unwrap());
         let (sector, sectors, flags) = (number(0), number(1), number(2));
         at += SECTOR;
         let length = usize::try_from(sectors).unwrap() * SECTOR;
         let bytes = if flags & DISCARD != 0 {
             vec![0; length]
         } else {
-            let Some(bytes) = log.get(at..at + length) else { break };
+            let Some(bytes) = log.get(at..at + length) else {
+                break;
+            };
             at += length;
             bytes.to_vec()
         };
         if flags & FUA != 0 {
-            entries.push(Entry { sector, bytes, is_flush: false, end: at as u64 });
-            entries.push(Entry { sector: 0, bytes: Vec::new(), is_flush: true, end: at as u64 });
+            entries.push(Entry {
+                sector,
+                bytes,
+                is_flush: false,
+                end: at as u64,
+            });
+            entries.push(Entry {
+                sector: 0,
+                bytes: Vec::new(),
+                is_flush: true,
+                end: at as u64,
+            });
         } else {
-            entries.push(Entry { sector, bytes, is_flush: flags & FLUSH != 0, end: at as u64 });
+            entries.push(Entry {
+                sector,
+                bytes,
+                is_flush: flags & FLUSH != 0,
+                end: at as u64,
+            });
         }
     }
     entries

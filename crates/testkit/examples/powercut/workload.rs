@@ -53,14 +53,32 @@ pub struct Done {
     pub by_hand: Option<String>,
 }
 
-/// Runs some commands. Each that succeeded is acknowledged; `ack` returns how many records there are then.
-pub fn run(disk: &Path, root: &Path, seed: u64, commands: usize, ack: &mut dyn FnMut(Done) -> u64) -> Result<(), String> {
+/// Runs some commands. Each that succeeded is acknowledged; `ack` returns how many records there
+/// are then.
+pub fn run(
+    disk: &Path,
+    root: &Path,
+    seed: u64,
+    commands: usize,
+    ack: &mut dyn FnMut(Done) -> u64,
+) -> Result<(), String> {
     let text = |error: std::io::Error| error.to_string();
     let mut random = Random::new(seed);
-    let quipu = |arguments: &[&str]| run_program(Command::new(program()).arg("-C").arg(root).args(arguments).env("HOME", disk));
+    let quipu = |arguments: &[&str]| {
+        run_program(
+            Command::new(program())
+                .arg("-C")
+                .arg(root)
+                .args(arguments)
+                .env("HOME", disk),
+        )
+    };
     std::fs::create_dir(root).map_err(text)?;
     quipu(&["init", "--profile", "relay"])?;
-    ack(Done { command: "init".into(), by_hand: None });
+    ack(Done {
+        command: "init".into(),
+        by_hand: None,
+    });
     let manifest = manifest_rules(root);
     // Each page with the records that wrote it.
     let mut versions: Vec<(String, u64)> = Vec::new();
@@ -78,12 +96,22 @@ pub fn run(disk: &Path, root: &Path, seed: u64, commands: usize, ack: &mut dyn F
             }
             15 | 16 if !versions.is_empty() => {
                 let (page, seq) = &versions[random.below(versions.len())];
-                vec!["restore".into(), page.clone(), "--at".into(), format!("@{seq}")]
+                vec![
+                    "restore".into(),
+                    page.clone(),
+                    "--at".into(),
+                    format!("@{seq}"),
+                ]
             }
             kind => commit(root, &manifest, &page, number, kind, &mut random),
         };
         quipu(&arguments.iter().map(String::as_str).collect::<Vec<_>>())?;
-        let command = arguments.iter().take(2).cloned().collect::<Vec<_>>().join(" ");
+        let command = arguments
+            .iter()
+            .take(2)
+            .cloned()
+            .collect::<Vec<_>>()
+            .join(" ");
         let seq = ack(Done { command, by_hand });
         if arguments.get(1) == Some(&page) && root.join(&page).exists() {
             versions.push((page, seq));
@@ -94,7 +122,14 @@ pub fn run(disk: &Path, root: &Path, seed: u64, commands: usize, ack: &mut dyn F
 }
 
 /// A command that writes.
-fn commit(root: &Path, manifest: &str, page: &str, number: usize, kind: usize, random: &mut Random) -> Vec<String> {
+fn commit(
+    root: &Path,
+    manifest: &str,
+    page: &str,
+    number: usize,
+    kind: usize,
+    random: &mut Random,
+) -> Vec<String> {
     let text = some_text(number, random);
     let title = format!("number {number}");
     let probe = ["append", "overwrite"][random.below(2)];
@@ -109,14 +144,34 @@ fn commit(root: &Path, manifest: &str, page: &str, number: usize, kind: usize, r
         4 | 5 => vec!["append", page, "--text", &text],
         6 => vec!["write", page, "--force", "--text", &text],
         7 => {
-            vec!["finish", "--did", &title, "--next", "go on", "--none", "decisions", "--phase", "development"]
+            vec![
+                "finish",
+                "--did",
+                &title,
+                "--next",
+                "go on",
+                "--none",
+                "decisions",
+                "--phase",
+                "development",
+            ]
         }
         8 => vec!["write", "quipu.toml", "--force", "--text", &rules],
         9 if root.join(page).exists() => vec!["remove", page],
         10 if is_sealed => {
-            vec!["amend", "sealed.md", "--why", "a better plan", "--force", "--text", &text]
+            vec![
+                "amend",
+                "sealed.md",
+                "--why",
+                "a better plan",
+                "--force",
+                "--text",
+                &text,
+            ]
         }
-        10 if manifest_rules(root).contains("sealed.md") => vec!["write", "sealed.md", "--text", &text],
+        10 if manifest_rules(root).contains("sealed.md") => {
+            vec!["write", "sealed.md", "--text", &text]
+        }
         _ => vec!["append", PROBE, "--text", &text],
     };
     arguments.into_iter().map(str::to_owned).collect()
@@ -129,9 +184,18 @@ fn some_text(number: usize, random: &mut Random) -> String {
     format!("{number} {}\n", "lorem ipsum ".repeat(size)).replace("m i", break_lines)
 }
 
-/// Changes a file as editors and people do, without any sync: in place, by a new file under the old name, at its end, or by deleting it.
-fn edit_by_hand(root: &Path, page: &str, number: usize, random: &mut Random) -> std::io::Result<()> {
-    let (path, text) = (root.join(page), format!("by hand: {}", some_text(number, random)));
+/// Changes a file as editors and people do, without any sync: in place, by a new file under the old
+/// name, at its end, or by deleting it.
+fn edit_by_hand(
+    root: &Path,
+    page: &str,
+    number: usize,
+    random: &mut Random,
+) -> std::io::Result<()> {
+    let (path, text) = (
+        root.join(page),
+        format!("by hand: {}", some_text(number, random)),
+    );
     match random.below(4) {
         0 => std::fs::write(&path, text),
         1 => {
@@ -140,7 +204,10 @@ fn edit_by_hand(root: &Path, page: &str, number: usize, random: &mut Random) -> 
             std::fs::rename(new, path)
         }
         2 => std::fs::remove_file(path),
-        _ => File::options().append(true).open(path)?.write_all(text.as_bytes()),
+        _ => File::options()
+            .append(true)
+            .open(path)?
+            .write_all(text.as_bytes()),
     }
 }
 
@@ -148,7 +215,8 @@ fn manifest_rules(root: &Path) -> String {
     std::fs::read_to_string(root.join("quipu.toml")).unwrap_or_default()
 }
 
-/// Other programs: one syncs a file of its own, one syncs a memory file or a folder, one syncs everything, and time passes.
+/// Other programs: one syncs a file of its own, one syncs a memory file or a folder, one syncs
+/// everything, and time passes.
 fn disturb(disk: &Path, root: &Path, number: usize, random: &mut Random) -> std::io::Result<()> {
     match random.below(8) {
         0..=2 => {
@@ -163,7 +231,9 @@ fn disturb(disk: &Path, root: &Path, number: usize, random: &mut Random) -> std:
             std::thread::sleep(std::time::Duration::from_millis(1100));
             Ok(())
         }
-        6 if number.is_multiple_of(3) => run_program(Command::new("sync").arg("-f").arg(root)).map_err(std::io::Error::other),
+        6 if number.is_multiple_of(3) => {
+            run_program(Command::new("sync").arg("-f").arg(root)).map_err(std::io::Error::other)
+        }
         _ => Ok(()),
     }
 }
@@ -173,14 +243,20 @@ pub fn files(root: &Path) -> Files {
     let mut files = Files::new();
     visit(root, &mut |path, is_folder| {
         if !is_folder {
-            let name = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+            let name = path
+                .strip_prefix(root)
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .to_owned();
             files.insert(name, std::fs::read(path).unwrap());
         }
     });
     files
 }
 
-/// The folders that must survive because `init` made them. Those of a record are made again with its files.
+/// The folders that must survive because `init` made them. Those of a record are made again with
+/// its files.
 pub fn folders() -> BTreeSet<PathBuf> {
     BTreeSet::from([PathBuf::from("delegations")])
 }
@@ -203,5 +279,9 @@ fn visit(folder: &Path, seen: &mut dyn FnMut(&Path, bool)) {
 pub fn probe_class(manifest: &[u8]) -> Option<&'static str> {
     let text = String::from_utf8_lossy(manifest);
     let rule = text.split_once(&format!("path = \"{PROBE}\""))?.1;
-    Some(if rule.lines().nth(1)?.contains("append") { "append" } else { "overwrite" })
+    Some(if rule.lines().nth(1)?.contains("append") {
+        "append"
+    } else {
+        "overwrite"
+    })
 }

@@ -24,15 +24,26 @@ thread_local! {
 
 fn place() -> (tempfile::TempDir, Project, Actor) {
     let folder = tempfile::tempdir().unwrap();
-    let layout = Layout { profiles: vec!["relay".into()], ..Layout::default() };
+    let layout = Layout {
+        profiles: vec!["relay".into()],
+        ..Layout::default()
+    };
     lay_out(folder.path(), &layout, Options::default()).unwrap();
     let project = Project::open(folder.path(), Options::default()).unwrap();
-    let actor = Actor::Agent { role: ActorName::parse("main").ok(), unit: None, agent: ActorName::parse("ada").ok() };
+    let actor = Actor::Agent {
+        role: ActorName::parse("main").ok(),
+        unit: None,
+        agent: ActorName::parse("ada").ok(),
+    };
     (folder, project, actor)
 }
 
 fn read(text: &str) -> Result<(), String> {
-    PLACE.with(|(_, project, actor)| parse_finish_text(project, actor, "finish.md", text).map(drop).map_err(|error| error.to_string()))
+    PLACE.with(|(_, project, actor)| {
+        parse_finish_text(project, actor, "finish.md", text)
+            .map(drop)
+            .map_err(|error| error.to_string())
+    })
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Memory that was kept elsewhere: whatever its files hold, an import takes it whole or leaves it out, and the project stays sound.
+//! Memory that was kept elsewhere: whatever its files hold, an import takes it whole or leaves it
+//! out, and the project stays sound.
 
 use proptest::prelude::*;
 use quipu_contract::Actor;
@@ -16,7 +17,13 @@ const SOURCES: [&str; 4] = [
 /// A source as each kind looks for it.
 fn lay_source(folder: &std::path::Path, bytes: &[u8]) {
     std::fs::create_dir_all(folder.join("notes")).unwrap();
-    for name in ["CLAUDE.md", "MEMORY.md", "memory.jsonl", "notes/one.md", "notes/两.md"] {
+    for name in [
+        "CLAUDE.md",
+        "MEMORY.md",
+        "memory.jsonl",
+        "notes/one.md",
+        "notes/两.md",
+    ] {
         std::fs::write(folder.join(name), bytes).unwrap();
     }
 }

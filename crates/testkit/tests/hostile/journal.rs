@@ -1,4 +1,5 @@
-//! A journal that someone has written into: whatever it says, no text is shown that was never committed.
+//! A journal that someone has written into: whatever it says, no text is shown that was never
+//! committed.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -25,15 +26,26 @@ fn sample() -> &'static Sample {
         for number in 0..4 {
             let change = Change::by(&Actor::Person)
                 .append(&Playground::path(FILES[0]), format!("term {number}: 词\n"))
-                .write(&Playground::path(FILES[1]), format!("# Draft {number}\n\n{}", "line\n".repeat(40)), Expect::Any)
-                .write(&Playground::path(FILES[2]), format!("第 {number} 章\n"), Expect::Any);
+                .write(
+                    &Playground::path(FILES[1]),
+                    format!("# Draft {number}\n\n{}", "line\n".repeat(40)),
+                    Expect::Any,
+                )
+                .write(
+                    &Playground::path(FILES[2]),
+                    format!("第 {number} 章\n"),
+                    Expect::Any,
+                );
             store.judge(change).unwrap().publish().unwrap();
             texts.extend(play.files().into_values());
         }
         drop(store);
         let segment = std::fs::read(play.file(".quipu/journal/00000001.jsonl")).unwrap();
         let written = segment.iter().rposition(|byte| *byte != b'\n').unwrap() + 2;
-        Sample { segment: segment[..written].to_vec(), texts }
+        Sample {
+            segment: segment[..written].to_vec(),
+            texts,
+        }
     })
 }
 

@@ -10,7 +10,12 @@ fn person() -> Change {
 }
 
 fn keyed(store: &Store, path: &str, text: &str, key: &str) -> bool {
-    store.judge(person().append(&Playground::path(path), text).key(key)).unwrap().publish().unwrap().repeated
+    store
+        .judge(person().append(&Playground::path(path), text).key(key))
+        .unwrap()
+        .publish()
+        .unwrap()
+        .repeated
 }
 
 /// A project with files, keys and leases, whose index was folded into its file when it was closed.
@@ -18,13 +23,24 @@ fn project() -> Playground {
     let play = Playground::local();
     let store = play.open();
     for number in 0..150 {
-        keyed(&store, &format!("meta/f{}.md", number % 30), &format!("line {number}\n"), &format!("key-{number}"));
+        keyed(
+            &store,
+            &format!("meta/f{}.md", number % 30),
+            &format!("line {number}\n"),
+            &format!("key-{number}"),
+        );
         // Told to the index one by one, the log grows beyond what is left for the next command.
         store.leases().unwrap();
         store.newest_of(&[]).unwrap();
     }
-    store.judge(person().write(&Playground::path("drafts/ch01.md"), "draft\n", Expect::Any)).unwrap().publish().unwrap();
-    store.take_lease(&Actor::Person, &["drafts/ch02.md".into()], 600).unwrap();
+    store
+        .judge(person().write(&Playground::path("drafts/ch01.md"), "draft\n", Expect::Any))
+        .unwrap()
+        .publish()
+        .unwrap();
+    store
+        .take_lease(&Actor::Person, &["drafts/ch02.md".into()], 600)
+        .unwrap();
     drop(store);
     play
 }
@@ -33,29 +49,72 @@ fn project() -> Playground {
 fn answers(play: &Playground) -> String {
     let store = play.open();
     let mut told = String::new();
-    for path in (0..30).map(|n| format!("meta/f{n}.md")).chain(["drafts/ch01.md".into(), "meta/new.md".into()]) {
+    for path in (0..30)
+        .map(|n| format!("meta/f{n}.md"))
+        .chain(["drafts/ch01.md".into(), "meta/new.md".into()])
+    {
         let path = Playground::path(&path);
-        let events: Vec<_> = store.events(&path).unwrap().iter().map(|e| (e.seq, e.version.clone(), e.after_gap)).collect();
-        told.push_str(&format!("{path}: {:?} {events:?}\n", store.read(&path).unwrap()));
+        let events: Vec<_> = store
+            .events(&path)
+            .unwrap()
+            .iter()
+            .map(|e| (e.seq, e.version.clone(), e.after_gap))
+            .collect();
+        told.push_str(&format!(
+            "{path}: {:?} {events:?}\n",
+            store.read(&path).unwrap()
+        ));
     }
-    let leases: Vec<_> = store.leases().unwrap().into_iter().map(|l| (l.id, l.fence)).collect();
+    let leases: Vec<_> = store
+        .leases()
+        .unwrap()
+        .into_iter()
+        .map(|l| (l.id, l.fence))
+        .collect();
     told.push_str(&format!("{leases:?}\n"));
     for number in [3, 77, 149] {
         let path = format!("meta/f{}.md", number % 30);
-        assert!(keyed(&store, &path, &format!("line {number}\n"), &format!("key-{number}")), "commit {number} was made twice");
+        assert!(
+            keyed(
+                &store,
+                &path,
+                &format!("line {number}\n"),
+                &format!("key-{number}")
+            ),
+            "commit {number} was made twice"
+        );
     }
     keyed(&store, "meta/f7.md", "more\n", "key-more");
     keyed(&store, "meta/a-new.md", "new\n", "key-new");
     let other = store.take_lease(&Actor::Person, &["drafts/ch02.md".into()], 600);
     told.push_str(&format!("{}\n", other.is_err()));
     let survey = store.survey().unwrap();
-    told.push_str(&format!("{:?} {:?}\n", survey.adopted, survey.flagged().collect::<Vec<_>>()));
-    let commits: Vec<_> = store.log(3).unwrap().into_iter().map(|e| (e.seq, e.kind, e.paths)).collect();
-    told.push_str(&format!("{commits:?} {:?}", store.verify().unwrap().problems));
+    told.push_str(&format!(
+        "{:?} {:?}\n",
+        survey.adopted,
+        survey.flagged().collect::<Vec<_>>()
+    ));
+    let commits: Vec<_> = store
+        .log(3)
+        .unwrap()
+        .into_iter()
+        .map(|e| (e.seq, e.kind, e.paths))
+        .collect();
+    told.push_str(&format!(
+        "{commits:?} {:?}",
+        store.verify().unwrap().problems
+    ));
     told
 }
 
-const CACHES: [&str; 6] = ["heads.db", "heads.db-wal", "heads.db-shm", "live", "stamps", "names"];
+const CACHES: [&str; 6] = [
+    "heads.db",
+    "heads.db-wal",
+    "heads.db-shm",
+    "live",
+    "stamps",
+    "names",
+];
 
 #[test]
 fn something_else_in_the_place_of_a_cache_stops_no_command() {
@@ -96,10 +155,17 @@ fn an_index_without_its_tables_is_rebuilt() {
     let play = project();
     let told = answers(&play.copy());
     let whole = std::fs::read(play.file(".quipu/heads.db")).unwrap();
-    for (old, new) in [("TABLE head", "TABLE hEbd"), ("flag_mtime", "flag_xtime"), ("CREATE", "CRATE ")] {
+    for (old, new) in [
+        ("TABLE head", "TABLE hEbd"),
+        ("flag_mtime", "flag_xtime"),
+        ("CREATE", "CRATE "),
+    ] {
         let play = play.copy();
         let mut bytes = whole.clone();
-        let at = bytes.windows(old.len()).position(|w| w == old.as_bytes()).unwrap();
+        let at = bytes
+            .windows(old.len())
+            .position(|w| w == old.as_bytes())
+            .unwrap();
         bytes[at..at + new.len()].copy_from_slice(new.as_bytes());
         std::fs::write(play.file(".quipu/heads.db"), &bytes).unwrap();
         assert_eq!(answers(&play), told, "{new}");
@@ -109,7 +175,8 @@ fn an_index_without_its_tables_is_rebuilt() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// A flipped bit in a row is not seen by SQLite: a version, an offset, a key, a number of a lease.
+    /// A flipped bit in a row is not seen by SQLite: a version, an offset, a key, a number of a
+    /// lease.
     #[test]
     fn flipped_bits_in_a_cache_change_no_answer(cache in 0..CACHES.len() + 3, places in prop::collection::vec((any::<u32>(), 0..8u8), 1..4)) {
         thread_local! {

@@ -25,8 +25,14 @@ fn append_grows_and_never_changes() {
     let receipt = commit(&store, Change::by(&Actor::Person).append(&path, "two\n")).unwrap();
     assert_eq!(receipt.seq, 2);
     assert_eq!(play.text("meta/glossary.md").unwrap(), "one\ntwo\n");
-    let no = refused(commit(&store, Change::by(&Actor::Person).write(&path, "three\n", Expect::Any)));
-    assert_eq!(no.what, "`meta/glossary.md` is append-only: existing bytes never change");
+    let no = refused(commit(
+        &store,
+        Change::by(&Actor::Person).write(&path, "three\n", Expect::Any),
+    ));
+    assert_eq!(
+        no.what,
+        "`meta/glossary.md` is append-only: existing bytes never change"
+    );
     assert_eq!(no.rule.unwrap().0.to_string(), "quipu.toml:8");
     assert_eq!(play.text("meta/glossary.md").unwrap(), "one\ntwo\n");
 }
@@ -36,15 +42,38 @@ fn sealed_is_written_once_and_amended_by_a_person() {
     let play = Playground::new();
     let store = play.open();
     let path = Playground::path("outline.md");
-    commit(&store, Change::by(&Actor::Person).write(&path, "v1\n", Expect::Any)).unwrap();
-    refused(commit(&store, Change::by(&Actor::Person).write(&path, "v2\n", Expect::Any)));
-    let agent = Actor::Agent { role: None, unit: None, agent: None };
-    let amend = |actor: &Actor| Change::by(actor).op(Op::Amend { path: path.clone(), bytes: Some(b"v2\n".to_vec()) });
+    commit(
+        &store,
+        Change::by(&Actor::Person).write(&path, "v1\n", Expect::Any),
+    )
+    .unwrap();
+    refused(commit(
+        &store,
+        Change::by(&Actor::Person).write(&path, "v2\n", Expect::Any),
+    ));
+    let agent = Actor::Agent {
+        role: None,
+        unit: None,
+        agent: None,
+    };
+    let amend = |actor: &Actor| {
+        Change::by(actor).op(Op::Amend {
+            path: path.clone(),
+            bytes: Some(b"v2\n".to_vec()),
+        })
+    };
     refused(commit(&store, amend(&agent).why("because")));
     refused(commit(&store, amend(&Actor::Person)));
-    commit(&store, amend(&Actor::Person).why("the reader advocate objects")).unwrap();
+    commit(
+        &store,
+        amend(&Actor::Person).why("the reader advocate objects"),
+    )
+    .unwrap();
     assert_eq!(play.text("outline.md").unwrap(), "v2\n");
-    assert_eq!(store.log(1).unwrap()[0].why.as_deref(), Some("the reader advocate objects"));
+    assert_eq!(
+        store.log(1).unwrap()[0].why.as_deref(),
+        Some("the reader advocate objects")
+    );
 }
 
 #[test]
@@ -53,9 +82,18 @@ fn a_record_is_created_once() {
     let store = play.open();
     let path = Playground::path(".sessions/2026-11-15_fix_x.md");
     commit(&store, Change::by(&Actor::Person).create(&path, "s\n")).unwrap();
-    refused(commit(&store, Change::by(&Actor::Person).create(&path, "t\n")));
-    refused(commit(&store, Change::by(&Actor::Person).append(&path, "t\n")));
-    refused(commit(&store, Change::by(&Actor::Person).write(&path, "t\n", Expect::Any)));
+    refused(commit(
+        &store,
+        Change::by(&Actor::Person).create(&path, "t\n"),
+    ));
+    refused(commit(
+        &store,
+        Change::by(&Actor::Person).append(&path, "t\n"),
+    ));
+    refused(commit(
+        &store,
+        Change::by(&Actor::Person).write(&path, "t\n", Expect::Any),
+    ));
 }
 
 #[test]
@@ -63,18 +101,42 @@ fn state_is_replaced_on_the_version_read_or_merged() {
     let play = Playground::new();
     let store = play.open();
     let path = Playground::path("state.json");
-    let first = commit(&store, Change::by(&Actor::Person).create(&path, "{\"a\":1,\"x\":[1]}\n")).unwrap();
-    refused(commit(&store, Change::by(&Actor::Person).write(&path, "{}\n", Expect::Any)));
+    let first = commit(
+        &store,
+        Change::by(&Actor::Person).create(&path, "{\"a\":1,\"x\":[1]}\n"),
+    )
+    .unwrap();
+    refused(commit(
+        &store,
+        Change::by(&Actor::Person).write(&path, "{}\n", Expect::Any),
+    ));
     let version = first.versions["state.json"].clone();
-    let good = Change::by(&Actor::Person).write(&path, "{\"a\":2,\"x\":[1]}\n", Expect::Version(version.clone()));
+    let good = Change::by(&Actor::Person).write(
+        &path,
+        "{\"a\":2,\"x\":[1]}\n",
+        Expect::Version(version.clone()),
+    );
     commit(&store, good).unwrap();
-    let stale = commit(&store, Change::by(&Actor::Person).write(&path, "{}\n", Expect::Version(version)));
+    let stale = commit(
+        &store,
+        Change::by(&Actor::Person).write(&path, "{}\n", Expect::Version(version)),
+    );
     assert!(matches!(stale, Err(StoreError::Stale { .. })), "{stale:?}");
-    commit(&store, Change::by(&Actor::Person).op(Op::Merge { path: path.clone(), value: json!({"b": {"c": 1}}) })).unwrap();
+    commit(
+        &store,
+        Change::by(&Actor::Person).op(Op::Merge {
+            path: path.clone(),
+            value: json!({"b": {"c": 1}}),
+        }),
+    )
+    .unwrap();
     let text: serde_json::Value = serde_json::from_str(&play.text("state.json").unwrap()).unwrap();
     assert_eq!(text, json!({"a": 2, "x": [1], "b": {"c": 1}}));
     let version = store.read(&path).unwrap().unwrap().1;
-    let no = refused(commit(&store, Change::by(&Actor::Person).write(&path, "{\n  \"a\": \n}", Expect::Version(version))));
+    let no = refused(commit(
+        &store,
+        Change::by(&Actor::Person).write(&path, "{\n  \"a\": \n}", Expect::Version(version)),
+    ));
     assert!(no.what.contains("line 3"), "{}", no.what);
 }
 
@@ -83,11 +145,26 @@ fn derived_is_written_by_quipu_alone() {
     let play = Playground::new();
     let store = play.open();
     let path = Playground::path("index.md");
-    refused(commit(&store, Change::by(&Actor::Person).write(&path, "x", Expect::Any)));
-    commit(&store, Change::by(&Actor::Runtime).op(Op::Derive { path: path.clone(), bytes: b"x".to_vec(), expect: Expect::Any })).unwrap();
     refused(commit(
         &store,
-        Change::by(&Actor::Runtime).op(Op::Derive { path: Playground::path("outline.md"), bytes: b"x".to_vec(), expect: Expect::Any }),
+        Change::by(&Actor::Person).write(&path, "x", Expect::Any),
+    ));
+    commit(
+        &store,
+        Change::by(&Actor::Runtime).op(Op::Derive {
+            path: path.clone(),
+            bytes: b"x".to_vec(),
+            expect: Expect::Any,
+        }),
+    )
+    .unwrap();
+    refused(commit(
+        &store,
+        Change::by(&Actor::Runtime).op(Op::Derive {
+            path: Playground::path("outline.md"),
+            bytes: b"x".to_vec(),
+            expect: Expect::Any,
+        }),
     ));
 }
 
@@ -96,11 +173,27 @@ fn a_role_writes_its_pointers_only() {
     let play = Playground::new();
     let store = play.open();
     let writer = Playground::role("writer", Some("ch01"));
-    commit(&store, Change::by(&writer).write(&Playground::path("drafts/ch01.md"), "d\n", Expect::Any)).unwrap();
-    let no = refused(commit(&store, Change::by(&writer).write(&Playground::path("drafts/ch02.md"), "d\n", Expect::Any)));
-    assert_eq!(no.what, "role `writer` writes `drafts/ch01.md`, not `drafts/ch02.md`");
-    refused(commit(&store, Change::by(&writer).append(&Playground::path("notes.txt"), "d\n")));
-    refused(commit(&store, Change::by(&Playground::role("nobody", None)).append(&Playground::path("notes.txt"), "d\n")));
+    commit(
+        &store,
+        Change::by(&writer).write(&Playground::path("drafts/ch01.md"), "d\n", Expect::Any),
+    )
+    .unwrap();
+    let no = refused(commit(
+        &store,
+        Change::by(&writer).write(&Playground::path("drafts/ch02.md"), "d\n", Expect::Any),
+    ));
+    assert_eq!(
+        no.what,
+        "role `writer` writes `drafts/ch01.md`, not `drafts/ch02.md`"
+    );
+    refused(commit(
+        &store,
+        Change::by(&writer).append(&Playground::path("notes.txt"), "d\n"),
+    ));
+    refused(commit(
+        &store,
+        Change::by(&Playground::role("nobody", None)).append(&Playground::path("notes.txt"), "d\n"),
+    ));
 }
 
 #[test]
@@ -110,7 +203,11 @@ fn a_change_is_whole_or_nothing() {
     let change = Change::by(&Actor::Person)
         .append(&Playground::path("meta/a.md"), "a\n")
         .create(&Playground::path("drafts/ch01.md"), "d\n")
-        .op(Op::Derive { path: Playground::path("index.md"), bytes: b"no".to_vec(), expect: Expect::Any });
+        .op(Op::Derive {
+            path: Playground::path("index.md"),
+            bytes: b"no".to_vec(),
+            expect: Expect::Any,
+        });
     refused(commit(&store, change));
     assert_eq!(play.text("meta/a.md"), None);
     assert_eq!(store.log(10).unwrap().len(), 0);
@@ -122,7 +219,10 @@ fn a_change_is_whole_or_nothing() {
     assert_eq!(receipt.versions.len(), 2);
     assert_eq!(play.text("meta/a.md").unwrap(), "a\nb\n");
     assert_eq!(store.verify().unwrap().problems, []);
-    assert_eq!(store.events(&Playground::path("meta/a.md")).unwrap().len(), 2);
+    assert_eq!(
+        store.events(&Playground::path("meta/a.md")).unwrap().len(),
+        2
+    );
 }
 
 #[test]
@@ -134,7 +234,10 @@ fn a_repeated_key_returns_the_first_receipt() {
     let first = commit(&store, change()).unwrap();
     let second = commit(&store, change()).unwrap();
     assert!(second.repeated && !first.repeated);
-    assert_eq!((first.seq, &first.id, &first.versions), (second.seq, &second.id, &second.versions));
+    assert_eq!(
+        (first.seq, &first.id, &first.versions),
+        (second.seq, &second.id, &second.versions)
+    );
     let other = play.open();
     assert!(commit(&other, change()).unwrap().repeated);
     assert_eq!(play.text("meta/a.md").unwrap(), "a\n");
@@ -144,20 +247,48 @@ fn a_repeated_key_returns_the_first_receipt() {
 fn a_key_stands_for_one_change() {
     let play = Playground::new();
     let store = play.open();
-    let (path, state) = (Playground::path("meta/a.md"), Playground::path("state.json"));
+    let (path, state) = (
+        Playground::path("meta/a.md"),
+        Playground::path("state.json"),
+    );
     let keyed = || Change::by(&Actor::Person).key("once");
-    let merge = |value| Op::Merge { path: state.clone(), value };
-    commit(&store, keyed().append(&path, "a\n").op(merge(serde_json::json!({"a": 1})))).unwrap();
+    let merge = |value| Op::Merge {
+        path: state.clone(),
+        value,
+    };
+    commit(
+        &store,
+        keyed()
+            .append(&path, "a\n")
+            .op(merge(serde_json::json!({"a": 1}))),
+    )
+    .unwrap();
     for other in [
-        keyed().append(&path, "b\n").op(merge(serde_json::json!({"a": 1}))),
-        keyed().append(&path, "a\n").op(merge(serde_json::json!({"a": 2}))),
+        keyed()
+            .append(&path, "b\n")
+            .op(merge(serde_json::json!({"a": 1}))),
+        keyed()
+            .append(&path, "a\n")
+            .op(merge(serde_json::json!({"a": 2}))),
         keyed().append(&path, "a\n"),
-        keyed().append(&path, "a\n").op(merge(serde_json::json!({"a": 1}))).append(&path, "c\n"),
+        keyed()
+            .append(&path, "a\n")
+            .op(merge(serde_json::json!({"a": 1})))
+            .append(&path, "c\n"),
     ] {
         let no = refused(commit(&store, other));
         assert!(no.what.contains("another change"), "{}", no.what);
     }
-    assert!(commit(&play.open(), keyed().append(&path, "a\n").op(merge(serde_json::json!({"a": 1})))).unwrap().repeated);
+    assert!(
+        commit(
+            &play.open(),
+            keyed()
+                .append(&path, "a\n")
+                .op(merge(serde_json::json!({"a": 1})))
+        )
+        .unwrap()
+        .repeated
+    );
     assert_eq!(play.text("meta/a.md").unwrap(), "a\n");
 }
 
@@ -168,12 +299,32 @@ fn only_an_object_is_merged_and_the_rest_of_the_state_stays_as_it_is_written() {
     let state = Playground::path("state.json");
     let text = "{\n  \"long\": 123456789012345678901234567890,\n  \"a\": 1\n}\n";
     commit(&store, Change::by(&Actor::Person).create(&state, text)).unwrap();
-    for value in [serde_json::json!("x"), serde_json::json!([1]), serde_json::json!(null)] {
-        let no = refused(commit(&store, Change::by(&Actor::Person).op(Op::Merge { path: state.clone(), value })));
+    for value in [
+        serde_json::json!("x"),
+        serde_json::json!([1]),
+        serde_json::json!(null),
+    ] {
+        let no = refused(commit(
+            &store,
+            Change::by(&Actor::Person).op(Op::Merge {
+                path: state.clone(),
+                value,
+            }),
+        ));
         assert!(no.what.contains("only an object"), "{}", no.what);
     }
-    commit(&store, Change::by(&Actor::Person).op(Op::Merge { path: state.clone(), value: serde_json::json!({"a": 2}) })).unwrap();
-    assert_eq!(play.text("state.json").unwrap(), text.replace(": 1\n", ": 2\n"));
+    commit(
+        &store,
+        Change::by(&Actor::Person).op(Op::Merge {
+            path: state.clone(),
+            value: serde_json::json!({"a": 2}),
+        }),
+    )
+    .unwrap();
+    assert_eq!(
+        play.text("state.json").unwrap(),
+        text.replace(": 1\n", ": 2\n")
+    );
 }
 
 #[test]
@@ -181,8 +332,16 @@ fn writing_the_same_bytes_is_no_commit() {
     let play = Playground::new();
     let store = play.open();
     let path = Playground::path("drafts/ch01.md");
-    commit(&store, Change::by(&Actor::Person).write(&path, "same\n", Expect::Any)).unwrap();
-    let again = commit(&store, Change::by(&Actor::Person).write(&path, "same\n", Expect::Any)).unwrap();
+    commit(
+        &store,
+        Change::by(&Actor::Person).write(&path, "same\n", Expect::Any),
+    )
+    .unwrap();
+    let again = commit(
+        &store,
+        Change::by(&Actor::Person).write(&path, "same\n", Expect::Any),
+    )
+    .unwrap();
     assert!(again.unchanged);
     assert_eq!(store.log(10).unwrap().len(), 1);
 }
@@ -191,19 +350,41 @@ fn writing_the_same_bytes_is_no_commit() {
 fn only_people_change_the_contract() {
     let play = Playground::new();
     let store = play.open();
-    let agent = Actor::Agent { role: None, unit: None, agent: None };
+    let agent = Actor::Agent {
+        role: None,
+        unit: None,
+        agent: None,
+    };
     let path = Playground::path("quipu.toml");
-    let no = refused(commit(&store, Change::by(&agent).write(&path, "quipu = 1\n", Expect::Any)));
+    let no = refused(commit(
+        &store,
+        Change::by(&agent).write(&path, "quipu = 1\n", Expect::Any),
+    ));
     assert!(no.what.contains("only a person"), "{}", no.what);
     // Nor does anyone but a person begin a project inside this one.
-    for inner in ["meta/quipu.toml", "meta/Quipu.toml", "drafts/quipu.toml/x.md"] {
+    for inner in [
+        "meta/quipu.toml",
+        "meta/Quipu.toml",
+        "drafts/quipu.toml/x.md",
+    ] {
         let path = Playground::path(inner);
         for actor in [&agent, &Playground::role("keeper", None), &Actor::Runtime] {
-            let no = refused(commit(&store, Change::by(actor).create(&path, "quipu = 1\n")));
-            assert!(no.what.contains("only a person may make one"), "{}", no.what);
+            let no = refused(commit(
+                &store,
+                Change::by(actor).create(&path, "quipu = 1\n"),
+            ));
+            assert!(
+                no.what.contains("only a person may make one"),
+                "{}",
+                no.what
+            );
         }
     }
-    commit(&store, Change::by(&Actor::Person).create(&Playground::path("inner/quipu.toml"), "quipu = 1\n")).unwrap();
+    commit(
+        &store,
+        Change::by(&Actor::Person).create(&Playground::path("inner/quipu.toml"), "quipu = 1\n"),
+    )
+    .unwrap();
 }
 
 #[test]
@@ -211,12 +392,29 @@ fn nobody_takes_the_contract_away() {
     let play = Playground::new();
     let store = play.open();
     let path = Playground::path("quipu.toml");
-    let remove = || Op::Remove { path: path.clone(), expect: Expect::Any };
+    let remove = || Op::Remove {
+        path: path.clone(),
+        expect: Expect::Any,
+    };
     let no = refused(commit(&store, Change::by(&Actor::Person).op(remove())));
     assert!(no.what.contains("neither moved nor removed"), "{}", no.what);
-    let no = refused(commit(&store, Change::by(&Actor::Person).op(remove()).create(&Playground::path("other.toml"), CONTRACT)));
+    let no = refused(commit(
+        &store,
+        Change::by(&Actor::Person)
+            .op(remove())
+            .create(&Playground::path("other.toml"), CONTRACT),
+    ));
     assert!(no.what.contains("neither moved nor removed"), "{}", no.what);
-    commit(&store, Change { force: true, ..Change::by(&Actor::Person).op(remove()).create(&path, "quipu = 1\n") }).unwrap();
+    commit(
+        &store,
+        Change {
+            force: true,
+            ..Change::by(&Actor::Person)
+                .op(remove())
+                .create(&path, "quipu = 1\n")
+        },
+    )
+    .unwrap();
 }
 
 #[test]
@@ -224,12 +422,26 @@ fn a_name_is_a_file_or_a_folder_in_one_change() {
     let play = Playground::new();
     let store = play.open();
     let at = Playground::path;
-    for (one, two) in [("a", "a/b"), ("a/b", "a"), ("a/b/c", "a"), ("a", "a/b/c"), ("a/b", "a/b/c/d")] {
-        let change = Change::by(&Actor::Person).create(&at("a-z"), "x").create(&at(one), "x").create(&at("a0"), "x").create(&at(two), "x");
+    for (one, two) in [
+        ("a", "a/b"),
+        ("a/b", "a"),
+        ("a/b/c", "a"),
+        ("a", "a/b/c"),
+        ("a/b", "a/b/c/d"),
+    ] {
+        let change = Change::by(&Actor::Person)
+            .create(&at("a-z"), "x")
+            .create(&at(one), "x")
+            .create(&at("a0"), "x")
+            .create(&at(two), "x");
         let no = refused(commit(&store, change));
         assert!(no.what.contains("cannot both be files"), "{}", no.what);
     }
-    let beside = ["a/b", "a-b", "a/b.md", "a/bc/d", "ab/c"].iter().fold(Change::by(&Actor::Person), |c, path| c.create(&at(path), "x"));
+    let beside = ["a/b", "a-b", "a/b.md", "a/bc/d", "ab/c"]
+        .iter()
+        .fold(Change::by(&Actor::Person), |c, path| {
+            c.create(&at(path), "x")
+        });
     commit(&store, beside).unwrap();
 }
 
@@ -239,8 +451,15 @@ fn who_expects_nothing_makes_the_file() {
     let store = play.open();
     let path = Playground::path("state.json");
     let none = || Expect::Version(Version::none());
-    commit(&store, Change::by(&Actor::Person).write(&path, "{}\n", none())).unwrap();
-    let stale = commit(&store, Change::by(&Actor::Person).write(&path, "{\"a\": 1}\n", none()));
+    commit(
+        &store,
+        Change::by(&Actor::Person).write(&path, "{}\n", none()),
+    )
+    .unwrap();
+    let stale = commit(
+        &store,
+        Change::by(&Actor::Person).write(&path, "{\"a\": 1}\n", none()),
+    );
     assert!(matches!(stale, Err(StoreError::Stale { .. })), "{stale:?}");
 }
 
@@ -250,9 +469,20 @@ fn no_agent_writes_what_a_gate_makes() {
     let play = Playground::with_contract(&format!("{CONTRACT}{gate}"));
     let store = play.open();
     let path = Playground::path("drafts/ch01.md");
-    for agent in [Actor::Agent { role: None, unit: None, agent: None }, Playground::role("writer", Some("ch01"))] {
+    for agent in [
+        Actor::Agent {
+            role: None,
+            unit: None,
+            agent: None,
+        },
+        Playground::role("writer", Some("ch01")),
+    ] {
         let no = refused(commit(&store, Change::by(&agent).create(&path, "plan\n")));
-        assert!(no.what.contains("only a person passes a gate"), "{}", no.what);
+        assert!(
+            no.what.contains("only a person passes a gate"),
+            "{}",
+            no.what
+        );
     }
     commit(&store, Change::by(&Actor::Person).create(&path, "plan\n")).unwrap();
 }
@@ -262,12 +492,20 @@ fn the_version_of_a_file_does_not_depend_on_how_it_is_read() {
     let play = Playground::new();
     let store = play.open();
     let path = Playground::path("drafts/ch01.md");
-    let receipt = commit(&store, Change::by(&Actor::Person).write(&path, "text\n", Expect::Any)).unwrap();
+    let receipt = commit(
+        &store,
+        Change::by(&Actor::Person).write(&path, "text\n", Expect::Any),
+    )
+    .unwrap();
     assert_eq!(receipt.versions["drafts/ch01.md"], Version::of(b"text\n"));
-    assert_eq!(store.read(&path).unwrap().unwrap(), (b"text\n".to_vec(), Version::of(b"text\n")));
+    assert_eq!(
+        store.read(&path).unwrap().unwrap(),
+        (b"text\n".to_vec(), Version::of(b"text\n"))
+    );
 }
 
-const WORLD: &str = "quipu = 1\n\n[[files]]\npath = \"world.md\"\nclass = \"state\"\nform = \"world\"\n";
+const WORLD: &str =
+    "quipu = 1\n\n[[files]]\npath = \"world.md\"\nclass = \"state\"\nform = \"world\"\n";
 
 #[test]
 fn a_world_that_moved_on_is_merged_by_key() {
@@ -275,25 +513,66 @@ fn a_world_that_moved_on_is_merged_by_key() {
     let store = play.open();
     let path = Playground::path("world.md");
     let text = "# World\n\nProse.\n\n## Facts\n\n- python: 3.11\n- tests: make\n";
-    let read = commit(&store, Change::by(&Actor::Person).write(&path, text, Expect::Any)).unwrap().versions["world.md"].clone();
-    let write = |text: String| commit(&store, Change::by(&Actor::Person).write(&path, text, Expect::Version(read.clone()))).unwrap();
-    let first = write(text.replace("3.11", "3.12").replace("Prose.", "Prose, mended."));
+    let read = commit(
+        &store,
+        Change::by(&Actor::Person).write(&path, text, Expect::Any),
+    )
+    .unwrap()
+    .versions["world.md"]
+        .clone();
+    let write = |text: String| {
+        commit(
+            &store,
+            Change::by(&Actor::Person).write(&path, text, Expect::Version(read.clone())),
+        )
+        .unwrap()
+    };
+    let first = write(
+        text.replace("3.11", "3.12")
+            .replace("Prose.", "Prose, mended."),
+    );
     assert!(first.merged.is_empty());
-    let second = write(text.replace("3.11", "3.13").replace("- tests", "- cache: on\n- tests"));
+    let second = write(
+        text.replace("3.11", "3.13")
+            .replace("- tests", "- cache: on\n- tests"),
+    );
     assert_eq!(second.merged, ["world.md"]);
     let merged = play.text("world.md").unwrap();
     let (before, history) = merged.split_once("\n### History\n\n").unwrap();
-    assert_eq!(before, text.replace("3.11", "3.13").replace("Prose.", "Prose, mended.").replace("- tests", "- cache: on\n- tests"));
-    assert!(history.starts_with("- python: 3.12 (until 20") && history.ends_with("Z)\n"), "{history}");
+    assert_eq!(
+        before,
+        text.replace("3.11", "3.13")
+            .replace("Prose.", "Prose, mended.")
+            .replace("- tests", "- cache: on\n- tests")
+    );
+    assert!(
+        history.starts_with("- python: 3.12 (until 20") && history.ends_with("Z)\n"),
+        "{history}"
+    );
 
     // A version that nobody ever wrote has nothing to merge from; an edit by hand has.
-    let unknown = Change::by(&Actor::Person).write(&path, text, Expect::Version(Version::parse("0123456789abcdef")));
-    assert!(matches!(commit(&store, unknown), Err(StoreError::Stale { .. })));
+    let unknown = Change::by(&Actor::Person).write(
+        &path,
+        text,
+        Expect::Version(Version::parse("0123456789abcdef")),
+    );
+    assert!(matches!(
+        commit(&store, unknown),
+        Err(StoreError::Stale { .. })
+    ));
     play.edit("world.md", &merged.replace("Prose, mended.", "By hand."));
-    let last =
-        Change::by(&Actor::Person).write(&path, merged.replace("make", "just"), Expect::Version(second.versions["world.md"].clone()));
+    let last = Change::by(&Actor::Person).write(
+        &path,
+        merged.replace("make", "just"),
+        Expect::Version(second.versions["world.md"].clone()),
+    );
     assert_eq!(commit(&store, last).unwrap().merged, ["world.md"]);
-    assert_eq!(play.text("world.md").unwrap(), merged.replace("make", "just").replace("Prose, mended.", "By hand."));
+    assert_eq!(
+        play.text("world.md").unwrap(),
+        merged
+            .replace("make", "just")
+            .replace("Prose, mended.", "By hand.")
+    );
 }
 
 #[test]
@@ -302,23 +581,46 @@ fn twenty_writers_of_one_world_keep_every_fact() {
     let store = play.open();
     let path = Playground::path("world.md");
     let text = "# World\n\n## Facts\n\n- shared: 0\n";
-    let read = commit(&store, Change::by(&Actor::Person).write(&path, text, Expect::Any)).unwrap().versions["world.md"].clone();
+    let read = commit(
+        &store,
+        Change::by(&Actor::Person).write(&path, text, Expect::Any),
+    )
+    .unwrap()
+    .versions["world.md"]
+        .clone();
     std::thread::scope(|scope| {
         for writer in 0..20 {
             let (play, path, read) = (&play, &path, &read);
             scope.spawn(move || {
                 let store = play.open();
-                let ours = text.replace("- shared: 0", &format!("- shared: {writer}\n- agent {writer}: done"));
-                commit(&store, Change::by(&Actor::Person).write(path, ours, Expect::Version(read.clone()))).unwrap();
+                let ours = text.replace(
+                    "- shared: 0",
+                    &format!("- shared: {writer}\n- agent {writer}: done"),
+                );
+                commit(
+                    &store,
+                    Change::by(&Actor::Person).write(path, ours, Expect::Version(read.clone())),
+                )
+                .unwrap();
             });
         }
     });
     let facts = quipu_contract::facts(&play.text("world.md").unwrap());
     for writer in 0..20 {
-        assert!(facts.iter().any(|f| f.key == format!("agent {writer}") && f.value == "done" && !f.older), "{writer}");
-        let told = |f: &&quipu_contract::Fact| f.key == "shared" && f.value.split(" (").next() == Some(&writer.to_string());
+        assert!(
+            facts
+                .iter()
+                .any(|f| f.key == format!("agent {writer}") && f.value == "done" && !f.older),
+            "{writer}"
+        );
+        let told = |f: &&quipu_contract::Fact| {
+            f.key == "shared" && f.value.split(" (").next() == Some(&writer.to_string())
+        };
         // The first value of all was not a writer's.
-        assert!(writer == 0 || facts.iter().filter(told).count() == 1, "{writer}");
+        assert!(
+            writer == 0 || facts.iter().filter(told).count() == 1,
+            "{writer}"
+        );
     }
 }
 
@@ -327,7 +629,11 @@ fn a_key_is_remembered_where_nothing_changed() {
     let play = Playground::new();
     let store = play.open();
     let draft = |text: &str, key: &str| {
-        let change = Change::by(&Actor::Person).key(key).write(&Playground::path("drafts/ch01.md"), text, Expect::Any);
+        let change = Change::by(&Actor::Person).key(key).write(
+            &Playground::path("drafts/ch01.md"),
+            text,
+            Expect::Any,
+        );
         store.judge(change).unwrap().publish().unwrap()
     };
     draft("A\n", "k1");
@@ -340,21 +646,39 @@ fn a_key_is_remembered_where_nothing_changed() {
     assert_eq!(store.verify().unwrap().problems, []);
 }
 
-/// A text that begins a line of its own closes the line before it, whoever left it open, on disk or still on its way there.
+/// A text that begins a line of its own closes the line before it, whoever left it open, on disk or
+/// still on its way there.
 #[test]
 fn an_append_apart_begins_a_line() {
     let play = Playground::new();
     let (one, other) = (play.open(), play.open());
     let apart = |text: &str, key: Option<&str>| {
-        let change = Change::by(&Actor::Person).op(Op::Append { path: Playground::path("meta/a.md"), bytes: text.into(), apart: true });
+        let change = Change::by(&Actor::Person).op(Op::Append {
+            path: Playground::path("meta/a.md"),
+            bytes: text.into(),
+            apart: true,
+        });
         key.into_iter().fold(change, |change, key| change.key(key))
     };
     let first = one.judge(apart("a", Some("k"))).unwrap().publish().unwrap();
     // The same change again is the first one, though the file ends otherwise now.
-    assert!(one.judge(apart("a", Some("k"))).unwrap().publish().unwrap().repeated);
+    assert!(
+        one.judge(apart("a", Some("k")))
+            .unwrap()
+            .publish()
+            .unwrap()
+            .repeated
+    );
     assert!(!first.repeated);
-    one.judge(apart("b", None)).unwrap().publish_behind().unwrap();
-    other.judge(apart("c", None)).unwrap().publish_behind().unwrap();
+    one.judge(apart("b", None))
+        .unwrap()
+        .publish_behind()
+        .unwrap();
+    other
+        .judge(apart("c", None))
+        .unwrap()
+        .publish_behind()
+        .unwrap();
     one.judge(apart("d\n", None)).unwrap().publish().unwrap();
     other.judge(apart("e\n", None)).unwrap().publish().unwrap();
     other.judge(apart("", None)).unwrap().publish().unwrap();

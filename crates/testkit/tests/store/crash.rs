@@ -48,21 +48,43 @@ struct Stage {
     edit: Option<(&'static str, &'static str)>,
 }
 
-const PLAIN: Stage = Stage { segment_bytes: 16 << 20, edit: None };
+const PLAIN: Stage = Stage {
+    segment_bytes: 16 << 20,
+    edit: None,
+};
 
 impl Stage {
     fn options(&self, disk: FailingDisk, boot: &str) -> Options {
-        Options { segment_bytes: self.segment_bytes, watch: Some(Arc::new(disk)), boot: Some(boot.into()), ..Options::default() }
+        Options {
+            segment_bytes: self.segment_bytes,
+            watch: Some(Arc::new(disk)),
+            boot: Some(boot.into()),
+            ..Options::default()
+        }
     }
 
     fn set(&self) -> Playground {
         let play = Playground::local();
-        let store = play.open_with(Options { segment_bytes: self.segment_bytes, boot: Some("first".into()), ..Options::default() });
+        let store = play.open_with(Options {
+            segment_bytes: self.segment_bytes,
+            boot: Some("first".into()),
+            ..Options::default()
+        });
         commit(&store, person().append(&at("meta/a.md"), "one\ntwo\n")).unwrap();
         let draft = person().write(&at("drafts/ch01.md"), "draft one\n", Expect::Any);
         commit(&store, draft.create(&at("state.json"), "{\"a\":1}\n")).unwrap();
-        commit(&store, person().create(&at("outline.md"), "sealed\n").create(&at(".sessions/one.md"), "s\n")).unwrap();
-        commit(&store, person().write(&at("drafts/ch01.md"), "draft two\n", Expect::Any)).unwrap();
+        commit(
+            &store,
+            person()
+                .create(&at("outline.md"), "sealed\n")
+                .create(&at(".sessions/one.md"), "s\n"),
+        )
+        .unwrap();
+        commit(
+            &store,
+            person().write(&at("drafts/ch01.md"), "draft two\n", Expect::Any),
+        )
+        .unwrap();
         drop(store);
         if let Some((path, text)) = self.edit {
             play.edit(path, text);
@@ -103,7 +125,14 @@ const AFTERS: [After; 9] = [
 fn journal(root: &Path) -> Files {
     let folder = root.join(".quipu/journal");
     let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
-    entries.map(|e| (e.file_name().to_str().unwrap().to_owned(), std::fs::read(e.path()).unwrap())).collect()
+    entries
+        .map(|e| {
+            (
+                e.file_name().to_str().unwrap().to_owned(),
+                std::fs::read(e.path()).unwrap(),
+            )
+        })
+        .collect()
 }
 
 fn remove(play: &Playground, names: &[&str]) {
@@ -134,7 +163,9 @@ fn lose_unsynced(play: &Playground, synced: &Files, garbled: bool) {
         let file = std::fs::File::options().write(true).open(&path).unwrap();
         for (index, piece) in now.chunks(97).enumerate() {
             let start = index * 97;
-            let old = kept.get(start..(start + piece.len()).min(kept.len())).unwrap_or_default();
+            let old = kept
+                .get(start..(start + piece.len()).min(kept.len()))
+                .unwrap_or_default();
             if old != piece && index % 2 == 0 {
                 let mut lost = old.to_vec();
                 lost.resize(piece.len(), 0);
@@ -168,10 +199,20 @@ fn crash(play: &Playground, after: After, synced: &Files, before: &Files) -> &'s
             lose_unsynced(play, synced, false);
             for (name, now) in play.files() {
                 if before.get(&name) != Some(&now) {
-                    let left = if after == After::CutFilesEmpty { 0 } else { now.len() / 2 };
+                    let left = if after == After::CutFilesEmpty {
+                        0
+                    } else {
+                        now.len() / 2
+                    };
                     // The clock of a file that was never written whole is that of its making.
-                    let modified = std::fs::metadata(play.file(&name)).unwrap().modified().unwrap();
-                    let file = std::fs::File::options().write(true).open(play.file(&name)).unwrap();
+                    let modified = std::fs::metadata(play.file(&name))
+                        .unwrap()
+                        .modified()
+                        .unwrap();
+                    let file = std::fs::File::options()
+                        .write(true)
+                        .open(play.file(&name))
+                        .unwrap();
                     file.set_len(left as u64).unwrap();
                     file.set_modified(modified).unwrap();
                 }
@@ -183,14 +224,20 @@ fn crash(play: &Playground, after: After, synced: &Files, before: &Files) -> &'s
 
 /// Everything the store answers about every file.
 fn answers(store: &Store) -> Files {
-    PATHS.iter().filter_map(|p| Some(((*p).to_owned(), store.read(&at(p)).unwrap()?.0))).collect()
+    PATHS
+        .iter()
+        .filter_map(|p| Some(((*p).to_owned(), store.read(&at(p)).unwrap()?.0)))
+        .collect()
 }
 
 fn check(name: &str, stage: &Stage, act: Act) {
     let good = stage.set();
     let before = good.files();
     let counting = Arc::new(FailingDisk::counting());
-    let options = Options { watch: Some(counting.clone()), ..stage.options(FailingDisk::counting(), "first") };
+    let options = Options {
+        watch: Some(counting.clone()),
+        ..stage.options(FailingDisk::counting(), "first")
+    };
     let store = good.open_with(options);
     act(&good, &store).unwrap_or_else(|e| panic!("{name}: {e}"));
     store.settle().unwrap();
@@ -207,13 +254,18 @@ fn check(name: &str, stage: &Stage, act: Act) {
             let play = stage.set();
             let synced = Arc::new(Mutex::new(journal(play.root())));
             let (root, last) = (play.root().to_owned(), Arc::clone(&synced));
-            let disk = FailingDisk::at(index, failure).on_sync(move || *last.lock().unwrap() = journal(&root));
+            let disk = FailingDisk::at(index, failure)
+                .on_sync(move || *last.lock().unwrap() = journal(&root));
             let store = play.open_with(stage.options(disk, "first"));
             let result = act(&play, &store);
             drop(store);
             let synced = synced.lock().unwrap().clone();
             for after in AFTERS {
-                let place = format!("{name}, step {index} of {} ({:?}), {failure:?}, {after:?}", steps.len(), steps[index]);
+                let place = format!(
+                    "{name}, step {index} of {} ({:?}), {failure:?}, {after:?}",
+                    steps.len(),
+                    steps[index]
+                );
                 let play = play.copy();
                 let boot = crash(&play, after, &synced, &before);
                 judge_the_ruins(&place, stage, &play, boot, &result, &before, &after_files);
@@ -225,7 +277,10 @@ fn check(name: &str, stage: &Stage, act: Act) {
 /// Whether a step writes bytes, and so can stop in the middle.
 fn is_tearable(step: Step) -> bool {
     use Step::{Append, JournalErase, JournalWrite, LiveWrite, SegmentFill, TempWrite};
-    matches!(step, Append | JournalErase | JournalWrite | LiveWrite | SegmentFill | TempWrite)
+    matches!(
+        step,
+        Append | JournalErase | JournalWrite | LiveWrite | SegmentFill | TempWrite
+    )
 }
 
 fn judge_the_ruins(
@@ -247,90 +302,190 @@ fn judge_the_ruins(
         assert!(result.is_err(), "{place}: it was acknowledged and is lost");
         assert!(found == *before, "{place}: half of it happened: {found:?}");
     }
-    let problems = store.verify().unwrap_or_else(|e| panic!("{place}: {e}")).problems;
+    let problems = store
+        .verify()
+        .unwrap_or_else(|e| panic!("{place}: {e}"))
+        .problems;
     assert_eq!(problems, [], "{place}");
-    commit(&store, person().append(&at("meta/z.md"), "life goes on\n")).unwrap_or_else(|e| panic!("{place}: {e}"));
-    assert_eq!(store.read(&at("meta/z.md")).unwrap().unwrap().0, b"life goes on\n", "{place}");
+    commit(&store, person().append(&at("meta/z.md"), "life goes on\n"))
+        .unwrap_or_else(|e| panic!("{place}: {e}"));
+    assert_eq!(
+        store.read(&at("meta/z.md")).unwrap().unwrap().0,
+        b"life goes on\n",
+        "{place}"
+    );
     let log = store.log(usize::MAX).unwrap();
-    assert_eq!(log.first().unwrap().seq, log.len() as u64, "{place}: numbers have gaps");
-    assert!(log.iter().all(|entry| entry.kind != Kind::Aside), "{place}: Quipu's own bytes were taken for someone's edit");
+    assert_eq!(
+        log.first().unwrap().seq,
+        log.len() as u64,
+        "{place}: numbers have gaps"
+    );
+    assert!(
+        log.iter().all(|entry| entry.kind != Kind::Aside),
+        "{place}: Quipu's own bytes were taken for someone's edit"
+    );
     drop(store);
     if !place.ends_with("Kill") {
         return;
     }
     remove(play, &["heads.db", "heads.db-wal", "heads.db-shm"]);
     let rebuilt = play.open_with(stage.options(FailingDisk::counting(), boot));
-    assert_eq!(answers(&rebuilt), told, "{place}: other heads, other answers");
+    assert_eq!(
+        answers(&rebuilt),
+        told,
+        "{place}: other heads, other answers"
+    );
 }
 
 #[test]
 fn appending() {
-    check("append", &PLAIN, |_, store| commit(store, person().append(&at("meta/a.md"), "three\n")));
-    check("append to a new file", &PLAIN, |_, store| commit(store, person().append(&at("notes/deep/free.txt"), "x\n")));
+    check("append", &PLAIN, |_, store| {
+        commit(store, person().append(&at("meta/a.md"), "three\n"))
+    });
+    check("append to a new file", &PLAIN, |_, store| {
+        commit(store, person().append(&at("notes/deep/free.txt"), "x\n"))
+    });
 }
 
 #[test]
 fn replacing() {
-    check("replace", &PLAIN, |_, store| commit(store, person().write(&at("drafts/ch01.md"), "draft three\n", Expect::Any)));
-    check("merge", &PLAIN, |_, store| commit(store, person().op(Op::Merge { path: at("state.json"), value: json!({"b": 2}) })));
+    check("replace", &PLAIN, |_, store| {
+        commit(
+            store,
+            person().write(&at("drafts/ch01.md"), "draft three\n", Expect::Any),
+        )
+    });
+    check("merge", &PLAIN, |_, store| {
+        commit(
+            store,
+            person().op(Op::Merge {
+                path: at("state.json"),
+                value: json!({"b": 2}),
+            }),
+        )
+    });
 }
 
 #[test]
 fn creating() {
-    check("create", &PLAIN, |_, store| commit(store, person().create(&at(".sessions/two.md"), "t\n")));
+    check("create", &PLAIN, |_, store| {
+        commit(store, person().create(&at(".sessions/two.md"), "t\n"))
+    });
 }
 
 #[test]
 fn committing_four_files() {
     check("four files", &PLAIN, |_, store| {
-        let change = person().append(&at("meta/a.md"), "four\n").append(&at("meta/b.md"), "new\n");
-        let change = change.write(&at("drafts/ch01.md"), "draft four\n", Expect::Any).create(&at(".sessions/two.md"), "t\n");
+        let change = person()
+            .append(&at("meta/a.md"), "four\n")
+            .append(&at("meta/b.md"), "new\n");
+        let change = change
+            .write(&at("drafts/ch01.md"), "draft four\n", Expect::Any)
+            .create(&at(".sessions/two.md"), "t\n");
         commit(store, change)
     });
 }
 
 #[test]
 fn removing() {
-    check("remove", &PLAIN, |_, store| commit(store, person().op(Op::Remove { path: at("drafts/ch01.md"), expect: Expect::Any })));
+    check("remove", &PLAIN, |_, store| {
+        commit(
+            store,
+            person().op(Op::Remove {
+                path: at("drafts/ch01.md"),
+                expect: Expect::Any,
+            }),
+        )
+    });
 }
 
 #[test]
 fn amending() {
     check("amend", &PLAIN, |_, store| {
-        commit(store, person().why("a better plan").op(Op::Amend { path: at("outline.md"), bytes: Some(b"amended\n".to_vec()) }))
+        commit(
+            store,
+            person().why("a better plan").op(Op::Amend {
+                path: at("outline.md"),
+                bytes: Some(b"amended\n".to_vec()),
+            }),
+        )
     });
 }
 
 #[test]
 fn restoring() {
     check("restore", &PLAIN, |_, store| {
-        store.restore(&Actor::Person, &at("drafts/ch01.md"), Some(&quipu_store::At::Back(1)), None).map(|_| ())
+        store
+            .restore(
+                &Actor::Person,
+                &at("drafts/ch01.md"),
+                Some(&quipu_store::At::Back(1)),
+                None,
+            )
+            .map(|_| ())
     });
 }
 
 #[test]
 fn adopting_and_committing() {
-    let grown = Stage { edit: Some(("meta/a.md", "one\ntwo\nby hand\n")), ..PLAIN };
-    check("adopt, then append", &grown, |_, store| commit(store, person().append(&at("meta/a.md"), "three\n")));
-    let merged = Stage { edit: Some(("meta/a.md", "zero\none\ntwo\n")), ..PLAIN };
-    check("adopt a merge, then append", &merged, |_, store| commit(store, person().append(&at("meta/a.md"), "three\n")));
-    let edited = Stage { edit: Some(("drafts/ch01.md", "by hand\n")), ..PLAIN };
-    check("adopt, then replace", &edited, |_, store| commit(store, person().write(&at("drafts/ch01.md"), "draft three\n", Expect::Any)));
+    let grown = Stage {
+        edit: Some(("meta/a.md", "one\ntwo\nby hand\n")),
+        ..PLAIN
+    };
+    check("adopt, then append", &grown, |_, store| {
+        commit(store, person().append(&at("meta/a.md"), "three\n"))
+    });
+    let merged = Stage {
+        edit: Some(("meta/a.md", "zero\none\ntwo\n")),
+        ..PLAIN
+    };
+    check("adopt a merge, then append", &merged, |_, store| {
+        commit(store, person().append(&at("meta/a.md"), "three\n"))
+    });
+    let edited = Stage {
+        edit: Some(("drafts/ch01.md", "by hand\n")),
+        ..PLAIN
+    };
+    check("adopt, then replace", &edited, |_, store| {
+        commit(
+            store,
+            person().write(&at("drafts/ch01.md"), "draft three\n", Expect::Any),
+        )
+    });
 }
 
 #[test]
 fn rotating() {
     // Every record begins a segment of its own.
-    let tiny = Stage { segment_bytes: 64, edit: None };
-    check("rotate", &tiny, |_, store| commit(store, person().append(&at("meta/a.md"), "three\n").append(&at("meta/b.md"), "b\n")));
-    let edited = Stage { segment_bytes: 64, edit: Some(("meta/a.md", "one\ntwo\nby hand\n")) };
-    check("rotate twice in one commit", &edited, |_, store| commit(store, person().append(&at("meta/a.md"), "three\n")));
+    let tiny = Stage {
+        segment_bytes: 64,
+        edit: None,
+    };
+    check("rotate", &tiny, |_, store| {
+        commit(
+            store,
+            person()
+                .append(&at("meta/a.md"), "three\n")
+                .append(&at("meta/b.md"), "b\n"),
+        )
+    });
+    let edited = Stage {
+        segment_bytes: 64,
+        edit: Some(("meta/a.md", "one\ntwo\nby hand\n")),
+    };
+    check("rotate twice in one commit", &edited, |_, store| {
+        commit(store, person().append(&at("meta/a.md"), "three\n"))
+    });
 }
 
 #[test]
 fn publishing_behind() {
     check("publish behind", &PLAIN, |_, store| {
-        let change = person().append(&at("meta/a.md"), "four\n").write(&at("drafts/ch01.md"), "d\n", Expect::Any);
+        let change = person().append(&at("meta/a.md"), "four\n").write(
+            &at("drafts/ch01.md"),
+            "d\n",
+            Expect::Any,
+        );
         store.judge(change)?.publish_behind()?;
         store.settle()
     });
@@ -342,37 +497,68 @@ fn a_commit_that_is_redone_behind_an_edit_is_there_once() {
     let play = PLAIN.set();
     let counting = Arc::new(FailingDisk::counting());
     let good = play.copy();
-    let store = good.open_with(Options { watch: Some(counting.clone()), ..PLAIN.options(FailingDisk::counting(), "first") });
+    let store = good.open_with(Options {
+        watch: Some(counting.clone()),
+        ..PLAIN.options(FailingDisk::counting(), "first")
+    });
     commit(&store, person().append(&at("meta/a.md"), "three\n")).unwrap();
     drop(store);
-    let step = counting.steps().iter().position(|s| *s == Step::HeadsCommit).unwrap();
+    let step = counting
+        .steps()
+        .iter()
+        .position(|s| *s == Step::HeadsCommit)
+        .unwrap();
     let store = play.open_with(PLAIN.options(FailingDisk::at(step, Failure::Stop), "first"));
     commit(&store, person().append(&at("meta/a.md"), "three\n")).unwrap();
     drop(store);
     assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\nthree\n");
     play.edit("meta/a.md", "one\ntwo\nthree\nby hand\n");
     let store = play.open_with(PLAIN.options(FailingDisk::counting(), "first"));
-    assert_eq!(store.read(&at("meta/a.md")).unwrap().unwrap().0, b"one\ntwo\nthree\nby hand\n");
-    assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\nthree\nby hand\n");
+    assert_eq!(
+        store.read(&at("meta/a.md")).unwrap().unwrap().0,
+        b"one\ntwo\nthree\nby hand\n"
+    );
+    assert_eq!(
+        play.text("meta/a.md").unwrap(),
+        "one\ntwo\nthree\nby hand\n"
+    );
 }
 
-/// One program has journalled its text, another is killed while it puts it in place, and the first goes on.
+/// One program has journalled its text, another is killed while it puts it in place, and the first
+/// goes on.
 #[test]
 fn what_another_had_begun_to_put_in_place_is_there_once() {
     let settled_by_another = |step: usize, failure: Failure| {
         let play = PLAIN.set();
         let store = play.open_with(PLAIN.options(FailingDisk::counting(), "first"));
-        // The first commit puts the files in place; from then on the store knows what it has written.
+        // The first commit puts the files in place; from then on the store knows what it has
+        // written.
         commit(&store, person().append(&at("meta/a.md"), "three\n")).unwrap();
-        store.judge(person().append(&at("meta/a.md"), "three\n").append(&at("meta/b.md"), "b\n")).unwrap().publish_behind().unwrap();
+        store
+            .judge(
+                person()
+                    .append(&at("meta/a.md"), "three\n")
+                    .append(&at("meta/b.md"), "b\n"),
+            )
+            .unwrap()
+            .publish_behind()
+            .unwrap();
         assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\nthree\n");
         let disk = Arc::new(FailingDisk::at(step, failure));
-        let other = play.open_with(Options { watch: Some(disk.clone()), ..PLAIN.options(FailingDisk::counting(), "first") });
+        let other = play.open_with(Options {
+            watch: Some(disk.clone()),
+            ..PLAIN.options(FailingDisk::counting(), "first")
+        });
         let settled = other.settle();
         drop(other);
         commit(&store, person().append(&at("meta/b.md"), "c\n")).unwrap();
         let texts = ["meta/a.md", "meta/b.md"].map(|path| play.text(path).unwrap());
-        assert_eq!(texts, ["one\ntwo\nthree\nthree\n", "b\nc\n"], "step {step} {failure:?}: {:?}", disk.steps().get(step));
+        assert_eq!(
+            texts,
+            ["one\ntwo\nthree\nthree\n", "b\nc\n"],
+            "step {step} {failure:?}: {:?}",
+            disk.steps().get(step)
+        );
         assert_eq!(store.verify().unwrap().problems, []);
         (settled, disk.steps())
     };
@@ -386,21 +572,47 @@ fn what_another_had_begun_to_put_in_place_is_there_once() {
     }
 }
 
-/// A killed program has written its text behind what came by hand, and more is committed before anyone looks.
+/// A killed program has written its text behind what came by hand, and more is committed before
+/// anyone looks.
 #[test]
 fn what_a_killed_program_wrote_behind_an_edit_is_there_once() {
     let long = |letter: &str| format!("{}\n", letter.repeat(12_000));
     let (c, d) = (long("c"), long("d"));
     let begun = "one\ntwo\n";
-    // The journalled texts, what stands in the file behind the text before them, and what becomes of it.
+    // The journalled texts, what stands in the file behind the text before them, and what becomes
+    // of it.
     let cases: [(&[&str], String, String); 6] = [
-        (&["three\n"], "by hand\nthree\n".into(), "three\nfour\nby hand\n".into()),
-        (&["three\n", "3b\n"], "by hand\nthree\n".into(), "three\n3b\nfour\nby hand\n".into()),
-        (&["three\n", "3b\n"], "by hand\nthree\n3b\nmore\n".into(), "three\n3b\nfour\nby hand\nmore\n".into()),
-        (&["three\n", "3b\n"], "three\nby hand\n3b\n".into(), "three\n3b\nfour\nby hand\n".into()),
-        (&["three\n", "3b\n"], "by hand\n".into(), "three\n3b\nfour\nby hand\n".into()),
+        (
+            &["three\n"],
+            "by hand\nthree\n".into(),
+            "three\nfour\nby hand\n".into(),
+        ),
+        (
+            &["three\n", "3b\n"],
+            "by hand\nthree\n".into(),
+            "three\n3b\nfour\nby hand\n".into(),
+        ),
+        (
+            &["three\n", "3b\n"],
+            "by hand\nthree\n3b\nmore\n".into(),
+            "three\n3b\nfour\nby hand\nmore\n".into(),
+        ),
+        (
+            &["three\n", "3b\n"],
+            "three\nby hand\n3b\n".into(),
+            "three\n3b\nfour\nby hand\n".into(),
+        ),
+        (
+            &["three\n", "3b\n"],
+            "by hand\n".into(),
+            "three\n3b\nfour\nby hand\n".into(),
+        ),
         // A full disk let only some pages through.
-        (&[&c, &d], format!("{}by hand\n", &c[..8192 - begun.len()]), format!("{c}{d}four\nby hand\n")),
+        (
+            &[&c, &d],
+            format!("{}by hand\n", &c[..8192 - begun.len()]),
+            format!("{c}{d}four\nby hand\n"),
+        ),
     ];
     for (texts, rest, expected) in cases {
         let play = PLAIN.set();
@@ -408,14 +620,24 @@ fn what_a_killed_program_wrote_behind_an_edit_is_there_once() {
         // What is known by heart is put in place later.
         commit(&store, person().append(&at("meta/b.md"), "b\n")).unwrap();
         for text in texts {
-            store.judge(person().append(&at("meta/a.md"), *text)).unwrap().publish_behind().unwrap();
+            store
+                .judge(person().append(&at("meta/a.md"), *text))
+                .unwrap()
+                .publish_behind()
+                .unwrap();
         }
         drop(store);
         assert_eq!(play.text("meta/a.md").unwrap(), begun);
         play.edit("meta/a.md", &format!("{begun}{rest}"));
         let store = play.open_with(PLAIN.options(FailingDisk::counting(), "first"));
         commit(&store, person().append(&at("meta/a.md"), "four\n")).unwrap();
-        assert_eq!(play.text("meta/a.md").unwrap(), format!("{begun}{expected}"), "{} texts, {} bytes there", texts.len(), rest.len());
+        assert_eq!(
+            play.text("meta/a.md").unwrap(),
+            format!("{begun}{expected}"),
+            "{} texts, {} bytes there",
+            texts.len(),
+            rest.len()
+        );
         store.survey().unwrap();
         assert_eq!(store.verify().unwrap().problems, []);
     }
@@ -427,14 +649,25 @@ fn leasing_and_doctoring() {
     check("lease", &PLAIN, |_, store| {
         let lease = store.take_lease(&Actor::Person, &["drafts/ch02.md".into()], 60)?;
         store.renew_lease(&Actor::Person, &lease.token(), 120)?;
-        store.release_lease(&Actor::Person, &lease.id, None).map(|_| ())
+        store
+            .release_lease(&Actor::Person, &lease.id, None)
+            .map(|_| ())
     });
-    let tiny = Stage { segment_bytes: 64, edit: None };
-    check("doctor and compress", &tiny, |_, store| store.doctor().map(|_| ()));
+    let tiny = Stage {
+        segment_bytes: 64,
+        edit: None,
+    };
+    check("doctor and compress", &tiny, |_, store| {
+        store.doctor().map(|_| ())
+    });
     for stage in [&PLAIN, &tiny] {
         check("prune", stage, |_, store| {
             let pruned = store.prune(&Actor::Person, Keep::Versions(1))?;
-            assert_eq!((pruned.texts, pruned.files.len()), (1, 1), "the older draft");
+            assert_eq!(
+                (pruned.texts, pruned.files.len()),
+                (1, 1),
+                "the older draft"
+            );
             Ok(())
         });
     }

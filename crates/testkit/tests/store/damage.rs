@@ -10,7 +10,10 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use quipu_contract::Actor;
 use quipu_protocol::Project;
-use quipu_store::{At, Change, Clock, Expect, Instant, Op, Options, Step, StepVerdict, Store, StoreError, Unwritable, Watch};
+use quipu_store::{
+    At, Change, Clock, Expect, Instant, Op, Options, Step, StepVerdict, Store, StoreError,
+    Unwritable, Watch,
+};
 use quipu_testkit::{CONTRACT, FailingDisk, Failure, Playground, contract, open_store};
 
 fn person() -> Change {
@@ -18,11 +21,19 @@ fn person() -> Change {
 }
 
 fn append(store: &Store, path: &str, text: &str) {
-    store.judge(person().append(&Playground::path(path), text)).unwrap().publish().unwrap();
+    store
+        .judge(person().append(&Playground::path(path), text))
+        .unwrap()
+        .publish()
+        .unwrap();
 }
 
 fn write(store: &Store, path: &str, text: &str) {
-    store.judge(person().write(&Playground::path(path), text, Expect::Any)).unwrap().publish().unwrap();
+    store
+        .judge(person().write(&Playground::path(path), text, Expect::Any))
+        .unwrap()
+        .publish()
+        .unwrap();
 }
 
 fn segment(play: &Playground, number: u32) -> PathBuf {
@@ -30,7 +41,10 @@ fn segment(play: &Playground, number: u32) -> PathBuf {
 }
 
 fn boot(name: &str) -> Options {
-    Options { boot: Some(name.into()), ..Options::default() }
+    Options {
+        boot: Some(name.into()),
+        ..Options::default()
+    }
 }
 
 /// Everything the store answers about some files.
@@ -38,28 +52,57 @@ fn answers(store: &Store, paths: &[&str]) -> String {
     let mut told = String::new();
     for path in paths {
         let path = Playground::path(path);
-        let events: Vec<_> = store.events(&path).unwrap().iter().map(|e| (e.seq, e.version.clone(), e.len)).collect();
-        told.push_str(&format!("{path}: {:?} {events:?}\n", store.read(&path).unwrap()));
+        let events: Vec<_> = store
+            .events(&path)
+            .unwrap()
+            .iter()
+            .map(|e| (e.seq, e.version.clone(), e.len))
+            .collect();
+        told.push_str(&format!(
+            "{path}: {:?} {events:?}\n",
+            store.read(&path).unwrap()
+        ));
     }
-    let leases: Vec<_> = store.leases().unwrap().into_iter().map(|l| (l.id, l.fence)).collect();
-    format!("{told}{leases:?} {:?}", store.log(100).unwrap().iter().map(|e| (e.seq, e.id.clone())).collect::<Vec<_>>())
+    let leases: Vec<_> = store
+        .leases()
+        .unwrap()
+        .into_iter()
+        .map(|l| (l.id, l.fence))
+        .collect();
+    format!(
+        "{told}{leases:?} {:?}",
+        store
+            .log(100)
+            .unwrap()
+            .iter()
+            .map(|e| (e.seq, e.id.clone()))
+            .collect::<Vec<_>>()
+    )
 }
 
 /// Flips a bit of the first place where a text stands.
 fn flip(path: &Path, text: &str) {
     let mut bytes = std::fs::read(path).unwrap();
-    let at = bytes.windows(text.len()).position(|w| w == text.as_bytes()).unwrap();
+    let at = bytes
+        .windows(text.len())
+        .position(|w| w == text.as_bytes())
+        .unwrap();
     bytes[at] ^= 1;
     std::fs::write(path, bytes).unwrap();
 }
 
 #[test]
 fn a_followed_line_that_cannot_be_read_stops_no_one() {
-    // Where the order is kept elsewhere, a change is measured against that one, and a line that is damaged here stops it.
+    // Where the order is kept elsewhere, a change is measured against that one, and a line that is
+    // damaged here stops it.
     let play = Playground::local();
     let (one, other) = (play.open(), play.open());
     let behind = |store: &Store, path: &str, text: &str| {
-        store.judge(person().append(&Playground::path(path), text)).unwrap().publish_behind().unwrap();
+        store
+            .judge(person().append(&Playground::path(path), text))
+            .unwrap()
+            .publish_behind()
+            .unwrap();
     };
     append(&one, "meta/a.md", "first\n");
     append(&one, "meta/b.md", "first\n");
@@ -74,12 +117,25 @@ fn a_followed_line_that_cannot_be_read_stops_no_one() {
     behind(&other, "meta/a.md", "about it\n");
     drop((one, other));
     let store = play.open();
-    let read = |path: &str| String::from_utf8(store.read(&Playground::path(path)).unwrap().unwrap().0).unwrap();
-    assert_eq!(read("meta/b.md"), "first\nby the other\nonce more\nnot about it\n");
+    let read = |path: &str| {
+        String::from_utf8(store.read(&Playground::path(path)).unwrap().unwrap().0).unwrap()
+    };
+    assert_eq!(
+        read("meta/b.md"),
+        "first\nby the other\nonce more\nnot about it\n"
+    );
     let a = read("meta/a.md");
-    assert!(a.starts_with("first\nby one\n") && a.ends_with("about it\n"), "{a}");
+    assert!(
+        a.starts_with("first\nby one\n") && a.ends_with("about it\n"),
+        "{a}"
+    );
     let problems = store.verify().unwrap().problems;
-    assert!(problems.iter().any(|p| format!("{p:?}").contains("does not match its sum")), "{problems:?}");
+    assert!(
+        problems
+            .iter()
+            .any(|p| format!("{p:?}").contains("does not match its sum")),
+        "{problems:?}"
+    );
 }
 
 #[test]
@@ -92,7 +148,14 @@ fn a_torn_tail_is_kept_aside_and_cut() {
     torn.extend_from_slice(b"{\"v\":1,\"seq\":2,\"id\":\"half a rec");
     std::fs::write(segment(&play, 1), torn).unwrap();
     let store = play.open_with(boot("two"));
-    assert_eq!(store.read(&Playground::path("meta/a.md")).unwrap().unwrap().0, b"one\n");
+    assert_eq!(
+        store
+            .read(&Playground::path("meta/a.md"))
+            .unwrap()
+            .unwrap()
+            .0,
+        b"one\n"
+    );
     append(&store, "meta/a.md", "two\n");
     assert_eq!(store.verify().unwrap().problems, []);
     assert_eq!(store.log(9).unwrap().len(), 2);
@@ -102,7 +165,11 @@ fn a_torn_tail_is_kept_aside_and_cut() {
         .filter(|e| e.file_name().to_string_lossy().starts_with("torn-"))
         .collect();
     assert_eq!(kept.len(), 1);
-    assert!(std::fs::read_to_string(kept[0].path()).unwrap().contains("half a rec"));
+    assert!(
+        std::fs::read_to_string(kept[0].path())
+            .unwrap()
+            .contains("half a rec")
+    );
 }
 
 #[test]
@@ -116,7 +183,12 @@ fn a_flipped_byte_is_named_and_nothing_else_is_lost() {
     append(&store, "meta/a.md", "a2\n");
     drop(store);
     flip(&segment(&play, 1), "first draft");
-    for (heads_lost, name) in [(false, "one"), (false, "two"), (true, "two"), (true, "three")] {
+    for (heads_lost, name) in [
+        (false, "one"),
+        (false, "two"),
+        (true, "two"),
+        (true, "three"),
+    ] {
         if heads_lost {
             let _ = std::fs::remove_file(play.file(".quipu/heads.db"));
         }
@@ -124,17 +196,47 @@ fn a_flipped_byte_is_named_and_nothing_else_is_lost() {
         let problems = store.verify().unwrap().problems;
         assert_eq!(problems.len(), 1, "{name} {problems:?}");
         assert_eq!(problems[0].place, ".quipu/journal/00000001.jsonl:2");
-        assert_eq!(store.read(&Playground::path("meta/a.md")).unwrap().unwrap().0, b"a1\na2\n");
-        assert_eq!(store.events(&Playground::path("meta/a.md")).unwrap().len(), 2);
-        assert_eq!(store.read(&Playground::path("drafts/ch01.md")).unwrap().unwrap().0, b"second draft\n");
-        assert_eq!(store.read(&Playground::path("meta/b.md")).unwrap().unwrap().0, b"b1\n");
+        assert_eq!(
+            store
+                .read(&Playground::path("meta/a.md"))
+                .unwrap()
+                .unwrap()
+                .0,
+            b"a1\na2\n"
+        );
+        assert_eq!(
+            store.events(&Playground::path("meta/a.md")).unwrap().len(),
+            2
+        );
+        assert_eq!(
+            store
+                .read(&Playground::path("drafts/ch01.md"))
+                .unwrap()
+                .unwrap()
+                .0,
+            b"second draft\n"
+        );
+        assert_eq!(
+            store
+                .read(&Playground::path("meta/b.md"))
+                .unwrap()
+                .unwrap()
+                .0,
+            b"b1\n"
+        );
     }
     let store = play.open_with(boot("three"));
     append(&store, "meta/a.md", "a3\n");
     assert_eq!(store.log(1).unwrap()[0].seq, 6);
     assert_eq!(store.verify().unwrap().problems.len(), 1);
     // The history of the damaged file itself is told as far as it goes.
-    assert_eq!(store.events(&Playground::path("drafts/ch01.md")).unwrap().len(), 1);
+    assert_eq!(
+        store
+            .events(&Playground::path("drafts/ch01.md"))
+            .unwrap()
+            .len(),
+        1
+    );
 }
 
 #[test]
@@ -148,27 +250,56 @@ fn an_append_file_with_a_damaged_record_lives_on() {
     flip(&segment(&play, 1), "a2");
     std::fs::remove_file(play.file(".quipu/heads.db")).unwrap();
     let store = play.open();
-    assert_eq!(store.read(&Playground::path("meta/a.md")).unwrap().unwrap().0, b"a1\na2\na3\n");
+    assert_eq!(
+        store
+            .read(&Playground::path("meta/a.md"))
+            .unwrap()
+            .unwrap()
+            .0,
+        b"a1\na2\na3\n"
+    );
     append(&store, "meta/a.md", "a4\n");
     assert_eq!(play.text("meta/a.md").unwrap(), "a1\na2\na3\na4\n");
     // Doctor writes down what only the file could prove, and then the file is not needed for it.
     let healed = play.copy();
     let mended = healed.open().doctor().unwrap();
-    assert!(mended.iter().any(|m| m.what.contains("`meta/a.md` anew")), "{mended:?}");
+    assert!(
+        mended.iter().any(|m| m.what.contains("`meta/a.md` anew")),
+        "{mended:?}"
+    );
     healed.edit("meta/a.md", "a1\nXX\n");
-    assert_eq!(healed.open().read(&Playground::path("meta/a.md")).unwrap().unwrap().0, b"a1\na2\na3\na4\n");
+    assert_eq!(
+        healed
+            .open()
+            .read(&Playground::path("meta/a.md"))
+            .unwrap()
+            .unwrap()
+            .0,
+        b"a1\na2\na3\na4\n"
+    );
     // Only what can be proven counts: a changed line is not believed.
     play.edit("meta/a.md", "a1\nXX\na3\na4\n");
-    assert!(store.judge(person().append(&Playground::path("meta/a.md"), "a5\n")).is_err());
+    assert!(
+        store
+            .judge(person().append(&Playground::path("meta/a.md"), "a5\n"))
+            .is_err()
+    );
 }
 
 #[test]
 fn an_old_compressed_segment_loses_only_what_is_damaged() {
     let play = Playground::new();
-    let options = || Options { segment_bytes: 4096, ..Options::default() };
+    let options = || Options {
+        segment_bytes: 4096,
+        ..Options::default()
+    };
     let store = play.open_with(options());
     for number in 0..60 {
-        append(&store, &format!("meta/f{}.md", number % 3), &format!("line {number}\n"));
+        append(
+            &store,
+            &format!("meta/f{}.md", number % 3),
+            &format!("line {number}\n"),
+        );
     }
     store.doctor().unwrap();
     drop(store);
@@ -179,11 +310,20 @@ fn an_old_compressed_segment_loses_only_what_is_damaged() {
     std::fs::write(&old, bytes).unwrap();
     let store = play.open_with(options());
     let problems = store.verify().unwrap().problems;
-    assert!(problems.iter().any(|p| p.place.starts_with(".quipu/journal/00000001.jsonl:")), "{problems:?}");
+    assert!(
+        problems
+            .iter()
+            .any(|p| p.place.starts_with(".quipu/journal/00000001.jsonl:")),
+        "{problems:?}"
+    );
     assert!(problems.iter().all(|p| p.place.starts_with(".quipu/journal/00000001") || p.place.starts_with("meta/")), "{problems:?}");
     append(&store, "meta/f0.md", "more\n");
     append(&store, "meta/new.md", "more\n");
-    assert!(play.text("meta/f0.md").unwrap().ends_with("line 57\nmore\n"));
+    assert!(
+        play.text("meta/f0.md")
+            .unwrap()
+            .ends_with("line 57\nmore\n")
+    );
     assert_eq!(store.log(1).unwrap()[0].seq, 62);
 }
 
@@ -194,8 +334,17 @@ fn derived_files_may_be_lost_or_damaged_in_every_way() {
     append(&store, "meta/a.md", "one\n");
     write(&store, "drafts/ch01.md", "draft\n");
     append(&store, "meta/a.md", "two\n");
-    store.judge(person().op(Op::Remove { path: Playground::path("drafts/ch01.md"), expect: Expect::Any })).unwrap().publish().unwrap();
-    store.take_lease(&Actor::Person, &["drafts/ch02.md".into()], 600).unwrap();
+    store
+        .judge(person().op(Op::Remove {
+            path: Playground::path("drafts/ch01.md"),
+            expect: Expect::Any,
+        }))
+        .unwrap()
+        .publish()
+        .unwrap();
+    store
+        .take_lease(&Actor::Person, &["drafts/ch02.md".into()], 600)
+        .unwrap();
     for number in 0..200 {
         write(&store, &format!("notes/{number}.txt"), "x");
     }
@@ -204,9 +353,17 @@ fn derived_files_may_be_lost_or_damaged_in_every_way() {
     drop(store);
     type Harm = fn(&Path);
     let harms: [(&str, Harm); 9] = [
-        ("heads gone", |quipu| ["heads.db", "heads.db-wal", "heads.db-shm"].iter().for_each(|n| drop(std::fs::remove_file(quipu.join(n))))),
-        ("heads empty", |quipu| std::fs::write(quipu.join("heads.db"), b"").unwrap()),
-        ("heads garbage", |quipu| std::fs::write(quipu.join("heads.db"), vec![b'x'; 9000]).unwrap()),
+        ("heads gone", |quipu| {
+            ["heads.db", "heads.db-wal", "heads.db-shm"]
+                .iter()
+                .for_each(|n| drop(std::fs::remove_file(quipu.join(n))))
+        }),
+        ("heads empty", |quipu| {
+            std::fs::write(quipu.join("heads.db"), b"").unwrap()
+        }),
+        ("heads garbage", |quipu| {
+            std::fs::write(quipu.join("heads.db"), vec![b'x'; 9000]).unwrap()
+        }),
         ("heads cut", |quipu| {
             let bytes = std::fs::read(quipu.join("heads.db")).unwrap();
             std::fs::write(quipu.join("heads.db"), &bytes[..bytes.len() / 2]).unwrap();
@@ -217,9 +374,15 @@ fn derived_files_may_be_lost_or_damaged_in_every_way() {
             bytes[from..].fill(0xa5);
             std::fs::write(quipu.join("heads.db"), &bytes).unwrap();
         }),
-        ("live gone", |quipu| std::fs::remove_file(quipu.join("live")).unwrap()),
-        ("live garbage", |quipu| std::fs::write(quipu.join("live"), vec![b'?'; 768]).unwrap()),
-        ("live cut", |quipu| std::fs::write(quipu.join("live"), b"x").unwrap()),
+        ("live gone", |quipu| {
+            std::fs::remove_file(quipu.join("live")).unwrap()
+        }),
+        ("live garbage", |quipu| {
+            std::fs::write(quipu.join("live"), vec![b'?'; 768]).unwrap()
+        }),
+        ("live cut", |quipu| {
+            std::fs::write(quipu.join("live"), b"x").unwrap()
+        }),
         ("locks gone", |quipu| {
             for name in ["append.lock", "sync.lock", "apply.lock", "heads.lock"] {
                 let _ = std::fs::remove_file(quipu.join(name));
@@ -233,7 +396,11 @@ fn derived_files_may_be_lost_or_damaged_in_every_way() {
         assert_eq!(answers(&store, &paths), told, "{name}");
         assert_eq!(store.verify().unwrap().problems, [], "{name}");
         append(&store, "meta/a.md", "three\n");
-        assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\nthree\n", "{name}");
+        assert_eq!(
+            play.text("meta/a.md").unwrap(),
+            "one\ntwo\nthree\n",
+            "{name}"
+        );
     }
 }
 
@@ -242,14 +409,26 @@ fn what_is_deleted_under_a_running_program_costs_nothing() {
     let play = Playground::new();
     let old = play.open();
     append(&old, "meta/a.md", "one\n");
-    for name in ["live", "append.lock", "sync.lock", "apply.lock", "heads.lock", "heads.db", "heads.db-wal", "heads.db-shm"] {
+    for name in [
+        "live",
+        "append.lock",
+        "sync.lock",
+        "apply.lock",
+        "heads.lock",
+        "heads.db",
+        "heads.db-wal",
+        "heads.db-shm",
+    ] {
         let _ = std::fs::remove_file(play.file(&format!(".quipu/{name}")));
     }
     let new = play.open();
     append(&new, "meta/a.md", "two\n");
     append(&old, "meta/a.md", "three\n");
     append(&new, "meta/a.md", "four\n");
-    assert_eq!(old.read(&Playground::path("meta/a.md")).unwrap().unwrap().0, b"one\ntwo\nthree\nfour\n");
+    assert_eq!(
+        old.read(&Playground::path("meta/a.md")).unwrap().unwrap().0,
+        b"one\ntwo\nthree\nfour\n"
+    );
     assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\nthree\nfour\n");
     assert_eq!(new.verify().unwrap().problems, []);
 }
@@ -260,10 +439,22 @@ fn a_lost_journal_is_told_and_doctor_begins_anew() {
     append(&play.open(), "meta/a.md", "one\n");
     std::fs::remove_dir_all(play.file(".quipu/journal")).unwrap();
     let store = play.open();
-    assert!(store.judge(person().append(&Playground::path("meta/a.md"), "two\n")).is_err());
+    assert!(
+        store
+            .judge(person().append(&Playground::path("meta/a.md"), "two\n"))
+            .is_err()
+    );
     let mended = store.doctor().unwrap();
-    assert!(mended.iter().any(|m| m.what.contains("journal is gone")), "{mended:?}");
-    assert!(mended.iter().any(|m| m.what == "journalled 2 files as they stand"), "{mended:?}"); // the contract itself is a file with a rule
+    assert!(
+        mended.iter().any(|m| m.what.contains("journal is gone")),
+        "{mended:?}"
+    );
+    assert!(
+        mended
+            .iter()
+            .any(|m| m.what == "journalled 2 files as they stand"),
+        "{mended:?}"
+    ); // the contract itself is a file with a rule
     assert_eq!(store.verify().unwrap().files, 2);
     append(&store, "meta/a.md", "two\n");
     assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\n");
@@ -276,16 +467,48 @@ fn a_failed_sync_is_not_forgotten_by_the_next_one() {
     append(&play.open(), "meta/a.md", "one\n");
     let counting = Arc::new(FailingDisk::counting());
     let copy = play.copy();
-    append(&copy.open_with(Options { watch: Some(counting.clone()), ..Options::default() }), "meta/a.md", "two\n");
-    let sync = counting.steps().iter().position(|s| *s == Step::JournalSync).unwrap();
+    append(
+        &copy.open_with(Options {
+            watch: Some(counting.clone()),
+            ..Options::default()
+        }),
+        "meta/a.md",
+        "two\n",
+    );
+    let sync = counting
+        .steps()
+        .iter()
+        .position(|s| *s == Step::JournalSync)
+        .unwrap();
     let disk = Arc::new(FailingDisk::at(sync, Failure::Full));
-    let store = play.open_with(Options { watch: Some(disk.clone()), ..Options::default() });
-    let failed = store.judge(person().append(&Playground::path("meta/a.md"), "two\n").key("k")).unwrap().publish();
+    let store = play.open_with(Options {
+        watch: Some(disk.clone()),
+        ..Options::default()
+    });
+    let failed = store
+        .judge(
+            person()
+                .append(&Playground::path("meta/a.md"), "two\n")
+                .key("k"),
+        )
+        .unwrap()
+        .publish();
     // It may be completed by whoever comes next, so it is not told as if nothing had happened.
-    assert!(matches!(failed, Err(StoreError::Unsure { seq: 2, .. })), "{failed:?}");
+    assert!(
+        matches!(failed, Err(StoreError::Unsure { seq: 2, .. })),
+        "{failed:?}"
+    );
     let before = disk.steps().len();
     // The retry is the same commit; it may be acknowledged only after its bytes were written anew.
-    let retried = store.judge(person().append(&Playground::path("meta/a.md"), "two\n").key("k")).unwrap().publish().unwrap();
+    let retried = store
+        .judge(
+            person()
+                .append(&Playground::path("meta/a.md"), "two\n")
+                .key("k"),
+        )
+        .unwrap()
+        .publish()
+        .unwrap();
     assert!(retried.repeated);
     let steps = disk.steps().split_off(before);
     let again = steps.iter().position(|s| *s == Step::JournalWrite).unwrap();
@@ -299,21 +522,47 @@ fn writing_the_same_again_waits_for_the_first_to_be_synced() {
     append(&play.open(), "meta/a.md", "one\n");
     // A program died between moving the end and the sync.
     let disk = FailingDisk::at(2, Failure::Stop);
-    let dying = play.open_with(Options { watch: Some(Arc::new(disk)), ..Options::default() });
-    assert!(dying.judge(person().write(&Playground::path("drafts/ch01.md"), "d\n", Expect::Any)).unwrap().publish().is_err());
+    let dying = play.open_with(Options {
+        watch: Some(Arc::new(disk)),
+        ..Options::default()
+    });
+    assert!(
+        dying
+            .judge(person().write(&Playground::path("drafts/ch01.md"), "d\n", Expect::Any))
+            .unwrap()
+            .publish()
+            .is_err()
+    );
     drop(dying);
     let disk = Arc::new(FailingDisk::counting());
-    let store = play.open_with(Options { watch: Some(disk.clone()), ..Options::default() });
-    let same = store.judge(person().write(&Playground::path("drafts/ch01.md"), "d\n", Expect::Any)).unwrap().publish().unwrap();
+    let store = play.open_with(Options {
+        watch: Some(disk.clone()),
+        ..Options::default()
+    });
+    let same = store
+        .judge(person().write(&Playground::path("drafts/ch01.md"), "d\n", Expect::Any))
+        .unwrap()
+        .publish()
+        .unwrap();
     assert!(same.unchanged);
-    assert!(disk.steps().contains(&Step::JournalSync), "{:?}", disk.steps());
+    assert!(
+        disk.steps().contains(&Step::JournalSync),
+        "{:?}",
+        disk.steps()
+    );
 }
 
 /// A clock that a test turns.
 fn turned(wall: &Arc<AtomicI64>, name: &str) -> Options {
     let ticking = Arc::clone(wall);
-    let clock = Clock::from_fn(move || Instant { wall_us: ticking.load(Ordering::SeqCst), boot_us: 1_000_000 });
-    Options { clock, ..boot(name) }
+    let clock = Clock::from_fn(move || Instant {
+        wall_us: ticking.load(Ordering::SeqCst),
+        boot_us: 1_000_000,
+    });
+    Options {
+        clock,
+        ..boot(name)
+    }
 }
 
 #[test]
@@ -322,29 +571,61 @@ fn a_clock_that_was_wrong_once_does_not_hold_back_later_times() {
     let play = Playground::local();
     let wall = Arc::new(AtomicI64::new(START));
     let store = play.open_with(turned(&wall, "one"));
-    let lease = store.take_lease(&Actor::Person, &["drafts/ch01.md".into()], 60).unwrap();
-    // Small steps back are waited for, so that times stay in order; the last step is a wrong clock that was set right.
-    let steps = [(0, 0), (-3_000_000, 0), (86_400_000_000, 86_400_000_000), (5_000_000, 5_000_000)];
+    let lease = store
+        .take_lease(&Actor::Person, &["drafts/ch01.md".into()], 60)
+        .unwrap();
+    // Small steps back are waited for, so that times stay in order; the last step is a wrong clock
+    // that was set right.
+    let steps = [
+        (0, 0),
+        (-3_000_000, 0),
+        (86_400_000_000, 86_400_000_000),
+        (5_000_000, 5_000_000),
+    ];
     for (step, (now, _)) in steps.into_iter().enumerate() {
         wall.store(START + now, Ordering::SeqCst);
         append(&store, "meta/a.md", "x\n");
         // Within a boot a lease ends by a clock that cannot jump.
         assert_eq!(store.leases().unwrap().len(), 1);
-        let change =
-            Change { lease: Some(lease.token()), ..person().write(&Playground::path("drafts/ch01.md"), step.to_string(), Expect::Any) };
+        let change = Change {
+            lease: Some(lease.token()),
+            ..person().write(
+                &Playground::path("drafts/ch01.md"),
+                step.to_string(),
+                Expect::Any,
+            )
+        };
         store.judge(change).unwrap().publish().unwrap();
         let told = store.clock_notice().unwrap();
         assert_eq!(told, None, "step {step}");
     }
     let events = store.events(&Playground::path("meta/a.md")).unwrap();
-    let times: Vec<i64> = events.iter().rev().map(|e| quipu_store::parse_time(&e.at).unwrap() - START).collect();
+    let times: Vec<i64> = events
+        .iter()
+        .rev()
+        .map(|e| quipu_store::parse_time(&e.at).unwrap() - START)
+        .collect();
     assert_eq!(times, steps.map(|(_, at)| at));
     // What was written by the wrong clock is told, and nothing is wrong with it.
     let found = store.verify().unwrap();
     assert_eq!(found.problems, []);
-    assert!(found.notices.iter().any(|n| n.contains("commit @6 and 1 more: the time")), "{:?}", found.notices);
+    assert!(
+        found
+            .notices
+            .iter()
+            .any(|n| n.contains("commit @6 and 1 more: the time")),
+        "{:?}",
+        found.notices
+    );
     let moment = At::Time(START + 6_000_000);
-    assert_eq!(store.text_at(&Playground::path("meta/a.md"), &moment).unwrap().1.seq, events[0].seq);
+    assert_eq!(
+        store
+            .text_at(&Playground::path("meta/a.md"), &moment)
+            .unwrap()
+            .1
+            .seq,
+        events[0].seq
+    );
 }
 
 #[test]
@@ -353,19 +634,35 @@ fn a_newest_record_of_the_future_is_told_and_its_leases_end_with_the_boot() {
     let play = Playground::local();
     let wall = Arc::new(AtomicI64::new(START + 86_400_000_000));
     let store = play.open_with(turned(&wall, "one"));
-    store.take_lease(&Actor::Person, &["drafts/ch01.md".into()], 3600).unwrap();
+    store
+        .take_lease(&Actor::Person, &["drafts/ch01.md".into()], 3600)
+        .unwrap();
     wall.store(START, Ordering::SeqCst);
-    assert!(store.clock_notice().unwrap().unwrap().contains("the newest commit @1 has the time"));
+    assert!(
+        store
+            .clock_notice()
+            .unwrap()
+            .unwrap()
+            .contains("the newest commit @1 has the time")
+    );
     assert_eq!(store.leases().unwrap().len(), 1);
     drop(store);
-    assert_eq!(play.open_with(turned(&wall, "two")).leases().unwrap().len(), 0);
+    assert_eq!(
+        play.open_with(turned(&wall, "two")).leases().unwrap().len(),
+        0
+    );
 }
 
 #[test]
 fn a_damaged_newest_record_is_told_by_every_command() {
-    for (flipped, index_lost) in
-        [("three", false), ("three", true), ("\"path\":\"drafts/ch01.md\",\"class\":\"overwrite\",\"base\"", false)]
-    {
+    for (flipped, index_lost) in [
+        ("three", false),
+        ("three", true),
+        (
+            "\"path\":\"drafts/ch01.md\",\"class\":\"overwrite\",\"base\"",
+            false,
+        ),
+    ] {
         let play = Playground::local();
         let store = play.open();
         let path = Playground::path("drafts/ch01.md");
@@ -376,30 +673,71 @@ fn a_damaged_newest_record_is_told_by_every_command() {
         drop(store);
         // The last place where it stands: in the newest record about the file.
         let mut bytes = std::fs::read(segment(&play, 1)).unwrap();
-        let at = bytes.windows(flipped.len()).rposition(|w| w == flipped.as_bytes()).unwrap();
+        let at = bytes
+            .windows(flipped.len())
+            .rposition(|w| w == flipped.as_bytes())
+            .unwrap();
         bytes[at] ^= 1;
         std::fs::write(segment(&play, 1), bytes).unwrap();
         if index_lost {
-            ["heads.db", "heads.db-wal", "heads.db-shm"].iter().for_each(|n| drop(std::fs::remove_file(play.file(".quipu").join(n))));
+            ["heads.db", "heads.db-wal", "heads.db-shm"]
+                .iter()
+                .for_each(|n| drop(std::fs::remove_file(play.file(".quipu").join(n))));
         }
         let store = play.open();
         let events = store.events(&path).unwrap();
-        assert_eq!(events.iter().map(|e| (e.seq, e.damaged)).collect::<Vec<_>>(), [(3, true), (2, false), (1, false)], "{flipped}");
+        assert_eq!(
+            events
+                .iter()
+                .map(|e| (e.seq, e.damaged))
+                .collect::<Vec<_>>(),
+            [(3, true), (2, false), (1, false)],
+            "{flipped}"
+        );
         assert!(events[0].after_gap);
         assert_eq!(store.read(&path).unwrap().unwrap().0, b"three\n");
-        assert!(matches!(store.text_at(&path, &At::Back(1)), Err(StoreError::Damaged { .. })));
-        assert!(matches!(store.restoring(person(), &path, Some(&At::Back(1))), Err(StoreError::Damaged { .. })));
+        assert!(matches!(
+            store.text_at(&path, &At::Back(1)),
+            Err(StoreError::Damaged { .. })
+        ));
+        assert!(matches!(
+            store.restoring(person(), &path, Some(&At::Back(1))),
+            Err(StoreError::Damaged { .. })
+        ));
         assert_eq!(store.text_at(&path, &At::Seq(2)).unwrap().0, b"two\n");
-        assert!(matches!(store.blame(&path), Err(StoreError::Damaged { .. })));
-        let log: Vec<_> = store.log(9).unwrap().iter().map(|e| (e.seq, e.damaged)).collect();
+        assert!(matches!(
+            store.blame(&path),
+            Err(StoreError::Damaged { .. })
+        ));
+        let log: Vec<_> = store
+            .log(9)
+            .unwrap()
+            .iter()
+            .map(|e| (e.seq, e.damaged))
+            .collect();
         assert_eq!(log, [(4, false), (3, true), (2, false), (1, false)]);
-        assert_eq!(store.verify().unwrap().problems.len(), 1, "{:?}", store.verify().unwrap().problems);
+        assert_eq!(
+            store.verify().unwrap().problems.len(),
+            1,
+            "{:?}",
+            store.verify().unwrap().problems
+        );
         // Doctor deals with it once; another damage in the same line is another damage.
         store.doctor().unwrap();
         let found = store.verify().unwrap();
-        assert_eq!((found.problems.len(), found.healed.len()), (0, 1), "{found:?}");
+        assert_eq!(
+            (found.problems.len(), found.healed.len()),
+            (0, 1),
+            "{found:?}"
+        );
         assert_eq!(store.read(&path).unwrap().unwrap().0, b"three\n");
-        assert!(store.doctor().unwrap().iter().all(|m| !m.what.contains("damaged")));
+        assert!(
+            store
+                .doctor()
+                .unwrap()
+                .iter()
+                .all(|m| !m.what.contains("damaged"))
+        );
         flip(&segment(&play, 1), "\"seq\":3");
         assert_eq!(play.open().verify().unwrap().problems.len(), 1);
     }
@@ -416,22 +754,43 @@ fn a_record_of_which_nothing_can_be_read_hides_no_change() {
     write(&store, "drafts/ch02.md", "other\n");
     append(&store, "meta/a.md", "a\n");
     drop(store);
-    flip(&segment(&play, 1), "\"ops\":[{\"op\":\"write\",\"path\":\"drafts/ch01.md\",\"class\":\"overwrite\",\"base\"");
-    ["heads.db", "heads.db-wal", "heads.db-shm"].iter().for_each(|n| drop(std::fs::remove_file(play.file(".quipu").join(n))));
+    flip(
+        &segment(&play, 1),
+        "\"ops\":[{\"op\":\"write\",\"path\":\"drafts/ch01.md\",\"class\":\"overwrite\",\"base\"",
+    );
+    ["heads.db", "heads.db-wal", "heads.db-shm"]
+        .iter()
+        .for_each(|n| drop(std::fs::remove_file(play.file(".quipu").join(n))));
     let store = play.open();
     // The text of the damaged record looks like someone's edit now.
     assert_eq!(store.read(&path).unwrap().unwrap().0, b"two\n");
     assert!(store.events(&path).unwrap()[0].after_gap);
-    assert!(matches!(store.text_at(&path, &At::Back(1)), Err(StoreError::Damaged { .. })));
-    assert!(matches!(store.blame(&path), Err(StoreError::Damaged { .. })));
+    assert!(matches!(
+        store.text_at(&path, &At::Back(1)),
+        Err(StoreError::Damaged { .. })
+    ));
+    assert!(matches!(
+        store.blame(&path),
+        Err(StoreError::Damaged { .. })
+    ));
     // What was committed since and not edited is not in doubt.
-    assert!(store.events(&Playground::path("drafts/ch02.md")).unwrap().iter().all(|e| !e.after_gap));
+    assert!(
+        store
+            .events(&Playground::path("drafts/ch02.md"))
+            .unwrap()
+            .iter()
+            .all(|e| !e.after_gap)
+    );
     store.doctor().unwrap();
     assert_eq!(store.verify().unwrap().problems, []);
 }
 
 /// Adds a line to the journal that follows the last one, as a later Quipu might have written it.
-fn add_line(play: &Playground, seq: u64, change: &dyn Fn(&mut BTreeMap<String, serde_json::Value>)) {
+fn add_line(
+    play: &Playground,
+    seq: u64,
+    change: &dyn Fn(&mut BTreeMap<String, serde_json::Value>),
+) {
     let path = segment(play, 1);
     let text = String::from_utf8(std::fs::read(&path).unwrap()).unwrap();
     let last = text.lines().rfind(|l| !l.is_empty()).unwrap();
@@ -447,7 +806,11 @@ fn add_line(play: &Playground, seq: u64, change: &dyn Fn(&mut BTreeMap<String, s
     hasher.update(prev.as_str().unwrap().as_bytes());
     hasher.update(body.as_bytes());
     let sum = &hasher.finalize().to_hex()[..32];
-    std::fs::write(&path, format!("{}\n{body},\"sum\":\"{sum}\"}}\n", text.trim_end())).unwrap();
+    std::fs::write(
+        &path,
+        format!("{}\n{body},\"sum\":\"{sum}\"}}\n", text.trim_end()),
+    )
+    .unwrap();
 }
 
 #[test]
@@ -461,22 +824,49 @@ fn kinds_and_fields_of_a_later_quipu_survive() {
     });
     let store = play.open_with(boot("two"));
     append(&store, "meta/a.md", "two\n");
-    assert_eq!(store.log(9).unwrap().iter().map(|e| e.seq).collect::<Vec<_>>(), [3, 2, 1]);
+    assert_eq!(
+        store
+            .log(9)
+            .unwrap()
+            .iter()
+            .map(|e| e.seq)
+            .collect::<Vec<_>>(),
+        [3, 2, 1]
+    );
     assert_eq!(store.verify().unwrap().problems, []);
-    assert!(String::from_utf8(std::fs::read(segment(&play, 1)).unwrap()).unwrap().contains("\"colour\":\"red\""));
+    assert!(
+        String::from_utf8(std::fs::read(segment(&play, 1)).unwrap())
+            .unwrap()
+            .contains("\"colour\":\"red\"")
+    );
 }
 
 #[test]
 fn another_format_is_refused_and_not_cut_off() {
-    for (format, mend) in [(1, "mv .quipu .quipu-old "), (3, "use the version of Quipu that wrote it")] {
+    for (format, mend) in [
+        (1, "mv .quipu .quipu-old "),
+        (3, "use the version of Quipu that wrote it"),
+    ] {
         let play = Playground::local();
         append(&play.open_with(boot("one")), "meta/a.md", "one\n");
-        add_line(&play, 2, &|fields| drop(fields.insert("v".into(), format.into())));
+        add_line(&play, 2, &|fields| {
+            drop(fields.insert("v".into(), format.into()))
+        });
         let before = std::fs::read(segment(&play, 1)).unwrap();
         let store = play.open_with(boot("two"));
-        let refused = store.judge(person().append(&Playground::path("meta/a.md"), "two\n")).err().unwrap();
-        let StoreError::Refused(refused) = refused else { panic!("{refused}") };
-        assert_eq!(refused.what, format!("record 2 of the journal has format {format}; this version of Quipu reads format 2"));
+        let refused = store
+            .judge(person().append(&Playground::path("meta/a.md"), "two\n"))
+            .err()
+            .unwrap();
+        let StoreError::Refused(refused) = refused else {
+            panic!("{refused}")
+        };
+        assert_eq!(
+            refused.what,
+            format!(
+                "record 2 of the journal has format {format}; this version of Quipu reads format 2"
+            )
+        );
         assert!(refused.mend.starts_with(mend), "{}", refused.mend);
         assert_eq!(std::fs::read(segment(&play, 1)).unwrap(), before);
     }
@@ -487,7 +877,9 @@ fn another_format_is_refused_and_not_cut_off() {
 fn a_new_journal_begins_when_the_old_one_is_moved_away() {
     let play = Playground::local();
     append(&play.open_with(boot("one")), "meta/a.md", "one\n");
-    add_line(&play, 2, &|fields| drop(fields.insert("v".into(), 1.into())));
+    add_line(&play, 2, &|fields| {
+        drop(fields.insert("v".into(), 1.into()))
+    });
     std::fs::rename(play.file(".quipu"), play.file(".quipu-old")).unwrap();
     Store::init(&play.file("")).unwrap();
     let store = play.open_with(boot("two"));
@@ -501,7 +893,11 @@ struct Filling(AtomicI64);
 
 impl Watch for Filling {
     fn before(&self, _: Step, _: usize) -> StepVerdict {
-        if self.0.fetch_sub(1, Ordering::SeqCst) > 0 { StepVerdict::Go } else { StepVerdict::Fail }
+        if self.0.fetch_sub(1, Ordering::SeqCst) > 0 {
+            StepVerdict::Go
+        } else {
+            StepVerdict::Fail
+        }
     }
 }
 
@@ -509,7 +905,11 @@ impl Watch for Filling {
 fn a_disk_that_stays_full_loses_nothing_and_recovers_in_place() {
     let play = Playground::new();
     let disk = Arc::new(Filling(AtomicI64::new(i64::MAX)));
-    let store = play.open_with(Options { segment_bytes: 2048, watch: Some(disk.clone()), ..Options::default() });
+    let store = play.open_with(Options {
+        segment_bytes: 2048,
+        watch: Some(disk.clone()),
+        ..Options::default()
+    });
     append(&store, "meta/a.md", "begin\n");
     let mut acknowledged = vec!["begin".to_owned()];
     let mut failed = 0;
@@ -517,10 +917,16 @@ fn a_disk_that_stays_full_loses_nothing_and_recovers_in_place() {
         disk.0.store(room, Ordering::SeqCst);
         for try_number in 0..3 {
             let line = format!("{room}-{try_number}");
-            let change = person().append(&Playground::path("meta/a.md"), format!("{line}\n")).append(&Playground::path("meta/b.md"), "b\n");
+            let change = person()
+                .append(&Playground::path("meta/a.md"), format!("{line}\n"))
+                .append(&Playground::path("meta/b.md"), "b\n");
             match store.judge(change).and_then(quipu_store::Judged::publish) {
                 Ok(_) => acknowledged.push(line),
-                Err(StoreError::Io { .. } | StoreError::Unfinished { .. } | StoreError::Unsure { .. }) => failed += 1,
+                Err(
+                    StoreError::Io { .. }
+                    | StoreError::Unfinished { .. }
+                    | StoreError::Unsure { .. },
+                ) => failed += 1,
                 Err(other) => panic!("{line}: {other}"),
             }
         }
@@ -530,9 +936,17 @@ fn a_disk_that_stays_full_loses_nothing_and_recovers_in_place() {
         acknowledged.push(line);
         let text = play.text("meta/a.md").unwrap();
         for line in &acknowledged {
-            assert_eq!(text.lines().filter(|l| l == line).count(), 1, "{line} after room for {room} steps: {text}");
+            assert_eq!(
+                text.lines().filter(|l| l == line).count(),
+                1,
+                "{line} after room for {room} steps: {text}"
+            );
         }
-        assert_eq!(store.verify().unwrap().problems, [], "room for {room} steps");
+        assert_eq!(
+            store.verify().unwrap().problems,
+            [],
+            "room for {room} steps"
+        );
     }
     assert!(failed > 10 && acknowledged.len() > 30);
 }
@@ -542,7 +956,9 @@ const READ_ONLY: &str = "QUIPU_TEST_READ_ONLY";
 /// Not a test of its own: what a user who may not write sees.
 #[test]
 fn reader_process() {
-    let Ok(root) = std::env::var(READ_ONLY) else { return };
+    let Ok(root) = std::env::var(READ_ONLY) else {
+        return;
+    };
     let store = open_store(Path::new(&root), contract(CONTRACT), Options::default());
     assert!(store.is_read_only());
     let path = Playground::path("meta/a.md");
@@ -554,7 +970,10 @@ fn reader_process() {
     assert_eq!(store.verify().unwrap().problems, []);
     assert!(store.sessions().unwrap().is_empty() && store.leases().unwrap().is_empty());
     assert_eq!(store.recent_until(9, &mut |_| false).unwrap().len(), 2);
-    let refused = store.judge(person().append(&path, "three\n")).err().unwrap();
+    let refused = store
+        .judge(person().append(&path, "three\n"))
+        .err()
+        .unwrap();
     assert!(matches!(refused, StoreError::Io { .. }), "{refused}");
 }
 
@@ -578,17 +997,25 @@ fn a_folder_that_cannot_be_written_can_be_read() {
     all.iter().for_each(|path| set(path, false));
     let output = as_another_user("damage::reader_process", READ_ONLY, play.root());
     all.iter().for_each(|path| set(path, true));
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
-/// Runs one of these tests as a user who is not root. It is told a folder by the name of a variable.
+/// Runs one of these tests as a user who is not root. It is told a folder by the name of a
+/// variable.
 fn as_another_user(test: &str, variable: &str, folder: &Path) -> std::process::Output {
     // Another user may not look where the test program lies: it is copied.
     let program = std::env::temp_dir().join(format!("quipu-{variable}-{}", std::process::id()));
     std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     let mut child = Command::new(&program);
-    child.args(["--exact", test, "--nocapture"]).env(variable, folder).current_dir("/");
+    child
+        .args(["--exact", test, "--nocapture"])
+        .env(variable, folder)
+        .current_dir("/");
     if is_root() {
         child.uid(65534).gid(65534); // root may write everywhere
     }
@@ -606,7 +1033,11 @@ fn every_path(root: &Path) -> Vec<PathBuf> {
     let mut next = 0;
     while next < all.len() {
         if all[next].is_dir() {
-            all.extend(std::fs::read_dir(&all[next]).unwrap().map(|e| e.unwrap().path()));
+            all.extend(
+                std::fs::read_dir(&all[next])
+                    .unwrap()
+                    .map(|e| e.unwrap().path()),
+            );
         }
         next += 1;
     }
@@ -618,26 +1049,52 @@ const DENIED: &str = "QUIPU_TEST_DENIED";
 /// Not a test of its own: a user who owns everything, and has made a file and a folder read-only.
 #[test]
 fn denied_process() {
-    let Ok(root) = std::env::var(DENIED) else { return };
+    let Ok(root) = std::env::var(DENIED) else {
+        return;
+    };
     let root = Path::new(&root);
-    let set = |path: &str, mode| std::fs::set_permissions(root.join(path), std::fs::Permissions::from_mode(mode)).unwrap();
+    let set = |path: &str, mode| {
+        std::fs::set_permissions(root.join(path), std::fs::Permissions::from_mode(mode)).unwrap()
+    };
     let store = || open_store(root, contract(CONTRACT), Options::default());
     let log = Playground::path("meta/a.md");
     let draft = Playground::path("drafts/ch01.md");
     set("meta/a.md", 0o444);
     set("drafts", 0o555);
-    for (path, change) in [(&log, person().append(&log, "two\n")), (&draft, person().write(&draft, "second\n", Expect::Any))] {
+    for (path, change) in [
+        (&log, person().append(&log, "two\n")),
+        (&draft, person().write(&draft, "second\n", Expect::Any)),
+    ] {
         let result = store().judge(change).unwrap().publish();
-        assert!(matches!(&result, Err(StoreError::Unfinished { path: told, .. }) if told == path.as_str()), "{result:?}");
+        assert!(
+            matches!(&result, Err(StoreError::Unfinished { path: told, .. }) if told == path.as_str()),
+            "{result:?}"
+        );
     }
     let reader = store();
-    assert_eq!(reader.read(&Playground::path("state.json")).unwrap().unwrap().0, b"{}\n");
+    assert_eq!(
+        reader
+            .read(&Playground::path("state.json"))
+            .unwrap()
+            .unwrap()
+            .0,
+        b"{}\n"
+    );
     append(&reader, "meta/b.md", "others go on\n");
     // What could not be written is flagged, not taken for an edit, and the newest text is read.
     let survey = reader.survey().unwrap();
-    let flagged: Vec<_> = survey.flagged().map(|f| (f.path.as_str(), f.mend())).collect();
+    let flagged: Vec<_> = survey
+        .flagged()
+        .map(|f| (f.path.as_str(), f.mend()))
+        .collect();
     let mend = |path: &str| format!("give permission to write it, then: quipu restore {path}");
-    assert_eq!(flagged, [("drafts/ch01.md", mend("drafts/ch01.md")), ("meta/a.md", mend("meta/a.md"))]);
+    assert_eq!(
+        flagged,
+        [
+            ("drafts/ch01.md", mend("drafts/ch01.md")),
+            ("meta/a.md", mend("meta/a.md"))
+        ]
+    );
     assert_eq!(reader.read(&log).unwrap().unwrap().0, b"one\ntwo\n");
     assert_eq!(reader.read(&draft).unwrap().unwrap().0, b"second\n");
     // That it cannot even be read for a while does not make one forget it.
@@ -646,41 +1103,105 @@ fn denied_process() {
     set("drafts", 0o555);
     set("meta/a.md", 0o000);
     assert_eq!(reader.survey().unwrap().flagged().count(), 2);
-    assert_eq!(store().read(&Playground::path("state.json")).unwrap().unwrap().0, b"{}\n");
+    assert_eq!(
+        store()
+            .read(&Playground::path("state.json"))
+            .unwrap()
+            .unwrap()
+            .0,
+        b"{}\n"
+    );
     set("meta/a.md", 0o444);
     // Nor is it taken for one when it was touched since.
     drop(reader);
     let now = std::time::SystemTime::now();
-    std::fs::File::open(root.join("drafts/ch01.md")).unwrap().set_modified(now).unwrap();
+    std::fs::File::open(root.join("drafts/ch01.md"))
+        .unwrap()
+        .set_modified(now)
+        .unwrap();
     assert_eq!(store().survey().unwrap().flagged().count(), 2);
     assert_eq!(store().read(&draft).unwrap().unwrap().0, b"second\n");
     // Whoever verifies is told the same.
     let problems = store().verify().unwrap().problems;
-    let told: Vec<_> = problems.iter().map(|p| (p.place.as_str(), p.mend.clone())).collect();
-    assert_eq!(told, [("drafts/ch01.md", mend("drafts/ch01.md")), ("meta/a.md", mend("meta/a.md"))]);
-    assert!(problems.iter().all(|p| p.what.starts_with("could not be written: ")), "{problems:?}");
+    let told: Vec<_> = problems
+        .iter()
+        .map(|p| (p.place.as_str(), p.mend.clone()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("drafts/ch01.md", mend("drafts/ch01.md")),
+            ("meta/a.md", mend("meta/a.md"))
+        ]
+    );
+    assert!(
+        problems
+            .iter()
+            .all(|p| p.what.starts_with("could not be written: ")),
+        "{problems:?}"
+    );
     set("meta/a.md", 0o644);
     let mending = store();
     mending.restore(&Actor::Person, &log, None, None).unwrap();
     // What cannot be written yet stays as it is; then a doctor writes it.
     mending.doctor().unwrap();
-    assert_eq!(std::fs::read(root.join("drafts/ch01.md")).unwrap(), b"first\n");
+    assert_eq!(
+        std::fs::read(root.join("drafts/ch01.md")).unwrap(),
+        b"first\n"
+    );
     set("drafts", 0o755);
     let mended = mending.doctor().unwrap();
-    assert!(mended.iter().any(|m| m.what.starts_with("wrote `drafts/ch01.md`")), "{mended:?}");
-    assert_eq!(std::fs::read(root.join("meta/a.md")).unwrap(), b"one\ntwo\n");
-    assert_eq!(std::fs::read(root.join("drafts/ch01.md")).unwrap(), b"second\n");
+    assert!(
+        mended
+            .iter()
+            .any(|m| m.what.starts_with("wrote `drafts/ch01.md`")),
+        "{mended:?}"
+    );
+    assert_eq!(
+        std::fs::read(root.join("meta/a.md")).unwrap(),
+        b"one\ntwo\n"
+    );
+    assert_eq!(
+        std::fs::read(root.join("drafts/ch01.md")).unwrap(),
+        b"second\n"
+    );
     assert_eq!(mending.verify().unwrap().problems, []);
-    // The same with a new file, of which nothing is there yet; nobody else is told of it as if it were theirs.
+    // The same with a new file, of which nothing is there yet; nobody else is told of it as if it
+    // were theirs.
     let new = Playground::path("drafts/new.md");
     set("drafts", 0o555);
-    let result = store().judge(person().write(&new, "new\n", Expect::Any)).unwrap().publish();
-    assert!(matches!(&result, Err(StoreError::Unfinished { .. })), "{result:?}");
+    let result = store()
+        .judge(person().write(&new, "new\n", Expect::Any))
+        .unwrap()
+        .publish();
+    assert!(
+        matches!(&result, Err(StoreError::Unfinished { .. })),
+        "{result:?}"
+    );
     for (when, mode) in [("denied", 0o555), ("allowed", 0o755)] {
         set("drafts", mode);
-        let told: Vec<String> = store().verify().unwrap().problems.into_iter().map(|p| format!("{}: {}", p.place, p.what)).collect();
-        assert!(told.len() == 1 && told[0].starts_with("drafts/new.md: could not be written: Permission denied"), "{when}: {told:?}");
-        assert_eq!(store().survey().unwrap().flagged().map(|f| f.path.as_str()).collect::<Vec<_>>(), ["drafts/new.md"], "{when}");
+        let told: Vec<String> = store()
+            .verify()
+            .unwrap()
+            .problems
+            .into_iter()
+            .map(|p| format!("{}: {}", p.place, p.what))
+            .collect();
+        assert!(
+            told.len() == 1
+                && told[0].starts_with("drafts/new.md: could not be written: Permission denied"),
+            "{when}: {told:?}"
+        );
+        assert_eq!(
+            store()
+                .survey()
+                .unwrap()
+                .flagged()
+                .map(|f| f.path.as_str())
+                .collect::<Vec<_>>(),
+            ["drafts/new.md"],
+            "{when}"
+        );
     }
     store().doctor().unwrap();
     assert_eq!(std::fs::read(root.join("drafts/new.md")).unwrap(), b"new\n");
@@ -689,12 +1210,18 @@ fn denied_process() {
 
 const DENIED_WITHOUT_INDEX: &str = "QUIPU_TEST_DENIED_WITHOUT_INDEX";
 
-/// Not a test of its own: a user whose drafts may not be written for a while, and who deletes the index meanwhile and after.
+/// Not a test of its own: a user whose drafts may not be written for a while, and who deletes the
+/// index meanwhile and after.
 #[test]
 fn denied_without_index_process() {
-    let Ok(root) = std::env::var(DENIED_WITHOUT_INDEX) else { return };
+    let Ok(root) = std::env::var(DENIED_WITHOUT_INDEX) else {
+        return;
+    };
     let root = Path::new(&root);
-    let set = |mode| std::fs::set_permissions(root.join("drafts"), std::fs::Permissions::from_mode(mode)).unwrap();
+    let set = |mode| {
+        std::fs::set_permissions(root.join("drafts"), std::fs::Permissions::from_mode(mode))
+            .unwrap()
+    };
     let store = || open_store(root, contract(CONTRACT), Options::default());
     let delete_index = || {
         for name in ["heads.db", "heads.db-wal", "heads.db-shm"] {
@@ -703,17 +1230,32 @@ fn denied_without_index_process() {
     };
     let draft = Playground::path("drafts/ch01.md");
     set(0o555);
-    let result = store().judge(person().write(&draft, "second\n", Expect::Any)).unwrap().publish();
-    assert!(matches!(&result, Err(StoreError::Unfinished { .. })), "{result:?}");
+    let result = store()
+        .judge(person().write(&draft, "second\n", Expect::Any))
+        .unwrap()
+        .publish();
+    assert!(
+        matches!(&result, Err(StoreError::Unfinished { .. })),
+        "{result:?}"
+    );
     delete_index();
     let survey = store().survey().unwrap();
-    assert_eq!(survey.flagged().map(|f| f.path.as_str()).collect::<Vec<_>>(), ["drafts/ch01.md"]);
+    assert_eq!(
+        survey
+            .flagged()
+            .map(|f| f.path.as_str())
+            .collect::<Vec<_>>(),
+        ["drafts/ch01.md"]
+    );
     assert_eq!(store().read(&draft).unwrap().unwrap().0, b"second\n");
     set(0o755);
     delete_index();
     let survey = store().survey().unwrap();
     assert_eq!(survey.flagged().count(), 0);
-    assert_eq!(std::fs::read(root.join("drafts/ch01.md")).unwrap(), b"second\n");
+    assert_eq!(
+        std::fs::read(root.join("drafts/ch01.md")).unwrap(),
+        b"second\n"
+    );
     assert_eq!(store().verify().unwrap().problems, []);
     // An edit by hand is still one, whoever knows of it.
     std::fs::write(root.join("drafts/ch01.md"), "first\n").unwrap();
@@ -729,12 +1271,22 @@ fn what_could_not_be_written_is_no_edit_though_the_index_is_gone() {
     write(&store, "drafts/ch01.md", "first\n");
     drop(store);
     if is_root() {
-        every_path(play.root()).iter().for_each(|path| std::os::unix::fs::chown(path, Some(65534), Some(65534)).unwrap());
+        every_path(play.root())
+            .iter()
+            .for_each(|path| std::os::unix::fs::chown(path, Some(65534), Some(65534)).unwrap());
     }
     // Times of files may be a tick behind the clock.
     std::thread::sleep(std::time::Duration::from_millis(50));
-    let output = as_another_user("damage::denied_without_index_process", DENIED_WITHOUT_INDEX, play.root());
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let output = as_another_user(
+        "damage::denied_without_index_process",
+        DENIED_WITHOUT_INDEX,
+        play.root(),
+    );
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 #[test]
@@ -743,13 +1295,23 @@ fn what_may_not_be_written_stops_no_other_file() {
     let store = play.open();
     append(&store, "meta/a.md", "one\n");
     write(&store, "drafts/ch01.md", "first\n");
-    store.judge(person().create(&Playground::path("state.json"), "{}\n")).unwrap().publish().unwrap();
+    store
+        .judge(person().create(&Playground::path("state.json"), "{}\n"))
+        .unwrap()
+        .publish()
+        .unwrap();
     drop(store);
     if is_root() {
-        every_path(play.root()).iter().for_each(|path| std::os::unix::fs::chown(path, Some(65534), Some(65534)).unwrap());
+        every_path(play.root())
+            .iter()
+            .for_each(|path| std::os::unix::fs::chown(path, Some(65534), Some(65534)).unwrap());
     }
     let output = as_another_user("damage::denied_process", DENIED, play.root());
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 #[test]
@@ -762,23 +1324,55 @@ fn what_stands_in_the_place_of_a_file_is_told_and_moved_away() {
     }
     std::fs::create_dir(play.file("meta/a.md")).unwrap();
     std::os::unix::fs::symlink("/etc/hostname", play.file("meta/b.md")).unwrap();
-    assert!(Command::new("mkfifo").arg(play.file("meta/c.md")).status().unwrap().success());
+    assert!(
+        Command::new("mkfifo")
+            .arg(play.file("meta/c.md"))
+            .status()
+            .unwrap()
+            .success()
+    );
     let mend = |path: &str| format!("move it away, then: quipu restore {path}");
     let expected = [
-        ("meta/a.md", "is a folder, where a file belongs", mend("meta/a.md")),
-        ("meta/b.md", "is a symbolic link, where a file belongs", mend("meta/b.md")),
-        ("meta/c.md", "is not a regular file, where a file belongs", mend("meta/c.md")),
+        (
+            "meta/a.md",
+            "is a folder, where a file belongs",
+            mend("meta/a.md"),
+        ),
+        (
+            "meta/b.md",
+            "is a symbolic link, where a file belongs",
+            mend("meta/b.md"),
+        ),
+        (
+            "meta/c.md",
+            "is not a regular file, where a file belongs",
+            mend("meta/c.md"),
+        ),
     ];
     let survey = store.survey().unwrap();
-    let flagged: Vec<_> = survey.flagged().map(|f| (f.path.as_str(), f.flag.as_ref().unwrap().what.as_str(), f.mend())).collect();
+    let flagged: Vec<_> = survey
+        .flagged()
+        .map(|f| {
+            (
+                f.path.as_str(),
+                f.flag.as_ref().unwrap().what.as_str(),
+                f.mend(),
+            )
+        })
+        .collect();
     assert_eq!(flagged, expected);
     assert_eq!(survey.strange, [], "each is told once");
     let problems = store.verify().unwrap().problems;
-    let told: Vec<_> = problems.iter().map(|p| (p.place.as_str(), p.what.as_str(), p.mend.clone())).collect();
+    let told: Vec<_> = problems
+        .iter()
+        .map(|p| (p.place.as_str(), p.what.as_str(), p.mend.clone()))
+        .collect();
     assert_eq!(told, expected);
     for (path, ..) in expected {
         std::fs::rename(play.file(path), play.file("away")).unwrap();
-        store.restore(&Actor::Person, &Playground::path(path), None, None).unwrap();
+        store
+            .restore(&Actor::Person, &Playground::path(path), None, None)
+            .unwrap();
         assert_eq!(play.text(path).unwrap(), "one\n");
         let away = play.file("away");
         let _ = std::fs::remove_dir(&away).or_else(|_| std::fs::remove_file(&away));
@@ -802,7 +1396,11 @@ struct RefusesSyncs;
 
 impl Watch for RefusesSyncs {
     fn before(&self, step: Step, _: usize) -> StepVerdict {
-        if step == Step::JournalSync { StepVerdict::Refused } else { StepVerdict::Go }
+        if step == Step::JournalSync {
+            StepVerdict::Refused
+        } else {
+            StepVerdict::Go
+        }
     }
 }
 
@@ -813,12 +1411,24 @@ fn a_disk_that_refuses_syncs_keeps_nobody_from_reading() {
     append(&store, "meta/a.md", "one\n");
     write(&store, "drafts/ch01.md", "first\n");
     drop(store);
-    let refusing = || Options { watch: Some(Arc::new(RefusesSyncs)), ..Options::default() };
-    let (log, draft) = (Playground::path("meta/a.md"), Playground::path("drafts/ch01.md"));
+    let refusing = || Options {
+        watch: Some(Arc::new(RefusesSyncs)),
+        ..Options::default()
+    };
+    let (log, draft) = (
+        Playground::path("meta/a.md"),
+        Playground::path("drafts/ch01.md"),
+    );
     // What the disk did not confirm has to be synced by whoever comes next.
     let store = play.open_with(refusing());
-    let unsure = store.judge(person().append(&log, "two\n")).and_then(quipu_store::Judged::publish).unwrap_err();
-    assert!(matches!(unsure, StoreError::Unsure { .. }) && unsure.is_failing_disk(), "{unsure}");
+    let unsure = store
+        .judge(person().append(&log, "two\n"))
+        .and_then(quipu_store::Judged::publish)
+        .unwrap_err();
+    assert!(
+        matches!(unsure, StoreError::Unsure { .. }) && unsure.is_failing_disk(),
+        "{unsure}"
+    );
     drop(store);
     for boot in [None, Some("another".to_owned())] {
         let project = Project::open_to_read(play.root(), Options { boot, ..refusing() }).unwrap();
@@ -830,7 +1440,10 @@ fn a_disk_that_refuses_syncs_keeps_nobody_from_reading() {
             assert_eq!(flag, Some("is not written yet: the disk fails"));
             assert_eq!(file.mend(), "repair the disk, then: quipu doctor");
         }
-        let refused = store.judge(person().append(&log, "three\n")).and_then(quipu_store::Judged::publish).unwrap_err();
+        let refused = store
+            .judge(person().append(&log, "three\n"))
+            .and_then(quipu_store::Judged::publish)
+            .unwrap_err();
         assert!(matches!(refused, StoreError::Failing { .. }), "{refused}");
     }
     let store = play.open();
@@ -846,39 +1459,75 @@ fn a_full_disk_keeps_nobody_from_reading() {
     for room in 0..24 {
         let play = Playground::local();
         let disk = Arc::new(Filling(AtomicI64::new(i64::MAX)));
-        let store = play.open_with(Options { watch: Some(disk.clone()), ..Options::default() });
+        let store = play.open_with(Options {
+            watch: Some(disk.clone()),
+            ..Options::default()
+        });
         append(&store, "meta/a.md", "one\n");
         write(&store, "drafts/ch01.md", "first\n");
         disk.0.store(room, Ordering::SeqCst);
-        let (log, draft) = (Playground::path("meta/a.md"), Playground::path("drafts/ch01.md"));
-        let failed =
-            store.judge(person().append(&log, "two\n").write(&draft, "second\n", Expect::Any)).and_then(quipu_store::Judged::publish);
-        let Err(failed @ StoreError::Unfinished { .. }) = failed else { continue };
+        let (log, draft) = (
+            Playground::path("meta/a.md"),
+            Playground::path("drafts/ch01.md"),
+        );
+        let failed = store
+            .judge(
+                person()
+                    .append(&log, "two\n")
+                    .write(&draft, "second\n", Expect::Any),
+            )
+            .and_then(quipu_store::Judged::publish);
+        let Err(failed @ StoreError::Unfinished { .. }) = failed else {
+            continue;
+        };
         unfinished += 1;
         assert!(failed.is_full_disk(), "{failed}");
         drop(store);
         let full = || Some(Arc::new(Filling(AtomicI64::new(0))) as Arc<dyn Watch>);
-        let hindered = play.open_with(Options { watch: full(), ..Options::default() });
+        let hindered = play.open_with(Options {
+            watch: full(),
+            ..Options::default()
+        });
         let error = hindered.settle().unwrap_err();
         assert!(error.is_full_disk(), "{error}");
-        let looking = play.open_with(Options { watch: full(), looks: Some(Unwritable::Full(error.to_string())), ..Options::default() });
+        let looking = play.open_with(Options {
+            watch: full(),
+            looks: Some(Unwritable::Full(error.to_string())),
+            ..Options::default()
+        });
         assert_eq!(looking.read(&log).unwrap().unwrap().0, b"one\ntwo\n");
         assert_eq!(looking.read(&draft).unwrap().unwrap().0, b"second\n");
         assert_eq!(looking.log(9).unwrap().len(), 3);
         let survey = looking.survey().unwrap();
         let flagged: Vec<String> = survey.flagged().map(|f| f.path.clone()).collect();
         let problems = looking.verify().unwrap().problems;
-        assert_eq!(problems.iter().map(|p| p.place.clone()).collect::<Vec<_>>(), flagged, "{problems:?}");
+        assert_eq!(
+            problems.iter().map(|p| p.place.clone()).collect::<Vec<_>>(),
+            flagged,
+            "{problems:?}"
+        );
         for what in survey
             .flagged()
             .map(|f| (f.flag.as_ref().unwrap().what.clone(), f.mend()))
             .chain(problems.into_iter().map(|p| (p.what, p.mend)))
         {
-            assert_eq!(what, ("is not written yet: the disk is full".into(), "make room, then: quipu doctor".into()));
+            assert_eq!(
+                what,
+                (
+                    "is not written yet: the disk is full".into(),
+                    "make room, then: quipu doctor".into()
+                )
+            );
         }
-        let refused = looking.judge(person().append(&log, "three\n")).and_then(quipu_store::Judged::publish).unwrap_err();
+        let refused = looking
+            .judge(person().append(&log, "three\n"))
+            .and_then(quipu_store::Judged::publish)
+            .unwrap_err();
         assert!(matches!(refused, StoreError::Full { .. }), "{refused}");
-        assert!(matches!(looking.doctor(), Err(StoreError::Full { .. } | StoreError::Io { .. })));
+        assert!(matches!(
+            looking.doctor(),
+            Err(StoreError::Full { .. } | StoreError::Io { .. })
+        ));
         drop((hindered, looking));
         let store = play.open();
         assert_eq!(store.survey().unwrap().flagged().count(), 0);
@@ -888,31 +1537,52 @@ fn a_full_disk_keeps_nobody_from_reading() {
     assert!(unfinished > 2, "{unfinished}");
 }
 
-/// A commit that meets a folder in its place is told, waits, and is written when the folder is gone.
+/// A commit that meets a folder in its place is told, waits, and is written when the folder is
+/// gone.
 #[test]
 fn a_folder_in_the_place_of_a_file_makes_no_commit_an_edit() {
     let play = Playground::local();
     let store = play.open();
     store.survey().unwrap();
-    let (draft, log) = (Playground::path("drafts/ch01.md"), Playground::path("meta/a.md"));
-    for (path, change) in [(&draft, person().write(&draft, "one\n", Expect::Any)), (&log, person().append(&log, "one\n"))] {
+    let (draft, log) = (
+        Playground::path("drafts/ch01.md"),
+        Playground::path("meta/a.md"),
+    );
+    for (path, change) in [
+        (&draft, person().write(&draft, "one\n", Expect::Any)),
+        (&log, person().append(&log, "one\n")),
+    ] {
         store.judge(change).unwrap().publish().unwrap();
         std::fs::remove_file(play.file(path.as_str())).unwrap();
         std::fs::create_dir(play.file(path.as_str())).unwrap();
         std::fs::write(play.file(path.as_str()).join("in"), "x").unwrap();
         let restored = store.restore(&Actor::Person, path, None, None);
-        assert!(matches!(&restored, Err(StoreError::Unfinished { .. })), "{restored:?}");
+        assert!(
+            matches!(&restored, Err(StoreError::Unfinished { .. })),
+            "{restored:?}"
+        );
         let flagged = |store: &quipu_store::Store| {
             let survey = store.survey().unwrap();
             assert_eq!(survey.adopted, []);
-            survey.flagged().map(|f| (f.path.clone(), f.mend())).collect::<Vec<_>>()
+            survey
+                .flagged()
+                .map(|f| (f.path.clone(), f.mend()))
+                .collect::<Vec<_>>()
         };
-        let waits = [(path.to_string(), "move away what stands there, then: quipu doctor".to_owned())];
+        let waits = [(
+            path.to_string(),
+            "move away what stands there, then: quipu doctor".to_owned(),
+        )];
         assert_eq!(flagged(&store), waits);
         std::fs::rename(play.file(path.as_str()), play.file("away")).unwrap();
         assert_eq!(flagged(&store), waits);
         let mended = store.doctor().unwrap();
-        assert!(mended.iter().any(|m| m.what.starts_with(&format!("wrote `{path}`"))), "{mended:?}");
+        assert!(
+            mended
+                .iter()
+                .any(|m| m.what.starts_with(&format!("wrote `{path}`"))),
+            "{mended:?}"
+        );
         assert_eq!(play.text(path.as_str()).unwrap(), "one\n");
         assert_eq!(flagged(&store), []);
         assert_eq!(store.verify().unwrap().problems, []);
@@ -930,12 +1600,38 @@ fn a_file_in_the_place_of_a_folder_is_told_until_it_is_gone() {
     std::fs::rename(play.file("drafts"), play.file("away")).unwrap();
     std::fs::write(play.file("drafts"), "a file\n").unwrap();
     let told = |problems: Vec<(String, String)>| {
-        assert_eq!(problems.iter().map(|(path, _)| path.as_str()).collect::<Vec<_>>(), ["drafts/a.md", "drafts/b.md"]);
-        assert!(problems.iter().all(|(_, what)| what.contains("lies below something that is no folder")), "{problems:?}");
+        assert_eq!(
+            problems
+                .iter()
+                .map(|(path, _)| path.as_str())
+                .collect::<Vec<_>>(),
+            ["drafts/a.md", "drafts/b.md"]
+        );
+        assert!(
+            problems
+                .iter()
+                .all(|(_, what)| what.contains("lies below something that is no folder")),
+            "{problems:?}"
+        );
     };
     for _ in 0..2 {
-        told(store.verify().unwrap().problems.into_iter().map(|p| (p.place, p.what)).collect());
-        told(store.survey().unwrap().flagged().map(|f| (f.path.clone(), f.flag.as_ref().unwrap().what.clone())).collect());
+        told(
+            store
+                .verify()
+                .unwrap()
+                .problems
+                .into_iter()
+                .map(|p| (p.place, p.what))
+                .collect(),
+        );
+        told(
+            store
+                .survey()
+                .unwrap()
+                .flagged()
+                .map(|f| (f.path.clone(), f.flag.as_ref().unwrap().what.clone()))
+                .collect(),
+        );
     }
     std::fs::remove_file(play.file("drafts")).unwrap();
     std::fs::rename(play.file("away"), play.file("drafts")).unwrap();
@@ -951,7 +1647,13 @@ fn zero_bytes_are_no_new_file_either() {
     std::fs::write(play.file("drafts/new.md"), [0; 50]).unwrap();
     let survey = store.survey().unwrap();
     assert!(survey.adopted.iter().all(|a| a.path != "drafts/new.md"));
-    assert_eq!(survey.flagged().map(|f| f.path.as_str()).collect::<Vec<_>>(), ["drafts/new.md"]);
+    assert_eq!(
+        survey
+            .flagged()
+            .map(|f| f.path.as_str())
+            .collect::<Vec<_>>(),
+        ["drafts/new.md"]
+    );
 }
 
 #[test]
@@ -959,15 +1661,30 @@ fn each_edit_that_gave_way_can_be_shown() {
     let play = Playground::local();
     let store = play.open();
     write(&store, "drafts/ch01.md", "first\n");
-    for (name, text) in [("99999-0~drafts%2Fch01.md", "one by hand\n"), ("99998-0~drafts%2Fch01.md", "another by hand\n")] {
+    for (name, text) in [
+        ("99999-0~drafts%2Fch01.md", "one by hand\n"),
+        ("99998-0~drafts%2Fch01.md", "another by hand\n"),
+    ] {
         std::fs::write(play.file(".quipu/tmp").join(name), text).unwrap();
-        std::fs::set_permissions(play.file(".quipu/tmp").join(name), std::fs::Permissions::from_mode(0o000)).unwrap();
+        std::fs::set_permissions(
+            play.file(".quipu/tmp").join(name),
+            std::fs::Permissions::from_mode(0o000),
+        )
+        .unwrap();
     }
     let kept = store.survey().unwrap().kept;
     assert_eq!(kept.len(), 2, "{kept:?}");
     let mut shown: Vec<String> = kept
         .iter()
-        .map(|kept| String::from_utf8(store.kept_aside(kept.seq, &Playground::path(&kept.path)).unwrap().unwrap()).unwrap())
+        .map(|kept| {
+            String::from_utf8(
+                store
+                    .kept_aside(kept.seq, &Playground::path(&kept.path))
+                    .unwrap()
+                    .unwrap(),
+            )
+            .unwrap()
+        })
         .collect();
     shown.sort();
     assert_eq!(shown, ["another by hand\n", "one by hand\n"]);
@@ -976,7 +1693,10 @@ fn each_edit_that_gave_way_can_be_shown() {
 /// What stands in the way is known again when the index, and what processes know, are gone.
 #[test]
 fn what_stands_in_the_way_stops_nobody_though_the_caches_are_gone() {
-    for caches in [&["heads.db", "heads.db-wal", "heads.db-shm"][..], &["heads.db", "heads.db-wal", "heads.db-shm", "live"]] {
+    for caches in [
+        &["heads.db", "heads.db-wal", "heads.db-shm"][..],
+        &["heads.db", "heads.db-wal", "heads.db-shm", "live"],
+    ] {
         let play = Playground::local();
         let store = play.open();
         write(&store, "drafts/a.md", "one\n");
@@ -991,16 +1711,35 @@ fn what_stands_in_the_way_stops_nobody_though_the_caches_are_gone() {
             let _ = std::fs::remove_file(play.file(".quipu").join(name));
         }
         let store = play.open();
-        let flagged = |store: &quipu_store::Store| store.survey().unwrap().flagged().map(|f| f.path.clone()).collect::<Vec<_>>();
+        let flagged = |store: &quipu_store::Store| {
+            store
+                .survey()
+                .unwrap()
+                .flagged()
+                .map(|f| f.path.clone())
+                .collect::<Vec<_>>()
+        };
         assert_eq!(flagged(&store), ["drafts/a.md", "meta/a.md"]);
         append(&store, "meta/b.md", "others go on\n");
-        let problems: Vec<String> = store.verify().unwrap().problems.into_iter().map(|p| p.place).collect();
+        let problems: Vec<String> = store
+            .verify()
+            .unwrap()
+            .problems
+            .into_iter()
+            .map(|p| p.place)
+            .collect();
         assert_eq!(problems, ["drafts/a.md", "meta/a.md"]);
         std::fs::remove_file(play.file("drafts")).unwrap();
         std::fs::remove_dir(play.file("meta/a.md")).unwrap();
         assert_eq!(store.survey().unwrap().adopted, []);
         store.doctor().unwrap();
-        assert_eq!((play.text("drafts/a.md").unwrap(), play.text("meta/a.md").unwrap()), ("one\n".into(), "one\n".into()));
+        assert_eq!(
+            (
+                play.text("drafts/a.md").unwrap(),
+                play.text("meta/a.md").unwrap()
+            ),
+            ("one\n".into(), "one\n".into())
+        );
         assert_eq!(store.verify().unwrap().problems, []);
     }
 }

@@ -1,5 +1,5 @@
-//! A finish, stopped at every write step: everything it leaves is there, its session's end included,
-//! or nothing is.
+//! A finish, stopped at every write step: everything it leaves is there, its session's end
+//! included, or nothing is.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,36 +8,76 @@ use std::sync::Arc;
 use quipu_contract::{Actor, ActorName, Form, Language, Tokens};
 use quipu_protocol::experience::{NewTask, start_task};
 use quipu_protocol::{
-    Caller, Closed, Finish, Layout, Material, NewDecision, NewTodo, Project, StartRequest, Terms, TodoMoves, WorkError, add_todo,
-    change_formed, finish, lay_out, move_todo, start,
+    Caller, Closed, Finish, Layout, Material, NewDecision, NewTodo, Project, StartRequest, Terms,
+    TodoMoves, WorkError, add_todo, change_formed, finish, lay_out, move_todo, start,
 };
 use quipu_store::{Clock, Instant, Options};
 use quipu_testkit::{FailingDisk, Failure, copy_folder, temp_folder};
 use serde_json::json;
 
 fn options() -> Options {
-    let moment = Instant { wall_us: 1_790_000_000_000_000, boot_us: 5_000_000 };
-    Options { clock: Clock::from_fn(move || moment), boot: Some("first".into()), ..Options::default() }
+    let moment = Instant {
+        wall_us: 1_790_000_000_000_000,
+        boot_us: 5_000_000,
+    };
+    Options {
+        clock: Clock::from_fn(move || moment),
+        boot: Some("first".into()),
+        ..Options::default()
+    }
 }
 
 fn ada() -> Actor {
-    Actor::Agent { role: ActorName::parse("agent").ok(), unit: None, agent: ActorName::parse("ada").ok() }
+    Actor::Agent {
+        role: ActorName::parse("agent").ok(),
+        unit: None,
+        agent: ActorName::parse("ada").ok(),
+    }
 }
 
 /// A project in which a session is at work on a todo.
 fn stage() -> tempfile::TempDir {
     let folder = temp_folder();
-    let layout = Layout { profiles: vec!["relay".into(), "worldlog".into()], ..Layout::default() };
+    let layout = Layout {
+        profiles: vec!["relay".into(), "worldlog".into()],
+        ..Layout::default()
+    };
     lay_out(folder.path(), &layout, options()).unwrap();
     let project = Project::open(folder.path(), options()).unwrap();
     let caller = Caller::default();
-    let request = StartRequest { budget: Tokens(8000), scene: None, delegation: None, task: None, peek: false, full: false, caller };
+    let request = StartRequest {
+        budget: Tokens(8000),
+        scene: None,
+        delegation: None,
+        task: None,
+        peek: false,
+        full: false,
+        caller,
+    };
     assert!(start(&project, &ada(), &request).unwrap().session.is_some());
-    let new = NewTodo { title: "knots".into(), id: Some("TODO-1".into()), ..NewTodo::default() };
+    let new = NewTodo {
+        title: "knots".into(),
+        id: Some("TODO-1".into()),
+        ..NewTodo::default()
+    };
     add_todo(&project, &ada(), None, &new).unwrap();
-    move_todo(&project, &ada(), None, "TODO-1", &quipu_protocol::Move::Start).unwrap();
-    let new = NewTask { description: "tie the knots".into(), kind: "fix".into(), ..NewTask::default() };
-    change_formed(&project, &ada(), &Terms::default(), Form::Task, |text| Ok(start_task(text, Language::En, &new)?)).unwrap();
+    move_todo(
+        &project,
+        &ada(),
+        None,
+        "TODO-1",
+        &quipu_protocol::Move::Start,
+    )
+    .unwrap();
+    let new = NewTask {
+        description: "tie the knots".into(),
+        kind: "fix".into(),
+        ..NewTask::default()
+    };
+    change_formed(&project, &ada(), &Terms::default(), Form::Task, |text| {
+        Ok(start_task(text, Language::En, &new)?)
+    })
+    .unwrap();
     folder
 }
 
@@ -60,18 +100,41 @@ fn close(project: &Project) -> Result<Closed, WorkError> {
             .unwrap(),
         ..Material::default()
     };
-    finish(project, &ada(), &Finish { material, ..Finish::default() })
+    finish(
+        project,
+        &ada(),
+        &Finish {
+            material,
+            ..Finish::default()
+        },
+    )
 }
 
 /// Every memory file, by its path.
 fn files(root: &Path) -> BTreeMap<String, String> {
     let folders = ["", ".sessions/", ".notes/ada/"];
-    let entries = folders.iter().flat_map(|folder| std::fs::read_dir(root.join(folder)).into_iter().flatten().map(move |e| (folder, e)));
+    let entries = folders.iter().flat_map(|folder| {
+        std::fs::read_dir(root.join(folder))
+            .into_iter()
+            .flatten()
+            .map(move |e| (folder, e))
+    });
     let names = entries.filter_map(|(folder, entry)| {
         let entry = entry.unwrap();
-        entry.file_type().unwrap().is_file().then(|| format!("{folder}{}", entry.file_name().to_str().unwrap()))
+        entry
+            .file_type()
+            .unwrap()
+            .is_file()
+            .then(|| format!("{folder}{}", entry.file_name().to_str().unwrap()))
     });
-    names.map(|name| (name.clone(), std::fs::read_to_string(root.join(name)).unwrap())).collect()
+    names
+        .map(|name| {
+            (
+                name.clone(),
+                std::fs::read_to_string(root.join(name)).unwrap(),
+            )
+        })
+        .collect()
 }
 
 #[test]
@@ -81,11 +144,21 @@ fn a_finish_is_whole_wherever_it_stops() {
     let good = temp_folder();
     copy_folder(staged.path(), good.path());
     let counting = Arc::new(FailingDisk::counting());
-    let project = Project::open(good.path(), Options { watch: Some(counting.clone()), ..options() }).unwrap();
+    let project = Project::open(
+        good.path(),
+        Options {
+            watch: Some(counting.clone()),
+            ..options()
+        },
+    )
+    .unwrap();
     assert!(matches!(close(&project).unwrap(), Closed::Done { .. }));
     drop(project);
     let after = files(good.path());
-    let changed = after.iter().filter(|(path, text)| before.get(*path) != Some(*text)).map(|(path, _)| path.as_str());
+    let changed = after
+        .iter()
+        .filter(|(path, text)| before.get(*path) != Some(*text))
+        .map(|(path, _)| path.as_str());
     let expected = [
         ".notes/ada/agent_knowledge.md",
         ".notes/ada/task_process.md",
@@ -101,16 +174,29 @@ fn a_finish_is_whole_wherever_it_stops() {
     let (mut none, mut all) = (0, 0);
     for index in 0..steps.len() {
         for failure in [Failure::Stop, Failure::Torn, Failure::Full] {
-            let place = format!("step {index} of {} ({:?}), {failure:?}", steps.len(), steps[index]);
+            let place = format!(
+                "step {index} of {} ({:?}), {failure:?}",
+                steps.len(),
+                steps[index]
+            );
             let folder = temp_folder();
             copy_folder(staged.path(), folder.path());
             let watch = Arc::new(FailingDisk::at(index, failure));
-            let told = match Project::open(folder.path(), Options { watch: Some(watch), ..options() }) {
+            let told = match Project::open(
+                folder.path(),
+                Options {
+                    watch: Some(watch),
+                    ..options()
+                },
+            ) {
                 Ok(project) => close(&project).map(|_| ()).map_err(|e| e.to_string()),
                 Err(error) => Err(error.to_string()),
             };
             let project = Project::open(folder.path(), options()).unwrap();
-            project.store.settle().unwrap_or_else(|e| panic!("{place}: {e}"));
+            project
+                .store
+                .settle()
+                .unwrap_or_else(|e| panic!("{place}: {e}"));
             let found = files(folder.path());
             let ended = project.store.sessions().unwrap().is_empty();
             if found == after {
@@ -122,7 +208,10 @@ fn a_finish_is_whole_wherever_it_stops() {
                 assert_eq!(found, before, "{place}: half of it happened");
                 assert!(!ended, "{place}: the session ended without its commit");
                 // Whoever comes next sees it, and the finish can be made again.
-                assert!(matches!(close(&project).unwrap(), Closed::Done { .. }), "{place}");
+                assert!(
+                    matches!(close(&project).unwrap(), Closed::Done { .. }),
+                    "{place}"
+                );
                 assert_eq!(files(folder.path()), after, "{place}");
             }
             assert_eq!(project.store.verify().unwrap().problems, [], "{place}");
@@ -136,9 +225,23 @@ fn what_is_missing_writes_nothing() {
     let staged = stage();
     let before = files(staged.path());
     let project = Project::open(staged.path(), options()).unwrap();
-    let Closed::Missing(missing) = finish(&project, &ada(), &Finish::default()).unwrap() else { panic!("it may not pass") };
+    let Closed::Missing(missing) = finish(&project, &ada(), &Finish::default()).unwrap() else {
+        panic!("it may not pass")
+    };
     let names: Vec<&str> = missing.iter().map(|m| m.name.as_str()).collect();
-    assert_eq!(names, ["state", "next", "decisions", "todos", "solution", "rounds", "lesson", "world"]);
+    assert_eq!(
+        names,
+        [
+            "state",
+            "next",
+            "decisions",
+            "todos",
+            "solution",
+            "rounds",
+            "lesson",
+            "world"
+        ]
+    );
     assert_eq!(files(staged.path()), before);
     assert_eq!(project.store.sessions().unwrap().len(), 1);
 }

@@ -10,12 +10,19 @@ fn write(store: &Store, path: &str, text: &str, force: bool) -> Result<Receipt, 
         Some((_, version)) => Expect::Version(version),
         None => Expect::Any,
     };
-    store.judge(Change { force, ..Change::by(&Actor::Person).write(&path, text, expect) })?.publish()
+    store
+        .judge(Change {
+            force,
+            ..Change::by(&Actor::Person).write(&path, text, expect)
+        })?
+        .publish()
 }
 
 fn refused(result: Result<Receipt, StoreError>, about: &str) {
     match result {
-        Err(StoreError::Refused(refused)) => assert!(refused.what.contains(about), "{}", refused.what),
+        Err(StoreError::Refused(refused)) => {
+            assert!(refused.what.contains(about), "{}", refused.what)
+        }
         other => panic!("not refused ({about}): {other:?}"),
     }
 }
@@ -33,7 +40,10 @@ fn a_large_loss_must_be_meant() {
     let chinese = "这是草稿里的一行文字，有人写了很久。\n".repeat(40);
     for text in [&long, &chinese] {
         write(&store, "drafts/ch01.md", text, true).unwrap();
-        refused(write(&store, "drafts/ch01.md", "short\n", false), "would shrink");
+        refused(
+            write(&store, "drafts/ch01.md", "short\n", false),
+            "would shrink",
+        );
         refused(write(&store, "drafts/ch01.md", "", false), "would shrink");
         assert_eq!(play.text("drafts/ch01.md").unwrap(), *text);
         write(&store, "drafts/ch01.md", "short\n", true).unwrap();
@@ -57,27 +67,63 @@ fn a_stand_in_for_text_is_refused_with_its_line() {
     let play = Playground::new();
     let store = play.open();
     write(&store, "drafts/ch01.md", "one\ntwo\nthree\n", false).unwrap();
-    for stand_in in ["... rest unchanged ...", "// ... existing code ...", "（其余不变）", "……此处省略……"] {
+    for stand_in in [
+        "... rest unchanged ...",
+        "// ... existing code ...",
+        "（其余不变）",
+        "……此处省略……",
+    ] {
         let text = format!("one\ntwo and a half\n{stand_in}\n");
         refused(write(&store, "drafts/ch01.md", &text, false), "line 3");
-        let amended = Op::Amend { path: Playground::path("outline.md"), bytes: Some(text.clone().into_bytes()) };
-        if store.read(&Playground::path("outline.md")).unwrap().is_none() {
+        let amended = Op::Amend {
+            path: Playground::path("outline.md"),
+            bytes: Some(text.clone().into_bytes()),
+        };
+        if store
+            .read(&Playground::path("outline.md"))
+            .unwrap()
+            .is_none()
+        {
             write(&store, "outline.md", "plan\n", false).unwrap();
         }
-        refused(store.judge(Change::by(&Actor::Person).why("x").op(amended)).and_then(quipu_store::Judged::publish), "line 3");
+        refused(
+            store
+                .judge(Change::by(&Actor::Person).why("x").op(amended))
+                .and_then(quipu_store::Judged::publish),
+            "line 3",
+        );
         assert_eq!(play.text("drafts/ch01.md").unwrap(), "one\ntwo\nthree\n");
     }
     write(&store, "drafts/ch01.md", "... rest unchanged ...\n", true).unwrap();
-    write(&store, "drafts/ch01.md", "其余的人都睡了。\nThe rest of the crew slept.\n", false).unwrap();
+    write(
+        &store,
+        "drafts/ch01.md",
+        "其余的人都睡了。\nThe rest of the crew slept.\n",
+        false,
+    )
+    .unwrap();
 }
 
 #[test]
 fn a_credential_in_the_reason_is_refused() {
     let play = Playground::new();
     let store = play.open();
-    let change = |why: String| Change::by(&Actor::Person).append(&Playground::path("meta/a.md"), "one\n").why(why);
-    refused(store.judge(change(format!("deploy with {}", key()))).and_then(quipu_store::Judged::publish), "the reason");
-    store.judge(change("deploy without".into())).unwrap().publish().unwrap();
+    let change = |why: String| {
+        Change::by(&Actor::Person)
+            .append(&Playground::path("meta/a.md"), "one\n")
+            .why(why)
+    };
+    refused(
+        store
+            .judge(change(format!("deploy with {}", key())))
+            .and_then(quipu_store::Judged::publish),
+        "the reason",
+    );
+    store
+        .judge(change("deploy without".into()))
+        .unwrap()
+        .publish()
+        .unwrap();
 }
 
 /// The pieces are in the journal, and the file is not there yet.
@@ -90,12 +136,21 @@ fn a_credential_in_pieces_is_refused_while_its_file_is_still_to_come() {
     append("one\n").unwrap().publish().unwrap();
     let key = key();
     let pieces = [&key[..3], &key[3..12], &key[12..]];
-    append(&format!("two {}", pieces[0])).unwrap().publish_behind().unwrap();
+    append(&format!("two {}", pieces[0]))
+        .unwrap()
+        .publish_behind()
+        .unwrap();
     append(pieces[1]).unwrap().publish_behind().unwrap();
     assert_eq!(play.text("meta/a.md").unwrap(), "one\n");
-    refused(append(pieces[2]).and_then(quipu_store::Judged::publish_behind), "GitHub token");
+    refused(
+        append(pieces[2]).and_then(quipu_store::Judged::publish_behind),
+        "GitHub token",
+    );
     append("\nthree\n").unwrap().publish().unwrap();
-    assert_eq!(play.text("meta/a.md").unwrap(), format!("one\ntwo {}{}\nthree\n", pieces[0], pieces[1]));
+    assert_eq!(
+        play.text("meta/a.md").unwrap(),
+        format!("one\ntwo {}{}\nthree\n", pieces[0], pieces[1])
+    );
 }
 
 #[test]
@@ -106,16 +161,28 @@ fn credentials_are_refused_through_every_operation() {
     write(&store, "state.json", "{}\n", false).unwrap();
     let text = format!("一\n密钥：{}\n", key());
     let at = Playground::path;
-    let person = || Change { force: true, ..Change::by(&Actor::Person).why("because") };
+    let person = || Change {
+        force: true,
+        ..Change::by(&Actor::Person).why("because")
+    };
     for change in [
         person().append(&at("meta/a.md"), text.as_str()),
         person().create(&at(".sessions/s.md"), text.as_str()),
         person().write(&at("drafts/ch01.md"), text.as_str(), Expect::Any),
         person().write(&at("free.txt"), text.as_str(), Expect::Any),
-        person().op(Op::Merge { path: at("state.json"), value: serde_json::json!({"token": key()}) }),
-        person().op(Op::Amend { path: at("outline.md"), bytes: Some(text.clone().into_bytes()) }),
+        person().op(Op::Merge {
+            path: at("state.json"),
+            value: serde_json::json!({"token": key()}),
+        }),
+        person().op(Op::Amend {
+            path: at("outline.md"),
+            bytes: Some(text.clone().into_bytes()),
+        }),
     ] {
-        refused(store.judge(change).and_then(quipu_store::Judged::publish), "GitHub token");
+        refused(
+            store.judge(change).and_then(quipu_store::Judged::publish),
+            "GitHub token",
+        );
     }
     // The journal never saw it either.
     let journal = std::fs::read(play.file(".quipu/journal/00000001.jsonl")).unwrap();
@@ -124,16 +191,23 @@ fn credentials_are_refused_through_every_operation() {
 
 #[test]
 fn the_contract_may_allow_a_path_or_a_literal() {
-    let play = Playground::with_contract(&format!("{CONTRACT}\n[guards]\ncredentials_in = [\"meta/keys.md\"]\n"));
+    let play = Playground::with_contract(&format!(
+        "{CONTRACT}\n[guards]\ncredentials_in = [\"meta/keys.md\"]\n"
+    ));
     let store = play.open();
     let append = |store: &Store, path: &str| {
         store
-            .judge(Change::by(&Actor::Person).append(&Playground::path(path), format!("{}\n", key())))
+            .judge(
+                Change::by(&Actor::Person).append(&Playground::path(path), format!("{}\n", key())),
+            )
             .and_then(quipu_store::Judged::publish)
     };
     append(&store, "meta/keys.md").unwrap();
     refused(append(&store, "meta/other.md"), "looks like");
-    let play = Playground::with_contract(&format!("{CONTRACT}\n[guards]\ncredentials = [\"{}\"]\n", key()));
+    let play = Playground::with_contract(&format!(
+        "{CONTRACT}\n[guards]\ncredentials = [\"{}\"]\n",
+        key()
+    ));
     append(&play.open(), "meta/other.md").unwrap();
 }
 
@@ -145,14 +219,36 @@ fn a_loss_in_steps_is_a_loss() {
     let publish = |change: Change| store.judge(change).and_then(quipu_store::Judged::publish);
     let line = "a line of a draft that someone wrote\n";
     write(&store, "drafts/ch01.md", &line.repeat(120), false).unwrap();
-    let by_steps = || [65, 35, 19].iter().fold(Change::by(&Actor::Person), |c, n| c.write(&path, line.repeat(*n), Expect::Any));
+    let by_steps = || {
+        [65, 35, 19]
+            .iter()
+            .fold(Change::by(&Actor::Person), |c, n| {
+                c.write(&path, line.repeat(*n), Expect::Any)
+            })
+    };
     refused(publish(by_steps()), "would shrink from 4440 to 703 bytes");
-    let anew = || Change::by(&Actor::Person).op(Op::Remove { path: path.clone(), expect: Expect::Any }).create(&path, line);
+    let anew = || {
+        Change::by(&Actor::Person)
+            .op(Op::Remove {
+                path: path.clone(),
+                expect: Expect::Any,
+            })
+            .create(&path, line)
+    };
     refused(publish(anew()), "would shrink");
     assert_eq!(play.text("drafts/ch01.md").unwrap(), line.repeat(120));
     // What counts is what is left in the end.
-    publish(Change::by(&Actor::Person).write(&path, line, Expect::Any).write(&path, line.repeat(100), Expect::Any)).unwrap();
-    publish(Change { force: true, ..anew() }).unwrap();
+    publish(
+        Change::by(&Actor::Person)
+            .write(&path, line, Expect::Any)
+            .write(&path, line.repeat(100), Expect::Any),
+    )
+    .unwrap();
+    publish(Change {
+        force: true,
+        ..anew()
+    })
+    .unwrap();
 }
 
 #[test]
@@ -161,7 +257,11 @@ fn a_credential_in_pieces_is_refused() {
     let store = play.open();
     let publish = |change: Change| store.judge(change).and_then(quipu_store::Judged::publish);
     let path = Playground::path("meta/a.md");
-    let append = |texts: &[&str]| texts.iter().fold(Change::by(&Actor::Person), |c, text| c.append(&path, *text));
+    let append = |texts: &[&str]| {
+        texts
+            .iter()
+            .fold(Change::by(&Actor::Person), |c, text| c.append(&path, *text))
+    };
     let key = key();
     let (one, two) = key.split_at(12);
     let begun = format!("一行\ntoken {one}");
@@ -169,14 +269,21 @@ fn a_credential_in_pieces_is_refused() {
     refused(publish(append(&[&begun, two])), "GitHub token");
     publish(append(&["first\n"])).unwrap();
     refused(publish(append(&[&begun, two])), "GitHub token");
-    refused(publish(append(&["token g", &key[1..5], &key[5..]])), "GitHub token");
+    refused(
+        publish(append(&["token g", &key[1..5], &key[5..]])),
+        "GitHub token",
+    );
     // In two.
     publish(append(&[&begun])).unwrap();
-    refused(publish(append(&[&format!("{two}\nmore\n")])), "GitHub token");
+    refused(
+        publish(append(&[&format!("{two}\nmore\n")])),
+        "GitHub token",
+    );
     publish(append(&[" and so on\n", &format!("{two}\n")])).unwrap();
     // What stood there already is not this writer's.
     std::fs::write(play.file("meta/b.md"), format!("token {key} and")).unwrap();
-    let behind = Change::by(&Actor::Person).append(&Playground::path("meta/b.md"), "q8Zk2Lm words\n");
+    let behind =
+        Change::by(&Actor::Person).append(&Playground::path("meta/b.md"), "q8Zk2Lm words\n");
     publish(behind).unwrap();
     assert!(!play.text("meta/a.md").unwrap().contains(&key));
 }
@@ -184,8 +291,15 @@ fn a_credential_in_pieces_is_refused() {
 #[test]
 fn a_credential_in_the_key_is_refused() {
     let play = Playground::new();
-    let change = Change::by(&Actor::Person).append(&Playground::path("meta/a.md"), "one\n").key(format!("run-of {}", key()));
-    refused(play.open().judge(change).and_then(quipu_store::Judged::publish), "the key");
+    let change = Change::by(&Actor::Person)
+        .append(&Playground::path("meta/a.md"), "one\n")
+        .key(format!("run-of {}", key()));
+    refused(
+        play.open()
+            .judge(change)
+            .and_then(quipu_store::Judged::publish),
+        "the key",
+    );
 }
 
 #[test]
@@ -194,12 +308,18 @@ fn a_credential_in_a_name_is_refused() {
     let name = format!("notes/{}.md", key());
     let error = write(&play.open(), &name, "one\n", true).unwrap_err();
     assert!(
-        error.to_string().contains("the name of this file looks like a GitHub token") && !error.to_string().contains(&key()),
+        error
+            .to_string()
+            .contains("the name of this file looks like a GitHub token")
+            && !error.to_string().contains(&key()),
         "{error}"
     );
-    let journal = std::fs::read_to_string(play.file(".quipu/journal/00000001.jsonl")).unwrap_or_default();
+    let journal =
+        std::fs::read_to_string(play.file(".quipu/journal/00000001.jsonl")).unwrap_or_default();
     assert!(!journal.contains(&key()) && !play.file(&name).exists());
-    let play = Playground::with_contract(&format!("{CONTRACT}\n[guards]\ncredentials_in = [\"notes/**\"]\n"));
+    let play = Playground::with_contract(&format!(
+        "{CONTRACT}\n[guards]\ncredentials_in = [\"notes/**\"]\n"
+    ));
     write(&play.open(), &name, "one\n", true).unwrap();
 }
 
@@ -207,15 +327,33 @@ fn a_credential_in_a_name_is_refused() {
 fn a_merge_that_empties_a_file_is_a_loss() {
     let play = Playground::new();
     let store = play.open();
-    let fields =
-        |value: &dyn Fn(usize) -> serde_json::Value| (0..40).map(|n| (format!("field{n}"), value(n))).collect::<serde_json::Map<_, _>>();
+    let fields = |value: &dyn Fn(usize) -> serde_json::Value| {
+        (0..40)
+            .map(|n| (format!("field{n}"), value(n)))
+            .collect::<serde_json::Map<_, _>>()
+    };
     let merge = |value, force| {
-        let op = Op::Merge { path: Playground::path("state.json"), value: serde_json::Value::Object(value) };
-        store.judge(Change { force, ..Change::by(&Actor::Person).op(op) }).and_then(quipu_store::Judged::publish)
+        let op = Op::Merge {
+            path: Playground::path("state.json"),
+            value: serde_json::Value::Object(value),
+        };
+        store
+            .judge(Change {
+                force,
+                ..Change::by(&Actor::Person).op(op)
+            })
+            .and_then(quipu_store::Judged::publish)
     };
     write(&store, "state.json", "{}\n", false).unwrap();
-    merge(fields(&|n| format!("a value of some length {n}").into()), false).unwrap();
-    refused(merge(fields(&|_| serde_json::Value::Null), false), "would shrink");
+    merge(
+        fields(&|n| format!("a value of some length {n}").into()),
+        false,
+    )
+    .unwrap();
+    refused(
+        merge(fields(&|_| serde_json::Value::Null), false),
+        "would shrink",
+    );
     merge(fields(&|_| serde_json::Value::Null), true).unwrap();
 }
 
@@ -227,24 +365,48 @@ fn a_credential_in_the_path_of_a_lease_or_in_a_name_is_refused() {
     assert!(matches!(leased, Err(StoreError::Refused(_))), "{leased:?}");
     let wild = store.take_lease(&Actor::Person, &[format!("notes/{}/*.md", key())], 60);
     assert!(matches!(wild, Err(StoreError::Refused(_))), "{wild:?}");
-    let agent = Actor::Agent { role: None, unit: None, agent: ActorName::parse(&key()).ok() };
+    let agent = Actor::Agent {
+        role: None,
+        unit: None,
+        agent: ActorName::parse(&key()).ok(),
+    };
     if agent.agent().is_some() {
         let begun = store.begin_session(&agent, 60);
         assert!(matches!(begun, Err(StoreError::Refused(_))), "{begun:?}");
     }
-    assert!(store.log(10).unwrap().iter().all(|entry| !format!("{entry:?}").contains(&key())));
+    assert!(
+        store
+            .log(10)
+            .unwrap()
+            .iter()
+            .all(|entry| !format!("{entry:?}").contains(&key()))
+    );
 }
 
 #[test]
 fn a_reason_and_a_key_are_one_line() {
     let play = Playground::new();
     let store = play.open();
-    for line_break in ["\n", "\r", "\u{85}", "\u{2028}", "\u{2029}", "\u{b}", "\u{c}", "\u{1c}"] {
+    for line_break in [
+        "\n", "\r", "\u{85}", "\u{2028}", "\u{2029}", "\u{b}", "\u{c}", "\u{1c}",
+    ] {
         let forged = format!("one{line_break}@9  2026-01-01  commit  person  two");
-        let change = |why: &str| Change::by(&Actor::Person).append(&Playground::path("notes.md"), "a\n").why(why);
+        let change = |why: &str| {
+            Change::by(&Actor::Person)
+                .append(&Playground::path("notes.md"), "a\n")
+                .why(why)
+        };
         let refused = store.judge(change(&forged)).map(|_| ());
-        assert!(matches!(refused, Err(StoreError::Refused(_))), "{refused:?}");
-        let keyed = store.judge(Change { key: Some(forged), ..change("fine") }).map(|_| ());
+        assert!(
+            matches!(refused, Err(StoreError::Refused(_))),
+            "{refused:?}"
+        );
+        let keyed = store
+            .judge(Change {
+                key: Some(forged),
+                ..change("fine")
+            })
+            .map(|_| ());
         assert!(matches!(keyed, Err(StoreError::Refused(_))), "{keyed:?}");
     }
 }

@@ -8,15 +8,27 @@ use quipu_store::{At, Change, Clock, Expect, Instant, Op, OpKind, Options, Store
 use quipu_testkit::Playground;
 
 fn agent(name: &str) -> Actor {
-    Actor::Agent { role: None, unit: None, agent: ActorName::parse(name).ok() }
+    Actor::Agent {
+        role: None,
+        unit: None,
+        agent: ActorName::parse(name).ok(),
+    }
 }
 
 fn append(store: &Store, actor: &Actor, path: &str, text: &str) -> quipu_store::Receipt {
-    store.judge(Change::by(actor).append(&Playground::path(path), text)).unwrap().publish().unwrap()
+    store
+        .judge(Change::by(actor).append(&Playground::path(path), text))
+        .unwrap()
+        .publish()
+        .unwrap()
 }
 
 fn write(store: &Store, actor: &Actor, path: &str, text: &str) -> quipu_store::Receipt {
-    store.judge(Change::by(actor).write(&Playground::path(path), text, Expect::Any)).unwrap().publish().unwrap()
+    store
+        .judge(Change::by(actor).write(&Playground::path(path), text, Expect::Any))
+        .unwrap()
+        .publish()
+        .unwrap()
 }
 
 #[test]
@@ -24,8 +36,14 @@ fn a_version_is_found_by_name_number_time_and_distance() {
     let play = Playground::local();
     let now = Arc::new(AtomicI64::new(1_800_000_000_000_000));
     let ticking = Arc::clone(&now);
-    let clock = Clock::from_fn(move || Instant { wall_us: ticking.load(Ordering::SeqCst), boot_us: 0 });
-    let store = play.open_with(Options { clock, ..Options::default() });
+    let clock = Clock::from_fn(move || Instant {
+        wall_us: ticking.load(Ordering::SeqCst),
+        boot_us: 0,
+    });
+    let store = play.open_with(Options {
+        clock,
+        ..Options::default()
+    });
     for path in ["meta/a.md", "drafts/ch01.md"] {
         let start = store.log(1).unwrap().first().map_or(0, |e| e.seq);
         let mut texts = Vec::new();
@@ -39,7 +57,11 @@ fn a_version_is_found_by_name_number_time_and_distance() {
                 write(&store, &Actor::Person, path, &line)
             };
             versions.push(receipt.versions[path].clone());
-            texts.push(if path.starts_with("meta") { format!("{}{line}", texts.last().cloned().unwrap_or_default()) } else { line });
+            texts.push(if path.starts_with("meta") {
+                format!("{}{line}", texts.last().cloned().unwrap_or_default())
+            } else {
+                line
+            });
         }
         let path = Playground::path(path);
         let newest = now.load(Ordering::SeqCst);
@@ -58,8 +80,19 @@ fn a_version_is_found_by_name_number_time_and_distance() {
                 assert_eq!(event.version, versions[index]);
             }
         }
-        for nowhere in [At::Back(4), At::Seq(start), At::Version("ffffffff".into()), At::Time(0)] {
-            assert!(matches!(store.text_at(&path, &nowhere), Err(StoreError::NotFound { .. })), "{nowhere:?}");
+        for nowhere in [
+            At::Back(4),
+            At::Seq(start),
+            At::Version("ffffffff".into()),
+            At::Time(0),
+        ] {
+            assert!(
+                matches!(
+                    store.text_at(&path, &nowhere),
+                    Err(StoreError::NotFound { .. })
+                ),
+                "{nowhere:?}"
+            );
         }
     }
 }
@@ -74,37 +107,84 @@ fn blame_names_who_made_each_line() {
     write(&store, &agent("anna"), "drafts/ch01.md", "a\nB\nc\nd\n");
     let who = |path: &str| -> Vec<(u64, String, String)> {
         let lines = store.blame(&Playground::path(path)).unwrap();
-        lines.into_iter().map(|l| (l.seq, l.who.agent.unwrap_or_default(), l.text)).collect()
+        lines
+            .into_iter()
+            .map(|l| (l.seq, l.who.agent.unwrap_or_default(), l.text))
+            .collect()
     };
     let line = |seq, name: &str, text: &str| (seq, name.to_owned(), text.to_owned());
-    assert_eq!(who("meta/a.md"), [line(1, "otto", "one"), line(1, "otto", "two"), line(2, "anna", "three")]);
-    assert_eq!(who("drafts/ch01.md"), [line(3, "otto", "a"), line(4, "anna", "B"), line(3, "otto", "c"), line(4, "anna", "d")]);
-    assert!(matches!(store.blame(&Playground::path("meta/none.md")), Err(StoreError::NotFound { .. })));
+    assert_eq!(
+        who("meta/a.md"),
+        [
+            line(1, "otto", "one"),
+            line(1, "otto", "two"),
+            line(2, "anna", "three")
+        ]
+    );
+    assert_eq!(
+        who("drafts/ch01.md"),
+        [
+            line(3, "otto", "a"),
+            line(4, "anna", "B"),
+            line(3, "otto", "c"),
+            line(4, "anna", "d")
+        ]
+    );
+    assert!(matches!(
+        store.blame(&Playground::path("meta/none.md")),
+        Err(StoreError::NotFound { .. })
+    ));
 }
 
 #[test]
 fn older_versions_come_back_where_the_class_allows_it() {
     let play = Playground::new();
     let store = play.open();
-    let restore = |path: &str, actor: &Actor| store.restore(actor, &Playground::path(path), Some(&At::Back(1)), None);
+    let restore = |path: &str, actor: &Actor| {
+        store.restore(actor, &Playground::path(path), Some(&At::Back(1)), None)
+    };
     write(&store, &Actor::Person, "drafts/ch01.md", "one\n");
     write(&store, &Actor::Person, "drafts/ch01.md", "two\n");
     restore("drafts/ch01.md", &agent("otto")).unwrap();
     assert_eq!(play.text("drafts/ch01.md").unwrap(), "one\n");
     let path = Playground::path("state.json");
-    store.judge(Change::by(&Actor::Person).create(&path, "{\"a\":1}\n")).unwrap().publish().unwrap();
-    store.judge(Change::by(&Actor::Person).op(Op::Merge { path, value: serde_json::json!({"a": 2}) })).unwrap().publish().unwrap();
+    store
+        .judge(Change::by(&Actor::Person).create(&path, "{\"a\":1}\n"))
+        .unwrap()
+        .publish()
+        .unwrap();
+    store
+        .judge(Change::by(&Actor::Person).op(Op::Merge {
+            path,
+            value: serde_json::json!({"a": 2}),
+        }))
+        .unwrap()
+        .publish()
+        .unwrap();
     restore("state.json", &agent("otto")).unwrap();
     assert_eq!(play.text("state.json").unwrap(), "{\"a\":1}\n");
     write(&store, &Actor::Person, "outline.md", "one\n");
-    let amend = Op::Amend { path: Playground::path("outline.md"), bytes: Some(b"two\n".to_vec()) };
-    store.judge(Change::by(&Actor::Person).why("better").op(amend)).unwrap().publish().unwrap();
-    assert!(matches!(restore("outline.md", &agent("otto")), Err(StoreError::Refused(_))));
+    let amend = Op::Amend {
+        path: Playground::path("outline.md"),
+        bytes: Some(b"two\n".to_vec()),
+    };
+    store
+        .judge(Change::by(&Actor::Person).why("better").op(amend))
+        .unwrap()
+        .publish()
+        .unwrap();
+    assert!(matches!(
+        restore("outline.md", &agent("otto")),
+        Err(StoreError::Refused(_))
+    ));
     restore("outline.md", &Actor::Person).unwrap();
     assert_eq!(play.text("outline.md").unwrap(), "one\n");
     append(&store, &Actor::Person, "meta/a.md", "one\n");
     append(&store, &Actor::Person, "meta/a.md", "two\n");
-    assert!(matches!(restore("meta/a.md", &Actor::Person), Err(StoreError::Refused(_))));
+    assert!(matches!(
+        restore("meta/a.md", &Actor::Person),
+        Err(StoreError::Refused(_))
+    ));
     assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\n");
     assert_eq!(store.verify().unwrap().problems, []);
 }
@@ -115,7 +195,14 @@ fn what_was_removed_comes_back_and_its_history_with_it() {
     let store = play.open();
     let path = Playground::path("drafts/ch01.md");
     write(&store, &Actor::Person, "drafts/ch01.md", "one\n");
-    store.judge(Change::by(&Actor::Person).op(Op::Remove { path: path.clone(), expect: Expect::Any })).unwrap().publish().unwrap();
+    store
+        .judge(Change::by(&Actor::Person).op(Op::Remove {
+            path: path.clone(),
+            expect: Expect::Any,
+        }))
+        .unwrap()
+        .publish()
+        .unwrap();
     assert_eq!(store.read(&path).unwrap(), None);
     store.restore(&Actor::Person, &path, None, None).unwrap();
     assert_eq!(play.text("drafts/ch01.md").unwrap(), "one\n");
@@ -126,24 +213,43 @@ fn what_was_removed_comes_back_and_its_history_with_it() {
 #[test]
 fn a_thousand_appends_over_rotated_and_compressed_segments() {
     let play = Playground::new();
-    let options = || Options { segment_bytes: 32 << 10, ..Options::default() };
+    let options = || Options {
+        segment_bytes: 32 << 10,
+        ..Options::default()
+    };
     let store = play.open_with(options());
     let path = Playground::path("meta/a.md");
     let mut text = String::new();
     for number in 0..1_000 {
         let line = format!("entry {number}\n");
-        store.judge(Change::by(&Actor::Person).append(&path, line.as_bytes())).unwrap().publish_behind().unwrap();
+        store
+            .judge(Change::by(&Actor::Person).append(&path, line.as_bytes()))
+            .unwrap()
+            .publish_behind()
+            .unwrap();
         text.push_str(&line);
         if number == 400 {
-            assert!(store.doctor().unwrap().iter().any(|m| m.what.contains("compressed")));
+            assert!(
+                store
+                    .doctor()
+                    .unwrap()
+                    .iter()
+                    .any(|m| m.what.contains("compressed"))
+            );
         }
     }
     assert_eq!(store.read(&path).unwrap().unwrap().0, text.as_bytes());
     assert_eq!(play.text("meta/a.md").unwrap(), text);
     let events = store.events(&path).unwrap();
-    assert_eq!(events.iter().map(|e| e.seq).collect::<Vec<_>>(), (1..=1_000).rev().collect::<Vec<u64>>());
+    assert_eq!(
+        events.iter().map(|e| e.seq).collect::<Vec<_>>(),
+        (1..=1_000).rev().collect::<Vec<u64>>()
+    );
     let (found, _) = store.text_at(&path, &At::Seq(300)).unwrap();
-    assert_eq!(String::from_utf8(found).unwrap(), (0..300).map(|n| format!("entry {n}\n")).collect::<String>());
+    assert_eq!(
+        String::from_utf8(found).unwrap(),
+        (0..300).map(|n| format!("entry {n}\n")).collect::<String>()
+    );
     assert_eq!(store.blame(&path).unwrap()[700].seq, 701);
     assert_eq!(store.verify().unwrap().problems, []);
     drop(store);
@@ -160,8 +266,15 @@ fn a_change_that_appends_and_merges_builds_on_itself() {
     let path = Playground::path("notes.json");
     write(&store, &Actor::Person, "other.txt", "x");
     write(&store, &Actor::Person, "notes.json", "{\"a\":1}");
-    let merge = Op::Merge { path: path.clone(), value: serde_json::json!({"b": 2}) };
-    store.judge(Change::by(&Actor::Person).append(&path, "\n").op(merge)).unwrap().publish().unwrap();
+    let merge = Op::Merge {
+        path: path.clone(),
+        value: serde_json::json!({"b": 2}),
+    };
+    store
+        .judge(Change::by(&Actor::Person).append(&path, "\n").op(merge))
+        .unwrap()
+        .publish()
+        .unwrap();
     let found: serde_json::Value = serde_json::from_str(&play.text("notes.json").unwrap()).unwrap();
     assert_eq!(found, serde_json::json!({"a": 1, "b": 2}));
 }
@@ -172,11 +285,19 @@ fn a_restore_that_meets_a_commit_does_not_undo_it() {
     let store = play.open();
     append(&store, &Actor::Person, "meta/a.md", "one\n");
     // The bytes of the request are from before another commit.
-    let late = Change::by(&Actor::Person).op(Op::Restore { path: Playground::path("meta/a.md"), bytes: b"one\n".to_vec(), older: false });
+    let late = Change::by(&Actor::Person).op(Op::Restore {
+        path: Playground::path("meta/a.md"),
+        bytes: b"one\n".to_vec(),
+        older: false,
+    });
     append(&store, &Actor::Person, "meta/a.md", "two\n");
     store.judge(late).unwrap().publish().unwrap();
     assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\n");
-    assert_eq!(store.log(usize::MAX).unwrap().len(), 2, "what stands as it should is no commit");
+    assert_eq!(
+        store.log(usize::MAX).unwrap().len(),
+        2,
+        "what stands as it should is no commit"
+    );
 }
 
 #[test]
@@ -184,7 +305,12 @@ fn the_log_is_searched_in_windows_and_its_pulse_is_its_newest_commit() {
     let play = Playground::new();
     let store = play.open();
     for number in 0..10 {
-        append(&store, &agent(if number % 2 == 0 { "even" } else { "odd" }), "meta/a.md", &format!("{number}\n"));
+        append(
+            &store,
+            &agent(if number % 2 == 0 { "even" } else { "odd" }),
+            "meta/a.md",
+            &format!("{number}\n"),
+        );
     }
     assert_eq!(store.pulse().unwrap(), store.newest_seq().unwrap());
     let even = |entry: &quipu_store::LogEntry| entry.who.to_string() == "even";
@@ -192,10 +318,22 @@ fn the_log_is_searched_in_windows_and_its_pulse_is_its_newest_commit() {
     assert_eq!(newest.entries.len(), 3);
     let rest = store.log_before(newest.next, 100, &even).unwrap();
     assert_eq!((rest.entries.len(), rest.next), (2, None));
-    let seqs: Vec<u64> = newest.entries.iter().chain(&rest.entries).map(|entry| entry.seq).collect();
-    assert!(seqs.windows(2).all(|pair| pair[0] > pair[1]), "newest first, none twice: {seqs:?}");
+    let seqs: Vec<u64> = newest
+        .entries
+        .iter()
+        .chain(&rest.entries)
+        .map(|entry| entry.seq)
+        .collect();
+    assert!(
+        seqs.windows(2).all(|pair| pair[0] > pair[1]),
+        "newest first, none twice: {seqs:?}"
+    );
     append(&play.open(), &agent("other"), "meta/a.md", "more\n");
-    assert_eq!(store.pulse().unwrap(), store.newest_seq().unwrap(), "what another process commits is seen at once");
+    assert_eq!(
+        store.pulse().unwrap(),
+        store.newest_seq().unwrap(),
+        "what another process commits is seen at once"
+    );
 }
 
 #[test]
@@ -204,29 +342,71 @@ fn a_short_look_back_tells_what_the_whole_log_tells() {
     let store = play.open();
     // Records of very different sizes, so that the look ends in the middle of lines.
     for number in 0..120usize {
-        let line = "x".repeat(if number % 7 == 0 { 20_000 } else { 90 * (number % 5) + 1 });
-        append(&store, &Actor::Person, "meta/a.md", &format!("{number} {line}\n"));
+        let line = "x".repeat(if number % 7 == 0 {
+            20_000
+        } else {
+            90 * (number % 5) + 1
+        });
+        append(
+            &store,
+            &Actor::Person,
+            "meta/a.md",
+            &format!("{number} {line}\n"),
+        );
     }
-    let all: Vec<u64> = store.log(1000).unwrap().iter().map(|entry| entry.seq).collect();
+    let all: Vec<u64> = store
+        .log(1000)
+        .unwrap()
+        .iter()
+        .map(|entry| entry.seq)
+        .collect();
     for most in [0, 1, 5, 40, 90, 1000] {
-        let recent: Vec<u64> = store.recent(most).unwrap().iter().map(|entry| entry.seq).collect();
+        let recent: Vec<u64> = store
+            .recent(most)
+            .unwrap()
+            .iter()
+            .map(|entry| entry.seq)
+            .collect();
         assert_eq!(recent, all[..recent.len()], "{most}");
-        assert!(recent.len() == most.min(all.len()) || most > 100, "{most}: {}", recent.len());
+        assert!(
+            recent.len() == most.min(all.len()) || most > 100,
+            "{most}: {}",
+            recent.len()
+        );
     }
-    let recent = store.recent_until(1000, &mut |entry| entry.seq == all[17]).unwrap();
-    assert_eq!(recent.iter().map(|entry| entry.seq).collect::<Vec<_>>(), all[..18]);
+    let recent = store
+        .recent_until(1000, &mut |entry| entry.seq == all[17])
+        .unwrap();
+    assert_eq!(
+        recent.iter().map(|entry| entry.seq).collect::<Vec<_>>(),
+        all[..18]
+    );
 }
 
 #[test]
 fn many_files_are_read_as_each_is() {
     let play = Playground::new();
     let store = play.open();
-    let paths: Vec<_> = (0..5).map(|n| Playground::path(&format!("drafts/ch0{n}.md"))).collect();
+    let paths: Vec<_> = (0..5)
+        .map(|n| Playground::path(&format!("drafts/ch0{n}.md")))
+        .collect();
     for (number, path) in paths.iter().enumerate().take(4) {
-        write(&store, &Actor::Person, path.as_str(), &"行\n".repeat(number * 3000));
+        write(
+            &store,
+            &Actor::Person,
+            path.as_str(),
+            &"行\n".repeat(number * 3000),
+        );
     }
     std::fs::write(play.root().join("drafts/ch01.md"), "edited by hand\n").unwrap();
-    store.judge(Change::by(&Actor::Person).op(Op::Remove { path: paths[2].clone(), expect: Expect::Any })).unwrap().publish().unwrap();
+    store
+        .judge(Change::by(&Actor::Person).op(Op::Remove {
+            path: paths[2].clone(),
+            expect: Expect::Any,
+        }))
+        .unwrap()
+        .publish()
+        .unwrap();
     let one_by_one: Vec<_> = paths.iter().map(|path| store.read(path).unwrap()).collect();
     std::fs::write(play.root().join("drafts/ch03.md"), "edited again\n").unwrap();
     let at_once = store.read_all(&paths).unwrap();
@@ -237,7 +417,10 @@ fn many_files_are_read_as_each_is() {
 
 fn journal_bytes(play: &Playground) -> u64 {
     let text = std::fs::read(play.file(".quipu/journal/00000001.jsonl")).unwrap();
-    text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(|line| line.len() as u64 + 1).sum()
+    text.split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty())
+        .map(|line| line.len() as u64 + 1)
+        .sum()
 }
 
 /// A text of many lines, one of which is edited.
@@ -271,9 +454,17 @@ fn small_edits_of_a_long_text_take_little_room() {
         texts.push(text);
     }
     let whole: usize = texts.iter().map(String::len).sum();
-    assert!(journal_bytes(&play) < whole as u64 / 10, "{} of {whole}", journal_bytes(&play));
+    assert!(
+        journal_bytes(&play) < whole as u64 / 10,
+        "{} of {whole}",
+        journal_bytes(&play)
+    );
     for (back, text) in texts.iter().rev().enumerate() {
-        assert_eq!(store.text_at(&path, &At::Back(back)).unwrap().0, text.as_bytes(), "{back} back");
+        assert_eq!(
+            store.text_at(&path, &At::Back(back)).unwrap().0,
+            text.as_bytes(),
+            "{back} back"
+        );
     }
     // A process that knows nothing finds the same, and so does one without the file.
     drop(store);
@@ -281,21 +472,28 @@ fn small_edits_of_a_long_text_take_little_room() {
     let rebuilt = play.open();
     assert_eq!(rebuilt.verify().unwrap().problems, []);
     std::fs::remove_file(play.file(path.as_str())).unwrap();
-    rebuilt.restore(&Actor::Person, &path, Some(&At::Back(1)), None).unwrap();
+    rebuilt
+        .restore(&Actor::Person, &path, Some(&At::Back(1)), None)
+        .unwrap();
     assert_eq!(play.text(path.as_str()).unwrap(), texts[199]);
-    rebuilt.restore(&Actor::Person, &path, Some(&At::Seq(2)), None).unwrap();
+    rebuilt
+        .restore(&Actor::Person, &path, Some(&At::Seq(2)), None)
+        .unwrap();
     assert_eq!(play.text(path.as_str()).unwrap(), texts[0]);
     assert_eq!(rebuilt.verify().unwrap().problems, []);
 }
 
-/// A difference whose base is damaged: the file proves the newest version, and `doctor` stores it whole.
+/// A difference whose base is damaged: the file proves the newest version, and `doctor` stores it
+/// whole.
 #[test]
 fn a_damaged_base_costs_older_versions_and_not_the_newest() {
     let play = Playground::local();
     let store = play.open();
     let path = Playground::path("drafts/ch01.md");
     let texts: Vec<String> = (0..4).map(|number| long_text(number, number)).collect();
-    texts.iter().for_each(|text| drop(write(&store, &Actor::Person, path.as_str(), text)));
+    texts
+        .iter()
+        .for_each(|text| drop(write(&store, &Actor::Person, path.as_str(), text)));
     drop(store);
     let segment = play.file(".quipu/journal/00000001.jsonl");
     let journal = std::fs::read_to_string(&segment).unwrap();
@@ -304,15 +502,23 @@ fn a_damaged_base_costs_older_versions_and_not_the_newest() {
     play.edit(path.as_str(), &texts[3]);
     let store = play.open();
     assert_eq!(store.survey().unwrap().flagged().count(), 0);
-    assert!(matches!(store.text_at(&path, &At::Back(1)), Err(StoreError::Damaged { .. })));
+    assert!(matches!(
+        store.text_at(&path, &At::Back(1)),
+        Err(StoreError::Damaged { .. })
+    ));
     store.doctor().unwrap();
     std::fs::remove_file(play.file(path.as_str())).unwrap();
     let store = play.open();
-    store.restore(&Actor::Person, &path, Some(&At::Back(1)), None).unwrap();
+    store
+        .restore(&Actor::Person, &path, Some(&At::Back(1)), None)
+        .unwrap();
     assert_eq!(play.text(path.as_str()).unwrap(), texts[3]);
     // What follows rests on the whole text.
     write(&store, &Actor::Person, path.as_str(), &texts[2]);
-    assert_eq!(store.text_at(&path, &At::Back(0)).unwrap().0, texts[2].as_bytes());
+    assert_eq!(
+        store.text_at(&path, &At::Back(0)).unwrap().0,
+        texts[2].as_bytes()
+    );
 }
 
 #[test]
@@ -323,18 +529,30 @@ fn a_text_of_other_bytes_and_texts_that_share_nothing_are_stored_whole() {
     let texts: Vec<Vec<u8>> = (0..6u8)
         .map(|number| match number % 3 {
             0 => vec![0xff - number; 5000],
-            1 => (0..2000).flat_map(|n| format!("{} {number}\n", n * 7919 % 10_007 + usize::from(number)).into_bytes()).collect(),
+            1 => (0..2000)
+                .flat_map(|n| {
+                    format!("{} {number}\n", n * 7919 % 10_007 + usize::from(number)).into_bytes()
+                })
+                .collect(),
             _ => Vec::new(),
         })
         .collect();
     for text in &texts {
-        let op = Op::Write { path: path.clone(), bytes: text.clone(), expect: Expect::Any };
+        let op = Op::Write {
+            path: path.clone(),
+            bytes: text.clone(),
+            expect: Expect::Any,
+        };
         let mut change = Change::by(&Actor::Person).op(op);
         change.force = true;
         store.judge(change).unwrap().publish().unwrap();
     }
     for (back, text) in texts.iter().rev().enumerate() {
-        assert_eq!(store.text_at(&path, &At::Back(back)).unwrap().0, *text, "{back} back");
+        assert_eq!(
+            store.text_at(&path, &At::Back(back)).unwrap().0,
+            *text,
+            "{back} back"
+        );
     }
     assert_eq!(store.verify().unwrap().problems, []);
 }
@@ -343,12 +561,25 @@ fn a_text_of_other_bytes_and_texts_that_share_nothing_are_stored_whole() {
 fn restoring_a_file_that_grew_does_not_store_it_again() {
     let play = Playground::local();
     let store = play.open();
-    let (sealed, path) = (Playground::path("meta/a.md"), Playground::path("drafts/ch01.md"));
+    let (sealed, path) = (
+        Playground::path("meta/a.md"),
+        Playground::path("drafts/ch01.md"),
+    );
     for number in 0..50 {
-        append(&store, &Actor::Person, path.as_str(), &format!("{number} {}\n", "x".repeat(500)));
+        append(
+            &store,
+            &Actor::Person,
+            path.as_str(),
+            &format!("{number} {}\n", "x".repeat(500)),
+        );
     }
     for number in 0..50 {
-        append(&store, &Actor::Person, sealed.as_str(), &format!("{number} {}\n", "x".repeat(500)));
+        append(
+            &store,
+            &Actor::Person,
+            sealed.as_str(),
+            &format!("{number} {}\n", "x".repeat(500)),
+        );
     }
     let newest = play.text(path.as_str()).unwrap();
     let before = journal_bytes(&play);
@@ -357,12 +588,27 @@ fn restoring_a_file_that_grew_does_not_store_it_again() {
     store.restore(&Actor::Person, &sealed, None, None).unwrap();
     assert_eq!(play.text(sealed.as_str()).unwrap(), newest);
     // Back to an older one, and to the one that was newer.
-    store.restore(&Actor::Person, &path, Some(&At::Seq(40)), None).unwrap();
-    assert_eq!(play.text(path.as_str()).unwrap(), newest.lines().take(40).map(|line| format!("{line}\n")).collect::<String>());
+    store
+        .restore(&Actor::Person, &path, Some(&At::Seq(40)), None)
+        .unwrap();
+    assert_eq!(
+        play.text(path.as_str()).unwrap(),
+        newest
+            .lines()
+            .take(40)
+            .map(|line| format!("{line}\n"))
+            .collect::<String>()
+    );
     append(&store, &Actor::Person, path.as_str(), "more\n");
-    store.restore(&Actor::Person, &path, Some(&At::Seq(50)), None).unwrap();
+    store
+        .restore(&Actor::Person, &path, Some(&At::Seq(50)), None)
+        .unwrap();
     assert_eq!(play.text(path.as_str()).unwrap(), newest);
     // The ten lines that had been cut off are stored once more, and no others.
-    assert!(journal_bytes(&play) - before < 10_000, "{} bytes", journal_bytes(&play) - before);
+    assert!(
+        journal_bytes(&play) - before < 10_000,
+        "{} bytes",
+        journal_bytes(&play) - before
+    );
     assert_eq!(play.open().verify().unwrap().problems, []);
 }

@@ -1,4 +1,5 @@
-//! What is left out when a project is looked through, what is never left out, and the one number that all files make.
+//! What is left out when a project is looked through, what is never left out, and the one number
+//! that all files make.
 
 use proptest::prelude::*;
 use quipu_contract::Actor;
@@ -24,7 +25,13 @@ fn free(store: &Store) -> Vec<String> {
 }
 
 fn named(store: &Store) -> Vec<String> {
-    store.survey().unwrap().files.into_iter().map(|file| file.path).collect()
+    store
+        .survey()
+        .unwrap()
+        .files
+        .into_iter()
+        .map(|file| file.path)
+        .collect()
 }
 
 #[test]
@@ -48,7 +55,15 @@ fn folders_of_tools_and_what_the_contract_ignores_are_left_out() {
     }
     play.edit("target/CACHEDIR.TAG", TAG);
     play.edit("env/pyvenv.cfg", "home = /usr/bin\n");
-    let seen = ["README.md", "data/one/x.md", "deep/vendor/x.md", "mine/CACHEDIR.TAG", "mine/x.md", "node_modules.md", "vendored.md"];
+    let seen = [
+        "README.md",
+        "data/one/x.md",
+        "deep/vendor/x.md",
+        "mine/CACHEDIR.TAG",
+        "mine/x.md",
+        "node_modules.md",
+        "vendored.md",
+    ];
     for path in seen {
         play.edit(path, "text\n");
     }
@@ -62,15 +77,26 @@ fn folders_of_tools_and_what_the_contract_ignores_are_left_out() {
 fn what_a_rule_names_or_a_commit_touched_is_never_left_out() {
     let play = Playground::with_contract(CONTRACT);
     let store = play.open();
-    for path in
-        ["vendor/notes.md", "vendor/other.md", "memory/node_modules/a.md", "memory/cache/b.md", "node_modules/x.md", "node_modules/y.md"]
-    {
+    for path in [
+        "vendor/notes.md",
+        "vendor/other.md",
+        "memory/node_modules/a.md",
+        "memory/cache/b.md",
+        "node_modules/x.md",
+        "node_modules/y.md",
+    ] {
         play.edit(path, "text\n");
     }
     play.edit("memory/cache/CACHEDIR.TAG", TAG);
     assert_eq!(
         named(&store),
-        ["memory/cache/CACHEDIR.TAG", "memory/cache/b.md", "memory/node_modules/a.md", "quipu.toml", "vendor/notes.md"]
+        [
+            "memory/cache/CACHEDIR.TAG",
+            "memory/cache/b.md",
+            "memory/node_modules/a.md",
+            "quipu.toml",
+            "vendor/notes.md"
+        ]
     );
     assert_eq!(free(&store), [""; 0]);
     let commit = |change: Change| store.judge(change).unwrap().publish().unwrap();
@@ -82,7 +108,13 @@ fn what_a_rule_names_or_a_commit_touched_is_never_left_out() {
     assert_eq!(store.log(usize::MAX).unwrap().len(), known);
     std::fs::remove_file(play.file("node_modules/x.md")).unwrap();
     let adopted = store.survey().unwrap().adopted;
-    assert_eq!(adopted.iter().map(|a| (a.path.as_str(), a.how)).collect::<Vec<_>>(), [("node_modules/x.md", "removed")]);
+    assert_eq!(
+        adopted
+            .iter()
+            .map(|a| (a.path.as_str(), a.how))
+            .collect::<Vec<_>>(),
+        [("node_modules/x.md", "removed")]
+    );
     assert_eq!(store.verify().unwrap().problems, []);
 }
 
@@ -117,7 +149,11 @@ fn a_sight_changes_with_every_file_that_counts_and_no_other() {
     differs("a link");
     store.survey().unwrap();
     differs("adopted");
-    store.judge(Change::by(&Actor::Person).append(&Playground::path("memory/a.md"), "three\n")).unwrap().publish().unwrap();
+    store
+        .judge(Change::by(&Actor::Person).append(&Playground::path("memory/a.md"), "three\n"))
+        .unwrap()
+        .publish()
+        .unwrap();
     differs("committed");
 }
 
@@ -129,7 +165,14 @@ enum Act {
     Survey,
 }
 
-const PLACES: [&str; 6] = ["memory/a.md", "memory/node_modules/b.md", "node_modules/c.md", "vendor/notes.md", "vendor/d.md", "e.md"];
+const PLACES: [&str; 6] = [
+    "memory/a.md",
+    "memory/node_modules/b.md",
+    "node_modules/c.md",
+    "vendor/notes.md",
+    "vendor/d.md",
+    "e.md",
+];
 
 fn acts() -> impl Strategy<Value = Vec<Act>> {
     let place = 0..PLACES.len();
@@ -145,7 +188,8 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// Whatever happened, one that has looked all the time sees what one sees who comes anew; equal sights, equal surveys.
+    /// Whatever happened, one that has looked all the time sees what one sees who comes anew; equal
+    /// sights, equal surveys.
     #[test]
     fn equal_sights_mean_equal_surveys(acts in acts()) {
         let play = Playground::with_contract(CONTRACT);
@@ -181,7 +225,8 @@ proptest! {
     }
 }
 
-/// Names that an earlier process noted are those of a folder at rest: whatever came, went or was renamed since is seen.
+/// Names that an earlier process noted are those of a folder at rest: whatever came, went or was
+/// renamed since is seen.
 #[test]
 fn noted_names_hide_nothing_that_changed_since() {
     let play = Playground::with_contract(CONTRACT);
@@ -192,7 +237,10 @@ fn noted_names_hide_nothing_that_changed_since() {
         let store = play.open();
         let survey = store.survey().unwrap();
         let (sight, ()) = store.sight_while(|| ());
-        (format!("{:?} {:?} {:?}", survey.files, survey.free, survey.strange), sight.unwrap())
+        (
+            format!("{:?} {:?} {:?}", survey.files, survey.free, survey.strange),
+            sight.unwrap(),
+        )
     };
     let first = seen();
     let note = play.file(".quipu/names");

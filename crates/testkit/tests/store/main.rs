@@ -1,8 +1,8 @@
 //! The store, tested from outside: classes, history, outside edits, crashes, many processes.
 //!
-//! With `QUIPU_TEST_STORE=postgres` every `Playground::new()` is a working copy of a fresh project in PostgreSQL. Tests that
-//! damage, copy or outlive a journal of its own, or turn its clock, say `Playground::local()`; their like for working copies
-//! is in `shared/`.
+//! With `QUIPU_TEST_STORE=postgres` every `Playground::new()` is a working copy of a fresh project
+//! in PostgreSQL. Tests that damage, copy or outlive a journal of its own, or turn its clock, say
+//! `Playground::local()`; their like for working copies is in `shared/`.
 
 #![allow(clippy::unwrap_used)]
 

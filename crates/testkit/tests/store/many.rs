@@ -30,23 +30,35 @@ enum Files {
 
 fn options() -> Options {
     // Small segments: the writers meet rotation.
-    Options { segment_bytes: 48 << 10, ..options_of(Files::Late) }
+    Options {
+        segment_bytes: 48 << 10,
+        ..options_of(Files::Late)
+    }
 }
 
 fn options_of(files: Files) -> Options {
     match files {
         Files::Soon => options(),
         // A long wait: the machine may be busy with other things.
-        Files::Late => Options { wait: Duration::from_secs(120), ..Options::default() },
+        Files::Late => Options {
+            wait: Duration::from_secs(120),
+            ..Options::default()
+        },
     }
 }
 
-/// A project whose writers wait long for a shared store, too: a whole crowd of them has one server, and few processors.
+/// A project whose writers wait long for a shared store, too: a whole crowd of them has one server,
+/// and few processors.
 fn patient() -> Playground {
     let play = Playground::new();
     if play.is_shared() {
         let own = play.attachment();
-        quipu_shared::Attachment { address: own.address.replace("wait=10", "wait=120"), ..own }.save(play.root()).unwrap();
+        quipu_shared::Attachment {
+            address: own.address.replace("wait=10", "wait=120"),
+            ..own
+        }
+        .save(play.root())
+        .unwrap();
     }
     play
 }
@@ -62,29 +74,64 @@ fn write_much(store: &Store, name: &str, files: Files, acks: &mut dyn Write) {
         let line = format!("{name}-{number}");
         let append = format!("{line}\n");
         let change = Change::by(&Actor::Person);
-        let change = if files == Files::Late { change.why("because ".repeat(1000)) } else { change };
+        let change = if files == Files::Late {
+            change.why("because ".repeat(1000))
+        } else {
+            change
+        };
         let (kind, change) = match number % 4 {
             0 => ("append", change.append(&shared, append.as_bytes())),
-            1 => ("draft", change.write(&draft, append.as_bytes(), Expect::Any)),
-            2 => ("both", change.append(&shared, append.as_bytes()).append(&own, append.as_bytes())),
-            _ => ("merge", change.append(&own, append.as_bytes()).op(Op::Merge { path: state.clone(), value: json!({name: number}) })),
+            1 => (
+                "draft",
+                change.write(&draft, append.as_bytes(), Expect::Any),
+            ),
+            2 => (
+                "both",
+                change
+                    .append(&shared, append.as_bytes())
+                    .append(&own, append.as_bytes()),
+            ),
+            _ => (
+                "merge",
+                change.append(&own, append.as_bytes()).op(Op::Merge {
+                    path: state.clone(),
+                    value: json!({name: number}),
+                }),
+            ),
         };
-        let judged = store.judge(change.key(line.clone())).unwrap_or_else(|e| panic!("{line}: {e}"));
-        let receipt = if files == Files::Late || number % 5 == 4 { judged.publish_behind() } else { judged.publish() }
+        let judged = store
+            .judge(change.key(line.clone()))
             .unwrap_or_else(|e| panic!("{line}: {e}"));
+        let receipt = if files == Files::Late || number % 5 == 4 {
+            judged.publish_behind()
+        } else {
+            judged.publish()
+        }
+        .unwrap_or_else(|e| panic!("{line}: {e}"));
         // One write, so that a kill leaves the whole line or none of it.
-        acks.write_all(format!("{kind} {} {line}\n", receipt.seq).as_bytes()).unwrap();
+        acks.write_all(format!("{kind} {} {line}\n", receipt.seq).as_bytes())
+            .unwrap();
     }
 }
 
 /// Not a test of its own: the body of the processes that `processes_lose_nothing` starts.
 #[test]
 fn writer_process() {
-    let (Ok(root), Ok(name)) = (std::env::var(ROOT), std::env::var(NAME)) else { return };
+    let (Ok(root), Ok(name)) = (std::env::var(ROOT), std::env::var(NAME)) else {
+        return;
+    };
     let root = PathBuf::from(root);
-    let files = if std::env::var(FILES).is_ok_and(|files| files == "late") { Files::Late } else { Files::Soon };
+    let files = if std::env::var(FILES).is_ok_and(|files| files == "late") {
+        Files::Late
+    } else {
+        Files::Soon
+    };
     let store = open_store(&root, contract(CONTRACT), options_of(files));
-    let mut acks = std::fs::File::options().append(true).create(true).open(ack_file(&root, &name)).unwrap();
+    let mut acks = std::fs::File::options()
+        .append(true)
+        .create(true)
+        .open(ack_file(&root, &name))
+        .unwrap();
     write_much(&store, &name, files, &mut acks);
 }
 
@@ -109,9 +156,16 @@ fn read_acks(root: &Path, names: &[String]) -> Vec<(String, u64, String)> {
     let mut acks = Vec::new();
     for name in names {
         let text = std::fs::read_to_string(ack_file(root, name)).unwrap_or_default();
-        for line in text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')) {
+        for line in text
+            .split_inclusive('\n')
+            .filter_map(|line| line.strip_suffix('\n'))
+        {
             let fields: Vec<&str> = line.split(' ').collect();
-            acks.push((fields[0].to_owned(), fields[1].parse().unwrap(), fields[2].to_owned()));
+            acks.push((
+                fields[0].to_owned(),
+                fields[1].parse().unwrap(),
+                fields[2].to_owned(),
+            ));
         }
     }
     acks
@@ -124,11 +178,26 @@ fn check(play: &Playground, names: &[String]) {
     let acks = read_acks(play.root(), names);
     assert!(!acks.is_empty());
     let numbers: BTreeSet<u64> = acks.iter().map(|(_, seq, _)| *seq).collect();
-    assert_eq!(numbers.len(), acks.len(), "two acknowledgements share a number");
+    assert_eq!(
+        numbers.len(),
+        acks.len(),
+        "two acknowledgements share a number"
+    );
     let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut lines = |path: &str| -> Vec<String> {
-        let read = || String::from_utf8(store.read(&Playground::path(path)).unwrap().unwrap_or_default_bytes()).unwrap();
-        texts.entry(path.to_owned()).or_insert_with(|| read().lines().map(str::to_owned).collect()).clone()
+        let read = || {
+            String::from_utf8(
+                store
+                    .read(&Playground::path(path))
+                    .unwrap()
+                    .unwrap_or_default_bytes(),
+            )
+            .unwrap()
+        };
+        texts
+            .entry(path.to_owned())
+            .or_insert_with(|| read().lines().map(str::to_owned).collect())
+            .clone()
     };
     for (kind, seq, line) in &acks {
         let name = line.split('-').next().unwrap();
@@ -141,22 +210,36 @@ fn check(play: &Playground, names: &[String]) {
         };
         for place in places {
             let count = lines(place).iter().filter(|l| *l == line).count();
-            assert_eq!(count, 1, "{line} (commit {seq}) is {count} times in {place}");
+            assert_eq!(
+                count, 1,
+                "{line} (commit {seq}) is {count} times in {place}"
+            );
         }
     }
     for name in names {
-        let newest = acks.iter().filter(|(kind, _, line)| kind == "draft" && line.starts_with(&format!("{name}-"))).max_by_key(|a| a.1);
+        let newest = acks
+            .iter()
+            .filter(|(kind, _, line)| kind == "draft" && line.starts_with(&format!("{name}-")))
+            .max_by_key(|a| a.1);
         if let Some((_, _, line)) = newest {
             let path = format!("drafts/{name}.md");
             let found = lines(&path);
-            // A later one may have happened without being acknowledged, an earlier one may not stand.
+            // A later one may have happened without being acknowledged, an earlier one may not
+            // stand.
             let number = |text: &str| text.rsplit('-').next().unwrap().parse::<u32>().unwrap();
-            assert!(number(&found[0]) >= number(line), "{path} holds {found:?}, {line} was acknowledged");
+            assert!(
+                number(&found[0]) >= number(line),
+                "{path} holds {found:?}, {line} was acknowledged"
+            );
         }
     }
     let log = store.log(usize::MAX).unwrap();
     let seqs: Vec<u64> = log.iter().rev().map(|e| e.seq).collect();
-    assert_eq!(seqs, (1..=log.len() as u64).collect::<Vec<_>>(), "numbers have gaps");
+    assert_eq!(
+        seqs,
+        (1..=log.len() as u64).collect::<Vec<_>>(),
+        "numbers have gaps"
+    );
     assert_eq!(store.verify().unwrap().problems, []);
 }
 
@@ -183,13 +266,17 @@ fn processes_whose_files_follow_late_lose_nothing_though_some_are_killed() {
 fn crowd(files: Files) {
     let play = patient();
     let names: Vec<String> = (0..WRITERS).map(|n| format!("w{n}")).collect();
-    let mut children: Vec<(String, Child)> = names.iter().map(|name| (name.clone(), start(play.root(), name, files))).collect();
+    let mut children: Vec<(String, Child)> = names
+        .iter()
+        .map(|name| (name.clone(), start(play.root(), name, files)))
+        .collect();
     // Every third is killed once it has been acknowledged some commits: when exactly is chance.
     let mut killed = 0;
     while killed < WRITERS / 3 {
         let mut alive = false;
         for (index, (name, child)) in children.iter_mut().enumerate() {
-            let acked = std::fs::read(ack_file(play.root(), name)).map_or(0, |text| text.iter().filter(|b| **b == b'\n').count());
+            let acked = std::fs::read(ack_file(play.root(), name))
+                .map_or(0, |text| text.iter().filter(|b| **b == b'\n').count());
             if index % 3 == 0 && child.try_wait().unwrap().is_none() {
                 alive = true;
                 if acked > index % 7 {
@@ -206,7 +293,11 @@ fn crowd(files: Files) {
     }
     for (index, (name, child)) in children.into_iter().enumerate() {
         let output = child.wait_with_output().unwrap();
-        assert!(output.status.success() || index % 3 == 0, "{name}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success() || index % 3 == 0,
+            "{name}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
     check(&play, &names);
 }
@@ -232,7 +323,11 @@ fn two_who_edit_by_hand_meanwhile_lose_nothing_either() {
     let play = patient();
     let names: Vec<String> = (0..4).map(|n| format!("h{n}")).collect();
     let first = play.open_with(options());
-    first.judge(Change::by(&Actor::Person).append(&Playground::path("meta/shared.md"), "begin\n")).unwrap().publish().unwrap();
+    first
+        .judge(Change::by(&Actor::Person).append(&Playground::path("meta/shared.md"), "begin\n"))
+        .unwrap()
+        .publish()
+        .unwrap();
     let done = Arc::new(AtomicBool::new(false));
     let mut by_hand = 0;
     std::thread::scope(|scope| {
@@ -249,12 +344,17 @@ fn two_who_edit_by_hand_meanwhile_lose_nothing_either() {
         let appender = scope.spawn(move || {
             let mut count = 0;
             while !finished.load(Ordering::SeqCst) && count < 400 {
-                let mut file = std::fs::File::options().append(true).open(root.join("meta/shared.md")).unwrap();
+                let mut file = std::fs::File::options()
+                    .append(true)
+                    .open(root.join("meta/shared.md"))
+                    .unwrap();
                 if count % 7 == 3 {
-                    // A machine that is busy with other things: a while passes between opening and writing.
+                    // A machine that is busy with other things: a while passes between opening and
+                    // writing.
                     std::thread::sleep(Duration::from_millis(40));
                 }
-                file.write_all(format!("hand-{count}\n").as_bytes()).unwrap();
+                file.write_all(format!("hand-{count}\n").as_bytes())
+                    .unwrap();
                 count += 1;
                 std::thread::sleep(Duration::from_micros(500));
             }
@@ -278,16 +378,34 @@ fn two_who_edit_by_hand_meanwhile_lose_nothing_either() {
     });
     assert!(by_hand > 0);
     let survey = first.survey().unwrap();
-    assert_eq!(survey.flagged().count(), 0, "{:?}", survey.flagged().collect::<Vec<_>>());
+    assert_eq!(
+        survey.flagged().count(),
+        0,
+        "{:?}",
+        survey.flagged().collect::<Vec<_>>()
+    );
     // What was written by hand is in the file, or was set aside.
     let shared = Playground::path("meta/shared.md");
     let mut kept = String::from_utf8(first.read(&shared).unwrap().unwrap().0).unwrap();
-    for entry in first.log(usize::MAX).unwrap().iter().filter(|e| e.kind == Kind::Aside) {
-        kept.push_str(&String::from_utf8_lossy(&first.kept_aside(entry.seq, &shared).unwrap().unwrap_or_default()));
+    for entry in first
+        .log(usize::MAX)
+        .unwrap()
+        .iter()
+        .filter(|e| e.kind == Kind::Aside)
+    {
+        kept.push_str(&String::from_utf8_lossy(
+            &first
+                .kept_aside(entry.seq, &shared)
+                .unwrap()
+                .unwrap_or_default(),
+        ));
     }
     let kept: BTreeSet<&str> = kept.lines().collect();
     for number in 0..by_hand {
-        assert!(kept.contains(format!("hand-{number}").as_str()), "hand-{number} of {by_hand} is lost");
+        assert!(
+            kept.contains(format!("hand-{number}").as_str()),
+            "hand-{number} of {by_hand} is lost"
+        );
     }
     check(&play, &names);
 }
@@ -303,13 +421,16 @@ fn verifying_beside_a_writer_finds_nothing() {
                 if done.load(Ordering::Relaxed) {
                     break;
                 }
-                let change = Change::by(&Actor::Person).append(&Playground::path("meta/a.md"), format!("line {number}\n"));
+                let change = Change::by(&Actor::Person)
+                    .append(&Playground::path("meta/a.md"), format!("line {number}\n"));
                 store.judge(change).unwrap().publish().unwrap();
                 std::thread::sleep(Duration::from_millis(1));
             }
         });
         let store = play.open();
-        let problems: Vec<_> = (0..30).flat_map(|_| store.verify().unwrap().problems).collect();
+        let problems: Vec<_> = (0..30)
+            .flat_map(|_| store.verify().unwrap().problems)
+            .collect();
         done.store(true, Ordering::Relaxed);
         writer.join().unwrap();
         assert_eq!(problems, []);
@@ -319,13 +440,27 @@ fn verifying_beside_a_writer_finds_nothing() {
 const ONE_BY_ONE: &str = "QUIPU_TEST_ONE_BY_ONE";
 const LINES: usize = 60;
 
-/// Not a test of its own: appends line after line to its own file and replaces another, as so many commands would, or as one process does.
+/// Not a test of its own: appends line after line to its own file and replaces another, as so many
+/// commands would, or as one process does.
 #[test]
 fn line_by_line_process() {
-    let (Ok(root), Ok(name)) = (std::env::var(ROOT), std::env::var(NAME)) else { return };
-    let Ok(one_by_one) = std::env::var(ONE_BY_ONE) else { return };
-    let open = || open_store(Path::new(&root), contract(CONTRACT), options_of(Files::Late));
-    let (log, draft) = (Playground::path(&format!("meta/{name}.md")), Playground::path(&format!("drafts/{name}.md")));
+    let (Ok(root), Ok(name)) = (std::env::var(ROOT), std::env::var(NAME)) else {
+        return;
+    };
+    let Ok(one_by_one) = std::env::var(ONE_BY_ONE) else {
+        return;
+    };
+    let open = || {
+        open_store(
+            Path::new(&root),
+            contract(CONTRACT),
+            options_of(Files::Late),
+        )
+    };
+    let (log, draft) = (
+        Playground::path(&format!("meta/{name}.md")),
+        Playground::path(&format!("drafts/{name}.md")),
+    );
     let mut store = open();
     for number in 0..LINES {
         if one_by_one == "yes" {
@@ -333,13 +468,22 @@ fn line_by_line_process() {
         }
         let line = format!("{name}-{number}\n");
         let change = match number % 3 {
-            0 => Change::by(&Actor::Person).append(&log, line.as_bytes()).write(&draft, line.as_bytes(), Expect::Any),
+            0 => Change::by(&Actor::Person)
+                .append(&log, line.as_bytes())
+                .write(&draft, line.as_bytes(), Expect::Any),
             1 => Change::by(&Actor::Person).append(&log, line.as_bytes()),
             _ => Change::by(&Actor::Person)
                 .append(&log, line.as_bytes())
-                .create(&Playground::path(&format!(".sessions/{name}-{number}.md")), line.as_bytes()),
+                .create(
+                    &Playground::path(&format!(".sessions/{name}-{number}.md")),
+                    line.as_bytes(),
+                ),
         };
-        store.judge(change).unwrap_or_else(|e| panic!("{line}: {e}")).publish().unwrap_or_else(|e| panic!("{line}: {e}"));
+        store
+            .judge(change)
+            .unwrap_or_else(|e| panic!("{line}: {e}"))
+            .publish()
+            .unwrap_or_else(|e| panic!("{line}: {e}"));
     }
 }
 
@@ -374,7 +518,11 @@ fn a_doctor_beside_writers_does_no_harm() {
             });
             for child in children {
                 let output = child.wait_with_output().unwrap();
-                assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+                assert!(
+                    output.status.success(),
+                    "{}",
+                    String::from_utf8_lossy(&output.stderr)
+                );
             }
             over.store(true, Ordering::SeqCst);
             doctor.join().unwrap()
@@ -388,12 +536,20 @@ fn a_doctor_beside_writers_does_no_harm() {
             .filter(|entry| matches!(entry.kind, Kind::Adopt | Kind::Aside))
             .map(|entry| format!("{entry:?}"))
             .collect();
-        assert!(strange.is_empty(), "{one_by_one}: after {doctors} doctors: {strange:#?}");
+        assert!(
+            strange.is_empty(),
+            "{one_by_one}: after {doctors} doctors: {strange:#?}"
+        );
         assert_eq!(store.survey().unwrap().flagged().count(), 0);
         for name in (0..6).map(|n| format!("w{n}")) {
-            let expected: String = (0..LINES).map(|number| format!("{name}-{number}\n")).collect();
+            let expected: String = (0..LINES)
+                .map(|number| format!("{name}-{number}\n"))
+                .collect();
             assert_eq!(play.text(&format!("meta/{name}.md")).unwrap(), expected);
-            assert_eq!(play.text(&format!("drafts/{name}.md")).unwrap(), format!("{name}-{}\n", LINES - LINES % 3 - 3));
+            assert_eq!(
+                play.text(&format!("drafts/{name}.md")).unwrap(),
+                format!("{name}-{}\n", LINES - LINES % 3 - 3)
+            );
         }
         assert_eq!(store.verify().unwrap().problems, []);
     }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use quipu_contract::Actor;
-use quipu_store::{Change, Expect, Kind, Op, Options, Receipt, Step, StepVerdict, Store, StoreError, Watch};
+use quipu_store::{
+    Change, Expect, Kind, Op, Options, Receipt, Step, StepVerdict, Store, StoreError, Watch,
+};
 use quipu_testkit::Playground;
 
 fn person() -> Change {
@@ -24,22 +26,41 @@ fn commit(store: &Store, change: Change) -> Result<Receipt, StoreError> {
 fn begun() -> (Playground, Store) {
     let play = Playground::new();
     let store = play.open();
-    let change = person().append(&at("meta/a.md"), "one\ntwo\n").create(&at("outline.md"), "sealed\n");
-    let change = change.create(&at(".sessions/s.md"), "session\n").create(&at("state.json"), "{\"a\":1}\n");
+    let change = person()
+        .append(&at("meta/a.md"), "one\ntwo\n")
+        .create(&at("outline.md"), "sealed\n");
+    let change = change
+        .create(&at(".sessions/s.md"), "session\n")
+        .create(&at("state.json"), "{\"a\":1}\n");
     commit(&store, change.create(&at("drafts/ch01.md"), "draft\n")).unwrap();
-    commit(&store, Change::by(&Actor::Runtime).op(Op::Derive { path: at("index.md"), bytes: b"index\n".to_vec(), expect: Expect::Any }))
-        .unwrap();
+    commit(
+        &store,
+        Change::by(&Actor::Runtime).op(Op::Derive {
+            path: at("index.md"),
+            bytes: b"index\n".to_vec(),
+            expect: Expect::Any,
+        }),
+    )
+    .unwrap();
     (play, store)
 }
 
 fn flag_of(store: &Store, path: &str) -> Option<String> {
     let survey = store.survey().unwrap();
-    survey.files.into_iter().find(|f| f.path == path).and_then(|f| f.flag).map(|f| f.what)
+    survey
+        .files
+        .into_iter()
+        .find(|f| f.path == path)
+        .and_then(|f| f.flag)
+        .map(|f| f.what)
 }
 
 fn asides(store: &Store, path: &str) -> Vec<Vec<u8>> {
     let log = store.log(usize::MAX).unwrap();
-    log.iter().filter(|e| e.kind == Kind::Aside).filter_map(|e| store.kept_aside(e.seq, &at(path)).unwrap()).collect()
+    log.iter()
+        .filter(|e| e.kind == Kind::Aside)
+        .filter_map(|e| store.kept_aside(e.seq, &at(path)).unwrap())
+        .collect()
 }
 
 #[test]
@@ -62,7 +83,10 @@ fn what_the_class_allows_is_adopted() {
         let ours: Vec<_> = adopted.iter().filter(|a| a.path == path).collect();
         assert_eq!(ours.len(), 1, "{path}");
         assert_eq!(ours[0].how, how, "{path}");
-        assert_eq!(store.read(&at(path)).unwrap().map(|(b, _)| b), text.map(|t| t.as_bytes().to_vec()));
+        assert_eq!(
+            store.read(&at(path)).unwrap().map(|(b, _)| b),
+            text.map(|t| t.as_bytes().to_vec())
+        );
         assert_eq!(store.log(1).unwrap()[0].kind, Kind::Adopt);
         assert_eq!(store.verify().unwrap().problems, []);
         assert!(store.survey().unwrap().adopted.is_empty(), "adopted twice");
@@ -90,19 +114,41 @@ fn what_it_does_not_allow_is_flagged_refused_and_kept() {
             None => std::fs::remove_file(play.file(path)).unwrap(),
         }
         assert!(flag_of(&store, path).is_some(), "{path} {text:?}");
-        assert_eq!(store.read(&at(path)).unwrap().unwrap(), before, "a flagged edit is not shown: {path}");
-        assert_eq!(play.text(path).as_deref(), text, "nothing is undone unasked");
+        assert_eq!(
+            store.read(&at(path)).unwrap().unwrap(),
+            before,
+            "a flagged edit is not shown: {path}"
+        );
+        assert_eq!(
+            play.text(path).as_deref(),
+            text,
+            "nothing is undone unasked"
+        );
         assert!(!store.verify().unwrap().problems.is_empty(), "{path}");
-        for change in [person().append(&at(path), "more\n"), person().write(&at(path), "{}\n", Expect::Version(before.1.clone()))] {
+        for change in [
+            person().append(&at(path), "more\n"),
+            person().write(&at(path), "{}\n", Expect::Version(before.1.clone())),
+        ] {
             let refused = commit(&store, change);
-            assert!(matches!(refused, Err(StoreError::Refused(_))), "{path}: {refused:?}");
+            assert!(
+                matches!(refused, Err(StoreError::Refused(_))),
+                "{path}: {refused:?}"
+            );
         }
         // Other files are not held up by it.
         commit(&store, person().append(&at("meta/b.md"), "b\n")).unwrap();
-        store.restore(&Actor::Person, &at(path), None, None).unwrap();
+        store
+            .restore(&Actor::Person, &at(path), None, None)
+            .unwrap();
         assert_eq!(play.text(path).unwrap().as_bytes(), before.0, "{path}");
         assert_eq!(flag_of(&store, path), None);
-        assert_eq!(asides(&store, path), text.map(|t| t.as_bytes().to_vec()).into_iter().collect::<Vec<_>>(), "{path}");
+        assert_eq!(
+            asides(&store, path),
+            text.map(|t| t.as_bytes().to_vec())
+                .into_iter()
+                .collect::<Vec<_>>(),
+            "{path}"
+        );
         assert_eq!(store.verify().unwrap().problems, []);
     }
 }
@@ -111,8 +157,18 @@ fn what_it_does_not_allow_is_flagged_refused_and_kept() {
 fn a_person_may_accept_an_edit_of_what_is_sealed() {
     let (play, store) = begun();
     play.edit("outline.md", "a better plan\n");
-    commit(&store, person().why("agreed").op(Op::Amend { path: at("outline.md"), bytes: None })).unwrap();
-    assert_eq!(store.read(&at("outline.md")).unwrap().unwrap().0, b"a better plan\n");
+    commit(
+        &store,
+        person().why("agreed").op(Op::Amend {
+            path: at("outline.md"),
+            bytes: None,
+        }),
+    )
+    .unwrap();
+    assert_eq!(
+        store.read(&at("outline.md")).unwrap().unwrap().0,
+        b"a better plan\n"
+    );
     assert_eq!(store.verify().unwrap().problems, []);
     assert_eq!(asides(&store, "outline.md"), Vec::<Vec<u8>>::new());
 }
@@ -122,8 +178,17 @@ fn an_invalid_state_file_made_by_hand_is_told() {
     let play = Playground::new();
     let store = play.open();
     play.edit("state.json", "{");
-    assert_eq!(flag_of(&store, "state.json").as_deref(), Some("is not valid JSON"));
-    assert!(matches!(commit(&store, person().write(&at("state.json"), "{}\n", Expect::Any)), Err(StoreError::Refused(_))));
+    assert_eq!(
+        flag_of(&store, "state.json").as_deref(),
+        Some("is not valid JSON")
+    );
+    assert!(matches!(
+        commit(
+            &store,
+            person().write(&at("state.json"), "{}\n", Expect::Any)
+        ),
+        Err(StoreError::Refused(_))
+    ));
     play.edit("state.json", "{}");
     assert_eq!(store.survey().unwrap().adopted.len(), 1);
 }
@@ -155,19 +220,51 @@ fn things_that_are_no_files_are_flagged_and_hold_up_no_one() {
         std::fs::remove_file(&file).unwrap();
         match what {
             "link" => std::os::unix::fs::symlink(secret.path(), &file).unwrap(),
-            "link to a ruled file" => std::os::unix::fs::symlink(play.file("outline.md"), &file).unwrap(),
-            "fifo" => assert!(std::process::Command::new("mkfifo").arg(&file).status().unwrap().success()),
+            "link to a ruled file" => {
+                std::os::unix::fs::symlink(play.file("outline.md"), &file).unwrap()
+            }
+            "fifo" => assert!(
+                std::process::Command::new("mkfifo")
+                    .arg(&file)
+                    .status()
+                    .unwrap()
+                    .success()
+            ),
             _ => std::fs::create_dir(&file).unwrap(),
         }
         assert!(flag_of(&store, "drafts/ch01.md").is_some(), "{what}");
-        assert_eq!(store.read(&at("drafts/ch01.md")).unwrap().unwrap().0, b"draft\n", "{what}");
-        assert!(matches!(commit(&store, person().write(&at("drafts/ch01.md"), "x", Expect::Any)), Err(StoreError::Refused(_))), "{what}");
+        assert_eq!(
+            store.read(&at("drafts/ch01.md")).unwrap().unwrap().0,
+            b"draft\n",
+            "{what}"
+        );
+        assert!(
+            matches!(
+                commit(
+                    &store,
+                    person().write(&at("drafts/ch01.md"), "x", Expect::Any)
+                ),
+                Err(StoreError::Refused(_))
+            ),
+            "{what}"
+        );
         commit(&store, person().append(&at("meta/a.md"), "three\n")).unwrap();
-        assert!(store.verify().unwrap().problems.iter().any(|p| p.place == "drafts/ch01.md"), "{what}");
+        assert!(
+            store
+                .verify()
+                .unwrap()
+                .problems
+                .iter()
+                .any(|p| p.place == "drafts/ch01.md"),
+            "{what}"
+        );
         let restored = store.restore(&Actor::Person, &at("drafts/ch01.md"), None, None);
         if what == "folder" {
             // What is in it is not Quipu's to remove. The rest goes on.
-            assert!(matches!(restored, Err(StoreError::Unfinished { .. })), "{restored:?}");
+            assert!(
+                matches!(restored, Err(StoreError::Unfinished { .. })),
+                "{restored:?}"
+            );
             commit(&store, person().append(&at("meta/a.md"), "four\n")).unwrap();
             assert!(file.is_dir());
             continue;
@@ -201,17 +298,28 @@ fn a_second_name_outside_is_never_written_through() {
 #[test]
 fn an_edit_during_a_pending_commit_is_kept() {
     let (play, store) = begun();
-    let change = person().write(&at("drafts/ch01.md"), "draft two\n", Expect::Any).append(&at("meta/a.md"), "three\n");
-    let change = change.op(Op::Merge { path: at("state.json"), value: serde_json::json!({"b": 1}) });
+    let change = person()
+        .write(&at("drafts/ch01.md"), "draft two\n", Expect::Any)
+        .append(&at("meta/a.md"), "three\n");
+    let change = change.op(Op::Merge {
+        path: at("state.json"),
+        value: serde_json::json!({"b": 1}),
+    });
     store.judge(change).unwrap().publish_behind().unwrap();
     play.edit("drafts/ch01.md", "edited meanwhile\n");
     play.edit("meta/a.md", "one\ntwo\nby hand\n");
     std::os::unix::fs::symlink("/etc/passwd", play.file("drafts/ch02.md")).unwrap();
     store.settle().unwrap();
     assert_eq!(play.text("drafts/ch01.md").unwrap(), "draft two\n");
-    assert_eq!(asides(&store, "drafts/ch01.md"), [b"edited meanwhile\n".to_vec()]);
+    assert_eq!(
+        asides(&store, "drafts/ch01.md"),
+        [b"edited meanwhile\n".to_vec()]
+    );
     let glossary = String::from_utf8(store.read(&at("meta/a.md")).unwrap().unwrap().0).unwrap();
-    assert!(glossary.contains("by hand\n") && glossary.contains("three\n"), "{glossary}");
+    assert!(
+        glossary.contains("by hand\n") && glossary.contains("three\n"),
+        "{glossary}"
+    );
     assert_eq!(play.text("meta/a.md").unwrap(), glossary);
     std::fs::remove_file(play.file("drafts/ch02.md")).unwrap();
     assert_eq!(store.verify().unwrap().problems, []);
@@ -220,26 +328,53 @@ fn an_edit_during_a_pending_commit_is_kept() {
 #[test]
 fn an_edit_during_a_pending_removal_is_kept() {
     let (play, store) = begun();
-    store.judge(person().op(Op::Remove { path: at("drafts/ch01.md"), expect: Expect::Any })).unwrap().publish_behind().unwrap();
+    store
+        .judge(person().op(Op::Remove {
+            path: at("drafts/ch01.md"),
+            expect: Expect::Any,
+        }))
+        .unwrap()
+        .publish_behind()
+        .unwrap();
     play.edit("drafts/ch01.md", "I still need this\n");
     store.settle().unwrap();
     assert_eq!(play.text("drafts/ch01.md"), None);
-    assert_eq!(asides(&store, "drafts/ch01.md"), [b"I still need this\n".to_vec()]);
+    assert_eq!(
+        asides(&store, "drafts/ch01.md"),
+        [b"I still need this\n".to_vec()]
+    );
 }
 
 #[test]
 fn a_folder_in_the_way_of_a_pending_commit_stops_only_that_file() {
     let (play, store) = begun();
-    let change = person().create(&at("drafts/ch02.md"), "new\n").append(&at("meta/a.md"), "three\n");
+    let change = person()
+        .create(&at("drafts/ch02.md"), "new\n")
+        .append(&at("meta/a.md"), "three\n");
     store.judge(change).unwrap().publish_behind().unwrap();
     std::fs::create_dir_all(play.file("drafts/ch02.md/x")).unwrap();
     // Whoever settles need not be who wrote it: it is flagged, and told to who looks.
     store.settle().unwrap();
-    assert_eq!(store.survey().unwrap().flagged().map(|f| f.path.as_str()).collect::<Vec<_>>(), ["drafts/ch02.md"]);
+    assert_eq!(
+        store
+            .survey()
+            .unwrap()
+            .flagged()
+            .map(|f| f.path.as_str())
+            .collect::<Vec<_>>(),
+        ["drafts/ch02.md"]
+    );
     assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\nthree\n");
     commit(&store, person().append(&at("meta/a.md"), "four\n")).unwrap();
     std::fs::remove_dir_all(play.file("drafts/ch02.md")).unwrap();
-    store.restore(&Actor::Person, &at("drafts/ch02.md"), Some(&quipu_store::At::Seq(3)), None).unwrap();
+    store
+        .restore(
+            &Actor::Person,
+            &at("drafts/ch02.md"),
+            Some(&quipu_store::At::Seq(3)),
+            None,
+        )
+        .unwrap();
     assert_eq!(play.text("drafts/ch02.md").unwrap(), "new\n");
 }
 
@@ -250,7 +385,12 @@ fn asides_of_a_killed_program_are_journalled_by_the_next() {
     std::fs::write(play.file(".quipu/aside/0123"), "drafts/ch01.md\nrescued\n").unwrap();
     let store = play.open();
     assert_eq!(asides(&store, "drafts/ch01.md"), [b"rescued\n".to_vec()]);
-    assert_eq!(std::fs::read_dir(play.file(".quipu/aside")).unwrap().count(), 0);
+    assert_eq!(
+        std::fs::read_dir(play.file(".quipu/aside"))
+            .unwrap()
+            .count(),
+        0
+    );
 }
 
 /// Two branches that both appended, merged by git with both sides kept.
@@ -260,7 +400,10 @@ fn a_merge_of_two_branches_is_adopted_and_appended_to() {
     play.edit("meta/a.md", "one\ntheirs\ntwo\nours\n");
     let receipt = commit(&store, person().append(&at("meta/a.md"), "after\n")).unwrap();
     assert_eq!(receipt.adopted.len(), 1);
-    assert_eq!(play.text("meta/a.md").unwrap(), "one\ntheirs\ntwo\nours\nafter\n");
+    assert_eq!(
+        play.text("meta/a.md").unwrap(),
+        "one\ntheirs\ntwo\nours\nafter\n"
+    );
     let log = store.log(2).unwrap();
     assert_eq!((log[0].kind, log[1].kind), (Kind::Commit, Kind::Adopt));
     assert_eq!(store.verify().unwrap().problems, []);
@@ -270,11 +413,16 @@ fn a_merge_of_two_branches_is_adopted_and_appended_to() {
 fn restoring_an_allowed_edit_goes_back_before_it_but_never_shortens_an_append_file() {
     let (play, store) = begun();
     play.edit("drafts/ch01.md", "a bad idea\n");
-    store.restore(&Actor::Person, &at("drafts/ch01.md"), None, None).unwrap();
+    store
+        .restore(&Actor::Person, &at("drafts/ch01.md"), None, None)
+        .unwrap();
     assert_eq!(play.text("drafts/ch01.md").unwrap(), "draft\n");
     play.edit("meta/a.md", "one\ntwo\nthree\n");
     let refused = store.restore(&Actor::Person, &at("meta/a.md"), None, None);
-    assert!(matches!(refused, Err(StoreError::Refused(_))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(StoreError::Refused(_))),
+        "{refused:?}"
+    );
     assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\nthree\n");
 }
 
@@ -282,12 +430,28 @@ fn restoring_an_allowed_edit_goes_back_before_it_but_never_shortens_an_append_fi
 fn the_mode_of_a_file_stays() {
     use std::os::unix::fs::PermissionsExt;
     let (play, store) = begun();
-    std::fs::set_permissions(play.file("drafts/ch01.md"), std::fs::Permissions::from_mode(0o600)).unwrap();
-    commit(&store, person().write(&at("drafts/ch01.md"), "draft two\n", Expect::Any)).unwrap();
-    assert_eq!(std::fs::metadata(play.file("drafts/ch01.md")).unwrap().permissions().mode() & 0o777, 0o600);
+    std::fs::set_permissions(
+        play.file("drafts/ch01.md"),
+        std::fs::Permissions::from_mode(0o600),
+    )
+    .unwrap();
+    commit(
+        &store,
+        person().write(&at("drafts/ch01.md"), "draft two\n", Expect::Any),
+    )
+    .unwrap();
+    assert_eq!(
+        std::fs::metadata(play.file("drafts/ch01.md"))
+            .unwrap()
+            .permissions()
+            .mode()
+            & 0o777,
+        0o600
+    );
 }
 
-/// Someone who has an append file open all the time, and writes to it just when Quipu has looked and is about to.
+/// Someone who has an append file open all the time, and writes to it just when Quipu has looked
+/// and is about to.
 struct Meddling {
     open: std::fs::File,
     writes: [&'static str; 2],
@@ -298,8 +462,16 @@ struct Meddling {
 
 impl Meddling {
     fn with(play: &Playground, writes: [&'static str; 2], reorder: StepVerdict) -> Arc<Meddling> {
-        let open = std::fs::File::options().append(true).open(play.file("meta/a.md")).unwrap();
-        Arc::new(Meddling { open, writes, reorder, written: AtomicUsize::new(0) })
+        let open = std::fs::File::options()
+            .append(true)
+            .open(play.file("meta/a.md"))
+            .unwrap();
+        Arc::new(Meddling {
+            open,
+            writes,
+            reorder,
+            written: AtomicUsize::new(0),
+        })
     }
 
     fn write(&self) {
@@ -326,29 +498,53 @@ impl Watch for Meddling {
 #[test]
 fn whoever_appends_by_hand_in_the_same_moment_keeps_the_file_and_every_byte() {
     for (writes, left) in [
-        (["by hand\n", "and more\n"], "one\ntwo\nthree\nby hand\nand more\n"),
-        (["no end of line", " yet\n"], "one\ntwo\nthree\nno end of line yet\n"),
+        (
+            ["by hand\n", "and more\n"],
+            "one\ntwo\nthree\nby hand\nand more\n",
+        ),
+        (
+            ["no end of line", " yet\n"],
+            "one\ntwo\nthree\nno end of line yet\n",
+        ),
         (["three\n", ""], "one\ntwo\nthree\nthree\n"),
         (["\n", "three\n"], "one\ntwo\nthree\n\nthree\n"),
     ] {
         let (play, store) = begun();
         drop(store);
         let hand = Meddling::with(&play, writes, StepVerdict::Go);
-        let store = play.open_with(Options { watch: Some(hand.clone()), ..Options::default() });
+        let store = play.open_with(Options {
+            watch: Some(hand.clone()),
+            ..Options::default()
+        });
         commit(&store, person().append(&at("meta/a.md"), "three\n")).unwrap();
         assert_eq!(play.text("meta/a.md").unwrap(), left, "{writes:?}");
-        // The file is the one that is open by hand still, and what came by hand is taken over as an append.
+        // The file is the one that is open by hand still, and what came by hand is taken over as an
+        // append.
         (&hand.open).write_all(b"later\n").unwrap();
         let adopted = store.survey().unwrap().adopted;
-        assert!(adopted.iter().any(|a| a.path == "meta/a.md" && a.how == "grew"), "{writes:?}: {adopted:?}");
-        assert_eq!(store.read(&at("meta/a.md")).unwrap().unwrap().0, format!("{left}later\n").into_bytes());
+        assert!(
+            adopted
+                .iter()
+                .any(|a| a.path == "meta/a.md" && a.how == "grew"),
+            "{writes:?}: {adopted:?}"
+        );
+        assert_eq!(
+            store.read(&at("meta/a.md")).unwrap().unwrap().0,
+            format!("{left}later\n").into_bytes()
+        );
         assert_eq!(asides(&store, "meta/a.md"), Vec::<Vec<u8>>::new());
-        assert_eq!(std::fs::read_dir(play.file(".quipu/aside")).unwrap().count(), 0);
+        assert_eq!(
+            std::fs::read_dir(play.file(".quipu/aside"))
+                .unwrap()
+                .count(),
+            0
+        );
         assert_eq!(store.verify().unwrap().problems, []);
     }
 }
 
-/// Someone who cuts off what stands behind the journalled text, and writes less in its place, just when Quipu is about to append.
+/// Someone who cuts off what stands behind the journalled text, and writes less in its place, just
+/// when Quipu is about to append.
 struct Cutting(std::fs::File);
 
 impl Watch for Cutting {
@@ -364,14 +560,27 @@ impl Watch for Cutting {
 #[test]
 fn a_file_that_is_cut_off_meanwhile_holds_what_was_acknowledged() {
     let (play, store) = begun();
-    store.judge(person().append(&at("meta/a.md"), "three\n")).unwrap().publish_behind().unwrap();
+    store
+        .judge(person().append(&at("meta/a.md"), "three\n"))
+        .unwrap()
+        .publish_behind()
+        .unwrap();
     drop(store);
-    let mut file = std::fs::File::options().append(true).open(play.file("meta/a.md")).unwrap();
+    let mut file = std::fs::File::options()
+        .append(true)
+        .open(play.file("meta/a.md"))
+        .unwrap();
     file.write_all(b"a long line by hand\n").unwrap();
-    let store = play.open_with(Options { watch: Some(Arc::new(Cutting(file))), ..Options::default() });
+    let store = play.open_with(Options {
+        watch: Some(Arc::new(Cutting(file))),
+        ..Options::default()
+    });
     store.settle().unwrap();
     assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\nthree\n");
-    assert_eq!(asides(&store, "meta/a.md"), [b"one\ntwo\nless\nthree\n".to_vec()]);
+    assert_eq!(
+        asides(&store, "meta/a.md"),
+        [b"one\ntwo\nless\nthree\n".to_vec()]
+    );
     assert_eq!(store.verify().unwrap().problems, []);
 }
 
@@ -385,7 +594,10 @@ fn a_crash_while_texts_change_places_loses_neither() {
         let number = before.len();
         let text = format!("ours {number}\n");
         let hand = Meddling::with(&play, ["by hand\n", ""], torn);
-        let store = play.open_with(Options { watch: Some(hand), ..Options::default() });
+        let store = play.open_with(Options {
+            watch: Some(hand),
+            ..Options::default()
+        });
         assert!(commit(&store, person().append(&at("meta/a.md"), text.as_str())).is_err());
         drop(store);
         let store = play.open();
@@ -394,8 +606,14 @@ fn a_crash_while_texts_change_places_loses_neither() {
         let added = found.strip_prefix(&before).unwrap();
         assert!(added.starts_with(&text), "{torn:?}: {added}");
         let kept = asides(&store, "meta/a.md");
-        assert!(added[text.len()..].contains("by hand\n") || kept.contains(&b"by hand\n".to_vec()), "{torn:?}: {added} {kept:?}");
-        assert_eq!(store.read(&at("meta/a.md")).unwrap().unwrap().0, found.into_bytes());
+        assert!(
+            added[text.len()..].contains("by hand\n") || kept.contains(&b"by hand\n".to_vec()),
+            "{torn:?}: {added} {kept:?}"
+        );
+        assert_eq!(
+            store.read(&at("meta/a.md")).unwrap().unwrap().0,
+            found.into_bytes()
+        );
         assert_eq!(store.verify().unwrap().problems, [], "{torn:?}");
     }
     assert!(play.text("meta/a.md").unwrap().starts_with(&sound));
@@ -405,12 +623,23 @@ fn a_crash_while_texts_change_places_loses_neither() {
 fn an_edit_that_is_adopted_and_not_yet_in_the_heads_is_not_appended_again() {
     let (play, store) = begun();
     play.edit("meta/a.md", "one\ntwo\nby hand\n");
-    // The adoption and the commit are journalled, and before the files are written more comes by hand.
-    store.judge(person().append(&at("meta/a.md"), "three\n")).unwrap().publish_behind().unwrap();
-    let mut file = std::fs::File::options().append(true).open(play.file("meta/a.md")).unwrap();
+    // The adoption and the commit are journalled, and before the files are written more comes by
+    // hand.
+    store
+        .judge(person().append(&at("meta/a.md"), "three\n"))
+        .unwrap()
+        .publish_behind()
+        .unwrap();
+    let mut file = std::fs::File::options()
+        .append(true)
+        .open(play.file("meta/a.md"))
+        .unwrap();
     file.write_all(b"by hand again\n").unwrap();
     store.settle().unwrap();
-    assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\nby hand\nthree\nby hand again\n");
+    assert_eq!(
+        play.text("meta/a.md").unwrap(),
+        "one\ntwo\nby hand\nthree\nby hand again\n"
+    );
     store.survey().unwrap();
     assert_eq!(store.verify().unwrap().problems, []);
 }
@@ -421,7 +650,12 @@ struct WhileSyncing(std::path::PathBuf, &'static str);
 impl Watch for WhileSyncing {
     fn before(&self, step: Step, _: usize) -> StepVerdict {
         if step == Step::JournalSync {
-            std::fs::File::options().append(true).open(&self.0).unwrap().write_all(self.1.as_bytes()).unwrap();
+            std::fs::File::options()
+                .append(true)
+                .open(&self.0)
+                .unwrap()
+                .write_all(self.1.as_bytes())
+                .unwrap();
         }
         StepVerdict::Go
     }
@@ -429,26 +663,38 @@ impl Watch for WhileSyncing {
 
 #[test]
 fn what_reads_the_same_by_hand_is_not_taken_for_what_was_committed() {
-    for (by_hand, left) in
-        [("three\n", "one\ntwo\nthree\nthree\n"), ("hand\nthree\n", "one\ntwo\nthree\nhand\nthree\n"), ("th", "one\ntwo\nthree\nth")]
-    {
+    for (by_hand, left) in [
+        ("three\n", "one\ntwo\nthree\nthree\n"),
+        ("hand\nthree\n", "one\ntwo\nthree\nhand\nthree\n"),
+        ("th", "one\ntwo\nthree\nth"),
+    ] {
         // As the first command of a process, and as one that knows things by heart.
         for commits_before in [0, 2] {
             let (play, store) = begun();
             drop(store);
             let store = play.open();
             for number in 0..commits_before {
-                commit(&store, person().append(&at("meta/b.md"), format!("{number}\n"))).unwrap();
+                commit(
+                    &store,
+                    person().append(&at("meta/b.md"), format!("{number}\n")),
+                )
+                .unwrap();
             }
             drop(store);
             let watch = WhileSyncing(play.file("meta/a.md"), by_hand);
-            let store = play.open_with(Options { watch: Some(Arc::new(watch)), ..Options::default() });
+            let store = play.open_with(Options {
+                watch: Some(Arc::new(watch)),
+                ..Options::default()
+            });
             commit(&store, person().append(&at("meta/a.md"), "three\n")).unwrap();
             drop(store);
             assert_eq!(play.text("meta/a.md").unwrap(), left);
             let store = play.open();
             store.survey().unwrap();
-            assert_eq!(store.read(&at("meta/a.md")).unwrap().unwrap().0, left.as_bytes());
+            assert_eq!(
+                store.read(&at("meta/a.md")).unwrap().unwrap().0,
+                left.as_bytes()
+            );
             assert_eq!(store.verify().unwrap().problems, []);
         }
     }
@@ -471,6 +717,16 @@ fn verify_tells_of_what_was_never_taken_over() {
     let store = play.open();
     let survey = store.survey().unwrap();
     let flagged: Vec<_> = survey.flagged().collect();
-    assert!(flagged[0].path == "state.json" && flagged[0].mend().contains("in an editor"), "{flagged:?}");
-    assert!(store.verify().unwrap().problems.iter().any(|p| p.place == "state.json" && p.mend.contains("in an editor")));
+    assert!(
+        flagged[0].path == "state.json" && flagged[0].mend().contains("in an editor"),
+        "{flagged:?}"
+    );
+    assert!(
+        store
+            .verify()
+            .unwrap()
+            .problems
+            .iter()
+            .any(|p| p.place == "state.json" && p.mend.contains("in an editor"))
+    );
 }

@@ -14,23 +14,52 @@ fn every_op(path: &ProjectPath) -> Vec<Change> {
         person().append(path, "x\n"),
         person().write(path, "x\n", Expect::Any),
         person().create(path, "x\n"),
-        person().op(Op::Merge { path: path.clone(), value: json!({"x": 1}) }),
-        person().op(Op::Remove { path: path.clone(), expect: Expect::Any }),
-        person().op(Op::Amend { path: path.clone(), bytes: Some(b"x\n".to_vec()) }),
-        person().op(Op::Amend { path: path.clone(), bytes: None }),
-        person().op(Op::Restore { path: path.clone(), bytes: b"x\n".to_vec(), older: false }),
-        person().op(Op::Restore { path: path.clone(), bytes: b"x\n".to_vec(), older: true }),
-        Change::by(&Actor::Runtime).op(Op::Derive { path: path.clone(), bytes: b"x\n".to_vec(), expect: Expect::Any }),
+        person().op(Op::Merge {
+            path: path.clone(),
+            value: json!({"x": 1}),
+        }),
+        person().op(Op::Remove {
+            path: path.clone(),
+            expect: Expect::Any,
+        }),
+        person().op(Op::Amend {
+            path: path.clone(),
+            bytes: Some(b"x\n".to_vec()),
+        }),
+        person().op(Op::Amend {
+            path: path.clone(),
+            bytes: None,
+        }),
+        person().op(Op::Restore {
+            path: path.clone(),
+            bytes: b"x\n".to_vec(),
+            older: false,
+        }),
+        person().op(Op::Restore {
+            path: path.clone(),
+            bytes: b"x\n".to_vec(),
+            older: true,
+        }),
+        Change::by(&Actor::Runtime).op(Op::Derive {
+            path: path.clone(),
+            bytes: b"x\n".to_vec(),
+            expect: Expect::Any,
+        }),
     ]
 }
 
 fn nothing_works(store: &Store, path: &ProjectPath) {
     for change in every_op(path) {
-        let done = store.judge(change.clone()).and_then(quipu_store::Judged::publish);
+        let done = store
+            .judge(change.clone())
+            .and_then(quipu_store::Judged::publish);
         assert!(done.is_err(), "{path}: {:?} gave {done:?}", change.ops);
     }
     let read = store.read(path);
-    assert!(read.as_ref().map_or(true, Option::is_none), "{path}: {read:?}");
+    assert!(
+        read.as_ref().map_or(true, Option::is_none),
+        "{path}: {read:?}"
+    );
 }
 
 #[test]
@@ -69,10 +98,15 @@ fn no_spelling_leaves_the_project_or_enters_what_is_reserved() {
         "．．/x",
         "a/．．/x",
     ] {
-        // Fullwidth dots are no dots on this file system, and stay ordinary names that lead nowhere.
+        // Fullwidth dots are no dots on this file system, and stay ordinary names that lead
+        // nowhere.
         match ProjectPath::parse(bad) {
             Err(_) => {}
-            Ok(path) => assert!(path.parts().all(|p| p != ".." && p != "." && p != ".git" && p != ".quipu"), "{bad:?}"),
+            Ok(path) => assert!(
+                path.parts()
+                    .all(|p| p != ".." && p != "." && p != ".git" && p != ".quipu"),
+                "{bad:?}"
+            ),
         }
     }
 }
@@ -82,7 +116,11 @@ fn links_lead_nowhere() {
     let play = Playground::new();
     let store = play.open();
     let path = Playground::path("outline.md");
-    store.judge(Change::by(&Actor::Person).create(&path, "sealed\n")).unwrap().publish().unwrap();
+    store
+        .judge(Change::by(&Actor::Person).create(&path, "sealed\n"))
+        .unwrap()
+        .publish()
+        .unwrap();
     let outside = tempfile::tempdir().unwrap();
     std::fs::write(outside.path().join("file.md"), "outside\n").unwrap();
     symlink(outside.path(), play.file("away")).unwrap();
@@ -112,11 +150,17 @@ fn links_lead_nowhere() {
         nothing_works(&store, &Playground::path(bad));
     }
     assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 1);
-    assert_eq!(std::fs::read_to_string(outside.path().join("file.md")).unwrap(), "outside\n");
+    assert_eq!(
+        std::fs::read_to_string(outside.path().join("file.md")).unwrap(),
+        "outside\n"
+    );
     assert_eq!(play.text("outline.md").unwrap(), "sealed\n");
     // A survey names no link, follows none and is stopped by none.
     let survey = store.survey().unwrap();
-    assert!(survey.free.is_empty() && survey.adopted.iter().all(|a| a.path == "quipu.toml"), "{survey:?}");
+    assert!(
+        survey.free.is_empty() && survey.adopted.iter().all(|a| a.path == "quipu.toml"),
+        "{survey:?}"
+    );
 }
 
 #[test]
@@ -124,13 +168,29 @@ fn a_folder_that_becomes_a_link_after_the_judgement_is_not_followed() {
     let play = Playground::new();
     let store = play.open();
     let path = Playground::path("drafts/ch01.md");
-    store.judge(Change::by(&Actor::Person).create(&path, "one\n")).unwrap().publish().unwrap();
-    store.judge(Change::by(&Actor::Person).write(&path, "two\n", Expect::Any)).unwrap().publish_behind().unwrap();
+    store
+        .judge(Change::by(&Actor::Person).create(&path, "one\n"))
+        .unwrap()
+        .publish()
+        .unwrap();
+    store
+        .judge(Change::by(&Actor::Person).write(&path, "two\n", Expect::Any))
+        .unwrap()
+        .publish_behind()
+        .unwrap();
     let outside = tempfile::tempdir().unwrap();
     std::fs::rename(play.file("drafts"), play.file("drafts-moved")).unwrap();
     symlink(outside.path(), play.file("drafts")).unwrap();
     store.settle().unwrap();
-    assert_eq!(store.survey().unwrap().flagged().map(|f| f.path.as_str()).collect::<Vec<_>>(), ["drafts/ch01.md"]);
+    assert_eq!(
+        store
+            .survey()
+            .unwrap()
+            .flagged()
+            .map(|f| f.path.as_str())
+            .collect::<Vec<_>>(),
+        ["drafts/ch01.md"]
+    );
     assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0);
     assert_eq!(store.read(&path).unwrap().unwrap().0, b"two\n");
     std::fs::remove_file(play.file("drafts")).unwrap();
@@ -141,11 +201,23 @@ fn a_folder_that_becomes_a_link_after_the_judgement_is_not_followed() {
 fn another_spelling_is_not_another_file() {
     let play = Playground::new();
     let store = play.open();
-    for bad in ["Outline.md", "OUTLINE.MD", "ｏutline.md", "STATE.json", "Index.md", "Quipu.toml", "META/a.md", "Drafts/ch01.md"] {
+    for bad in [
+        "Outline.md",
+        "OUTLINE.MD",
+        "ｏutline.md",
+        "STATE.json",
+        "Index.md",
+        "Quipu.toml",
+        "META/a.md",
+        "Drafts/ch01.md",
+    ] {
         let path = Playground::path(bad);
         for change in every_op(&path) {
             let done = store.judge(change).and_then(quipu_store::Judged::publish);
-            assert!(matches!(done, Err(StoreError::Refused(_))), "{bad}: {done:?}");
+            assert!(
+                matches!(done, Err(StoreError::Refused(_))),
+                "{bad}: {done:?}"
+            );
         }
     }
     assert!(play.files().is_empty());
@@ -155,16 +227,41 @@ fn another_spelling_is_not_another_file() {
 fn a_restore_writes_nothing_that_was_never_there() {
     let play = Playground::new();
     let store = play.open();
-    let agent = Actor::Agent { role: None, unit: None, agent: None };
-    for (path, class_allows) in [("outline.md", false), ("meta/a.md", false), ("drafts/ch01.md", true), ("state.json", true)] {
+    let agent = Actor::Agent {
+        role: None,
+        unit: None,
+        agent: None,
+    };
+    for (path, class_allows) in [
+        ("outline.md", false),
+        ("meta/a.md", false),
+        ("drafts/ch01.md", true),
+        ("state.json", true),
+    ] {
         let path = Playground::path(path);
-        let text = if path.as_str() == "state.json" { "{\"a\":1}\n" } else { "true\n" };
-        store.judge(Change::by(&Actor::Person).create(&path, text)).unwrap().publish().unwrap();
+        let text = if path.as_str() == "state.json" {
+            "{\"a\":1}\n"
+        } else {
+            "true\n"
+        };
+        store
+            .judge(Change::by(&Actor::Person).create(&path, text))
+            .unwrap()
+            .publish()
+            .unwrap();
         for older in [true, false] {
-            let forged = Change::by(&agent).op(Op::Restore { path: path.clone(), bytes: b"forged\n".to_vec(), older });
+            let forged = Change::by(&agent).op(Op::Restore {
+                path: path.clone(),
+                bytes: b"forged\n".to_vec(),
+                older,
+            });
             let done = store.judge(forged).and_then(quipu_store::Judged::publish);
             assert!(done.is_err() || !older, "{path}: {done:?}");
-            assert_eq!(play.text(path.as_str()).unwrap(), text, "older: {older}, class allows older: {class_allows}");
+            assert_eq!(
+                play.text(path.as_str()).unwrap(),
+                text,
+                "older: {older}, class allows older: {class_allows}"
+            );
         }
     }
 }
@@ -173,11 +270,20 @@ fn a_restore_writes_nothing_that_was_never_there() {
 fn the_contract_and_the_store_are_not_memory() {
     let play = Playground::new();
     let store = play.open();
-    let agent = Actor::Agent { role: None, unit: None, agent: None };
+    let agent = Actor::Agent {
+        role: None,
+        unit: None,
+        agent: None,
+    };
     let path = Playground::path("quipu.toml");
     for mut change in every_op(&path) {
         change.actor = agent.clone();
-        assert!(store.judge(change).and_then(quipu_store::Judged::publish).is_err());
+        assert!(
+            store
+                .judge(change)
+                .and_then(quipu_store::Judged::publish)
+                .is_err()
+        );
     }
     assert_eq!(play.text("quipu.toml").unwrap(), quipu_testkit::CONTRACT);
 }
@@ -187,7 +293,11 @@ fn the_contract_and_the_store_are_not_memory() {
 fn a_link_among_quipus_own_files_is_refused_and_not_followed() {
     let play = Playground::new();
     let path = Playground::path("outline.md");
-    play.open().judge(Change::by(&Actor::Person).create(&path, "one\n")).unwrap().publish().unwrap();
+    play.open()
+        .judge(Change::by(&Actor::Person).create(&path, "one\n"))
+        .unwrap()
+        .publish()
+        .unwrap();
     let outside = tempfile::tempdir().unwrap();
     let precious = outside.path().join("precious");
     std::fs::write(&precious, "precious\n").unwrap();
@@ -211,11 +321,18 @@ fn a_link_among_quipus_own_files_is_refused_and_not_followed() {
         let aside = play.file(".quipu-aside");
         let was_there = std::fs::rename(play.file(&place), &aside).is_ok();
         symlink(&precious, play.file(&place)).unwrap();
-        let told = match quipu_store::Store::open(play.root(), std::sync::Arc::clone(&play.contract), quipu_store::Options::default()) {
+        let told = match quipu_store::Store::open(
+            play.root(),
+            std::sync::Arc::clone(&play.contract),
+            quipu_store::Options::default(),
+        ) {
             Err(error) => error.to_string(),
             Ok(_) => panic!("{place} was followed"),
         };
-        assert!(told.contains(&format!("`{place}` is a symbolic link")), "{told}");
+        assert!(
+            told.contains(&format!("`{place}` is a symbolic link")),
+            "{told}"
+        );
         std::fs::remove_file(play.file(&place)).unwrap();
         if was_there {
             std::fs::rename(&aside, play.file(&place)).unwrap();

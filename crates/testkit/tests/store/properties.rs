@@ -8,7 +8,13 @@ use quipu_contract::Actor;
 use quipu_store::{Change, Expect, Judged, Op, Options, Store};
 use quipu_testkit::{FailingDisk, Failure, Playground};
 
-const FILES: [&str; 5] = ["meta/a.md", "meta/b.md", "drafts/ch01.md", "drafts/ch02.md", "notes.txt"];
+const FILES: [&str; 5] = [
+    "meta/a.md",
+    "meta/b.md",
+    "drafts/ch01.md",
+    "drafts/ch02.md",
+    "notes.txt",
+];
 
 #[derive(Debug, Clone)]
 enum Act {
@@ -36,7 +42,8 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         3 => (0..3usize, 2..5usize, line).prop_map(|(s, f, t)| Act::Write(s, f, t)),
         1 => (0..3usize, 2..5usize).prop_map(|(s, f)| Act::Remove(s, f)),
         2 => (0..3usize, line).prop_map(|(s, t)| Act::Several(s, t)),
-        // Nothing that was ever committed: right after a commit, with index and live lost, an older version is taken for a loss (0073).
+        // Nothing that was ever committed: right after a commit, with index and live lost, an older
+        // version is taken for a loss (0073).
         2 => (0..5usize, "[d-f]{1,3}\n").prop_map(|(f, t)| Act::ByHand(f, t)),
         2 => (0..3usize, 0..16usize, prop_oneof![Just(Failure::Stop), Just(Failure::Torn)], line)
             .prop_map(|(s, step, failure, t)| Act::Dies(s, step, failure, t)),
@@ -55,13 +62,20 @@ const LARGE: u64 = 1 << 20;
 
 fn run(acts: &[Act], segment_bytes: u64) {
     let play = Playground::new();
-    let options = || Options { segment_bytes, ..Options::default() };
+    let options = || Options {
+        segment_bytes,
+        ..Options::default()
+    };
     let open = |play: &Playground| play.open_with(options());
     let mut stores: Vec<Store> = (0..3).map(|_| open(&play)).collect();
     let mut model: BTreeMap<&str, String> = BTreeMap::new();
     let mut leases: BTreeMap<&str, String> = BTreeMap::new();
     let person = || Change::by(&Actor::Person);
-    let several = |text: &str| FILES[..4].iter().fold(person(), |change, file| change.append(&Playground::path(file), text));
+    let several = |text: &str| {
+        FILES[..4].iter().fold(person(), |change, file| {
+            change.append(&Playground::path(file), text)
+        })
+    };
     for act in acts {
         match act {
             Act::Append(store, file, text) => {
@@ -73,7 +87,8 @@ fn run(acts: &[Act], segment_bytes: u64) {
                 }
             }
             Act::Write(store, file, text) => {
-                let change = person().write(&Playground::path(FILES[*file]), text.as_str(), Expect::Any);
+                let change =
+                    person().write(&Playground::path(FILES[*file]), text.as_str(), Expect::Any);
                 let done = stores[*store].judge(change).and_then(Judged::publish);
                 assert_eq!(done.is_ok(), !leases.contains_key(FILES[*file]), "{done:?}");
                 if done.is_ok() {
@@ -81,49 +96,79 @@ fn run(acts: &[Act], segment_bytes: u64) {
                 }
             }
             Act::Remove(store, file) => {
-                let change = person().op(Op::Remove { path: Playground::path(FILES[*file]), expect: Expect::Any });
+                let change = person().op(Op::Remove {
+                    path: Playground::path(FILES[*file]),
+                    expect: Expect::Any,
+                });
                 let done = stores[*store].judge(change).and_then(Judged::publish);
-                let allowed = !leases.contains_key(FILES[*file]) && model.remove(FILES[*file]).is_some();
+                let allowed =
+                    !leases.contains_key(FILES[*file]) && model.remove(FILES[*file]).is_some();
                 assert_eq!(done.is_ok(), allowed, "{done:?}");
             }
             Act::Several(store, text) => {
-                let done = stores[*store].judge(several(text)).and_then(Judged::publish_behind);
-                assert_eq!(done.is_ok(), !FILES[..4].iter().any(|file| leases.contains_key(file)), "{done:?}");
+                let done = stores[*store]
+                    .judge(several(text))
+                    .and_then(Judged::publish_behind);
+                assert_eq!(
+                    done.is_ok(),
+                    !FILES[..4].iter().any(|file| leases.contains_key(file)),
+                    "{done:?}"
+                );
                 if done.is_ok() {
-                    FILES[..4].iter().for_each(|file| model.entry(file).or_default().push_str(text));
+                    FILES[..4]
+                        .iter()
+                        .for_each(|file| model.entry(file).or_default().push_str(text));
                 }
             }
-            // In a shared store an edit by hand of a leased file waits for the end of the lease; here it is taken over at once.
+            // In a shared store an edit by hand of a leased file waits for the end of the lease;
+            // here it is taken over at once.
             Act::Lease(..) if play.is_shared() => {}
             Act::Lease(store, file) => match leases.remove(FILES[*file]) {
-                Some(id) => drop(stores[*store].release_lease(&Actor::Person, &id, None).unwrap()),
+                Some(id) => drop(
+                    stores[*store]
+                        .release_lease(&Actor::Person, &id, None)
+                        .unwrap(),
+                ),
                 None => {
-                    let taken = stores[*store].take_lease(&Actor::Person, &[FILES[*file].into()], 600).unwrap();
+                    let taken = stores[*store]
+                        .take_lease(&Actor::Person, &[FILES[*file].into()], 600)
+                        .unwrap();
                     leases.insert(FILES[*file], taken.id);
                 }
             },
             Act::ByHand(file, text) => {
-                // Files that wait for their commit are left alone: `outside` and `many` are about those.
+                // Files that wait for their commit are left alone: `outside` and `many` are about
+                // those.
                 stores[0].settle().unwrap();
                 let known = model.entry(FILES[*file]).or_default();
                 known.push_str(text);
                 play.edit(FILES[*file], known);
             }
-            // What was sent to a shared store stays in doubt while the process lives, and this one does.
+            // What was sent to a shared store stays in doubt while the process lives, and this one
+            // does.
             Act::Dies(..) if play.is_shared() => {}
             Act::Dies(store, step, failure, text) => {
                 let disk = Arc::new(FailingDisk::at(*step, *failure));
-                let dying = play.open_with(Options { watch: Some(disk), ..options() });
+                let dying = play.open_with(Options {
+                    watch: Some(disk),
+                    ..options()
+                });
                 let done = dying.judge(several(text)).and_then(Judged::publish);
                 drop(dying);
                 stores[*store] = open(&play);
-                // Whether it happened is seen by the first of its files; then it must have happened to all.
+                // Whether it happened is seen by the first of its files; then it must have happened
+                // to all.
                 let first = model.get(FILES[0]).cloned().unwrap_or_default() + text;
-                let found = stores[*store].read(&Playground::path(FILES[0])).unwrap().map(|(bytes, _)| bytes);
+                let found = stores[*store]
+                    .read(&Playground::path(FILES[0]))
+                    .unwrap()
+                    .map(|(bytes, _)| bytes);
                 let happened = found.as_deref() == Some(first.as_bytes());
                 assert!(happened || done.is_err(), "{done:?}: {found:?}");
                 if happened {
-                    FILES[..4].iter().for_each(|file| model.entry(file).or_default().push_str(text));
+                    FILES[..4]
+                        .iter()
+                        .for_each(|file| model.entry(file).or_default().push_str(text));
                 }
             }
             Act::LoseHeads => {
@@ -134,8 +179,15 @@ fn run(acts: &[Act], segment_bytes: u64) {
             Act::LoseLive => drop(std::fs::remove_file(play.file(".quipu/live"))),
             Act::Reopen(store) => stores[*store] = open(&play),
             Act::Read(store, file) => {
-                let found = stores[*store].read(&Playground::path(FILES[*file])).unwrap();
-                assert_eq!(found.map(|(b, _)| String::from_utf8(b).unwrap()), model.get(FILES[*file]).cloned(), "{}", FILES[*file]);
+                let found = stores[*store]
+                    .read(&Playground::path(FILES[*file]))
+                    .unwrap();
+                assert_eq!(
+                    found.map(|(b, _)| String::from_utf8(b).unwrap()),
+                    model.get(FILES[*file]).cloned(),
+                    "{}",
+                    FILES[*file]
+                );
             }
         }
     }
@@ -143,11 +195,18 @@ fn run(acts: &[Act], segment_bytes: u64) {
         store.survey().unwrap();
         for file in FILES {
             let found = store.read(&Playground::path(file)).unwrap();
-            assert_eq!(found.map(|(b, _)| String::from_utf8(b).unwrap()), model.get(file).cloned(), "{file}");
+            assert_eq!(
+                found.map(|(b, _)| String::from_utf8(b).unwrap()),
+                model.get(file).cloned(),
+                "{file}"
+            );
         }
         assert_eq!(store.verify().unwrap().problems, []);
     }
-    let on_disk: BTreeMap<String, Vec<u8>> = model.iter().map(|(k, v)| ((*k).to_owned(), v.clone().into_bytes())).collect();
+    let on_disk: BTreeMap<String, Vec<u8>> = model
+        .iter()
+        .map(|(k, v)| ((*k).to_owned(), v.clone().into_bytes()))
+        .collect();
     assert_eq!(play.files(), on_disk);
     let log = stores[0].log(usize::MAX).unwrap();
     assert!(log.iter().rev().map(|e| e.seq).eq(1..=log.len() as u64));
@@ -157,7 +216,11 @@ fn run(acts: &[Act], segment_bytes: u64) {
 #[test]
 fn known_sequences() {
     let line = |text: &str| text.to_owned();
-    let run = |acts: &[Act]| [SMALL, LARGE].into_iter().for_each(|segment_bytes| run(acts, segment_bytes));
+    let run = |acts: &[Act]| {
+        [SMALL, LARGE]
+            .into_iter()
+            .for_each(|segment_bytes| run(acts, segment_bytes))
+    };
     // Another store had put files in place, and the note of how far was lost.
     run(&[
         Act::Several(0, line("c\n")),
@@ -171,9 +234,20 @@ fn known_sequences() {
         Act::Append(2, 1, line("a\n")),
     ]);
     // The same, and the store that looks next had written one of the records itself.
-    run(&[Act::Several(0, line("a\n")), Act::Several(2, line("a\n")), Act::Write(0, 2, line("a\n")), Act::LoseLive, Act::Remove(2, 2)]);
+    run(&[
+        Act::Several(0, line("a\n")),
+        Act::Several(2, line("a\n")),
+        Act::Write(0, 2, line("a\n")),
+        Act::LoseLive,
+        Act::Remove(2, 2),
+    ]);
     // A removed file was made again by hand, and then the index was lost.
-    run(&[Act::Append(0, 2, line("ca\n")), Act::Remove(0, 2), Act::ByHand(2, line("ca\n")), Act::LoseHeads]);
+    run(&[
+        Act::Append(0, 2, line("ca\n")),
+        Act::Remove(0, 2),
+        Act::ByHand(2, line("ca\n")),
+        Act::LoseHeads,
+    ]);
 }
 
 proptest! {

@@ -23,15 +23,26 @@ fn at(text: &str) -> quipu_contract::ProjectPath {
 }
 
 fn write(store: &Store, path: &str, text: &str) {
-    store.judge(person().write(&at(path), text, Expect::Any)).unwrap().publish().unwrap();
+    store
+        .judge(person().write(&at(path), text, Expect::Any))
+        .unwrap()
+        .publish()
+        .unwrap();
 }
 
 fn append(store: &Store, path: &str, text: &str) {
-    store.judge(person().append(&at(path), text)).unwrap().publish().unwrap();
+    store
+        .judge(person().append(&at(path), text))
+        .unwrap()
+        .publish()
+        .unwrap();
 }
 
 fn in_boot(play: &Playground, name: &str) -> Store {
-    play.open_with(Options { boot: Some(name.into()), ..Options::default() })
+    play.open_with(Options {
+        boot: Some(name.into()),
+        ..Options::default()
+    })
 }
 
 /// Returns when a change gets another time than what was written before.
@@ -57,7 +68,12 @@ fn drafted() -> Playground {
     let store = in_boot(&play, "one");
     write(&store, DRAFT, OLD);
     std::fs::copy(play.file(DRAFT), play.file("backup")).unwrap();
-    File::options().write(true).open(play.file("backup")).unwrap().set_modified(modified(&play.file(DRAFT))).unwrap();
+    File::options()
+        .write(true)
+        .open(play.file("backup"))
+        .unwrap()
+        .set_modified(modified(&play.file(DRAFT)))
+        .unwrap();
     later(&play);
     write(&store, DRAFT, NEW);
     later(&play);
@@ -65,22 +81,47 @@ fn drafted() -> Playground {
     play
 }
 
-/// What someone does to the draft, what it holds then, and whether the first command after a reboot can tell that from a loss.
+/// What someone does to the draft, what it holds then, and whether the first command after a reboot
+/// can tell that from a loss.
 type Edit = (&'static str, fn(&Playground), Option<&'static str>, bool);
 
 const EDITS: [Edit; 5] = [
-    ("cut off", |play| play.edit(DRAFT, "first\n\nsecond\n"), Some("first\n\nsecond\n"), true),
+    (
+        "cut off",
+        |play| play.edit(DRAFT, "first\n\nsecond\n"),
+        Some("first\n\nsecond\n"),
+        true,
+    ),
     ("emptied", |play| play.edit(DRAFT, ""), Some(""), false),
-    ("deleted", |play| std::fs::remove_file(play.file(DRAFT)).unwrap(), None, false),
-    ("written back", |play| play.edit(DRAFT, OLD), Some(OLD), true),
-    ("moved back", |play| std::fs::rename(play.file("backup"), play.file(DRAFT)).unwrap(), Some(OLD), false),
+    (
+        "deleted",
+        |play| std::fs::remove_file(play.file(DRAFT)).unwrap(),
+        None,
+        false,
+    ),
+    (
+        "written back",
+        |play| play.edit(DRAFT, OLD),
+        Some(OLD),
+        true,
+    ),
+    (
+        "moved back",
+        |play| std::fs::rename(play.file("backup"), play.file(DRAFT)).unwrap(),
+        Some(OLD),
+        false,
+    ),
 ];
 
 /// What looks like a loss is redone, and nothing is recorded of it.
 fn assert_redone(play: &Playground, store: &Store, what: &str) {
     store.survey().unwrap();
     assert_eq!(play.text(DRAFT).as_deref(), Some(NEW), "{what}");
-    assert_eq!(store.events(&at(DRAFT)).unwrap()[0].kind, Kind::Commit, "{what}");
+    assert_eq!(
+        store.events(&at(DRAFT)).unwrap()[0].kind,
+        Kind::Commit,
+        "{what}"
+    );
     assert_eq!(store.verify().unwrap().problems, [], "{what}");
 }
 
@@ -88,7 +129,11 @@ fn assert_adopted(play: &Playground, store: &Store, left: Option<&str>, what: &s
     assert_eq!(play.text(DRAFT).as_deref(), left, "{what}");
     store.survey().unwrap();
     assert_eq!(play.text(DRAFT).as_deref(), left, "{what}");
-    assert_eq!(store.read(&at(DRAFT)).unwrap().map(|(bytes, _)| bytes), left.map(|text| text.as_bytes().to_vec()), "{what}");
+    assert_eq!(
+        store.read(&at(DRAFT)).unwrap().map(|(bytes, _)| bytes),
+        left.map(|text| text.as_bytes().to_vec()),
+        "{what}"
+    );
     let newest = store.events(&at(DRAFT)).unwrap()[0].kind;
     assert_eq!(newest, Kind::Adopt, "{what}");
     assert_eq!(store.verify().unwrap().problems, [], "{what}");
@@ -99,7 +144,8 @@ fn doctor_undoes_no_edit() {
     for (name, edit, left, is_clear) in EDITS {
         for looked_before in [true, false] {
             for (lost, boot) in [("", "one"), ("", "two"), ("live", "one"), ("live", "two")] {
-                let what = format!("{name}, looked before: {looked_before}, lost: {lost:?}, boot {boot}");
+                let what =
+                    format!("{name}, looked before: {looked_before}, lost: {lost:?}, boot {boot}");
                 let play = drafted();
                 if !lost.is_empty() {
                     std::fs::remove_file(play.file(&format!(".quipu/{lost}"))).unwrap();
@@ -127,7 +173,11 @@ fn a_look_after_a_reboot_undoes_no_edit_that_it_can_tell_from_a_loss() {
         let play = drafted();
         edit(&play);
         let store = in_boot(&play, "two");
-        if is_clear { assert_adopted(&play, &store, left, name) } else { assert_redone(&play, &store, name) }
+        if is_clear {
+            assert_adopted(&play, &store, left, name)
+        } else {
+            assert_redone(&play, &store, name)
+        }
     }
     // A file that was renamed comes back under its old name, and stays under its new one.
     let play = drafted();
@@ -140,7 +190,14 @@ fn a_look_after_a_reboot_undoes_no_edit_that_it_can_tell_from_a_loss() {
     // A file that was put back after its removal stays.
     let play = drafted();
     let store = in_boot(&play, "one");
-    store.judge(person().op(Op::Remove { path: at(DRAFT), expect: Expect::Any })).unwrap().publish().unwrap();
+    store
+        .judge(person().op(Op::Remove {
+            path: at(DRAFT),
+            expect: Expect::Any,
+        }))
+        .unwrap()
+        .publish()
+        .unwrap();
     drop(store);
     later(&play);
     std::fs::rename(play.file("backup"), play.file(DRAFT)).unwrap();
@@ -158,11 +215,27 @@ fn with_heads_and_live_lost_nothing_is_lost_of_either() {
         let store = in_boot(&play, "two");
         store.survey().unwrap();
         let found = play.text(DRAFT);
-        let kept = store.log(99).unwrap().into_iter().filter(|e| e.kind == Kind::Aside);
-        let kept: Vec<_> = kept.filter_map(|e| store.kept_aside(e.seq, &at(DRAFT)).unwrap()).collect();
-        let holds = |text: &str| found.as_deref() == Some(text) || kept.contains(&text.as_bytes().to_vec());
-        let journalled = |text: &str| store.events(&at(DRAFT)).unwrap().iter().any(|e| e.len == text.len() as u64);
-        assert!(left.is_none_or(|left| left.is_empty() || holds(left) || journalled(left)), "{name}: {found:?} {kept:?}");
+        let kept = store
+            .log(99)
+            .unwrap()
+            .into_iter()
+            .filter(|e| e.kind == Kind::Aside);
+        let kept: Vec<_> = kept
+            .filter_map(|e| store.kept_aside(e.seq, &at(DRAFT)).unwrap())
+            .collect();
+        let holds =
+            |text: &str| found.as_deref() == Some(text) || kept.contains(&text.as_bytes().to_vec());
+        let journalled = |text: &str| {
+            store
+                .events(&at(DRAFT))
+                .unwrap()
+                .iter()
+                .any(|e| e.len == text.len() as u64)
+        };
+        assert!(
+            left.is_none_or(|left| left.is_empty() || holds(left) || journalled(left)),
+            "{name}: {found:?} {kept:?}"
+        );
         assert!(holds(NEW) || journalled(NEW), "{name}");
         assert_eq!(store.verify().unwrap().problems, [], "{name}");
     }
@@ -183,7 +256,10 @@ fn what_a_power_cut_took_comes_back() {
     let cuts: [(&str, Cut); 2] = [
         ("the file's name", |play, folder| {
             std::fs::remove_file(play.file(DRAFT)).unwrap();
-            File::open(play.file("drafts")).unwrap().set_modified(folder).unwrap();
+            File::open(play.file("drafts"))
+                .unwrap()
+                .set_modified(folder)
+                .unwrap();
         }),
         ("the folder's name", |play, root| {
             std::fs::remove_dir_all(play.file("drafts")).unwrap();
@@ -204,7 +280,11 @@ fn what_a_power_cut_took_comes_back() {
                 std::fs::remove_file(play.file(".quipu/heads.db")).unwrap();
             }
             in_boot(&play, "two").survey().unwrap();
-            assert_eq!(play.text(DRAFT).as_deref(), Some(NEW), "{name}, heads: {heads}");
+            assert_eq!(
+                play.text(DRAFT).as_deref(),
+                Some(NEW),
+                "{name}, heads: {heads}"
+            );
         }
     }
     for text in [&b""[..], b"first\n\nse", b"first\n\0\0\0\0", b"\0\0\0\0\0"] {
@@ -213,11 +293,15 @@ fn what_a_power_cut_took_comes_back() {
         let store = in_boot(&play, "two");
         store.survey().unwrap();
         assert_eq!(play.text(DRAFT).as_deref(), Some(NEW), "{text:?}");
-        assert!(store.log(99).unwrap().iter().all(|e| e.kind != Kind::Aside), "{text:?}");
+        assert!(
+            store.log(99).unwrap().iter().all(|e| e.kind != Kind::Aside),
+            "{text:?}"
+        );
     }
 }
 
-/// Someone who saves the draft just before it is replaced or removed, and a program that is killed right after.
+/// Someone who saves the draft just before it is replaced or removed, and a program that is killed
+/// right after.
 struct KilledAfter {
     draft: std::path::PathBuf,
     dead: AtomicBool,
@@ -230,7 +314,11 @@ impl Watch for KilledAfter {
             Step::TakenOut => self.dead.store(true, Ordering::SeqCst),
             _ => {}
         }
-        if self.dead.load(Ordering::SeqCst) { StepVerdict::Stop } else { StepVerdict::Go }
+        if self.dead.load(Ordering::SeqCst) {
+            StepVerdict::Stop
+        } else {
+            StepVerdict::Go
+        }
     }
 }
 
@@ -238,34 +326,71 @@ impl Watch for KilledAfter {
 fn an_edit_that_a_killed_program_took_out_of_its_place_is_rescued() {
     type Make = fn() -> Change;
     let changes: [(&str, Make); 2] = [
-        ("replaced", || person().write(&at(DRAFT), "newest\n", Expect::Any)),
-        ("removed", || person().op(Op::Remove { path: at(DRAFT), expect: Expect::Any })),
+        ("replaced", || {
+            person().write(&at(DRAFT), "newest\n", Expect::Any)
+        }),
+        ("removed", || {
+            person().op(Op::Remove {
+                path: at(DRAFT),
+                expect: Expect::Any,
+            })
+        }),
     ];
     for (name, change) in changes {
         for doctor in [false, true] {
             let what = format!("{name}, doctor: {doctor}");
             let play = drafted();
-            let watch = KilledAfter { draft: play.file(DRAFT), dead: AtomicBool::new(false) };
+            let watch = KilledAfter {
+                draft: play.file(DRAFT),
+                dead: AtomicBool::new(false),
+            };
             let killed = in_boot_watched(&play, watch);
             killed.judge(change()).unwrap().publish().unwrap_err();
             drop(killed);
             // This process, which left it, lives on.
-            let left = std::fs::read_dir(play.file(".quipu/tmp")).unwrap().next().unwrap().unwrap();
+            let left = std::fs::read_dir(play.file(".quipu/tmp"))
+                .unwrap()
+                .next()
+                .unwrap()
+                .unwrap();
             let name = left.file_name().into_string().unwrap();
             let (_, rest) = name.split_once('-').unwrap();
-            std::fs::rename(left.path(), play.file(&format!(".quipu/tmp/4194304999-{rest}"))).unwrap();
+            std::fs::rename(
+                left.path(),
+                play.file(&format!(".quipu/tmp/4194304999-{rest}")),
+            )
+            .unwrap();
             let store = in_boot(&play, "one");
             let problems = store.verify().unwrap().problems;
-            assert!(problems.iter().any(|p| p.place.contains(".quipu/tmp/")), "{what}: {problems:?}");
+            assert!(
+                problems.iter().any(|p| p.place.contains(".quipu/tmp/")),
+                "{what}: {problems:?}"
+            );
             if doctor {
                 let mended = store.doctor().unwrap();
-                assert!(mended.iter().any(|m| m.what.contains("an edit of `drafts/ch01.md`")), "{what}: {mended:?}");
+                assert!(
+                    mended
+                        .iter()
+                        .any(|m| m.what.contains("an edit of `drafts/ch01.md`")),
+                    "{what}: {mended:?}"
+                );
             }
             let kept = store.survey().unwrap().kept;
             assert_eq!(kept.len(), 1, "{what}");
-            assert_eq!(store.kept_aside(kept[0].seq, &at(&kept[0].path)).unwrap().unwrap(), b"by hand\n", "{what}");
+            assert_eq!(
+                store
+                    .kept_aside(kept[0].seq, &at(&kept[0].path))
+                    .unwrap()
+                    .unwrap(),
+                b"by hand\n",
+                "{what}"
+            );
             assert_eq!(kept[0].path, DRAFT);
-            assert_eq!(std::fs::read_dir(play.file(".quipu/tmp")).unwrap().count(), 0, "{what}");
+            assert_eq!(
+                std::fs::read_dir(play.file(".quipu/tmp")).unwrap().count(),
+                0,
+                "{what}"
+            );
             assert_eq!(store.verify().unwrap().problems, [], "{what}");
             assert!(store.survey().unwrap().kept.is_empty());
         }
@@ -273,21 +398,38 @@ fn an_edit_that_a_killed_program_took_out_of_its_place_is_rescued() {
 }
 
 fn in_boot_watched(play: &Playground, watch: impl Watch + 'static) -> Store {
-    play.open_with(Options { boot: Some("one".into()), watch: Some(Arc::new(watch)), ..Options::default() })
+    play.open_with(Options {
+        boot: Some("one".into()),
+        watch: Some(Arc::new(watch)),
+        ..Options::default()
+    })
 }
 
 #[test]
 fn own_bytes_that_were_left_are_removed() {
     let play = drafted();
-    for (name, text) in [("4194304999-0~drafts%2Fch01.md", "first\n\nsec"), ("4194304999-1~drafts%2Fch01.md", OLD), ("4194304999-2", NEW)] {
+    for (name, text) in [
+        ("4194304999-0~drafts%2Fch01.md", "first\n\nsec"),
+        ("4194304999-1~drafts%2Fch01.md", OLD),
+        ("4194304999-2", NEW),
+    ] {
         std::fs::write(play.file(&format!(".quipu/tmp/{name}")), text).unwrap();
     }
     let store = in_boot(&play, "one");
     assert_eq!(store.verify().unwrap().problems, []);
     assert!(store.survey().unwrap().kept.is_empty());
-    assert_eq!(std::fs::read_dir(play.file(".quipu/tmp")).unwrap().count(), 0);
+    assert_eq!(
+        std::fs::read_dir(play.file(".quipu/tmp")).unwrap().count(),
+        0
+    );
     // Whose it is may not be known: it is kept all the same.
     std::fs::write(play.file(".quipu/tmp/4194304999-3"), "by hand\n").unwrap();
     let kept = store.survey().unwrap().kept;
-    assert_eq!(store.kept_aside(kept[0].seq, &at(&kept[0].path)).unwrap().unwrap(), b"by hand\n");
+    assert_eq!(
+        store
+            .kept_aside(kept[0].seq, &at(&kept[0].path))
+            .unwrap()
+            .unwrap(),
+        b"by hand\n"
+    );
 }

@@ -17,11 +17,19 @@ fn at(text: &str) -> quipu_contract::ProjectPath {
 }
 
 fn append(store: &Store, path: &str, text: &str) {
-    store.judge(person().append(&at(path), text)).unwrap().publish().unwrap();
+    store
+        .judge(person().append(&at(path), text))
+        .unwrap()
+        .publish()
+        .unwrap();
 }
 
 fn write(store: &Store, path: &str, text: &str) {
-    store.judge(person().write(&at(path), text, Expect::Any)).unwrap().publish().unwrap();
+    store
+        .judge(person().write(&at(path), text, Expect::Any))
+        .unwrap()
+        .publish()
+        .unwrap();
 }
 
 fn segment(play: &Playground, name: &str) -> PathBuf {
@@ -42,8 +50,16 @@ fn damage(play: &Playground, words: &[&str]) {
 /// Everything works: a look, a read, a commit, a restore.
 fn assert_alive(play: &Playground, store: &Store, text: &str, what: &str) {
     let survey = store.survey().unwrap();
-    assert_eq!(survey.flagged().map(|f| &f.path).collect::<Vec<_>>(), [] as [&str; 0], "{what}");
-    assert_eq!(store.read(&at(LOG)).unwrap().unwrap().0, text.as_bytes(), "{what}");
+    assert_eq!(
+        survey.flagged().map(|f| &f.path).collect::<Vec<_>>(),
+        [] as [&str; 0],
+        "{what}"
+    );
+    assert_eq!(
+        store.read(&at(LOG)).unwrap().unwrap().0,
+        text.as_bytes(),
+        "{what}"
+    );
     append(store, LOG, "more\n");
     assert_eq!(play.text(LOG).unwrap(), format!("{text}more\n"), "{what}");
     play.edit(LOG, "spoilt\n");
@@ -70,13 +86,19 @@ fn doctor_saves_a_file_of_which_much_is_damaged() {
     damage(&play, &["a2 two", "a3 three"]);
     let store = play.open();
     let mended = store.doctor().unwrap();
-    assert!(mended.iter().any(|m| m.what.contains("is untouched since")), "{mended:?}");
+    assert!(
+        mended.iter().any(|m| m.what.contains("is untouched since")),
+        "{mended:?}"
+    );
     assert_alive(&play, &store, FOUR, "untouched");
     // Doctor twice, and with the heads gone in between.
     store.doctor().unwrap();
     drop(store);
     std::fs::remove_file(play.file(".quipu/heads.db")).unwrap();
-    assert_eq!(play.open().read(&at(LOG)).unwrap().unwrap().0, format!("{FOUR}more\n").as_bytes());
+    assert_eq!(
+        play.open().read(&at(LOG)).unwrap().unwrap().0,
+        format!("{FOUR}more\n").as_bytes()
+    );
 }
 
 #[test]
@@ -88,11 +110,20 @@ fn a_file_that_nothing_proves_is_flagged_alone_and_doctor_takes_it() {
     let survey = store.survey().unwrap();
     let flagged: Vec<_> = survey.flagged().collect();
     assert_eq!(flagged.len(), 1);
-    assert_eq!((flagged[0].path.as_str(), flagged[0].mend().as_str()), (LOG, "quipu doctor"));
-    assert!(matches!(store.judge(person().append(&at(LOG), "x\n")).err(), Some(StoreError::Refused(_))));
+    assert_eq!(
+        (flagged[0].path.as_str(), flagged[0].mend().as_str()),
+        (LOG, "quipu doctor")
+    );
+    assert!(matches!(
+        store.judge(person().append(&at(LOG), "x\n")).err(),
+        Some(StoreError::Refused(_))
+    ));
     write(&store, "drafts/ch01.md", "others go on\n");
     let mended = store.doctor().unwrap();
-    assert!(mended.iter().any(|m| m.what.contains("taken as it stands")), "{mended:?}");
+    assert!(
+        mended.iter().any(|m| m.what.contains("taken as it stands")),
+        "{mended:?}"
+    );
     assert_alive(&play, &store, FOUR, "taken");
 }
 
@@ -107,39 +138,85 @@ fn damage_hides_no_more_than_itself() {
             // The file is no proof any more.
             play.edit(LOG, "spoilt\n");
         }
-        let text = |at: At| store.text_at(&Playground::path(LOG), &at).map(|(bytes, _)| String::from_utf8(bytes).unwrap());
+        let text = |at: At| {
+            store
+                .text_at(&Playground::path(LOG), &at)
+                .map(|(bytes, _)| String::from_utf8(bytes).unwrap())
+        };
         assert_eq!(text(At::Seq(1)).unwrap(), "a1 one\n");
         let told = text(At::Seq(2));
         assert!(matches!(told, Err(StoreError::Damaged { .. })), "{told:?}");
         assert!(!told.unwrap_err().to_string().contains("segment 0"));
         // The file on disk proves what was appended after it, as long as it is sound.
         let third = text(At::Seq(3));
-        assert_eq!(third.ok().as_deref(), (!doctor).then_some("a1 one\na2 two\na3 three\n"));
-        let seqs: Vec<(u64, bool)> = store.events(&at(LOG)).unwrap().iter().map(|e| (e.seq, e.after_gap)).collect();
+        assert_eq!(
+            third.ok().as_deref(),
+            (!doctor).then_some("a1 one\na2 two\na3 three\n")
+        );
+        let seqs: Vec<(u64, bool)> = store
+            .events(&at(LOG))
+            .unwrap()
+            .iter()
+            .map(|e| (e.seq, e.after_gap))
+            .collect();
         let tail = [(4, false), (3, true), (1, false)];
         assert!(seqs.ends_with(&tail), "{seqs:?}");
-        assert!(matches!(text(At::Back(seqs.len() - 1)), Err(StoreError::Damaged { .. })));
+        assert!(matches!(
+            text(At::Back(seqs.len() - 1)),
+            Err(StoreError::Damaged { .. })
+        ));
         let blamed = store.blame(&at(LOG));
-        assert!(matches!(blamed, Err(StoreError::Damaged { .. })), "{blamed:?}");
-        store.restore(&Actor::Person, &at("drafts/ch01.md"), None, None).unwrap();
+        assert!(
+            matches!(blamed, Err(StoreError::Damaged { .. })),
+            "{blamed:?}"
+        );
+        store
+            .restore(&Actor::Person, &at("drafts/ch01.md"), None, None)
+            .unwrap();
     }
     // What was written whole since is told in full.
     let play = Playground::local();
     let store = play.open();
-    for text in ["one kept\n", "two lost\n", "one kept\ntwo lost\nthree new\n"] {
+    for text in [
+        "one kept\n",
+        "two lost\n",
+        "one kept\ntwo lost\nthree new\n",
+    ] {
         write(&store, "drafts/ch01.md", text);
     }
     append(&store, "drafts/ch01.md", "four\n");
     damage(&play, &["[\"two lost"]);
-    assert!(store.text_at(&at("drafts/ch01.md"), &At::Seq(4)).unwrap().0.ends_with(b"four\n"));
-    assert!(matches!(store.text_at(&at("drafts/ch01.md"), &At::Seq(2)), Err(StoreError::Damaged { .. })));
-    assert_eq!(store.text_at(&at("drafts/ch01.md"), &At::Seq(1)).unwrap().0, b"one kept\n");
-    store.restore(&Actor::Person, &at("drafts/ch01.md"), Some(&At::Seq(1)), None).unwrap();
+    assert!(
+        store
+            .text_at(&at("drafts/ch01.md"), &At::Seq(4))
+            .unwrap()
+            .0
+            .ends_with(b"four\n")
+    );
+    assert!(matches!(
+        store.text_at(&at("drafts/ch01.md"), &At::Seq(2)),
+        Err(StoreError::Damaged { .. })
+    ));
+    assert_eq!(
+        store.text_at(&at("drafts/ch01.md"), &At::Seq(1)).unwrap().0,
+        b"one kept\n"
+    );
+    store
+        .restore(
+            &Actor::Person,
+            &at("drafts/ch01.md"),
+            Some(&At::Seq(1)),
+            None,
+        )
+        .unwrap();
     assert_eq!(play.text("drafts/ch01.md").unwrap(), "one kept\n");
 }
 
 fn small() -> Options {
-    Options { segment_bytes: 1024, ..Options::default() }
+    Options {
+        segment_bytes: 1024,
+        ..Options::default()
+    }
 }
 
 /// Several segments; all but the last compressed.
@@ -157,7 +234,10 @@ fn long() -> (Playground, String) {
 }
 
 fn segments(play: &Playground) -> Vec<PathBuf> {
-    let mut all: Vec<PathBuf> = std::fs::read_dir(play.file(".quipu/journal")).unwrap().map(|e| e.unwrap().path()).collect();
+    let mut all: Vec<PathBuf> = std::fs::read_dir(play.file(".quipu/journal"))
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .collect();
     all.sort_unstable();
     all
 }
@@ -169,35 +249,59 @@ fn a_missing_segment_is_named_and_costs_what_it_held() {
         for cut_only in [false, true] {
             let (play, _) = long();
             let all = segments(&play);
-            assert!(all.len() > 3 && all[1].extension().is_some_and(|e| e == "gz"), "{all:?}");
+            assert!(
+                all.len() > 3 && all[1].extension().is_some_and(|e| e == "gz"),
+                "{all:?}"
+            );
             let which = which.min(all.len() - 1);
             let what = format!("{:?}, cut: {cut_only}", all[which]);
             match cut_only {
-                true if begins_anew => std::fs::File::options().write(true).open(&all[which]).unwrap().set_len(40).unwrap(),
+                true if begins_anew => std::fs::File::options()
+                    .write(true)
+                    .open(&all[which])
+                    .unwrap()
+                    .set_len(40)
+                    .unwrap(),
                 true => continue,
                 false => std::fs::remove_file(&all[which]).unwrap(),
             }
             let store = play.open_with(small());
             let problems = store.verify().unwrap().problems;
             let name = format!("{:08}.jsonl", which + 1);
-            assert!(problems.iter().any(|p| p.place.contains(&name) || begins_anew && p.what.contains("segment")), "{what}: {problems:?}");
+            assert!(
+                problems
+                    .iter()
+                    .any(|p| p.place.contains(&name) || begins_anew && p.what.contains("segment")),
+                "{what}: {problems:?}"
+            );
             if !begins_anew {
                 append(&store, LOG, "before doctor\n");
             }
             store.doctor().unwrap();
             store.survey().unwrap();
             let left = store.verify().unwrap().problems;
-            assert!(left.iter().all(|p| p.place.starts_with(".quipu/journal/")), "{what}: {left:?}");
+            assert!(
+                left.iter().all(|p| p.place.starts_with(".quipu/journal/")),
+                "{what}: {left:?}"
+            );
             let before = if begins_anew { "" } else { "before doctor\n" };
             assert_alive(&play, &store, &format!("{text}{before}"), &what);
-            assert_eq!(store.read(&at("drafts/ch01.md")).unwrap().unwrap().0, b"only in the first segment\n", "{what}");
+            assert_eq!(
+                store.read(&at("drafts/ch01.md")).unwrap().unwrap().0,
+                b"only in the first segment\n",
+                "{what}"
+            );
             // And again from nothing but the journal.
             drop(store);
             for name in ["heads.db", "heads.db-wal", "heads.db-shm", "live"] {
                 let _ = std::fs::remove_file(play.file(&format!(".quipu/{name}")));
             }
             let store = play.open_with(small());
-            assert_eq!(store.read(&at(LOG)).unwrap().unwrap().0, format!("{text}{before}more\n").as_bytes(), "{what}");
+            assert_eq!(
+                store.read(&at(LOG)).unwrap().unwrap().0,
+                format!("{text}{before}more\n").as_bytes(),
+                "{what}"
+            );
             append(&store, LOG, "on\n");
             store.doctor().unwrap();
         }
@@ -217,7 +321,12 @@ fn an_older_journal_under_what_is_known_of_a_newer_one() {
     std::fs::write(segment(&play, "00000001.jsonl"), older).unwrap();
     let store = play.open();
     let mended = store.doctor().unwrap();
-    assert!(mended.iter().any(|m| m.what == "made the heads anew from 1 record"), "{mended:?}");
+    assert!(
+        mended
+            .iter()
+            .any(|m| m.what == "made the heads anew from 1 record"),
+        "{mended:?}"
+    );
     store.survey().unwrap();
     assert_eq!(store.read(&at(LOG)).unwrap().unwrap().0, b"one\ntwo\n");
     assert_eq!(store.verify().unwrap().problems, []);

@@ -23,7 +23,11 @@ fn commit_behind(store: &Store, number: usize) -> Result<(), StoreError> {
 fn judged(store: &Store, number: usize) -> Result<Judged<'_>, StoreError> {
     let change = Change::by(&Actor::Person)
         .append(&Playground::path("meta/log.md"), entry(number))
-        .write(&Playground::path("drafts/ch01.md"), format!("draft {number}\n"), Expect::Any)
+        .write(
+            &Playground::path("drafts/ch01.md"),
+            format!("draft {number}\n"),
+            Expect::Any,
+        )
         .key(format!("key {number}"));
     store.judge(change)
 }
@@ -32,9 +36,17 @@ fn judged(store: &Store, number: usize) -> Result<Judged<'_>, StoreError> {
 fn count(play: &Playground) -> usize {
     let log = play.text("meta/log.md").unwrap_or_default();
     let entries = log.lines().count();
-    assert_eq!(log, (0..entries).map(entry).collect::<String>(), "an entry is missing or twice");
+    assert_eq!(
+        log,
+        (0..entries).map(entry).collect::<String>(),
+        "an entry is missing or twice"
+    );
     let draft = play.text("drafts/ch01.md");
-    assert_eq!(draft, entries.checked_sub(1).map(|last| format!("draft {last}\n")), "half a commit");
+    assert_eq!(
+        draft,
+        entries.checked_sub(1).map(|last| format!("draft {last}\n")),
+        "half a commit"
+    );
     entries
 }
 
@@ -53,18 +65,31 @@ fn a_crash_at_every_step_of_a_run_of_commits_whose_files_follow() {
 fn crash_at_every_step(commit: fn(&Store, usize) -> Result<(), StoreError>) {
     let counting = Arc::new(FailingDisk::counting());
     let play = Playground::local();
-    let store = play.open_with(Options { watch: Some(counting.clone()), ..Options::default() });
+    let store = play.open_with(Options {
+        watch: Some(counting.clone()),
+        ..Options::default()
+    });
     (0..COMMITS).for_each(|number| commit(&store, number).unwrap());
     store.settle().unwrap();
     drop(store);
     let steps = counting.steps().len();
     for index in 0..steps {
         for failure in [Failure::Stop, Failure::Torn] {
-            for lost in [&[][..], &["live"][..], &["heads.db", "heads.db-wal", "heads.db-shm"][..], &["live", "stamps"][..]] {
+            for lost in [
+                &[][..],
+                &["live"][..],
+                &["heads.db", "heads.db-wal", "heads.db-shm"][..],
+                &["live", "stamps"][..],
+            ] {
                 let play = Playground::local();
                 let disk = Arc::new(FailingDisk::at(index, failure));
-                let store = play.open_with(Options { watch: Some(disk), ..Options::default() });
-                let acknowledged = (0..COMMITS).take_while(|number| commit(&store, *number).is_ok()).count();
+                let store = play.open_with(Options {
+                    watch: Some(disk),
+                    ..Options::default()
+                });
+                let acknowledged = (0..COMMITS)
+                    .take_while(|number| commit(&store, *number).is_ok())
+                    .count();
                 let _ = store.settle();
                 drop(store);
                 for name in lost {
@@ -74,13 +99,26 @@ fn crash_at_every_step(commit: fn(&Store, usize) -> Result<(), StoreError>) {
                 store.settle().unwrap();
                 let place = format!("step {index} of {steps}, {failure:?}, without {lost:?}");
                 let found = count(&play);
-                assert!(found >= acknowledged && found <= acknowledged + 1, "{place}: {acknowledged} acknowledged, {found} there");
+                assert!(
+                    found >= acknowledged && found <= acknowledged + 1,
+                    "{place}: {acknowledged} acknowledged, {found} there"
+                );
                 assert_eq!(store.verify().unwrap().problems, [], "{place}");
-                assert!(store.log(100).unwrap().iter().all(|e| e.who.kind == "person"), "{place}: its own bytes were adopted");
+                assert!(
+                    store
+                        .log(100)
+                        .unwrap()
+                        .iter()
+                        .all(|e| e.who.kind == "person"),
+                    "{place}: its own bytes were adopted"
+                );
                 (found..COMMITS).for_each(|number| commit(&store, number).unwrap());
                 store.settle().unwrap();
                 assert_eq!(count(&play), COMMITS, "{place}");
-                assert!((0..COMMITS).all(|n| commit(&store, n).is_ok()) && count(&play) == COMMITS, "{place}: keys are forgotten");
+                assert!(
+                    (0..COMMITS).all(|n| commit(&store, n).is_ok()) && count(&play) == COMMITS,
+                    "{place}: keys are forgotten"
+                );
             }
         }
     }
@@ -92,7 +130,11 @@ fn two_stores_take_turns() {
     let (one, two) = (play.open(), play.open());
     for number in 0..60 {
         // Runs of one, then of the other, of every length.
-        let store = if (number / (1 + number / 10)) % 2 == 0 { &one } else { &two };
+        let store = if (number / (1 + number / 10)) % 2 == 0 {
+            &one
+        } else {
+            &two
+        };
         commit(store, number).unwrap();
         assert_eq!(count(&play), number + 1);
     }
@@ -112,13 +154,20 @@ fn threads_of_two_stores_at_once() {
             let (store, log) = (&stores[writer % 2], &log);
             scope.spawn(move || {
                 for number in 0..40 {
-                    let change = Change::by(&Actor::Person).append(log, format!("{writer} {number}\n")).write(
-                        &Playground::path(&format!("drafts/w{writer}.md")),
-                        format!("{number}\n"),
-                        Expect::Any,
-                    );
+                    let change = Change::by(&Actor::Person)
+                        .append(log, format!("{writer} {number}\n"))
+                        .write(
+                            &Playground::path(&format!("drafts/w{writer}.md")),
+                            format!("{number}\n"),
+                            Expect::Any,
+                        );
                     let judged = store.judge(change).unwrap();
-                    if writer % 4 < 2 { judged.publish() } else { judged.publish_behind() }.unwrap();
+                    if writer % 4 < 2 {
+                        judged.publish()
+                    } else {
+                        judged.publish_behind()
+                    }
+                    .unwrap();
                 }
             });
         }
@@ -126,8 +175,15 @@ fn threads_of_two_stores_at_once() {
     stores.iter().for_each(|store| store.settle().unwrap());
     let text = play.text("meta/log.md").unwrap();
     for writer in 0..8 {
-        let own: Vec<&str> = text.lines().filter_map(|l| l.strip_prefix(&format!("{writer} "))).collect();
-        assert_eq!(own, (0..40).map(|n| n.to_string()).collect::<Vec<_>>(), "writer {writer}");
+        let own: Vec<&str> = text
+            .lines()
+            .filter_map(|l| l.strip_prefix(&format!("{writer} ")))
+            .collect();
+        assert_eq!(
+            own,
+            (0..40).map(|n| n.to_string()).collect::<Vec<_>>(),
+            "writer {writer}"
+        );
         assert_eq!(play.text(&format!("drafts/w{writer}.md")).unwrap(), "39\n");
     }
     assert_eq!(stores[0].verify().unwrap().problems, []);
@@ -139,19 +195,32 @@ fn an_outside_edit_in_a_run_of_commits_is_adopted() {
     let play = Playground::new();
     let (store, other) = (play.open(), play.open());
     let log = Playground::path("meta/log.md");
-    let append = |store: &Store, text: &str| store.judge(Change::by(&Actor::Person).append(&log, text)).unwrap().publish().unwrap();
+    let append = |store: &Store, text: &str| {
+        store
+            .judge(Change::by(&Actor::Person).append(&log, text))
+            .unwrap()
+            .publish()
+            .unwrap()
+    };
     append(&store, "one\n");
     append(&store, "two\n");
     play.edit("meta/log.md", "one\ntwo\nby hand\n");
     let receipt = append(&store, "three\n");
     assert_eq!(receipt.adopted.len(), 1);
     append(&store, "four\n");
-    play.edit("meta/log.md", &format!("{}again\n", play.text("meta/log.md").unwrap()));
+    play.edit(
+        "meta/log.md",
+        &format!("{}again\n", play.text("meta/log.md").unwrap()),
+    );
     append(&other, "five\n");
     other.survey().unwrap();
     let text = play.text("meta/log.md").unwrap();
     for line in ["one", "two", "by hand", "three", "four", "again", "five"] {
-        assert_eq!(text.lines().filter(|l| *l == line).count(), 1, "{line} in {text}");
+        assert_eq!(
+            text.lines().filter(|l| *l == line).count(),
+            1,
+            "{line} in {text}"
+        );
     }
     assert_eq!(other.verify().unwrap().problems, []);
 }
@@ -165,7 +234,10 @@ fn what_is_behind_is_bounded_and_complete() {
         let change = Change::by(&Actor::Person).append(&log, format!("{:0>900}\n", number));
         store.judge(change).unwrap().publish_behind().unwrap();
     }
-    assert!(play.text("meta/log.md").unwrap_or_default().lines().count() > 300, "files follow on their own");
+    assert!(
+        play.text("meta/log.md").unwrap_or_default().lines().count() > 300,
+        "files follow on their own"
+    );
     store.settle().unwrap();
     assert_eq!(play.text("meta/log.md").unwrap().lines().count(), 500);
     assert_eq!(store.verify().unwrap().problems, []);

@@ -12,14 +12,23 @@ use super::pointer::JsonPointer;
 /// The text with a value put at a pointer. Objects on the way are made where they are missing.
 pub fn set_value(text: &str, pointer: &JsonPointer, value: &Value) -> Result<String, JsonError> {
     if text.trim().is_empty() {
-        let nested = pointer.parts().iter().rev().fold(value.clone(), |inner, key| nest(key, inner));
+        let nested = pointer
+            .parts()
+            .iter()
+            .rev()
+            .fold(value.clone(), |inner, key| nest(key, inner));
         return Ok(format!("{}\n", render(&nested, "", "  ", "\n")));
     }
     let root = parse_json(text)?;
     let style = Style::of(text);
     let mut node = &root;
     for (depth, part) in pointer.parts().iter().enumerate() {
-        let wrapped = || pointer.parts()[depth + 1..].iter().rev().fold(value.clone(), |inner, key| nest(key, inner));
+        let wrapped = || {
+            pointer.parts()[depth + 1..]
+                .iter()
+                .rev()
+                .fold(value.clone(), |inner, key| nest(key, inner))
+        };
         match &node.shape {
             Shape::Object(_) => match node.get(part) {
                 Some(inner) => node = inner,
@@ -27,35 +36,67 @@ pub fn set_value(text: &str, pointer: &JsonPointer, value: &Value) -> Result<Str
             },
             Shape::List(items) => match part.parse::<usize>() {
                 Ok(index) if index < items.len() => node = &items[index],
-                Ok(index) if index == items.len() => return Ok(style.insert(text, node, None, &wrapped())),
+                Ok(index) if index == items.len() => {
+                    return Ok(style.insert(text, node, None, &wrapped()));
+                }
                 _ if part == "-" => return Ok(style.insert(text, node, None, &wrapped())),
                 _ => {
-                    let what = format!("`{pointer}`: a list of {} takes an index below that, or `-` for its end", items.len());
-                    return Err(JsonError { line: node.line(text), what });
+                    let what = format!(
+                        "`{pointer}`: a list of {} takes an index below that, or `-` for its end",
+                        items.len()
+                    );
+                    return Err(JsonError {
+                        line: node.line(text),
+                        what,
+                    });
                 }
             },
             Shape::Plain(_) => {
                 let what = format!("`{pointer}`: `{part}` would lie inside a plain value");
-                return Err(JsonError { line: node.line(text), what });
+                return Err(JsonError {
+                    line: node.line(text),
+                    what,
+                });
             }
         }
     }
     if node.to_value() == *value {
         return Ok(text.to_owned());
     }
-    let inline = !text[node.span.clone()].contains('\n') && matches!(&node.shape, Shape::Object(m) if !m.is_empty());
-    let inline = inline || matches!(&node.shape, Shape::List(items) if !items.is_empty() && !text[node.span.clone()].contains('\n'));
-    let rendered = if inline { style.on_one_line(value) } else { style.render(value, &indent_at(text, node.span.start)) };
+    let inline = !text[node.span.clone()].contains('\n')
+        && matches!(&node.shape, Shape::Object(m) if !m.is_empty());
+    let inline = inline
+        || matches!(&node.shape, Shape::List(items) if !items.is_empty() && !text[node.span.clone()].contains('\n'));
+    let rendered = if inline {
+        style.on_one_line(value)
+    } else {
+        style.render(value, &indent_at(text, node.span.start))
+    };
     Ok(replaced(text, node.span.clone(), &rendered))
 }
 
-/// The text with an item added at the end of the list at a pointer; the list is made if it is missing.
+/// The text with an item added at the end of the list at a pointer; the list is made if it is
+/// missing.
 pub fn append_item(text: &str, pointer: &JsonPointer, item: &Value) -> Result<String, JsonError> {
-    let root = if text.trim().is_empty() { None } else { Some(parse_json(text)?) };
+    let root = if text.trim().is_empty() {
+        None
+    } else {
+        Some(parse_json(text)?)
+    };
     match root.as_ref().and_then(|root| root.at(pointer)) {
-        Some(Node { shape: Shape::List(_), .. }) => set_value(text, &pointer.child("-"), item),
-        Some(Node { shape: Shape::Plain(Value::Null), .. }) | None => set_value(text, pointer, &Value::Array(vec![item.clone()])),
-        Some(other) => Err(JsonError { line: other.line(text), what: format!("`{pointer}` is not a list") }),
+        Some(Node {
+            shape: Shape::List(_),
+            ..
+        }) => set_value(text, &pointer.child("-"), item),
+        Some(Node {
+            shape: Shape::Plain(Value::Null),
+            ..
+        })
+        | None => set_value(text, pointer, &Value::Array(vec![item.clone()])),
+        Some(other) => Err(JsonError {
+            line: other.line(text),
+            what: format!("`{pointer}` is not a list"),
+        }),
     }
 }
 
@@ -63,10 +104,17 @@ pub fn append_item(text: &str, pointer: &JsonPointer, item: &Value) -> Result<St
 pub fn remove_value(text: &str, pointer: &JsonPointer) -> Result<String, JsonError> {
     let root = parse_json(text)?;
     let Some((last, above)) = pointer.parts().split_last() else {
-        return Err(JsonError { line: 1, what: "the whole text cannot be taken away".into() });
+        return Err(JsonError {
+            line: 1,
+            what: "the whole text cannot be taken away".into(),
+        });
     };
-    let above = above.iter().fold(JsonPointer::default(), |pointer, part| pointer.child(part));
-    let Some(container) = root.at(&above) else { return Ok(text.to_owned()) };
+    let above = above
+        .iter()
+        .fold(JsonPointer::default(), |pointer, part| pointer.child(part));
+    let Some(container) = root.at(&above) else {
+        return Ok(text.to_owned());
+    };
     let spans: Vec<_> = match &container.shape {
         Shape::Object(members) => members.iter().map(|m| m.span.clone()).collect(),
         Shape::List(items) => items.iter().map(|i| i.span.clone()).collect(),
@@ -74,9 +122,14 @@ pub fn remove_value(text: &str, pointer: &JsonPointer) -> Result<String, JsonErr
     };
     let index = match &container.shape {
         Shape::Object(members) => members.iter().rposition(|m| m.key == *last),
-        _ => last.parse::<usize>().ok().filter(|index| *index < spans.len()),
+        _ => last
+            .parse::<usize>()
+            .ok()
+            .filter(|index| *index < spans.len()),
     };
-    let Some(index) = index else { return Ok(text.to_owned()) };
+    let Some(index) = index else {
+        return Ok(text.to_owned());
+    };
     let cut = match (index, spans.len()) {
         (_, 1) => container.span.start + 1..container.span.end - 1,
         // With the comma behind it, or, for the last, the one before it.
@@ -87,7 +140,11 @@ pub fn remove_value(text: &str, pointer: &JsonPointer) -> Result<String, JsonErr
 }
 
 fn nest(key: &str, inner: Value) -> Value {
-    if key == "-" { Value::Array(vec![inner]) } else { Value::Object([(key.to_owned(), inner)].into_iter().collect()) }
+    if key == "-" {
+        Value::Array(vec![inner])
+    } else {
+        Value::Object([(key.to_owned(), inner)].into_iter().collect())
+    }
 }
 
 fn replaced(text: &str, span: std::ops::Range<usize>, new: &str) -> String {
@@ -97,7 +154,10 @@ fn replaced(text: &str, span: std::ops::Range<usize>, new: &str) -> String {
 /// The blanks that the line of an offset begins with.
 fn indent_at(text: &str, offset: usize) -> String {
     let start = text[..offset].rfind('\n').map_or(0, |newline| newline + 1);
-    text[start..].chars().take_while(|c| matches!(c, ' ' | '\t')).collect()
+    text[start..]
+        .chars()
+        .take_while(|c| matches!(c, ' ' | '\t'))
+        .collect()
 }
 
 /// How a text is laid out.
@@ -112,12 +172,24 @@ impl Style {
     fn of(text: &str) -> Style {
         let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
         let first = text.lines().skip(1).find(|l| l.starts_with([' ', '\t']));
-        let unit = first.map_or("  ".into(), |line| line.chars().take_while(|c| matches!(c, ' ' | '\t')).collect());
-        Style { unit, newline, flat: line_at(text.trim_end(), text.len()) == 1 }
+        let unit = first.map_or("  ".into(), |line| {
+            line.chars()
+                .take_while(|c| matches!(c, ' ' | '\t'))
+                .collect()
+        });
+        Style {
+            unit,
+            newline,
+            flat: line_at(text.trim_end(), text.len()) == 1,
+        }
     }
 
     fn render(&self, value: &Value, indent: &str) -> String {
-        if self.flat { self.on_one_line(value) } else { render(value, indent, &self.unit, self.newline) }
+        if self.flat {
+            self.on_one_line(value)
+        } else {
+            render(value, indent, &self.unit, self.newline)
+        }
     }
 
     fn on_one_line(&self, value: &Value) -> String {
@@ -134,25 +206,42 @@ impl Style {
             Shape::List(items) => items.last().map(|i| i.span.clone()),
             Shape::Plain(_) => None,
         };
-        let key = key.map(|k| format!("{}: ", Value::from(k))).unwrap_or_default();
+        let key = key
+            .map(|k| format!("{}: ", Value::from(k)))
+            .unwrap_or_default();
         let whole = &text[container.span.clone()];
         match last {
             // On lines of their own, or one beside the other: as those before.
             Some(last) if whole.contains('\n') => {
                 let indent = indent_at(text, last.start);
-                let new = format!(",{}{indent}{key}{}", self.newline, self.render(value, &indent));
+                let new = format!(
+                    ",{}{indent}{key}{}",
+                    self.newline,
+                    self.render(value, &indent)
+                );
                 replaced(text, last.end..last.end, &new)
             }
-            Some(last) => replaced(text, last.end..last.end, &format!(", {key}{}", self.on_one_line(value))),
+            Some(last) => replaced(
+                text,
+                last.end..last.end,
+                &format!(", {key}{}", self.on_one_line(value)),
+            ),
             None => {
                 let (open, close) = (&whole[..1], &whole[whole.len() - 1..]);
                 if self.flat {
-                    return replaced(text, container.span.clone(), &format!("{open}{key}{}{close}", self.on_one_line(value)));
+                    return replaced(
+                        text,
+                        container.span.clone(),
+                        &format!("{open}{key}{}{close}", self.on_one_line(value)),
+                    );
                 }
                 let outer = indent_at(text, container.span.start);
                 let indent = format!("{outer}{}", self.unit);
                 let n = self.newline;
-                let new = format!("{open}{n}{indent}{key}{}{n}{outer}{close}", self.render(value, &indent));
+                let new = format!(
+                    "{open}{n}{indent}{key}{}{n}{outer}{close}",
+                    self.render(value, &indent)
+                );
                 replaced(text, container.span.clone(), &new)
             }
         }
@@ -161,24 +250,46 @@ impl Style {
 
 fn render(value: &Value, indent: &str, unit: &str, newline: &str) -> String {
     let mut bytes = Vec::new();
-    let mut serializer = Serializer::with_formatter(&mut bytes, PrettyFormatter::with_indent(unit.as_bytes()));
+    let mut serializer =
+        Serializer::with_formatter(&mut bytes, PrettyFormatter::with_indent(unit.as_bytes()));
     serde::Serialize::serialize(value, &mut serializer).expect("a JSON value can be written");
-    String::from_utf8(bytes).expect("JSON is text").replace('\n', &format!("{newline}{indent}"))
+    String::from_utf8(bytes)
+        .expect("JSON is text")
+        .replace('\n', &format!("{newline}{indent}"))
 }
 
 /// `{"a": 1, "b": [2, 3]}`: one line, with room to breathe.
 struct Spaced;
 
 impl Formatter for Spaced {
-    fn begin_array_value<W: ?Sized + std::io::Write>(&mut self, writer: &mut W, first: bool) -> std::io::Result<()> {
-        if first { Ok(()) } else { writer.write_all(b", ") }
+    fn begin_array_value<W: ?Sized + std::io::Write>(
+        &mut self,
+        writer: &mut W,
+        first: bool,
+    ) -> std::io::Result<()> {
+        if first {
+            Ok(())
+        } else {
+            writer.write_all(b", ")
+        }
     }
 
-    fn begin_object_key<W: ?Sized + std::io::Write>(&mut self, writer: &mut W, first: bool) -> std::io::Result<()> {
-        if first { Ok(()) } else { writer.write_all(b", ") }
+    fn begin_object_key<W: ?Sized + std::io::Write>(
+        &mut self,
+        writer: &mut W,
+        first: bool,
+    ) -> std::io::Result<()> {
+        if first {
+            Ok(())
+        } else {
+            writer.write_all(b", ")
+        }
     }
 
-    fn begin_object_value<W: ?Sized + std::io::Write>(&mut self, writer: &mut W) -> std::io::Result<()> {
+    fn begin_object_value<W: ?Sized + std::io::Write>(
+        &mut self,
+        writer: &mut W,
+    ) -> std::io::Result<()> {
         writer.write_all(b": ")
     }
 }
@@ -197,31 +308,70 @@ mod tests {
 
     #[test]
     fn only_what_is_meant_changes() {
-        assert_eq!(set(TEXT, "/phase", json!("testing")), TEXT.replace("planning", "testing"));
+        assert_eq!(
+            set(TEXT, "/phase", json!("testing")),
+            TEXT.replace("planning", "testing")
+        );
         assert_eq!(set(TEXT, "/phase", json!("planning")), TEXT);
-        assert_eq!(set(TEXT, "/odd/y", json!([1, 2])), TEXT.replace("1.50", "1.50, \"y\": [1, 2]"));
-        assert_eq!(set(TEXT, "/tags/-", json!("c")), TEXT.replace("\"b\"", "\"b\", \"c\""));
-        assert_eq!(set(TEXT, "/tags/0", json!("c")), TEXT.replace("\"a\"", "\"c\""));
+        assert_eq!(
+            set(TEXT, "/odd/y", json!([1, 2])),
+            TEXT.replace("1.50", "1.50, \"y\": [1, 2]")
+        );
+        assert_eq!(
+            set(TEXT, "/tags/-", json!("c")),
+            TEXT.replace("\"b\"", "\"b\", \"c\"")
+        );
+        assert_eq!(
+            set(TEXT, "/tags/0", json!("c")),
+            TEXT.replace("\"a\"", "\"c\"")
+        );
     }
 
     #[test]
     fn what_is_new_looks_like_its_surroundings() {
         assert!(
-            set(TEXT, "/list/-", json!({"id": 2})).contains("        {\"id\": 1},\n        {\n            \"id\": 2\n        }\n    ]")
+            set(TEXT, "/list/-", json!({"id": 2})).contains(
+                "        {\"id\": 1},\n        {\n            \"id\": 2\n        }\n    ]"
+            )
         );
-        assert!(set(TEXT, "/empty/-", json!("e")).contains("\"empty\": [\n        \"e\"\n    ]\n}"));
-        assert!(set(TEXT, "/new/deep", json!(1)).contains("\"empty\": [],\n    \"new\": {\n        \"deep\": 1\n    }\n}\n"));
-        assert_eq!(set("{\"a\":1}", "/b", json!({"c": []})), "{\"a\":1, \"b\": {\"c\": []}}");
+        assert!(
+            set(TEXT, "/empty/-", json!("e")).contains("\"empty\": [\n        \"e\"\n    ]\n}")
+        );
+        assert!(
+            set(TEXT, "/new/deep", json!(1))
+                .contains("\"empty\": [],\n    \"new\": {\n        \"deep\": 1\n    }\n}\n")
+        );
+        assert_eq!(
+            set("{\"a\":1}", "/b", json!({"c": []})),
+            "{\"a\":1, \"b\": {\"c\": []}}"
+        );
         assert_eq!(set("{}", "/b", json!(1)), "{\"b\": 1}");
-        assert_eq!(set("", "/b/c", json!(1)), "{\n  \"b\": {\n    \"c\": 1\n  }\n}\n");
-        assert_eq!(set("{\r\n  \"a\": 1\r\n}\r\n", "/b", json!(2)), "{\r\n  \"a\": 1,\r\n  \"b\": 2\r\n}\r\n");
+        assert_eq!(
+            set("", "/b/c", json!(1)),
+            "{\n  \"b\": {\n    \"c\": 1\n  }\n}\n"
+        );
+        assert_eq!(
+            set("{\r\n  \"a\": 1\r\n}\r\n", "/b", json!(2)),
+            "{\r\n  \"a\": 1,\r\n  \"b\": 2\r\n}\r\n"
+        );
     }
 
     #[test]
     fn a_value_goes_with_its_comma() {
-        let remove = |pointer: &str| remove_value(TEXT, &JsonPointer::parse(pointer).unwrap()).unwrap();
-        assert!(parse_json(&remove("/phase")).unwrap().get("phase").is_none());
-        assert!(parse_json(&remove("/empty")).unwrap().get("empty").is_none());
+        let remove =
+            |pointer: &str| remove_value(TEXT, &JsonPointer::parse(pointer).unwrap()).unwrap();
+        assert!(
+            parse_json(&remove("/phase"))
+                .unwrap()
+                .get("phase")
+                .is_none()
+        );
+        assert!(
+            parse_json(&remove("/empty"))
+                .unwrap()
+                .get("empty")
+                .is_none()
+        );
         assert!(remove("/tags/1").contains("[ \"a\" ]"));
         assert!(remove("/list/0").contains("\"list\": []"));
         assert_eq!(remove("/nowhere/at/all"), TEXT);
@@ -241,7 +391,10 @@ mod tests {
             ("", 1, "missing"),
         ] {
             let error = parse_json(text).unwrap_err();
-            assert!(error.line == line && error.what.contains(what), "{text:?}: {error}");
+            assert!(
+                error.line == line && error.what.contains(what),
+                "{text:?}: {error}"
+            );
         }
         assert!(parse_json(&"[".repeat(100_000)).is_err());
     }
@@ -256,7 +409,8 @@ mod tests {
         leaf.prop_recursive(3, 24, 4, |inner| {
             prop_oneof![
                 prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-                prop::collection::vec(("[a-c/~]{1,2}", inner), 0..4).prop_map(|pairs| Value::Object(pairs.into_iter().collect())),
+                prop::collection::vec(("[a-c/~]{1,2}", inner), 0..4)
+                    .prop_map(|pairs| Value::Object(pairs.into_iter().collect())),
             ]
         })
     }

@@ -59,16 +59,27 @@ impl Node {
 
     /// The value at a pointer.
     pub fn at(&self, pointer: &JsonPointer) -> Option<&Node> {
-        pointer.parts().iter().try_fold(self, |node, part| match &node.shape {
-            Shape::Object(_) => node.get(part),
-            Shape::List(items) => part.parse::<usize>().ok().and_then(|index| items.get(index)),
-            Shape::Plain(_) => None,
-        })
+        pointer
+            .parts()
+            .iter()
+            .try_fold(self, |node, part| match &node.shape {
+                Shape::Object(_) => node.get(part),
+                Shape::List(items) => part
+                    .parse::<usize>()
+                    .ok()
+                    .and_then(|index| items.get(index)),
+                Shape::Plain(_) => None,
+            })
     }
 
     pub fn to_value(&self) -> Value {
         match &self.shape {
-            Shape::Object(members) => Value::Object(members.iter().map(|m| (m.key.clone(), m.value.to_value())).collect()),
+            Shape::Object(members) => Value::Object(
+                members
+                    .iter()
+                    .map(|m| (m.key.clone(), m.value.to_value()))
+                    .collect(),
+            ),
             Shape::List(items) => Value::Array(items.iter().map(Node::to_value).collect()),
             Shape::Plain(value) => value.clone(),
         }
@@ -102,7 +113,10 @@ struct Reader<'t> {
 
 impl Reader<'_> {
     fn error(&self, what: impl Into<String>) -> JsonError {
-        JsonError { line: line_at(self.text, self.at), what: what.into() }
+        JsonError {
+            line: line_at(self.text, self.at),
+            what: what.into(),
+        }
     }
 
     fn peek(&self) -> Option<u8> {
@@ -110,7 +124,10 @@ impl Reader<'_> {
     }
 
     fn blanks(&mut self) {
-        while self.peek().is_some_and(|b| matches!(b, b' ' | b'\t' | b'\r' | b'\n')) {
+        while self
+            .peek()
+            .is_some_and(|b| matches!(b, b' ' | b'\t' | b'\r' | b'\n'))
+        {
             self.at += 1;
         }
     }
@@ -128,7 +145,10 @@ impl Reader<'_> {
             Some(_) => self.word()?,
             None => return Err(self.error("a value is missing")),
         };
-        Ok(Node { span: start..self.at, shape })
+        Ok(Node {
+            span: start..self.at,
+            shape,
+        })
     }
 
     fn object(&mut self, depth: usize) -> Result<Shape, JsonError> {
@@ -150,7 +170,11 @@ impl Reader<'_> {
             }
             self.at += 1;
             let value = self.value(depth + 1)?;
-            members.push(Member { key, span: start..self.at, value });
+            members.push(Member {
+                key,
+                span: start..self.at,
+                value,
+            });
             if self.more(b'}')? {
                 continue;
             }
@@ -203,20 +227,30 @@ impl Reader<'_> {
             }
         }
         let read = serde_json::from_str(&self.text[self.at..=end]);
-        let text = read.map_err(|_| self.error("a text holds a character that JSON does not allow"))?;
+        let text =
+            read.map_err(|_| self.error("a text holds a character that JSON does not allow"))?;
         self.at = end + 1;
         Ok(text)
     }
 
     fn word(&mut self) -> Result<Shape, JsonError> {
         let rest = &self.text[self.at..];
-        let length = rest.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))).unwrap_or(rest.len());
-        let value = serde_json::from_str(&rest[..length]).map_err(|_| match rest.starts_with("//") || rest.starts_with("/*") {
-            true => self.error("JSON has no comments; put the remark into a key such as \"notes\""),
-            false if rest.starts_with('\u{feff}') => {
-                self.error("a byte order mark stands before it, which JSON does not know: save it without")
+        let length = rest
+            .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.')))
+            .unwrap_or(rest.len());
+        let value = serde_json::from_str(&rest[..length]).map_err(|_| {
+            match rest.starts_with("//") || rest.starts_with("/*") {
+                true => {
+                    self.error("JSON has no comments; put the remark into a key such as \"notes\"")
+                }
+                false if rest.starts_with('\u{feff}') => self.error(
+                    "a byte order mark stands before it, which JSON does not know: save it without",
+                ),
+                false => self.error(format!(
+                    "`{}` is no value",
+                    rest.chars().take(length.clamp(1, 20)).collect::<String>()
+                )),
             }
-            false => self.error(format!("`{}` is no value", rest.chars().take(length.clamp(1, 20)).collect::<String>())),
         })?;
         self.at += length;
         Ok(Shape::Plain(value))
@@ -236,7 +270,10 @@ mod tests {
             ("\u{feff}{}", 1, "byte order mark"),
         ] {
             let error = parse_json(text).unwrap_err();
-            assert!(error.line == line && error.what.contains(what), "{text}: {error:?}");
+            assert!(
+                error.line == line && error.what.contains(what),
+                "{text}: {error:?}"
+            );
         }
     }
 }

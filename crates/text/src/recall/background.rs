@@ -11,7 +11,8 @@ static TABLE: &[u8] = include_bytes!("../../model/frequency.bin");
 /// The least a word of the language's commonest may count, as a share of its full weight.
 const FLOOR: f32 = 0.1;
 
-/// Characters that ask or bind in Chinese; a pair that holds only these tells nothing. Sorted, for binary search.
+/// Characters that ask or bind in Chinese; a pair that holds only these tells nothing. Sorted, for
+/// binary search.
 #[rustfmt::skip]
 const CHINESE_FUNCTION: &[char] = &[
     '与', '个', '为', '么', '之', '了', '于', '什', '从', '何', '其', '几', '到', '及', '吗', '吧',
@@ -36,13 +37,22 @@ pub(super) fn is_function(c: char) -> bool {
 fn rarity(key: u32) -> f32 {
     let count = TABLE.len() / 5;
     let (keys, values) = TABLE.split_at(count * 4);
-    let at = |index: usize| u32::from_le_bytes(keys[4 * index..4 * index + 4].try_into().expect("four"));
+    let at =
+        |index: usize| u32::from_le_bytes(keys[4 * index..4 * index + 4].try_into().expect("four"));
     let (mut low, mut high) = (0, count);
     while low < high {
         let middle = usize::midpoint(low, high);
-        if at(middle) < key { low = middle + 1 } else { high = middle }
+        if at(middle) < key {
+            low = middle + 1
+        } else {
+            high = middle
+        }
     }
-    if low < count && at(low) == key { f32::from(values[low]) / 255.0 } else { 1.0 }
+    if low < count && at(low) == key {
+        f32::from(values[low]) / 255.0
+    } else {
+        1.0
+    }
 }
 
 #[cfg(test)]

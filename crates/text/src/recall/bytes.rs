@@ -31,17 +31,21 @@ pub fn fingerprint(bytes: &[u8]) -> u64 {
     hash ^ (hash >> 29)
 }
 
-/// The checksum of a block. Four lanes, since a processor multiplies four times while it waits for one result, and
-/// large blocks are checked before every answer of a fresh process.
+/// The checksum of a block. Four lanes, since a processor multiplies four times while it waits for
+/// one result, and large blocks are checked before every answer of a fresh process.
 fn checksum(bytes: &[u8]) -> u32 {
     let (rows, rest) = bytes.as_chunks::<32>();
     let mut lanes = [1u64, 2, 3, 4].map(|lane| MULTIPLIER.wrapping_mul(lane) ^ bytes.len() as u64);
     for row in rows {
         for (lane, word) in lanes.iter_mut().zip(row.as_chunks::<8>().0) {
-            *lane = (*lane ^ u64::from_le_bytes(*word)).wrapping_mul(MULTIPLIER).rotate_left(29);
+            *lane = (*lane ^ u64::from_le_bytes(*word))
+                .wrapping_mul(MULTIPLIER)
+                .rotate_left(29);
         }
     }
-    let joined = lanes.into_iter().fold(0, |hash: u64, lane| (hash ^ lane).wrapping_mul(MULTIPLIER).rotate_left(29));
+    let joined = lanes.into_iter().fold(0, |hash: u64, lane| {
+        (hash ^ lane).wrapping_mul(MULTIPLIER).rotate_left(29)
+    });
     (joined ^ fingerprint(rest)) as u32
 }
 
@@ -64,10 +68,15 @@ pub struct OnDisk {
 
 impl OnDisk {
     fn read_into(&self, start: u64, bytes: &mut [u8]) -> Result<(), Damage> {
-        if start.checked_add(bytes.len() as u64).is_none_or(|end| end > self.len) {
+        if start
+            .checked_add(bytes.len() as u64)
+            .is_none_or(|end| end > self.len)
+        {
             return Err(Damage::Short);
         }
-        self.file.read_exact_at(bytes, start).map_err(|_| Damage::Short)
+        self.file
+            .read_exact_at(bytes, start)
+            .map_err(|_| Damage::Short)
     }
 }
 
@@ -83,7 +92,11 @@ impl Source {
     pub fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
         let len = file.metadata()?.len();
-        Ok(Self::Disk(Arc::new(OnDisk { file, len, kept: OnceLock::new() })))
+        Ok(Self::Disk(Arc::new(OnDisk {
+            file,
+            len,
+            kept: OnceLock::new(),
+        })))
     }
 
     /// Reads everything and keeps it: for a process that is asked again and again.
@@ -131,8 +144,14 @@ impl Source {
         }
     }
 
-    /// The inside of a sealed block, in a buffer that is used again and again where it must be read.
-    pub fn read_sealed_into<'b>(&'b self, start: u64, len: usize, buffer: &'b mut Vec<u8>) -> Result<&'b [u8], Damage> {
+    /// The inside of a sealed block, in a buffer that is used again and again where it must be
+    /// read.
+    pub fn read_sealed_into<'b>(
+        &'b self,
+        start: u64,
+        len: usize,
+        buffer: &'b mut Vec<u8>,
+    ) -> Result<&'b [u8], Damage> {
         match (self, self.in_memory()) {
             (Self::Disk(disk), None) => {
                 if len as u64 > disk.len {
@@ -173,7 +192,11 @@ pub fn seal(out: &mut Vec<u8>, from: usize) {
 /// The bytes inside a sealed block, if they are intact.
 pub fn open_sealed(bytes: &[u8]) -> Result<&[u8], Damage> {
     let (inside, sum) = bytes.split_last_chunk::<SEAL>().ok_or(Damage::Short)?;
-    if checksum(inside) == u32::from_le_bytes(*sum) { Ok(inside) } else { Err(Damage::Checksum) }
+    if checksum(inside) == u32::from_le_bytes(*sum) {
+        Ok(inside)
+    } else {
+        Err(Damage::Checksum)
+    }
 }
 
 /// Writes a whole number in as few bytes as it needs.
@@ -250,7 +273,11 @@ mod tests {
 
     #[test]
     fn a_flipped_bit_breaks_the_seal() {
-        for text in ["a section of a file", "", &"a longer section of a file, with more than four words of eight bytes. ".repeat(3)] {
+        for text in [
+            "a section of a file",
+            "",
+            &"a longer section of a file, with more than four words of eight bytes. ".repeat(3),
+        ] {
             let mut block = text.as_bytes().to_vec();
             seal(&mut block, 0);
             assert!(open_sealed(&block).is_ok());

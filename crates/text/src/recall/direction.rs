@@ -1,8 +1,8 @@
 //! A question's direction, and how near the sections of a scope lie to it.
 //!
-//! Up to some size all sections are compared with it. In a huge project a scan over the signs of the
-//! vectors finds some hundreds worth comparing. Which of the two is decided by the scope alone, and
-//! neither depends on how the index came about.
+//! Up to some size all sections are compared with it. In a huge project a scan over the signs of
+//! the vectors finds some hundreds worth comparing. Which of the two is decided by the scope alone,
+//! and neither depends on how the index came about.
 
 use std::borrow::Cow;
 
@@ -23,7 +23,8 @@ const COMPARED: u32 = if cfg!(test) { 120 } else { 60_000 };
 const SCANNED: usize = if cfg!(test) { 40 } else { 1_000 };
 /// Sections taken up for their meaning alone, at least.
 const SEEDS: usize = 40;
-/// Directions are rounded to whole numbers of at most this size. With codes of at most 127, no sum of products overflows 32 bits.
+/// Directions are rounded to whole numbers of at most this size. With codes of at most 127, no sum
+/// of products overflows 32 bits.
 const FINEST: f32 = 32_767.0;
 /// Vectors that are compared at a time.
 pub const AT_A_TIME: usize = 4;
@@ -43,8 +44,14 @@ impl Rounded {
         let most = most(exact, 1e-9);
         let scale = FINEST / most;
         let mut numbers = [0; DIMENSIONS];
-        numbers.iter_mut().zip(exact).for_each(|(number, value)| *number = (value * scale).round() as i16);
-        Self { numbers, unit: most / FINEST }
+        numbers
+            .iter_mut()
+            .zip(exact)
+            .for_each(|(number, value)| *number = (value * scale).round() as i16);
+        Self {
+            numbers,
+            unit: most / FINEST,
+        }
     }
 
     #[inline(always)]
@@ -59,11 +66,21 @@ impl Rounded {
         self.scaled(lanes.product(codes, &self.numbers), scale)
     }
 
-    /// The inner product with each of four stored vectors. Meanwhile it fetches bytes that come next.
+    /// The inner product with each of four stored vectors. Meanwhile it fetches bytes that come
+    /// next.
     #[inline(always)]
-    pub fn dot_four<W: Width>(&self, lanes: W, [a, b, c, d]: [&Vector; AT_A_TIME], ahead: &[u8]) -> [f32; AT_A_TIME] {
+    pub fn dot_four<W: Width>(
+        &self,
+        lanes: W,
+        [a, b, c, d]: [&Vector; AT_A_TIME],
+        ahead: &[u8],
+    ) -> [f32; AT_A_TIME] {
         let four = [split(a), split(b), split(c), split(d)];
-        let [sums] = lanes.few_products([&self.numbers[..]], [four[0].1, four[1].1, four[2].1, four[3].1], ahead);
+        let [sums] = lanes.few_products(
+            [&self.numbers[..]],
+            [four[0].1, four[1].1, four[2].1, four[3].1],
+            ahead,
+        );
         let mut products = [0.0; AT_A_TIME];
         for at in 0..AT_A_TIME {
             products[at] = self.scaled(sums[at], four[at].0);
@@ -112,22 +129,44 @@ pub struct Meanings<'r> {
 
 impl<'i> Direction<'i> {
     /// The direction of a question.
-    pub fn new(encoder: &Encoder, question: &str, vectors: Vec<Option<&'i Vectors>>, keep: bool, lengths: Option<&'i Lengths>) -> Self {
-        Self { keep, lengths, ..Self::of(encoder.encode(question), vectors) }
+    pub fn new(
+        encoder: &Encoder,
+        question: &str,
+        vectors: Vec<Option<&'i Vectors>>,
+        keep: bool,
+        lengths: Option<&'i Lengths>,
+    ) -> Self {
+        Self {
+            keep,
+            lengths,
+            ..Self::of(encoder.encode(question), vectors)
+        }
     }
 
     /// A direction that is known.
     pub fn of(exact: Vec<f32>, vectors: Vec<Option<&'i Vectors>>) -> Self {
         let rounded = Rounded::of(&exact);
-        Self { exact, rounded, vectors, keep: false, lengths: None }
+        Self {
+            exact,
+            rounded,
+            vectors,
+            keep: false,
+            lengths: None,
+        }
     }
 
     /// How many sections of the scope are encoded.
     pub fn covers(&self, scope: &Scope) -> usize {
-        if self.vectors.iter().all(|vectors| vectors.is_some_and(Vectors::is_full)) {
+        if self
+            .vectors
+            .iter()
+            .all(|vectors| vectors.is_some_and(Vectors::is_full))
+        {
             return scope.sections() as usize;
         }
-        let encoded = |(at, first, count, _): (usize, u32, u32, Slot)| self.vectors[at].map_or(0, |vectors| vectors.encoded(first, count));
+        let encoded = |(at, first, count, _): (usize, u32, u32, Slot)| {
+            self.vectors[at].map_or(0, |vectors| vectors.encoded(first, count))
+        };
         scope.stretches().into_iter().map(encoded).sum()
     }
 
@@ -139,9 +178,16 @@ impl<'i> Direction<'i> {
         } else {
             let slots = self.scan(scope)?;
             let nearest = self.meanings(&self.side_by_side(scope, &slots)?).nearest;
-            slots.into_iter().zip(nearest).filter_map(|(slot, near)| Some((near?, slot))).collect()
+            slots
+                .into_iter()
+                .zip(nearest)
+                .filter_map(|(slot, near)| Some((near?, slot)))
+                .collect()
         };
-        Ok(top(scope, near, count).into_iter().map(|(_, slot)| slot).collect())
+        Ok(top(scope, near, count)
+            .into_iter()
+            .map(|(_, slot)| slot)
+            .collect())
     }
 
     /// The best of all sections, and some that are not.
@@ -149,7 +195,15 @@ impl<'i> Direction<'i> {
         let mut best = Best::new(count);
         for (at, first, count, slot) in scope.stretches() {
             if let Some(vectors) = self.vectors[at] {
-                wide(Seek { direction: self, vectors, whole: vectors.whole()?, first, count, slot, best: &mut best });
+                wide(Seek {
+                    direction: self,
+                    vectors,
+                    whole: vectors.whole()?,
+                    first,
+                    count,
+                    slot,
+                    best: &mut best,
+                });
             }
         }
         Ok(best.found)
@@ -165,23 +219,44 @@ impl<'i> Direction<'i> {
             let base = scope.base(at);
             vectors.each_signs(self.keep, |first, count, signs| {
                 let living = |number: u32| whole || scope.is_alive(base + number);
-                wide(Scan { own, signs, first, counts: vectors.counts(first, count), slot: base + first, living, close: &mut close });
+                wide(Scan {
+                    own,
+                    signs,
+                    first,
+                    counts: vectors.counts(first, count),
+                    slot: base + first,
+                    living,
+                    close: &mut close,
+                });
             })?;
         }
-        let close = close.found.into_iter().filter(|(apart, _)| *apart <= close.limit);
+        let close = close
+            .found
+            .into_iter()
+            .filter(|(apart, _)| *apart <= close.limit);
         let close = close.map(|(apart, slot)| (-(apart as f32), slot)).collect();
-        let mut slots: Vec<Slot> = top(scope, close, SCANNED).into_iter().map(|(_, slot)| slot).collect();
+        let mut slots: Vec<Slot> = top(scope, close, SCANNED)
+            .into_iter()
+            .map(|(_, slot)| slot)
+            .collect();
         slots.sort_unstable();
         Ok(slots)
     }
 
     /// The vectors of some sections, given in the order of slots.
-    pub fn side_by_side(&self, scope: &Scope, slots: &[Slot]) -> Result<Vec<SideBySide<'i>>, Damage> {
+    pub fn side_by_side(
+        &self,
+        scope: &Scope,
+        slots: &[Slot],
+    ) -> Result<Vec<SideBySide<'i>>, Damage> {
         let mut runs = Vec::new();
         for run in scope.side_by_side(slots) {
             let ((at, _, first), count) = (scope.place(run[0]), run.len() as u32);
             runs.push(match self.vectors[at] {
-                Some(vectors) => (vectors.blocks(first, count)?, Cow::Borrowed(vectors.counts(first, count))),
+                Some(vectors) => (
+                    vectors.blocks(first, count)?,
+                    Cow::Borrowed(vectors.counts(first, count)),
+                ),
                 None => (Cow::default(), Cow::Owned(vec![0; run.len()])),
             });
         }
@@ -190,7 +265,10 @@ impl<'i> Direction<'i> {
 
     /// What the encoder makes of some sections.
     pub fn meanings<'r>(&'r self, runs: &'r [SideBySide<'i>]) -> Meanings<'r> {
-        wide(Read { direction: self, runs })
+        wide(Read {
+            direction: self,
+            runs,
+        })
     }
 
     #[inline(always)]
@@ -250,12 +328,23 @@ impl<'r> Work for Read<'r, '_> {
             }
         }
         let near_as_whole = direction.rounded.dot_each(lanes, &wholes);
-        let is_encoded = runs.iter().flat_map(|(_, counts)| counts.iter()).map(|count| *count > 0);
-        let mut nearest: Vec<Option<f32>> = near_as_whole.iter().zip(is_encoded).map(|(near, is)| is.then_some(near.max(-1.0))).collect();
+        let is_encoded = runs
+            .iter()
+            .flat_map(|(_, counts)| counts.iter())
+            .map(|count| *count > 0);
+        let mut nearest: Vec<Option<f32>> = near_as_whole
+            .iter()
+            .zip(is_encoded)
+            .map(|(near, is)| is.then_some(near.max(-1.0)))
+            .collect();
         for (index, block) in several {
             nearest[index] = Some(direction.nearest(lanes, block));
         }
-        Meanings { nearest, near_as_whole, wholes }
+        Meanings {
+            nearest,
+            near_as_whole,
+            wholes,
+        }
     }
 }
 
@@ -270,7 +359,8 @@ fn words(signs: &[u8; SIGNS]) -> SignWords {
     words
 }
 
-/// In how many signs two vectors differ. Written out, so that it is counted in three steps and no loop.
+/// In how many signs two vectors differ. Written out, so that it is counted in three steps and no
+/// loop.
 #[inline(always)]
 fn apart([a, b, c]: SignWords, [d, e, f]: SignWords) -> u32 {
     (a ^ d).count_ones() + (b ^ e).count_ones() + (c ^ f).count_ones()
@@ -289,7 +379,12 @@ struct Close {
 
 impl Default for Close {
     fn default() -> Self {
-        Self { limit: DIMENSIONS as u32, counts: [0; DIMENSIONS + 1], within: 0, found: Vec::with_capacity(4 * SCANNED) }
+        Self {
+            limit: DIMENSIONS as u32,
+            counts: [0; DIMENSIONS + 1],
+            within: 0,
+            found: Vec::with_capacity(4 * SCANNED),
+        }
     }
 }
 
@@ -327,7 +422,8 @@ impl<L: Fn(u32) -> bool> Work for Scan<'_, L> {
     fn work<W: Width>(self, _: W) {
         let all = self.signs.as_chunks::<SIGNS>().0;
         // Nearly all sections have one vector, and then there is nothing to count.
-        let single = all.len() == self.counts.len() && self.counts.iter().fold(1, |least, count| least.min(*count)) == 1;
+        let single = all.len() == self.counts.len()
+            && self.counts.iter().fold(1, |least, count| least.min(*count)) == 1;
         if single {
             for (away, signs) in (0..).zip(all) {
                 let differ = apart(words(signs), self.own);
@@ -358,7 +454,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Of whatever came, in whatever order: those within the limit are the wanted number and their equals.
+        /// Of whatever came, in whatever order: those within the limit are the wanted number and
+        /// their equals.
         #[test]
         fn the_closest_are_kept(apart in prop::collection::vec(0u32..=DIMENSIONS as u32, 0..600), few in 1u32..=DIMENSIONS as u32) {
             let apart: Vec<u32> = apart.into_iter().map(|apart| apart % few).collect();

@@ -1,8 +1,8 @@
 //! Opens the index for reading and asks it.
 //!
 //! A reader takes the manifest and then the segments it names. If a writer removed one in between,
-//! the manifest has changed and is read again; what is open stays readable. Text that the index does
-//! not cover yet is laid over it and searched by the same rules.
+//! the manifest has changed and is read again; what is open stays readable. Text that the index
+//! does not cover yet is laid over it and searched by the same rules.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -27,7 +27,8 @@ use super::vectors::{self, Vectors};
 use super::{Answer, Damage, Error, FileText, Hit, Options, Tier, weights};
 
 pub(super) const MANIFEST: &str = "manifest";
-/// An index of so many sections at most is kept in the memory of a running process, about thirty megabytes.
+/// An index of so many sections at most is kept in the memory of a running process, about thirty
+/// megabytes.
 const KEPT_SECTIONS: usize = 60_000;
 /// How often a reader starts again when writers keep replacing what it opens.
 const ATTEMPTS: usize = 20;
@@ -47,7 +48,10 @@ pub(super) fn open_vectors(folder: &Path, id: u64, stamp: u64) -> Option<Vectors
 
 /// The manifest and its segments as of one moment.
 pub(super) fn load(folder: &Path) -> Result<(Catalogue, Vec<Segment>), Error> {
-    let damaged = |damage| Error::Damaged { folder: folder.to_owned(), damage };
+    let damaged = |damage| Error::Damaged {
+        folder: folder.to_owned(),
+        damage,
+    };
     let mut damage = Damage::Short;
     let mut before = None;
     for _ in 0..ATTEMPTS {
@@ -64,7 +68,12 @@ pub(super) fn load(folder: &Path) -> Result<(Catalogue, Vec<Segment>), Error> {
             break;
         }
         before = Some(catalogue.mark());
-        match catalogue.segments.iter().map(|named| open(folder, named)).collect() {
+        match catalogue
+            .segments
+            .iter()
+            .map(|named| open(folder, named))
+            .collect()
+        {
             Ok(segments) => return Ok((catalogue, segments)),
             Err(found) => damage = found,
         }
@@ -75,7 +84,11 @@ pub(super) fn load(folder: &Path) -> Result<(Catalogue, Vec<Segment>), Error> {
 fn open(folder: &Path, named: &Named) -> Result<Segment, Damage> {
     let source = Source::open(&segment_path(folder, named.id)).map_err(|_| Damage::Short)?;
     let segment = Segment::open(source)?;
-    if segment.stamp() == named.stamp { Ok(segment) } else { Err(Damage::Checksum) }
+    if segment.stamp() == named.stamp {
+        Ok(segment)
+    } else {
+        Err(Damage::Checksum)
+    }
 }
 
 /// Files that are newer than the index, or gone, ready to be searched with it.
@@ -90,7 +103,10 @@ pub struct Overlay {
 impl Overlay {
     /// Reads fresh files; their older versions and the `gone` ones are hidden.
     pub fn new(fresh: &[FileText], gone: &[String]) -> Result<Self, Damage> {
-        let mut overlay = Self { gone: gone.iter().cloned().collect(), ..Self::default() };
+        let mut overlay = Self {
+            gone: gone.iter().cloned().collect(),
+            ..Self::default()
+        };
         if fresh.is_empty() {
             return Ok(overlay);
         }
@@ -100,12 +116,27 @@ impl Overlay {
             let first = builder.sections();
             let add = |section| u64::from(builder.add(&file.path, section, &mut reader));
             let terms = file.sections.iter().map(add).sum();
-            let extents = vec![Extent { segment: 0, first, count: builder.sections() - first }];
+            let extents = vec![Extent {
+                segment: 0,
+                first,
+                count: builder.sections() - first,
+            }];
             let (version, tier) = (file.version.clone(), file.tier);
-            manifest.set(&file.path, Covered { version, tier, terms, extents });
+            manifest.set(
+                &file.path,
+                Covered {
+                    version,
+                    tier,
+                    terms,
+                    extents,
+                },
+            );
         }
         let segment = Segment::open(Source::Memory(builder.finish().into()))?;
-        manifest.segments.push(Named { id: 0, stamp: segment.stamp() });
+        manifest.segments.push(Named {
+            id: 0,
+            stamp: segment.stamp(),
+        });
         let rendered = manifest.render();
         overlay.catalogue = Catalogue::read(&mut &rendered[..], rendered.len() as u64)?;
         overlay.segments.push(segment);
@@ -117,7 +148,8 @@ impl Overlay {
     pub fn encode(&mut self, mut limit: usize) -> Result<(), Damage> {
         for (segment, vectors) in self.segments.iter().zip(&mut self.vectors) {
             let mut known = HashMap::new();
-            let (blocks, _) = vectors::complete(segment, vectors.as_ref(), &mut known, &|_| true, &mut limit)?;
+            let (blocks, _) =
+                vectors::complete(segment, vectors.as_ref(), &mut known, &|_| true, &mut limit)?;
             let bytes = vectors::render(segment.stamp(), &blocks);
             *vectors = Vectors::open(Source::Memory(bytes.into()), segment.stamp());
         }
@@ -155,7 +187,12 @@ impl Index {
     /// Opens the index in `folder`.
     pub fn open(folder: &Path) -> Result<Self, Error> {
         let (catalogue, segments) = load(folder)?;
-        Ok(Self { folder: folder.to_owned(), catalogue, segments, ..Self::default() })
+        Ok(Self {
+            folder: folder.to_owned(),
+            catalogue,
+            segments,
+            ..Self::default()
+        })
     }
 
     /// An index that covers nothing, to search an overlay alone.
@@ -173,7 +210,9 @@ impl Index {
 
     /// All files covered, with version and tier, sorted by path.
     pub fn files(&self) -> impl Iterator<Item = (&str, &str, Tier)> {
-        self.catalogue.entries().map(|file| (file.path, file.version, file.tier))
+        self.catalogue
+            .entries()
+            .map(|file| (file.path, file.version, file.tier))
     }
 
     /// A number that two indexes that cover different things do not share.
@@ -191,7 +230,10 @@ impl Index {
     /// How many sections its segments hold, dead ones included.
     #[must_use]
     pub fn sections(&self) -> usize {
-        self.segments.iter().map(|segment| segment.sections() as usize).sum()
+        self.segments
+            .iter()
+            .map(|segment| segment.sections() as usize)
+            .sum()
     }
 
     /// How many segments it has.
@@ -206,11 +248,22 @@ impl Index {
     }
 
     /// The same, with fresher text laid over the index.
-    pub fn recall_with(&self, overlay: &Overlay, question: &str, options: &Options) -> Result<Answer, Error> {
-        self.answer(overlay, question, options).map_err(|damage| self.damaged(damage))
+    pub fn recall_with(
+        &self,
+        overlay: &Overlay,
+        question: &str,
+        options: &Options,
+    ) -> Result<Answer, Error> {
+        self.answer(overlay, question, options)
+            .map_err(|damage| self.damaged(damage))
     }
 
-    fn answer(&self, overlay: &Overlay, question: &str, options: &Options) -> Result<Answer, Damage> {
+    fn answer(
+        &self,
+        overlay: &Overlay,
+        question: &str,
+        options: &Options,
+    ) -> Result<Answer, Damage> {
         let again = self.asked.swap(true, Ordering::Relaxed);
         if again {
             self.settle_in()?;
@@ -227,7 +280,11 @@ impl Index {
         let first = asked.first_scores(&scope, options.k);
         let direction = self.direction(overlay, question, options, again);
         let ranked = rank::rank(&scope, &asked, first, reader, direction.as_ref(), options.k)?;
-        let weights = if direction.is_some() { &weights::MEANING } else { &weights::WORDS };
+        let weights = if direction.is_some() {
+            &weights::MEANING
+        } else {
+            &weights::WORDS
+        };
         let mut said = TermSet::default();
         reader.read(question, |term, _| {
             said.insert(term);
@@ -251,11 +308,20 @@ impl Index {
         }
         let sections = scope.sections() as usize;
         let encoded = direction.map_or(0, |direction| direction.covers(&scope));
-        Ok(Answer { hits, files: scope.files(), sections, encoded })
+        Ok(Answer {
+            hits,
+            files: scope.files(),
+            sections,
+            encoded,
+        })
     }
 
     /// Why sections rank as they do: path, line and the value of every feature, for fitting.
-    pub fn explain(&self, question: &str, options: &Options) -> Result<Vec<(String, u32, Vec<f32>)>, Error> {
+    pub fn explain(
+        &self,
+        question: &str,
+        options: &Options,
+    ) -> Result<Vec<(String, u32, Vec<f32>)>, Error> {
         let overlay = Overlay::default();
         let explained = || {
             let scope = self.scope(&overlay, options)?;
@@ -263,19 +329,31 @@ impl Index {
             let asked = Question::read(question, &scope, &mut reader)?;
             let first = asked.first_scores(&scope, options.k);
             let direction = self.direction(&overlay, question, options, false);
-            let Ranked { candidates } = rank::rank(&scope, &asked, first, &mut reader, direction.as_ref(), options.k)?;
+            let Ranked { candidates } = rank::rank(
+                &scope,
+                &asked,
+                first,
+                &mut reader,
+                direction.as_ref(),
+                options.k,
+            )?;
             let mut out = Vec::new();
             for (slot, features) in candidates {
                 let file = scope.file(slot).ok_or(Damage::Short)?;
                 let (_, segment, number) = scope.place(slot);
-                out.push((file.path.to_owned(), segment.row(number)?.line, features.to_vec()));
+                out.push((
+                    file.path.to_owned(),
+                    segment.row(number)?.line,
+                    features.to_vec(),
+                ));
             }
             Ok(out)
         };
         explained().map_err(|damage| self.damaged(damage))
     }
 
-    /// Keeps what every question reads, in a process that is asked again and in a project where that is not much.
+    /// Keeps what every question reads, in a process that is asked again and in a project where
+    /// that is not much.
     fn settle_in(&self) -> Result<(), Damage> {
         if self.sections() <= KEPT_SECTIONS {
             self.segments.iter().try_for_each(Segment::keep)?;
@@ -284,7 +362,10 @@ impl Index {
     }
 
     fn scope<'i>(&'i self, overlay: &'i Overlay, options: &Options) -> Result<Scope<'i>, Damage> {
-        let layers: Vec<Layer<'i>> = vec![(&self.catalogue, &self.segments[..]), (&overlay.catalogue, &overlay.segments[..])];
+        let layers: Vec<Layer<'i>> = vec![
+            (&self.catalogue, &self.segments[..]),
+            (&overlay.catalogue, &overlay.segments[..]),
+        ];
         let hidden = |layer: usize, path: &str| layer == 0 && overlay.hides(path);
         if options.visible.is_some() || !overlay.is_empty() {
             let layout = Layout::new(&layers, &hidden, options.visible)?;
@@ -301,23 +382,45 @@ impl Index {
     }
 
     /// The question's direction, if the encoder may take part and has read anything at all.
-    fn direction<'i>(&'i self, overlay: &'i Overlay, question: &str, options: &Options, keep: bool) -> Option<Direction<'i>> {
+    fn direction<'i>(
+        &'i self,
+        overlay: &'i Overlay,
+        question: &str,
+        options: &Options,
+        keep: bool,
+    ) -> Option<Direction<'i>> {
         if !options.use_model {
             return None;
         }
         let own = self.vectors.get_or_init(|| {
             let named = self.catalogue.segments.iter();
-            named.map(|named| open_vectors(&self.folder, named.id, named.stamp)).collect()
+            named
+                .map(|named| open_vectors(&self.folder, named.id, named.stamp))
+                .collect()
         });
-        let all: Vec<_> = own.iter().chain(&overlay.vectors).map(Option::as_ref).collect();
+        let all: Vec<_> = own
+            .iter()
+            .chain(&overlay.vectors)
+            .map(Option::as_ref)
+            .collect();
         if all.iter().all(Option::is_none) {
             return None;
         }
-        let lengths = (keep && options.visible.is_none() && overlay.is_empty()).then_some(&self.lengths);
-        Some(Direction::new(Encoder::built_in()?, question, all, keep, lengths))
+        let lengths =
+            (keep && options.visible.is_none() && overlay.is_empty()).then_some(&self.lengths);
+        Some(Direction::new(
+            Encoder::built_in()?,
+            question,
+            all,
+            keep,
+            lengths,
+        ))
     }
 
     fn damaged(&self, damage: Damage) -> Error {
-        Error::Damaged { folder: self.folder.clone(), damage }
+        Error::Damaged {
+            folder: self.folder.clone(),
+            damage,
+        }
     }
 }

@@ -3,9 +3,10 @@
 //! ```text
 //! header │ segments │ a row for each file │ a row for each extent │ paths and versions
 //! ```
-//! One file, replaced whole by a rename. A section is alive exactly if an extent of a file names it; all else in a segment is
-//! dead weight until the next merge. Rows have one size and are used where they lie: a fresh process reads this file before
-//! it can answer, and there may be many thousand of them.
+//! One file, replaced whole by a rename. A section is alive exactly if an extent of a file names
+//! it; all else in a segment is dead weight until the next merge. Rows have one size and are used
+//! where they lie: a fresh process reads this file before it can answer, and there may be many
+//! thousand of them.
 
 use std::io::Read;
 
@@ -13,8 +14,9 @@ use super::bytes::{SEAL, fingerprint, open_sealed, seal};
 use super::{Damage, Tier};
 
 const MAGIC: &[u8; 8] = b"QUIPUID2";
-/// Magic, format, numbers of segments, files and extents, length of the texts, the next segment, the seals of what follows and
-/// longer sums of it, which make headers of different manifests differ.
+/// Magic, format, numbers of segments, files and extents, length of the texts, the next segment,
+/// the seals of what follows and longer sums of it, which make headers of different manifests
+/// differ.
 const HEADER: usize = 8 + 4 * 5 + 8 + SEAL * 2 + 8 * 2 + SEAL;
 /// Id and stamp.
 const SEGMENT: usize = 8 + 8;
@@ -75,7 +77,8 @@ impl Manifest {
     }
 
     fn place(&self, path: &str) -> Result<usize, usize> {
-        self.files.binary_search_by(|(known, _)| known.as_str().cmp(path))
+        self.files
+            .binary_search_by(|(known, _)| known.as_str().cmp(path))
     }
 
     /// Adds or replaces a file.
@@ -104,7 +107,12 @@ impl Manifest {
             rows.extend(stamp.to_le_bytes());
         }
         for (path, file) in &self.files {
-            for Extent { segment, first, count } in &file.extents {
+            for Extent {
+                segment,
+                first,
+                count,
+            } in &file.extents
+            {
                 let place = self.segments.iter().position(|named| named.id == *segment);
                 // A segment that is not there makes the file unreadable, and it is built anew.
                 extents.extend(place.map_or(u32::MAX, |place| place as u32).to_le_bytes());
@@ -119,16 +127,27 @@ impl Manifest {
             rows.extend(file.terms.to_le_bytes());
             rows.push(file.tier.number());
         }
-        let counts = [self.segments.len(), self.files.len(), extents.len() / EXTENT, texts.len()];
+        let counts = [
+            self.segments.len(),
+            self.files.len(),
+            extents.len() / EXTENT,
+            texts.len(),
+        ];
         rows.extend(extents);
         seal(&mut rows, 0);
         seal(&mut texts, 0);
         let mut out = MAGIC.to_vec();
         out.extend(super::segment::FORMAT.to_le_bytes());
-        counts.iter().for_each(|count| out.extend((*count as u32).to_le_bytes()));
+        counts
+            .iter()
+            .for_each(|count| out.extend((*count as u32).to_le_bytes()));
         out.extend(self.next.to_le_bytes());
-        [&rows, &texts].iter().for_each(|part| out.extend(&part[part.len() - SEAL..]));
-        [&rows, &texts].iter().for_each(|part| out.extend(fingerprint(part).to_le_bytes()));
+        [&rows, &texts]
+            .iter()
+            .for_each(|part| out.extend(&part[part.len() - SEAL..]));
+        [&rows, &texts]
+            .iter()
+            .for_each(|part| out.extend(fingerprint(part).to_le_bytes()));
         seal(&mut out, 0);
         out.extend(rows);
         out.extend(texts);
@@ -165,9 +184,12 @@ pub struct Entry<'c> {
 }
 
 impl Entry<'_> {
-    /// Where its sections are, in the order of the file: the place of the segment among all, the first section there, and how many.
+    /// Where its sections are, in the order of the file: the place of the segment among all, the
+    /// first section there, and how many.
     pub fn extents(&self) -> impl Iterator<Item = (usize, u32, u32)> {
-        self.extents.iter().map(|row| (four(row, 0) as usize, four(row, 4), four(row, 8)))
+        self.extents
+            .iter()
+            .map(|row| (four(row, 0) as usize, four(row, 4), four(row, 8)))
     }
 }
 
@@ -215,14 +237,37 @@ impl Catalogue {
             let mut bytes = read(from, len + SEAL)?;
             let is_whole = open_sealed(&bytes).is_ok() && bytes[len..] == fields[at..at + SEAL];
             bytes.truncate(len);
-            if is_whole { Ok(bytes) } else { Err(Damage::Checksum) }
+            if is_whole {
+                Ok(bytes)
+            } else {
+                Err(Damage::Checksum)
+            }
         };
         let rows = part(from, rows, 36)?;
         let texts = String::from_utf8(part(from, texts, 36 + SEAL)?).map_err(|_| Damage::Short)?;
-        let named = |row: &[u8; SEGMENT]| Named { id: eight(row, 0), stamp: eight(row, 8) };
-        let segments: Vec<Named> = rows[..segments * SEGMENT].as_chunks().0.iter().map(named).collect();
-        let catalogue = Self { segments, next: eight(fields, 28), files, rows, texts, mark: fingerprint(&header) };
-        if catalogue.is_sound() { Ok(catalogue) } else { Err(Damage::Short) }
+        let named = |row: &[u8; SEGMENT]| Named {
+            id: eight(row, 0),
+            stamp: eight(row, 8),
+        };
+        let segments: Vec<Named> = rows[..segments * SEGMENT]
+            .as_chunks()
+            .0
+            .iter()
+            .map(named)
+            .collect();
+        let catalogue = Self {
+            segments,
+            next: eight(fields, 28),
+            files,
+            rows,
+            texts,
+            mark: fingerprint(&header),
+        };
+        if catalogue.is_sound() {
+            Ok(catalogue)
+        } else {
+            Err(Damage::Short)
+        }
     }
 
     /// Whether every row leads to where something is.
@@ -232,10 +277,15 @@ impl Catalogue {
             let (path, version, extents) = (four(row, 0), four(row, 4), four(row, 8));
             let ascends = ends.0 <= path && path <= version && ends.1 <= extents;
             ends = (version, extents);
-            ascends && self.texts.is_char_boundary(path as usize) && self.texts.is_char_boundary(version as usize) && tier(row).is_some()
+            ascends
+                && self.texts.is_char_boundary(path as usize)
+                && self.texts.is_char_boundary(version as usize)
+                && tier(row).is_some()
         });
         let extents = self.extents();
-        let places = extents.iter().all(|row| (four(row, 0) as usize) < self.segments.len());
+        let places = extents
+            .iter()
+            .all(|row| (four(row, 0) as usize) < self.segments.len());
         files && places && ends.0 as usize == self.texts.len() && ends.1 as usize == extents.len()
     }
 
@@ -244,7 +294,9 @@ impl Catalogue {
     }
 
     fn extents(&self) -> &[[u8; EXTENT]] {
-        self.rows[self.segments.len() * SEGMENT + self.files * FILE..].as_chunks().0
+        self.rows[self.segments.len() * SEGMENT + self.files * FILE..]
+            .as_chunks()
+            .0
     }
 
     /// How many files there are.
@@ -258,7 +310,9 @@ impl Catalogue {
     pub fn entry(&self, number: usize) -> Entry<'_> {
         let rows = self.rows();
         let row = &rows[number];
-        let (start, first) = number.checked_sub(1).map_or((0, 0), |before| (four(&rows[before], 4), four(&rows[before], 8)));
+        let (start, first) = number.checked_sub(1).map_or((0, 0), |before| {
+            (four(&rows[before], 4), four(&rows[before], 8))
+        });
         let (path, version) = (four(row, 0) as usize, four(row, 4) as usize);
         Entry {
             path: &self.texts[start as usize..path],
@@ -280,9 +334,15 @@ impl Catalogue {
         let (mut low, mut high) = (0, self.len());
         while low < high {
             let middle = usize::midpoint(low, high);
-            if self.entry(middle).path < path { low = middle + 1 } else { high = middle }
+            if self.entry(middle).path < path {
+                low = middle + 1
+            } else {
+                high = middle
+            }
         }
-        (low < self.len()).then(|| self.entry(low)).filter(|entry| entry.path == path)
+        (low < self.len())
+            .then(|| self.entry(low))
+            .filter(|entry| entry.path == path)
     }
 
     /// A number that two different catalogues do not share.
@@ -294,15 +354,26 @@ impl Catalogue {
     /// The same, to be changed.
     #[must_use]
     pub fn to_manifest(&self) -> Manifest {
-        let extent = |(place, first, count): (usize, u32, u32)| Extent { segment: self.segments[place].id, first, count };
+        let extent = |(place, first, count): (usize, u32, u32)| Extent {
+            segment: self.segments[place].id,
+            first,
+            count,
+        };
         let covered = |entry: Entry<'_>| Covered {
             version: entry.version.to_owned(),
             tier: entry.tier,
             terms: entry.terms,
             extents: entry.extents().map(extent).collect(),
         };
-        let files = self.entries().map(|entry| (entry.path.to_owned(), covered(entry))).collect();
-        Manifest { next: self.next, segments: self.segments.clone(), files }
+        let files = self
+            .entries()
+            .map(|entry| (entry.path.to_owned(), covered(entry)))
+            .collect();
+        Manifest {
+            next: self.next,
+            segments: self.segments.clone(),
+            files,
+        }
     }
 }
 
@@ -319,10 +390,26 @@ mod tests {
             version: version.into(),
             tier: Tier::L1,
             terms,
-            extents: extents.iter().map(|(segment, first, count)| Extent { segment: *segment, first: *first, count: *count }).collect(),
+            extents: extents
+                .iter()
+                .map(|(segment, first, count)| Extent {
+                    segment: *segment,
+                    first: *first,
+                    count: *count,
+                })
+                .collect(),
         };
-        let mut manifest =
-            Manifest { next: 9, segments: vec![Named { id: 3, stamp: 77 }, Named { id: 8, stamp: u64::MAX }], files: Vec::new() };
+        let mut manifest = Manifest {
+            next: 9,
+            segments: vec![
+                Named { id: 3, stamp: 77 },
+                Named {
+                    id: 8,
+                    stamp: u64::MAX,
+                },
+            ],
+            files: Vec::new(),
+        };
         manifest.set("notes/一.md", file("v1 2", 400, &[(8, 0, 7), (3, 2, 1)]));
         manifest.set("empty.md", file("", 0, &[]));
         manifest.set("last.md", file("v9", u64::from(u32::MAX) + 1, &[(3, 0, 2)]));
@@ -360,10 +447,17 @@ mod tests {
     #[test]
     fn parts_of_two_manifests_are_none() {
         let (one, mut other) = (manifest(), manifest());
-        other.files.iter_mut().find(|(path, _)| path == "last.md").unwrap().1.version = "9v".into();
+        other
+            .files
+            .iter_mut()
+            .find(|(path, _)| path == "last.md")
+            .unwrap()
+            .1
+            .version = "9v".into();
         let (one, other) = (one.render(), other.render());
         assert_eq!(one.len(), other.len());
-        let texts = one.len() - SEAL - "empty.md".len() - "last.mdv9".len() - "notes/一.mdv1 2".len();
+        let texts =
+            one.len() - SEAL - "empty.md".len() - "last.mdv9".len() - "notes/一.mdv1 2".len();
         assert!(read(&[&other[..texts], &other[texts..]].concat()).is_ok());
         assert!(read(&[&one[..texts], &other[texts..]].concat()).is_err());
         assert!(read(&[&one[..HEADER], &other[HEADER..]].concat()).is_err());

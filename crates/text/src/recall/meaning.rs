@@ -1,8 +1,11 @@
-//! What the encoder says of the candidates: nearest part, surroundings, likeness to the best, whole section.
+//! What the encoder says of the candidates: nearest part, surroundings, likeness to the best, whole
+//! section.
 //!
-//! The surroundings of a section are the sum of it and a share of each neighbour. The sum itself is made for the few best only. Its
-//! product with a direction is the sum of the products of its members, and its length follows from their products with
-//! each other; a member takes part in several sums and is multiplied once. A running process keeps the lengths, which no question changes.
+//! The surroundings of a section are the sum of it and a share of each neighbour. The sum itself is
+//! made for the few best only. Its product with a direction is the sum of the products of its
+//! members, and its length follows from their products with each other; a member takes part in
+//! several sums and is multiplied once. A running process keeps the lengths, which no question
+//! changes.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -20,9 +23,16 @@ const ALIKE_TO: usize = 5;
 /// A section and its neighbours.
 const AROUND: usize = 2 * REACH + 1;
 /// How much of each counts, in the order of the file.
-const SHARES: [f32; AROUND] = [1.2 * NEIGHBOURS[0].1, 1.2 * NEIGHBOURS[1].1, 1.0, 1.2 * NEIGHBOURS[2].1, 1.2 * NEIGHBOURS[3].1];
+const SHARES: [f32; AROUND] = [
+    1.2 * NEIGHBOURS[0].1,
+    1.2 * NEIGHBOURS[1].1,
+    1.0,
+    1.2 * NEIGHBOURS[2].1,
+    1.2 * NEIGHBOURS[3].1,
+];
 
-/// One over the length of the surroundings of sections, as far as questions have met them: it is the same for every question.
+/// One over the length of the surroundings of sections, as far as questions have met them: it is
+/// the same for every question.
 ///
 /// A fraction of 32 bits for each slot, zero where it is not known yet.
 #[derive(Debug, Default)]
@@ -30,7 +40,11 @@ pub struct Lengths(OnceLock<Vec<AtomicU32>>);
 
 impl Lengths {
     fn of(&self, slots: usize) -> &[AtomicU32] {
-        self.0.get_or_init(|| std::iter::repeat_with(AtomicU32::default).take(slots).collect())
+        self.0.get_or_init(|| {
+            std::iter::repeat_with(AtomicU32::default)
+                .take(slots)
+                .collect()
+        })
     }
 }
 
@@ -48,18 +62,33 @@ impl Work for AddMeaning<'_, '_> {
 
     #[inline(always)]
     fn work<W: Width>(self, lanes: W) {
-        let Self { scope, pool, direction, meanings, ranked } = self;
+        let Self {
+            scope,
+            pool,
+            direction,
+            meanings,
+            ranked,
+        } = self;
         let kept = direction.lengths.map(|lengths| lengths.of(scope.slots()));
         let scales = scales(lanes, pool, meanings, kept);
-        for ((index, (_, features)), scale) in pool.candidates.iter().zip(&mut ranked.candidates).zip(&scales) {
-            let Some(nearest) = meanings.nearest[*index] else { continue };
+        for ((index, (_, features)), scale) in pool
+            .candidates
+            .iter()
+            .zip(&mut ranked.candidates)
+            .zip(&scales)
+        {
+            let Some(nearest) = meanings.nearest[*index] else {
+                continue;
+            };
             features[12] = nearest;
             features[13] = sum_around(&pool.around(*index), &meanings.near_as_whole) * *scale;
             features[15] = meanings.near_as_whole[*index];
         }
         let leaders = leaders(scope, pool, meanings, ranked, &scales);
         let mut sum_of_all = [0.0f32; DIMENSIONS];
-        leaders.iter().for_each(|leader| add_share(&mut sum_of_all, &leader.context, 1.0));
+        leaders
+            .iter()
+            .for_each(|leader| add_share(&mut sum_of_all, &leader.context, 1.0));
         let weight_of_all: f32 = leaders.iter().map(|leader| leader.weight).sum();
         // Likeness to all leaders is likeness to their weighted sum.
         let near = Rounded::of(&sum_of_all).dot_each(lanes, &meanings.wholes);
@@ -72,9 +101,13 @@ impl Work for AddMeaning<'_, '_> {
             let position = pool.places[index];
             let (mut sum, mut total) = (0.0, weight_of_all);
             if leaders.iter().any(|leader| leader.is_too_near(position)) {
-                let others = leaders.iter().filter(|leader| !leader.is_too_near(position));
+                let others = leaders
+                    .iter()
+                    .filter(|leader| !leader.is_too_near(position));
                 let mut sum_of_others = [0.0f32; DIMENSIONS];
-                others.clone().for_each(|leader| add_share(&mut sum_of_others, &leader.context, 1.0));
+                others
+                    .clone()
+                    .for_each(|leader| add_share(&mut sum_of_others, &leader.context, 1.0));
                 total = others.map(|leader| leader.weight).sum();
                 let others = Rounded::of(&sum_of_others);
                 for (place, there) in members(&around) {
@@ -83,14 +116,23 @@ impl Work for AddMeaning<'_, '_> {
             } else {
                 sum = sum_around(&around, &near);
             }
-            features[14] = if total > 0.0 { sum / total * scales[at] } else { 0.0 };
+            features[14] = if total > 0.0 {
+                sum / total * scales[at]
+            } else {
+                0.0
+            };
         }
     }
 }
 
 /// One over the length of the surroundings of each candidate.
 #[inline(always)]
-fn scales<W: Width>(lanes: W, pool: &Pool, meanings: &Meanings<'_>, kept: Option<&[AtomicU32]>) -> Vec<f32> {
+fn scales<W: Width>(
+    lanes: W,
+    pool: &Pool,
+    meanings: &Meanings<'_>,
+    kept: Option<&[AtomicU32]>,
+) -> Vec<f32> {
     let mut scales = vec![0.0f32; pool.candidates.len()];
     if let Some(kept) = kept {
         for (index, scale) in pool.candidates.iter().zip(&mut scales) {
@@ -99,7 +141,12 @@ fn scales<W: Width>(lanes: W, pool: &Pool, meanings: &Meanings<'_>, kept: Option
     }
     let encoded = |index: usize| meanings.nearest[index].is_some();
     let mut wanted = vec![false; pool.slots.len()];
-    for (index, _) in pool.candidates.iter().zip(&scales).filter(|(index, scale)| **scale == 0.0 && encoded(**index)) {
+    for (index, _) in pool
+        .candidates
+        .iter()
+        .zip(&scales)
+        .filter(|(index, scale)| **scale == 0.0 && encoded(**index))
+    {
         members(&pool.around(*index)).for_each(|(_, there)| wanted[there] = true);
     }
     if !wanted.contains(&true) {
@@ -110,15 +157,28 @@ fn scales<W: Width>(lanes: W, pool: &Pool, meanings: &Meanings<'_>, kept: Option
     let mut own_codes = [0i16; DIMENSIONS];
     for index in (0..pool.slots.len()).filter(|index| wanted[*index] && encoded(*index)) {
         let (scale, codes) = split(meanings.wholes[index]);
-        own_codes.iter_mut().zip(codes).for_each(|(wide, code)| *wide = i16::from(*code as i8));
-        let after = pool.after(index).map(|there| split(meanings.wholes[there.unwrap_or(index)]));
+        own_codes
+            .iter_mut()
+            .zip(codes)
+            .for_each(|(wide, code)| *wide = i16::from(*code as i8));
+        let after = pool
+            .after(index)
+            .map(|there| split(meanings.wholes[there.unwrap_or(index)]));
         let [four] = lanes.few_products([&own_codes[..]], after.map(|(_, codes)| codes), &[]);
         products[index][0] = lanes.product(codes, &own_codes) as f32 * scale * scale;
-        for (product, (other, (its_scale, _))) in products[index][1..].iter_mut().zip(four.into_iter().zip(after)) {
+        for (product, (other, (its_scale, _))) in products[index][1..]
+            .iter_mut()
+            .zip(four.into_iter().zip(after))
+        {
             *product = other as f32 * scale * its_scale;
         }
     }
-    for (index, known) in pool.candidates.iter().zip(&mut scales).filter(|(index, scale)| **scale == 0.0 && encoded(**index)) {
+    for (index, known) in pool
+        .candidates
+        .iter()
+        .zip(&mut scales)
+        .filter(|(index, scale)| **scale == 0.0 && encoded(**index))
+    {
         let around = pool.around(*index);
         let mut square = 0.0;
         for (at, there) in members(&around) {
@@ -138,13 +198,18 @@ fn scales<W: Width>(lanes: W, pool: &Pool, meanings: &Meanings<'_>, kept: Option
 /// The members around a section that there are, with their places.
 #[inline(always)]
 fn members(around: &[Option<usize>; AROUND]) -> impl Iterator<Item = (usize, usize)> {
-    around.iter().enumerate().filter_map(|(place, there)| Some((place, (*there)?)))
+    around
+        .iter()
+        .enumerate()
+        .filter_map(|(place, there)| Some((place, (*there)?)))
 }
 
 /// The sum of some value over a section and the shares of its neighbours.
 #[inline(always)]
 fn sum_around(around: &[Option<usize>; AROUND], values: &[f32]) -> f32 {
-    members(around).map(|(place, there)| SHARES[place] * values[there]).sum()
+    members(around)
+        .map(|(place, there)| SHARES[place] * values[there])
+        .sum()
 }
 
 /// One of the best candidates so far.
@@ -165,13 +230,21 @@ impl Leader {
 
 /// The candidates that words and meaning together put first.
 #[inline(always)]
-fn leaders(scope: &Scope, pool: &Pool, meanings: &Meanings<'_>, ranked: &Ranked, scales: &[f32]) -> Vec<Leader> {
+fn leaders(
+    scope: &Scope,
+    pool: &Pool,
+    meanings: &Meanings<'_>,
+    ranked: &Ranked,
+    scales: &[f32],
+) -> Vec<Leader> {
     let mut order: Vec<(f32, Slot, usize)> = Vec::with_capacity(ranked.candidates.len());
     for (at, (slot, features)) in ranked.candidates.iter().enumerate() {
         order.push((features[1] + 2.0 * features[12] + features[13], *slot, at));
     }
     if order.len() > ALIKE_TO {
-        order.select_nth_unstable_by(ALIKE_TO - 1, |a, b| best_first(scope, (a.0, a.1), (b.0, b.1)));
+        order.select_nth_unstable_by(ALIKE_TO - 1, |a, b| {
+            best_first(scope, (a.0, a.1), (b.0, b.1))
+        });
         order.truncate(ALIKE_TO);
     }
     order.sort_by(|a, b| best_first(scope, (a.0, a.1), (b.0, b.1)));
@@ -183,9 +256,17 @@ fn leaders(scope: &Scope, pool: &Pool, meanings: &Meanings<'_>, ranked: &Ranked,
             let weight = (2.0 * (score - lead)).exp();
             let mut context = vec![0.0; DIMENSIONS];
             for (place, there) in members(&pool.around(index)) {
-                add_stored(&mut context, meanings.wholes[there], SHARES[place] * weight * scales[at]);
+                add_stored(
+                    &mut context,
+                    meanings.wholes[there],
+                    SHARES[place] * weight * scales[at],
+                );
             }
-            leaders.push(Leader { weight, position: pool.places[index], context });
+            leaders.push(Leader {
+                weight,
+                position: pool.places[index],
+                context,
+            });
         }
     }
     leaders

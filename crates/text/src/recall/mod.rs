@@ -66,7 +66,9 @@ impl Tier {
     }
 
     fn of_number(number: u8) -> Option<Self> {
-        [Self::L0, Self::L1, Self::L2].into_iter().find(|tier| tier.number() == number)
+        [Self::L0, Self::L1, Self::L2]
+            .into_iter()
+            .find(|tier| tier.number() == number)
     }
 }
 
@@ -110,13 +112,21 @@ pub struct Options<'a> {
 
 impl Default for Options<'_> {
     fn default() -> Self {
-        Self { k: 10, visible: None, use_model: true }
+        Self {
+            k: 10,
+            visible: None,
+            use_model: true,
+        }
     }
 }
 
 impl std::fmt::Debug for Options<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Options").field("k", &self.k).field("visible", &self.visible.is_some()).field("use_model", &self.use_model).finish()
+        f.debug_struct("Options")
+            .field("k", &self.k)
+            .field("visible", &self.visible.is_some())
+            .field("use_model", &self.use_model)
+            .finish()
     }
 }
 

@@ -1,7 +1,8 @@
 //! The sections nearest to a question among all of a segment.
 //!
-//! All of them are compared, four vectors at a time and in the order of memory. What a bound could leave unread would be read
-//! here and there instead, which takes as long as reading everything in its order.
+//! All of them are compared, four vectors at a time and in the order of memory. What a bound could
+//! leave unread would be read here and there instead, which takes as long as reading everything in
+//! its order.
 
 use super::bytes::SEAL;
 use super::direction::{AT_A_TIME, Direction};
@@ -26,7 +27,11 @@ pub struct Best {
 impl Best {
     /// None yet, of so many.
     pub fn new(count: usize) -> Self {
-        Self { count, least: f32::NEG_INFINITY, found: Vec::with_capacity(4 * count) }
+        Self {
+            count,
+            least: f32::NEG_INFINITY,
+            found: Vec::with_capacity(4 * count),
+        }
     }
 
     /// What a section must reach at least to be among them.
@@ -35,7 +40,8 @@ impl Best {
         self.least
     }
 
-    /// Takes up a section, if it may be among them. Of several parts that come one after the other, the best counts.
+    /// Takes up a section, if it may be among them. Of several parts that come one after the other,
+    /// the best counts.
     #[inline(always)]
     pub fn add(&mut self, near: f32, slot: Slot) {
         if near < self.least {
@@ -50,7 +56,8 @@ impl Best {
         }
     }
 
-    /// Forgets what is worse than the last of the best. Equals stay: which of them is taken is for others to say.
+    /// Forgets what is worse than the last of the best. Equals stay: which of them is taken is for
+    /// others to say.
     #[cold]
     fn tighten(&mut self) {
         let mut scores: Vec<f32> = self.found.iter().map(|(near, _)| *near).collect();
@@ -78,21 +85,44 @@ impl Work for Seek<'_> {
 
     #[inline(always)]
     fn work<W: Width>(self, lanes: W) {
-        let Self { direction, vectors, whole, first, count, slot, best } = self;
+        let Self {
+            direction,
+            vectors,
+            whole,
+            first,
+            count,
+            slot,
+            best,
+        } = self;
         let (rounded, counts) = (&direction.rounded, vectors.counts(first, count));
         let mut rest = &whole[place(vectors.start(first), first)..];
         let mut done = 0;
         while done < counts.len() {
-            // Nearly all sections have one vector. Then they lie at equal distances, and there is nothing to count.
-            let singles = counts[done..].iter().take_while(|count| **count == 1).count();
+            // Nearly all sections have one vector. Then they lie at equal distances, and there is
+            // nothing to count.
+            let singles = counts[done..]
+                .iter()
+                .take_while(|count| **count == 1)
+                .count();
             let (fours, _) = rest[..singles * STRIDE].as_chunks::<{ AT_A_TIME * STRIDE }>();
             for (at, four) in fours.iter().enumerate() {
                 let ahead = fours.get(at + AHEAD).map_or(&[][..], |ahead| ahead);
-                let near = rounded.dot_four(lanes, [vector(four, 0), vector(four, 1), vector(four, 2), vector(four, 3)], ahead);
+                let near = rounded.dot_four(
+                    lanes,
+                    [
+                        vector(four, 0),
+                        vector(four, 1),
+                        vector(four, 2),
+                        vector(four, 3),
+                    ],
+                    ahead,
+                );
                 let least = best.least();
                 if near.iter().any(|near| *near >= least) {
                     let slots = slot + (done + at * AT_A_TIME) as Slot..;
-                    slots.zip(near).for_each(|(slot, near)| best.add(near.max(-1.0), slot));
+                    slots
+                        .zip(near)
+                        .for_each(|(slot, near)| best.add(near.max(-1.0), slot));
                 }
             }
             let together = fours.len() * AT_A_TIME;
@@ -122,7 +152,9 @@ impl Work for Seek<'_> {
 /// One of the vectors that lie at equal distances.
 #[inline(always)]
 fn vector(bytes: &[u8; AT_A_TIME * STRIDE], at: usize) -> &Vector {
-    bytes[at * STRIDE..].first_chunk().expect("a vector is shorter than the distance between two")
+    bytes[at * STRIDE..]
+        .first_chunk()
+        .expect("a vector is shorter than the distance between two")
 }
 
 #[cfg(test)]
@@ -145,7 +177,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Of whatever vectors, in whatever order: the best by seeking are the best by comparing all, equals included.
+        /// Of whatever vectors, in whatever order: the best by seeking are the best by comparing
+        /// all, equals included.
         #[test]
         fn seeking_finds_what_comparing_finds(
             seed in any::<u64>(),
@@ -161,7 +194,8 @@ mod tests {
                 state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33
             };
             let mut vector = |number: usize| {
-                // Most of a vector lies in its leading numbers, as in the encoder's; some are mirrored or alike.
+                // Most of a vector lies in its leading numbers, as in the encoder's; some are
+                // mirrored or alike.
                 let kind = if many_equal { number % 3 } else { roll() as usize };
                 let mut own = kind as u64 ^ 0x9e37;
                 let mut next = || { own = own.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1); (own >> 40) as i64 };

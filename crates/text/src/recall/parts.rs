@@ -39,7 +39,9 @@ pub fn parts(text: &str) -> Vec<&str> {
 }
 
 fn weight(text: &str) -> usize {
-    text.chars().map(|c| if is_unspaced(c) { 3 } else { 1 }).sum()
+    text.chars()
+        .map(|c| if is_unspaced(c) { 3 } else { 1 })
+        .sum()
 }
 
 /// Byte ranges of sentences, which together are the whole line.
@@ -49,7 +51,8 @@ fn sentences(line: &str) -> Vec<(usize, usize)> {
     let mut chars = line.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
         let end = at + c.len_utf8();
-        let spaced = matches!(c, '.' | '!' | '?') && chars.peek().is_some_and(|(_, next)| next.is_whitespace());
+        let spaced = matches!(c, '.' | '!' | '?')
+            && chars.peek().is_some_and(|(_, next)| next.is_whitespace());
         if spaced || matches!(c, '。' | '！' | '？' | '；') {
             out.push((start, end));
             start = end;

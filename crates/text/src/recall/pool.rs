@@ -11,14 +11,20 @@ use super::scope::{Posting, Run, Scope, Slot};
 pub const REACH: usize = 2;
 /// Where neighbours stand, and how much of their words counts for a section.
 pub const NEIGHBOURS: [(i32, f32); 2 * REACH] = [(-2, 0.25), (-1, 0.5), (1, 0.5), (2, 0.25)];
-const AWAY: [i32; 2 * REACH] = [NEIGHBOURS[0].0, NEIGHBOURS[1].0, NEIGHBOURS[2].0, NEIGHBOURS[3].0];
+const AWAY: [i32; 2 * REACH] = [
+    NEIGHBOURS[0].0,
+    NEIGHBOURS[1].0,
+    NEIGHBOURS[2].0,
+    NEIGHBOURS[3].0,
+];
 
 /// The number of a file, and of a section in it.
 pub type Place = (u32, u32);
 
 /// Orders slots by score, best first; equals by path and ordinal, never by slot.
 pub fn best_first(scope: &Scope, a: (f32, Slot), b: (f32, Slot)) -> Ordering {
-    b.0.total_cmp(&a.0).then_with(|| scope.position(a.1).cmp(&scope.position(b.1)))
+    b.0.total_cmp(&a.0)
+        .then_with(|| scope.position(a.1).cmp(&scope.position(b.1)))
 }
 
 /// The first `count` of `slots` by score, in order.
@@ -54,7 +60,10 @@ fn with_runs<'s>(scope: &'s Scope, slots: &[Slot], mut each: impl FnMut(Slot, &'
 fn spread(scope: &Scope, slots: &[Slot], marked: &mut [u64]) {
     with_runs(scope, slots, |slot, run| {
         // Sections of one run lie side by side, which is nearly always all there is to know.
-        let (from, to) = (slot.saturating_sub(REACH as Slot).max(run.start), (slot + 1 + REACH as Slot).min(run.end()));
+        let (from, to) = (
+            slot.saturating_sub(REACH as Slot).max(run.start),
+            (slot + 1 + REACH as Slot).min(run.end()),
+        );
         let bits = u128::from((1u64 << (to - from)) - 1) << (from % 64);
         marked[from as usize / 64] |= bits as u64;
         if bits >> 64 != 0 {
@@ -121,12 +130,24 @@ impl Pool {
             so_far - bits.count_ones()
         };
         let before = member.iter().map(count).collect();
-        let mut pool = Self { slots, near: Vec::new(), places: Vec::new(), candidates: Vec::with_capacity(inner.len()), member, before };
-        let (mut near, mut places) = (Vec::with_capacity(pool.slots.len()), Vec::with_capacity(pool.slots.len()));
+        let mut pool = Self {
+            slots,
+            near: Vec::new(),
+            places: Vec::new(),
+            candidates: Vec::with_capacity(inner.len()),
+            member,
+            before,
+        };
+        let (mut near, mut places) = (
+            Vec::with_capacity(pool.slots.len()),
+            Vec::with_capacity(pool.slots.len()),
+        );
         with_runs(scope, &pool.slots, |slot, run| {
             near.push(if leads_beyond(scope, slot, run) {
                 let index = |there| pool.index(there).map(|index| index as u32);
-                scope.neighbours(slot, AWAY).map(|there| there.and_then(index))
+                scope
+                    .neighbours(slot, AWAY)
+                    .map(|there| there.and_then(index))
             } else {
                 pool.near_in_run(near.len(), run)
             });
@@ -143,13 +164,19 @@ impl Pool {
         pool
     }
 
-    /// The neighbours of a member in its run. Slots ascend, so each is at most as many members away as sections.
+    /// The neighbours of a member in its run. Slots ascend, so each is at most as many members away
+    /// as sections.
     fn near_in_run(&self, index: usize, run: &Run) -> [Option<u32>; 2 * REACH] {
         let slot = self.slots[index];
-        let at =
-            |there: Option<usize>, wanted: Slot| there.filter(|there| self.slots.get(*there) == Some(&wanted)).map(|there| there as u32);
+        let at = |there: Option<usize>, wanted: Slot| {
+            there
+                .filter(|there| self.slots.get(*there) == Some(&wanted))
+                .map(|there| there as u32)
+        };
         let before = |away: Slot| {
-            let wanted = slot.checked_sub(away).filter(|wanted| *wanted >= run.start)?;
+            let wanted = slot
+                .checked_sub(away)
+                .filter(|wanted| *wanted >= run.start)?;
             at(index.checked_sub(1), wanted).or_else(|| at(index.checked_sub(2), wanted))
         };
         let after = |away: Slot| {
@@ -166,9 +193,16 @@ impl Pool {
         (bits & bit != 0).then(|| (self.before[word] + (bits & (bit - 1)).count_ones()) as usize)
     }
 
-    /// The members that hold a term, ascending: how often in their text, and whether in their heading.
+    /// The members that hold a term, ascending: how often in their text, and whether in their
+    /// heading.
     pub fn occurrences(&self, postings: &[Posting]) -> Vec<(usize, f32, bool)> {
-        let found = |posting: &Posting| Some((self.index(posting.slot)?, f32::from(posting.times), posting.in_heading));
+        let found = |posting: &Posting| {
+            Some((
+                self.index(posting.slot)?,
+                f32::from(posting.times),
+                posting.in_heading,
+            ))
+        };
         postings.iter().filter_map(found).collect()
     }
 
@@ -181,7 +215,8 @@ impl Pool {
     /// A member and its neighbours, in the order of the file.
     #[inline(always)]
     pub fn around(&self, index: usize) -> [Option<usize>; 2 * REACH + 1] {
-        let [second_before, before, after, second_after] = self.near[index].map(|there| there.map(|there| there as usize));
+        let [second_before, before, after, second_after] =
+            self.near[index].map(|there| there.map(|there| there as usize));
         [second_before, before, Some(index), after, second_after]
     }
 

@@ -65,39 +65,63 @@ impl Question {
                 let rarity = rarity(&postings, scope.sections());
                 let weight = rarity * share;
                 mass += weight;
-                terms.push(Sought { weight, rarity, postings });
+                terms.push(Sought {
+                    weight,
+                    rarity,
+                    postings,
+                });
             }
         }
-        Ok(Self { terms, said, mass: mass.max(1e-6), asks_when: signs::asks_when(text), dates: signs::dates(text) })
+        Ok(Self {
+            terms,
+            said,
+            mass: mass.max(1e-6),
+            asks_when: signs::asks_when(text),
+            dates: signs::dates(text),
+        })
     }
 
     /// A first score for every section that shares a term with the question, by text and heading.
     ///
-    /// Scores are added up window by window, in memory that stays in the nearest cache. Each section's are added in the
-    /// order of the question, so the windows show in no bit.
+    /// Scores are added up window by window, in memory that stays in the nearest cache. Each
+    /// section's are added in the order of the question, so the windows show in no bit.
     pub fn first_scores(&self, scope: &Scope, wanted: usize) -> FirstScores {
         let seeds = SEEDS.max(wanted.min(scope.sections() as usize));
         let mean = scope.mean_length();
         let mut best = Best::new(seeds);
         let mut files = vec![0.0f32; scope.files()];
         let mut scores = vec![0.0f32; WINDOW.min(scope.slots())];
-        let mut rests: Vec<(f32, &[Posting])> = self.terms.iter().map(|term| (term.weight, &term.postings[..])).collect();
+        let mut rests: Vec<(f32, &[Posting])> = self
+            .terms
+            .iter()
+            .map(|term| (term.weight, &term.postings[..]))
+            .collect();
         let mut runs = scope.runs();
-        while let Some(next) = rests.iter().filter_map(|(_, rest)| rest.first()).map(|posting| posting.slot).min() {
+        while let Some(next) = rests
+            .iter()
+            .filter_map(|(_, rest)| rest.first())
+            .map(|posting| posting.slot)
+            .min()
+        {
             let window = next..next.saturating_add(scores.len() as Slot);
             for (weight, rest) in &mut rests {
-                while let Some((posting, tail)) = rest.split_first().filter(|(posting, _)| posting.slot < window.end) {
+                while let Some((posting, tail)) = rest
+                    .split_first()
+                    .filter(|(posting, _)| posting.slot < window.end)
+                {
                     *rest = tail;
                     let held = saturate(f32::from(posting.times), f32::from(posting.length), mean);
                     let heading = if posting.in_heading { 0.5 } else { 0.0 };
                     // Tiny but never zero: zero means untouched.
-                    scores[(posting.slot - window.start) as usize] += (*weight * (held + heading)).max(f32::MIN_POSITIVE);
+                    scores[(posting.slot - window.start) as usize] +=
+                        (*weight * (held + heading)).max(f32::MIN_POSITIVE);
                 }
             }
             runs = &runs[runs.partition_point(|run| run.end() <= window.start)..];
             for run in runs.iter().take_while(|run| run.start < window.end) {
                 let start = run.start.max(window.start);
-                let own = &mut scores[(start - window.start) as usize..(run.end().min(window.end) - window.start) as usize];
+                let own = &mut scores[(start - window.start) as usize
+                    ..(run.end().min(window.end) - window.start) as usize];
                 let most = most(own, 0.0);
                 if most > 0.0 {
                     let file = &mut files[run.owner as usize];
@@ -110,7 +134,13 @@ impl Question {
                 }
             }
         }
-        FirstScores { seeds: top(scope, best.found, seeds).into_iter().map(|(_, slot)| slot).collect(), files }
+        FirstScores {
+            seeds: top(scope, best.found, seeds)
+                .into_iter()
+                .map(|(_, slot)| slot)
+                .collect(),
+            files,
+        }
     }
 }
 

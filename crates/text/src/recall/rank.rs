@@ -1,8 +1,8 @@
 //! What speaks for each candidate, as numbers, and their sum.
 //!
 //! Each feature is one reason why a section may answer: its own words, its surroundings, its
-//! heading, its date, a question just before it, what the best sections have in common, and what the
-//! encoder makes of it. `weights` says how much each counts. Nothing here depends on when or in
+//! heading, its date, a question just before it, what the best sections have in common, and what
+//! the encoder makes of it. `weights` says how much each counts. Nothing here depends on when or in
 //! which order sections were indexed.
 
 use std::sync::OnceLock;
@@ -21,8 +21,8 @@ use super::wide::wide;
 
 /// The reasons, in the order of the weights.
 pub const FEATURES: [&str; 16] = [
-    "words", "window", "coverage", "heading", "before", "file", "asked", "asks", "when", "date", "length", "widened", "meaning", "context",
-    "alike", "whole",
+    "words", "window", "coverage", "heading", "before", "file", "asked", "asks", "when", "date",
+    "length", "widened", "meaning", "context", "alike", "whole",
 ];
 /// One number for each of `FEATURES`.
 pub type Features = [f32; FEATURES.len()];
@@ -47,8 +47,17 @@ pub struct Ranked {
 impl Ranked {
     /// The best `count` under some weights.
     pub fn best(&self, scope: &Scope, weights: &Features, count: usize) -> Vec<(f32, Slot)> {
-        let score = |features: &Features| features.iter().zip(weights).map(|(value, weight)| value * weight).sum::<f32>();
-        let scored = self.candidates.iter().map(|(slot, features)| (score(features), *slot));
+        let score = |features: &Features| {
+            features
+                .iter()
+                .zip(weights)
+                .map(|(value, weight)| value * weight)
+                .sum::<f32>()
+        };
+        let scored = self
+            .candidates
+            .iter()
+            .map(|(slot, features)| (score(features), *slot));
         top(scope, scored.collect(), count)
     }
 }
@@ -62,7 +71,10 @@ pub fn rank(
     direction: Option<&Direction>,
     wanted: usize,
 ) -> Result<Ranked, Damage> {
-    let FirstScores { seeds: mut starts, files } = first;
+    let FirstScores {
+        seeds: mut starts,
+        files,
+    } = first;
     if let Some(direction) = direction {
         starts.extend(direction.seeds(scope, wanted)?);
     }
@@ -75,7 +87,9 @@ pub fn rank(
     let words = Words::new(scope, question, &pool, &rows);
     // What the encoder says makes widening superfluous, and it is the costliest of the features.
     let widened = match direction {
-        None if scope.sections() <= WIDEN_UNDER => widen(scope, question, &pool, &rows, &words, reader)?,
+        None if scope.sections() <= WIDEN_UNDER => {
+            widen(scope, question, &pool, &rows, &words, reader)?
+        }
         _ => vec![0.0; rows.len()],
     };
     let mut candidates = Vec::with_capacity(pool.candidates.len());
@@ -104,7 +118,13 @@ pub fn rank(
     if let Some(direction) = direction {
         let runs = direction.side_by_side(scope, &pool.slots)?;
         let meanings = direction.meanings(&runs);
-        wide(AddMeaning { scope, pool: &pool, direction, meanings: &meanings, ranked: &mut ranked });
+        wide(AddMeaning {
+            scope,
+            pool: &pool,
+            direction,
+            meanings: &meanings,
+            ranked: &mut ranked,
+        });
     }
     Ok(ranked)
 }
@@ -113,7 +133,10 @@ pub fn rank(
 fn logarithm(length: u16) -> f32 {
     static SHORT: OnceLock<[f32; 256]> = OnceLock::new();
     let short = SHORT.get_or_init(|| std::array::from_fn(|length| (length as f32).ln_1p()));
-    short.get(usize::from(length)).copied().unwrap_or_else(|| f32::from(length).ln_1p())
+    short
+        .get(usize::from(length))
+        .copied()
+        .unwrap_or_else(|| f32::from(length).ln_1p())
 }
 
 /// The question's words in every member of the pool.
@@ -130,7 +153,13 @@ impl Words {
         let size = pool.slots.len();
         let mean = scope.mean_length();
         let zero = || vec![0.0f32; size];
-        let mut words = Self { own: zero(), plain: zero(), window: zero(), coverage: zero(), heading: zero() };
+        let mut words = Self {
+            own: zero(),
+            plain: zero(),
+            window: zero(),
+            coverage: zero(),
+            heading: zero(),
+        };
         let norms: Vec<f32> = (0..size)
             .map(|index| {
                 let (mut length, mut shares) = (f32::from(rows[index].length), 1.0);
@@ -151,7 +180,11 @@ impl Words {
             near.clear();
             for (index, count, in_heading) in &found {
                 (times[*index], headings[*index]) = (*count, *in_heading);
-                for there in pool.neighbours(*index).map(|(there, _)| there).chain([*index]) {
+                for there in pool
+                    .neighbours(*index)
+                    .map(|(there, _)| there)
+                    .chain([*index])
+                {
                     if std::mem::replace(&mut seen[there], round) != round {
                         near.push(there);
                     }
@@ -163,7 +196,9 @@ impl Words {
                     words.own[index] += term.weight * held;
                     words.plain[index] += term.rarity * held;
                 }
-                let around_it = pool.neighbours(index).map(|(there, share)| share * times[there]);
+                let around_it = pool
+                    .neighbours(index)
+                    .map(|(there, share)| share * times[there]);
                 let mut around = times[index] + around_it.sum::<f32>();
                 if headings[index] {
                     around += 1.0;
@@ -175,15 +210,27 @@ impl Words {
                     words.coverage[index] += term.weight;
                 }
             }
-            found.iter().for_each(|(index, ..)| (times[*index], headings[*index]) = (0.0, false));
+            found
+                .iter()
+                .for_each(|(index, ..)| (times[*index], headings[*index]) = (0.0, false));
         }
         words
     }
 }
 
 /// Scores members by the terms that the best sections share beyond those of the question.
-fn widen(scope: &Scope, question: &Question, pool: &Pool, rows: &[Row], words: &Words, reader: &mut Reader) -> Result<Vec<f32>, Damage> {
-    let scored = pool.candidates.iter().map(|index| (words.window[*index], pool.slots[*index]));
+fn widen(
+    scope: &Scope,
+    question: &Question,
+    pool: &Pool,
+    rows: &[Row],
+    words: &Words,
+    reader: &mut Reader,
+) -> Result<Vec<f32>, Damage> {
+    let scored = pool
+        .candidates
+        .iter()
+        .map(|index| (words.window[*index], pool.slots[*index]));
     let scored = scored.filter(|(score, _)| *score > 0.0).collect();
     let mut gathered: TermMap<(f32, f32)> = TermMap::default();
     for (score, slot) in top(scope, scored, WIDEN_FROM) {
@@ -200,8 +247,11 @@ fn widen(scope: &Scope, question: &Question, pool: &Pool, rows: &[Row], words: &
             gathered.entry(term).or_insert((0.0, share)).0 += more;
         }
     }
-    let mut tried: Vec<_> =
-        gathered.into_iter().filter(|(term, _)| !question.said.contains(term)).map(|(term, (gain, share))| (gain * share, term)).collect();
+    let mut tried: Vec<_> = gathered
+        .into_iter()
+        .filter(|(term, _)| !question.said.contains(term))
+        .map(|(term, (gain, share))| (gain * share, term))
+        .collect();
     tried.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| b.1.cmp(&a.1)));
     tried.truncate(WIDEN_TRIED);
     let mut chosen = Vec::new();
@@ -221,7 +271,11 @@ fn widen(scope: &Scope, question: &Question, pool: &Pool, rows: &[Row], words: &
     let mean = scope.mean_length();
     let mut own = vec![0.0f32; pool.slots.len()];
     for (gain, _, rarity, postings) in &chosen {
-        for (index, times, _) in pool.occurrences(postings).into_iter().filter(|(_, times, _)| *times > 0.0) {
+        for (index, times, _) in pool
+            .occurrences(postings)
+            .into_iter()
+            .filter(|(_, times, _)| *times > 0.0)
+        {
             let held = saturate(times, f32::from(rows[index].length), mean);
             own[index] += gain / total * rarity * held;
         }

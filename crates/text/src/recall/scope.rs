@@ -1,8 +1,8 @@
 //! The sections a question is asked of: those of visible files, indexed or fresh, and no others.
 //!
 //! Counts are taken within the scope, so an answer over some files is the answer that a project of
-//! only these files would give, and hidden files cannot be sensed through scores. Sections are named
-//! by slots; nothing that ranks may depend on the order of slots, only on path and ordinal.
+//! only these files would give, and hidden files cannot be sensed through scores. Sections are
+//! named by slots; nothing that ranks may depend on the order of slots, only on path and ordinal.
 
 use std::borrow::Cow;
 
@@ -44,10 +44,11 @@ impl Run {
     }
 }
 
-/// Which sections are where: all that a scope knows besides the files' bytes. One over all files is kept with the index.
+/// Which sections are where: all that a scope knows besides the files' bytes. One over all files is
+/// kept with the index.
 ///
-/// It holds something for each run and nothing for each section: memory that a fresh process touches for the first time
-/// costs more than what is done with it.
+/// It holds something for each run and nothing for each section: memory that a fresh process
+/// touches for the first time costs more than what is done with it.
 #[derive(Debug, Clone, Default)]
 pub struct Layout {
     /// The first slot of each segment, and the end.
@@ -69,7 +70,11 @@ pub type Layer<'i> = (&'i Catalogue, &'i [Segment]);
 
 impl Layout {
     /// The layout of the files that are visible and not hidden.
-    pub fn new(layers: &[Layer<'_>], hidden: &dyn Fn(usize, &str) -> bool, visible: Option<Visible>) -> Result<Self, Damage> {
+    pub fn new(
+        layers: &[Layer<'_>],
+        hidden: &dyn Fn(usize, &str) -> bool,
+        visible: Option<Visible>,
+    ) -> Result<Self, Damage> {
         let mut layout = Self::default();
         let mut end = 0;
         let mut first = Vec::new();
@@ -89,8 +94,14 @@ impl Layout {
         }
         layout.bases.push(end);
         // Each layer is in order already.
-        if layers.iter().filter(|(catalogue, _)| catalogue.len() > 0).count() > 1 {
-            let path = |(layer, at): &(u8, u32)| layers[usize::from(*layer)].0.entry(*at as usize).path;
+        if layers
+            .iter()
+            .filter(|(catalogue, _)| catalogue.len() > 0)
+            .count()
+            > 1
+        {
+            let path =
+                |(layer, at): &(u8, u32)| layers[usize::from(*layer)].0.entry(*at as usize).path;
             layout.files.sort_by(|a, b| path(a).cmp(path(b)));
         }
         layout.starts.reserve(layout.files.len() + 1);
@@ -102,11 +113,19 @@ impl Layout {
             layout.terms += entry.terms;
             let mut ordinal = 0;
             for (place, number, count) in entry.extents().filter(|(.., count)| *count > 0) {
-                if number.checked_add(count).is_none_or(|end| end > segments[place].sections()) {
+                if number
+                    .checked_add(count)
+                    .is_none_or(|end| end > segments[place].sections())
+                {
                     return Err(Damage::Short);
                 }
                 let start = layout.bases[first[usize::from(*layer)] + place] + number;
-                layout.runs.push(Run { start, count, owner, ordinal });
+                layout.runs.push(Run {
+                    start,
+                    count,
+                    owner,
+                    ordinal,
+                });
                 ordinal += count;
                 layout.sections += count;
             }
@@ -127,7 +146,10 @@ impl Layout {
             for (sorted, place) in (0..).zip(&places) {
                 self.order[*place as usize] = sorted;
             }
-            self.runs = places.iter().map(|place| self.runs[*place as usize]).collect();
+            self.runs = places
+                .iter()
+                .map(|place| self.runs[*place as usize])
+                .collect();
         }
         let mut so_far = 0;
         self.before.reserve(slots / STRIDE + 2);
@@ -150,7 +172,8 @@ impl Layout {
 
     /// The runs of a file, in its order.
     fn runs_of(&self, owner: u32) -> impl Iterator<Item = &Run> {
-        let places = &self.order[self.starts[owner as usize] as usize..self.starts[owner as usize + 1] as usize];
+        let places = &self.order
+            [self.starts[owner as usize] as usize..self.starts[owner as usize + 1] as usize];
         places.iter().map(|place| &self.runs[*place as usize])
     }
 }
@@ -179,8 +202,15 @@ pub struct Posting {
 impl<'i> Scope<'i> {
     /// The scope over some layers, as laid out.
     pub fn new(layers: Vec<Layer<'i>>, layout: Cow<'i, Layout>) -> Self {
-        let segments = layers.iter().flat_map(|(_, segments)| segments.iter()).collect();
-        Self { layers, segments, layout }
+        let segments = layers
+            .iter()
+            .flat_map(|(_, segments)| segments.iter())
+            .collect();
+        Self {
+            layers,
+            segments,
+            layout,
+        }
     }
 
     /// How many sections are in it.
@@ -247,12 +277,18 @@ impl<'i> Scope<'i> {
 
     /// The sections at some distances in the same file.
     pub fn neighbours<const N: usize>(&self, slot: Slot, away: [i32; N]) -> [Option<Slot>; N] {
-        let Some(own) = self.layout.run(slot) else { return [None; N] };
+        let Some(own) = self.layout.run(slot) else {
+            return [None; N];
+        };
         let mut found = [None; N];
         for (found, away) in found.iter_mut().zip(away) {
             // Sections of one run lie side by side, which is nearly always all there is to know.
             let beside = slot.wrapping_add_signed(away);
-            *found = if (own.start..own.end()).contains(&beside) { Some(beside) } else { self.beyond(own, slot, away) };
+            *found = if (own.start..own.end()).contains(&beside) {
+                Some(beside)
+            } else {
+                self.beyond(own, slot, away)
+            };
         }
         found
     }
@@ -290,7 +326,12 @@ impl<'i> Scope<'i> {
                 let slot = base + number;
                 if whole || self.is_alive(slot) {
                     let length = u16::from_le_bytes(lengths[number as usize]);
-                    found.push(Posting { slot, length, times, in_heading });
+                    found.push(Posting {
+                        slot,
+                        length,
+                        times,
+                        in_heading,
+                    });
                 }
             })?;
         }
@@ -302,13 +343,16 @@ impl<'i> Scope<'i> {
         self.layout.bases[segment]
     }
 
-    /// All living sections in as few pieces as they lie in: segment, first section there, count, first slot.
+    /// All living sections in as few pieces as they lie in: segment, first section there, count,
+    /// first slot.
     pub fn stretches(&self) -> Vec<(usize, u32, u32, Slot)> {
         let mut stretches: Vec<(usize, u32, u32, Slot)> = Vec::new();
         for run in self.runs() {
             let (at, _, number) = self.place(run.start);
             match stretches.last_mut() {
-                Some((last, _, count, start)) if *last == at && *start + *count == run.start => *count += run.count,
+                Some((last, _, count, start)) if *last == at && *start + *count == run.start => {
+                    *count += run.count
+                }
                 _ => stretches.push((at, number, run.count, run.start)),
             }
         }

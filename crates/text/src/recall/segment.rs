@@ -5,7 +5,8 @@
 //! ```
 //! A record is what a hit shows (heading path and text), a row what ranking needs of one section, a
 //! posting list says in which sections a term occurs. Each of them is sealed on its own, so a query
-//! reads and checks only what it touches. Which sections are still alive is the manifest's business.
+//! reads and checks only what it touches. Which sections are still alive is the manifest's
+//! business.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -162,10 +163,16 @@ impl Builder {
         }
         self.scratch.sort_unstable();
         for same in self.scratch.chunk_by(|a, b| a.0 == b.0) {
-            let heading = same.iter().filter(|(_, place)| *place == IN_HEADING).count();
+            let heading = same
+                .iter()
+                .filter(|(_, place)| *place == IN_HEADING)
+                .count();
             let seen = (same.len() - heading).min(MOST as usize) as u8;
             let mark = if heading > 0 { IN_HEADING } else { 0 };
-            self.lists.entry(same[0].0).or_default().push(number, seen | mark);
+            self.lists
+                .entry(same[0].0)
+                .or_default()
+                .push(number, seen | mark);
         }
         let from = self.records.len();
         put(&mut self.records, section.heading_path.len() as u64);
@@ -190,11 +197,16 @@ impl Builder {
     /// Joins the living sections of other segments: `keep` names them, in their new order.
     pub fn merge(segments: &[&Segment], keep: &[(usize, u32)]) -> Result<Self, Damage> {
         let mut joined = Self::default();
-        let mut places: Vec<Vec<u32>> = segments.iter().map(|segment| vec![u32::MAX; segment.sections() as usize]).collect();
+        let mut places: Vec<Vec<u32>> = segments
+            .iter()
+            .map(|segment| vec![u32::MAX; segment.sections() as usize])
+            .collect();
         for (from, number) in keep {
             let segment = segments[*from];
             let mut row = segment.row(*number)?;
-            let bytes = segment.source.read(segment.records(&row), row.size as usize)?;
+            let bytes = segment
+                .source
+                .read(segment.records(&row), row.size as usize)?;
             row.record = joined.records.len() as u32;
             joined.records.extend_from_slice(&bytes);
             places[*from][*number as usize] = joined.sections();
@@ -307,12 +319,25 @@ impl Segment {
         if eight(52) != source.len() {
             return Err(Damage::Short);
         }
-        let lengths = source.read_sealed(eight(28), 2 * sections as usize + SEAL)?.into_owned();
+        let lengths = source
+            .read_sealed(eight(28), 2 * sections as usize + SEAL)?
+            .into_owned();
         let (terms, rows, postings, dictionary) = (four(16), eight(20), eight(36), eight(44));
         let stamp = fingerprint(&header);
         drop(header);
         let (blocks, kept) = (OnceLock::new(), OnceLock::new());
-        Ok(Self { source, sections, terms, rows, postings, dictionary, stamp, lengths, blocks, kept })
+        Ok(Self {
+            source,
+            sections,
+            terms,
+            rows,
+            postings,
+            dictionary,
+            stamp,
+            lengths,
+            blocks,
+            kept,
+        })
     }
 
     /// How many sections it holds, dead ones included.
@@ -349,7 +374,11 @@ impl Segment {
         if let Some(kept) = self.kept.get() {
             return kept.get(number as usize).copied().ok_or(Damage::Short);
         }
-        Row::parse(&self.source.read(self.rows + u64::from(number) * SEALED as u64, SEALED)?)
+        Row::parse(
+            &self
+                .source
+                .read(self.rows + u64::from(number) * SEALED as u64, SEALED)?,
+        )
     }
 
     /// A run of rows.
@@ -363,7 +392,10 @@ impl Segment {
     pub fn add_rows(&self, first: u32, count: u32, rows: &mut Vec<Row>) -> Result<(), Damage> {
         const SEALED: usize = ROW + SEAL;
         if let Some(kept) = self.kept.get() {
-            rows.extend(kept.get(first as usize..(first + count) as usize).ok_or(Damage::Short)?);
+            rows.extend(
+                kept.get(first as usize..(first + count) as usize)
+                    .ok_or(Damage::Short)?,
+            );
             return Ok(());
         }
         let start = self.rows + u64::from(first) * SEALED as u64;
@@ -387,7 +419,9 @@ impl Segment {
 
     /// Heading path and text of a section.
     pub fn record(&self, row: &Row) -> Result<(Vec<String>, String), Damage> {
-        let bytes = self.source.read_sealed(self.records(row), row.size as usize)?;
+        let bytes = self
+            .source
+            .read_sealed(self.records(row), row.size as usize)?;
         let mut cursor = Cursor(&bytes);
         let count = cursor.size()?;
         let mut heading_path = Vec::new();
@@ -409,7 +443,9 @@ impl Segment {
         let mut came_from = None;
         loop {
             let bytes = self.block(block)?;
-            let key = |at: usize| u64::from_le_bytes(bytes[at * ENTRY..at * ENTRY + 8].try_into().expect("eight"));
+            let key = |at: usize| {
+                u64::from_le_bytes(bytes[at * ENTRY..at * ENTRY + 8].try_into().expect("eight"))
+            };
             let count = bytes.len() / ENTRY;
             let next = if term.0 < key(0) {
                 block.checked_sub(1)
@@ -420,7 +456,11 @@ impl Segment {
                 let mut high = count;
                 while low < high {
                     let middle = usize::midpoint(low, high);
-                    if key(middle) < term.0 { low = middle + 1 } else { high = middle }
+                    if key(middle) < term.0 {
+                        low = middle + 1
+                    } else {
+                        high = middle
+                    }
                 }
                 if key(low) != term.0 {
                     return Ok(());
@@ -443,12 +483,15 @@ impl Segment {
     fn read_block(&self, block: usize) -> Result<std::borrow::Cow<'_, [u8]>, Damage> {
         let left = self.terms as usize - block * ENTRIES;
         let start = self.dictionary + (block * BLOCK) as u64;
-        self.source.read_sealed(start, left.min(ENTRIES) * ENTRY + SEAL)
+        self.source
+            .read_sealed(start, left.min(ENTRIES) * ENTRY + SEAL)
     }
 
     /// A block of the dictionary, read and checked once.
     fn block(&self, block: usize) -> Result<&[u8], Damage> {
-        let blocks = self.blocks.get_or_init(|| vec![OnceLock::new(); (self.terms as usize).div_ceil(ENTRIES)]);
+        let blocks = self
+            .blocks
+            .get_or_init(|| vec![OnceLock::new(); (self.terms as usize).div_ceil(ENTRIES)]);
         if let Some(known) = blocks[block].get() {
             return Ok(known);
         }
@@ -467,8 +510,15 @@ impl Segment {
         Ok(())
     }
 
-    fn each_posting(&self, start: u32, size: u32, mut each: impl FnMut(u32, u8)) -> Result<(), Damage> {
-        let bytes = self.source.read_sealed(self.postings + u64::from(start), size as usize)?;
+    fn each_posting(
+        &self,
+        start: u32,
+        size: u32,
+        mut each: impl FnMut(u32, u8),
+    ) -> Result<(), Damage> {
+        let bytes = self
+            .source
+            .read_sealed(self.postings + u64::from(start), size as usize)?;
         let mut number = 0u32;
         let mut rest = &bytes[..];
         // Nearly all steps between sections fit one byte; this loop is where long lists spend time.

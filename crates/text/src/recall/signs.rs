@@ -51,7 +51,11 @@ impl Day {
             }
             return if month == month2 { 0.7 } else { 0.0 };
         }
-        if year > 0 && year2 > 0 && month == 0 { 0.3 } else { 0.0 }
+        if year > 0 && year2 > 0 && month == 0 {
+            0.3
+        } else {
+            0.0
+        }
     }
 }
 
@@ -113,9 +117,13 @@ pub fn read(text: &str) -> Signs {
     }
     let word_of_time = |word: &str| {
         let lower = word.to_ascii_lowercase();
-        TIME_WORDS.binary_search(&lower.as_str()).is_ok() || word == "May" || is_ordinal_or_year(&lower)
+        TIME_WORDS.binary_search(&lower.as_str()).is_ok()
+            || word == "May"
+            || is_ordinal_or_year(&lower)
     };
-    let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| word.len() > 2);
+    let words = text
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| word.len() > 2);
     if words.into_iter().any(word_of_time) || CHINESE_TIMES.iter().any(|word| text.contains(word)) {
         bits |= Signs::TIME;
     }
@@ -134,7 +142,9 @@ fn is_ordinal_or_year(word: &str) -> bool {
 #[must_use]
 pub fn asks_when(question: &str) -> bool {
     let lower = question.to_lowercase();
-    let first = lower.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());
+    let first = lower
+        .split(|c: char| !c.is_alphanumeric())
+        .find(|word| !word.is_empty());
     first == Some("when")
         || [
             "what date",
@@ -173,8 +183,9 @@ fn pieces(text: &str) -> Vec<Piece<'_>> {
             let len = end_of(|c| c.is_ascii_digit());
             out.push(Piece::Number(rest[..len].parse().unwrap_or(u32::MAX), len));
             let after = &rest[len..];
-            let ordinal =
-                ["st", "nd", "rd", "th"].iter().any(|end| after.starts_with(end) && !after[2..].starts_with(|c: char| c.is_alphanumeric()));
+            let ordinal = ["st", "nd", "rd", "th"].iter().any(|end| {
+                after.starts_with(end) && !after[2..].starts_with(|c: char| c.is_alphanumeric())
+            });
             if ordinal { len + 2 } else { len }
         } else if c.is_ascii_alphabetic() {
             let len = end_of(|c| c.is_ascii_alphabetic());
@@ -230,7 +241,10 @@ pub fn dates(text: &str) -> Vec<Day> {
                     }
                 }
             },
-            Number(month @ 1..=12, _) if next(1) == Some(&Mark('月')) && at(index.checked_sub(1)) != Some(&Mark('年')) => {
+            Number(month @ 1..=12, _)
+                if next(1) == Some(&Mark('月'))
+                    && at(index.checked_sub(1)) != Some(&Mark('年')) =>
+            {
                 out.push(Day::new(0, *month, day_of(next(2)).unwrap_or(0)));
             }
             Word(word) => {

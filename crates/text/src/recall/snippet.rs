@@ -6,8 +6,9 @@ use super::terms::{Reader, Term};
 /// Characters of a snippet at most.
 const LENGTH: usize = 240;
 
-/// The stretch of whole words of `text` that holds most different terms of the question, with what stands around them: a
-/// quarter of the rest before the first, since the answer mostly follows the words of the question.
+/// The stretch of whole words of `text` that holds most different terms of the question, with what
+/// stands around them: a quarter of the rest before the first, since the answer mostly follows the
+/// words of the question.
 pub fn snippet(text: &str, said: &TermSet, reader: &mut Reader) -> String {
     let mut flat = String::with_capacity(text.len());
     for word in text.split_whitespace() {
@@ -35,8 +36,16 @@ pub fn snippet(text: &str, said: &TermSet, reader: &mut Reader) -> String {
     // Places are in the order of the text: what is behind one window is behind the next.
     let mut ahead = &places[..];
     for first in (0..starts.len() - LENGTH + step).step_by(step) {
-        ahead = &ahead[ahead.iter().take_while(|(start, ..)| *start < first).count()..];
-        let within = || ahead.iter().take_while(|(start, ..)| *start < first + LENGTH).filter(|(_, end, _)| *end <= first + LENGTH);
+        ahead = &ahead[ahead
+            .iter()
+            .take_while(|(start, ..)| *start < first)
+            .count()..];
+        let within = || {
+            ahead
+                .iter()
+                .take_while(|(start, ..)| *start < first + LENGTH)
+                .filter(|(_, end, _)| *end <= first + LENGTH)
+        };
         found.clear();
         found.extend(within().map(|(_, _, term)| *term));
         found.sort_unstable();
@@ -48,15 +57,25 @@ pub fn snippet(text: &str, said: &TermSet, reader: &mut Reader) -> String {
         }
     }
     let rest = LENGTH.saturating_sub(best.1.len());
-    let first = best.1.start.saturating_sub(rest / 4).min(starts.len() - LENGTH);
+    let first = best
+        .1
+        .start
+        .saturating_sub(rest / 4)
+        .min(starts.len() - LENGTH);
     let end = starts.get(first + LENGTH).copied().unwrap_or(flat.len());
     let mut cut = &flat[starts[first]..end];
     // Begin and end at a space where there is one, so that no word is torn.
     if first > 0 {
-        cut = cut.split_once(' ').filter(|(torn, _)| torn.len() < 24).map_or(cut, |(_, rest)| rest);
+        cut = cut
+            .split_once(' ')
+            .filter(|(torn, _)| torn.len() < 24)
+            .map_or(cut, |(_, rest)| rest);
     }
     if end < flat.len() {
-        cut = cut.rsplit_once(' ').filter(|(_, torn)| torn.len() < 24).map_or(cut, |(rest, _)| rest);
+        cut = cut
+            .rsplit_once(' ')
+            .filter(|(_, torn)| torn.len() < 24)
+            .map_or(cut, |(rest, _)| rest);
     }
     let open = if first > 0 { "… " } else { "" };
     let close = if end < flat.len() { " …" } else { "" };
@@ -74,7 +93,11 @@ mod tests {
         reader.read("orphanage 铁路", |term, _| {
             said.insert(term);
         });
-        let text = format!("{} the orphanage by the sea {}", "word ".repeat(100), "tail ".repeat(100));
+        let text = format!(
+            "{} the orphanage by the sea {}",
+            "word ".repeat(100),
+            "tail ".repeat(100)
+        );
         let shown = snippet(&text, &said, &mut reader);
         assert!(shown.contains("orphanage") && shown.starts_with('…') && shown.ends_with('…'));
         let chinese = format!("{}广茂铁路全长{}", "字".repeat(500), "词".repeat(500));
@@ -90,9 +113,16 @@ mod tests {
             said.insert(term);
         });
         for before in 0..120 {
-            let text = format!("{}the staging database has its password in vault entry 7 {}", "word ".repeat(before), "tail ".repeat(100));
+            let text = format!(
+                "{}the staging database has its password in vault entry 7 {}",
+                "word ".repeat(before),
+                "tail ".repeat(100)
+            );
             let shown = snippet(&text, &said, &mut reader);
-            assert!(shown.contains("the staging database has its password in vault entry 7"), "{before}: {shown}");
+            assert!(
+                shown.contains("the staging database has its password in vault entry 7"),
+                "{before}: {shown}"
+            );
         }
     }
 }

@@ -108,7 +108,10 @@ impl Reader {
     /// A reader with nothing remembered.
     #[must_use]
     pub fn new() -> Self {
-        Self { stemmer: Stemmer::create(Algorithm::English), known: TermMap::default() }
+        Self {
+            stemmer: Stemmer::create(Algorithm::English),
+            known: TermMap::default(),
+        }
     }
 
     /// Calls `each` for every term of `text`, in order, stop words left out.
@@ -149,7 +152,11 @@ impl Reader {
                 rest = take_number(rest, &mut run);
                 let plain = run.trim_start_matches('0');
                 let number = if plain.is_empty() { "0" } else { plain };
-                each(start..at(rest), Term(fingerprint(number.as_bytes())), Kind::Number);
+                each(
+                    start..at(rest),
+                    Term(fingerprint(number.as_bytes())),
+                    Kind::Number,
+                );
             } else {
                 rest = skip(rest);
             }
@@ -168,7 +175,10 @@ impl Reader {
         let plain;
         let mut base = word;
         if !word.is_ascii() {
-            plain = word.nfd().filter(|c| !('\u{300}'..='\u{36f}').contains(c)).collect::<String>();
+            plain = word
+                .nfd()
+                .filter(|c| !('\u{300}'..='\u{36f}').contains(c))
+                .collect::<String>();
             base = &plain;
         }
         let base = irregular().get(base).copied().unwrap_or(base);
@@ -206,7 +216,9 @@ fn take_word<'t>(text: &'t str, word: &mut String) -> &'t str {
     }
     if first(rest) == Some('\'') && first(skip(rest)).is_some_and(|c| c.is_ascii_alphabetic()) {
         let tail = skip(rest);
-        let end = tail.find(|c: char| !c.is_alphabetic()).unwrap_or(tail.len());
+        let end = tail
+            .find(|c: char| !c.is_alphabetic())
+            .unwrap_or(tail.len());
         if tail[..end].eq_ignore_ascii_case("t") {
             word.clear();
         }
@@ -220,7 +232,8 @@ fn take_number<'t>(text: &'t str, number: &mut String) -> &'t str {
     number.clear();
     let mut rest = text;
     while let Some(c) = first(rest) {
-        let inner = matches!(c, '.' | ',' | ':') && first(skip(rest)).is_some_and(|next| next.is_ascii_digit());
+        let inner = matches!(c, '.' | ',' | ':')
+            && first(skip(rest)).is_some_and(|next| next.is_ascii_digit());
         if !c.is_ascii_digit() && !inner {
             break;
         }
@@ -233,7 +246,11 @@ fn take_number<'t>(text: &'t str, number: &mut String) -> &'t str {
 }
 
 fn single(c: char) -> Kind {
-    if is_function(c) { Kind::Function } else { Kind::Single }
+    if is_function(c) {
+        Kind::Function
+    } else {
+        Kind::Single
+    }
 }
 
 fn unspaced(chars: &[char]) -> Term {
@@ -246,7 +263,9 @@ fn unspaced(chars: &[char]) -> Term {
 
 /// The key of a stem in the frequency table: FNV-1a, which the model script also computes.
 fn word_key(stem: &str) -> u32 {
-    stem.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+    stem.bytes().fold(0x811c_9dc5, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    })
 }
 
 #[cfg(test)]

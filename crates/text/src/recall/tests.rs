@@ -9,16 +9,31 @@ use proptest::prelude::*;
 use super::*;
 
 fn section(line: u32, heading: &str, text: &str) -> Section {
-    Section { line, heading_path: vec![heading.to_owned()], text: text.to_owned() }
+    Section {
+        line,
+        heading_path: vec![heading.to_owned()],
+        text: text.to_owned(),
+    }
 }
 
 fn file(path: &str, version: &str, texts: &[&str]) -> FileText {
-    let sections = (1..).zip(texts).map(|(line, text)| section(line, "Notes", text)).collect();
-    FileText { path: path.into(), version: version.into(), tier: Tier::L1, sections }
+    let sections = (1..)
+        .zip(texts)
+        .map(|(line, text)| section(line, "Notes", text))
+        .collect();
+    FileText {
+        path: path.into(),
+        version: version.into(),
+        tier: Tier::L1,
+        sections,
+    }
 }
 
 fn words() -> Options<'static> {
-    Options { use_model: false, ..Options::default() }
+    Options {
+        use_model: false,
+        ..Options::default()
+    }
 }
 
 /// Publishes files without the encoder, which is slow in a test build.
@@ -32,14 +47,33 @@ fn publish(writer: Writer, files: &[FileText]) -> Receipt {
 }
 
 fn paths(answer: &Answer) -> Vec<(String, u32)> {
-    answer.hits.iter().map(|hit| (hit.path.clone(), hit.ordinal)).collect()
+    answer
+        .hits
+        .iter()
+        .map(|hit| (hit.path.clone(), hit.ordinal))
+        .collect()
 }
 
 fn library(folder: &Path) -> Vec<FileText> {
     let files = vec![
-        file("a.md", "1", &["The lighthouse keeper bought a red boat.", "Nothing happened."]),
-        file("b.md", "1", &["广茂铁路全长364公里。", "他在上海学习建筑。"]),
-        file("c.md", "1", &["Quipu 的 index 可以删除。", "Ships sail in spring."]),
+        file(
+            "a.md",
+            "1",
+            &[
+                "The lighthouse keeper bought a red boat.",
+                "Nothing happened.",
+            ],
+        ),
+        file(
+            "b.md",
+            "1",
+            &["广茂铁路全长364公里。", "他在上海学习建筑。"],
+        ),
+        file(
+            "c.md",
+            "1",
+            &["Quipu 的 index 可以删除。", "Ships sail in spring."],
+        ),
     ];
     publish(Writer::create(folder).unwrap(), &files);
     files
@@ -50,14 +84,20 @@ fn finds_english_chinese_and_mixed() {
     let home = tempfile::tempdir().unwrap();
     library(home.path());
     let index = Index::open(home.path()).unwrap();
-    for (question, path, ordinal) in
-        [("Who buys red boats?", "a.md", 0), ("铁路有多长？", "b.md", 0), ("建筑", "b.md", 1), ("删除 index", "c.md", 0)]
-    {
+    for (question, path, ordinal) in [
+        ("Who buys red boats?", "a.md", 0),
+        ("铁路有多长？", "b.md", 0),
+        ("建筑", "b.md", 1),
+        ("删除 index", "c.md", 0),
+    ] {
         let answer = index.recall(question, &words()).unwrap();
         assert_eq!(paths(&answer)[0], (path.to_owned(), ordinal), "{question}");
     }
     let hit = &index.recall("lighthouse", &words()).unwrap().hits[0];
-    assert_eq!((hit.line, hit.tier, hit.version.as_str()), (1, Tier::L1, "1"));
+    assert_eq!(
+        (hit.line, hit.tier, hit.version.as_str()),
+        (1, Tier::L1, "1")
+    );
     assert!(hit.snippet.contains("lighthouse"));
     assert!(index.recall("zebra", &words()).unwrap().hits.is_empty());
 }
@@ -68,7 +108,18 @@ fn more_may_be_asked_for_than_there_is() {
     library(folder.path());
     let index = Index::open(folder.path()).unwrap();
     for use_model in [false, true] {
-        let ask = |k| index.recall("red boats in spring", &Options { k, use_model, ..Options::default() }).unwrap();
+        let ask = |k| {
+            index
+                .recall(
+                    "red boats in spring",
+                    &Options {
+                        k,
+                        use_model,
+                        ..Options::default()
+                    },
+                )
+                .unwrap()
+        };
         let all = ask(1_000);
         assert!(!all.hits.is_empty());
         for k in [1 << 62, 1 << 63, usize::MAX] {
@@ -83,10 +134,19 @@ fn hidden_files_change_nothing() {
     let files = library(all.path());
     publish(Writer::create(some.path()).unwrap(), &files[..2]);
     let visible = |path: &str, _: Tier| path != "c.md";
-    let options = Options { visible: Some(&visible), ..words() };
+    let options = Options {
+        visible: Some(&visible),
+        ..words()
+    };
     for question in ["index spring 铁路", "boat", "nothing happened"] {
-        let seen = Index::open(all.path()).unwrap().recall(question, &options).unwrap();
-        let alone = Index::open(some.path()).unwrap().recall(question, &words()).unwrap();
+        let seen = Index::open(all.path())
+            .unwrap()
+            .recall(question, &options)
+            .unwrap();
+        let alone = Index::open(some.path())
+            .unwrap()
+            .recall(question, &words())
+            .unwrap();
         assert_eq!(seen, alone);
     }
 }
@@ -95,8 +155,19 @@ fn hidden_files_change_nothing() {
 fn growth_keeps_what_was_there() {
     let home = tempfile::tempdir().unwrap();
     library(home.path());
-    let grown = file("a.md", "2", &["The lighthouse keeper bought a red boat.", "Nothing happened.", "Then a whale came."]);
-    let receipt = publish(Writer::open(home.path()).unwrap(), std::slice::from_ref(&grown));
+    let grown = file(
+        "a.md",
+        "2",
+        &[
+            "The lighthouse keeper bought a red boat.",
+            "Nothing happened.",
+            "Then a whale came.",
+        ],
+    );
+    let receipt = publish(
+        Writer::open(home.path()).unwrap(),
+        std::slice::from_ref(&grown),
+    );
     assert_eq!((receipt.kept, receipt.indexed), (2, 1));
     let index = Index::open(home.path()).unwrap();
     assert_eq!(index.version("a.md"), Some("2"));
@@ -105,7 +176,13 @@ fn growth_keeps_what_was_there() {
     let shorter = file("a.md", "3", &["Nothing happened."]);
     publish(Writer::open(home.path()).unwrap(), &[shorter]);
     let index = Index::open(home.path()).unwrap();
-    assert!(index.recall("whale lighthouse", &words()).unwrap().hits.is_empty());
+    assert!(
+        index
+            .recall("whale lighthouse", &words())
+            .unwrap()
+            .hits
+            .is_empty()
+    );
 }
 
 #[test]
@@ -121,7 +198,11 @@ fn fresh_text_is_searched_before_it_is_indexed() {
     let after = Index::open(home.path()).unwrap();
     for question in ["lighthouse", "whale", "boat", "spring index 铁路"] {
         let laid_over = before.recall_with(&overlay, question, &words()).unwrap();
-        assert_eq!(laid_over, after.recall(question, &words()).unwrap(), "{question}");
+        assert_eq!(
+            laid_over,
+            after.recall(question, &words()).unwrap(),
+            "{question}"
+        );
     }
 }
 
@@ -139,7 +220,10 @@ fn every_damaged_byte_is_noticed_or_harmless() {
     let questions = ["red boat 铁路", "index spring"];
     let ask = || -> Result<Vec<Answer>, Error> {
         let index = Index::open(home.path())?;
-        questions.iter().map(|question| index.recall(question, &words())).collect()
+        questions
+            .iter()
+            .map(|question| index.recall(question, &words()))
+            .collect()
     };
     let right = ask().unwrap();
     for name in ["manifest", "00000000.seg"] {
@@ -171,10 +255,18 @@ fn every_damaged_byte_is_noticed_or_harmless() {
 #[test]
 fn readers_see_whole_updates_while_a_writer_works() {
     let home = tempfile::tempdir().unwrap();
-    let texts = |round: usize| [format!("whale number {round}"), format!("boat number {round}")];
+    let texts = |round: usize| {
+        [
+            format!("whale number {round}"),
+            format!("boat number {round}"),
+        ]
+    };
     let write = |round: usize| {
         let [a, b] = texts(round);
-        let files = [file("a.md", &round.to_string(), &[&a]), file("b.md", &round.to_string(), &[&b])];
+        let files = [
+            file("a.md", &round.to_string(), &[&a]),
+            file("b.md", &round.to_string(), &[&b]),
+        ];
         let writer = match round {
             0 => Writer::create(home.path()),
             _ => Writer::open(home.path()),
@@ -189,7 +281,10 @@ fn readers_see_whole_updates_while_a_writer_works() {
                     let mut last = 0;
                     while last < 40 {
                         let index = Index::open(home.path()).unwrap();
-                        let versions: Vec<_> = index.files().map(|(_, version, _)| version.to_owned()).collect();
+                        let versions: Vec<_> = index
+                            .files()
+                            .map(|(_, version, _)| version.to_owned())
+                            .collect();
                         assert_eq!(versions[0], versions[1], "half an update");
                         let answer = index.recall("whale boat", &words()).unwrap();
                         assert_eq!(answer.hits.len(), 2);
@@ -201,7 +296,9 @@ fn readers_see_whole_updates_while_a_writer_works() {
             })
             .collect();
         (1..=40).for_each(write);
-        readers.into_iter().for_each(|reader| reader.join().unwrap());
+        readers
+            .into_iter()
+            .for_each(|reader| reader.join().unwrap());
     });
 }
 
@@ -209,7 +306,13 @@ fn readers_see_whole_updates_while_a_writer_works() {
 fn the_encoder_finds_other_words() {
     let home = tempfile::tempdir().unwrap();
     let mut writer = Writer::create(home.path()).unwrap();
-    writer.replace(&file("a.md", "1", &["The feline is asleep.", "Shares fell."])).unwrap();
+    writer
+        .replace(&file(
+            "a.md",
+            "1",
+            &["The feline is asleep.", "Shares fell."],
+        ))
+        .unwrap();
     let receipt = writer.publish().unwrap();
     assert_eq!(receipt.unencoded, 0);
     let index = Index::open(home.path()).unwrap();
@@ -218,8 +321,9 @@ fn the_encoder_finds_other_words() {
     assert!(index.recall("猫在睡觉", &words()).unwrap().hits.is_empty());
 }
 
-/// Updates in pieces, files that grew, shrank, moved their sections and went, encoded a few sections at a time: once all
-/// are encoded, the answers are those of an index built anew, to the last bit of every score.
+/// Updates in pieces, files that grew, shrank, moved their sections and went, encoded a few
+/// sections at a time: once all are encoded, the answers are those of an index built anew, to the
+/// last bit of every score.
 #[test]
 fn a_rebuilt_index_answers_the_same_with_the_encoder() {
     const TEXTS: [&str; 9] = [
@@ -234,10 +338,19 @@ fn a_rebuilt_index_answers_the_same_with_the_encoder() {
         "A lease ends by itself unless it is renewed.",
         "猫在石头上睡觉。",
     ];
-    let pick = |numbers: &[usize]| numbers.iter().map(|number| TEXTS[*number]).collect::<Vec<_>>();
+    let pick = |numbers: &[usize]| {
+        numbers
+            .iter()
+            .map(|number| TEXTS[*number])
+            .collect::<Vec<_>>()
+    };
     let (grown, anew) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let rounds: [&[(&str, &[usize])]; 4] = [
-        &[("a.md", &[0, 1]), ("b.md", &[2, 3, 4]), ("gone.md", &[5, 6])],
+        &[
+            ("a.md", &[0, 1]),
+            ("b.md", &[2, 3, 4]),
+            ("gone.md", &[5, 6]),
+        ],
         &[("a.md", &[0, 1, 7]), ("c.md", &[8])],
         &[("b.md", &[4, 2]), ("a.md", &[7, 0])],
         &[("c.md", &[8, 5, 6]), ("a.md", &[7, 0, 3, 1])],
@@ -259,17 +372,35 @@ fn a_rebuilt_index_answers_the_same_with_the_encoder() {
     truth.remove("gone.md");
     assert_eq!(writer.publish().unwrap().unencoded, 0);
     let mut writer = Writer::create(anew.path()).unwrap();
-    truth.values().rev().for_each(|file| writer.replace(file).unwrap());
+    truth
+        .values()
+        .rev()
+        .for_each(|file| writer.replace(file).unwrap());
     writer.publish().unwrap();
-    let (grown, anew) = (Index::open(grown.path()).unwrap(), Index::open(anew.path()).unwrap());
-    for question in ["Where does the cat sleep?", "猫", "when was the bridge mended?", "who built it", "租约 lease", "xyzzy"] {
+    let (grown, anew) = (
+        Index::open(grown.path()).unwrap(),
+        Index::open(anew.path()).unwrap(),
+    );
+    for question in [
+        "Where does the cat sleep?",
+        "猫",
+        "when was the bridge mended?",
+        "who built it",
+        "租约 lease",
+        "xyzzy",
+    ] {
         let answer = grown.recall(question, &Options::default()).unwrap();
         assert_eq!((answer.sections, answer.encoded), (9, 9), "{question}");
-        assert_eq!(answer, anew.recall(question, &Options::default()).unwrap(), "{question}");
+        assert_eq!(
+            answer,
+            anew.recall(question, &Options::default()).unwrap(),
+            "{question}"
+        );
     }
 }
 
-/// What is worked out from products of neighbours is what sums of vectors give, but for the 8 bits that vectors are kept in.
+/// What is worked out from products of neighbours is what sums of vectors give, but for the 8 bits
+/// that vectors are kept in.
 #[test]
 fn surroundings_are_sums_of_neighbours() {
     const TEXTS: [&str; 12] = [
@@ -298,7 +429,10 @@ fn surroundings_are_sums_of_neighbours() {
         .map(|at| {
             let mut sum = texts[at].clone();
             for (away, share) in pool::NEIGHBOURS {
-                if let Some(there) = at.checked_add_signed(away as isize).and_then(|there| texts.get(there)) {
+                if let Some(there) = at
+                    .checked_add_signed(away as isize)
+                    .and_then(|there| texts.get(there))
+                {
                     wide::add_share(&mut sum, there, 1.2 * share);
                 }
             }
@@ -306,17 +440,34 @@ fn surroundings_are_sums_of_neighbours() {
             sum
         })
         .collect();
-    let explained = Index::open(home.path()).unwrap().explain(question, &Options::default()).unwrap();
+    let explained = Index::open(home.path())
+        .unwrap()
+        .explain(question, &Options::default())
+        .unwrap();
     assert_eq!(explained.len(), TEXTS.len());
-    let mut leaders: Vec<(f32, usize)> =
-        explained.iter().map(|(_, line, reasons)| (reasons[1] + 2.0 * reasons[12] + reasons[13], *line as usize - 1)).collect();
+    let mut leaders: Vec<(f32, usize)> = explained
+        .iter()
+        .map(|(_, line, reasons)| {
+            (
+                reasons[1] + 2.0 * reasons[12] + reasons[13],
+                *line as usize - 1,
+            )
+        })
+        .collect();
     leaders.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     leaders.truncate(5);
     for (_, line, reasons) in &explained {
         let at = *line as usize - 1;
         let close = |name: &str, value: f32| {
-            let number = rank::FEATURES.iter().position(|feature| *feature == name).unwrap();
-            assert!((reasons[number] - value).abs() < 0.01, "{name} of {at}: {} for {value}", reasons[number]);
+            let number = rank::FEATURES
+                .iter()
+                .position(|feature| *feature == name)
+                .unwrap();
+            assert!(
+                (reasons[number] - value).abs() < 0.01,
+                "{name} of {at}: {} for {value}",
+                reasons[number]
+            );
         };
         close("meaning", wide::dot(&asked, &texts[at]));
         close("whole", wide::dot(&asked, &texts[at]));
@@ -335,7 +486,13 @@ fn surroundings_are_sums_of_neighbours() {
 fn damaged_vectors_are_noticed_or_harmless() {
     let home = tempfile::tempdir().unwrap();
     let mut writer = Writer::create(home.path()).unwrap();
-    writer.replace(&file("a.md", "1", &["The feline is asleep.", "Shares fell. They rose again."])).unwrap();
+    writer
+        .replace(&file(
+            "a.md",
+            "1",
+            &["The feline is asleep.", "Shares fell. They rose again."],
+        ))
+        .unwrap();
     writer.publish().unwrap();
     let ask = || Index::open(home.path())?.recall("猫在睡觉", &Options::default());
     let right = ask().unwrap();
@@ -346,34 +503,62 @@ fn damaged_vectors_are_noticed_or_harmless() {
         bad[at] ^= 0x10;
         fs::write(&path, &bad).unwrap();
         match ask() {
-            // A file of vectors that is not one counts as absent, and the answer says so; signs are only for huge projects.
+            // A file of vectors that is not one counts as absent, and the answer says so; signs are
+            // only for huge projects.
             Ok(answer) => assert!(answer == right || answer.encoded == 0, "byte {at}"),
             Err(error) => assert!(error.needs_rebuild(), "byte {at}: {error}"),
         }
     }
 }
 
-/// A process that is asked again keeps what it read, and finds the nearest without comparing all to the end. Neither shows.
+/// A process that is asked again keeps what it read, and finds the nearest without comparing all to
+/// the end. Neither shows.
 #[test]
 fn an_index_that_was_asked_before_answers_as_one_just_opened() {
     let home = tempfile::tempdir().unwrap();
-    let subjects = ["The cat", "A lease", "Grandmother", "铁路", "The bridge over the river", "Nobody", "猫", "The early train"];
-    let deeds = ["sleeps on warm stones", "ends by itself", "从广州通到茂名", "was repaired in May 2023", "fell on Monday", "在石头上睡觉"];
+    let subjects = [
+        "The cat",
+        "A lease",
+        "Grandmother",
+        "铁路",
+        "The bridge over the river",
+        "Nobody",
+        "猫",
+        "The early train",
+    ];
+    let deeds = [
+        "sleeps on warm stones",
+        "ends by itself",
+        "从广州通到茂名",
+        "was repaired in May 2023",
+        "fell on Monday",
+        "在石头上睡觉",
+    ];
     let mut files = Vec::new();
     for (number, subject) in subjects.iter().enumerate() {
         let texts: Vec<String> = (0..16)
             .map(|at| {
-                let deed = |step: usize| deeds[(number * step + at * (step + 1) + at / 7) % deeds.len()];
+                let deed =
+                    |step: usize| deeds[(number * step + at * (step + 1) + at / 7) % deeds.len()];
                 let one = format!("{subject} {}.", deed(1));
                 // Every third has several parts.
                 if at % 3 == 0 {
-                    format!("{} Then, in the year {at}, it {}. {subject} {}", one.repeat(4), deed(2), deed(3).repeat(6))
+                    format!(
+                        "{} Then, in the year {at}, it {}. {subject} {}",
+                        one.repeat(4),
+                        deed(2),
+                        deed(3).repeat(6)
+                    )
                 } else {
                     one
                 }
             })
             .collect();
-        files.push(file(&format!("{number}.md"), "1", &texts.iter().map(String::as_str).collect::<Vec<_>>()));
+        files.push(file(
+            &format!("{number}.md"),
+            "1",
+            &texts.iter().map(String::as_str).collect::<Vec<_>>(),
+        ));
     }
     let mut writer = Writer::create(home.path()).unwrap();
     files.iter().for_each(|file| writer.replace(file).unwrap());
@@ -381,13 +566,35 @@ fn an_index_that_was_asked_before_answers_as_one_just_opened() {
     // All of them are found by their signs, all but one file by comparing.
     let running = Index::open(home.path()).unwrap();
     let visible = |path: &str, _: Tier| path != "3.md";
-    for question in ["Where does the cat sleep?", "猫", "when was the bridge mended?", "Grandmother's train", "租约 lease", "xyzzy"] {
+    for question in [
+        "Where does the cat sleep?",
+        "猫",
+        "when was the bridge mended?",
+        "Grandmother's train",
+        "租约 lease",
+        "xyzzy",
+    ] {
         for use_model in [true, false] {
             for visible in [None, Some(&visible as Visible)] {
-                let options = Options { k: 20, visible, use_model };
-                let fresh = Index::open(home.path()).unwrap().recall(question, &options).unwrap();
-                assert_eq!(running.recall(question, &options).unwrap(), fresh, "{question}");
-                assert_eq!(running.recall(question, &options).unwrap(), fresh, "{question}, again");
+                let options = Options {
+                    k: 20,
+                    visible,
+                    use_model,
+                };
+                let fresh = Index::open(home.path())
+                    .unwrap()
+                    .recall(question, &options)
+                    .unwrap();
+                assert_eq!(
+                    running.recall(question, &options).unwrap(),
+                    fresh,
+                    "{question}"
+                );
+                assert_eq!(
+                    running.recall(question, &options).unwrap(),
+                    fresh,
+                    "{question}, again"
+                );
             }
         }
     }

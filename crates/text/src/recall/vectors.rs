@@ -4,9 +4,10 @@
 //! header │ how many vectors each section has │ signs of all vectors, in batches │ a block for each section
 //! ```
 //! A section has one vector for each of its parts and, if there are several, their mean first. A
-//! vector is a scale and a byte for each dimension; its signs, a bit for each, are kept apart so that
-//! a huge project can be scanned, batch by batch in little memory. The file names the model and the segment it belongs to; a file of
-//! another model counts as absent. It may cover only some sections: encoding may be spread.
+//! vector is a scale and a byte for each dimension; its signs, a bit for each, are kept apart so
+//! that a huge project can be scanned, batch by batch in little memory. The file names the model
+//! and the segment it belongs to; a file of another model counts as absent. It may cover only some
+//! sections: encoding may be spread.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -35,7 +36,8 @@ pub type Block = Vec<u8>;
 
 /// For every so many sections it is kept where their vectors start; in between, it is counted.
 const STRIDE: usize = 32;
-/// Sections whose signs are read and checked together: as much as stays in a processor's second cache.
+/// Sections whose signs are read and checked together: as much as stays in a processor's second
+/// cache.
 const BATCH: usize = if cfg!(test) { 2 * STRIDE } else { 2048 };
 const _: () = assert!(BATCH.is_multiple_of(STRIDE));
 
@@ -43,7 +45,10 @@ const _: () = assert!(BATCH.is_multiple_of(STRIDE));
 #[inline(always)]
 pub fn split(vector: &Vector) -> (f32, &[u8]) {
     let (scale, codes) = vector.split_at(4);
-    (f32::from_le_bytes([scale[0], scale[1], scale[2], scale[3]]), codes)
+    (
+        f32::from_le_bytes([scale[0], scale[1], scale[2], scale[3]]),
+        codes,
+    )
 }
 
 /// Adds a share of a stored vector to a sum.
@@ -51,7 +56,9 @@ pub fn split(vector: &Vector) -> (f32, &[u8]) {
 pub fn add_stored(sum: &mut [f32], vector: &Vector, share: f32) {
     let (scale, codes) = split(vector);
     let share = scale * share;
-    sum.iter_mut().zip(codes).for_each(|(sum, code)| *sum += f32::from(*code as i8) * share);
+    sum.iter_mut()
+        .zip(codes)
+        .for_each(|(sum, code)| *sum += f32::from(*code as i8) * share);
 }
 
 /// Stores the vectors of a section's parts, their mean first if there are several.
@@ -66,7 +73,9 @@ impl Work for Store<'_> {
         let mut block = Vec::with_capacity((parts.len() + 1) * VECTOR);
         if parts.len() > 1 {
             let mut mean = vec![0.0; DIMENSIONS];
-            parts.clone().for_each(|vector| add_share(&mut mean, vector, 1.0));
+            parts
+                .clone()
+                .for_each(|vector| add_share(&mut mean, vector, 1.0));
             normalise(&mut mean);
             put(&mean, &mut block);
         }
@@ -79,7 +88,11 @@ impl Work for Store<'_> {
 fn put(vector: &[f32], out: &mut Vec<u8>) {
     let most = most(vector, 1e-9);
     out.extend((most / 127.0).to_le_bytes());
-    out.extend(vector.iter().map(|value| (value / most * 127.0).round() as i8 as u8));
+    out.extend(
+        vector
+            .iter()
+            .map(|value| (value / most * 127.0).round() as i8 as u8),
+    );
 }
 
 /// Encodes texts, part by part: a block for each.
@@ -99,7 +112,10 @@ fn encode(encoder: &Encoder, texts: &[String], met: &mut Met) -> Vec<Block> {
 
 /// The bytes of a vector file: a block for each section, empty where it is not encoded yet.
 pub fn render(stamp: u64, blocks: &[Block]) -> Vec<u8> {
-    let vectors = blocks.iter().map(|block| block.len() / VECTOR).sum::<usize>();
+    let vectors = blocks
+        .iter()
+        .map(|block| block.len() / VECTOR)
+        .sum::<usize>();
     let mut out = Vec::with_capacity(HEADER + blocks.len() * 8 + vectors * (VECTOR + SIGNS) + 16);
     out.extend(MAGIC);
     out.extend(identity());
@@ -166,7 +182,9 @@ impl Vectors {
     pub fn open(source: Source, stamp: u64) -> Option<Self> {
         let header = source.read_sealed(0, HEADER).ok()?;
         let four = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four"));
-        let fits = &header[..8] == MAGIC && header[8..24] == identity() && header[24..32] == stamp.to_le_bytes();
+        let fits = &header[..8] == MAGIC
+            && header[8..24] == identity()
+            && header[24..32] == stamp.to_le_bytes();
         if !fits {
             return None;
         }
@@ -177,7 +195,8 @@ impl Vectors {
         let signs = (HEADER + size) as u64;
         let body = signs + (vectors * SIGNS + sections.div_ceil(BATCH) * SEAL) as u64;
         let end = body + (vectors * VECTOR + sections * SEAL) as u64;
-        let (mut start, mut starts, mut full) = (0u32, Vec::with_capacity(sections / STRIDE + 1), true);
+        let (mut start, mut starts, mut full) =
+            (0u32, Vec::with_capacity(sections / STRIDE + 1), true);
         for some in counts.chunks(STRIDE) {
             starts.push(start);
             start += some.iter().map(|count| u32::from(*count)).sum::<u32>();
@@ -185,7 +204,17 @@ impl Vectors {
         }
         let sound = start as usize == vectors && end == source.len();
         let (whole, kept_signs) = (OnceLock::new(), OnceLock::new());
-        sound.then_some(Self { source, counts, starts, vectors, full, signs, body, whole, kept_signs })
+        sound.then_some(Self {
+            source,
+            counts,
+            starts,
+            vectors,
+            full,
+            signs,
+            body,
+            whole,
+            kept_signs,
+        })
     }
 
     /// Whether a section is encoded.
@@ -196,7 +225,13 @@ impl Vectors {
 
     /// How many sections of a run are encoded.
     pub fn encoded(&self, first: u32, count: u32) -> usize {
-        if self.full { count as usize } else { (first..first + count).filter(|number| self.has(*number)).count() }
+        if self.full {
+            count as usize
+        } else {
+            (first..first + count)
+                .filter(|number| self.has(*number))
+                .count()
+        }
     }
 
     /// How many vectors each of some sections has.
@@ -214,9 +249,15 @@ impl Vectors {
     #[inline(always)]
     pub fn start(&self, number: u32) -> usize {
         let at = number as usize;
-        let Some(start) = self.starts.get(at / STRIDE) else { return self.vectors };
+        let Some(start) = self.starts.get(at / STRIDE) else {
+            return self.vectors;
+        };
         let between = &self.counts[at / STRIDE * STRIDE..at];
-        *start as usize + between.iter().map(|count| usize::from(*count)).sum::<usize>()
+        *start as usize
+            + between
+                .iter()
+                .map(|count| usize::from(*count))
+                .sum::<usize>()
     }
 
     /// Whether every section is encoded.
@@ -224,9 +265,13 @@ impl Vectors {
         self.full
     }
 
-    /// Calls `each(first section, count, signs)` with the signs of all vectors, batch by batch, read and checked. They are kept if more
-    /// questions are to come.
-    pub fn each_signs(&self, keep: bool, mut each: impl FnMut(u32, u32, &[u8])) -> Result<(), Damage> {
+    /// Calls `each(first section, count, signs)` with the signs of all vectors, batch by batch,
+    /// read and checked. They are kept if more questions are to come.
+    pub fn each_signs(
+        &self,
+        keep: bool,
+        mut each: impl FnMut(u32, u32, &[u8]),
+    ) -> Result<(), Damage> {
         if keep && self.kept_signs.get().is_none() {
             let size = (self.body - self.signs) as usize;
             let read = self.source.read(self.signs, size)?.into_owned();
@@ -238,7 +283,10 @@ impl Vectors {
         self.each_batch(|first, count, start, len| {
             let signs = match self.kept_signs.get() {
                 Some(kept) => &kept[start..start + len - SEAL],
-                None => self.source.read_sealed_into(self.signs + start as u64, len, &mut buffer)?,
+                None => {
+                    self.source
+                        .read_sealed_into(self.signs + start as u64, len, &mut buffer)?
+                }
             };
             each(first, count, signs);
             Ok(())
@@ -246,11 +294,19 @@ impl Vectors {
     }
 
     /// Calls `each(first section, count, place, length)` for every batch of signs, seal included.
-    fn each_batch(&self, mut each: impl FnMut(u32, u32, usize, usize) -> Result<(), Damage>) -> Result<(), Damage> {
+    fn each_batch(
+        &self,
+        mut each: impl FnMut(u32, u32, usize, usize) -> Result<(), Damage>,
+    ) -> Result<(), Damage> {
         for (batch, counts) in self.counts.chunks(BATCH).enumerate() {
             let first = (batch * BATCH) as u32;
             let (start, end) = (self.start(first), self.start(first + counts.len() as u32));
-            each(first, counts.len() as u32, start * SIGNS + batch * SEAL, (end - start) * SIGNS + SEAL)?;
+            each(
+                first,
+                counts.len() as u32,
+                start * SIGNS + batch * SEAL,
+                (end - start) * SIGNS + SEAL,
+            )?;
         }
         Ok(())
     }
@@ -258,7 +314,10 @@ impl Vectors {
     /// Where the block of a section lies, and its length with its seal.
     #[inline(always)]
     fn range(&self, number: u32) -> (usize, usize) {
-        (place(self.start(number), number), usize::from(self.counts[number as usize]) * VECTOR + SEAL)
+        (
+            place(self.start(number), number),
+            usize::from(self.counts[number as usize]) * VECTOR + SEAL,
+        )
     }
 
     /// The block of one section.
@@ -267,7 +326,10 @@ impl Vectors {
         if let Some(whole) = self.whole.get() {
             return Ok(open_sealed(&whole[start..start + len])?.to_vec());
         }
-        Ok(self.source.read_sealed(self.body + start as u64, len)?.into_owned())
+        Ok(self
+            .source
+            .read_sealed(self.body + start as u64, len)?
+            .into_owned())
     }
 
     /// The blocks of a run of sections as they lie, checked.
@@ -285,7 +347,9 @@ impl Vectors {
     /// Checks the blocks of a run of sections.
     fn check(&self, mut bytes: &[u8], first: u32, count: u32) -> Result<(), Damage> {
         for vectors in self.counts(first, count) {
-            let (block, rest) = bytes.split_at_checked(usize::from(*vectors) * VECTOR + SEAL).ok_or(Damage::Short)?;
+            let (block, rest) = bytes
+                .split_at_checked(usize::from(*vectors) * VECTOR + SEAL)
+                .ok_or(Damage::Short)?;
             open_sealed(block)?;
             bytes = rest;
         }

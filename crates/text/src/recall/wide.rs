@@ -1,7 +1,8 @@
 //! Arithmetic over many numbers, compiled for several kinds of processor and chosen at run time.
 //!
-//! Whole numbers are exact in any order. Sums of fractions run in sixteen lanes whose order is written
-//! down. So equal input gives equal bits on every processor: wide registers only make it faster.
+//! Whole numbers are exact in any order. Sums of fractions run in sixteen lanes whose order is
+//! written down. So equal input gives equal bits on every processor: wide registers only make it
+//! faster.
 
 /// Work that is compiled for wide registers where there are any.
 ///
@@ -21,9 +22,15 @@ pub trait Width: Copy {
     const ROWS: usize;
     /// Four rows with each of some columns.
     fn products<const C: usize>(self, four: [&[i16]; 4], columns: [&[i16]; C]) -> [[i32; 4]; C];
-    /// A few rows with each of four columns of 8 bits. Meanwhile it fetches as many bytes of `ahead`, some with each step: at once they would
-    /// have to wait for each other, and everything else for them.
-    fn few_products<const R: usize>(self, rows: [&[i16]; R], four: [&[u8]; 4], ahead: &[u8]) -> [[i32; 4]; R];
+    /// A few rows with each of four columns of 8 bits. Meanwhile it fetches as many bytes of
+    /// `ahead`, some with each step: at once they would have to wait for each other, and everything
+    /// else for them.
+    fn few_products<const R: usize>(
+        self,
+        rows: [&[i16]; R],
+        four: [&[u8]; 4],
+        ahead: &[u8],
+    ) -> [[i32; 4]; R];
     /// Numbers of 8 bits with numbers of 16 bits.
     fn product(self, small: &[u8], large: &[i16]) -> i32;
     /// Lets the processor fetch bytes that are soon read. Nothing depends on it but time.
@@ -39,17 +46,33 @@ impl Width for Plain {
 
     #[inline(always)]
     fn products<const C: usize>(self, four: [&[i16]; 4], columns: [&[i16]; C]) -> [[i32; 4]; C] {
-        columns.map(|column| four.map(|row| row.iter().zip(column).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum()))
+        columns.map(|column| {
+            four.map(|row| {
+                row.iter()
+                    .zip(column)
+                    .map(|(a, b)| i32::from(*a) * i32::from(*b))
+                    .sum()
+            })
+        })
     }
 
     #[inline(always)]
-    fn few_products<const R: usize>(self, rows: [&[i16]; R], four: [&[u8]; 4], _: &[u8]) -> [[i32; 4]; R] {
+    fn few_products<const R: usize>(
+        self,
+        rows: [&[i16]; R],
+        four: [&[u8]; 4],
+        _: &[u8],
+    ) -> [[i32; 4]; R] {
         rows.map(|row| four.map(|column| self.product(column, row)))
     }
 
     #[inline(always)]
     fn product(self, small: &[u8], large: &[i16]) -> i32 {
-        small.iter().zip(large).map(|(a, b)| i32::from(*a as i8) * i32::from(*b)).sum()
+        small
+            .iter()
+            .zip(large)
+            .map(|(a, b)| i32::from(*a as i8) * i32::from(*b))
+            .sum()
     }
 
     #[inline(always)]
@@ -74,7 +97,8 @@ pub fn wide<W: Work>(work: W) -> W::Out {
 
 /// Processors with registers of 256 bits, which nearly all are, and of 512 bits.
 ///
-/// Loops are written out where a closure would be shorter: a closure that is not inlined is not compiled for wide registers.
+/// Loops are written out where a closure would be shorter: a closure that is not inlined is not
+/// compiled for wide registers.
 #[cfg(all(feature = "model", target_arch = "x86_64"))]
 mod x86 {
     use std::arch::x86_64::{__m128i, __m256i, __m512i, _MM_HINT_T0};
@@ -98,7 +122,10 @@ mod x86 {
 
     /// Slices in chunks of a register, each as many as the first has.
     #[inline(always)]
-    fn chunks<T, const N: usize, const S: usize>(slices: [&[T]; S], count: usize) -> [&[[T; N]]; S] {
+    fn chunks<T, const N: usize, const S: usize>(
+        slices: [&[T]; S],
+        count: usize,
+    ) -> [&[[T; N]]; S] {
         let mut chunks: [&[[T; N]]; S] = [&[]; S];
         for at in 0..S {
             chunks[at] = &slices[at].as_chunks::<N>().0[..count];
@@ -117,7 +144,10 @@ mod x86 {
     /// The sum of each of four registers.
     #[inline(always)]
     fn sums_256(v3: V3, [a, b, c, d]: [__m256i; 4]) -> [i32; 4] {
-        let pairs = v3.avx2._mm256_hadd_epi32(v3.avx2._mm256_hadd_epi32(a, b), v3.avx2._mm256_hadd_epi32(c, d));
+        let pairs = v3.avx2._mm256_hadd_epi32(
+            v3.avx2._mm256_hadd_epi32(a, b),
+            v3.avx2._mm256_hadd_epi32(c, d),
+        );
         let [low, high]: [__m128i; 2] = cast(pairs);
         cast(v3.sse2._mm_add_epi32(low, high))
     }
@@ -127,7 +157,10 @@ mod x86 {
         let f = v4.avx512f;
         let ab = f._mm512_add_epi32(f._mm512_unpacklo_epi32(a, b), f._mm512_unpackhi_epi32(a, b));
         let cd = f._mm512_add_epi32(f._mm512_unpacklo_epi32(c, d), f._mm512_unpackhi_epi32(c, d));
-        let all = f._mm512_add_epi32(f._mm512_unpacklo_epi64(ab, cd), f._mm512_unpackhi_epi64(ab, cd));
+        let all = f._mm512_add_epi32(
+            f._mm512_unpacklo_epi64(ab, cd),
+            f._mm512_unpackhi_epi64(ab, cd),
+        );
         let [low, high]: [__m256i; 2] = cast(all);
         let [low, high]: [__m128i; 2] = cast(v4.avx2._mm256_add_epi32(low, high));
         cast(v4.sse2._mm_add_epi32(low, high))
@@ -137,16 +170,31 @@ mod x86 {
         const ROWS: usize = 3;
 
         #[inline(always)]
-        fn products<const C: usize>(self, four: [&[i16]; 4], columns: [&[i16]; C]) -> [[i32; 4]; C] {
+        fn products<const C: usize>(
+            self,
+            four: [&[i16]; 4],
+            columns: [&[i16]; C],
+        ) -> [[i32; 4]; C] {
             let steps = four[0].len() / 16;
-            let (four, columns) = (chunks::<_, 16, 4>(four, steps), chunks::<_, 16, C>(columns, steps));
+            let (four, columns) = (
+                chunks::<_, 16, 4>(four, steps),
+                chunks::<_, 16, C>(columns, steps),
+            );
             let mut sums = [[self.avx._mm256_setzero_si256(); 4]; C];
             for step in 0..steps {
-                let rows: [__m256i; 4] = [cast(four[0][step]), cast(four[1][step]), cast(four[2][step]), cast(four[3][step])];
+                let rows: [__m256i; 4] = [
+                    cast(four[0][step]),
+                    cast(four[1][step]),
+                    cast(four[2][step]),
+                    cast(four[3][step]),
+                ];
                 for at in 0..C {
                     let column: __m256i = cast(columns[at][step]);
                     for row in 0..4 {
-                        sums[at][row] = self.avx2._mm256_add_epi32(sums[at][row], self.avx2._mm256_madd_epi16(rows[row], column));
+                        sums[at][row] = self.avx2._mm256_add_epi32(
+                            sums[at][row],
+                            self.avx2._mm256_madd_epi16(rows[row], column),
+                        );
                     }
                 }
             }
@@ -158,9 +206,17 @@ mod x86 {
         }
 
         #[inline(always)]
-        fn few_products<const R: usize>(self, rows: [&[i16]; R], four: [&[u8]; 4], ahead: &[u8]) -> [[i32; 4]; R] {
+        fn few_products<const R: usize>(
+            self,
+            rows: [&[i16]; R],
+            four: [&[u8]; 4],
+            ahead: &[u8],
+        ) -> [[i32; 4]; R] {
             let steps = rows[0].len() / 16;
-            let (rows, four) = (chunks::<_, 16, R>(rows, steps), chunks::<_, 16, 4>(four, steps));
+            let (rows, four) = (
+                chunks::<_, 16, R>(rows, steps),
+                chunks::<_, 16, 4>(four, steps),
+            );
             let ahead = ahead.as_chunks::<64>().0;
             let mut sums = [[self.avx._mm256_setzero_si256(); 4]; R];
             for step in 0..steps {
@@ -188,7 +244,9 @@ mod x86 {
             let mut sum = self.avx._mm256_setzero_si256();
             for (small, large) in small.iter().zip(large) {
                 let wide = self.avx2._mm256_cvtepi8_epi16(cast(*small));
-                sum = self.avx2._mm256_add_epi32(sum, self.avx2._mm256_madd_epi16(wide, cast(*large)));
+                sum = self
+                    .avx2
+                    ._mm256_add_epi32(sum, self.avx2._mm256_madd_epi16(wide, cast(*large)));
             }
             let [low, high]: [__m128i; 2] = cast(sum);
             let lanes: [i32; 4] = cast(self.sse2._mm_add_epi32(low, high));
@@ -205,12 +263,24 @@ mod x86 {
         const ROWS: usize = 4;
 
         #[inline(always)]
-        fn products<const C: usize>(self, four: [&[i16]; 4], columns: [&[i16]; C]) -> [[i32; 4]; C] {
+        fn products<const C: usize>(
+            self,
+            four: [&[i16]; 4],
+            columns: [&[i16]; C],
+        ) -> [[i32; 4]; C] {
             let steps = four[0].len() / 32;
-            let (four, columns) = (chunks::<_, 32, 4>(four, steps), chunks::<_, 32, C>(columns, steps));
+            let (four, columns) = (
+                chunks::<_, 32, 4>(four, steps),
+                chunks::<_, 32, C>(columns, steps),
+            );
             let mut sums = [[self.avx512f._mm512_setzero_si512(); 4]; C];
             for step in 0..steps {
-                let rows: [__m512i; 4] = [cast(four[0][step]), cast(four[1][step]), cast(four[2][step]), cast(four[3][step])];
+                let rows: [__m512i; 4] = [
+                    cast(four[0][step]),
+                    cast(four[1][step]),
+                    cast(four[2][step]),
+                    cast(four[3][step]),
+                ];
                 for at in 0..C {
                     let column: __m512i = cast(columns[at][step]);
                     for row in 0..4 {
@@ -227,9 +297,17 @@ mod x86 {
         }
 
         #[inline(always)]
-        fn few_products<const R: usize>(self, rows: [&[i16]; R], four: [&[u8]; 4], ahead: &[u8]) -> [[i32; 4]; R] {
+        fn few_products<const R: usize>(
+            self,
+            rows: [&[i16]; R],
+            four: [&[u8]; 4],
+            ahead: &[u8],
+        ) -> [[i32; 4]; R] {
             let steps = rows[0].len() / 32;
-            let (rows, four) = (chunks::<_, 32, R>(rows, steps), chunks::<_, 32, 4>(four, steps));
+            let (rows, four) = (
+                chunks::<_, 32, R>(rows, steps),
+                chunks::<_, 32, 4>(four, steps),
+            );
             let ahead = ahead.as_chunks::<128>().0;
             let mut sums = [[self.avx512f._mm512_setzero_si512(); 4]; R];
             for step in 0..steps {
@@ -263,7 +341,9 @@ mod x86 {
             let mut sum = self.avx512f._mm512_setzero_si512();
             for (small, large) in small.iter().zip(large) {
                 let wide = self.avx512bw._mm512_cvtepi8_epi16(cast(*small));
-                sum = self.avx512f._mm512_add_epi32(sum, self.avx512bw._mm512_madd_epi16(wide, cast(*large)));
+                sum = self
+                    .avx512f
+                    ._mm512_add_epi32(sum, self.avx512bw._mm512_madd_epi16(wide, cast(*large)));
             }
             let [low, high]: [__m256i; 2] = cast(sum);
             let [low, high]: [__m128i; 2] = cast(self.avx2._mm256_add_epi32(low, high));
@@ -294,7 +374,12 @@ fn gather(lanes: [f32; LANES]) -> f32 {
 pub fn dot(a: &[f32], b: &[f32]) -> f32 {
     let mut lanes = [0.0f32; LANES];
     let (whole_a, whole_b) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
-    let rest: f32 = whole_a.remainder().iter().zip(whole_b.remainder()).map(|(a, b)| a * b).sum();
+    let rest: f32 = whole_a
+        .remainder()
+        .iter()
+        .zip(whole_b.remainder())
+        .map(|(a, b)| a * b)
+        .sum();
     for (a, b) in whole_a.zip(whole_b) {
         for lane in 0..LANES {
             lanes[lane] += a[lane] * b[lane];
@@ -322,11 +407,18 @@ pub fn sum(values: &[f32]) -> f32 {
 pub fn most(values: &[f32], least: f32) -> f32 {
     let mut lanes = [least; LANES];
     let whole = values.chunks_exact(LANES);
-    let rest = whole.remainder().iter().fold(least, |most, value| value.abs().max(most));
+    let rest = whole
+        .remainder()
+        .iter()
+        .fold(least, |most, value| value.abs().max(most));
     for values in whole {
         for lane in 0..LANES {
             let value = values[lane].abs();
-            lanes[lane] = if value > lanes[lane] { value } else { lanes[lane] };
+            lanes[lane] = if value > lanes[lane] {
+                value
+            } else {
+                lanes[lane]
+            };
         }
     }
     lanes.iter().fold(rest, |most, value| value.max(most))
@@ -342,7 +434,9 @@ pub fn normalise(vector: &mut [f32]) {
 /// Adds `share` times `other` to `sum`.
 #[inline(always)]
 pub fn add_share(sum: &mut [f32], other: &[f32], share: f32) {
-    sum.iter_mut().zip(other).for_each(|(sum, value)| *sum += share * value);
+    sum.iter_mut()
+        .zip(other)
+        .for_each(|(sum, value)| *sum += share * value);
 }
 
 #[cfg(test)]
@@ -367,8 +461,16 @@ mod tests {
         fn work<W: Width>(self, width: W) -> Self::Out {
             let row = |at: usize| &self.0[64 * at..64 * at + 64];
             let codes = |at: usize| &self.1[64 * at..64 * at + 64];
-            let few = width.few_products([row(0), row(1), row(2)], [codes(0), codes(1), codes(2), codes(3)], self.1);
-            (width.products([row(0), row(1), row(2), row(3)], [row(4), row(5)]), few, width.product(codes(0), row(1)))
+            let few = width.few_products(
+                [row(0), row(1), row(2)],
+                [codes(0), codes(1), codes(2), codes(3)],
+                self.1,
+            );
+            (
+                width.products([row(0), row(1), row(2), row(3)], [row(4), row(5)]),
+                few,
+                width.product(codes(0), row(1)),
+            )
         }
     }
 
@@ -378,7 +480,10 @@ mod tests {
         let b: Vec<f32> = (0..203).map(|at| (at as f32 * 0.11).cos()).collect();
         assert_eq!(wide(Dot(&a, &b)).to_bits(), dot(&a, &b).to_bits());
         assert!((dot(&a, &b) - a.iter().zip(&b).map(|(a, b)| a * b).sum::<f32>()).abs() < 1e-4);
-        assert_eq!(most(&a, 0.0), a.iter().fold(0.0, |most, value| value.abs().max(most)));
+        assert_eq!(
+            most(&a, 0.0),
+            a.iter().fold(0.0, |most, value| value.abs().max(most))
+        );
         let numbers: Vec<i16> = (0..384).map(|at| (at * 89 % 16381) as i16 - 8190).collect();
         let codes: Vec<u8> = (0..256).map(|at| (at * 37) as u8).collect();
         let plain = Products(&numbers, &codes).work(Plain);
@@ -386,7 +491,10 @@ mod tests {
         // Where registers are wider, those of 256 bits are still tried.
         #[cfg(all(feature = "model", target_arch = "x86_64"))]
         if let Some(v3) = pulp::x86::V3::try_new() {
-            assert_eq!(v3.vectorize(x86::With(Products(&numbers, &codes), v3)), plain);
+            assert_eq!(
+                v3.vectorize(x86::With(Products(&numbers, &codes), v3)),
+                plain
+            );
         }
         assert!((sum(&a) - a.iter().sum::<f32>()).abs() < 1e-4);
     }

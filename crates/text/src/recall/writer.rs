@@ -1,8 +1,8 @@
 //! Changes the index: one writer at a time, many readers meanwhile.
 //!
 //! New sections go into a new segment; the manifest that names it is renamed into place last, so a
-//! reader sees all of an update or none. A file that only grew keeps the sections it had. Nothing is
-//! synced: what a crash tears is found by its checksum, reported and rebuilt.
+//! reader sees all of an update or none. A file that only grew keeps the sections it had. Nothing
+//! is synced: what a crash tears is found by its checksum, reported and rebuilt.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -72,10 +72,16 @@ impl Writer {
     pub fn open(folder: &Path) -> Result<Self, Error> {
         let lock = lock(folder)?;
         let (catalogue, segments) = load(folder)?;
-        let fits =
-            |(place, first, count): (usize, u32, u32)| first.checked_add(count).is_some_and(|end: u32| end <= segments[place].sections());
+        let fits = |(place, first, count): (usize, u32, u32)| {
+            first
+                .checked_add(count)
+                .is_some_and(|end: u32| end <= segments[place].sections())
+        };
         if !catalogue.entries().all(|entry| entry.extents().all(fits)) {
-            return Err(Error::Damaged { folder: folder.to_owned(), damage: Damage::Short });
+            return Err(Error::Damaged {
+                folder: folder.to_owned(),
+                damage: Damage::Short,
+            });
         }
         let manifest = catalogue.to_manifest();
         let ids = manifest.segments.iter().map(|named| named.id);
@@ -91,7 +97,9 @@ impl Writer {
         let mut next = 0;
         for entry in fs::read_dir(folder)? {
             let name = entry?.file_name();
-            let id = name.to_str().and_then(|name| name.strip_suffix(".seg")?.parse::<u64>().ok());
+            let id = name
+                .to_str()
+                .and_then(|name| name.strip_suffix(".seg")?.parse::<u64>().ok());
             if let Some(id) = id {
                 old.push(id);
                 next = next.max(id + 1);
@@ -136,12 +144,21 @@ impl Writer {
 
     /// Makes the index cover this version of a file. Sections that did not change are kept.
     pub fn replace(&mut self, file: &FileText) -> Result<(), Error> {
-        let mut covered = Covered { version: file.version.clone(), tier: file.tier, terms: 0, extents: Vec::new() };
+        let mut covered = Covered {
+            version: file.version.clone(),
+            tier: file.tier,
+            terms: 0,
+            extents: Vec::new(),
+        };
         let kept = self.keep(file, &mut covered)?;
         self.receipt.kept += kept;
         let mut rest = &file.sections[kept..];
         while !rest.is_empty() {
-            let extent = Extent { segment: self.manifest.next, first: self.builder.sections(), count: 0 };
+            let extent = Extent {
+                segment: self.manifest.next,
+                first: self.builder.sections(),
+                count: 0,
+            };
             let mut count = 0;
             for section in rest {
                 covered.terms += u64::from(self.builder.add(&file.path, section, &mut self.reader));
@@ -177,9 +194,15 @@ impl Writer {
             let Some(segment) = self.segments.get(&extent.segment) else {
                 break;
             };
-            let damaged = |damage| Error::Damaged { folder: self.folder.clone(), damage };
+            let damaged = |damage| Error::Damaged {
+                folder: self.folder.clone(),
+                damage,
+            };
             let rows = segment.rows(extent.first, extent.count).map_err(damaged)?;
-            let same = rows.iter().zip(&file.sections[kept..]).take_while(|(row, section)| same_so_far && row.whole == whole_hash(section));
+            let same = rows
+                .iter()
+                .zip(&file.sections[kept..])
+                .take_while(|(row, section)| same_so_far && row.whole == whole_hash(section));
             let mut count = 0;
             for (row, _) in same {
                 covered.terms += u64::from(row.length);
@@ -195,7 +218,8 @@ impl Writer {
             {
                 for (number, row) in (extent.first..).zip(&rows).skip(count as usize) {
                     if vectors.has(number) {
-                        self.carried.insert(row.text, vectors.block(number).map_err(damaged)?);
+                        self.carried
+                            .insert(row.text, vectors.block(number).map_err(damaged)?);
                     }
                 }
             }
@@ -221,7 +245,10 @@ impl Writer {
         drop(bytes);
         let source = Source::open(&path)?;
         let segment = Segment::open(source).map_err(|damage| self.damaged(damage))?;
-        self.manifest.segments.push(Named { id, stamp: segment.stamp() });
+        self.manifest.segments.push(Named {
+            id,
+            stamp: segment.stamp(),
+        });
         self.segments.insert(id, segment);
         Ok(id)
     }
@@ -263,8 +290,16 @@ impl Writer {
             return Ok(());
         }
         let mut alive: HashMap<u64, Vec<(u32, u32)>> = HashMap::new();
-        for extent in self.manifest.files.iter().flat_map(|(_, file)| &file.extents) {
-            alive.entry(extent.segment).or_default().push((extent.first, extent.count));
+        for extent in self
+            .manifest
+            .files
+            .iter()
+            .flat_map(|(_, file)| &file.extents)
+        {
+            alive
+                .entry(extent.segment)
+                .or_default()
+                .push((extent.first, extent.count));
         }
         let mut limit = self.encode_at_most;
         let mut known = std::mem::take(&mut self.carried);
@@ -280,7 +315,9 @@ impl Writer {
             }
             if limit == 0 && known.is_empty() {
                 let numbers = runs.iter().flat_map(|(first, count)| *first..first + count);
-                self.receipt.unencoded += numbers.filter(|number| has.as_ref().is_none_or(|has| !has.has(*number))).count();
+                self.receipt.unencoded += numbers
+                    .filter(|number| has.as_ref().is_none_or(|has| !has.has(*number)))
+                    .count();
                 continue;
             }
             let mut living = vec![false; self.segments[id].sections() as usize];
@@ -288,8 +325,14 @@ impl Writer {
                 living[*first as usize..(first + count) as usize].fill(true);
             }
             let alive = |number: u32| living[number as usize];
-            let (blocks, without) = vectors::complete(&self.segments[id], has.as_ref(), &mut known, &alive, &mut limit)
-                .map_err(|damage| self.damaged(damage))?;
+            let (blocks, without) = vectors::complete(
+                &self.segments[id],
+                has.as_ref(),
+                &mut known,
+                &alive,
+                &mut limit,
+            )
+            .map_err(|damage| self.damaged(damage))?;
             self.receipt.unencoded += without;
             self.write_vectors(*id, &blocks)?;
         }
@@ -298,7 +341,12 @@ impl Writer {
 
     fn living(&self) -> HashMap<u64, u32> {
         let mut living = HashMap::new();
-        for extent in self.manifest.files.iter().flat_map(|(_, file)| &file.extents) {
+        for extent in self
+            .manifest
+            .files
+            .iter()
+            .flat_map(|(_, file)| &file.extents)
+        {
             *living.entry(extent.segment).or_default() += extent.count;
         }
         living
@@ -306,7 +354,11 @@ impl Writer {
 
     fn drop_dead(&mut self) {
         let living = self.living();
-        let (used, dead): (Vec<_>, Vec<_>) = self.manifest.segments.iter().partition(|named| living.contains_key(&named.id));
+        let (used, dead): (Vec<_>, Vec<_>) = self
+            .manifest
+            .segments
+            .iter()
+            .partition(|named| living.contains_key(&named.id));
         self.manifest.segments = used;
         for named in dead {
             self.segments.remove(&named.id);
@@ -325,7 +377,10 @@ impl Writer {
             }
             let size = segment.size() * u64::from(alive) / u64::from(segment.sections().max(1));
             if size < LARGEST / 2 {
-                classes.entry(size.max(1 << 15).ilog2() / 3).or_default().push(*id);
+                classes
+                    .entry(size.max(1 << 15).ilog2() / 3)
+                    .or_default()
+                    .push(*id);
             }
         }
         let mut group = classes.into_values().find(|group| group.len() >= FAN)?;
@@ -350,7 +405,11 @@ impl Writer {
                     Some(last) if last.segment == next && last.first + last.count == first => {
                         last.count += extent.count;
                     }
-                    _ => extents.push(Extent { segment: next, first, count: extent.count }),
+                    _ => extents.push(Extent {
+                        segment: next,
+                        first,
+                        count: extent.count,
+                    }),
                 }
             }
             file.extents = extents;
@@ -367,7 +426,9 @@ impl Writer {
             self.write_vectors(id, &blocks.map_err(|damage| self.damaged(damage))?)?;
         }
         self.receipt.merged += ids.len();
-        self.manifest.segments.retain(|named| !ids.contains(&named.id));
+        self.manifest
+            .segments
+            .retain(|named| !ids.contains(&named.id));
         for id in ids {
             self.segments.remove(id);
             self.old.push(*id);
@@ -376,7 +437,10 @@ impl Writer {
     }
 
     fn damaged(&self, damage: Damage) -> Error {
-        Error::Damaged { folder: self.folder.clone(), damage }
+        Error::Damaged {
+            folder: self.folder.clone(),
+            damage,
+        }
     }
 }
 

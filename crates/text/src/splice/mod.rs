@@ -1,9 +1,10 @@
 //! Edits that keep every other byte.
 //!
-//! An edit is planned as one `Splice` (a byte range and what replaces it), so bytes outside the range cannot
-//! change. Inserted text takes on the line ends of the document. Before an edit is handed out the result is
-//! parsed again: text that would swallow the sections after it (an open code fence), leave its own section
-//! or land in code is refused. A completion marker stays the last line.
+//! An edit is planned as one `Splice` (a byte range and what replaces it), so bytes outside the
+//! range cannot change. Inserted text takes on the line ends of the document. Before an edit is
+//! handed out the result is parsed again: text that would swallow the sections after it (an open
+//! code fence), leave its own section or land in code is refused. A completion marker stays the
+//! last line.
 
 mod plan;
 
@@ -32,7 +33,9 @@ pub enum Place {
 /// Why an edit was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpliceError {
-    #[error("the text leaves its section: a heading of level {level} in a section of level {section}")]
+    #[error(
+        "the text leaves its section: a heading of level {level} in a section of level {section}"
+    )]
     Escapes { level: u8, section: u8 },
     #[error("the text would swallow or change the sections around it (is a code fence left open?)")]
     Swallows,
@@ -73,7 +76,9 @@ pub fn splice_all(text: &str, splices: &[Splice]) -> Result<String, SpliceError>
         let kept = text.get(from..splice.range.start);
         let replaced = text.get(splice.range.clone());
         let (Some(kept), Some(_)) = (kept, replaced) else {
-            return Err(SpliceError::Overlap { at: splice.range.start });
+            return Err(SpliceError::Overlap {
+                at: splice.range.start,
+            });
         };
         edited.push_str(kept);
         edited.push_str(&splice.text);
@@ -84,13 +89,15 @@ pub fn splice_all(text: &str, splices: &[Splice]) -> Result<String, SpliceError>
 }
 
 impl Document<'_> {
-    /// The text with a section's own body replaced; blank lines around it, subsections and marker stay.
+    /// The text with a section's own body replaced; blank lines around it, subsections and marker
+    /// stay.
     pub fn replace_body(&self, section: &Section, body: &str) -> Result<String, SpliceError> {
         let splice = self.plan_replace_body(section, body);
         self.checked(section, &splice)
     }
 
-    /// The text with an entry added at the end of a section's own body, joined to a list or table there.
+    /// The text with an entry added at the end of a section's own body, joined to a list or table
+    /// there.
     pub fn append_entry(&self, section: &Section, entry: &str) -> Result<String, SpliceError> {
         let splice = self.plan_append_entry(section, entry);
         let edited = self.checked(section, &splice)?;
@@ -103,7 +110,13 @@ impl Document<'_> {
     }
 
     /// The text with a new section.
-    pub fn insert_section(&self, place: Place, level: u8, title: &str, body: &str) -> Result<String, SpliceError> {
+    pub fn insert_section(
+        &self,
+        place: Place,
+        level: u8,
+        title: &str,
+        body: &str,
+    ) -> Result<String, SpliceError> {
         let (splice, after) = self.plan_insert_section(place, level, title, body)?;
         let edited = self.applied(&splice)?;
         let parsed = Document::parse(&edited);
@@ -117,11 +130,21 @@ impl Document<'_> {
                 inserted[0].level == level && inserted[1..].iter().all(|below| below.level > level)
             }
         });
-        if whole { Ok(edited) } else { Err(SpliceError::Swallows) }
+        if whole {
+            Ok(edited)
+        } else {
+            Err(SpliceError::Swallows)
+        }
     }
 
-    /// The text with the value of a keyed line of a section set, or the line added in the style of its neighbours.
-    pub fn set_keyed(&self, section: &Section, key: &str, value: &str) -> Result<String, SpliceError> {
+    /// The text with the value of a keyed line of a section set, or the line added in the style of
+    /// its neighbours.
+    pub fn set_keyed(
+        &self,
+        section: &Section,
+        key: &str,
+        value: &str,
+    ) -> Result<String, SpliceError> {
         let splice = self.plan_set_keyed(section, key, value)?;
         let edited = self.checked(section, &splice)?;
         let parsed = Document::parse(&edited);
@@ -130,14 +153,22 @@ impl Document<'_> {
         if read == Some(value.trim()) {
             return Ok(edited);
         }
-        Err(SpliceError::Unreadable { key: key.to_owned(), value: value.to_owned() })
+        Err(SpliceError::Unreadable {
+            key: key.to_owned(),
+            value: value.to_owned(),
+        })
     }
 
     /// Applies a splice, if a completion marker survives it.
     fn applied(&self, splice: &Splice) -> Result<String, SpliceError> {
         let edited = splice.apply(self.text());
-        let kept = marker(self.text()).is_none_or(|old| marker(&edited).is_some_and(|new| new.name == old.name));
-        if kept { Ok(edited) } else { Err(SpliceError::LosesMarker) }
+        let kept = marker(self.text())
+            .is_none_or(|old| marker(&edited).is_some_and(|new| new.name == old.name));
+        if kept {
+            Ok(edited)
+        } else {
+            Err(SpliceError::LosesMarker)
+        }
     }
 
     fn headed(&self) -> impl Iterator<Item = &Section> {
@@ -152,18 +183,29 @@ impl Document<'_> {
         let new: Vec<&Section> = parsed.headed().collect();
         let head = old.iter().filter(|one| one.id <= section.id).count();
         let tail = old.len() - head;
-        if new.len() < old.len() || !same(&old[..head], &new[..head]) || !same(&old[head..], &new[new.len() - tail..]) {
+        if new.len() < old.len()
+            || !same(&old[..head], &new[..head])
+            || !same(&old[head..], &new[new.len() - tail..])
+        {
             return Err(SpliceError::Swallows);
         }
-        match new[head..new.len() - tail].iter().find(|one| one.level <= section.level) {
-            Some(out) => Err(SpliceError::Escapes { level: out.level, section: section.level }),
+        match new[head..new.len() - tail]
+            .iter()
+            .find(|one| one.level <= section.level)
+        {
+            Some(out) => Err(SpliceError::Escapes {
+                level: out.level,
+                section: section.level,
+            }),
             None => Ok(edited),
         }
     }
 }
 
 fn same(old: &[&Section], new: &[&Section]) -> bool {
-    old.iter().zip(new).all(|(a, b)| a.level == b.level && a.title == b.title)
+    old.iter()
+        .zip(new)
+        .all(|(a, b)| a.level == b.level && a.title == b.title)
 }
 
 #[cfg(test)]
@@ -179,7 +221,10 @@ mod tests {
         let edited = doc.replace_body(one, "new\ntext\n\n").unwrap();
         assert_eq!(edited, BOOK.replace("- a\n- b", "new\ntext"));
         let three = doc.find("three").unwrap();
-        assert_eq!(doc.replace_body(three, "x").unwrap(), format!("{BOOK}\nx\n"));
+        assert_eq!(
+            doc.replace_body(three, "x").unwrap(),
+            format!("{BOOK}\nx\n")
+        );
         let emptied = doc.replace_body(one, "").unwrap();
         assert_eq!(emptied, BOOK.replace("- a\n- b\n\n", ""));
     }
@@ -188,11 +233,23 @@ mod tests {
     fn the_outline_is_protected() {
         let doc = Document::parse(BOOK);
         let one = doc.find("one").unwrap();
-        assert_eq!(doc.replace_body(one, "```\nopen"), Err(SpliceError::Swallows));
-        assert_eq!(doc.replace_body(one, "# Out"), Err(SpliceError::Escapes { level: 1, section: 2 }));
+        assert_eq!(
+            doc.replace_body(one, "```\nopen"),
+            Err(SpliceError::Swallows)
+        );
+        assert_eq!(
+            doc.replace_body(one, "# Out"),
+            Err(SpliceError::Escapes {
+                level: 1,
+                section: 2
+            })
+        );
         assert!(doc.replace_body(one, "### Sub\n\nfine").is_ok());
         let open = Document::parse("## A\n\n```\ncode\n");
-        assert_eq!(open.append_entry(&open.sections()[0], "- x"), Err(SpliceError::InCode));
+        assert_eq!(
+            open.append_entry(&open.sections()[0], "- x"),
+            Err(SpliceError::InCode)
+        );
     }
 
     #[test]
@@ -200,9 +257,16 @@ mod tests {
         let doc = Document::parse(BOOK);
         let edited = doc.append_entry(doc.find("one").unwrap(), "- c").unwrap();
         assert_eq!(edited, BOOK.replace("- b\n", "- b\n- c\n"));
-        let edited = doc.append_entry(doc.find("two").unwrap(), "| y | 2 |").unwrap();
-        assert_eq!(edited, BOOK.replace("| x | 1 |\n", "| x | 1 |\n| y | 2 |\n"));
-        let edited = doc.append_entry(doc.find("book").unwrap(), "- first").unwrap();
+        let edited = doc
+            .append_entry(doc.find("two").unwrap(), "| y | 2 |")
+            .unwrap();
+        assert_eq!(
+            edited,
+            BOOK.replace("| x | 1 |\n", "| x | 1 |\n| y | 2 |\n")
+        );
+        let edited = doc
+            .append_entry(doc.find("book").unwrap(), "- first")
+            .unwrap();
         assert_eq!(edited, BOOK.replace("Intro.\n", "Intro.\n\n- first\n"));
     }
 
@@ -212,9 +276,15 @@ mod tests {
         let edited = doc.append_entry(&doc.sections()[0], "- y\n  z").unwrap();
         assert_eq!(edited, "# A\r\n\r\n- x\r\n- y\r\n  z\r\n");
         let bare = Document::parse("# A");
-        assert_eq!(bare.append_entry(&bare.sections()[0], "- y").unwrap(), "# A\n\n- y\n");
+        assert_eq!(
+            bare.append_entry(&bare.sections()[0], "- y").unwrap(),
+            "# A\n\n- y\n"
+        );
         let empty = Document::parse("");
-        assert_eq!(empty.append_entry(&empty.sections()[0], "- y").unwrap(), "- y\n");
+        assert_eq!(
+            empty.append_entry(&empty.sections()[0], "- y").unwrap(),
+            "- y\n"
+        );
     }
 
     #[test]
@@ -226,7 +296,10 @@ mod tests {
         let edited = doc.insert_section(Place::End, 2, "B", "text").unwrap();
         assert_eq!(edited, "# A\n\n- x\n\n## B\n\ntext\n\n<!-- DONE -->\n");
         let bare = Document::parse("# A\n<!-- DONE -->");
-        assert_eq!(bare.append_entry(&bare.sections()[0], "- y").unwrap(), "# A\n\n- y\n\n<!-- DONE -->");
+        assert_eq!(
+            bare.append_entry(&bare.sections()[0], "- y").unwrap(),
+            "# A\n\n- y\n\n<!-- DONE -->"
+        );
     }
 
     #[test]
@@ -234,21 +307,42 @@ mod tests {
         let text = "| a | b |\n|---|---|\n| c |\n1. **Key:** value\n        <!-- DONE -->\n";
         let doc = Document::parse(text);
         let section = &doc.sections()[0];
-        assert_eq!(doc.replace_body(section, "# A"), Err(SpliceError::LosesMarker));
-        assert_eq!(doc.append_entry(section, "- a\n\n  ***"), Err(SpliceError::LosesMarker));
+        assert_eq!(
+            doc.replace_body(section, "# A"),
+            Err(SpliceError::LosesMarker)
+        );
+        assert_eq!(
+            doc.append_entry(section, "- a\n\n  ***"),
+            Err(SpliceError::LosesMarker)
+        );
     }
 
     #[test]
     fn sections_are_inserted_with_blank_lines_around() {
         let doc = Document::parse(BOOK);
         let one = doc.find("one").unwrap().id;
-        let edited = doc.insert_section(Place::After(one), 2, "New", "body").unwrap();
+        let edited = doc
+            .insert_section(Place::After(one), 2, "New", "body")
+            .unwrap();
         assert_eq!(edited, BOOK.replace("## Two", "## New\n\nbody\n\n## Two"));
-        let edited = doc.insert_section(Place::Before(one), 2, "New", "").unwrap();
+        let edited = doc
+            .insert_section(Place::Before(one), 2, "New", "")
+            .unwrap();
         assert_eq!(edited, BOOK.replace("## One", "## New\n\n## One"));
-        assert_eq!(doc.insert_section(Place::End, 2, "a\nb", ""), Err(SpliceError::NotOneLine { text: "a\nb".into() }));
-        assert_eq!(doc.insert_section(Place::End, 7, "a", ""), Err(SpliceError::NoSuchLevel { level: 7 }));
-        assert_eq!(doc.insert_section(Place::Before(one), 2, "a", "```"), Err(SpliceError::Swallows));
+        assert_eq!(
+            doc.insert_section(Place::End, 2, "a\nb", ""),
+            Err(SpliceError::NotOneLine {
+                text: "a\nb".into()
+            })
+        );
+        assert_eq!(
+            doc.insert_section(Place::End, 7, "a", ""),
+            Err(SpliceError::NoSuchLevel { level: 7 })
+        );
+        assert_eq!(
+            doc.insert_section(Place::Before(one), 2, "a", "```"),
+            Err(SpliceError::Swallows)
+        );
     }
 
     #[test]
@@ -263,26 +357,47 @@ mod tests {
         let edited = doc.set_keyed(otto, "Home", "X").unwrap();
         assert_eq!(edited, text.replace("31\n", "31\n- **Home:** X\n"));
         let b = doc.find("b").unwrap();
-        assert_eq!(doc.set_keyed(b, "K", "v").unwrap(), format!("{text}\n- **K:** v\n"));
-        assert!(matches!(doc.set_keyed(b, "K", "a\nb"), Err(SpliceError::NotOneLine { .. })));
-        assert!(matches!(doc.set_keyed(b, "no; key", "a"), Err(SpliceError::Unreadable { .. })));
+        assert_eq!(
+            doc.set_keyed(b, "K", "v").unwrap(),
+            format!("{text}\n- **K:** v\n")
+        );
+        assert!(matches!(
+            doc.set_keyed(b, "K", "a\nb"),
+            Err(SpliceError::NotOneLine { .. })
+        ));
+        assert!(matches!(
+            doc.set_keyed(b, "no; key", "a"),
+            Err(SpliceError::Unreadable { .. })
+        ));
     }
 
     #[test]
     fn an_empty_value_gets_its_blank() {
         let doc = Document::parse("- Status:\n- 键：\n");
         let section = &doc.sections()[0];
-        assert_eq!(doc.set_keyed(section, "Status", "done").unwrap(), "- Status: done\n- 键：\n");
-        assert_eq!(doc.set_keyed(section, "键", "值").unwrap(), "- Status:\n- 键：值\n");
+        assert_eq!(
+            doc.set_keyed(section, "Status", "done").unwrap(),
+            "- Status: done\n- 键：\n"
+        );
+        assert_eq!(
+            doc.set_keyed(section, "键", "值").unwrap(),
+            "- Status:\n- 键：值\n"
+        );
     }
 
     #[test]
     fn several_splices_must_not_overlap() {
-        let splice = |range: Range<usize>, text: &str| Splice { range, text: text.into() };
+        let splice = |range: Range<usize>, text: &str| Splice {
+            range,
+            text: text.into(),
+        };
         let both = [splice(4..5, "E"), splice(0..1, "AA")];
         assert_eq!(splice_all("abcde", &both).unwrap(), "AAbcdE");
         let clash = [splice(0..3, ""), splice(2..4, "")];
-        assert_eq!(splice_all("abcde", &clash), Err(SpliceError::Overlap { at: 2 }));
+        assert_eq!(
+            splice_all("abcde", &clash),
+            Err(SpliceError::Overlap { at: 2 })
+        );
         assert!(splice_all("中", &[splice(1..2, "")]).is_err());
     }
 }

@@ -20,7 +20,10 @@ impl Document<'_> {
         if content.is_empty() || body.is_empty() {
             return self.plan_fill(section, area, &body);
         }
-        Splice { range: content, text: body }
+        Splice {
+            range: content,
+            text: body,
+        }
     }
 
     /// Plans an entry at the end of a section's own body.
@@ -37,11 +40,20 @@ impl Document<'_> {
         if content.end == self.text().len() {
             text.push_str(eol);
         }
-        Splice { range: content.end..content.end, text }
+        Splice {
+            range: content.end..content.end,
+            text,
+        }
     }
 
     /// Plans a new section; also says how many headings stand before it.
-    pub(super) fn plan_insert_section(&self, place: Place, level: u8, title: &str, body: &str) -> Result<(Splice, usize), SpliceError> {
+    pub(super) fn plan_insert_section(
+        &self,
+        place: Place,
+        level: u8,
+        title: &str,
+        body: &str,
+    ) -> Result<(Splice, usize), SpliceError> {
         if !(1..=6).contains(&level) {
             return Err(SpliceError::NoSuchLevel { level });
         }
@@ -57,8 +69,17 @@ impl Document<'_> {
         };
         let eol = self.eol();
         let before = &self.text()[self.sections()[0].range.start.min(at)..at];
-        let ends = before.bytes().rev().filter(|&b| b != b'\r').take_while(|&b| b == b'\n').count();
-        let lead = if before.trim().is_empty() { 0 } else { 2 - ends.min(2) };
+        let ends = before
+            .bytes()
+            .rev()
+            .filter(|&b| b != b'\r')
+            .take_while(|&b| b == b'\n')
+            .count();
+        let lead = if before.trim().is_empty() {
+            0
+        } else {
+            2 - ends.min(2)
+        };
         let body = self.adopted(trim_blank_lines(body));
         let mut text = eol.repeat(lead) + &"#".repeat(level.into()) + " " + title + eol;
         if !body.is_empty() {
@@ -67,21 +88,43 @@ impl Document<'_> {
         if at < self.text().len() {
             text.push_str(eol);
         }
-        let after = self.sections().iter().filter(|section| section.level > 0 && section.range.start < at).count();
-        Ok((Splice { range: at..at, text }, after))
+        let after = self
+            .sections()
+            .iter()
+            .filter(|section| section.level > 0 && section.range.start < at)
+            .count();
+        Ok((
+            Splice {
+                range: at..at,
+                text,
+            },
+            after,
+        ))
     }
 
     /// Plans a keyed line of a section.
-    pub fn plan_set_keyed(&self, section: &Section, key: &str, value: &str) -> Result<Splice, SpliceError> {
+    pub fn plan_set_keyed(
+        &self,
+        section: &Section,
+        key: &str,
+        value: &str,
+    ) -> Result<Splice, SpliceError> {
         let key = one_line(key)?;
         let value = one_line(value)?;
         if let Some(line) = find_keyed(self, &section.body, key) {
             let tight = self.text()[..line.value.start].ends_with([':', '*', '_', '`']);
             let blank = if tight && !value.is_empty() { " " } else { "" };
-            return Ok(Splice { range: line.value.clone(), text: format!("{blank}{value}") });
+            return Ok(Splice {
+                range: line.value.clone(),
+                text: format!("{blank}{value}"),
+            });
         }
         let Some(model) = self.keyed_in(&section.body).last() else {
-            let line = if key.chars().any(is_cjk) { format!("- **{key}**：{value}") } else { format!("- **{key}:** {value}") };
+            let line = if key.chars().any(is_cjk) {
+                format!("- **{key}**：{value}")
+            } else {
+                format!("- **{key}:** {value}")
+            };
             return Ok(self.plan_append_entry(section, &line));
         };
         Ok(self.plan_keyed_like(model, key, value))
@@ -101,11 +144,19 @@ impl Document<'_> {
             gap.push(' ');
         }
         let around = |item: &&crate::Item| item.content.contains(&model.range.start);
-        let at = match self.items_in(&(line..model.range.end)).iter().rev().find(around) {
+        let at = match self
+            .items_in(&(line..model.range.end))
+            .iter()
+            .rev()
+            .find(around)
+        {
             Some(item) => item.range.start + self.slice(&item.range).trim_end().len(),
             None => model.range.end,
         };
-        Splice { range: at..at, text: format!("{}{lead}{key}{gap}{value}", self.eol()) }
+        Splice {
+            range: at..at,
+            text: format!("{}{lead}{key}{gap}{value}", self.eol()),
+        }
     }
 
     /// The line ends of the document, judged by its first.
@@ -127,7 +178,11 @@ impl Document<'_> {
     /// Where content ends: before a completion marker, if there is one.
     fn end(&self) -> usize {
         let text = self.text();
-        marker(text).map_or(text.len(), |marker| text[..marker.start].rfind('\n').map_or(marker.start, |at| at + 1))
+        marker(text).map_or(text.len(), |marker| {
+            text[..marker.start]
+                .rfind('\n')
+                .map_or(marker.start, |at| at + 1)
+        })
     }
 
     /// A section's own body without a completion marker.
@@ -170,24 +225,41 @@ impl Document<'_> {
 
     /// Whether an entry continues the list or table at the end of `content`.
     fn joins(&self, content: &Range<usize>, entry: &str) -> bool {
-        let reaches = |range: &Range<usize>| range.start + self.slice(range).trim_end().len() >= content.end;
+        let reaches =
+            |range: &Range<usize>| range.start + self.slice(range).trim_end().len() >= content.end;
         if is_item(entry) {
-            return self.items_in(content).iter().any(|item| reaches(&item.range));
+            return self
+                .items_in(content)
+                .iter()
+                .any(|item| reaches(&item.range));
         }
-        entry.starts_with('|') && self.tables_in(content).last().is_some_and(|table| reaches(&table.range))
+        entry.starts_with('|')
+            && self
+                .tables_in(content)
+                .last()
+                .is_some_and(|table| reaches(&table.range))
     }
 }
 
 /// The keyed line of a range whose key is `key`, however cased.
-pub(super) fn find_keyed<'d>(document: &'d Document<'_>, range: &Range<usize>, key: &str) -> Option<&'d Keyed> {
+pub(super) fn find_keyed<'d>(
+    document: &'d Document<'_>,
+    range: &Range<usize>,
+    key: &str,
+) -> Option<&'d Keyed> {
     let wanted = fold(key);
-    document.keyed_in(range).iter().find(|line| fold(&line.key) == wanted)
+    document
+        .keyed_in(range)
+        .iter()
+        .find(|line| fold(&line.key) == wanted)
 }
 
 fn one_line(text: &str) -> Result<&str, SpliceError> {
     let trimmed = text.trim();
     if trimmed.contains(['\n', '\r']) {
-        return Err(SpliceError::NotOneLine { text: text.to_owned() });
+        return Err(SpliceError::NotOneLine {
+            text: text.to_owned(),
+        });
     }
     Ok(trimmed)
 }

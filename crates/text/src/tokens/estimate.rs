@@ -1,10 +1,10 @@
 //! Estimates o200k_base counts from pairs of byte classes.
 //!
-//! Every byte adds a weight that depends on its class and on the class of the byte before it: a letter after a
-//! space starts a word, a dash after a dash rarely costs a token, the second byte of a Han character tells
-//! how common it is. The weights were fitted by `examples/calibrate.rs` and lie in `data/estimate.bin`;
-//! their error is measured by `compare`, never assumed. One table look-up per byte keeps it far below a
-//! microsecond per kilobyte.
+//! Every byte adds a weight that depends on its class and on the class of the byte before it: a
+//! letter after a space starts a word, a dash after a dash rarely costs a token, the second byte of
+//! a Han character tells how common it is. The weights were fitted by `examples/calibrate.rs` and
+//! lie in `data/estimate.bin`; their error is measured by `compare`, never assumed. One table
+//! look-up per byte keeps it far below a microsecond per kilobyte.
 
 use super::{Counter, Tokens};
 
@@ -30,7 +30,9 @@ pub fn pair_index(before: u8, byte: u8) -> usize {
 /// The indices of all pairs of a text.
 pub fn pair_indices(text: &str) -> impl Iterator<Item = usize> {
     let before = std::iter::once(START).chain(text.bytes());
-    before.zip(text.bytes()).map(|(before, byte)| pair_index(before, byte))
+    before
+        .zip(text.bytes())
+        .map(|(before, byte)| pair_index(before, byte))
 }
 
 pub(crate) fn estimate(text: &str) -> u64 {
@@ -155,7 +157,8 @@ pub fn chunks(text: &str, size: usize) -> impl Iterator<Item = &str> {
         }
         let from = rest.ceil_char_boundary(size.max(1));
         let near = rest.ceil_char_boundary(size.max(1) * 2);
-        let end = memchr::memchr(b'\n', &rest.as_bytes()[from..near]).map_or(near, |at| from + at + 1);
+        let end =
+            memchr::memchr(b'\n', &rest.as_bytes()[from..near]).map_or(near, |at| from + at + 1);
         let (chunk, tail) = rest.split_at(end);
         rest = tail;
         Some(chunk)
@@ -171,8 +174,7 @@ mod tests {
         let english = "The keeper counted the lamps twice before the storm, and wrote the number in the log. \
             Nobody on the island had asked her to; she simply liked to know what would still be burning at dawn.";
         let chinese = "守塔人在风暴来临之前把灯数了两遍，然后把数目记在日志里。岛上没有人要求她这么做，她只是想知道黎明时还有哪些灯亮着。";
-        let table =
-            "| term | first used | meaning |\n|---|---|---|\n| lease | ch03 | a write set held for a run |\n| 标记 | ch04 | 最后一行 |\n";
+        let table = "| term | first used | meaning |\n|---|---|---|\n| lease | ch03 | a write set held for a run |\n| 标记 | ch04 | 最后一行 |\n";
         for text in [english, chinese, table] {
             let found = compare(text, usize::MAX / 4);
             assert!(found.worst_error < 25.0, "{found:?} {text}");

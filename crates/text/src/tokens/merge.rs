@@ -1,8 +1,9 @@
 //! Counts o200k_base tokens by merging the bytes of each piece.
 //!
-//! The pair with the lowest rank merges first until none is left; what remains are the tokens. Short pieces scan
-//! for the lowest rank, long ones keep a heap, so no input is quadratic. Frequent short pieces are remembered
-//! in a small table of the thread; it only ever holds counts that merging gave.
+//! The pair with the lowest rank merges first until none is left; what remains are the tokens.
+//! Short pieces scan for the lowest rank, long ones keep a heap, so no input is quadratic. Frequent
+//! short pieces are remembered in a small table of the thread; it only ever holds counts that
+//! merging gave.
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -38,7 +39,11 @@ struct Merger {
 
 impl Merger {
     fn new() -> Self {
-        Self { memory: vec![(0, 0); REMEMBERED], ranks: Vec::new(), pairs: Vec::new() }
+        Self {
+            memory: vec![(0, 0); REMEMBERED],
+            ranks: Vec::new(),
+            pairs: Vec::new(),
+        }
     }
 
     #[inline]
@@ -71,7 +76,11 @@ impl Merger {
         } else {
             self.ranks.extend(piece.bytes().map(byte_rank));
         }
-        if self.ranks.len() > HEAP_PARTS { merge_with_heap(&self.ranks) } else { self.merge_by_scan() }
+        if self.ranks.len() > HEAP_PARTS {
+            merge_with_heap(&self.ranks)
+        } else {
+            self.merge_by_scan()
+        }
     }
 
     /// Pushes a character merged as far as its own bytes go.
@@ -168,7 +177,10 @@ mod tests {
     fn plainly(piece: &str) -> u64 {
         let mut ranks: Vec<u32> = piece.bytes().map(byte_rank).collect();
         loop {
-            let best = (1..ranks.len()).map(|at| (pair_rank(ranks[at - 1], ranks[at]), at)).min().filter(|best| best.0 != NO_MERGE);
+            let best = (1..ranks.len())
+                .map(|at| (pair_rank(ranks[at - 1], ranks[at]), at))
+                .min()
+                .filter(|best| best.0 != NO_MERGE);
             let Some((rank, at)) = best else {
                 return ranks.len() as u64;
             };

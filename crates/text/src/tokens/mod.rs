@@ -1,8 +1,9 @@
 //! Token counts.
 //!
-//! `O200k` is exact (OpenAI's o200k_base), `Estimate` is a calibrated guess that costs next to nothing. Both are
-//! deterministic and need no loading: the tables lie in the program's read-only data. Special tokens in a text
-//! are counted as the plain text they are. How counts are budgeted is the contract's business.
+//! `O200k` is exact (OpenAI's o200k_base), `Estimate` is a calibrated guess that costs next to
+//! nothing. Both are deterministic and need no loading: the tables lie in the program's read-only
+//! data. Special tokens in a text are counted as the plain text they are. How counts are budgeted
+//! is the contract's business.
 
 mod estimate;
 mod merge;
@@ -38,7 +39,9 @@ impl Counter {
         match name {
             "o200k" | "o200k_base" => Ok(Self::O200k),
             "estimate" => Ok(Self::Estimate),
-            _ => Err(UnknownCounter { name: name.to_owned() }),
+            _ => Err(UnknownCounter {
+                name: name.to_owned(),
+            }),
         }
     }
 
@@ -107,6 +110,9 @@ mod tests {
             assert_eq!(Counter::parse(counter.name()), Ok(counter));
         }
         let message = Counter::parse("claude").unwrap_err().to_string();
-        assert_eq!(message, "no token counter `claude`; there are `o200k` and `estimate`");
+        assert_eq!(
+            message,
+            "no token counter `claude`; there are `o200k` and `estimate`"
+        );
     }
 }

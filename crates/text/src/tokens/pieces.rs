@@ -1,8 +1,8 @@
 //! Cuts text into the pieces that o200k_base merges on their own.
 //!
-//! The vocabulary defines its pieces by a regular expression with a look-ahead; this is that expression by hand,
-//! alternative by alternative and with its backtracking, because a regular expression engine is most of the
-//! cost of a count. A test holds it against the expression itself.
+//! The vocabulary defines its pieces by a regular expression with a look-ahead; this is that
+//! expression by hand, alternative by alternative and with its backtracking, because a regular
+//! expression engine is most of the cost of a count. A test holds it against the expression itself.
 
 use super::table::class_byte;
 
@@ -121,7 +121,10 @@ fn piece_end(text: &str, start: usize) -> usize {
     match class {
         Class::Number => numbers_end(text, start),
         Class::Other => signs_end(text, start),
-        Class::Space if text.as_bytes()[start] == b' ' && at(text, start + 1).is_some_and(|(c, _)| c.is_sign()) => {
+        Class::Space
+            if text.as_bytes()[start] == b' '
+                && at(text, start + 1).is_some_and(|(c, _)| c.is_sign()) =>
+        {
             signs_end(text, start + 1)
         }
         _ => spaces_end(text, start, length),
@@ -185,7 +188,10 @@ fn numbers_end(text: &str, start: usize) -> usize {
 /// `[^\s\p{L}\p{N}]+[\r\n/]*`
 fn signs_end(text: &str, start: usize) -> usize {
     let end = run(text, start, Class::is_sign);
-    let tail = text.as_bytes()[end..].iter().take_while(|b| matches!(b, b'\r' | b'\n' | b'/')).count();
+    let tail = text.as_bytes()[end..]
+        .iter()
+        .take_while(|b| matches!(b, b'\r' | b'\n' | b'/'))
+        .count();
     end + tail
 }
 
@@ -233,7 +239,10 @@ mod tests {
             let pattern = format!(
                 r"^(?:[^\r\n\p{{L}}\p{{N}}]?{UPPER}*{LOWER}+{CONTRACTION}|[^\r\n\p{{L}}\p{{N}}]?{UPPER}+{LOWER}*{CONTRACTION}|\p{{N}}{{1,3}}| ?[^\s\p{{L}}\p{{N}}]+[\r\n/]*|\s*[\r\n]+)"
             );
-            Self { all: Regex::new(&pattern).unwrap(), spaces: Regex::new(r"^\s+").unwrap() }
+            Self {
+                all: Regex::new(&pattern).unwrap(),
+                spaces: Regex::new(r"^\s+").unwrap(),
+            }
         }
 
         fn pieces<'t>(&self, text: &'t str) -> Vec<&'t str> {
@@ -245,7 +254,11 @@ mod tests {
                     None => {
                         let run = self.spaces.find(rest).unwrap().end();
                         let shorter = rest[..run].char_indices().next_back().unwrap().0;
-                        if run == rest.len() || shorter == 0 { run } else { shorter }
+                        if run == rest.len() || shorter == 0 {
+                            run
+                        } else {
+                            shorter
+                        }
                     }
                 };
                 pieces.push(&rest[..end]);
@@ -263,9 +276,18 @@ mod tests {
 
     #[test]
     fn prose_code_and_chinese() {
-        assert_eq!(pieces("Hello, it's 12345!\n\n  x"), ["Hello", ",", " it's", " ", "123", "45", "!\n\n", " ", " x"]);
-        assert_eq!(pieces("HTTPServer camelCase"), ["HTTPServer", " camel", "Case"]);
-        assert_eq!(pieces("他说，走吧。ABC中X"), ["他说", "，走吧", "。ABC中", "X"]);
+        assert_eq!(
+            pieces("Hello, it's 12345!\n\n  x"),
+            ["Hello", ",", " it's", " ", "123", "45", "!\n\n", " ", " x"]
+        );
+        assert_eq!(
+            pieces("HTTPServer camelCase"),
+            ["HTTPServer", " camel", "Case"]
+        );
+        assert_eq!(
+            pieces("他说，走吧。ABC中X"),
+            ["他说", "，走吧", "。ABC中", "X"]
+        );
         assert_eq!(pieces("a   \n \tb"), ["a", "   \n", " ", "\tb"]);
     }
 

@@ -1,8 +1,9 @@
 //! The o200k_base tables, read in place from `data/o200k.bin`.
 //!
-//! Three tables: the rank of every single byte, the rank of every pair of ranks that merges (a perfect hash), and
-//! a class for every character. They are written by `examples/build_o200k.rs`, which shares this file's layout
-//! and hash; nothing is built or allocated at run time. Ranks fit 18 bits.
+//! Three tables: the rank of every single byte, the rank of every pair of ranks that merges (a
+//! perfect hash), and a class for every character. They are written by `examples/build_o200k.rs`,
+//! which shares this file's layout and hash; nothing is built or allocated at run time. Ranks fit
+//! 18 bits.
 
 /// The rank of a pair that does not merge.
 pub(crate) const NO_MERGE: u32 = u32::MAX;
@@ -16,8 +17,8 @@ pub const BLOCKS: usize = 0x11_0000 / BLOCK;
 /// Bytes per slot of the pair table: left, right and rank, 18 bits each.
 pub const SLOT: usize = 7;
 
-/// Marks a character at which no token holds only part of a neighbour: among such characters alone, each may be
-/// merged on its own first.
+/// Marks a character at which no token holds only part of a neighbour: among such characters alone,
+/// each may be merged on its own first.
 pub const SAFE: u8 = 0x80;
 
 const BYTES_AT: usize = 16;
@@ -50,7 +51,11 @@ pub(crate) fn pair_rank(left: u32, right: u32) -> u32 {
     let at = layout.slots_at + slot * SLOT;
     let bytes: [u8; 8] = DATA[at..at + 8].try_into().expect("eight bytes were taken");
     let packed = u64::from_le_bytes(bytes);
-    if packed & 0xF_FFFF_FFFF == (u64::from(left) << 18 | u64::from(right)) { (packed >> 36) as u32 & 0x3_FFFF } else { NO_MERGE }
+    if packed & 0xF_FFFF_FFFF == (u64::from(left) << 18 | u64::from(right)) {
+        (packed >> 36) as u32 & 0x3_FFFF
+    } else {
+        NO_MERGE
+    }
 }
 
 /// The hash of a pair; its high bits choose the bucket.
@@ -65,7 +70,10 @@ pub fn pair_hash(left: u32, right: u32) -> u64 {
 #[inline]
 pub fn slot_of(hash: u64, displacement: u16, slots: usize) -> usize {
     let turned = hash.wrapping_add(u64::from(displacement).wrapping_mul(0xD6E8_FEB8_6659_FD93));
-    scale((turned ^ (turned >> 32)).wrapping_mul(0xBF58_476D_1CE4_E5B9), slots)
+    scale(
+        (turned ^ (turned >> 32)).wrapping_mul(0xBF58_476D_1CE4_E5B9),
+        slots,
+    )
 }
 
 /// Maps a hash evenly to `0..size`.
@@ -87,7 +95,12 @@ fn layout() -> Layout {
     let buckets = read_u32(8) as usize;
     let slots = read_u32(12) as usize;
     let displacements_at = CLASSES_AT + BLOCKS + read_u32(4) as usize * BLOCK;
-    Layout { buckets, slots, displacements_at, slots_at: displacements_at + buckets * 2 }
+    Layout {
+        buckets,
+        slots,
+        displacements_at,
+        slots_at: displacements_at + buckets * 2,
+    }
 }
 
 #[inline]

@@ -1,4 +1,5 @@
-//! The lines of a finish text, sorted into headings and items. Knows Markdown, not what an item means.
+//! The lines of a finish text, sorted into headings and items. Knows Markdown, not what an item
+//! means.
 
 use super::decision::{field_name, is_field};
 use super::names::{Section, section_of};
@@ -35,14 +36,21 @@ impl Item {
     /// All of its lines in one: entries below it after a semicolon, wrapped lines after a space.
     pub fn whole(&self) -> String {
         let mut whole = self.text.clone();
-        let has_code = self.body.iter().any(|(_, line)| line.trim_start().starts_with("```"));
+        let has_code = self
+            .body
+            .iter()
+            .any(|(_, line)| line.trim_start().starts_with("```"));
         for (is_entry, line) in &self.body {
             let wide = |c: Option<char>| c.is_some_and(|c| c > '\u{2e7f}');
             let between = match (has_code, is_entry) {
                 (true, _) => "\n",
                 (false, true) if whole.ends_with([':', '：']) => " ",
                 (false, true) => "; ",
-                (false, false) if wide(whole.chars().last()) && wide(line.trim().chars().next()) => "",
+                (false, false)
+                    if wide(whole.chars().last()) && wide(line.trim().chars().next()) =>
+                {
+                    ""
+                }
                 (false, false) => " ",
             };
             whole.push_str(between);
@@ -55,7 +63,13 @@ impl Item {
 /// Sorts a text. `keys` are the names that the project's own closers read.
 pub(super) fn parse_blocks(text: &str, keys: &[&'static str]) -> Vec<Block> {
     let text = unfenced(text.trim_start_matches('\u{feff}'));
-    let mut sorter = Sorter { keys, blocks: Vec::new(), blank: true, fence: None, comment: false };
+    let mut sorter = Sorter {
+        keys,
+        blocks: Vec::new(),
+        blank: true,
+        fence: None,
+        comment: false,
+    };
     for (number, line) in text {
         sorter.line(number, line);
     }
@@ -64,11 +78,19 @@ pub(super) fn parse_blocks(text: &str, keys: &[&'static str]) -> Vec<Block> {
 
 /// The numbered lines, without a code fence around all of them.
 fn unfenced(text: &str) -> Vec<(usize, &str)> {
-    let lines: Vec<(usize, &str)> = (1..).zip(text.lines().map(|l| l.strip_suffix('\r').unwrap_or(l))).collect();
-    let said: Vec<usize> = (0..lines.len()).filter(|at| !lines[*at].1.trim().is_empty()).collect();
+    let lines: Vec<(usize, &str)> = (1..)
+        .zip(text.lines().map(|l| l.strip_suffix('\r').unwrap_or(l)))
+        .collect();
+    let said: Vec<usize> = (0..lines.len())
+        .filter(|at| !lines[*at].1.trim().is_empty())
+        .collect();
     let is_fence = |at: &usize| lines[*at].1.trim_start().starts_with("```");
     match (said.first(), said.last()) {
-        (Some(first), Some(last)) if first < last && is_fence(first) && lines[*last].1.trim() == "```" => lines[first + 1..*last].to_vec(),
+        (Some(first), Some(last))
+            if first < last && is_fence(first) && lines[*last].1.trim() == "```" =>
+        {
+            lines[first + 1..*last].to_vec()
+        }
         _ => lines,
     }
 }
@@ -101,17 +123,27 @@ impl Sorter<'_> {
             self.blank = true;
             return;
         }
-        let is_rule = line.len() >= 3 && ['-', '*', '_', '='].iter().any(|rule| line.chars().all(|c| c == *rule));
+        let is_rule = line.len() >= 3
+            && ['-', '*', '_', '=']
+                .iter()
+                .any(|rule| line.chars().all(|c| c == *rule));
         if is_rule {
             self.blank = true;
             return;
         }
-        if let Some(fence) = ["```", "~~~"].into_iter().find(|fence| line.starts_with(fence)) {
+        if let Some(fence) = ["```", "~~~"]
+            .into_iter()
+            .find(|fence| line.starts_with(fence))
+        {
             self.fence = Some(fence);
             self.go_on(number, raw.trim_end().to_owned(), false);
             return;
         }
-        let indent = raw.chars().take_while(|c| c.is_whitespace()).map(|c| if c == '\t' { 4 } else { 1 }).sum();
+        let indent = raw
+            .chars()
+            .take_while(|c| c.is_whitespace())
+            .map(|c| if c == '\t' { 4 } else { 1 })
+            .sum();
         self.sort(number, indent, line);
         self.blank = false;
     }
@@ -121,7 +153,11 @@ impl Sorter<'_> {
             return self.heading(number, level, title);
         }
         let entry = entry(line);
-        let labels = entry.is_none() || self.blocks.last().is_none_or(|b| matches!(b.section, None | Some(Section::State)));
+        let labels = entry.is_none()
+            || self
+                .blocks
+                .last()
+                .is_none_or(|b| matches!(b.section, None | Some(Section::State)));
         let plain = entry.as_ref().map_or(line, |(_, rest)| *rest);
         if indent < 2
             && labels
@@ -139,9 +175,20 @@ impl Sorter<'_> {
 
     /// Whether a line goes on with the decision above it: `Why: …`.
     fn is_field(&self, line: &str) -> bool {
-        let Some(block) = self.blocks.last().filter(|b| b.section == Some(Section::Decisions)) else { return false };
-        let Some(last) = block.items.last() else { return false };
-        is_field(line) && (last.is_heading || !self.blank || section_of(field_name(line), self.keys) != Some(Section::Decisions))
+        let Some(block) = self
+            .blocks
+            .last()
+            .filter(|b| b.section == Some(Section::Decisions))
+        else {
+            return false;
+        };
+        let Some(last) = block.items.last() else {
+            return false;
+        };
+        is_field(line)
+            && (last.is_heading
+                || !self.blank
+                || section_of(field_name(line), self.keys) != Some(Section::Decisions))
     }
 
     fn heading(&mut self, number: usize, level: usize, title: &str) {
@@ -149,13 +196,22 @@ impl Sorter<'_> {
             let (name, value) = title.split_once([':', '：'])?;
             Some((section_of(name, self.keys)?, value))
         };
-        let known = section_of(title, self.keys).map(|section| (section, "")).or_else(split);
+        let known = section_of(title, self.keys)
+            .map(|section| (section, ""))
+            .or_else(split);
         match known {
-            Some((section, value)) if !self.is_group(section, level, value) => self.open(Some(section), title, number, level, value),
+            Some((section, value)) if !self.is_group(section, level, value) => {
+                self.open(Some(section), title, number, level, value)
+            }
             _ => match self.blocks.last_mut() {
                 // A subheading begins an item, or names those below it.
-                Some(block) if block.section.is_some() && block.level > 0 && level > block.level => {
-                    block.items.push(Item { is_heading: true, ..Item::new(number, clean(title)) });
+                Some(block)
+                    if block.section.is_some() && block.level > 0 && level > block.level =>
+                {
+                    block.items.push(Item {
+                        is_heading: true,
+                        ..Item::new(number, clean(title))
+                    });
                 }
                 _ => self.open(None, title, number, level, ""),
             },
@@ -165,17 +221,46 @@ impl Sorter<'_> {
 
     /// Whether a known name below the todos only sorts them: `### Done`, `Blocked:`.
     fn is_group(&mut self, section: Section, level: usize, value: &str) -> bool {
-        let sorts = matches!(section, Section::Done | Section::Blocked | Section::InProgress | Section::Later | Section::Unblocked);
-        let Some(block) = self.blocks.last_mut() else { return false };
-        let is_group = sorts && block.section == Some(Section::Todos) && block.level > 0 && level > block.level && value.trim().is_empty();
+        let sorts = matches!(
+            section,
+            Section::Done
+                | Section::Blocked
+                | Section::InProgress
+                | Section::Later
+                | Section::Unblocked
+        );
+        let Some(block) = self.blocks.last_mut() else {
+            return false;
+        };
+        let is_group = sorts
+            && block.section == Some(Section::Todos)
+            && block.level > 0
+            && level > block.level
+            && value.trim().is_empty();
         if is_group && level == 7 {
-            block.items.push(Item { is_heading: true, ..Item::new(0, section.names().0.to_owned()) });
+            block.items.push(Item {
+                is_heading: true,
+                ..Item::new(0, section.names().0.to_owned())
+            });
         }
         is_group
     }
 
-    fn open(&mut self, section: Option<Section>, title: &str, line: usize, level: usize, value: &str) {
-        self.blocks.push(Block { section, title: clean(title), line, level, items: Vec::new() });
+    fn open(
+        &mut self,
+        section: Option<Section>,
+        title: &str,
+        line: usize,
+        level: usize,
+        value: &str,
+    ) {
+        self.blocks.push(Block {
+            section,
+            title: clean(title),
+            line,
+            level,
+            items: Vec::new(),
+        });
         if !value.trim().is_empty() {
             self.plain(line, 0, value.trim());
         }
@@ -184,7 +269,13 @@ impl Sorter<'_> {
 
     fn block(&mut self, line: usize) -> &mut Block {
         if self.blocks.is_empty() {
-            self.blocks.push(Block { section: None, title: String::new(), line, level: 0, items: Vec::new() });
+            self.blocks.push(Block {
+                section: None,
+                title: String::new(),
+                line,
+                level: 0,
+                items: Vec::new(),
+            });
         }
         self.blocks.last_mut().expect("pushed above")
     }
@@ -193,11 +284,20 @@ impl Sorter<'_> {
         let block = self.block(number);
         let takes_all = block.section == Some(Section::Decisions);
         match block.items.last_mut() {
-            Some(last) if last.is_entry && indent >= last.indent + 2 => last.body.push((true, text.to_owned())),
+            Some(last) if last.is_entry && indent >= last.indent + 2 => {
+                last.body.push((true, text.to_owned()))
+            }
             // Below a subheading that is a decision, the entries are its fields.
-            Some(last) if takes_all && (last.is_heading || is_field(text)) => last.body.push((true, text.to_owned())),
+            Some(last) if takes_all && (last.is_heading || is_field(text)) => {
+                last.body.push((true, text.to_owned()))
+            }
             _ => {
-                let mut item = Item { indent, is_entry: true, checked, ..Item::new(number, clean_marks(text)) };
+                let mut item = Item {
+                    indent,
+                    is_entry: true,
+                    checked,
+                    ..Item::new(number, clean_marks(text))
+                };
                 item.group = self.group();
                 self.block(number).items.push(item);
             }
@@ -209,15 +309,25 @@ impl Sorter<'_> {
         let block = self.block(number);
         let by_line = matches!(block.section, Some(Section::Todos | Section::Later));
         match block.items.last_mut() {
-            Some(last) if block.section == Some(Section::Decisions) && (last.is_heading || is_field(text)) => {
+            Some(last)
+                if block.section == Some(Section::Decisions)
+                    && (last.is_heading || is_field(text)) =>
+            {
                 last.body.push((false, text.to_owned()))
             }
-            Some(last) if !last.is_heading && (!blank || indent >= 2) && (!by_line || last.is_entry) => {
+            Some(last)
+                if !last.is_heading && (!blank || indent >= 2) && (!by_line || last.is_entry) =>
+            {
                 last.body.push((false, text.to_owned()));
             }
             _ => {
                 let (checked, text) = boxed(text);
-                block.items.push(Item { checked, group, indent, ..Item::new(number, clean_marks(text)) });
+                block.items.push(Item {
+                    checked,
+                    group,
+                    indent,
+                    ..Item::new(number, clean_marks(text))
+                });
             }
         }
     }
@@ -232,14 +342,30 @@ impl Sorter<'_> {
 
     /// The subheading that the next item stands below.
     fn group(&self) -> Option<String> {
-        let block = self.blocks.last().filter(|b| b.section != Some(Section::Decisions))?;
-        block.items.iter().rfind(|item| item.is_heading).map(|item| item.text.clone())
+        let block = self
+            .blocks
+            .last()
+            .filter(|b| b.section != Some(Section::Decisions))?;
+        block
+            .items
+            .iter()
+            .rfind(|item| item.is_heading)
+            .map(|item| item.text.clone())
     }
 }
 
 impl Item {
     fn new(line: usize, text: String) -> Item {
-        Item { line, text, body: Vec::new(), checked: None, group: None, indent: 0, is_entry: false, is_heading: false }
+        Item {
+            line,
+            text,
+            body: Vec::new(),
+            checked: None,
+            group: None,
+            indent: 0,
+            is_entry: false,
+            is_heading: false,
+        }
     }
 
     /// Whether it only names the items below it.
@@ -268,13 +394,19 @@ fn heading(line: &str) -> Option<(usize, &str)> {
 
 /// The text behind a bullet or a number, with what stands in its box.
 fn entry(line: &str) -> Option<(Option<char>, &str)> {
-    let bullet = line.strip_prefix(['-', '*', '+', '•', '·', '–', '—', '▪', '●']).filter(|rest| rest.starts_with(char::is_whitespace));
+    let bullet = line
+        .strip_prefix(['-', '*', '+', '•', '·', '–', '—', '▪', '●'])
+        .filter(|rest| rest.starts_with(char::is_whitespace));
     let numbered = || {
         let inner = line.strip_prefix(['(', '（']).unwrap_or(line);
         let rest = inner.trim_start_matches(|c: char| c.is_ascii_digit());
         let digits = inner.len() - rest.len();
-        let behind = rest.strip_prefix(['.', ')', '）']).filter(|rest| rest.starts_with(char::is_whitespace));
-        behind.or_else(|| rest.strip_prefix('、')).filter(|_| (1..=3).contains(&digits))
+        let behind = rest
+            .strip_prefix(['.', ')', '）'])
+            .filter(|rest| rest.starts_with(char::is_whitespace));
+        behind
+            .or_else(|| rest.strip_prefix('、'))
+            .filter(|_| (1..=3).contains(&digits))
     };
     match bullet.or_else(numbered) {
         Some(rest) => Some(boxed(rest.trim())),
@@ -287,37 +419,59 @@ fn entry(line: &str) -> Option<(Option<char>, &str)> {
 
 /// `[x] text`: what stands in the box, and the text.
 fn boxed(text: &str) -> (Option<char>, &str) {
-    for (mark, meaning) in [("☐", ' '), ("☑", 'x'), ("✅", 'x'), ("✔️", 'x'), ("✔", 'x'), ("✓", 'x')] {
+    for (mark, meaning) in [
+        ("☐", ' '),
+        ("☑", 'x'),
+        ("✅", 'x'),
+        ("✔️", 'x'),
+        ("✔", 'x'),
+        ("✓", 'x'),
+    ] {
         if let Some(rest) = text.strip_prefix(mark) {
             return (Some(meaning), rest.trim_start());
         }
     }
     let inner = text.strip_prefix('[').and_then(|rest| rest.split_once(']'));
     match inner {
-        Some((mark, rest)) if mark.chars().count() == 1 && rest.starts_with(char::is_whitespace) => {
-            (mark.chars().next().map(|c| c.to_ascii_lowercase()), rest.trim_start())
+        Some((mark, rest))
+            if mark.chars().count() == 1 && rest.starts_with(char::is_whitespace) =>
+        {
+            (
+                mark.chars().next().map(|c| c.to_ascii_lowercase()),
+                rest.trim_start(),
+            )
         }
         Some(("", rest)) if rest.starts_with(char::is_whitespace) => (Some(' '), rest.trim_start()),
         _ => (None, text),
     }
 }
 
-/// `Done:`, `**Phase**: testing`, `Decisions：无`, `**Notes**`: the section, its name and what stands behind the colon.
+/// `Done:`, `**Phase**: testing`, `Decisions：无`, `**Notes**`: the section, its name and what
+/// stands behind the colon.
 fn label<'l>(line: &'l str, keys: &[&'static str]) -> Option<(Section, &'l str, &'l str)> {
     if let Some(rest) = line.strip_prefix("**").or_else(|| line.strip_prefix("__")) {
         let end = rest.find("**").or_else(|| rest.find("__"))?;
         let (name, value) = (&rest[..end], rest[end + 2..].trim_start());
         let section = section_of(name, keys)?;
-        let value =
-            value.strip_prefix([':', '：']).or_else(|| value.is_empty().then_some("")).or(name.ends_with([':', '：']).then_some(value))?;
+        let value = value
+            .strip_prefix([':', '：'])
+            .or_else(|| value.is_empty().then_some(""))
+            .or(name.ends_with([':', '：']).then_some(value))?;
         return Some((section, name, value));
     }
     let (name, value) = line.split_once([':', '：'])?;
-    (name.chars().count() <= 24).then(|| section_of(name, keys)).flatten().map(|section| (section, name, value))
+    (name.chars().count() <= 24)
+        .then(|| section_of(name, keys))
+        .flatten()
+        .map(|section| (section, name, value))
 }
 
 fn clean(text: &str) -> String {
-    text.replace("**", "").trim().trim_end_matches([':', '：']).trim().to_owned()
+    text.replace("**", "")
+        .trim()
+        .trim_end_matches([':', '：'])
+        .trim()
+        .to_owned()
 }
 
 /// The text without emphasis that begins it: `**Title** rest`.

@@ -1,4 +1,5 @@
-//! One decision of a finish text: a sentence, with or without its reason, what was rejected and who decided.
+//! One decision of a finish text: a sentence, with or without its reason, what was rejected and who
+//! decided.
 
 use super::blocks::Item;
 use crate::decisions::NewDecision;
@@ -18,7 +19,20 @@ enum Field {
 
 /// What each field is called. Longer names come before names that they begin with.
 const FIELDS: &[(Field, &[&str])] = &[
-    (Field::Why, &["why", "because", "reasons", "reason", "rationale", "理由", "原因", "因为", "为什么"]),
+    (
+        Field::Why,
+        &[
+            "why",
+            "because",
+            "reasons",
+            "reason",
+            "rationale",
+            "理由",
+            "原因",
+            "因为",
+            "为什么",
+        ],
+    ),
     (
         Field::Alternatives,
         &[
@@ -40,12 +54,34 @@ const FIELDS: &[(Field, &[&str])] = &[
             "排除",
         ],
     ),
-    (Field::By, &["decided by", "decision by", "by", "who", "决定者", "决定人", "由谁决定", "决策人", "决策者"]),
-    (Field::Supersedes, &["supersedes", "replaces", "取代", "替代", "代替"]),
+    (
+        Field::By,
+        &[
+            "decided by",
+            "decision by",
+            "by",
+            "who",
+            "决定者",
+            "决定人",
+            "由谁决定",
+            "决策人",
+            "决策者",
+        ],
+    ),
+    (
+        Field::Supersedes,
+        &["supersedes", "replaces", "取代", "替代", "代替"],
+    ),
     (Field::Status, &["status", "状态"]),
     (Field::Context, &["context", "background", "背景"]),
-    (Field::Decision, &["decision", "chosen", "decided", "决策", "决定"]),
-    (Field::Consequences, &["consequences", "consequence", "impact", "影响", "后果"]),
+    (
+        Field::Decision,
+        &["decision", "chosen", "decided", "决策", "决定"],
+    ),
+    (
+        Field::Consequences,
+        &["consequences", "consequence", "impact", "影响", "后果"],
+    ),
     (Field::Id, &["id", "编号"]),
 ];
 
@@ -70,7 +106,12 @@ fn bare(line: &str) -> String {
 fn field_at(text: &str) -> Option<(Field, &str)> {
     for (field, names) in FIELDS {
         for name in *names {
-            let Some(head) = text.get(..name.len()).filter(|head| head.eq_ignore_ascii_case(name)) else { continue };
+            let Some(head) = text
+                .get(..name.len())
+                .filter(|head| head.eq_ignore_ascii_case(name))
+            else {
+                continue;
+            };
             if let Some(value) = text[head.len()..].trim_start().strip_prefix([':', '：']) {
                 return Some((*field, value.trim()));
             }
@@ -84,13 +125,22 @@ pub(super) fn parse_decision(item: &Item) -> Option<NewDecision> {
     let mut parts: Vec<(Option<Field>, String)> = Vec::new();
     split_fields(&bare(&item.text), &mut parts);
     for (is_entry, line) in &item.body {
-        let line = if line.trim_start().starts_with("```") { line.clone() } else { bare(line) };
+        let line = if line.trim_start().starts_with("```") {
+            line.clone()
+        } else {
+            bare(line)
+        };
         match (field_at(&line).is_some(), parts.last_mut()) {
-            (false, Some((field, text))) if !(field.is_none() && (*is_entry || item.is_heading)) => {
+            (false, Some((field, text)))
+                if !(field.is_none() && (*is_entry || item.is_heading)) =>
+            {
                 text.push_str(if *is_entry { "; " } else { " " });
                 text.push_str(line.trim());
             }
-            (false, _) => match line.strip_prefix("Because ").or_else(|| line.strip_prefix("because ")) {
+            (false, _) => match line
+                .strip_prefix("Because ")
+                .or_else(|| line.strip_prefix("because "))
+            {
                 Some(why) => parts.push((Some(Field::Why), why.to_owned())),
                 None => parts.push((Some(Field::Decision), line)),
             },
@@ -105,7 +155,8 @@ pub(super) fn parse_decision(item: &Item) -> Option<NewDecision> {
     take_reason(&mut decision);
     shorten(&mut decision);
     if decision.title.is_empty() {
-        decision.title = first_sentence(decision.decision.as_deref().unwrap_or_default()).to_owned();
+        decision.title =
+            first_sentence(decision.decision.as_deref().unwrap_or_default()).to_owned();
     }
     (!decision.title.is_empty()).then_some(decision)
 }
@@ -121,11 +172,18 @@ fn split_fields(text: &str, parts: &mut Vec<(Option<Field>, String)>) {
             starts.push(at);
         }
         is_behind_space = c.is_whitespace();
-        may_begin = matches!(c, '.' | ';' | ',' | '—' | '–' | '|' | '(' | '（' | '。' | '；' | '，')
-            || (may_begin && (c.is_whitespace() || c == '-'));
+        may_begin = matches!(
+            c,
+            '.' | ';' | ',' | '—' | '–' | '|' | '(' | '（' | '。' | '；' | '，'
+        ) || (may_begin && (c.is_whitespace() || c == '-'));
     }
     let first = starts.first().copied().unwrap_or(text.len());
-    let trimmed = |part: &str| part.trim().trim_end_matches(['—', '–', '|', ';', '；', ',', '，', '(', '（', '-']).trim().to_owned();
+    let trimmed = |part: &str| {
+        part.trim()
+            .trim_end_matches(['—', '–', '|', ';', '；', ',', '，', '(', '（', '-'])
+            .trim()
+            .to_owned()
+    };
     let head = trimmed(&text[..first]);
     if !head.is_empty() {
         parts.push((None, head));
@@ -135,17 +193,26 @@ fn split_fields(text: &str, parts: &mut Vec<(Option<Field>, String)>) {
         if let Some((field, value)) = field_at(&text[*start..end]) {
             let value = trimmed(value);
             let open = value.matches(['(', '（']).count();
-            let value = if value.matches([')', '）']).count() > open { value.trim_end_matches([')', '）']).to_owned() } else { value };
+            let value = if value.matches([')', '）']).count() > open {
+                value.trim_end_matches([')', '）']).to_owned()
+            } else {
+                value
+            };
             parts.push((Some(field), value));
         }
     }
 }
 
 fn put(decision: &mut NewDecision, field: Option<Field>, text: &str) {
-    // A name, a status and an id are no sentences; what is cut off a title begins with the sign where it was cut.
+    // A name, a status and an id are no sentences; what is cut off a title begins with the sign
+    // where it was cut.
     let text = match field {
-        Some(Field::By | Field::Status | Field::Id) => text.trim_end_matches(['.', '。', ';', '；']).trim_end(),
-        None | Some(Field::Decision) => text.trim_start_matches([':', '：', ';', '；']).trim_start(),
+        Some(Field::By | Field::Status | Field::Id) => {
+            text.trim_end_matches(['.', '。', ';', '；']).trim_end()
+        }
+        None | Some(Field::Decision) => {
+            text.trim_start_matches([':', '：', ';', '；']).trim_start()
+        }
         _ => text,
     };
     if text.is_empty() {
@@ -157,39 +224,67 @@ fn put(decision: &mut NewDecision, field: Option<Field>, text: &str) {
             return;
         }
         Some(Field::Supersedes) => {
-            let names = text.split([',', '，', '、', ' ', ';']).map(|n| n.trim_matches(['`', '[', ']', '.', '。', '(', ')']).to_owned());
-            decision.supersedes.extend(names.filter(|n| !n.is_empty() && n != "and"));
+            let names = text.split([',', '，', '、', ' ', ';']).map(|n| {
+                n.trim_matches(['`', '[', ']', '.', '。', '(', ')'])
+                    .to_owned()
+            });
+            decision
+                .supersedes
+                .extend(names.filter(|n| !n.is_empty() && n != "and"));
             return;
         }
         Some(Field::Why) => &mut decision.why,
         Some(Field::Alternatives) => &mut decision.alternatives,
         Some(Field::By) => &mut decision.by,
-        Some(Field::Status) if text.eq_ignore_ascii_case("proposed") => return decision.status = Some("Proposed".into()),
+        Some(Field::Status) if text.eq_ignore_ascii_case("proposed") => {
+            return decision.status = Some("Proposed".into());
+        }
         Some(Field::Status) => &mut decision.status,
         Some(Field::Context) => &mut decision.context,
         Some(Field::Consequences) => &mut decision.consequences,
         Some(Field::Id) => &mut decision.id,
         None | Some(Field::Decision) => &mut decision.decision,
     };
-    *slot = Some(slot.take().map_or_else(|| text.to_owned(), |old| format!("{old} {text}")));
+    *slot = Some(
+        slot.take()
+            .map_or_else(|| text.to_owned(), |old| format!("{old} {text}")),
+    );
 }
 
-/// `(proposed)`, `(decided by Mira)`, `(supersedes ADR-1)` at the end, and `Proposed:` at the beginning.
+/// `(proposed)`, `(decided by Mira)`, `(supersedes ADR-1)` at the end, and `Proposed:` at the
+/// beginning.
 fn take_marks(decision: &mut NewDecision) {
-    for (word, status) in [("proposed:", "Proposed"), ("proposal:", "Proposed"), ("提议：", "提议"), ("建议：", "提议")] {
-        if decision.title.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word)) {
+    for (word, status) in [
+        ("proposed:", "Proposed"),
+        ("proposal:", "Proposed"),
+        ("提议：", "提议"),
+        ("建议：", "提议"),
+    ] {
+        if decision
+            .title
+            .get(..word.len())
+            .is_some_and(|head| head.eq_ignore_ascii_case(word))
+        {
             decision.title = decision.title[word.len()..].trim().to_owned();
             decision.status.get_or_insert_with(|| status.to_owned());
         }
     }
     while let Some((title, inner)) = last_group(&decision.title) {
         let mut rest = NewDecision::default();
-        let unknown: Vec<&str> = inner.split([',', ';', '，', '；']).map(str::trim).filter(|part| !take_mark(&mut rest, part)).collect();
+        let unknown: Vec<&str> = inner
+            .split([',', ';', '，', '；'])
+            .map(str::trim)
+            .filter(|part| !take_mark(&mut rest, part))
+            .collect();
         if rest.status.is_none() && rest.by.is_none() && rest.supersedes.is_empty() {
             return;
         }
         let unknown = unknown.join("; ");
-        decision.title = if unknown.is_empty() { title } else { format!("{title} ({unknown})") };
+        decision.title = if unknown.is_empty() {
+            title
+        } else {
+            format!("{title} ({unknown})")
+        };
         decision.status = decision.status.take().or(rest.status);
         decision.by = decision.by.take().or(rest.by);
         decision.supersedes.extend(rest.supersedes);
@@ -199,13 +294,22 @@ fn take_marks(decision: &mut NewDecision) {
 fn take_mark(decision: &mut NewDecision, part: &str) -> bool {
     let after = |words: &[&str]| {
         words.iter().find_map(|word| {
-            let head = part.get(..word.len()).filter(|head| head.eq_ignore_ascii_case(word))?;
+            let head = part
+                .get(..word.len())
+                .filter(|head| head.eq_ignore_ascii_case(word))?;
             let rest = part[head.len()..].trim_start_matches([':', '：']).trim();
             (!rest.is_empty()).then(|| rest.to_owned())
         })
     };
-    if matches!(part.to_lowercase().as_str(), "proposed" | "proposal" | "提议" | "待定" | "建议") {
-        decision.status = Some(if part.is_ascii() { "Proposed".into() } else { "提议".into() });
+    if matches!(
+        part.to_lowercase().as_str(),
+        "proposed" | "proposal" | "提议" | "待定" | "建议"
+    ) {
+        decision.status = Some(if part.is_ascii() {
+            "Proposed".into()
+        } else {
+            "提议".into()
+        });
     } else if let Some(who) = after(&["decided by ", "by ", "由"]) {
         decision.by = Some(who.trim_end_matches("决定").trim().to_owned());
     } else if let Some(old) = after(&["supersedes ", "replaces ", "取代", "替代"]) {
@@ -219,9 +323,13 @@ fn take_mark(decision: &mut NewDecision, part: &str) -> bool {
 /// The text before a last group in brackets, and what the brackets hold.
 fn last_group(text: &str) -> Option<(String, String)> {
     let bare = text.trim().trim_end_matches(['.', '。']);
-    let (open, close) = [('(', ')'), ('（', '）'), ('[', ']')].into_iter().find(|(_, close)| bare.ends_with(*close))?;
+    let (open, close) = [('(', ')'), ('（', '）'), ('[', ']')]
+        .into_iter()
+        .find(|(_, close)| bare.ends_with(*close))?;
     let start = bare.rfind(open)?;
-    let inner = bare[start + open.len_utf8()..bare.len() - close.len_utf8()].trim().to_owned();
+    let inner = bare[start + open.len_utf8()..bare.len() - close.len_utf8()]
+        .trim()
+        .to_owned();
     Some((bare[..start].trim().to_owned(), inner)).filter(|(title, _)| !title.is_empty())
 }
 
@@ -235,7 +343,11 @@ fn take_reason(decision: &mut NewDecision) {
             && !title.trim().is_empty()
             && !why.trim().is_empty()
         {
-            let why = if why.starts_with("of ") { format!("because {}", why.trim()) } else { why.trim().to_owned() };
+            let why = if why.starts_with("of ") {
+                format!("because {}", why.trim())
+            } else {
+                why.trim().to_owned()
+            };
             decision.why = Some(why);
             decision.title = title.trim().trim_end_matches([',', '，', ';']).to_owned();
             return;
@@ -247,11 +359,20 @@ fn take_reason(decision: &mut NewDecision) {
 fn shorten(decision: &mut NewDecision) {
     let first = first_sentence(&decision.title);
     if decision.title.chars().count() > LONGEST_TITLE && first.len() < decision.title.len() {
-        let rest = decision.title[first.len()..].trim_start_matches(['.', '。', ';', '；', ' ']).trim().to_owned();
-        let body = decision.decision.take().map_or(rest.clone(), |old| format!("{rest} {old}"));
+        let rest = decision.title[first.len()..]
+            .trim_start_matches(['.', '。', ';', '；', ' '])
+            .trim()
+            .to_owned();
+        let body = decision
+            .decision
+            .take()
+            .map_or(rest.clone(), |old| format!("{rest} {old}"));
         decision.decision = Some(body).filter(|b| !b.is_empty());
         decision.title = first.to_owned();
-    } else if let Some(bare) = decision.title.strip_suffix('.').or_else(|| decision.title.strip_suffix('。'))
+    } else if let Some(bare) = decision
+        .title
+        .strip_suffix('.')
+        .or_else(|| decision.title.strip_suffix('。'))
         && !bare.ends_with('.')
     {
         decision.title = bare.to_owned();
@@ -260,6 +381,10 @@ fn shorten(decision: &mut NewDecision) {
 
 fn first_sentence(text: &str) -> &str {
     let ends = [". ", "。"];
-    let end = ends.iter().filter_map(|mark| text.find(mark)).filter(|end| *end > 8).min();
+    let end = ends
+        .iter()
+        .filter_map(|mark| text.find(mark))
+        .filter(|end| *end > 8)
+        .min();
     end.map_or(text, |end| &text[..end]).trim()
 }

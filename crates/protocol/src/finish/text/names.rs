@@ -89,7 +89,10 @@ const NAMES: &[(Section, &[&str])] = &[
             "未完成的待办",
         ],
     ),
-    (Section::Later, &["later", "以后", "not now", "稍后", "以后再做", "暂不"]),
+    (
+        Section::Later,
+        &["later", "以后", "not now", "稍后", "以后再做", "暂不"],
+    ),
     (
         Section::Next,
         &[
@@ -110,7 +113,20 @@ const NAMES: &[(Section, &[&str])] = &[
     ),
     (
         Section::Notes,
-        &["notes", "备注", "note", "questions", "open questions", "open question", "笔记", "注意", "注意事项", "问题", "待确认", "待问"],
+        &[
+            "notes",
+            "备注",
+            "note",
+            "questions",
+            "open questions",
+            "open question",
+            "笔记",
+            "注意",
+            "注意事项",
+            "问题",
+            "待确认",
+            "待问",
+        ],
     ),
     (
         Section::Facts,
@@ -129,18 +145,58 @@ const NAMES: &[(Section, &[&str])] = &[
             "日期",
         ],
     ),
-    (Section::Blocked, &["blocked", "阻塞", "blockers", "blocker", "blocks", "受阻", "障碍"]),
-    (Section::Unblocked, &["unblocked", "解除阻塞", "no longer blocked", "已解除阻塞"]),
-    (Section::Phase, &["phase", "阶段", "current phase", "当前阶段", "所处阶段"]),
+    (
+        Section::Blocked,
+        &[
+            "blocked", "阻塞", "blockers", "blocker", "blocks", "受阻", "障碍",
+        ],
+    ),
+    (
+        Section::Unblocked,
+        &["unblocked", "解除阻塞", "no longer blocked", "已解除阻塞"],
+    ),
+    (
+        Section::Phase,
+        &["phase", "阶段", "current phase", "当前阶段", "所处阶段"],
+    ),
     (Section::Task, &["task", "当前任务", "current task", "任务"]),
     (
         Section::InProgress,
-        &["in progress", "进行中", "wip", "work in progress", "half done", "unfinished", "partly done", "未完成", "半成品"],
+        &[
+            "in progress",
+            "进行中",
+            "wip",
+            "work in progress",
+            "half done",
+            "unfinished",
+            "partly done",
+            "未完成",
+            "半成品",
+        ],
     ),
-    (Section::State, &["state", "状态", "status", "where things stand", "当前状态", "现状"]),
-    (Section::Reviewed, &["reviewed", "已检视", "todos reviewed", "检视"]),
-    (Section::TakesOver, &["takes over", "接手", "take over", "taken over"]),
-    (Section::Abandoned, &["abandoned", "放弃", "abandon", "given up"]),
+    (
+        Section::State,
+        &[
+            "state",
+            "状态",
+            "status",
+            "where things stand",
+            "当前状态",
+            "现状",
+        ],
+    ),
+    (
+        Section::Reviewed,
+        &["reviewed", "已检视", "todos reviewed", "检视"],
+    ),
+    (
+        Section::TakesOver,
+        &["takes over", "接手", "take over", "taken over"],
+    ),
+    (
+        Section::Abandoned,
+        &["abandoned", "放弃", "abandon", "given up"],
+    ),
 ];
 
 /// Names of the keys that a profile's own closer reads.
@@ -159,33 +215,59 @@ const KEYS: &[(&str, &[&str])] = &[
 /// The section that a heading names, if `keys` are those that the project's closers read.
 pub(super) fn section_of(title: &str, keys: &[&'static str]) -> Option<Section> {
     let whole = normalised(title);
-    let bare = whole.split(['(', '（', '[']).next().unwrap_or_default().trim();
+    let bare = whole
+        .split(['(', '（', '['])
+        .next()
+        .unwrap_or_default()
+        .trim();
     let parts = || whole.split(['/', '|', '&', '、']).map(str::trim);
-    std::iter::once(whole.as_str()).chain([bare]).chain(parts()).find_map(|name| named(name, keys))
+    std::iter::once(whole.as_str())
+        .chain([bare])
+        .chain(parts())
+        .find_map(|name| named(name, keys))
 }
 
 fn named(name: &str, keys: &[&'static str]) -> Option<Section> {
     let own = || {
-        let (key, _) = KEYS.iter().find(|(key, names)| keys.contains(key) && names.contains(&name))?;
+        let (key, _) = KEYS
+            .iter()
+            .find(|(key, names)| keys.contains(key) && names.contains(&name))?;
         Some(Section::Key(key))
     };
-    own().or_else(|| NAMES.iter().find(|(_, names)| names.contains(&name)).map(|(section, _)| *section))
+    own().or_else(|| {
+        NAMES
+            .iter()
+            .find(|(_, names)| names.contains(&name))
+            .map(|(section, _)| *section)
+    })
 }
 
 /// The heading that an unknown one is probably meant to be.
 pub(super) fn near_miss(title: &str) -> Option<&'static str> {
     let name = normalised(title);
     let far_enough = |known: &str| known.chars().count() >= 4 && name.chars().count() >= 3;
-    let is_near = |known: &&str| far_enough(known) && strsim::damerau_levenshtein(known, &name) <= if known.len() > 5 { 2 } else { 1 };
-    NAMES.iter().flat_map(|(_, names)| names.iter().copied()).find(is_near)
+    let is_near = |known: &&str| {
+        far_enough(known)
+            && strsim::damerau_levenshtein(known, &name) <= if known.len() > 5 { 2 } else { 1 }
+    };
+    NAMES
+        .iter()
+        .flat_map(|(_, names)| names.iter().copied())
+        .find(is_near)
 }
 
 impl Section {
     /// What Quipu calls it, in English and in Chinese.
     pub(super) fn names(self) -> (&'static str, &'static str) {
         match self {
-            Section::Key(key) => KEYS.iter().find(|(k, _)| *k == key).map_or((key, key), |(_, names)| (names[0], names[1])),
-            section => NAMES.iter().find(|(s, _)| *s == section).map_or(("notes", "备注"), |(_, names)| (names[0], names[1])),
+            Section::Key(key) => KEYS
+                .iter()
+                .find(|(k, _)| *k == key)
+                .map_or((key, key), |(_, names)| (names[0], names[1])),
+            section => NAMES
+                .iter()
+                .find(|(s, _)| *s == section)
+                .map_or(("notes", "备注"), |(_, names)| (names[0], names[1])),
         }
     }
 }

@@ -84,27 +84,50 @@ const FILLERS_ZH: &[&str] = &[
 
 /// A title without emphasis, numbering, emoji and a colon at its end, in lower case.
 pub(super) fn normalised(text: &str) -> String {
-    let bare: String = text.chars().filter(|c| !matches!(c, '*' | '_' | '`')).collect();
-    let bare = bare.trim().trim_start_matches(|c: char| !c.is_alphanumeric());
+    let bare: String = text
+        .chars()
+        .filter(|c| !matches!(c, '*' | '_' | '`'))
+        .collect();
+    let bare = bare
+        .trim()
+        .trim_start_matches(|c: char| !c.is_alphanumeric());
     let digits = bare.trim_start_matches(|c: char| c.is_ascii_digit());
     let numbered = digits.len() < bare.len() && digits.starts_with(['.', ')', '、']);
-    let bare = if numbered { &digits[digits.chars().next().map_or(0, char::len_utf8)..] } else { bare };
-    let bare = bare.trim().trim_end_matches(|c: char| matches!(c, ':' | '：' | '#' | '.' | '。') || c.is_whitespace());
-    bare.split(|c: char| c.is_whitespace() || c == '-').filter(|w| !w.is_empty()).collect::<Vec<_>>().join(" ").to_lowercase()
+    let bare = if numbered {
+        &digits[digits.chars().next().map_or(0, char::len_utf8)..]
+    } else {
+        bare
+    };
+    let bare = bare.trim().trim_end_matches(|c: char| {
+        matches!(c, ':' | '：' | '#' | '.' | '。') || c.is_whitespace()
+    });
+    bare.split(|c: char| c.is_whitespace() || c == '-')
+        .filter(|w| !w.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
+        .to_lowercase()
 }
 
-/// Whether a text says that there is nothing: `none`, `n/a`, `No new decisions.`, `无`, `本次没有新决策`.
+/// Whether a text says that there is nothing: `none`, `n/a`, `No new decisions.`, `无`,
+/// `本次没有新决策`.
 pub(super) fn says_none(text: &str) -> bool {
-    let bare: String = text.chars().filter(|c| !matches!(c, '*' | '_' | '`' | '(' | ')' | '（' | '）')).collect();
+    let bare: String = text
+        .chars()
+        .filter(|c| !matches!(c, '*' | '_' | '`' | '(' | ')' | '（' | '）'))
+        .collect();
     let bare = bare.trim().to_lowercase();
     if matches!(bare.as_str(), "-" | "–" | "—" | "/" | "n/a" | "na" | "n.a.") {
         return true;
     }
-    let words: Vec<&str> = bare.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).collect();
+    let words: Vec<&str> = bare
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|w| !w.is_empty())
+        .collect();
     if let Some((first, rest)) = words.split_first()
         && matches!(*first, "none" | "nothing" | "no" | "nil")
     {
-        return rest.iter().all(|word| FILLERS.contains(word)) && (*first != "no" || !rest.is_empty() || bare == "no" || bare == "no.");
+        return rest.iter().all(|word| FILLERS.contains(word))
+            && (*first != "no" || !rest.is_empty() || bare == "no" || bare == "no.");
     }
     says_none_in_chinese(&bare)
 }
@@ -113,7 +136,9 @@ fn says_none_in_chinese(text: &str) -> bool {
     let mut rest: String = text.chars().filter(|c| c.is_alphanumeric()).collect();
     let mut denies = false;
     loop {
-        let denial = ["暂无", "没有", "无", "暂时没有"].iter().find_map(|word| rest.strip_prefix(word));
+        let denial = ["暂无", "没有", "无", "暂时没有"]
+            .iter()
+            .find_map(|word| rest.strip_prefix(word));
         let next = denial.or_else(|| FILLERS_ZH.iter().find_map(|word| rest.strip_prefix(word)));
         denies |= denial.is_some();
         match next {
@@ -167,9 +192,13 @@ mod tests {
 
     #[test]
     fn a_title_is_bare() {
-        for (text, bare) in
-            [("**Done:**", "done"), ("1. Next Steps", "next steps"), ("✅ Done", "done"), ("To-Do", "to do"), ("决策：", "决策")]
-        {
+        for (text, bare) in [
+            ("**Done:**", "done"),
+            ("1. Next Steps", "next steps"),
+            ("✅ Done", "done"),
+            ("To-Do", "to do"),
+            ("决策：", "决策"),
+        ] {
             assert_eq!(normalised(text), bare);
         }
     }

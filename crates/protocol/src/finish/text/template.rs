@@ -9,14 +9,18 @@ use crate::naming::short_name;
 use crate::project::Project;
 use crate::todos::{hanging, load_todos};
 
-/// The command with the headings that this actor fills in. Lines with `…` that are left as they are count as not said.
+/// The command with the headings that this actor fills in. Lines with `…` that are left as they are
+/// count as not said.
 pub fn finish_template(project: &Project, actor: &Actor) -> String {
     let language = project.contract.language;
     let zh = language == Language::Zh;
     let mut text = String::from("quipu finish <<'EOF'\n");
     let mut put = |section: Section, lines: &str| {
         let (en, name_zh) = section.names();
-        text.push_str(&format!("## {}\n{lines}\n", capital(if zh { name_zh } else { en })));
+        text.push_str(&format!(
+            "## {}\n{lines}\n",
+            capital(if zh { name_zh } else { en })
+        ));
     };
     let may = |form: Form| may_write(project, actor, form);
     if may(Form::State) {
@@ -53,8 +57,16 @@ fn todo_lines(project: &Project, actor: &Actor, zh: bool) -> String {
     let list = load_todos(project, actor).unwrap_or_default();
     let ids = || list.todos.iter().map(|t| t.id.as_str());
     let line = |todo: &&crate::todos::Todo| {
-        let rest = if zh { "或 done；block ID：原因" } else { "or: done; block ID: reason" };
-        format!("- leave {} <!-- {}; {rest} -->", short_name(ids(), &todo.id), todo.title.replace("--", "—"))
+        let rest = if zh {
+            "或 done；block ID：原因"
+        } else {
+            "or: done; block ID: reason"
+        };
+        format!(
+            "- leave {} <!-- {}; {rest} -->",
+            short_name(ids(), &todo.id),
+            todo.title.replace("--", "—")
+        )
     };
     let mut lines: Vec<String> = hanging(&list, actor).iter().map(line).collect();
     if lines.is_empty() {

@@ -22,12 +22,61 @@ pub(super) enum Verb {
 const VERBS: &[(Verb, &[&str])] = &[
     (
         Verb::Done,
-        &["done with", "done", "finished", "finish", "completed", "complete", "closed", "close", "resolved", "已完成", "完成", "✅", "✓"],
+        &[
+            "done with",
+            "done",
+            "finished",
+            "finish",
+            "completed",
+            "complete",
+            "closed",
+            "close",
+            "resolved",
+            "已完成",
+            "完成",
+            "✅",
+            "✓",
+        ],
     ),
-    (Verb::Start, &["started", "start", "begun", "begin", "in progress", "in_progress", "wip", "开始", "进行中"]),
-    (Verb::Unblock, &["unblocked", "unblock", "no longer blocked", "解除阻塞", "解除"]),
+    (
+        Verb::Start,
+        &[
+            "started",
+            "start",
+            "begun",
+            "begin",
+            "in progress",
+            "in_progress",
+            "wip",
+            "开始",
+            "进行中",
+        ],
+    ),
+    (
+        Verb::Unblock,
+        &[
+            "unblocked",
+            "unblock",
+            "no longer blocked",
+            "解除阻塞",
+            "解除",
+        ],
+    ),
     (Verb::Block, &["blocked", "block", "阻塞", "受阻"]),
-    (Verb::Cancel, &["cancelled", "canceled", "cancel", "dropped", "drop", "won't do", "wontfix", "取消", "已取消"]),
+    (
+        Verb::Cancel,
+        &[
+            "cancelled",
+            "canceled",
+            "cancel",
+            "dropped",
+            "drop",
+            "won't do",
+            "wontfix",
+            "取消",
+            "已取消",
+        ],
+    ),
     (
         Verb::Leave,
         &[
@@ -52,8 +101,10 @@ const VERBS: &[(Verb, &[&str])] = &[
 /// Reads one item of the todos.
 pub(super) fn read_todo(reader: &mut Reader<'_>, item: &Item, later: bool) {
     let text = item.text.trim();
-    if matches!(normalised(text).as_str(), "reviewed" | "all reviewed" | "review done" | "已检视" | "全部已检视" | "已全部检视")
-    {
+    if matches!(
+        normalised(text).as_str(),
+        "reviewed" | "all reviewed" | "review done" | "已检视" | "全部已检视" | "已全部检视"
+    ) {
         reader.material.todos.reviewed = true;
         return;
     }
@@ -68,8 +119,17 @@ pub(super) fn read_todo(reader: &mut Reader<'_>, item: &Item, later: bool) {
     };
     if let Some((verb, ids, note)) = find_step(reader, text) {
         let verb = verb.or(boxed).or(group_verb).unwrap_or(Verb::Leave);
-        let below = item.body.iter().map(|(_, line)| line.trim()).collect::<Vec<_>>().join(" ");
-        let note = [note.as_str(), below.as_str()].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
+        let below = item
+            .body
+            .iter()
+            .map(|(_, line)| line.trim())
+            .collect::<Vec<_>>()
+            .join(" ");
+        let note = [note.as_str(), below.as_str()]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join(" ");
         for id in ids {
             step(reader, item, verb, id, &note);
         }
@@ -82,16 +142,29 @@ pub(super) fn read_todo(reader: &mut Reader<'_>, item: &Item, later: bool) {
         // What is done and was never a todo is work that is done.
         Some(Verb::Done) => {
             let whole = item.whole();
-            let told = whole.strip_prefix("done ").or_else(|| whole.strip_prefix("Done ")).unwrap_or(&whole).trim_start_matches([':', ' ']);
-            reader.tell(item.line, "no todo of this name: kept under Done", "没有这样的待办：已记入“完成”");
+            let told = whole
+                .strip_prefix("done ")
+                .or_else(|| whole.strip_prefix("Done "))
+                .unwrap_or(&whole)
+                .trim_start_matches([':', ' ']);
+            reader.tell(
+                item.line,
+                "no todo of this name: kept under Done",
+                "没有这样的待办：已记入“完成”",
+            );
             reader.material.did.push(told.to_owned());
         }
         Some(Verb::Cancel) => reader.unknown_todo(item, Verb::Cancel, text),
         _ => {
-            let later = later || group.as_deref().is_some_and(|g| priority_of(g).is_some_and(|(_, later)| later));
+            let later = later
+                || group
+                    .as_deref()
+                    .is_some_and(|g| priority_of(g).is_some_and(|(_, later)| later));
             let from_group = group.as_deref().and_then(priority_of);
             if let Some(mut new) = parse_new(reader, item) {
-                if let Some((priority, _)) = from_group.filter(|_| new.priority == Priority::default()) {
+                if let Some((priority, _)) =
+                    from_group.filter(|_| new.priority == Priority::default())
+                {
                     new.priority = priority;
                 }
                 if later && !new.tags.iter().any(|t| t == LATER) {
@@ -123,9 +196,16 @@ fn step(reader: &mut Reader<'_>, item: &Item, verb: Verb, id: String, note: &str
         Verb::Unblock => todos.unblock.push(id),
         Verb::Leave => {
             todos.leave.push(id.clone());
-            let status = reader.todos.iter().find(|todo| todo.id == id).map(|todo| todo.status);
+            let status = reader
+                .todos
+                .iter()
+                .find(|todo| todo.id == id)
+                .map(|todo| todo.status);
             if let Some(status) = status.filter(|status| *status != Status::InProgress) {
-                let (status, id) = (status.as_str(), short_name(reader.todos.iter().map(|t| t.id.as_str()), &id).to_owned());
+                let (status, id) = (
+                    status.as_str(),
+                    short_name(reader.todos.iter().map(|t| t.id.as_str()), &id).to_owned(),
+                );
                 reader.tell(
                     item.line,
                     &format!("{id} is {status}, not in progress: it stays so"),
@@ -134,19 +214,34 @@ fn step(reader: &mut Reader<'_>, item: &Item, verb: Verb, id: String, note: &str
             }
         }
         Verb::Block if note.is_empty() => {
-            let fix = format!("- block {id}: {}", say(reader.language, "what it waits for", "在等什么"));
-            reader.fault(item.line, "a block needs its reason", "阻塞需要写明原因", fix);
+            let fix = format!(
+                "- block {id}: {}",
+                say(reader.language, "what it waits for", "在等什么")
+            );
+            reader.fault(
+                item.line,
+                "a block needs its reason",
+                "阻塞需要写明原因",
+                fix,
+            );
         }
-        Verb::Block => todos.block.push(TodoBlock { id, reason: note.to_owned() }),
+        Verb::Block => todos.block.push(TodoBlock {
+            id,
+            reason: note.to_owned(),
+        }),
     }
 }
 
 /// The verb that a whole group is called by.
 fn whole_verb(name: &str) -> Option<Verb> {
-    VERBS.iter().find(|(_, words)| words.contains(&name)).map(|(verb, _)| *verb)
+    VERBS
+        .iter()
+        .find(|(_, words)| words.contains(&name))
+        .map(|(verb, _)| *verb)
 }
 
-/// `done k7q2m`, `k7q2m: done`, `done: Write the tests`, `k7q2m`: the verb if one is said, the todos, and the rest.
+/// `done k7q2m`, `k7q2m: done`, `done: Write the tests`, `k7q2m`: the verb if one is said, the
+/// todos, and the rest.
 fn find_step(reader: &Reader<'_>, text: &str) -> Option<(Option<Verb>, Vec<String>, String)> {
     let text = text.trim().trim_matches('`');
     for (verb, rest) in leading_verbs(text) {
@@ -157,8 +252,15 @@ fn find_step(reader: &Reader<'_>, text: &str) -> Option<(Option<Verb>, Vec<Strin
     let (ids, rest) = named(reader, text)?;
     // What `start` printed behind the id is no news.
     let rest = skip_marks(&rest);
-    let title = reader.todos.iter().find(|t| t.id == ids[0]).map_or("", |t| t.title.trim());
-    let rest = rest.get(..title.len()).filter(|head| head.eq_ignore_ascii_case(title)).map_or(rest, |head| trim_mark(&rest[head.len()..]));
+    let title = reader
+        .todos
+        .iter()
+        .find(|t| t.id == ids[0])
+        .map_or("", |t| t.title.trim());
+    let rest = rest
+        .get(..title.len())
+        .filter(|head| head.eq_ignore_ascii_case(title))
+        .map_or(rest, |head| trim_mark(&rest[head.len()..]));
     match leading_verbs(rest).next() {
         Some((verb, note)) => Some((Some(verb), ids, trim_mark(note).to_owned())),
         None => Some((None, ids, String::new())),
@@ -170,10 +272,20 @@ fn leading_verbs(text: &str) -> impl Iterator<Item = (Verb, &str)> {
     let text = text.trim_start_matches(['(', '[', '→', '-', '—', ' ', ':', '：']);
     VERBS.iter().flat_map(move |(verb, words)| {
         words.iter().filter_map(move |word| {
-            let head = text.get(..word.len()).filter(|head| head.eq_ignore_ascii_case(word))?;
+            let head = text
+                .get(..word.len())
+                .filter(|head| head.eq_ignore_ascii_case(word))?;
             let rest = &text[head.len()..];
-            let ends = rest.is_empty() || !word.is_ascii() || rest.starts_with(|c: char| !c.is_alphanumeric() && c != '-' && c != '\'');
-            ends.then(|| (*verb, rest.trim_start_matches([')', ']']).trim_start_matches([':', '：', ' '])))
+            let ends = rest.is_empty()
+                || !word.is_ascii()
+                || rest.starts_with(|c: char| !c.is_alphanumeric() && c != '-' && c != '\'');
+            ends.then(|| {
+                (
+                    *verb,
+                    rest.trim_start_matches([')', ']'])
+                        .trim_start_matches([':', '：', ' ']),
+                )
+            })
         })
     })
 }
@@ -185,13 +297,21 @@ fn named(reader: &Reader<'_>, text: &str) -> Option<(Vec<String>, String)> {
     let mut found = Vec::new();
     let mut rest = text;
     loop {
-        let end = rest.find(|c: char| c.is_whitespace() || matches!(c, ',' | ':' | '：' | '、' | '，' | ';' | ')')).unwrap_or(rest.len());
+        let end = rest
+            .find(|c: char| {
+                c.is_whitespace() || matches!(c, ',' | ':' | '：' | '、' | '，' | ';' | ')')
+            })
+            .unwrap_or(rest.len());
         let word = rest[..end].trim_matches(['`', '(', ')', '[', ']', '.', '#', '"']);
-        let Some(id) = find_name(ids(), word) else { break };
+        let Some(id) = find_name(ids(), word) else {
+            break;
+        };
         found.push(id.to_owned());
         let behind = rest[end..].trim_start();
-        let more =
-            behind.strip_prefix([',', '、', '，', '&']).or_else(|| behind.strip_prefix("and ")).or_else(|| behind.strip_prefix('和'));
+        let more = behind
+            .strip_prefix([',', '、', '，', '&'])
+            .or_else(|| behind.strip_prefix("and "))
+            .or_else(|| behind.strip_prefix('和'));
         rest = more.unwrap_or(behind).trim_start();
         if more.is_none() {
             break;
@@ -202,16 +322,31 @@ fn named(reader: &Reader<'_>, text: &str) -> Option<(Vec<String>, String)> {
     }
     let title_of = |todo: &&Todo| {
         let title = todo.title.trim();
-        let head = text.get(..title.len()).filter(|head| head.eq_ignore_ascii_case(title));
-        head.is_some() && text[title.len()..].chars().next().is_none_or(|c| !c.is_alphanumeric())
+        let head = text
+            .get(..title.len())
+            .filter(|head| head.eq_ignore_ascii_case(title));
+        head.is_some()
+            && text[title.len()..]
+                .chars()
+                .next()
+                .is_none_or(|c| !c.is_alphanumeric())
     };
-    let open = reader.todos.iter().filter(|t| t.status.is_open()).chain(reader.todos.iter().filter(|t| !t.status.is_open()));
+    let open = reader
+        .todos
+        .iter()
+        .filter(|t| t.status.is_open())
+        .chain(reader.todos.iter().filter(|t| !t.status.is_open()));
     let todo = open.filter(title_of).max_by_key(|t| t.title.len())?;
-    Some((vec![todo.id.clone()], trim_mark(&text[todo.title.trim().len()..]).to_owned()))
+    Some((
+        vec![todo.id.clone()],
+        trim_mark(&text[todo.title.trim().len()..]).to_owned(),
+    ))
 }
 
 fn trim_mark(text: &str) -> &str {
-    text.trim().trim_start_matches([':', '：', '-', '—', '–', ',', '，', ')', ']', ';']).trim()
+    text.trim()
+        .trim_start_matches([':', '：', '-', '—', '–', ',', '，', ')', ']', ';'])
+        .trim()
 }
 
 /// The text behind `[high, pending]`.
@@ -219,9 +354,15 @@ fn skip_marks(text: &str) -> &str {
     let inner = text.strip_prefix('[').and_then(|rest| rest.split_once(']'));
     match inner {
         Some((marks, rest))
-            if marks.split(',').any(|m| Status::parse(&m.trim().replace(' ', "_")).is_some() || priority_of(m).is_some()) =>
+            if marks.split(',').any(|m| {
+                Status::parse(&m.trim().replace(' ', "_")).is_some() || priority_of(m).is_some()
+            }) =>
         {
-            if marks.contains(',') { rest.trim() } else { text }
+            if marks.contains(',') {
+                rest.trim()
+            } else {
+                text
+            }
         }
         _ => text,
     }
@@ -232,51 +373,84 @@ fn unknown_id(text: &str, boxed: Option<Verb>) -> Option<(Verb, String)> {
     let looks_like = |word: &str| {
         let word = word.trim_matches(['`', '"', '.', ',']);
         let generated = word.len() == 5
-            && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
+            && word
+                .chars()
+                .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
             && word.chars().any(|c| c.is_ascii_digit());
         let prefixed = word.split_once('-').is_some_and(|(head, tail)| {
-            head.len() >= 2 && head.chars().all(|c| c.is_ascii_uppercase()) && tail.chars().any(|c| c.is_ascii_digit())
+            head.len() >= 2
+                && head.chars().all(|c| c.is_ascii_uppercase())
+                && tail.chars().any(|c| c.is_ascii_digit())
         });
         (generated || prefixed).then(|| word.to_owned())
     };
-    let first = |text: &str| text.split([' ', ':', '：', ',']).next().and_then(looks_like);
+    let first = |text: &str| {
+        text.split([' ', ':', '：', ','])
+            .next()
+            .and_then(looks_like)
+    };
     if let Some(verb) = boxed
         && let Some(id) = first(text)
     {
         return Some((verb, id));
     }
     // No title begins so, whatever the one word behind it is.
-    let of_done = ["done ", "Done ", "完成 "].iter().find_map(|word| text.strip_prefix(word)).map(|word| word.trim_matches('`'));
-    let of_done = of_done.filter(|word| word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') && !word.is_empty());
+    let of_done = ["done ", "Done ", "完成 "]
+        .iter()
+        .find_map(|word| text.strip_prefix(word))
+        .map(|word| word.trim_matches('`'));
+    let of_done = of_done.filter(|word| {
+        word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') && !word.is_empty()
+    });
     let said = leading_verbs(text).find_map(|(verb, rest)| Some((verb, first(rest)?)));
-    said.or_else(|| of_done.map(|word| (Verb::Done, word.to_owned()))).or_else(|| misspelt(text, &looks_like))
+    said.or_else(|| of_done.map(|word| (Verb::Done, word.to_owned())))
+        .or_else(|| misspelt(text, &looks_like))
 }
 
 /// `don k7q2m`: one slip away from a verb that `start` shows, before an id.
 fn misspelt(text: &str, looks_like: &dyn Fn(&str) -> Option<String>) -> Option<(Verb, String)> {
-    let (word, id) = text.split_once(' ').filter(|(_, rest)| !rest.contains(' '))?;
-    let shown = [(Verb::Done, "done"), (Verb::Leave, "leave"), (Verb::Cancel, "cancel"), (Verb::Block, "block"), (Verb::Start, "start")];
-    let verb = shown.into_iter().find(|(_, known)| strsim::damerau_levenshtein(known, &word.to_lowercase()) == 1)?.0;
+    let (word, id) = text
+        .split_once(' ')
+        .filter(|(_, rest)| !rest.contains(' '))?;
+    let shown = [
+        (Verb::Done, "done"),
+        (Verb::Leave, "leave"),
+        (Verb::Cancel, "cancel"),
+        (Verb::Block, "block"),
+        (Verb::Start, "start"),
+    ];
+    let verb = shown
+        .into_iter()
+        .find(|(_, known)| strsim::damerau_levenshtein(known, &word.to_lowercase()) == 1)?
+        .0;
     Some((verb, looks_like(id)?))
 }
 
 /// `done: …` about something that is no todo.
 fn done_of_none(text: &str) -> Option<Verb> {
-    let head = text.split([':', '：']).next().filter(|head| head.len() < text.len())?;
+    let head = text
+        .split([':', '：'])
+        .next()
+        .filter(|head| head.len() < text.len())?;
     (whole_verb(&normalised(head)) == Some(Verb::Done)).then_some(Verb::Done)
 }
 
 /// The priority that a word names, and whether it is for later.
 fn priority_of(word: &str) -> Option<(Priority, bool)> {
     let word = normalised(word);
-    let word =
-        word.strip_suffix(" priority").or_else(|| word.strip_suffix("优先级")).or_else(|| word.strip_suffix("优先")).unwrap_or(&word);
+    let word = word
+        .strip_suffix(" priority")
+        .or_else(|| word.strip_suffix("优先级"))
+        .or_else(|| word.strip_suffix("优先"))
+        .unwrap_or(&word);
     Some(match word {
         "critical" | "urgent" | "p0" | "紧急" => (Priority::Critical, false),
         "high" | "important" | "p1" | "高" | "重要" => (Priority::High, false),
         "medium" | "normal" | "p2" | "中" => (Priority::Medium, false),
         "low" | "p3" | "低" => (Priority::Low, false),
-        "later" | "not now" | "someday" | "以后" | "稍后" | "暂不" | "以后再做" => (Priority::Low, true),
+        "later" | "not now" | "someday" | "以后" | "稍后" | "暂不" | "以后再做" => {
+            (Priority::Low, true)
+        }
         _ => return None,
     })
 }
@@ -286,7 +460,10 @@ fn parse_new(reader: &mut Reader<'_>, item: &Item) -> Option<NewTodo> {
     let mut new = NewTodo::default();
     let mut text = item.text.trim().to_owned();
     for word in ["add:", "new:", "todo:", "新增：", "新增:", "添加："] {
-        if text.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word)) {
+        if text
+            .get(..word.len())
+            .is_some_and(|head| head.eq_ignore_ascii_case(word))
+        {
             text = text[word.len()..].trim().to_owned();
         }
     }
@@ -318,7 +495,10 @@ fn parse_new(reader: &mut Reader<'_>, item: &Item) -> Option<NewTodo> {
     }
     new.title = text.trim().trim_end_matches(['.', '。']).to_owned();
     new.description = Some(description).filter(|d| !d.is_empty());
-    new.category = item.group.clone().filter(|g| priority_of(g).is_none() && whole_verb(&normalised(g)).is_none());
+    new.category = item
+        .group
+        .clone()
+        .filter(|g| priority_of(g).is_none() && whole_verb(&normalised(g)).is_none());
     (!new.title.is_empty()).then_some(new)
 }
 
@@ -340,30 +520,55 @@ fn split_title(text: &str) -> Option<(&str, &str)> {
 
 /// `[high] title`, `high: title`, `(later) title`.
 fn leading_mark(reader: &mut Reader<'_>, item: &Item, new: &mut NewTodo, text: &str) -> String {
-    let bracketed = text.strip_prefix(['[', '(', '（', '【']).and_then(|rest| rest.split_once([']', ')', '）', '】']));
-    let split = bracketed.or_else(|| text.split_once([':', '：']).filter(|(word, _)| priority_of(word).is_some()));
+    let bracketed = text
+        .strip_prefix(['[', '(', '（', '【'])
+        .and_then(|rest| rest.split_once([']', ')', '）', '】']));
+    let split = bracketed.or_else(|| {
+        text.split_once([':', '：'])
+            .filter(|(word, _)| priority_of(word).is_some())
+    });
     match split {
-        Some((marks, rest)) if marks.split([',', '，']).all(|part| is_mark(reader, part.trim())) && !rest.trim().is_empty() => {
+        Some((marks, rest))
+            if marks
+                .split([',', '，'])
+                .all(|part| is_mark(reader, part.trim()))
+                && !rest.trim().is_empty() =>
+        {
             for part in marks.split([',', '，']) {
                 take_mark(reader, item, new, part.trim());
             }
             // `--since` is the beginning of a title, `- since` is not.
             let rest = rest.trim().trim_start_matches([':', '：']).trim_start();
-            rest.strip_prefix("- ").or_else(|| rest.strip_prefix("— ")).unwrap_or(rest).trim_start().to_owned()
+            rest.strip_prefix("- ")
+                .or_else(|| rest.strip_prefix("— "))
+                .unwrap_or(rest)
+                .trim_start()
+                .to_owned()
         }
         _ => text.to_owned(),
     }
 }
 
-/// The first group in brackets in which every part is a mark: the text before it, the marks, the text behind it.
+/// The first group in brackets in which every part is a mark: the text before it, the marks, the
+/// text behind it.
 fn find_marks(reader: &Reader<'_>, text: &str) -> Option<(String, String, String)> {
     for (at, open) in text.match_indices(['(', '（', '[']) {
         let inner = &text[at + open.len()..];
-        let Some(end) = inner.find([')', '）', ']']) else { continue };
+        let Some(end) = inner.find([')', '）', ']']) else {
+            continue;
+        };
         let marks = &inner[..end];
-        if at > 0 && marks.split([',', '，', ';', '、']).all(|part| is_mark(reader, part.trim())) {
+        if at > 0
+            && marks
+                .split([',', '，', ';', '、'])
+                .all(|part| is_mark(reader, part.trim()))
+        {
             let close = inner[end..].chars().next().map_or(1, char::len_utf8);
-            return Some((text[..at].trim().to_owned(), marks.to_owned(), inner[end + close..].to_owned()));
+            return Some((
+                text[..at].trim().to_owned(),
+                marks.to_owned(),
+                inner[end + close..].to_owned(),
+            ));
         }
     }
     None
@@ -372,12 +577,25 @@ fn find_marks(reader: &Reader<'_>, text: &str) -> Option<(String, String, String
 /// What says that a date follows, and what may also go on in words.
 const DUE: &[&str] = &["due ", "due:", "期限", "截止", "到期"];
 const BY: &[&str] = &["until ", "by ", "before "];
-const AFTER: &[&str] = &["after ", "blocked by ", "needs ", "depends on ", "依赖", "等待"];
+const AFTER: &[&str] = &[
+    "after ",
+    "blocked by ",
+    "needs ",
+    "depends on ",
+    "依赖",
+    "等待",
+];
 
 fn behind<'t>(words: &[&str], part: &'t str) -> Option<&'t str> {
     words.iter().find_map(|word| {
-        let head = part.get(..word.len()).filter(|head| head.eq_ignore_ascii_case(word))?;
-        Some(part[head.len()..].trim_start_matches([':', '：', ' ']).trim())
+        let head = part
+            .get(..word.len())
+            .filter(|head| head.eq_ignore_ascii_case(word))?;
+        Some(
+            part[head.len()..]
+                .trim_start_matches([':', '：', ' '])
+                .trim(),
+        )
     })
 }
 
@@ -388,8 +606,10 @@ fn is_mark(reader: &Reader<'_>, part: &str) -> bool {
         || part.len() > 1 && part.starts_with(['@', '#']) && !part.contains(' ')
         || date(part)
         || behind(DUE, part).is_some_and(|when| when.split(' ').count() <= 4)
-        || behind(BY, part).is_some_and(|when| date(when) || has_digit(when) && when.split(' ').count() <= 4)
-        || behind(AFTER, part).is_some_and(|id| find_name(reader.todos.iter().map(|t| t.id.as_str()), id).is_some())
+        || behind(BY, part)
+            .is_some_and(|when| date(when) || has_digit(when) && when.split(' ').count() <= 4)
+        || behind(AFTER, part)
+            .is_some_and(|id| find_name(reader.todos.iter().map(|t| t.id.as_str()), id).is_some())
         || behind(&["tag ", "tag:", "标签"], part).is_some()
 }
 
@@ -401,17 +621,25 @@ fn take_mark(reader: &mut Reader<'_>, item: &Item, new: &mut NewTodo, part: &str
         }
     } else if let Some(name) = part.strip_prefix('@') {
         new.assignee = Some(name.to_owned());
-    } else if let Some(tag) = part.strip_prefix('#').or_else(|| behind(&["tag ", "tag:", "标签"], part)) {
+    } else if let Some(tag) = part
+        .strip_prefix('#')
+        .or_else(|| behind(&["tag ", "tag:", "标签"], part))
+    {
         new.tags.push(tag.to_owned());
     } else if let Some(id) = behind(AFTER, part) {
         let found = find_name(reader.todos.iter().map(|t| t.id.as_str()), id).map(str::to_owned);
         new.blocked_by.push(found.unwrap_or_else(|| id.to_owned()));
     } else {
-        let when = behind(DUE, part).or_else(|| behind(BY, part)).unwrap_or(part);
+        let when = behind(DUE, part)
+            .or_else(|| behind(BY, part))
+            .unwrap_or(part);
         if parse_moment(when).is_some() {
             new.due = Some(when.to_owned());
         } else {
-            let fix = item.text.replace(part, say(reader.language, "due YYYY-MM-DD", "期限 YYYY-MM-DD"));
+            let fix = item.text.replace(
+                part,
+                say(reader.language, "due YYYY-MM-DD", "期限 YYYY-MM-DD"),
+            );
             reader.fault(
                 item.line,
                 &format!("`{when}` is not a date: write it as YYYY-MM-DD"),

@@ -33,13 +33,30 @@ pub fn derive(project: &Project, turn: &Planned<'_>) -> Result<Made, DeriveError
         let rule = contract.rule(&output.path);
         let template = contract.template_path(contract.language, output.path.as_str());
         let profile = rule.and_then(|r| r.profile.as_deref());
-        let text = profile.and_then(|p| project.library.read(p, &template).map(|t| (Library::shown(p, &template), t)));
+        let text = profile.and_then(|p| {
+            project
+                .library
+                .read(p, &template)
+                .map(|t| (Library::shown(p, &template), t))
+        });
         let (file, text) = text.ok_or_else(|| DeriveError::NoTemplate(output.path.clone()))?;
         let bytes = render_template(&file, &text, &values)?.into_bytes();
         let path = output.path.clone();
-        made.told = format!("{}{}{path}", made.told, if made.told.is_empty() { "laid out " } else { ", " });
+        made.told = format!(
+            "{}{}{path}",
+            made.told,
+            if made.told.is_empty() {
+                "laid out "
+            } else {
+                ", "
+            }
+        );
         made.ops.push(match contract.class(&path) {
-            Class::Derived => Op::Derive { path, bytes, expect: Expect::Any },
+            Class::Derived => Op::Derive {
+                path,
+                bytes,
+                expect: Expect::Any,
+            },
             _ => Op::Create { path, bytes },
         });
     }

@@ -1,7 +1,8 @@
-//! Remembering facts: each that a report offers goes into the section of the memory file that it names.
+//! Remembering facts: each that a report offers goes into the section of the memory file that it
+//! names.
 //!
-//! Nothing that memory says is edited. What would replace a fact, or belongs to no memory file, is left for a person; what
-//! is there already is not added twice, so remembering again is harmless.
+//! Nothing that memory says is edited. What would replace a fact, or belongs to no memory file, is
+//! left for a person; what is there already is not added twice, so remembering again is harmless.
 
 use std::collections::BTreeMap;
 
@@ -16,14 +17,26 @@ pub struct Asked {
     pub left: Vec<Proposal>,
 }
 
-/// Sorts the offers of a report by the memory file that they belong to: one that the step writes. The rest is left to a person.
+/// Sorts the offers of a report by the memory file that they belong to: one that the step writes.
+/// The rest is left to a person.
 pub fn sort_offers(contract: &Contract, step: &Step, report: &str) -> Asked {
     let mut asked = Asked::default();
     for offer in read_offers(report) {
-        let is_written =
-            |path: &ProjectPath| step.writes.iter().any(|write| Pattern::parse(write).is_ok_and(|p| p.matches(path.as_str()).is_some()));
-        let memory = |path: &ProjectPath| is_written(path) && contract.rule(path).is_some_and(|rule| rule.tier.as_deref() == Some("L1"));
-        match ProjectPath::parse(offer.file()).ok().filter(|path| memory(path) && !offer.supersedes()) {
+        let is_written = |path: &ProjectPath| {
+            step.writes.iter().any(|write| {
+                Pattern::parse(write).is_ok_and(|p| p.matches(path.as_str()).is_some())
+            })
+        };
+        let memory = |path: &ProjectPath| {
+            is_written(path)
+                && contract
+                    .rule(path)
+                    .is_some_and(|rule| rule.tier.as_deref() == Some("L1"))
+        };
+        match ProjectPath::parse(offer.file())
+            .ok()
+            .filter(|path| memory(path) && !offer.supersedes())
+        {
             Some(path) => asked.by_file.entry(path).or_default().push(offer),
             None => asked.left.push(offer),
         }
@@ -32,8 +45,15 @@ pub fn sort_offers(contract: &Contract, step: &Step, report: &str) -> Asked {
 }
 
 /// A memory file with the entries that it lacks, and how many there were; none if it lacks none.
-pub fn with_entries(path: &ProjectPath, now: Option<&str>, offers: &[Proposal]) -> Result<Option<(String, usize)>, String> {
-    let mut text = now.map_or_else(|| format!("# {}\n", path.as_str().trim_end_matches(".md")), str::to_owned);
+pub fn with_entries(
+    path: &ProjectPath,
+    now: Option<&str>,
+    offers: &[Proposal],
+) -> Result<Option<(String, usize)>, String> {
+    let mut text = now.map_or_else(
+        || format!("# {}\n", path.as_str().trim_end_matches(".md")),
+        str::to_owned,
+    );
     let mut added = 0;
     for offer in offers {
         if offer.stands_in(&text) {

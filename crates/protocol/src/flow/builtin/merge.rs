@@ -16,10 +16,19 @@ pub struct Source {
 pub fn merge(contract: &Contract, turn: &Planned<'_>, sources: &[Source]) -> String {
     let language = contract.language;
     let plan = turn.step.merge.clone().unwrap_or_default();
-    let roles: Vec<(String, String)> = sources.iter().map(|s| writer(contract, turn, &s.path, language)).collect();
-    let title =
-        turn.binding.iter().fold(plan.title.in_language(language).to_owned(), |t, (name, value)| t.replace(&format!("{{{name}}}"), value));
-    let mut text = if title.is_empty() { String::new() } else { format!("# {title}\n") };
+    let roles: Vec<(String, String)> = sources
+        .iter()
+        .map(|s| writer(contract, turn, &s.path, language))
+        .collect();
+    let title = turn.binding.iter().fold(
+        plan.title.in_language(language).to_owned(),
+        |t, (name, value)| t.replace(&format!("{{{name}}}"), value),
+    );
+    let mut text = if title.is_empty() {
+        String::new()
+    } else {
+        format!("# {title}\n")
+    };
     if plan.parts.is_empty() {
         text.push_str(&joined(&plan, sources, &roles, language));
     } else {
@@ -32,10 +41,27 @@ pub fn merge(contract: &Contract, turn: &Planned<'_>, sources: &[Source]) -> Str
 }
 
 /// The role that writes a path: its name and its title.
-fn writer(contract: &Contract, turn: &Planned<'_>, path: &ProjectPath, language: Language) -> (String, String) {
-    let steps = turn.step.after.iter().filter_map(|name| contract.step(name)?.role.as_ref()).filter_map(|name| contract.roles.get(name));
-    let mut found = steps.filter(|r| r.writes.iter().any(|w| w.path.fill(&turn.binding).matches(path.as_str()).is_some()));
-    found.next().map_or_else(|| (path.to_string(), path.to_string()), |r| (r.name.clone(), r.title.in_language(language).to_owned()))
+fn writer(
+    contract: &Contract,
+    turn: &Planned<'_>,
+    path: &ProjectPath,
+    language: Language,
+) -> (String, String) {
+    let steps = turn
+        .step
+        .after
+        .iter()
+        .filter_map(|name| contract.step(name)?.role.as_ref())
+        .filter_map(|name| contract.roles.get(name));
+    let mut found = steps.filter(|r| {
+        r.writes
+            .iter()
+            .any(|w| w.path.fill(&turn.binding).matches(path.as_str()).is_some())
+    });
+    found.next().map_or_else(
+        || (path.to_string(), path.to_string()),
+        |r| (r.name.clone(), r.title.in_language(language).to_owned()),
+    )
 }
 
 struct Item {
@@ -45,7 +71,13 @@ struct Item {
 }
 
 /// The items of all reports under their parts.
-fn sorted(plan: &Merge, turn: &Planned<'_>, sources: &[Source], roles: &[(String, String)], language: Language) -> String {
+fn sorted(
+    plan: &Merge,
+    turn: &Planned<'_>,
+    sources: &[Source],
+    roles: &[(String, String)],
+    language: Language,
+) -> String {
     let mut items: Vec<Item> = Vec::new();
     for sign in plan.parts.iter().flat_map(|p| &p.signs) {
         for (source, (role, _)) in sources.iter().zip(roles) {
@@ -54,7 +86,11 @@ fn sorted(plan: &Merge, turn: &Planned<'_>, sources: &[Source], roles: &[(String
                 // Two reviewers who say the same say it once, with both names.
                 match items.iter_mut().find(|i| i.sign == *sign && i.text == text) {
                     Some(same) => same.roles.push(role.clone()),
-                    None => items.push(Item { sign: sign.clone(), roles: vec![role.clone()], text }),
+                    None => items.push(Item {
+                        sign: sign.clone(),
+                        roles: vec![role.clone()],
+                        text,
+                    }),
                 }
             }
         }
@@ -62,7 +98,8 @@ fn sorted(plan: &Merge, turn: &Planned<'_>, sources: &[Source], roles: &[(String
     let gravity = |item: &Item| {
         let own = |place: &String| {
             let (role, sign) = place.rsplit_once(' ').unwrap_or(("", place));
-            plain(sign) == plain(&item.sign) && (role.is_empty() || item.roles.iter().any(|r| r == role))
+            plain(sign) == plain(&item.sign)
+                && (role.is_empty() || item.roles.iter().any(|r| r == role))
         };
         plan.order.iter().position(own).unwrap_or(plan.order.len())
     };
@@ -72,15 +109,33 @@ fn sorted(plan: &Merge, turn: &Planned<'_>, sources: &[Source], roles: &[(String
     let mut text = String::new();
     let verdict = plan.verdict.in_language(language);
     if !verdict.is_empty() {
-        let said = if blocked { plan.back.in_language(language) } else { plan.on.in_language(language) };
-        let counts = plan.parts.iter().map(|part| format!("{} {}", part.title.in_language(language), of_part(&items, &part.signs).count()));
-        text.push_str(&format!("\n## {verdict}\n\n{said}. {}.\n", counts.collect::<Vec<_>>().join(", ")));
+        let said = if blocked {
+            plan.back.in_language(language)
+        } else {
+            plan.on.in_language(language)
+        };
+        let counts = plan.parts.iter().map(|part| {
+            format!(
+                "{} {}",
+                part.title.in_language(language),
+                of_part(&items, &part.signs).count()
+            )
+        });
+        text.push_str(&format!(
+            "\n## {verdict}\n\n{said}. {}.\n",
+            counts.collect::<Vec<_>>().join(", ")
+        ));
     }
     for part in &plan.parts {
         text.push_str(&format!("\n## {}\n\n", part.title.in_language(language)));
         let mut any = false;
         for item in of_part(&items, &part.signs) {
-            text.push_str(&format!("- {} **{}** {}\n", item.sign, item.roles.join(", "), item.text));
+            text.push_str(&format!(
+                "- {} **{}** {}\n",
+                item.sign,
+                item.roles.join(", "),
+                item.text
+            ));
             any = true;
         }
         if !any {
@@ -92,28 +147,48 @@ fn sorted(plan: &Merge, turn: &Planned<'_>, sources: &[Source], roles: &[(String
 
 /// An item without the sign that begins it, which the merged list writes itself.
 fn without_lead(line: &str, sign: &str) -> String {
-    let lead = line.split_once(sign).filter(|(before, _)| before.chars().all(|c| matches!(c, '*' | '_')));
-    let Some((emphasis, rest)) = lead else { return line.to_owned() };
+    let lead = line
+        .split_once(sign)
+        .filter(|(before, _)| before.chars().all(|c| matches!(c, '*' | '_')));
+    let Some((emphasis, rest)) = lead else {
+        return line.to_owned();
+    };
     let rest = rest.trim_start_matches(['|', ' ']);
     // The emphasis is of no use if it held nothing but the sign.
-    rest.strip_prefix(emphasis).map_or_else(|| format!("{emphasis}{rest}"), |rest| rest.trim().to_owned())
+    rest.strip_prefix(emphasis).map_or_else(
+        || format!("{emphasis}{rest}"),
+        |rest| rest.trim().to_owned(),
+    )
 }
 
 fn of_part<'i>(items: &'i [Item], signs: &'i [String]) -> impl Iterator<Item = &'i Item> {
     items.iter().filter(|i| signs.contains(&i.sign))
 }
 
-/// The reports one after another, under the titles of their roles, with a table of the scores in them.
-fn joined(plan: &Merge, sources: &[Source], roles: &[(String, String)], language: Language) -> String {
+/// The reports one after another, under the titles of their roles, with a table of the scores in
+/// them.
+fn joined(
+    plan: &Merge,
+    sources: &[Source],
+    roles: &[(String, String)],
+    language: Language,
+) -> String {
     let mut text = String::new();
     let heading = plan.scores.in_language(language);
-    let rows: Vec<String> = sources.iter().zip(roles).flat_map(|(source, (_, title))| scores(&source.text, title)).collect();
+    let rows: Vec<String> = sources
+        .iter()
+        .zip(roles)
+        .flat_map(|(source, (_, title))| scores(&source.text, title))
+        .collect();
     if !heading.is_empty() && !rows.is_empty() {
         let head = match language {
             Language::En => "| reader | what | score |",
             Language::Zh => "| 读者 | 项目 | 分数 |",
         };
-        text.push_str(&format!("\n## {heading}\n\n{head}\n|---|---|---|\n{}", rows.concat()));
+        text.push_str(&format!(
+            "\n## {heading}\n\n{head}\n|---|---|---|\n{}",
+            rows.concat()
+        ));
     }
     for (source, (_, title)) in sources.iter().zip(roles) {
         text.push_str(&format!("\n## {title}\n\n{}\n", lowered(&source.text)));
@@ -127,8 +202,16 @@ fn scores(text: &str, title: &str) -> Vec<String> {
         let (name, value) = line.strip_prefix("**")?.split_once("**")?;
         let value = value.trim_start_matches([':', '：', ' ']);
         let score = value.chars().next().filter(|c| ('1'..='5').contains(c))?;
-        let alone = value.chars().nth(1).is_none_or(|c| !c.is_ascii_digit() && c != '.');
-        alone.then(|| format!("| {title} | {} | {score} |\n", name.trim_end_matches([':', '：'])))
+        let alone = value
+            .chars()
+            .nth(1)
+            .is_none_or(|c| !c.is_ascii_digit() && c != '.');
+        alone.then(|| {
+            format!(
+                "| {title} | {} | {score} |\n",
+                name.trim_end_matches([':', '：'])
+            )
+        })
     });
     keyed.collect()
 }

@@ -1,7 +1,9 @@
-//! Remembering: the new items of a report are appended to the long-term memory, and a text becomes final.
+//! Remembering: the new items of a report are appended to the long-term memory, and a text becomes
+//! final.
 //!
-//! Nothing that was remembered is ever edited. An item that contradicts what is in force goes to the audit log instead,
-//! for a person; one that is there already is not added twice, so remembering again is harmless.
+//! Nothing that was remembered is ever edited. An item that contradicts what is in force goes to
+//! the audit log instead, for a person; one that is there already is not added twice, so
+//! remembering again is harmless.
 
 use quipu_contract::{Contract, Remember, RememberItem, RememberKind, RowCheck, parse_span};
 use quipu_text::{Document, count_words, marker, render_marker};
@@ -24,17 +26,32 @@ impl Row {
     }
 
     fn supersedes(&self) -> bool {
-        self.cells.len() > 2 && self.cells.last().is_some_and(|c| !["", "-", "—"].contains(&c.trim()))
+        self.cells.len() > 2
+            && self
+                .cells
+                .last()
+                .is_some_and(|c| !["", "-", "—"].contains(&c.trim()))
     }
 
     fn render(&self) -> String {
-        let cells = self.cells.iter().map(|c| if c.is_empty() { " ".to_owned() } else { format!(" {c} ") });
+        let cells = self.cells.iter().map(|c| {
+            if c.is_empty() {
+                " ".to_owned()
+            } else {
+                format!(" {c} ")
+            }
+        });
         format!("|{}|\n", cells.collect::<Vec<_>>().join("|"))
     }
 }
 
 pub(crate) fn folded(cell: &str) -> String {
-    cell.trim().trim_matches(['*', '`', '_']).to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
+    cell.trim()
+        .trim_matches(['*', '`', '_'])
+        .to_lowercase()
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// What one kind of memory grows by.
@@ -51,11 +68,23 @@ pub fn find_missing(remember: &Remember, text: &str) -> Vec<String> {
     }
     let document = Document::parse(text);
     let Some(outer) = section_named(&document, &remember.section, None) else {
-        return vec![format!("has no section `## {}`", remember.section.join("` or `## "))];
+        return vec![format!(
+            "has no section `## {}`",
+            remember.section.join("` or `## ")
+        )];
     };
-    let lacking = remember.items.iter().filter(|item| section_named(&document, &item.section, Some(outer)).is_none());
+    let lacking = remember
+        .items
+        .iter()
+        .filter(|item| section_named(&document, &item.section, Some(outer)).is_none());
     let mut missing: Vec<String> = lacking
-        .map(|item| format!("has no part `### {}` under `{}`", item.section.join("` or `### "), document.section(outer).title))
+        .map(|item| {
+            format!(
+                "has no part `### {}` under `{}`",
+                item.section.join("` or `### "),
+                document.section(outer).title
+            )
+        })
         .collect();
     missing.extend(find_unfit(remember, text));
     missing
@@ -66,18 +95,23 @@ const TOLERANCE: f64 = 0.2;
 /// A part need not be longer than this share of the text that it is about.
 const SHARE: usize = 3;
 
-/// The parts of a report that are much shorter or longer than asked. `whole` is the text that they are about.
+/// The parts of a report that are much shorter or longer than asked. `whole` is the text that they
+/// are about.
 pub fn find_wrong_length(remember: &Remember, text: &str, whole: Option<&str>) -> Vec<String> {
     let document = Document::parse(text);
     let room = whole.map_or(usize::MAX, |whole| count_words(whole) / SHARE);
     let wrong = remember.items.iter().filter_map(|item| {
         let (least, most) = parse_span(item.words.as_ref()?)?;
         let outer = section_named(&document, &remember.section, None)?;
-        let title = &document.section(section_named(&document, &item.section, Some(outer))?).title;
+        let title = &document
+            .section(section_named(&document, &item.section, Some(outer))?)
+            .title;
         let count = part_of(&document, remember, item).map_or(0, |(_, body)| count_words(body));
         let bound = |words: u32, share: f64| (f64::from(words) * share).round() as usize;
         let allowed = bound(least, 1.0 - TOLERANCE).min(room)..=bound(most, 1.0 + TOLERANCE);
-        (!allowed.contains(&count)).then(|| format!("has a part `### {title}` of {count} words; {least} to {most} are asked"))
+        (!allowed.contains(&count)).then(|| {
+            format!("has a part `### {title}` of {count} words; {least} to {most} are asked")
+        })
     });
     wrong.collect()
 }
@@ -88,7 +122,10 @@ pub fn find_unfit(remember: &Remember, text: &str) -> Vec<String> {
     remember
         .items
         .iter()
-        .filter_map(|item| part_of(&document, remember, item).and_then(|(title, body)| find_misfit(item, title, body)))
+        .filter_map(|item| {
+            part_of(&document, remember, item)
+                .and_then(|(title, body)| find_misfit(item, title, body))
+        })
         .collect()
 }
 
@@ -97,7 +134,10 @@ fn find_misfit(item: &RememberItem, title: &str, body: &str) -> Option<String> {
         RememberKind::Section => {
             // Whatever is remembered later stands behind it, and must still be read.
             let probe = format!("{body}\n\n## behind\n");
-            let closed = Document::parse(&probe).sections().last().is_some_and(|s| s.title == "behind");
+            let closed = Document::parse(&probe)
+                .sections()
+                .last()
+                .is_some_and(|s| s.title == "behind");
             (!closed).then(|| {
                 format!(
                     "has a part `### {title}` that swallows what follows it in `{}`: a fence, comment or tag such as <pre> is never closed",
@@ -107,7 +147,10 @@ fn find_misfit(item: &RememberItem, title: &str, body: &str) -> Option<String> {
         }
         RememberKind::Rows => {
             let table = table_lines(body);
-            let beside = body.lines().map(str::trim).any(|line| !line.is_empty() && !table.iter().any(|(_, row)| *row == line));
+            let beside = body
+                .lines()
+                .map(str::trim)
+                .any(|line| !line.is_empty() && !table.iter().any(|(_, row)| *row == line));
             (beside && rows(body).is_empty()).then(|| {
                 let none = if item.none.is_empty() { String::new() } else { format!("; without entries it says `{}`", item.none.join("` or `")) };
                 format!("has a part `### {title}` without a row: each entry is a row `| … | … |` with the columns of `{}`, not in a list, prose or code{none}", item.to)
@@ -117,20 +160,40 @@ fn find_misfit(item: &RememberItem, title: &str, body: &str) -> Option<String> {
 }
 
 /// A part of a report, with its title; none if it is not there, or says that there is nothing.
-fn part_of<'t>(document: &'t Document<'t>, remember: &Remember, item: &RememberItem) -> Option<(&'t str, &'t str)> {
+fn part_of<'t>(
+    document: &'t Document<'t>,
+    remember: &Remember,
+    item: &RememberItem,
+) -> Option<(&'t str, &'t str)> {
     let outer = section_named(document, &remember.section, None)?;
     let part = document.section(section_named(document, &item.section, Some(outer))?);
     let body = document.slice(&(part.body.start..part.range.end));
     let body = marker(body).map_or(body, |m| &body[..m.start]).trim();
-    let said = folded(body.trim_start_matches(['-', '*', ' ', '(', '（']).trim_end_matches(['.', '。', ')', '）', '*']));
+    let said = folded(
+        body.trim_start_matches(['-', '*', ' ', '(', '（'])
+            .trim_end_matches(['.', '。', ')', '）', '*']),
+    );
     let nothing = body.is_empty() || item.none.iter().any(|none| said == folded(none));
     (!nothing).then_some((part.title.as_str(), body))
 }
 
-fn section_named(document: &Document<'_>, names: &[String], inside: Option<quipu_text::SectionId>) -> Option<quipu_text::SectionId> {
-    let alike = |title: &str| names.iter().any(|n| folded(title.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.')) == folded(n));
-    let within = |section: &quipu_text::Section| inside.is_none_or(|outer| section.parent == Some(outer));
-    document.sections().iter().find(|s| s.level > 0 && alike(&s.title) && within(s)).map(|s| s.id)
+fn section_named(
+    document: &Document<'_>,
+    names: &[String],
+    inside: Option<quipu_text::SectionId>,
+) -> Option<quipu_text::SectionId> {
+    let alike = |title: &str| {
+        names.iter().any(|n| {
+            folded(title.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.')) == folded(n)
+        })
+    };
+    let within =
+        |section: &quipu_text::Section| inside.is_none_or(|outer| section.parent == Some(outer));
+    document
+        .sections()
+        .iter()
+        .find(|s| s.level > 0 && alike(&s.title) && within(s))
+        .map(|s| s.id)
 }
 
 /// What a report adds to one memory file, which holds `memory` now.
@@ -144,7 +207,9 @@ pub fn grow(
     now: jiff::Timestamp,
 ) -> Growth {
     let document = Document::parse(report);
-    let Some((_, body)) = part_of(&document, remember, item) else { return Growth::default() };
+    let Some((_, body)) = part_of(&document, remember, item) else {
+        return Growth::default();
+    };
     match item.kind {
         RememberKind::Section => grow_section(unit, body, memory),
         RememberKind::Rows => grow_rows(contract, item, unit, body, memory, now),
@@ -157,14 +222,28 @@ fn grow_section(unit: &str, body: &str, memory: &str) -> Growth {
     if own.any(|s| document.slice(&(s.body.start..s.range.end)).trim() == body) {
         return Growth::default();
     }
-    Growth { text: format!("{}\n## {unit}\n\n{body}\n", line_end(memory)), audits: Vec::new() }
+    Growth {
+        text: format!("{}\n## {unit}\n\n{body}\n", line_end(memory)),
+        audits: Vec::new(),
+    }
 }
 
 fn line_end(memory: &str) -> &'static str {
-    if memory.is_empty() || memory.ends_with('\n') { "" } else { "\n" }
+    if memory.is_empty() || memory.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    }
 }
 
-fn grow_rows(contract: &Contract, item: &RememberItem, unit: &str, body: &str, memory: &str, now: jiff::Timestamp) -> Growth {
+fn grow_rows(
+    contract: &Contract,
+    item: &RememberItem,
+    unit: &str,
+    body: &str,
+    memory: &str,
+    now: jiff::Timestamp,
+) -> Growth {
     let mut known = rows(memory);
     let width = header_width(memory);
     let mut growth = Growth::default();
@@ -172,12 +251,28 @@ fn grow_rows(contract: &Contract, item: &RememberItem, unit: &str, body: &str, m
         if width > 0 {
             row.cells.resize(width, String::new());
         }
-        if known.iter().any(|k| k.cells.iter().map(|c| folded(c)).eq(row.cells.iter().map(|c| folded(c)))) {
+        if known.iter().any(|k| {
+            k.cells
+                .iter()
+                .map(|c| folded(c))
+                .eq(row.cells.iter().map(|c| folded(c)))
+        }) {
             continue;
         }
         if let Some(against) = find_conflict(&known, item.check, unit, &mut row) {
-            let what = format!("`{}` would get the row {} although {}", item.to, row.render().trim(), against.render().trim());
-            let audit = Audit { about: unit, kind: "CONFLICT", what: &what, done: said(contract, true), open: said(contract, false) };
+            let what = format!(
+                "`{}` would get the row {} although {}",
+                item.to,
+                row.render().trim(),
+                against.render().trim()
+            );
+            let audit = Audit {
+                about: unit,
+                kind: "CONFLICT",
+                what: &what,
+                done: said(contract, true),
+                open: said(contract, false),
+            };
             growth.audits.push(audit.render(contract.language, now));
             continue;
         }
@@ -192,14 +287,19 @@ fn grow_rows(contract: &Contract, item: &RememberItem, unit: &str, body: &str, m
 
 fn said(contract: &Contract, done: bool) -> &'static str {
     match (contract.language, done) {
-        (quipu_contract::Language::En, true) => "the entry in force stays; the new one was not added",
-        (quipu_contract::Language::En, false) => "a person decides; a new row that names what it supersedes replaces the old",
+        (quipu_contract::Language::En, true) => {
+            "the entry in force stays; the new one was not added"
+        }
+        (quipu_contract::Language::En, false) => {
+            "a person decides; a new row that names what it supersedes replaces the old"
+        }
         (quipu_contract::Language::Zh, true) => "现行条目不变；新条目未加入",
         (quipu_contract::Language::Zh, false) => "由人决定；用一条写明“取代”的新行替换旧条目",
     }
 }
 
-/// The row in force that a new one contradicts. A unit may change its own entries: then the new row says so.
+/// The row in force that a new one contradicts. A unit may change its own entries: then the new row
+/// says so.
 fn find_conflict(known: &[Row], check: RowCheck, unit: &str, row: &mut Row) -> Option<Row> {
     if check == RowCheck::None || row.supersedes() {
         return None;
@@ -217,14 +317,19 @@ fn find_conflict(known: &[Row], check: RowCheck, unit: &str, row: &mut Row) -> O
         }
     }
     if check == RowCheck::OneToOne && !["", "-", "—"].contains(&row.value().as_str()) {
-        let serves = |k: &&Row| k.value() == row.value() && k.key() != row.key() && in_force(&k.key()) == Some(*k);
+        let serves = |k: &&Row| {
+            k.value() == row.value() && k.key() != row.key() && in_force(&k.key()) == Some(*k)
+        };
         return known.iter().find(serves).cloned();
     }
     None
 }
 
 fn rows(text: &str) -> Vec<Row> {
-    table_rows(text).into_iter().map(|(_, cells)| Row { cells }).collect()
+    table_rows(text)
+        .into_iter()
+        .map(|(_, cells)| Row { cells })
+        .collect()
 }
 
 /// The rows of the tables in a text, each with its line; headers, comments and code are not rows.
@@ -243,7 +348,10 @@ pub(crate) fn table_rows(text: &str) -> Vec<(usize, Vec<String>)> {
 
 fn header_width(text: &str) -> usize {
     let lines = table_lines(text);
-    lines.iter().find(|(_, line)| line.contains("---")).map_or(0, |(_, line)| cells(line).len())
+    lines
+        .iter()
+        .find(|(_, line)| line.contains("---"))
+        .map_or(0, |(_, line)| cells(line).len())
 }
 
 /// The lines that belong to tables, by number.
@@ -271,7 +379,10 @@ fn table_lines(text: &str) -> Vec<(usize, &str)> {
 /// The cells of a row; `\|` is no border.
 fn cells(line: &str) -> Vec<String> {
     let inner = line.trim().trim_start_matches('|');
-    let inner = inner.strip_suffix('|').filter(|i| !i.ends_with('\\')).unwrap_or(inner);
+    let inner = inner
+        .strip_suffix('|')
+        .filter(|i| !i.ends_with('\\'))
+        .unwrap_or(inner);
     let mut cells = vec![String::new()];
     let mut escaped = false;
     for c in inner.chars() {
@@ -302,19 +413,51 @@ mod tests {
     #[test]
     fn a_row_may_not_contradict_what_is_in_force() {
         let known = "| term | definition | chapter | supersedes |\n|---|---|---|---|\n| lease | a right | ch02 | |\n<!--\n| knot | example | ch01 | |\n-->\n";
-        assert!(conflict(known, "| Lease | a duty | ch03 | |", RowCheck::OneValue));
-        assert!(!conflict(known, "| lease | a duty | ch03 | ch02 |", RowCheck::OneValue));
-        assert!(!conflict(known, "| knot | a tie | ch03 | |", RowCheck::OneValue));
-        assert!(!conflict(known, "| lock | a right | ch03 | |", RowCheck::OneValue));
-        assert!(conflict(known, "| lock | a right | ch03 | |", RowCheck::OneToOne));
+        assert!(conflict(
+            known,
+            "| Lease | a duty | ch03 | |",
+            RowCheck::OneValue
+        ));
+        assert!(!conflict(
+            known,
+            "| lease | a duty | ch03 | ch02 |",
+            RowCheck::OneValue
+        ));
+        assert!(!conflict(
+            known,
+            "| knot | a tie | ch03 | |",
+            RowCheck::OneValue
+        ));
+        assert!(!conflict(
+            known,
+            "| lock | a right | ch03 | |",
+            RowCheck::OneValue
+        ));
+        assert!(conflict(
+            known,
+            "| lock | a right | ch03 | |",
+            RowCheck::OneToOne
+        ));
         let changed = format!("{known}| lease | a loan | ch04 | ch02 |\n");
-        assert!(!conflict(&changed, "| lock | a right | ch03 | |", RowCheck::OneToOne));
+        assert!(!conflict(
+            &changed,
+            "| lock | a right | ch03 | |",
+            RowCheck::OneToOne
+        ));
     }
 
     #[test]
     fn a_chapter_supersedes_its_own_entries() {
         let mut row = rows("| lease | a duty | ch03 | |").remove(0);
-        assert_eq!(find_conflict(&rows("| lease | a right | ch03 | |"), RowCheck::OneValue, "ch03", &mut row), None);
+        assert_eq!(
+            find_conflict(
+                &rows("| lease | a right | ch03 | |"),
+                RowCheck::OneValue,
+                "ch03",
+                &mut row
+            ),
+            None
+        );
         assert_eq!(row.render(), "| lease | a duty | ch03 | ch03 |\n");
     }
 
@@ -339,22 +482,52 @@ mod tests {
             };
             let found = |text: String| find_unfit(&remember, &text).len();
             let counts = [
-                found(format!("## New items\n\n### Glossary\n\n{body}\n\n<!-- DONE -->\n")),
-                found(format!("## 新条目\n\n### 术语\n\n{body}\n\n<!-- DONE -->\n")),
+                found(format!(
+                    "## New items\n\n### Glossary\n\n{body}\n\n<!-- DONE -->\n"
+                )),
+                found(format!(
+                    "## 新条目\n\n### 术语\n\n{body}\n\n<!-- DONE -->\n"
+                )),
             ];
             assert_eq!(counts[0], counts[1]);
             counts[0] == 1
         };
-        for lost in ["- **lease**: a right", "A lease is a right.", "```\n| lease | a right |\n```", "租约：一种权利"] {
+        for lost in [
+            "- **lease**: a right",
+            "A lease is a right.",
+            "```\n| lease | a right |\n```",
+            "租约：一种权利",
+        ] {
             assert!(unfit(RememberKind::Rows, lost), "{lost}");
         }
-        for fit in ["", "none", "None.", "- none", "(none)", "无。", "| a | b |", "| term | is |\n|---|---|", "New:\n\n| a | b |"] {
+        for fit in [
+            "",
+            "none",
+            "None.",
+            "- none",
+            "(none)",
+            "无。",
+            "| a | b |",
+            "| term | is |\n|---|---|",
+            "New:\n\n| a | b |",
+        ] {
             assert!(!unfit(RememberKind::Rows, fit), "{fit}");
         }
-        for open in ["It is.\n\n<pre>\nmore", "It is.\n\n```\nmore", "- a\n\n<script>"] {
+        for open in [
+            "It is.\n\n<pre>\nmore",
+            "It is.\n\n```\nmore",
+            "- a\n\n<script>",
+        ] {
             assert!(unfit(RememberKind::Section, open), "{open}");
         }
-        for closed in ["It is.", "<pre>\nmore\n</pre>", "```\nmore\n```", "a `<pre>` b", "- a\n  - b", "<div>\nmore"] {
+        for closed in [
+            "It is.",
+            "<pre>\nmore\n</pre>",
+            "```\nmore\n```",
+            "a `<pre>` b",
+            "- a\n  - b",
+            "<div>\nmore",
+        ] {
             assert!(!unfit(RememberKind::Section, closed), "{closed}");
         }
     }
@@ -383,14 +556,26 @@ mod tests {
             to: None,
         };
         let long = "word ".repeat(3000);
-        let wrong =
-            |body: &str, whole: &str| find_wrong_length(&remember, &format!("## New items\n\n### Summary\n\n{body}\n"), Some(whole));
+        let wrong = |body: &str, whole: &str| {
+            find_wrong_length(
+                &remember,
+                &format!("## New items\n\n### Summary\n\n{body}\n"),
+                Some(whole),
+            )
+        };
         for words in [160, 200, 300, 360] {
             assert_eq!(wrong(&"word ".repeat(words), &long), [""; 0], "{words}");
             let chinese = format!("## 新条目\n\n### 摘要\n\n{}\n", "字".repeat(words));
-            assert_eq!(find_wrong_length(&remember, &chinese, Some(&long)), [""; 0], "{words}");
+            assert_eq!(
+                find_wrong_length(&remember, &chinese, Some(&long)),
+                [""; 0],
+                "{words}"
+            );
         }
-        assert_eq!(wrong("x", &long), ["has a part `### Summary` of 1 words; 200 to 300 are asked"]);
+        assert_eq!(
+            wrong("x", &long),
+            ["has a part `### Summary` of 1 words; 200 to 300 are asked"]
+        );
         for words in [0, 150, 370] {
             assert_eq!(wrong(&"word ".repeat(words), &long).len(), 1, "{words}");
         }

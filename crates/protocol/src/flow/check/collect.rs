@@ -23,7 +23,11 @@ pub fn collect(turn: &Planned<'_>, out: &std::path::Path, message: Option<&str>)
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
             let (path, kind) = (entry.path(), entry.file_type());
-            let name = path.strip_prefix(out).unwrap_or(&path).to_string_lossy().into_owned();
+            let name = path
+                .strip_prefix(out)
+                .unwrap_or(&path)
+                .to_string_lossy()
+                .into_owned();
             match kind {
                 Ok(kind) if kind.is_dir() => folders.push(path),
                 // A link could point at anything of the machine: it is never followed.
@@ -37,7 +41,9 @@ pub fn collect(turn: &Planned<'_>, out: &std::path::Path, message: Option<&str>)
         match turn.outputs.iter().find(|o| o.path.as_str() == name) {
             Some(output) => match std::fs::read(out.join(&name)) {
                 Ok(bytes) => collected.files.push((output.clone(), bytes)),
-                Err(error) => collected.faults.push(format!("`{name}` cannot be read: {error}")),
+                Err(error) => collected
+                    .faults
+                    .push(format!("`{name}` cannot be read: {error}")),
             },
             None => collected.dropped.push(name),
         }
@@ -50,19 +56,31 @@ pub fn collect(turn: &Planned<'_>, out: &std::path::Path, message: Option<&str>)
 /// Agents that cannot write files answer with the text: it is stored as the file.
 fn take_message(turn: &Planned<'_>, message: Option<&str>, collected: &mut Collected) {
     let required: Vec<&Output> = turn.required().collect();
-    let (Some(message), [output]) = (message.map(str::trim).filter(|m| !m.is_empty()), required.as_slice()) else { return };
+    let (Some(message), [output]) = (
+        message.map(str::trim).filter(|m| !m.is_empty()),
+        required.as_slice(),
+    ) else {
+        return;
+    };
     if collected.files.iter().any(|(o, _)| o.path == output.path) {
         return;
     }
     let text = format!("{}\n", unfenced(message));
     let explores = turn.role.is_some_and(|r| r.kind == AgentKind::Explore);
-    if explores || marker_of(output.path.as_str(), &text).is_some_and(|m| output.markers.contains(&m)) {
+    if explores
+        || marker_of(output.path.as_str(), &text).is_some_and(|m| output.markers.contains(&m))
+    {
         collected.files.push(((*output).clone(), text.into_bytes()));
     }
 }
 
 /// A text that is one fenced block as a whole means what is inside.
 fn unfenced(text: &str) -> &str {
-    let inner = text.strip_prefix("```").and_then(|t| t.split_once('\n')).and_then(|(_, t)| t.strip_suffix("```"));
-    inner.filter(|t| !t.contains("\n```")).map_or(text, str::trim)
+    let inner = text
+        .strip_prefix("```")
+        .and_then(|t| t.split_once('\n'))
+        .and_then(|(_, t)| t.strip_suffix("```"));
+    inner
+        .filter(|t| !t.contains("\n```"))
+        .map_or(text, str::trim)
 }

@@ -1,5 +1,6 @@
-//! Whether what an agent wrote can be accepted: marker, length, form, schema, and what the contract's `shape` asks. Each fault says
-//! what and where, so that it can be sent back as it is. What is only suspicious is a warning, and stays with the job.
+//! Whether what an agent wrote can be accepted: marker, length, form, schema, and what the
+//! contract's `shape` asks. Each fault says what and where, so that it can be sent back as it is.
+//! What is only suspicious is a warning, and stays with the job.
 
 mod collect;
 mod places;
@@ -27,7 +28,8 @@ pub struct Findings {
     pub warnings: Vec<String>,
 }
 
-/// Everything wrong with what was collected. `before` has the texts that were sent back, if any were.
+/// Everything wrong with what was collected. `before` has the texts that were sent back, if any
+/// were.
 pub fn find_faults(
     project: &Project,
     turn: &Planned<'_>,
@@ -35,7 +37,10 @@ pub fn find_faults(
     before: &[(String, Vec<u8>)],
 ) -> Result<Findings, StoreError> {
     let contract = &project.contract;
-    let mut findings = Findings { faults: collected.faults.clone(), ..Findings::default() };
+    let mut findings = Findings {
+        faults: collected.faults.clone(),
+        ..Findings::default()
+    };
     let Findings { faults, .. } = &mut findings;
     for output in turn.required() {
         if !collected.files.iter().any(|(o, _)| o.path == output.path) {
@@ -45,7 +50,10 @@ pub fn find_faults(
     for (output, bytes) in &collected.files {
         let path = output.path.as_str();
         if bytes.len() > LARGEST_BYTES {
-            faults.push(format!("`{path}` has {} bytes; at most {LARGEST_BYTES} are accepted", bytes.len()));
+            faults.push(format!(
+                "`{path}` has {} bytes; at most {LARGEST_BYTES} are accepted",
+                bytes.len()
+            ));
             continue;
         }
         let Ok(text) = std::str::from_utf8(bytes) else {
@@ -57,32 +65,66 @@ pub fn find_faults(
             continue;
         }
         let found = marker_of(path, text);
-        if !output.markers.is_empty() && !found.as_ref().is_some_and(|m| output.markers.contains(m)) {
-            let wanted = output.markers.iter().map(|m| format!("<!-- {m} -->")).collect::<Vec<_>>().join(" or ");
-            let instead = found.as_ref().map(|m| format!(" but with <!-- {m} -->")).unwrap_or_default();
-            faults.push(format!("`{path}` does not end with {wanted}{instead}: it must be the very last line"));
+        if !output.markers.is_empty() && !found.as_ref().is_some_and(|m| output.markers.contains(m))
+        {
+            let wanted = output
+                .markers
+                .iter()
+                .map(|m| format!("<!-- {m} -->"))
+                .collect::<Vec<_>>()
+                .join(" or ");
+            let instead = found
+                .as_ref()
+                .map(|m| format!(" but with <!-- {m} -->"))
+                .unwrap_or_default();
+            faults.push(format!(
+                "`{path}` does not end with {wanted}{instead}: it must be the very last line"
+            ));
         }
         if let Some(finding) = find_placeholder(text) {
-            faults.push(format!("`{path}` line {}: {}; the file must hold the whole text", finding.line, finding.what));
+            faults.push(format!(
+                "`{path}` line {}: {}; the file must hold the whole text",
+                finding.line, finding.what
+            ));
         }
         faults.extend(find_contradiction(turn, path, text, found.as_deref()));
         faults.extend(find_strays(contract, turn, output, text));
         if contract.rule(&output.path).and_then(|r| r.form) == Some(Form::Report) {
-            let metrics: Vec<&str> = turn.role.iter().flat_map(|r| &r.metrics).map(|m| m.in_language(contract.language)).collect();
+            let metrics: Vec<&str> = turn
+                .role
+                .iter()
+                .flat_map(|r| &r.metrics)
+                .map(|m| m.in_language(contract.language))
+                .collect();
             if let Err(found) = parse_report(text, &metrics) {
-                faults.extend(found.iter().map(|f| format!("`{path}` line {}: {}", f.line, f.what)));
+                faults.extend(
+                    found
+                        .iter()
+                        .map(|f| format!("`{path}` line {}: {}", f.line, f.what)),
+                );
             }
         }
         faults.extend(find_missing_items(project, turn, path, text)?);
     }
-    let body = |path: &str, bytes: &[u8]| unmarked(path, &String::from_utf8_lossy(bytes)).trim_end().to_owned();
+    let body = |path: &str, bytes: &[u8]| {
+        unmarked(path, &String::from_utf8_lossy(bytes))
+            .trim_end()
+            .to_owned()
+    };
     let is_same = |(path, old): &(String, Vec<u8>)| {
-        collected.files.iter().any(|(o, bytes)| o.path.as_str() == path && body(path, bytes) == body(path, old))
+        collected
+            .files
+            .iter()
+            .any(|(o, bytes)| o.path.as_str() == path && body(path, bytes) == body(path, old))
     };
     if let Some((path, _)) = before.first().filter(|_| before.iter().all(is_same)) {
         faults.push(format!("`{path}` is as it was, although it was sent back"));
     }
-    for (output, text) in collected.files.iter().filter_map(|(output, bytes)| Some((output, std::str::from_utf8(bytes).ok()?))) {
+    for (output, text) in collected
+        .files
+        .iter()
+        .filter_map(|(output, bytes)| Some((output, std::str::from_utf8(bytes).ok()?)))
+    {
         if !text.trim().is_empty() {
             shape::check(project, turn, output, text, &mut findings)?;
         }
@@ -91,49 +133,90 @@ pub fn find_faults(
 }
 
 /// A verdict that its own items contradict: passed, and yet someone objects.
-fn find_contradiction(turn: &Planned<'_>, path: &str, text: &str, found: Option<&str>) -> Option<String> {
+fn find_contradiction(
+    turn: &Planned<'_>,
+    path: &str,
+    text: &str,
+    found: Option<&str>,
+) -> Option<String> {
     let objection = turn.step.objection.as_ref()?;
     let (sign, marker) = (objection.sign.as_ref()?, objection.marker.as_ref()?);
     let items = items_with(text, sign);
     match found {
-        Some(found) if found != marker && !items.is_empty() => {
-            Some(format!("`{path}` ends with <!-- {found} --> and holds {} items with {sign}: the first is \"{}\"", items.len(), items[0]))
-        }
+        Some(found) if found != marker && !items.is_empty() => Some(format!(
+            "`{path}` ends with <!-- {found} --> and holds {} items with {sign}: the first is \"{}\"",
+            items.len(),
+            items[0]
+        )),
         _ => None,
     }
 }
 
-/// A sign that sends work back, in a report that has nothing to send back with it. The reviewer says what is meant, not the writer.
-fn find_strays(contract: &Contract, turn: &Planned<'_>, output: &Output, text: &str) -> Option<String> {
+/// A sign that sends work back, in a report that has nothing to send back with it. The reviewer
+/// says what is meant, not the writer.
+fn find_strays(
+    contract: &Contract,
+    turn: &Planned<'_>,
+    output: &Output,
+    text: &str,
+) -> Option<String> {
     let reads = |step: &quipu_contract::Step| {
-        let mut read = step.reads.iter().filter_map(|read| fill_path(read, &turn.binding));
-        step.name == turn.turn.step || step.builtin == Some(Builtin::Merge) && read.any(|path| path == output.path)
+        let mut read = step
+            .reads
+            .iter()
+            .filter_map(|read| fill_path(read, &turn.binding));
+        step.name == turn.turn.step
+            || step.builtin == Some(Builtin::Merge) && read.any(|path| path == output.path)
     };
     let steps = contract.steps.iter().filter(|step| reads(step));
-    // The gravest part of a merged report is what a revision must answer, whether or not it sends work back.
+    // The gravest part of a merged report is what a revision must answer, whether or not it sends
+    // work back.
     let gravest = |step: &quipu_contract::Step| {
         let own = step.objection.as_ref().and_then(|o| o.sign.clone());
         own.or_else(|| step.merge.as_ref()?.parts.first()?.signs.first().cloned())
     };
-    let (stray, sign) = steps.filter_map(gravest).find_map(|sign| Some((stray_sign(text, &sign)?, sign)))?;
+    let (stray, sign) = steps
+        .filter_map(gravest)
+        .find_map(|sign| Some((stray_sign(text, &sign)?, sign)))?;
     Some(format!(
         "`{}` has {sign} in \"{stray}\" and no item that says what is wrong: begin a list item with {sign} for each objection, or leave the sign out",
         output.path
     ))
 }
 
-/// A report from which a later step will remember must have every part that it takes, as long as it was asked for.
-fn find_missing_items(project: &Project, turn: &Planned<'_>, path: &str, text: &str) -> Result<Vec<String>, StoreError> {
+/// A report from which a later step will remember must have every part that it takes, as long as it
+/// was asked for.
+fn find_missing_items(
+    project: &Project,
+    turn: &Planned<'_>,
+    path: &str,
+    text: &str,
+) -> Result<Vec<String>, StoreError> {
     let mut missing = Vec::new();
-    for remember in project.contract.steps.iter().filter_map(|s| s.remember.as_ref()) {
+    for remember in project
+        .contract
+        .steps
+        .iter()
+        .filter_map(|s| s.remember.as_ref())
+    {
         if fill_path(&remember.from, &turn.binding).is_none_or(|from| from.as_str() != path) {
             continue;
         }
-        let whole = remember.text.as_ref().and_then(|text| fill_path(text, &turn.binding));
-        let whole = whole.map(|path| project.store.read(&path)).transpose()?.flatten();
+        let whole = remember
+            .text
+            .as_ref()
+            .and_then(|text| fill_path(text, &turn.binding));
+        let whole = whole
+            .map(|path| project.store.read(&path))
+            .transpose()?
+            .flatten();
         let whole = whole.map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned());
         let found = super::builtin::remember::find_missing(remember, text).into_iter();
-        let found = found.chain(super::builtin::remember::find_wrong_length(remember, text, whole.as_deref()));
+        let found = found.chain(super::builtin::remember::find_wrong_length(
+            remember,
+            text,
+            whole.as_deref(),
+        ));
         missing.extend(found.map(|what| format!("`{path}` {what}")));
     }
     Ok(missing)

@@ -1,7 +1,8 @@
 //! Places in a source tree, as `path:line`: whether they are there.
 //!
-//! A path may start at the project or at the source root, or be the end of one: agents write all three. Places in quotation marks
-//! are another text's words, and places in blocks of code and in comments are output of programs or not shown: none is checked.
+//! A path may start at the project or at the source root, or be the end of one: agents write all
+//! three. Places in quotation marks are another text's words, and places in blocks of code and in
+//! comments are output of programs or not shown: none is checked.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -25,7 +26,8 @@ pub struct Sources<'s> {
     files: Vec<String>,
     read: ReadFile<'s>,
     known: RefCell<BTreeMap<String, Option<Rc<SourceText>>>>,
-    /// The files that the writer of the checked text may read. Messages reveal nothing of other files.
+    /// The files that the writer of the checked text may read. Messages reveal nothing of other
+    /// files.
     told: Option<ReadScope<'s>>,
 }
 
@@ -37,7 +39,12 @@ pub struct SourceText {
 
 impl<'s> Sources<'s> {
     pub fn of(project: &'s Project, writer: &Actor, root: &str) -> Result<Sources<'s>, StoreError> {
-        let files = project.store.list()?.iter().map(ToString::to_string).collect();
+        let files = project
+            .store
+            .list()?
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         let read = |path: &str| {
             let (bytes, _) = project.store.read(&ProjectPath::parse(path).ok()?).ok()??;
             String::from_utf8(bytes).ok()
@@ -53,7 +60,12 @@ impl<'s> Sources<'s> {
 
     #[cfg(test)]
     pub fn sample(files: &'s [(&'s str, &'s str)]) -> Sources<'s> {
-        let read = |path: &str| files.iter().find(|(name, _)| *name == path).map(|(_, text)| (*text).to_owned());
+        let read = |path: &str| {
+            files
+                .iter()
+                .find(|(name, _)| *name == path)
+                .map(|(_, text)| (*text).to_owned())
+        };
         Sources {
             root: "source/".into(),
             files: files.iter().map(|(name, _)| (*name).to_owned()).collect(),
@@ -68,43 +80,79 @@ impl<'s> Sources<'s> {
         if let Some(known) = self.known.borrow().get(path) {
             return known.clone();
         }
-        let text = path.starts_with(&self.root).then(|| (self.read)(path)).flatten();
-        let found = text.map(|text| Rc::new(SourceText { lines: text.lines().count().max(1), text }));
-        self.known.borrow_mut().insert(path.to_owned(), found.clone());
+        let text = path
+            .starts_with(&self.root)
+            .then(|| (self.read)(path))
+            .flatten();
+        let found = text.map(|text| {
+            Rc::new(SourceText {
+                lines: text.lines().count().max(1),
+                text,
+            })
+        });
+        self.known
+            .borrow_mut()
+            .insert(path.to_owned(), found.clone());
         found
     }
 
     /// Whether the writer may read a file.
     pub fn may_tell(&self, path: &str) -> bool {
-        self.told.as_ref().is_none_or(|told| ProjectPath::parse(path).is_ok_and(|path| told.reads(&path)))
+        self.told
+            .as_ref()
+            .is_none_or(|told| ProjectPath::parse(path).is_ok_and(|path| told.reads(&path)))
     }
 
     /// The files that a path may mean: itself, below the root, or the end of one.
     pub fn resolve(&self, path: &str) -> Vec<&str> {
         let path = path.trim_start_matches("./").trim_start_matches('/');
         let below = format!("{}{path}", self.root);
-        if let Some(exact) = self.files.iter().find(|file| **file == path || **file == below) {
+        if let Some(exact) = self
+            .files
+            .iter()
+            .find(|file| **file == path || **file == below)
+        {
             return vec![exact];
         }
         let end = format!("/{path}");
-        self.files.iter().filter(|file| file.ends_with(&end)).map(String::as_str).collect()
+        self.files
+            .iter()
+            .filter(|file| file.ends_with(&end))
+            .map(String::as_str)
+            .collect()
     }
 
     /// Whether a path that is not there was plainly meant to be a file of the source.
     fn is_claimed(&self, path: &str) -> bool {
         let path = path.trim_start_matches("./").trim_start_matches('/');
-        let Some((first, _)) = path.split_once('/') else { return false };
-        path.starts_with(&self.root) || self.below().any(|file| file.split_once('/').is_some_and(|(folder, _)| folder == first))
+        let Some((first, _)) = path.split_once('/') else {
+            return false;
+        };
+        path.starts_with(&self.root)
+            || self.below().any(|file| {
+                file.split_once('/')
+                    .is_some_and(|(folder, _)| folder == first)
+            })
     }
 
     /// Whether files of the source end like this path: `.py`.
     fn has_ending(&self, path: &str) -> bool {
-        let ending = |path: &str| path.rsplit('/').next().and_then(|name| name.rsplit_once('.')).map(|(_, ending)| ending.to_owned());
-        ending(path).is_some_and(|wanted| self.below().any(|file| ending(file).is_some_and(|own| own == wanted)))
+        let ending = |path: &str| {
+            path.rsplit('/')
+                .next()
+                .and_then(|name| name.rsplit_once('.'))
+                .map(|(_, ending)| ending.to_owned())
+        };
+        ending(path).is_some_and(|wanted| {
+            self.below()
+                .any(|file| ending(file).is_some_and(|own| own == wanted))
+        })
     }
 
     fn below(&self) -> impl Iterator<Item = &str> {
-        self.files.iter().filter_map(|file| file.strip_prefix(&self.root))
+        self.files
+            .iter()
+            .filter_map(|file| file.strip_prefix(&self.root))
     }
 }
 
@@ -113,7 +161,11 @@ const MOST_PLACES: usize = 2_000;
 
 /// Every place in the prose of a text is there.
 pub fn check_places(path: &str, blocks: &Blocks, sources: &Sources<'_>, findings: &mut Findings) {
-    let all = blocks.prose.iter().flat_map(|(number, line)| find_source_places(line).into_iter().map(move |place| (number, line, place)));
+    let all = blocks.prose.iter().flat_map(|(number, line)| {
+        find_source_places(line)
+            .into_iter()
+            .map(move |place| (number, line, place))
+    });
     for (count, (number, line, place)) in all.enumerate() {
         if count == MOST_PLACES {
             findings.warnings.push(format!("`{path}` names more than {MOST_PLACES} places: those from line {number} on were not checked"));
@@ -121,11 +173,19 @@ pub fn check_places(path: &str, blocks: &Blocks, sources: &Sources<'_>, findings
         }
         let named = &line[place.at..place.end];
         let files = sources.resolve(place.path);
-        let texts = files.iter().filter_map(|file| Some((*file, sources.text(file)?.lines)));
+        let texts = files
+            .iter()
+            .filter_map(|file| Some((*file, sources.text(file)?.lines)));
         match texts.max_by_key(|(_, lines)| *lines) {
             Some((file, lines)) if place.last() > lines || place.first() == 0 => {
-                let known = if sources.may_tell(file) { format!(": `{file}` has {lines} lines") } else { String::new() };
-                findings.faults.push(format!("`{path}` line {number}: `{named}` is not there{known}"));
+                let known = if sources.may_tell(file) {
+                    format!(": `{file}` has {lines} lines")
+                } else {
+                    String::new()
+                };
+                findings.faults.push(format!(
+                    "`{path}` line {number}: `{named}` is not there{known}"
+                ));
             }
             Some(_) => {}
             // A file of the project, or what is no text.
@@ -135,11 +195,29 @@ pub fn check_places(path: &str, blocks: &Blocks, sources: &Sources<'_>, findings
     }
 }
 
-fn check_absent(path: &str, number: usize, named: &str, absent: &str, sources: &Sources<'_>, findings: &mut Findings) {
+fn check_absent(
+    path: &str,
+    number: usize,
+    named: &str,
+    absent: &str,
+    sources: &Sources<'_>,
+    findings: &mut Findings,
+) {
     let name = absent.rsplit('/').next().unwrap_or(absent);
-    let alike: Vec<&str> = sources.resolve(name).into_iter().filter(|file| sources.may_tell(file)).collect();
-    let alike = if alike.is_empty() { String::new() } else { format!("; `{}` has that name", alike.join("`, `")) };
-    let what = format!("`{path}` line {number}: `{named}`: there is no file `{absent}` in `{}`{alike}", sources.root);
+    let alike: Vec<&str> = sources
+        .resolve(name)
+        .into_iter()
+        .filter(|file| sources.may_tell(file))
+        .collect();
+    let alike = if alike.is_empty() {
+        String::new()
+    } else {
+        format!("; `{}` has that name", alike.join("`, `"))
+    };
+    let what = format!(
+        "`{path}` line {number}: `{named}`: there is no file `{absent}` in `{}`{alike}",
+        sources.root
+    );
     if sources.is_claimed(absent) {
         findings.faults.push(what);
     } else if sources.has_ending(absent) {
@@ -158,8 +236,11 @@ pub fn check(path: &str, text: &str, sources: &Sources<'_>, findings: &mut Findi
 mod tests {
     use super::*;
 
-    const FILES: [(&str, &str); 3] =
-        [("source/src/a.py", "one\ntwo\nthree\n"), ("source/Makefile", "all:\n"), ("drafts/ch01-draft.md", "# One\n")];
+    const FILES: [(&str, &str); 3] = [
+        ("source/src/a.py", "one\ntwo\nthree\n"),
+        ("source/Makefile", "all:\n"),
+        ("drafts/ch01-draft.md", "# One\n"),
+    ];
 
     fn found(text: &str) -> Findings {
         let mut findings = Findings::default();
@@ -177,25 +258,43 @@ mod tests {
             "```\nTraceback: src/nope.py:99\n```",
         ] {
             let found = found(text);
-            assert!(found.faults.is_empty() && found.warnings.is_empty(), "{text} {found:?}");
+            assert!(
+                found.faults.is_empty() && found.warnings.is_empty(),
+                "{text} {found:?}"
+            );
         }
     }
 
     #[test]
     fn what_is_not_there_goes_back_with_what_is() {
         for (text, said) in [
-            ("`src/a.py:4`", "`r.md` line 1: `src/a.py:4` is not there: `source/src/a.py` has 3 lines"),
+            (
+                "`src/a.py:4`",
+                "`r.md` line 1: `src/a.py:4` is not there: `source/src/a.py` has 3 lines",
+            ),
             ("见 `a.py:2-9`。", "`a.py:2-9` is not there"),
             ("src/a.py:0", "is not there"),
-            ("source/lib/a.py:1", "there is no file `source/lib/a.py` in `source/`; `source/src/a.py` has that name"),
+            (
+                "source/lib/a.py:1",
+                "there is no file `source/lib/a.py` in `source/`; `source/src/a.py` has that name",
+            ),
             ("src/b.py:1", "there is no file `src/b.py` in `source/`"),
         ] {
             let faults = found(text).faults;
-            assert!(faults.len() == 1 && faults[0].contains(said), "{text} {faults:?}");
+            assert!(
+                faults.len() == 1 && faults[0].contains(said),
+                "{text} {faults:?}"
+            );
         }
         let doubtful = found("Given a file `config.py:3` of your own");
-        assert!(doubtful.faults.is_empty() && doubtful.warnings.len() == 1, "{doubtful:?}");
-        assert_eq!(found("Given `example.toml:3` and example.com:80").warnings, [""; 0]);
+        assert!(
+            doubtful.faults.is_empty() && doubtful.warnings.len() == 1,
+            "{doubtful:?}"
+        );
+        assert_eq!(
+            found("Given `example.toml:3` and example.com:80").warnings,
+            [""; 0]
+        );
     }
 
     /// Markdown ends these blocks, comments and quotations before the place, or in its line.
@@ -212,6 +311,11 @@ mod tests {
         ] {
             assert_eq!(found(text).faults.len(), 1, "{text}");
         }
-        check("d.md", "a.rs:1-2b:1 and c.rs:3\n\n```\nx\n```\n", &Sources::sample(&[]), &mut Findings::default());
+        check(
+            "d.md",
+            "a.rs:1-2b:1 and c.rs:3\n\n```\nx\n```\n",
+            &Sources::sample(&[]),
+            &mut Findings::default(),
+        );
     }
 }

@@ -1,7 +1,8 @@
 //! Code that a text quotes with its place: it stands there, line by line.
 //!
-//! Blank lines and indentation do not count. A cut is marked by a line with an ellipsis, or by a comment that the source does not
-//! have: writers say in one what they left out. Of a line with an ellipsis the parts around it are compared.
+//! Blank lines and indentation do not count. A cut is marked by a line with an ellipsis, or by a
+//! comment that the source does not have: writers say in one what they left out. Of a line with an
+//! ellipsis the parts around it are compared.
 
 use std::collections::BTreeSet;
 
@@ -10,11 +11,15 @@ use quipu_text::{Blocks, CodeBlock, SourcePlace, find_source_places};
 use super::Findings;
 use super::places::Sources;
 
-/// Words that may stand beside the place above a block without making it a sentence about something else.
-const LABELS: [&str; 16] =
-    ["source", "file", "from", "in", "at", "see", "line", "lines", "excerpt", "code", "出处", "来源", "源码", "见", "摘自", "行"];
+/// Words that may stand beside the place above a block without making it a sentence about something
+/// else.
+const LABELS: [&str; 16] = [
+    "source", "file", "from", "in", "at", "see", "line", "lines", "excerpt", "code", "出处",
+    "来源", "源码", "见", "摘自", "行",
+];
 const COMMENTS: [&str; 9] = ["//", "#", "/*", "--", ";", "%", "<!--", "*", "'"];
-/// Comments as a writer adds them. `#include` and `*p = 1` are code, and documentation belongs to the source.
+/// Comments as a writer adds them. `#include` and `*p = 1` are code, and documentation belongs to
+/// the source.
 const REMARKS: [&str; 8] = ["// ", "# ", "/* ", "-- ", "; ", "% ", "<!--", "* "];
 /// So many lines that a quotation may begin at are followed.
 const MOST_STARTS: usize = 100;
@@ -23,20 +28,31 @@ const SHOWN: usize = 80;
 
 pub fn check_quotes(path: &str, blocks: &Blocks, sources: &Sources<'_>, findings: &mut Findings) {
     for block in &blocks.code {
-        let Some((places, code, plain)) = places_of(block) else { continue };
+        let Some((places, code, plain)) = places_of(block) else {
+            continue;
+        };
         let mut fault = None;
         for place in &places {
             for file in sources.resolve(place.path) {
-                let Some(text) = sources.text(file) else { continue };
+                let Some(text) = sources.text(file) else {
+                    continue;
+                };
                 match compare(code, &text.text, place) {
                     Ok(()) => fault = Some(None),
                     Err(what) => drop(fault.get_or_insert_with(|| {
-                        Some(format!("the code under `{}:{}` {}", place.path, shown(place), what.render(file, sources.may_tell(file))))
+                        Some(format!(
+                            "the code under `{}:{}` {}",
+                            place.path,
+                            shown(place),
+                            what.render(file, sources.may_tell(file))
+                        ))
                     })),
                 }
             }
         }
-        let Some(what) = fault.flatten() else { continue };
+        let Some(what) = fault.flatten() else {
+            continue;
+        };
         let what = format!("`{path}` line {}: {what}", block.line);
         if plain {
             findings.faults.push(what);
@@ -47,15 +63,22 @@ pub fn check_quotes(path: &str, blocks: &Blocks, sources: &Sources<'_>, findings
 }
 
 fn shown(place: &SourcePlace<'_>) -> String {
-    if place.first() == place.last() { place.first().to_string() } else { format!("{}-{}", place.first(), place.last()) }
+    if place.first() == place.last() {
+        place.first().to_string()
+    } else {
+        format!("{}-{}", place.first(), place.last())
+    }
 }
 
-/// The places that a block gives for its code, the code, and whether it plainly says that this is the code there.
+/// The places that a block gives for its code, the code, and whether it plainly says that this is
+/// the code there.
 fn places_of(block: &CodeBlock) -> Option<(Vec<SourcePlace<'_>>, &[String], bool)> {
     let code = || block.code.as_slice();
     // The first line may be a comment with the place alone.
     if let Some(first) = block.code.first()
-        && COMMENTS.iter().any(|sign| first.trim_start().starts_with(sign))
+        && COMMENTS
+            .iter()
+            .any(|sign| first.trim_start().starts_with(sign))
     {
         let places = find_source_places(first);
         if !places.is_empty() && is_label(first, &places) {
@@ -73,7 +96,8 @@ fn places_of(block: &CodeBlock) -> Option<(Vec<SourcePlace<'_>>, &[String], bool
     if is_label(&block.above, &places) {
         return Some((places, code(), true));
     }
-    // A sentence that ends with the place: most likely the code there, perhaps what is done with it.
+    // A sentence that ends with the place: most likely the code there, perhaps what is done with
+    // it.
     let last = places.last()?;
     let ends = !block.above[last.end..].contains(char::is_alphanumeric);
     ends.then(|| (vec![last.clone()], code(), false))
@@ -91,7 +115,10 @@ fn is_label(line: &str, places: &[SourcePlace<'_>]) -> bool {
     rest.push_str(&line[at..]);
     rest.split(|c: char| !c.is_alphanumeric())
         .filter(|word| !word.is_empty())
-        .all(|word| LABELS.contains(&word.to_lowercase().as_str()) || word.chars().all(|c| c.is_ascii_digit()))
+        .all(|word| {
+            LABELS.contains(&word.to_lowercase().as_str())
+                || word.chars().all(|c| c.is_ascii_digit())
+        })
 }
 
 /// Whether a block is plainly not of the file: TOML under a place in Python.
@@ -110,9 +137,18 @@ fn is_other_language(block: &CodeBlock, places: &[SourcePlace<'_>]) -> bool {
         &["rb", "ruby"],
         &["json"],
     ];
-    let kind = |name: &str| kinds.iter().position(|names| names.contains(&name.to_lowercase().as_str()));
+    let kind = |name: &str| {
+        kinds
+            .iter()
+            .position(|names| names.contains(&name.to_lowercase().as_str()))
+    };
     let own = kind(block.language());
-    let of = |place: &SourcePlace<'_>| place.path.rsplit_once('.').and_then(|(_, ending)| kind(ending));
+    let of = |place: &SourcePlace<'_>| {
+        place
+            .path
+            .rsplit_once('.')
+            .and_then(|(_, ending)| kind(ending))
+    };
     own.is_none() || places.iter().all(|place| of(place) != own)
 }
 
@@ -140,11 +176,16 @@ fn parse_line<'t>(line: &'t str, source: &BTreeSet<&str>) -> Line<'t> {
     }
 }
 
-/// The parts of a line around each ellipsis. Brackets around it do not count, nor does a comment behind it.
+/// The parts of a line around each ellipsis. Brackets around it do not count, nor does a comment
+/// behind it.
 fn split_at_ellipses(line: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut rest = line;
-    while let Some((at, sign)) = ["...", "…", "⋮"].iter().filter_map(|sign| Some((rest.find(sign)?, sign))).min() {
+    while let Some((at, sign)) = ["...", "…", "⋮"]
+        .iter()
+        .filter_map(|sign| Some((rest.find(sign)?, sign)))
+        .min()
+    {
         parts.push(&rest[..at]);
         rest = &rest[at + sign.len()..];
     }
@@ -153,14 +194,32 @@ fn split_at_ellipses(line: &str) -> Vec<&str> {
     let opens = |c: char| c.is_whitespace() || "/#*-[({<".contains(c);
     let closes = |c: char| c.is_whitespace() || "])}>".contains(c);
     let bare = |(at, part): (usize, &'_ str)| -> std::ops::Range<usize> {
-        let start = if at == 0 { 0 } else { part.len() - part.trim_start_matches(closes).len() };
-        let end = if at == last { part.trim_end().len() } else { part.trim_end_matches(opens).len() };
+        let start = if at == 0 {
+            0
+        } else {
+            part.len() - part.trim_start_matches(closes).len()
+        };
+        let end = if at == last {
+            part.trim_end().len()
+        } else {
+            part.trim_end_matches(opens).len()
+        };
         let inner = start..end.max(start);
-        let is_comment = ["//", "#", "/*", "--", "<!--", "*/", "-->"].iter().any(|sign| part[start..].starts_with(sign));
+        let is_comment = ["//", "#", "/*", "--", "<!--", "*/", "-->"]
+            .iter()
+            .any(|sign| part[start..].starts_with(sign));
         let says_nothing = !part[inner.clone()].contains(char::is_alphanumeric) || is_comment;
-        if at > 0 && says_nothing { start..start } else { inner }
+        if at > 0 && says_nothing {
+            start..start
+        } else {
+            inner
+        }
     };
-    parts.into_iter().enumerate().map(|(at, part)| &part[bare((at, part))]).collect()
+    parts
+        .into_iter()
+        .enumerate()
+        .map(|(at, part)| &part[bare((at, part))])
+        .collect()
 }
 
 fn is_same(quoted: &Line<'_>, source: &str) -> bool {
@@ -170,12 +229,19 @@ fn is_same(quoted: &Line<'_>, source: &str) -> bool {
     }
 }
 
-/// Whether a line begins with the first part, ends with the last and has the others between them, in their order.
+/// Whether a line begins with the first part, ends with the last and has the others between them,
+/// in their order.
 fn has_parts(source: &str, parts: &[&str]) -> bool {
-    let [first, between @ .., last] = parts else { return false };
-    let Some(mut rest) = source.strip_prefix(first) else { return false };
+    let [first, between @ .., last] = parts else {
+        return false;
+    };
+    let Some(mut rest) = source.strip_prefix(first) else {
+        return false;
+    };
     for part in between {
-        let Some(at) = rest.find(part) else { return false };
+        let Some(at) = rest.find(part) else {
+            return false;
+        };
         rest = &rest[at + part.len()..];
     }
     rest.ends_with(last)
@@ -194,8 +260,12 @@ impl Off {
     fn render(&self, file: &str, may_tell: bool) -> String {
         let clip = |line: &str| line.chars().take(SHOWN).collect::<String>();
         match self {
-            Off::Elsewhere(..) if !may_tell => "is not what stands there. Give the place as your material has it".to_owned(),
-            Off::Elsewhere(first, last) => format!("stands at `{file}:{first}-{last}`: write that place"),
+            Off::Elsewhere(..) if !may_tell => {
+                "is not what stands there. Give the place as your material has it".to_owned()
+            }
+            Off::Elsewhere(first, last) => {
+                format!("stands at `{file}:{first}-{last}`: write that place")
+            }
             Off::Differs(line, _) if !may_tell => format!(
                 "differs: `{}` is not what stands there. Quote the lines as your material has them, and mark a cut by a comment with `…`",
                 clip(line)
@@ -214,12 +284,24 @@ impl Off {
 }
 
 fn compare(code: &[String], source: &str, place: &SourcePlace<'_>) -> Result<(), Off> {
-    let source: Vec<(usize, &str)> =
-        source.lines().enumerate().map(|(at, line)| (at + 1, line.trim())).filter(|(_, line)| !line.is_empty()).collect();
+    let source: Vec<(usize, &str)> = source
+        .lines()
+        .enumerate()
+        .map(|(at, line)| (at + 1, line.trim()))
+        .filter(|(_, line)| !line.is_empty())
+        .collect();
     let there: BTreeSet<&str> = source.iter().map(|(_, line)| *line).collect();
-    let lines: Vec<Line<'_>> = code.iter().filter(|line| !line.trim().is_empty()).map(|line| parse_line(line, &there)).collect();
-    let Some(first) = lines.iter().find(|line| **line != Line::Cut) else { return Ok(()) };
-    let mut starts: Vec<usize> = (0..source.len()).filter(|at| is_same(first, source[*at].1)).collect();
+    let lines: Vec<Line<'_>> = code
+        .iter()
+        .filter(|line| !line.trim().is_empty())
+        .map(|line| parse_line(line, &there))
+        .collect();
+    let Some(first) = lines.iter().find(|line| **line != Line::Cut) else {
+        return Ok(());
+    };
+    let mut starts: Vec<usize> = (0..source.len())
+        .filter(|at| is_same(first, source[*at].1))
+        .collect();
     // A line such as `}` stands in thousands of places: the nearest are enough.
     starts.sort_by_key(|at| source[*at].0.abs_diff(place.first()));
     starts.truncate(MOST_STARTS);
@@ -234,7 +316,9 @@ fn compare(code: &[String], source: &str, place: &SourcePlace<'_>) -> Result<(),
                 }
                 elsewhere.get_or_insert(Off::Elsewhere(from, to));
             }
-            Err((line, there)) if furthest.is_none_or(|(best, _)| line > best) => furthest = Some((line, there)),
+            Err((line, there)) if furthest.is_none_or(|(best, _)| line > best) => {
+                furthest = Some((line, there))
+            }
             Err(_) => {}
         }
     }
@@ -242,15 +326,32 @@ fn compare(code: &[String], source: &str, place: &SourcePlace<'_>) -> Result<(),
         Line::Text(line, _) => (*line).to_owned(),
         Line::Cut => String::new(),
     };
-    let there = |at: usize| source.get(at).map(|(number, line)| (*number, (*line).to_owned()));
+    let there = |at: usize| {
+        source
+            .get(at)
+            .map(|(number, line)| (*number, (*line).to_owned()))
+    };
     Err(elsewhere.unwrap_or_else(|| match furthest {
         Some((line, at)) => Off::Differs(said(line), at.and_then(there)),
-        None => Off::Differs(said(lines.iter().position(|line| line == first).unwrap_or_default()), None),
+        None => Off::Differs(
+            said(
+                lines
+                    .iter()
+                    .position(|line| line == first)
+                    .unwrap_or_default(),
+            ),
+            None,
+        ),
     }))
 }
 
-/// Follows a quotation from one line of the source on: the last line that it reaches, or the line of it that fits no more and where.
-fn follow(lines: &[Line<'_>], source: &[(usize, &str)], start: usize) -> Result<usize, (usize, Option<usize>)> {
+/// Follows a quotation from one line of the source on: the last line that it reaches, or the line
+/// of it that fits no more and where.
+fn follow(
+    lines: &[Line<'_>],
+    source: &[(usize, &str)],
+    start: usize,
+) -> Result<usize, (usize, Option<usize>)> {
     let (mut at, mut last) = (start, start);
     let (mut begun, mut cut) = (false, false);
     for (index, line) in lines.iter().enumerate() {
@@ -259,8 +360,13 @@ fn follow(lines: &[Line<'_>], source: &[(usize, &str)], start: usize) -> Result<
             continue;
         };
         if cut {
-            at = (at..source.len()).find(|at| is_same(line, source[*at].1)).ok_or((index, None))?;
-        } else if source.get(at).is_none_or(|(_, there)| !is_same(line, there)) {
+            at = (at..source.len())
+                .find(|at| is_same(line, source[*at].1))
+                .ok_or((index, None))?;
+        } else if source
+            .get(at)
+            .is_none_or(|(_, there)| !is_same(line, there))
+        {
             return Err((index, Some(at)));
         }
         (last, begun, cut) = (at, true, !parts.is_empty());
@@ -280,7 +386,12 @@ mod tests {
     fn found(text: &str) -> Findings {
         let files = [("source/src/a.py", SOURCE)];
         let mut findings = Findings::default();
-        check_quotes("d.md", &split_blocks(text), &Sources::sample(&files), &mut findings);
+        check_quotes(
+            "d.md",
+            &split_blocks(text),
+            &Sources::sample(&files),
+            &mut findings,
+        );
         findings
     }
 
@@ -299,13 +410,17 @@ mod tests {
             // The place within the block.
             "As follows.\n\n```python\n# src/a.py:14\ndef read(line):\n```\n",
             "```python src/a.py:14\ndef read(line):\n```\n",
-            // No place, no claim; and an example in another language under a sentence about a place.
+            // No place, no claim; and an example in another language under a sentence about a
+            // place.
             "```python\nimport a\na.parse('x')\n```\n",
             "An empty document never gets past `a.py:6`:\n\n```toml\nx = 1\n```\n",
             "This is how `a.py:6` is reached by a caller:\n\n```python\nparse('')\n```\n",
         ] {
             let found = found(text);
-            assert!(found.faults.is_empty() && found.warnings.is_empty(), "{text} {found:?}");
+            assert!(
+                found.faults.is_empty() && found.warnings.is_empty(),
+                "{text} {found:?}"
+            );
         }
     }
 
@@ -325,25 +440,55 @@ mod tests {
                 "`a.py:4`\n```py\ndef parse(text):\n    if not text:\n```\n",
                 "it has `if not text:`, and `source/src/a.py:5` has `\"\"\"Reads it.\"\"\"`",
             ),
-            ("`a.py:4`\n```py\n#include <a.h>\ndef parse(text):\n```\n", "no line of `source/src/a.py` is `#include <a.h>`"),
-            ("`a.py:4`\n```py\ndef parser(text):\n```\n", "no line of `source/src/a.py` is `def parser(text):`"),
-            ("`a.py:4`\n```py\ndef parse(text):\n    # …\n    yield 1\n```\n", "no line of `source/src/a.py` is `yield 1`"),
+            (
+                "`a.py:4`\n```py\n#include <a.h>\ndef parse(text):\n```\n",
+                "no line of `source/src/a.py` is `#include <a.h>`",
+            ),
+            (
+                "`a.py:4`\n```py\ndef parser(text):\n```\n",
+                "no line of `source/src/a.py` is `def parser(text):`",
+            ),
+            (
+                "`a.py:4`\n```py\ndef parse(text):\n    # …\n    yield 1\n```\n",
+                "no line of `source/src/a.py` is `yield 1`",
+            ),
             // Words behind an ellipsis, and code that is indented or in a quotation.
-            ("`a.py:4`\n```py\nd… all of this is made up\n```\n", "no line of `source/src/a.py` is `d… all of this is made up`"),
-            ("`a.py:4`\n```py\nd… made up …\n```\n", "no line of `source/src/a.py` is `d… made up …`"),
-            ("`a.py:4`\n```py\ndef parse(text):\n… made up\n```\n", "it has `… made up`"),
-            ("`a.py:4`\n\n    def parser(text):\n", "no line of `source/src/a.py` is `def parser(text):`"),
-            ("> `a.py:4`\n>\n> ```py\n> def parser(text):\n> ```\n", "no line of `source/src/a.py` is `def parser(text):`"),
+            (
+                "`a.py:4`\n```py\nd… all of this is made up\n```\n",
+                "no line of `source/src/a.py` is `d… all of this is made up`",
+            ),
+            (
+                "`a.py:4`\n```py\nd… made up …\n```\n",
+                "no line of `source/src/a.py` is `d… made up …`",
+            ),
+            (
+                "`a.py:4`\n```py\ndef parse(text):\n… made up\n```\n",
+                "it has `… made up`",
+            ),
+            (
+                "`a.py:4`\n\n    def parser(text):\n",
+                "no line of `source/src/a.py` is `def parser(text):`",
+            ),
+            (
+                "> `a.py:4`\n>\n> ```py\n> def parser(text):\n> ```\n",
+                "no line of `source/src/a.py` is `def parser(text):`",
+            ),
         ] {
             let found = found(text);
-            assert!(found.faults.len() == 1 && found.faults[0].contains(said), "{text} {found:?}");
+            assert!(
+                found.faults.len() == 1 && found.faults[0].contains(said),
+                "{text} {found:?}"
+            );
         }
     }
 
     #[test]
     fn a_sentence_about_a_place_is_only_doubted() {
         let found = found("The loop is in `a.py:9`:\n\n```python\nfor line in lines:\n```\n");
-        assert!(found.faults.is_empty() && found.warnings.len() == 1, "{found:?}");
+        assert!(
+            found.faults.is_empty() && found.warnings.len() == 1,
+            "{found:?}"
+        );
     }
 
     #[test]

@@ -16,13 +16,19 @@ const LEAST_WORDS: usize = 60;
 /// Prose has 90 and more new runs in a hundred, in both languages; lists of like things some 60.
 const FEW_NEW: f64 = 0.25;
 const RATHER_FEW_NEW: f64 = 0.5;
-/// Chapters of one book share some 5 runs in a hundred; two about one small file may share most of them, and nobody is at fault.
+/// Chapters of one book share some 5 runs in a hundred; two about one small file may share most of
+/// them, and nobody is at fault.
 const RATHER_MANY_SHARED: f64 = 0.4;
 
-/// The words of the prose without its headings, in small letters. A Chinese, Japanese or Korean character is one.
+/// The words of the prose without its headings, in small letters. A Chinese, Japanese or Korean
+/// character is one.
 fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
-    for (_, line) in split_blocks(text).prose.into_iter().filter(|(_, line)| !line.starts_with('#')) {
+    for (_, line) in split_blocks(text)
+        .prose
+        .into_iter()
+        .filter(|(_, line)| !line.starts_with('#'))
+    {
         let mut word = String::new();
         for c in line.chars() {
             let wide = c >= '\u{2e80}' && c.is_alphanumeric();
@@ -53,9 +59,16 @@ fn share(part: usize, whole: usize) -> f64 {
 /// The text does not say one thing over and over.
 fn check_repetition(path: &str, words: &[String], findings: &mut Findings) {
     let (new, all) = (runs(words).len(), words.len().saturating_sub(RUN - 1));
-    let what = || format!("`{path}` repeats itself: {} in a hundred of its words are new", (share(new, all) * 100.0).round());
+    let what = || {
+        format!(
+            "`{path}` repeats itself: {} in a hundred of its words are new",
+            (share(new, all) * 100.0).round()
+        )
+    };
     if words.len() >= LEAST_WORDS && share(new, all) < FEW_NEW {
-        findings.faults.push(format!("{}. Write each thing once", what()));
+        findings
+            .faults
+            .push(format!("{}. Write each thing once", what()));
     } else if words.len() >= LEAST_WORDS && share(new, all) < RATHER_FEW_NEW {
         findings.warnings.push(what());
     }
@@ -70,20 +83,41 @@ fn check_other(path: &str, own: &[String], other: &str, text: &str, findings: &m
     let same = own.len().max(others.len()) - shared <= RUN && shared > 2 * RUN;
     let of = share(shared, own.len().min(others.len()));
     if same {
-        findings.faults.push(format!("`{path}` is the text of `{other}`. Write a text of its own"));
+        findings.faults.push(format!(
+            "`{path}` is the text of `{other}`. Write a text of its own"
+        ));
     } else if of >= RATHER_MANY_SHARED {
-        findings.warnings.push(format!("`{path}` is {} in a hundred the text of `{other}`", (of * 100.0).round()));
+        findings.warnings.push(format!(
+            "`{path}` is {} in a hundred the text of `{other}`",
+            (of * 100.0).round()
+        ));
     }
 }
 
 /// Compares a text with itself and with every other file under its rule.
-pub fn check(project: &Project, rule: &FileRule, path: &ProjectPath, text: &str, findings: &mut Findings) -> Result<(), StoreError> {
+pub fn check(
+    project: &Project,
+    rule: &FileRule,
+    path: &ProjectPath,
+    text: &str,
+    findings: &mut Findings,
+) -> Result<(), StoreError> {
     let own = words(text);
     check_repetition(path.as_str(), &own, findings);
     for other in project.store.list()? {
-        let alike = other != *path && project.contract.rule(&other).is_some_and(|others| others.path.as_str() == rule.path.as_str());
+        let alike = other != *path
+            && project
+                .contract
+                .rule(&other)
+                .is_some_and(|others| others.path.as_str() == rule.path.as_str());
         if alike && let Some((bytes, _)) = project.store.read(&other)? {
-            check_other(path.as_str(), &own, other.as_str(), &String::from_utf8_lossy(&bytes), findings);
+            check_other(
+                path.as_str(),
+                &own,
+                other.as_str(),
+                &String::from_utf8_lossy(&bytes),
+                findings,
+            );
         }
     }
     Ok(())
@@ -120,17 +154,36 @@ mod tests {
             ["`d.md` repeats itself: 1 in a hundred of its words are new. Write each thing once"]
         );
         assert_eq!(alone(&"字".repeat(100)).faults.len(), 1);
-        assert_eq!(alone(&format!("> ~~~\n\n{}", "word ".repeat(100))).faults.len(), 1, "the quotation ends, and its block with it");
-        assert!(alone(&"word ".repeat(20)).faults.is_empty(), "too short to tell");
+        assert_eq!(
+            alone(&format!("> ~~~\n\n{}", "word ".repeat(100)))
+                .faults
+                .len(),
+            1,
+            "the quotation ends, and its block with it"
+        );
+        assert!(
+            alone(&"word ".repeat(20)).faults.is_empty(),
+            "too short to tell"
+        );
     }
 
     #[test]
     fn another_units_text_goes_back() {
-        for (text, changed) in [(EN, EN.replace("lease", "lock")), (ZH, ZH.replace("时钟", "计时器"))] {
+        for (text, changed) in [
+            (EN, EN.replace("lease", "lock")),
+            (ZH, ZH.replace("时钟", "计时器")),
+        ] {
             assert_eq!(beside(text, text).faults.len(), 1);
             let titled = format!("# Another title\n\n{text}");
             assert_eq!(beside(&titled, text).faults.len(), 1);
-            assert_eq!((beside(text, &changed).faults.len(), beside(text, &changed).warnings.len()), (0, 1), "nearly the same");
+            assert_eq!(
+                (
+                    beside(text, &changed).faults.len(),
+                    beside(text, &changed).warnings.len()
+                ),
+                (0, 1),
+                "nearly the same"
+            );
         }
         assert!(beside(EN, ZH).faults.is_empty() && beside(EN, ZH).warnings.is_empty());
         assert!(beside(EN, &"word ".repeat(100)).faults.is_empty());

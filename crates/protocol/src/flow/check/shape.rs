@@ -1,4 +1,5 @@
-//! What the contract's `shape` of a file asks: headings, length, and the checks of the modules beside this one.
+//! What the contract's `shape` of a file asks: headings, length, and the checks of the modules
+//! beside this one.
 
 use std::collections::BTreeMap;
 
@@ -17,35 +18,75 @@ use crate::read_scope::ReadScope;
 /// So many passages that a page lacks are named.
 const NAMED: usize = 5;
 
-pub fn check(project: &Project, turn: &Planned<'_>, output: &Output, text: &str, findings: &mut Findings) -> Result<(), StoreError> {
+pub fn check(
+    project: &Project,
+    turn: &Planned<'_>,
+    output: &Output,
+    text: &str,
+    findings: &mut Findings,
+) -> Result<(), StoreError> {
     let contract = &project.contract;
-    let Some((rule, shape)) = contract.rule(&output.path).and_then(|rule| Some((rule, rule.shape.as_ref()?))) else { return Ok(()) };
+    let Some((rule, shape)) = contract
+        .rule(&output.path)
+        .and_then(|rule| Some((rule, rule.shape.as_ref()?)))
+    else {
+        return Ok(());
+    };
     let path = output.path.as_str();
     let writer = actor_of(turn.step, turn.turn.unit.as_ref(), None);
-    findings.faults.extend(find_wrong_headings(shape, path, text));
-    findings.faults.extend(find_wrong_length(shape, turn, path, text));
+    findings
+        .faults
+        .extend(find_wrong_headings(shape, path, text));
+    findings
+        .faults
+        .extend(find_wrong_length(shape, turn, path, text));
     check_sections(path, text, &shape.sections, contract.language, findings);
     if shape.scores {
-        let metrics: Vec<&str> =
-            turn.role.iter().flat_map(|role| &role.metrics).map(|metric| metric.in_language(contract.language)).collect();
+        let metrics: Vec<&str> = turn
+            .role
+            .iter()
+            .flat_map(|role| &role.metrics)
+            .map(|metric| metric.in_language(contract.language))
+            .collect();
         check_scores(path, text, &metrics, findings);
     }
-    if let Some(root) = shape.places.as_ref().and_then(|root| fill_path(root, &turn.binding)) {
-        places::check(path, text, &Sources::of(project, &writer, root.as_str())?, findings);
+    if let Some(root) = shape
+        .places
+        .as_ref()
+        .and_then(|root| fill_path(root, &turn.binding))
+    {
+        places::check(
+            path,
+            text,
+            &Sources::of(project, &writer, root.as_str())?,
+            findings,
+        );
     }
     if shape.distinct {
         repeated::check(project, rule, &output.path, text, findings)?;
     }
-    if let Some(shown) = shape.shows.as_ref().and_then(|shown| fill_path(shown, &turn.binding))
+    if let Some(shown) = shape
+        .shows
+        .as_ref()
+        .and_then(|shown| fill_path(shown, &turn.binding))
         && let Some((bytes, _)) = project.store.read(&shown)?
     {
         let mut found = Findings::default();
-        check_page(project, shown.as_str(), &String::from_utf8_lossy(&bytes), path, text, &mut found);
+        check_page(
+            project,
+            shown.as_str(),
+            &String::from_utf8_lossy(&bytes),
+            path,
+            text,
+            &mut found,
+        );
         if ReadScope::of(project, &writer).reads(&shown) {
             findings.faults.extend(found.faults);
             findings.warnings.extend(found.warnings);
         } else if !found.faults.is_empty() {
-            findings.faults.push(format!("`{path}` lacks words of `{shown}`"));
+            findings
+                .faults
+                .push(format!("`{path}` lacks words of `{shown}`"));
         }
     }
     Ok(())
@@ -54,36 +95,76 @@ pub fn check(project: &Project, turn: &Planned<'_>, output: &Output, text: &str,
 fn find_wrong_headings(shape: &Shape, path: &str, text: &str) -> Vec<String> {
     let (document, mut faults) = (Document::parse(text), Vec::new());
     for (level, (least, most)) in &shape.headings {
-        let lines: Vec<usize> = document.sections().iter().filter(|s| s.level == *level).map(|s| s.line).collect();
+        let lines: Vec<usize> = document
+            .sections()
+            .iter()
+            .filter(|s| s.level == *level)
+            .map(|s| s.line)
+            .collect();
         let count = u32::try_from(lines.len()).unwrap_or(u32::MAX);
         if !(*least..=*most).contains(&count) {
-            let wanted = if least == most { least.to_string() } else { format!("{least} to {most}") };
-            let at = lines.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-            let at = if at.is_empty() { String::new() } else { format!(" (lines {at})") };
-            faults.push(format!("`{path}` has {count} headings of level {level}{at}; {wanted} are asked"));
+            let wanted = if least == most {
+                least.to_string()
+            } else {
+                format!("{least} to {most}")
+            };
+            let at = lines
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join(", ");
+            let at = if at.is_empty() {
+                String::new()
+            } else {
+                format!(" (lines {at})")
+            };
+            faults.push(format!(
+                "`{path}` has {count} headings of level {level}{at}; {wanted} are asked"
+            ));
         }
     }
     faults
 }
 
 fn find_wrong_length(shape: &Shape, turn: &Planned<'_>, path: &str, text: &str) -> Option<String> {
-    let number = |words: &String| words.parse().ok().or_else(|| turn.binding.get(words)?.trim().parse::<u32>().ok());
+    let number = |words: &String| {
+        words
+            .parse()
+            .ok()
+            .or_else(|| turn.binding.get(words)?.trim().parse::<u32>().ok())
+    };
     let wanted = shape.words.as_ref().and_then(number)?;
-    let (least, most) = (f64::from(wanted) * (1.0 - shape.tolerance), f64::from(wanted) * (1.0 + shape.tolerance));
+    let (least, most) = (
+        f64::from(wanted) * (1.0 - shape.tolerance),
+        f64::from(wanted) * (1.0 + shape.tolerance),
+    );
     let (least, most) = (least.round() as usize, most.round() as usize);
     let (count, wanted) = (count_words(text), wanted as usize);
     let what = format!("`{path}` has {count} words; {least} to {most} are asked");
     if count < least {
-        Some(format!("{what}. Expand it by about {}: where it is thinnest, nowhere else", wanted - count))
+        Some(format!(
+            "{what}. Expand it by about {}: where it is thinnest, nowhere else",
+            wanted - count
+        ))
     } else if count > most {
-        Some(format!("{what}. Trim it by about {}: where it repeats itself, nowhere else", count - wanted))
+        Some(format!(
+            "{what}. Trim it by about {}: where it repeats itself, nowhere else",
+            count - wanted
+        ))
     } else {
         None
     }
 }
 
 /// The words of a chapter are on its page.
-fn check_page(project: &Project, shown: &str, chapter: &str, path: &str, page: &str, findings: &mut Findings) {
+fn check_page(
+    project: &Project,
+    shown: &str,
+    chapter: &str,
+    path: &str,
+    page: &str,
+    findings: &mut Findings,
+) {
     let book = Book {
         title: String::new(),
         author: None,
@@ -107,12 +188,19 @@ fn check_page(project: &Project, shown: &str, chapter: &str, path: &str, page: &
     let expected = publish(&book).files.remove(path).unwrap_or_default();
     let missing = find_missing_text(&String::from_utf8_lossy(&expected), page);
     for passage in missing.absent.iter().take(NAMED) {
-        findings.faults.push(format!("`{path}` lacks these words of `{shown}`: \"{passage}\""));
+        findings.faults.push(format!(
+            "`{path}` lacks these words of `{shown}`: \"{passage}\""
+        ));
     }
     if missing.absent.len() > NAMED {
-        findings.faults.push(format!("`{path}` lacks {} more passages of `{shown}`", missing.absent.len() - NAMED));
+        findings.faults.push(format!(
+            "`{path}` lacks {} more passages of `{shown}`",
+            missing.absent.len() - NAMED
+        ));
     }
     if let Some(passage) = missing.misplaced.first() {
-        findings.warnings.push(format!("`{path}` has this out of the order of `{shown}`: \"{passage}\""));
+        findings.warnings.push(format!(
+            "`{path}` has this out of the order of `{shown}`: \"{passage}\""
+        ));
     }
 }

@@ -1,4 +1,5 @@
-//! What is current: the jobs that are open before a job, and the jobs behind a sealed file, whose work is over.
+//! What is current: the jobs that are open before a job, and the jobs behind a sealed file, whose
+//! work is over.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,19 +11,24 @@ use super::super::turn::{Planned, Wait};
 use super::Derivation;
 
 impl Derivation<'_, '_> {
-    /// The jobs that a job has to wait for, directly or through jobs that are done: it reads current texts only when there are none.
-    /// Each job is derived behind those that it waits for, so this never goes deep.
+    /// The jobs that a job has to wait for, directly or through jobs that are done: it reads
+    /// current texts only when there are none. Each job is derived behind those that it waits for,
+    /// so this never goes deep.
     pub fn open_before(&self, index: usize) -> Arc<BTreeSet<usize>> {
         if let Some(known) = &self.open.borrow()[index] {
             return Arc::clone(known);
         }
         let mut open = BTreeSet::new();
         for &(other, wait) in &self.turns[index].waits {
-            let given_up = |state: State| wait == Wait::Settled && matches!(state, State::Failed | State::Blocked);
+            let given_up = |state: State| {
+                wait == Wait::Settled && matches!(state, State::Failed | State::Blocked)
+            };
             match self.state(other) {
                 State::Done | State::Skipped => {
                     let before = self.open_before(other);
-                    open.extend(before.iter().filter(|i| !given_up(self.state(**i)) && !self.was_approved_despite(other, **i)));
+                    open.extend(before.iter().filter(|i| {
+                        !given_up(self.state(**i)) && !self.was_approved_despite(other, **i)
+                    }));
                 }
                 state if given_up(state) => {}
                 _ => {
@@ -37,18 +43,29 @@ impl Derivation<'_, '_> {
 
     /// Whether nothing is open before a job but what is stale.
     pub(super) fn is_only_stale_before(&self, index: usize) -> bool {
-        self.turns[index].without.is_empty() && self.open_before(index).iter().all(|i| self.state(*i) == State::Stale)
+        self.turns[index].without.is_empty()
+            && self
+                .open_before(index)
+                .iter()
+                .all(|i| self.state(*i) == State::Stale)
     }
 
     /// Whether a person passed a gate although a job before it was stale.
     pub(super) fn was_approved_despite(&self, gate: usize, stale: usize) -> bool {
-        let Some(approved) = self.known[gate].approved.map(|fact| &self.facts[fact]) else { return false };
-        let is_same = self.seq(self.known[stale].accepted) < approved.seq && self.state(stale) == State::Stale;
-        is_same && approved.note.despite.contains(&self.turns[stale].turn.to_string())
+        let Some(approved) = self.known[gate].approved.map(|fact| &self.facts[fact]) else {
+            return false;
+        };
+        let is_same = self.seq(self.known[stale].accepted) < approved.seq
+            && self.state(stale) == State::Stale;
+        is_same
+            && approved
+                .note
+                .despite
+                .contains(&self.turns[stale].turn.to_string())
     }
 
-    /// The jobs whose work ended in a sealed file, so that doing them again would change nothing: those that wrote it, and those
-    /// that only such jobs come after.
+    /// The jobs whose work ended in a sealed file, so that doing them again would change nothing:
+    /// those that wrote it, and those that only such jobs come after.
     pub(super) fn find_behind_seals(&self) -> Vec<bool> {
         let is_sealed = |path: &ProjectPath| self.class(path) == Class::Sealed;
         let mut found = vec![false; self.turns.len()];
@@ -56,7 +73,10 @@ impl Derivation<'_, '_> {
         let mut later_any: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (index, Planned { turn, step, .. }) in self.turns.iter().enumerate() {
             for before in &step.after {
-                later.entry((before, turn.unit.as_ref())).or_default().push(index);
+                later
+                    .entry((before, turn.unit.as_ref()))
+                    .or_default()
+                    .push(index);
                 later_any.entry(before).or_default().push(index);
             }
         }
@@ -66,14 +86,22 @@ impl Derivation<'_, '_> {
             if self.lacks(turn, is_sealed).next().is_some() {
                 continue;
             }
-            let rejected = known.rejected.is_some() && self.seq(known.rejected) > self.seq(known.approved);
-            let seals = !rejected && turn.required().next().is_some() && turn.required().all(|o| is_sealed(&o.path));
+            let rejected =
+                known.rejected.is_some() && self.seq(known.rejected) > self.seq(known.approved);
+            let seals = !rejected
+                && turn.required().next().is_some()
+                && turn.required().all(|o| is_sealed(&o.path));
             let step = turn.turn.step.as_str();
             let (own, whole) = match &turn.turn.unit {
                 Some(unit) => (later.get(&(step, Some(unit))), later.get(&(step, None))),
                 None => (later_any.get(step), None),
             };
-            let mut sealed = own.into_iter().chain(whole).flatten().map(|other| found[*other]).peekable();
+            let mut sealed = own
+                .into_iter()
+                .chain(whole)
+                .flatten()
+                .map(|other| found[*other])
+                .peekable();
             found[index] = seals || sealed.peek().is_some() && sealed.all(|sealed| sealed);
         }
         found

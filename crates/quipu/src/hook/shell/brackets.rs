@@ -8,7 +8,8 @@ use super::lexer::{ENDS, is_blank};
 /// Brackets within brackets are matched so deep.
 const DEEPEST_BRACKETS: usize = 64;
 
-/// The mark that ends a here-document. Commands in its text are run if no part of the mark is quoted.
+/// The mark that ends a here-document. Commands in its text are run if no part of the mark is
+/// quoted.
 pub struct Mark {
     pub text: String,
     pub is_quoted: bool,
@@ -20,7 +21,12 @@ pub fn enclosed(letters: &mut Peekable<Chars>, open: char, close: char) -> Strin
 }
 
 /// The same, perhaps within double quotes, where a single one is a letter.
-pub fn enclosed_in(letters: &mut Peekable<Chars>, open: char, close: char, is_quoted: bool) -> String {
+pub fn enclosed_in(
+    letters: &mut Peekable<Chars>,
+    open: char,
+    close: char,
+    is_quoted: bool,
+) -> String {
     let mut text = String::new();
     copy_enclosed(letters, (open, close), is_quoted, 0, &mut text);
     if text.ends_with(close) {
@@ -29,12 +35,22 @@ pub fn enclosed_in(letters: &mut Peekable<Chars>, open: char, close: char, is_qu
     text
 }
 
-/// Copies up to and with the closing bracket. Brackets in quotes, comments and here-documents close nothing.
-fn copy_enclosed(letters: &mut Peekable<Chars>, (open, close): (char, char), is_quoted: bool, level: usize, text: &mut String) {
+/// Copies up to and with the closing bracket. Brackets in quotes, comments and here-documents close
+/// nothing.
+fn copy_enclosed(
+    letters: &mut Peekable<Chars>,
+    (open, close): (char, char),
+    is_quoted: bool,
+    level: usize,
+    text: &mut String,
+) {
     let (mut depth, mut marks, begin) = (1, Vec::new(), text.len());
     let is_command = open == '(' && letters.peek() != Some(&'(');
     while let Some(c) = letters.next() {
-        let begins_word = text[begin..].chars().last().is_none_or(|c| is_blank(c) || ";|&(".contains(c));
+        let begins_word = text[begin..]
+            .chars()
+            .last()
+            .is_none_or(|c| is_blank(c) || ";|&(".contains(c));
         text.push(c);
         match c {
             '\\' => text.extend(letters.next()),
@@ -119,7 +135,8 @@ fn copy_dollar(letters: &mut Peekable<Chars>, level: usize, text: &mut String) {
 pub fn mark(letters: &mut Peekable<Chars>) -> Mark {
     while letters.next_if(|c| *c == ' ' || *c == '\t').is_some() {}
     let (mut text, mut quote, mut is_quoted) = (String::new(), None, false);
-    while let Some(c) = letters.next_if(|c| quote.is_some() || !is_blank(*c) && !ENDS.contains(*c)) {
+    while let Some(c) = letters.next_if(|c| quote.is_some() || !is_blank(*c) && !ENDS.contains(*c))
+    {
         is_quoted |= matches!(c, '\\' | '\'' | '"');
         match (c, quote) {
             ('\\', None | Some('"')) => text.extend(letters.next()),

@@ -1,12 +1,14 @@
 //! Programs in other languages that stand in a command: `python -c`, `node -e`, `awk '… > "file"'`.
 //!
-//! Their grammar is not known here. If a text has a word that writes, every file of the project that it quotes counts as written.
+//! Their grammar is not known here. If a text has a word that writes, every file of the project
+//! that it quotes counts as written.
 
 use super::programs::Arguments;
 use super::word::Word;
 use super::{How, Shell};
 
-/// Interpreters, and the options behind which a program stands. Without an option the first word is the program.
+/// Interpreters, and the options behind which a program stands. Without an option the first word is
+/// the program.
 const INTERPRETERS: &[(&str, &[&str])] = &[
     ("python", &["-c"]),
     ("pypy", &["-c"]),
@@ -24,7 +26,9 @@ const INTERPRETERS: &[(&str, &[&str])] = &[
 ];
 
 /// Ways to open a file, as they are quoted.
-const MODES: &[&str] = &["w", "wb", "wt", "w+", "wb+", "w+b", "r+", "rb+", "r+b", "x", "xb"];
+const MODES: &[&str] = &[
+    "w", "wb", "wt", "w+", "wb+", "w+b", "r+", "rb+", "r+b", "x", "xb",
+];
 const GROWING_MODES: &[&str] = &["a", "ab", "at", "a+", "ab+"];
 /// Words that replace or remove a file.
 const CHANGES: &[&str] = &[
@@ -60,13 +64,30 @@ const GROWTH: &[&str] = &["appendFile", "FILE_APPEND", "O_APPEND"];
 /// Languages in which `>` writes.
 const WITH_REDIRECTIONS: &[&str] = &["perl", "awk", "gawk", "mawk"];
 /// Words that run a command.
-const RUNS: &[&str] = &["system", "subprocess", "popen", "child_process", "exec", "spawn", "qx", "`"];
+const RUNS: &[&str] = &[
+    "system",
+    "subprocess",
+    "popen",
+    "child_process",
+    "exec",
+    "spawn",
+    "qx",
+    "`",
+];
 
 impl Shell {
     pub(super) fn code(&mut self, arguments: &Arguments, documents: &[String]) {
-        let name = arguments.name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-        let Some((_, flags)) = INTERPRETERS.iter().find(|(known, _)| *known == name) else { return };
-        let mut texts: Vec<String> = arguments.values(flags).iter().filter_map(Word::text).collect();
+        let name = arguments
+            .name
+            .trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+        let Some((_, flags)) = INTERPRETERS.iter().find(|(known, _)| *known == name) else {
+            return;
+        };
+        let mut texts: Vec<String> = arguments
+            .values(flags)
+            .iter()
+            .filter_map(Word::text)
+            .collect();
         let named = arguments.named();
         if flags.is_empty() || name == "sed" && texts.is_empty() {
             texts.extend(named.first().and_then(Word::text));
@@ -90,13 +111,17 @@ impl Shell {
             quoted.iter().for_each(|quoted| self.run(quoted));
         }
         let opens = |modes: &[&str]| quoted.iter().any(|quoted| modes.contains(&quoted.as_str()));
-        let redirects = |sign: &str| WITH_REDIRECTIONS.contains(&language) && text.replace(">>", "»").contains(sign);
+        let redirects = |sign: &str| {
+            WITH_REDIRECTIONS.contains(&language) && text.replace(">>", "»").contains(sign)
+        };
         let how = match () {
             () if has(CHANGES) || opens(MODES) || redirects(">") => How::Change,
             () if has(GROWTH) || opens(GROWING_MODES) || redirects("»") => How::Grow,
             () => return,
         };
-        quoted.iter().for_each(|quoted| self.mention(how, quoted.trim_start_matches(['>', '<', '+', ' '])));
+        quoted
+            .iter()
+            .for_each(|quoted| self.mention(how, quoted.trim_start_matches(['>', '<', '+', ' '])));
     }
 }
 
@@ -104,8 +129,13 @@ impl Shell {
 fn quoted_in(text: &str) -> Vec<String> {
     let mut quoted = Vec::new();
     for quote in ['\'', '"', '`'] {
-        // Every piece between two quotes, also what stands between two texts: a quote within the other kind shifts them.
-        quoted.extend(text.split(quote).skip(1).map(|part| part.replace("\\n", "\n")));
+        // Every piece between two quotes, also what stands between two texts: a quote within the
+        // other kind shifts them.
+        quoted.extend(
+            text.split(quote)
+                .skip(1)
+                .map(|part| part.replace("\\n", "\n")),
+        );
     }
     quoted.retain(|text| !text.trim().is_empty() && text.len() < 4096);
     quoted

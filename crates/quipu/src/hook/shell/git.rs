@@ -1,4 +1,5 @@
-//! Commands of git that write files of the working tree. Which ones, git itself is asked when they are judged.
+//! Commands of git that write files of the working tree. Which ones, git itself is asked when they
+//! are judged.
 
 use super::programs::Arguments;
 use super::word::{Piece, Word};
@@ -12,7 +13,9 @@ impl Shell {
         let mut command = None;
         while let Some(word) = words.next() {
             match word.text().as_deref() {
-                Some("-C" | "--work-tree") => self.change_folder(words.next().map_or(&[], std::slice::from_ref)),
+                Some("-C" | "--work-tree") => {
+                    self.change_folder(words.next().map_or(&[], std::slice::from_ref))
+                }
                 Some("-c" | "--git-dir") => drop(words.next()),
                 Some(text) if text.starts_with('-') => {}
                 text => {
@@ -21,7 +24,10 @@ impl Shell {
                 }
             }
         }
-        let rest = Arguments { name: command.unwrap_or_default(), words: words.cloned().collect() };
+        let rest = Arguments {
+            name: command.unwrap_or_default(),
+            words: words.cloned().collect(),
+        };
         self.subcommand(&rest, documents);
         self.folders = folders;
     }
@@ -32,19 +38,36 @@ impl Shell {
         let paths_begin = arguments.words.iter().position(is_split);
         let behind: Option<Vec<Word>> = paths_begin.map(|at| arguments.words[at + 1..].to_vec());
         // Files that differ from the commit are reset.
-        let is_forced = arguments.short('f') || arguments.has(&["--force", "--discard-changes", "--reset"]);
+        let is_forced =
+            arguments.short('f') || arguments.has(&["--force", "--discard-changes", "--reset"]);
         match arguments.name.as_str() {
-            "rm" if !arguments.has(&["--cached", "-n", "--dry-run"]) => named.iter().for_each(|word| self.write(How::Remove, word)),
-            "mv" => self.program(&Arguments { name: "mv".into(), words: arguments.words.clone() }, &[], None),
-            "apply" | "am" if !arguments.has(&["--check", "--stat", "--cached"]) => self.apply_patch_files(arguments, documents),
+            "rm" if !arguments.has(&["--cached", "-n", "--dry-run"]) => {
+                named.iter().for_each(|word| self.write(How::Remove, word))
+            }
+            "mv" => self.program(
+                &Arguments {
+                    name: "mv".into(),
+                    words: arguments.words.clone(),
+                },
+                &[],
+                None,
+            ),
+            "apply" | "am" if !arguments.has(&["--check", "--stat", "--cached"]) => {
+                self.apply_patch_files(arguments, documents)
+            }
             "checkout" if !arguments.has(&["-b", "-B", "--orphan"]) => {
-                let before: Vec<Word> =
-                    arguments.words[..paths_begin.unwrap_or(0)].iter().filter(|word| !word.is_flag()).cloned().collect();
+                let before: Vec<Word> = arguments.words[..paths_begin.unwrap_or(0)]
+                    .iter()
+                    .filter(|word| !word.is_flag())
+                    .cloned()
+                    .collect();
                 let (from, paths) = match behind {
                     Some(paths) => (before.first().cloned(), paths),
-                    // Without `--`, words are files if such files are there; the others name a commit.
+                    // Without `--`, words are files if such files are there; the others name a
+                    // commit.
                     None => {
-                        let (paths, others): (Vec<Word>, Vec<Word>) = named.into_iter().partition(|word| self.may_be_file(word));
+                        let (paths, others): (Vec<Word>, Vec<Word>) =
+                            named.into_iter().partition(|word| self.may_be_file(word));
                         (others.first().cloned(), paths)
                     }
                 };
@@ -53,13 +76,22 @@ impl Shell {
                     self.revert(None, &[Word::plain(":/")]);
                 }
             }
-            "restore" if arguments.has(&["--worktree", "-W"]) || !arguments.has(&["--staged", "-S"]) => {
+            "restore"
+                if arguments.has(&["--worktree", "-W"]) || !arguments.has(&["--staged", "-S"]) =>
+            {
                 let from = arguments.values(&["--source", "-s"]);
-                let paths: Vec<Word> = named.into_iter().filter(|word| !from.contains(word)).collect();
+                let paths: Vec<Word> = named
+                    .into_iter()
+                    .filter(|word| !from.contains(word))
+                    .collect();
                 self.revert(from.first().cloned(), &paths);
             }
-            "reset" if arguments.has(&["--hard", "--merge", "--keep"]) => self.revert(named.first().cloned(), &[Word::plain(":/")]),
-            "switch" | "read-tree" | "checkout-index" if is_forced => self.revert(None, &[Word::plain(":/")]),
+            "reset" if arguments.has(&["--hard", "--merge", "--keep"]) => {
+                self.revert(named.first().cloned(), &[Word::plain(":/")])
+            }
+            "switch" | "read-tree" | "checkout-index" if is_forced => {
+                self.revert(None, &[Word::plain(":/")])
+            }
             "diff" | "log" | "show" | "format-patch" | "archive" | "bundle" => {
                 let mut files = arguments.values(&["--output"]);
                 match arguments.name.as_str() {
@@ -70,8 +102,12 @@ impl Shell {
                 files.iter().for_each(|file| self.write(How::Change, file));
             }
             "stash" => match arguments.words.first().and_then(Word::text).as_deref() {
-                None | Some("push" | "save") => self.revert(None, &behind.unwrap_or_else(|| vec![Word::plain(":/")])),
-                Some(option) if option.starts_with('-') => self.revert(None, &behind.unwrap_or_else(|| vec![Word::plain(":/")])),
+                None | Some("push" | "save") => {
+                    self.revert(None, &behind.unwrap_or_else(|| vec![Word::plain(":/")]))
+                }
+                Some(option) if option.starts_with('-') => {
+                    self.revert(None, &behind.unwrap_or_else(|| vec![Word::plain(":/")]))
+                }
                 _ => {}
             },
             "clean" if arguments.short('f') || arguments.has(&["--force"]) => {
@@ -80,10 +116,18 @@ impl Shell {
                 }
                 let everything = arguments.short('x') || arguments.short('X');
                 let excluded: Vec<Word> = arguments.values(&["-e", "--exclude"]);
-                let paths: Vec<Word> = named.into_iter().filter(|word| !excluded.contains(word)).collect();
+                let paths: Vec<Word> = named
+                    .into_iter()
+                    .filter(|word| !excluded.contains(word))
+                    .collect();
                 let mut listing = vec!["ls-files".to_owned(), "--others".to_owned()];
                 listing.extend((!everything).then(|| "--exclude-standard".to_owned()));
-                listing.extend(excluded.iter().filter_map(Word::text).map(|text| format!("--exclude={text}")));
+                listing.extend(
+                    excluded
+                        .iter()
+                        .filter_map(Word::text)
+                        .map(|text| format!("--exclude={text}")),
+                );
                 self.listed(How::Remove, listing, &paths);
             }
             _ => {}
@@ -102,9 +146,15 @@ impl Shell {
         if paths.is_empty() {
             return;
         }
-        let from = from.map_or(Some("HEAD".to_owned()), |word| word.text()).filter(|text| !text.starts_with('-'));
+        let from = from
+            .map_or(Some("HEAD".to_owned()), |word| word.text())
+            .filter(|text| !text.starts_with('-'));
         match from {
-            Some(from) => self.listed(How::Change, vec!["diff".into(), "--name-only".into(), from], paths),
+            Some(from) => self.listed(
+                How::Change,
+                vec!["diff".into(), "--name-only".into(), from],
+                paths,
+            ),
             // A commit that is not told may have anything.
             None => self.listed(How::Change, vec!["ls-files".into()], paths),
         }
@@ -120,7 +170,11 @@ impl Shell {
         }
         for folder in self.folders.clone() {
             if let Some(folder) = folder.text() {
-                self.deeds.push(Deed::Listed { how, folder: folder.into(), listing: listing.clone() });
+                self.deeds.push(Deed::Listed {
+                    how,
+                    folder: folder.into(),
+                    listing: listing.clone(),
+                });
             }
         }
     }

@@ -84,7 +84,11 @@ impl Read {
 
     /// A number before a redirection says which stream, and is no word.
     fn close_but_number(&mut self) {
-        if self.word.iter().all(|piece| matches!(piece, Piece::Char(c) if c.is_ascii_digit())) {
+        if self
+            .word
+            .iter()
+            .all(|piece| matches!(piece, Piece::Char(c) if c.is_ascii_digit()))
+        {
             self.word.clear();
             self.begun = false;
         }
@@ -161,15 +165,25 @@ fn tokens_in(command: &str, mut read: Read) -> Vec<Token> {
             '(' => parenthesis(&mut letters, &mut read),
             ')' => read.end(Token::Close),
             c if is_blank(c) => read.close(),
-            '*' if read.word.last() == Some(&Piece::Star) => drop(read.word.pop().map(|_| read.word.push(Piece::All))),
+            '*' if read.word.last() == Some(&Piece::Star) => {
+                let _ = read.word.pop().map(|_| read.word.push(Piece::All));
+            }
             '*' => read.push(Piece::Star),
             '?' => read.push(Piece::One),
             '[' => bracket(&mut letters, &mut read),
             '{' | '}' | ',' => read.push(Piece::Brace(c)),
             '~' if !read.begun => match letters.peek() {
-                Some('+') => letters.next().into_iter().for_each(|_| read.push(Piece::Variable("PWD".to_owned()))),
-                Some('-') => letters.next().into_iter().for_each(|_| read.push(Piece::Variable("OLDPWD".to_owned()))),
-                Some(c) if !is_blank(*c) && *c != '/' && !ENDS.contains(*c) => read.push(Piece::Any),
+                Some('+') => letters
+                    .next()
+                    .into_iter()
+                    .for_each(|_| read.push(Piece::Variable("PWD".to_owned()))),
+                Some('-') => letters
+                    .next()
+                    .into_iter()
+                    .for_each(|_| read.push(Piece::Variable("OLDPWD".to_owned()))),
+                Some(c) if !is_blank(*c) && *c != '/' && !ENDS.contains(*c) => {
+                    read.push(Piece::Any)
+                }
                 _ => read.push(Piece::Variable("HOME".to_owned())),
             },
             c => read.push(Piece::Char(c)),
@@ -209,19 +223,29 @@ fn parenthesis(letters: &mut Peekable<Chars>, read: &mut Read) {
         Some(Piece::Char('=')) if read.begun && !read.is_element => {
             let name = std::mem::take(&mut read.word);
             read.begun = false;
-            for token in tokens_in(&enclosed(letters, '(', ')'), Read { is_element: true, ..Read::default() }) {
-                let Token::Word(Word(mut element)) = token else { continue };
+            for token in tokens_in(
+                &enclosed(letters, '(', ')'),
+                Read {
+                    is_element: true,
+                    ..Read::default()
+                },
+            ) {
+                let Token::Word(Word(mut element)) = token else {
+                    continue;
+                };
                 // `[0]=x`
                 if element.starts_with(&[Piece::One, Piece::Char('=')]) {
                     element.drain(..2);
                 }
-                read.tokens.push(Token::Word(Word([&name[..], &element[..]].concat())));
+                read.tokens
+                    .push(Token::Word(Word([&name[..], &element[..]].concat())));
             }
         }
         // `!(…)` may be a subshell as well.
         Some(Piece::Char('@' | '+' | '!') | Piece::One | Piece::Star) => {
             let text = enclosed(letters, '(', ')');
-            read.tokens.push(Token::Inner(Word(vec![Piece::Output(text)])));
+            read.tokens
+                .push(Token::Inner(Word(vec![Piece::Output(text)])));
             read.word.pop();
             read.push(Piece::Star);
         }
@@ -242,7 +266,8 @@ fn parenthesis(letters: &mut Peekable<Chars>, read: &mut Read) {
             read.tokens.extend(inner(&sum));
             // Some shells take it for two subshells. A comparison is no redirection.
             if !sum.contains(['<', '>']) {
-                read.tokens.push(Token::Inner(Word(vec![Piece::Output(sum)])));
+                read.tokens
+                    .push(Token::Inner(Word(vec![Piece::Output(sum)])));
             }
         }
     }
@@ -269,8 +294,17 @@ pub fn inner(text: &str) -> Vec<Token> {
             _ => {}
         }
     }
-    let runs = |piece: &Piece| matches!(piece, Piece::Output(_) | Piece::Computed(_) | Piece::Default(..) | Piece::Part(..));
-    read.word.into_iter().filter(runs).map(|piece| Token::Inner(Word(vec![piece]))).collect()
+    let runs = |piece: &Piece| {
+        matches!(
+            piece,
+            Piece::Output(_) | Piece::Computed(_) | Piece::Default(..) | Piece::Part(..)
+        )
+    };
+    read.word
+        .into_iter()
+        .filter(runs)
+        .map(|piece| Token::Inner(Word(vec![piece])))
+        .collect()
 }
 
 /// What follows a dollar sign.
@@ -315,12 +349,21 @@ fn dollar(letters: &mut Peekable<Chars>, read: &mut Read, is_quoted: bool) {
 
 /// The text between the braces of `${…}`.
 fn parameter(text: &str) -> Piece {
-    let (text, is_indirect) = text.strip_prefix('!').map_or((text, false), |text| (text, true));
+    let (text, is_indirect) = text
+        .strip_prefix('!')
+        .map_or((text, false), |text| (text, true));
     let is_arguments = text.starts_with(|c: char| c.is_ascii_digit() || "@*".contains(c));
     let name: String = text.chars().take_while(|c| is_name(*c)).collect();
-    let rest = if is_arguments && name.is_empty() { &text[1..] } else { &text[name.len()..] };
+    let rest = if is_arguments && name.is_empty() {
+        &text[1..]
+    } else {
+        &text[name.len()..]
+    };
     let name = if is_arguments { "@".to_owned() } else { name };
-    let default = rest.strip_prefix(':').unwrap_or(rest).strip_prefix(['-', '=', '+']);
+    let default = rest
+        .strip_prefix(':')
+        .unwrap_or(rest)
+        .strip_prefix(['-', '=', '+']);
     match default {
         _ if name.is_empty() => Piece::Any,
         _ if is_indirect => Piece::Part(name, "!".to_owned()),
@@ -354,7 +397,12 @@ fn escaped(letters: &mut Peekable<Chars>, read: &mut Read) {
 fn number(letters: &mut Peekable<Chars>, base: u32, most: usize, first: u32) -> Option<char> {
     let mut value = first;
     for _ in 0..most {
-        let Some(digit) = letters.next_if(|c| c.is_digit(base)).and_then(|c| c.to_digit(base)) else { break };
+        let Some(digit) = letters
+            .next_if(|c| c.is_digit(base))
+            .and_then(|c| c.to_digit(base))
+        else {
+            break;
+        };
         value = value.checked_mul(base)?.checked_add(digit)?;
     }
     char::from_u32(value)
@@ -374,7 +422,11 @@ fn backticks(letters: &mut Peekable<Chars>) -> String {
 
 /// A set of characters, if it is closed within the word.
 fn bracket(letters: &mut Peekable<Chars>, read: &mut Read) {
-    let ahead = letters.clone().take(LONGEST_SET).take_while(|c| !is_blank(*c) && *c != '/' && !ENDS.contains(*c)).collect::<String>();
+    let ahead = letters
+        .clone()
+        .take(LONGEST_SET)
+        .take_while(|c| !is_blank(*c) && *c != '/' && !ENDS.contains(*c))
+        .collect::<String>();
     match ahead.char_indices().skip(1).find(|(_, c)| *c == ']') {
         Some((end, _)) => {
             letters.nth(ahead[..end].chars().count());
@@ -393,15 +445,23 @@ fn redirection(letters: &mut Peekable<Chars>, read: &mut Read) {
     let appends = letters.next_if_eq(&'>').is_some();
     letters.next_if_eq(&'|');
     let joins = letters.next_if_eq(&'&').is_some();
-    let target: String = letters.clone().skip_while(|c| *c == ' ').take_while(|c| !is_blank(*c) && !ENDS.contains(*c)).collect();
+    let target: String = letters
+        .clone()
+        .skip_while(|c| *c == ' ')
+        .take_while(|c| !is_blank(*c) && !ENDS.contains(*c))
+        .collect();
     if joins && !target.is_empty() && target.chars().all(|c| c.is_ascii_digit() || c == '-') {
-        while letters.next_if(|c| c.is_ascii_digit() || matches!(c, '-' | ' ')).is_some() {}
+        while letters
+            .next_if(|c| c.is_ascii_digit() || matches!(c, '-' | ' '))
+            .is_some()
+        {}
     } else {
         read.tokens.push(Token::Out { appends });
     }
 }
 
-/// `<(command)`, `>(command)`: the command is run, and the word is a name for its output or its input.
+/// `<(command)`, `>(command)`: the command is run, and the word is a name for its output or its
+/// input.
 fn process(letters: &mut Peekable<Chars>, read: &mut Read) -> bool {
     let is_process = letters.next_if_eq(&'(').is_some();
     if is_process {
@@ -411,7 +471,8 @@ fn process(letters: &mut Peekable<Chars>, read: &mut Read) -> bool {
     is_process
 }
 
-/// `<` was read. What a command reads from a file is no deed; what it reads from the command line may be.
+/// `<` was read. What a command reads from a file is no deed; what it reads from the command line
+/// may be.
 fn reading(letters: &mut Peekable<Chars>, read: &mut Read, documents: &mut Vec<Mark>) {
     if process(letters, read) {
         return;

@@ -1,9 +1,11 @@
 //! What a shell command writes, as far as its text tells.
 //!
-//! This is no shell: it runs nothing and knows no files but by their names. It reads words (`lexer.rs`), fills in variables that the same
-//! command sets, and knows the programs that write what their arguments name (`programs.rs`, `git.rs`, `code.rs`). A word that is known
-//! only in part is a pattern, and what it may name is judged (`../names.rs`). Scripts in files and
-//! programs that choose their own files are not seen here: `status`, `verify` and `finish` find what they changed.
+//! This is no shell: it runs nothing and knows no files but by their names. It reads words
+//! (`lexer.rs`), fills in variables that the same command sets, and knows the programs that write
+//! what their arguments name (`programs.rs`, `git.rs`, `code.rs`). A word that is known only in
+//! part is a pattern, and what it may name is judged (`../names.rs`). Scripts in files and programs
+//! that choose their own files are not seen here: `status`, `verify` and `finish` find what they
+//! changed.
 
 mod brackets;
 mod code;
@@ -56,13 +58,23 @@ pub fn deeds(command: &str, cwd: &Path) -> Vec<Deed> {
 pub fn folders(command: &str, cwd: &Path) -> Vec<PathBuf> {
     let mut shell = Shell::new(cwd);
     shell.run(command);
-    shell.left.iter().chain(&shell.folders).filter_map(Word::text).map(PathBuf::from).collect()
+    shell
+        .left
+        .iter()
+        .chain(&shell.folders)
+        .filter_map(Word::text)
+        .map(PathBuf::from)
+        .collect()
 }
 
 /// The same for a command that comes as a list of words.
 pub fn deeds_of_words(words: &[String], cwd: &Path) -> Vec<Deed> {
     let mut shell = Shell::new(cwd);
-    shell.simple(words.iter().map(|word| Word::plain(word)).collect(), &[], None);
+    shell.simple(
+        words.iter().map(|word| Word::plain(word)).collect(),
+        &[],
+        None,
+    );
     shell.deeds
 }
 
@@ -72,7 +84,8 @@ struct Printed(Vec<Word>, Vec<String>);
 
 struct Shell {
     cwd: PathBuf,
-    /// Where it may stand, beneath `cwd`. More than one after a `cd` that may fail, or not be run, or be run elsewhere.
+    /// Where it may stand, beneath `cwd`. More than one after a `cd` that may fail, or not be run,
+    /// or be run elsewhere.
     folders: Vec<Word>,
     /// Where it stood before: `cd -` leads back.
     left: Vec<Word>,
@@ -123,7 +136,15 @@ impl Shell {
         let (stood, led) = (self.folders.clone(), self.leads);
         let mut leads = !tokens.contains(&Token::Background);
         for token in tokens.into_iter().chain([Token::End]) {
-            if !matches!(token, Token::End | Token::Or | Token::Background | Token::Pipe | Token::Open | Token::Close) {
+            if !matches!(
+                token,
+                Token::End
+                    | Token::Or
+                    | Token::Background
+                    | Token::Pipe
+                    | Token::Open
+                    | Token::Close
+            ) {
                 simple.push(token);
                 continue;
             }
@@ -159,14 +180,18 @@ impl Shell {
                 Token::TooMany => self.give_up("more brackets than are told apart"),
                 Token::Inner(word) => drop(self.expanded(&word)),
                 Token::In | Token::Here => {
-                    let Some(Token::Word(read)) = tokens.next() else { continue };
+                    let Some(Token::Word(read)) = tokens.next() else {
+                        continue;
+                    };
                     let read = self.expanded(&read);
                     if token == Token::Here {
                         documents.extend(read.iter().map(Word::spelled));
                     }
                 }
                 Token::Out { appends } => {
-                    let Some(Token::Word(target)) = tokens.next() else { continue };
+                    let Some(Token::Word(target)) = tokens.next() else {
+                        continue;
+                    };
                     let how = if appends { How::Grow } else { How::Change };
                     for target in self.expanded(&target) {
                         self.write(how, &target);
@@ -175,11 +200,15 @@ impl Shell {
                 _ => {}
             }
         }
-        let first = words.iter().position(|word| assignment(word).is_none()).unwrap_or(words.len());
+        let first = words
+            .iter()
+            .position(|word| assignment(word).is_none())
+            .unwrap_or(words.len());
         let rest = words.split_off(first);
         for (name, value) in words.iter().filter_map(assignment) {
             let values = self.expanded(&value);
-            // What is set before a command holds for that command alone; taking it for longer only adds readings.
+            // What is set before a command holds for that command alone; taking it for longer only
+            // adds readings.
             self.set(&name, values);
         }
         let expanded: Vec<Word> = rest.iter().flat_map(|word| self.expanded(word)).collect();
@@ -189,13 +218,21 @@ impl Shell {
 
     /// A variable may have these values, too. `NAME+` adds them to those that it has.
     fn set(&mut self, name: &str, values: Vec<Word>) {
-        let known = self.variables.entry(name.trim_end_matches('+').to_owned()).or_default();
+        let known = self
+            .variables
+            .entry(name.trim_end_matches('+').to_owned())
+            .or_default();
         let mut all = values.clone();
         if name.ends_with('+') && known.len() * values.len() <= word::MOST_WORDS {
-            all.extend(known.iter().flat_map(|old| values.iter().map(|new| Word([&old.0[..], &new.0[..]].concat()))));
+            all.extend(known.iter().flat_map(|old| {
+                values
+                    .iter()
+                    .map(|new| Word([&old.0[..], &new.0[..]].concat()))
+            }));
         }
         known.extend(all);
-        if known.len() > word::MOST_WORDS || known.iter().any(|value| value.0.len() > LONGEST_VALUE) {
+        if known.len() > word::MOST_WORDS || known.iter().any(|value| value.0.len() > LONGEST_VALUE)
+        {
             *known = vec![Word::too_many()];
         }
     }
@@ -203,7 +240,9 @@ impl Shell {
     /// It is denied and read no further: no ordinary command is like this.
     fn give_up(&mut self, what: &str) {
         if !std::mem::replace(&mut self.is_given_up, true) {
-            self.deeds.push(Deed::TooMuch { what: what.to_owned() });
+            self.deeds.push(Deed::TooMuch {
+                what: what.to_owned(),
+            });
         }
     }
 
@@ -218,18 +257,35 @@ impl Shell {
                     words.iter_mut().for_each(|word| word.push(piece.clone()));
                     continue;
                 };
-                may_split |= values.iter().any(|value| value.0.contains(&Piece::Char(' ')));
+                may_split |= values
+                    .iter()
+                    .any(|value| value.0.contains(&Piece::Char(' ')));
                 if words.len() * values.len() > word::MOST_WORDS {
                     return vec![Word::too_many()];
                 }
                 words = match &values[..] {
-                    [value] => words.into_iter().map(|word| [&word[..], &value.0[..]].concat()).collect(),
-                    _ => words.iter().flat_map(|word| values.iter().map(|value| [&word[..], &value.0[..]].concat())).collect(),
+                    [value] => words
+                        .into_iter()
+                        .map(|word| [&word[..], &value.0[..]].concat())
+                        .collect(),
+                    _ => words
+                        .iter()
+                        .flat_map(|word| {
+                            values
+                                .iter()
+                                .map(|value| [&word[..], &value.0[..]].concat())
+                        })
+                        .collect(),
                 };
             }
             if may_split {
-                let parts: Vec<Vec<Piece>> =
-                    words.iter().flat_map(|word| word.split(|p| *p == Piece::Char(' ')).map(<[Piece]>::to_vec)).collect();
+                let parts: Vec<Vec<Piece>> = words
+                    .iter()
+                    .flat_map(|word| {
+                        word.split(|p| *p == Piece::Char(' '))
+                            .map(<[Piece]>::to_vec)
+                    })
+                    .collect();
                 words.extend(parts);
             }
             all.extend(words.into_iter().map(Word));
@@ -274,7 +330,11 @@ impl Shell {
             return Vec::new();
         }
         self.depth += 1;
-        let words = tokens.into_iter().filter_map(Token::word).flat_map(|word| self.expanded(&word)).collect();
+        let words = tokens
+            .into_iter()
+            .filter_map(Token::word)
+            .flat_map(|word| self.expanded(&word))
+            .collect();
         self.depth -= 1;
         words
     }
@@ -282,12 +342,21 @@ impl Shell {
     /// The values that `${NAME%…}` and its like may have. Commands in the operation are run.
     fn parts_of(&mut self, name: &str, operation: &str) -> Vec<Word> {
         self.deeper(lexer::inner(operation));
-        let Some(known) = self.variables.get(name) else { return vec![Word::any()] };
+        let Some(known) = self.variables.get(name) else {
+            return vec![Word::any()];
+        };
         if operation == "!" {
             let names: Vec<String> = known.iter().filter_map(Word::text).collect();
-            return names.iter().flat_map(|name| self.value_of(name)).chain([Word::any()]).collect();
+            return names
+                .iter()
+                .flat_map(|name| self.value_of(name))
+                .chain([Word::any()])
+                .collect();
         }
-        let part = |value: &Word| parameter::changed(value, operation).map_or_else(|| vec![value.clone(), Word::any()], |part| vec![part]);
+        let part = |value: &Word| {
+            parameter::changed(value, operation)
+                .map_or_else(|| vec![value.clone(), Word::any()], |part| vec![part])
+        };
         known.iter().flat_map(part).collect()
     }
 
@@ -297,10 +366,16 @@ impl Shell {
         }
         match (name, std::env::var(name)) {
             ("HOME" | "TMPDIR", Ok(value)) => vec![Word::plain(&value)],
-            ("PWD", _) => self.folders.iter().map(|folder| Word::plain(&self.cwd.to_string_lossy()).joined(folder)).collect(),
+            ("PWD", _) => self
+                .folders
+                .iter()
+                .map(|folder| Word::plain(&self.cwd.to_string_lossy()).joined(folder))
+                .collect(),
             ("OLDPWD", _) => {
                 let folders = self.left.iter().chain(&self.folders);
-                folders.map(|folder| Word::plain(&self.cwd.to_string_lossy()).joined(folder)).collect()
+                folders
+                    .map(|folder| Word::plain(&self.cwd.to_string_lossy()).joined(folder))
+                    .collect()
             }
             _ => vec![Word::any()],
         }
@@ -331,7 +406,12 @@ impl Shell {
 
     /// As `expanded`, for a word whose commands were run already.
     fn expanded_value(&mut self, word: &Word) -> Vec<Word> {
-        match word.0.iter().any(|piece| matches!(piece, Piece::Output(_) | Piece::Process(_) | Piece::Computed(_))) {
+        match word.0.iter().any(|piece| {
+            matches!(
+                piece,
+                Piece::Output(_) | Piece::Process(_) | Piece::Computed(_)
+            )
+        }) {
             true => vec![Word::any()],
             false => self.expanded(word),
         }
@@ -339,17 +419,24 @@ impl Shell {
 
     /// One command, its words filled in.
     fn simple(&mut self, words: Vec<Word>, documents: &[String], printed: Option<&Printed>) {
-        if words.first().is_some_and(|word| word.0.contains(&Piece::TooMany)) {
+        if words
+            .first()
+            .is_some_and(|word| word.0.contains(&Piece::TooMany))
+        {
             return self.give_up("more words than are told apart");
         }
         let folder = programs::folder_of_prefix(&words);
-        let Some(readings) = Arguments::readings(words) else { return self.give_up("more options before a command than are told apart") };
+        let Some(readings) = Arguments::readings(words) else {
+            return self.give_up("more options before a command than are told apart");
+        };
         let stood = self.folders.clone();
         if let Some(folder) = &folder {
             self.leads = false;
             self.change_folder(std::slice::from_ref(folder));
         }
-        readings.iter().for_each(|arguments| self.program(arguments, documents, printed));
+        readings
+            .iter()
+            .for_each(|arguments| self.program(arguments, documents, printed));
         if folder.is_some() {
             self.folders = stood;
         }
@@ -366,12 +453,30 @@ impl Shell {
         for folder in self.folders.clone() {
             let path = word.within(&folder);
             // The link itself, or a folder above that is one.
-            let slashes = path.0.iter().enumerate().filter(|(_, piece)| **piece == Piece::Char('/')).map(|(at, _)| at);
+            let slashes = path
+                .0
+                .iter()
+                .enumerate()
+                .filter(|(_, piece)| **piece == Piece::Char('/'))
+                .map(|(at, _)| at);
             let mut real = BTreeSet::new();
-            for end in slashes.chain([path.0.len()]).filter(|_| !self.links.is_empty()) {
+            for end in slashes
+                .chain([path.0.len()])
+                .filter(|_| !self.links.is_empty())
+            {
                 let rest = Word(path.0[end..].iter().skip(1).cloned().collect());
-                let leads = self.links.get(&Word(path.0[..end].to_vec())).into_iter().flatten();
-                real.extend(leads.map(|real| if end == path.0.len() { real.clone() } else { rest.within(real) }));
+                let leads = self
+                    .links
+                    .get(&Word(path.0[..end].to_vec()))
+                    .into_iter()
+                    .flatten();
+                real.extend(leads.map(|real| {
+                    if end == path.0.len() {
+                        real.clone()
+                    } else {
+                        rest.within(real)
+                    }
+                }));
             }
             for path in [path].into_iter().chain(real) {
                 self.deeds.push(match path.text() {
@@ -391,13 +496,18 @@ impl Shell {
             return self.give_up("more changes of the folder than are told apart");
         }
         for folder in self.folders.clone() {
-            self.deeds.push(Deed::Matching { how, name: Word::plain(text).within(&folder) });
+            self.deeds.push(Deed::Matching {
+                how,
+                name: Word::plain(text).within(&folder),
+            });
         }
     }
 
     /// A place on the disk, where all of it is known.
     fn place(&self, word: &Word) -> Option<PathBuf> {
-        let [folder] = &self.folders[..] else { return None };
+        let [folder] = &self.folders[..] else {
+            return None;
+        };
         Some(self.cwd.join(word.within(folder).text()?))
     }
 
@@ -407,10 +517,15 @@ impl Shell {
             self.stand(self.left.clone());
         }
         // With the dot: whoever may not enter a folder stays where it is.
-        let is_there = matches!(to, [to] if self.place(to).is_some_and(|place| place.join(".").is_dir()));
+        let is_there =
+            matches!(to, [to] if self.place(to).is_some_and(|place| place.join(".").is_dir()));
         let any = [Word::any()];
         let to = if to.is_empty() { &any } else { to };
-        let inside: Vec<Word> = self.folders.iter().flat_map(|folder| to.iter().map(|to| without_ups(to.within(folder)))).collect();
+        let inside: Vec<Word> = self
+            .folders
+            .iter()
+            .flat_map(|folder| to.iter().map(|to| without_ups(to.within(folder))))
+            .collect();
         if self.leads && is_there {
             self.left.append(&mut self.folders);
         }
@@ -434,7 +549,9 @@ impl Shell {
 
 /// A folder without `a/..`: a shell goes up in the text, not through links.
 fn without_ups(folder: Word) -> Word {
-    let Some(text) = folder.text() else { return folder };
+    let Some(text) = folder.text() else {
+        return folder;
+    };
     let mut parts: Vec<&str> = Vec::new();
     for part in text.split('/').filter(|part| *part != ".") {
         match parts.last() {
@@ -471,19 +588,35 @@ fn is_plain_cd(simple: &[Token]) -> bool {
 fn assignment(word: &Word) -> Option<(String, Word)> {
     let (name, value) = word.split_once('=')?;
     // Which element of an array it is, does not matter.
-    let name = Word(name.0.into_iter().filter(|piece| *piece != Piece::One).collect()).text()?;
+    let name = Word(
+        name.0
+            .into_iter()
+            .filter(|piece| *piece != Piece::One)
+            .collect(),
+    )
+    .text()?;
     let plain = name.strip_suffix('+').unwrap_or(&name);
-    let is_name = plain.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && plain.chars().all(lexer::is_name);
+    let is_name = plain.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && plain.chars().all(lexer::is_name);
     is_name.then_some((name, value))
 }
 
 /// What `echo` and `printf` print of their words: each of them, and all together.
 fn echoed(words: &[Word]) -> Vec<Word> {
-    let shown: Vec<&Word> = words.iter().filter(|word| !word.is_flag() && !word.beginning().starts_with('%')).collect();
+    let shown: Vec<&Word> = words
+        .iter()
+        .filter(|word| !word.is_flag() && !word.beginning().starts_with('%'))
+        .collect();
     match shown[..] {
         [] => vec![Word::any()],
         [one] => vec![one.clone()],
-        _ => vec![Word(shown.iter().map(|word| word.0.clone()).collect::<Vec<_>>().join(&Piece::Char(' ')))],
+        _ => vec![Word(
+            shown
+                .iter()
+                .map(|word| word.0.clone())
+                .collect::<Vec<_>>()
+                .join(&Piece::Char(' ')),
+        )],
     }
 }
 

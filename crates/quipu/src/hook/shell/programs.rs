@@ -8,8 +8,9 @@ use super::{How, PROCESS, Printed, Shell, assignment, echoed};
 
 /// Words before a command that do not change what it does to files.
 const PREFIXES: &[&str] = &[
-    "sudo", "doas", "env", "command", "builtin", "nohup", "time", "timeout", "nice", "ionice", "stdbuf", "setsid", "exec", "busybox", "if",
-    "then", "elif", "else", "while", "until", "do", "!", "{", "}", "coproc", "function",
+    "sudo", "doas", "env", "command", "builtin", "nohup", "time", "timeout", "nice", "ionice",
+    "stdbuf", "setsid", "exec", "busybox", "if", "then", "elif", "else", "while", "until", "do",
+    "!", "{", "}", "coproc", "function",
 ];
 /// Those with a name before the command, and those that may have one.
 const NAMING: &[&str] = &["coproc", "function"];
@@ -18,11 +19,25 @@ const MOST_READINGS: usize = 64;
 /// Programs that read commands for a shell.
 const SHELLS: &[&str] = &["bash", "sh", "zsh", "dash", "ksh", "ash"];
 /// Programs that change a file in its place with `-i`, `--in-place` or `--write`.
-const IN_PLACE: &[&str] =
-    &["sed", "gsed", "perl", "ruby", "yq", "awk", "gawk", "clang-format", "prettier", "gofmt", "black", "sd", "rustfmt"];
+const IN_PLACE: &[&str] = &[
+    "sed",
+    "gsed",
+    "perl",
+    "ruby",
+    "yq",
+    "awk",
+    "gawk",
+    "clang-format",
+    "prettier",
+    "gofmt",
+    "black",
+    "sd",
+    "rustfmt",
+];
 /// Programs that write the file behind `-o`, `-O`, `--output`.
 const WITH_OUTPUT: &[&str] = &[
-    "curl", "wget", "sort", "pandoc", "gcc", "cc", "clang", "rustc", "openssl", "xmllint", "dot", "uniq", "shuf", "iconv", "jq", "base64",
+    "curl", "wget", "sort", "pandoc", "gcc", "cc", "clang", "rustc", "openssl", "xmllint", "dot",
+    "uniq", "shuf", "iconv", "jq", "base64",
 ];
 /// So many files of a folder that is copied are looked at.
 const MOST_COPIED: usize = 10_000;
@@ -36,21 +51,30 @@ pub struct Arguments {
 
 /// The folder that a prefix runs its command in: `env -C FOLDER`, `env --chdir=FOLDER`.
 pub fn folder_of_prefix(words: &[Word]) -> Option<Word> {
-    let is_env = |word: &Word| word.text().is_some_and(|text| text.rsplit('/').next() == Some("env"));
+    let is_env = |word: &Word| {
+        word.text()
+            .is_some_and(|text| text.rsplit('/').next() == Some("env"))
+    };
     let behind = words.iter().position(is_env)?;
-    let options = Arguments { name: "env".into(), words: words[behind + 1..].to_vec() };
+    let options = Arguments {
+        name: "env".into(),
+        words: words[behind + 1..].to_vec(),
+    };
     options.values(&["-C", "--chdir"]).into_iter().next()
 }
 
 impl Arguments {
-    /// The command behind its prefixes, each way to read them: which of their options take a value, only they know. None where there
-    /// are too many ways.
+    /// The command behind its prefixes, each way to read them: which of their options take a value,
+    /// only they know. None where there are too many ways.
     pub fn readings(words: Vec<Word>) -> Option<Vec<Arguments>> {
         let (mut readings, mut places) = (Vec::new(), BTreeSet::from([(0, false)]));
         while let Some((at, is_prefixed)) = places.pop_first() {
             let Some(word) = words.get(at) else { continue };
             let text = word.text();
-            let name = text.as_deref().map(|text| text.rsplit('/').next().unwrap_or_default()).unwrap_or_default();
+            let name = text
+                .as_deref()
+                .map(|text| text.rsplit('/').next().unwrap_or_default())
+                .unwrap_or_default();
             let beginning = word.beginning();
             let is_flag = is_prefixed && beginning.starts_with('-');
             if PREFIXES.contains(&name) {
@@ -62,12 +86,21 @@ impl Arguments {
                 // `env -S` puts its words together.
                 let split = match beginning.strip_prefix("--split-string") {
                     Some(rest) => Some(if rest.is_empty() { 14 } else { 15 }),
-                    None => beginning.find('S').filter(|_| !beginning.starts_with("--")).map(|at| at + 1),
+                    None => beginning
+                        .find('S')
+                        .filter(|_| !beginning.starts_with("--"))
+                        .map(|at| at + 1),
                 };
                 if let Some(from) = split {
                     let glued = Word(word.0[from..].to_vec());
-                    let joined = Some(glued).filter(|glued| !glued.0.is_empty()).into_iter().chain(words[at + 1..].iter().cloned());
-                    readings.push(Arguments { name: "eval".into(), words: joined.collect() });
+                    let joined = Some(glued)
+                        .filter(|glued| !glued.0.is_empty())
+                        .into_iter()
+                        .chain(words[at + 1..].iter().cloned());
+                    readings.push(Arguments {
+                        name: "eval".into(),
+                        words: joined.collect(),
+                    });
                 }
                 places.insert((at + 1, true));
                 if !beginning.contains('=') && beginning != "--" {
@@ -76,7 +109,10 @@ impl Arguments {
             } else if is_prefixed && (is_time(&beginning) || assignment(word).is_some()) {
                 places.insert((at + 1, true));
             } else {
-                readings.push(Arguments { name: name.to_owned(), words: words[at + 1..].to_vec() });
+                readings.push(Arguments {
+                    name: name.to_owned(),
+                    words: words[at + 1..].to_vec(),
+                });
             }
             if readings.len() > MOST_READINGS {
                 return None;
@@ -86,17 +122,27 @@ impl Arguments {
     }
 
     pub fn has(&self, flags: &[&str]) -> bool {
-        let is = |word: &Word| word.text().is_some_and(|text| flags.contains(&text.split('=').next().unwrap_or_default()));
+        let is = |word: &Word| {
+            word.text()
+                .is_some_and(|text| flags.contains(&text.split('=').next().unwrap_or_default()))
+        };
         self.words.iter().any(is)
     }
 
     /// Whether a short option is given, alone or with others.
     pub fn short(&self, letter: char) -> bool {
-        self.words.iter().map(Word::beginning).any(|text| text.starts_with('-') && !text.starts_with("--") && text.contains(letter))
+        self.words
+            .iter()
+            .map(Word::beginning)
+            .any(|text| text.starts_with('-') && !text.starts_with("--") && text.contains(letter))
     }
 
     pub fn named(&self) -> Vec<Word> {
-        self.words.iter().filter(|word| !word.is_flag()).cloned().collect()
+        self.words
+            .iter()
+            .filter(|word| !word.is_flag())
+            .cloned()
+            .collect()
     }
 
     /// What stands behind an option: `-o X`, `-oX`, `--output X`, `--output=X`.
@@ -104,11 +150,20 @@ impl Arguments {
         let mut values = Vec::new();
         for (at, word) in self.words.iter().enumerate() {
             let text = word.beginning();
-            if word.text().is_some_and(|text| flags.contains(&text.as_str())) {
+            if word
+                .text()
+                .is_some_and(|text| flags.contains(&text.as_str()))
+            {
                 values.extend(self.words.get(at + 1).cloned());
-            } else if let Some(flag) = flags.iter().find(|flag| flag.starts_with("--") && text.starts_with(&format!("{flag}="))) {
+            } else if let Some(flag) = flags
+                .iter()
+                .find(|flag| flag.starts_with("--") && text.starts_with(&format!("{flag}=")))
+            {
                 values.push(Word(word.0[flag.len() + 1..].to_vec()));
-            } else if let Some(flag) = flags.iter().find(|flag| flag.len() == 2 && text.starts_with(**flag)) {
+            } else if let Some(flag) = flags
+                .iter()
+                .find(|flag| flag.len() == 2 && text.starts_with(**flag))
+            {
                 values.push(Word(word.0[flag.len()..].to_vec()));
             }
         }
@@ -116,7 +171,8 @@ impl Arguments {
     }
 }
 
-/// The folder that `cp`, `mv`, `install` and `ln` write in: `-t DIR`, `-vtDIR`, `--target-directory=DIR` or the beginning of that.
+/// The folder that `cp`, `mv`, `install` and `ln` write in: `-t DIR`, `-vtDIR`,
+/// `--target-directory=DIR` or the beginning of that.
 fn target_folder(arguments: &Arguments) -> Option<Word> {
     if arguments.name == "rsync" {
         return None;
@@ -124,9 +180,13 @@ fn target_folder(arguments: &Arguments) -> Option<Word> {
     let is_long = |name: &str| name.len() > 3 && "--target-directory".starts_with(name);
     for (at, word) in arguments.words.iter().enumerate() {
         let text = word.beginning();
-        let (name, has_value) = text.split_once('=').map_or((text.as_str(), false), |(name, _)| (name, true));
+        let (name, has_value) = text
+            .split_once('=')
+            .map_or((text.as_str(), false), |(name, _)| (name, true));
         match text.find('t').filter(|end| is_cluster(&text[..*end])) {
-            _ if is_long(name) && has_value => return Some(Word(word.0[name.len() + 1..].to_vec())),
+            _ if is_long(name) && has_value => {
+                return Some(Word(word.0[name.len() + 1..].to_vec()));
+            }
             _ if is_long(name) => return arguments.words.get(at + 1).cloned(),
             Some(end) if end + 1 < word.0.len() => return Some(Word(word.0[end + 1..].to_vec())),
             Some(_) => return arguments.words.get(at + 1).cloned(),
@@ -138,25 +198,45 @@ fn target_folder(arguments: &Arguments) -> Option<Word> {
 
 /// Short options one after the other.
 fn is_cluster(text: &str) -> bool {
-    text.strip_prefix('-').is_some_and(|letters| letters.chars().all(|c| c.is_ascii_alphabetic()))
+    text.strip_prefix('-')
+        .is_some_and(|letters| letters.chars().all(|c| c.is_ascii_alphabetic()))
 }
 
 /// The files behind `-fsSLo`, `-qO` and their like.
 fn clustered_outputs(words: &[Word]) -> Vec<Word> {
-    let ends = |word: &Word| word.text().is_some_and(|text| text.len() > 2 && is_cluster(&text) && text.ends_with(['o', 'O']));
-    words.windows(2).filter(|two| ends(&two[0])).map(|two| two[1].clone()).collect()
+    let ends = |word: &Word| {
+        word.text()
+            .is_some_and(|text| text.len() > 2 && is_cluster(&text) && text.ends_with(['o', 'O']))
+    };
+    words
+        .windows(2)
+        .filter(|two| ends(&two[0]))
+        .map(|two| two[1].clone())
+        .collect()
 }
 
 fn is_time(text: &str) -> bool {
-    text.trim_end_matches(['s', 'm', 'h', 'd']).parse::<f64>().is_ok()
+    text.trim_end_matches(['s', 'm', 'h', 'd'])
+        .parse::<f64>()
+        .is_ok()
 }
 
 fn is_number(word: &Word) -> bool {
-    word.text().is_some_and(|text| text.trim_start_matches(['+', '-', '<', '>']).trim_end_matches(['K', 'M', 'G']).parse::<i64>().is_ok())
+    word.text().is_some_and(|text| {
+        text.trim_start_matches(['+', '-', '<', '>'])
+            .trim_end_matches(['K', 'M', 'G'])
+            .parse::<i64>()
+            .is_ok()
+    })
 }
 
 impl Shell {
-    pub(super) fn program(&mut self, arguments: &Arguments, documents: &[String], printed: Option<&Printed>) {
+    pub(super) fn program(
+        &mut self,
+        arguments: &Arguments,
+        documents: &[String],
+        printed: Option<&Printed>,
+    ) {
         let named = arguments.named();
         let name = arguments.name.as_str();
         self.settings(arguments, &named);
@@ -164,23 +244,43 @@ impl Shell {
             "cd" | "pushd" => self.change_folder(&named),
             "popd" => self.change_folder(&[]),
             "git" => self.git(arguments, documents),
-            "eval" | "trap" => self.run_words(if name == "trap" { &named[..named.len().min(1)] } else { &arguments.words }),
+            "eval" | "trap" => self.run_words(if name == "trap" {
+                &named[..named.len().min(1)]
+            } else {
+                &arguments.words
+            }),
             "xargs" | "parallel" => self.for_each(arguments, printed),
             "find" => self.find(arguments),
             "tee" | "sponge" => {
-                let how = if arguments.short('a') || arguments.has(&["--append"]) { How::Grow } else { How::Change };
+                let how = if arguments.short('a') || arguments.has(&["--append"]) {
+                    How::Grow
+                } else {
+                    How::Change
+                };
                 named.iter().for_each(|word| self.write(how, word));
             }
             "rm" | "unlink" | "shred" | "gzip" | "bzip2" | "xz" | "rmdir" => {
-                named.iter().filter(|word| !is_number(word)).for_each(|word| self.write(How::Remove, word));
+                named
+                    .iter()
+                    .filter(|word| !is_number(word))
+                    .for_each(|word| self.write(How::Remove, word));
             }
             "truncate" | "fallocate" | "ed" | "ex" | "vi" | "vim" | "nvim" | "nano" => {
-                named.iter().filter(|word| !is_number(word)).for_each(|word| self.write(How::Change, word));
+                named
+                    .iter()
+                    .filter(|word| !is_number(word))
+                    .for_each(|word| self.write(How::Change, word));
             }
             "dd" => {
-                let target =
-                    |word: &Word| word.split_once('=').filter(|(key, _)| key.text().as_deref() == Some("of")).map(|(_, file)| file);
-                named.iter().filter_map(target).for_each(|word| self.write(How::Change, &word));
+                let target = |word: &Word| {
+                    word.split_once('=')
+                        .filter(|(key, _)| key.text().as_deref() == Some("of"))
+                        .map(|(_, file)| file)
+                };
+                named
+                    .iter()
+                    .filter_map(target)
+                    .for_each(|word| self.write(How::Change, &word));
             }
             "ln" | "link" => self.link(arguments, &named),
             "mv" | "cp" | "install" | "rsync" => self.copy(arguments, &named),
@@ -188,16 +288,27 @@ impl Shell {
             "." | "source" => self.script(&named, documents, printed),
             _ if SHELLS.contains(&name) => self.shell(arguments, &named, documents, printed),
             _ if IN_PLACE.contains(&name) && is_in_place(arguments) => {
-                edited_files(&arguments.words).iter().for_each(|word| self.write(How::Change, word));
+                edited_files(&arguments.words)
+                    .iter()
+                    .for_each(|word| self.write(How::Change, word));
             }
             _ => self.code(arguments, documents),
         }
         if WITH_OUTPUT.contains(&name) {
-            let mut files = arguments.values(&["-o", "-O", "--output", "--output-document", "-out"]);
+            let mut files =
+                arguments.values(&["-o", "-O", "--output", "--output-document", "-out"]);
             files.extend(clustered_outputs(&arguments.words));
             // `curl -O URL` writes a file with the last name of the address.
-            let file = |word: &Word| if word.beginning().contains("://") { word.file_name() } else { word.clone() };
-            files.iter().for_each(|word| self.write(How::Change, &file(word)));
+            let file = |word: &Word| {
+                if word.beginning().contains("://") {
+                    word.file_name()
+                } else {
+                    word.clone()
+                }
+            };
+            files
+                .iter()
+                .for_each(|word| self.write(How::Change, &file(word)));
         }
     }
 
@@ -210,13 +321,25 @@ impl Shell {
                 }
             }
             ("for" | "select", [variable, rest @ ..]) => {
-                let values = if rest.is_empty() { vec![Word::any()] } else { rest[1..].to_vec() };
-                self.variables.extend(variable.text().map(|name| (name, values)));
+                let values = if rest.is_empty() {
+                    vec![Word::any()]
+                } else {
+                    rest[1..].to_vec()
+                };
+                self.variables
+                    .extend(variable.text().map(|name| (name, values)));
             }
             // The values that `$1` and `$@` may have.
-            ("set", _) if arguments.has(&["--"]) => self.set("@", named.iter().cloned().chain([Word::any()]).collect()),
+            ("set", _) if arguments.has(&["--"]) => {
+                self.set("@", named.iter().cloned().chain([Word::any()]).collect())
+            }
             ("read" | "mapfile" | "readarray", _) => {
-                self.variables.extend(named.iter().filter_map(Word::text).map(|name| (name, vec![Word::any()])));
+                self.variables.extend(
+                    named
+                        .iter()
+                        .filter_map(Word::text)
+                        .map(|name| (name, vec![Word::any()])),
+                );
             }
             _ => {}
         }
@@ -224,21 +347,45 @@ impl Shell {
 
     /// Words that are read as a command.
     fn run_words(&mut self, words: &[Word]) {
-        let joined = Word(words.iter().map(|word| word.0.clone()).collect::<Vec<_>>().join(&Piece::Char(' ')));
+        let joined = Word(
+            words
+                .iter()
+                .map(|word| word.0.clone())
+                .collect::<Vec<_>>()
+                .join(&Piece::Char(' ')),
+        );
         if joined.text().is_none() {
             let is_too_much = joined.0.contains(&Piece::TooMany);
-            self.write(How::Change, &if is_too_much { Word::too_many() } else { Word::any() });
+            self.write(
+                How::Change,
+                &if is_too_much {
+                    Word::too_many()
+                } else {
+                    Word::any()
+                },
+            );
         }
         self.run(&joined.spelled());
     }
 
-    fn shell(&mut self, arguments: &Arguments, named: &[Word], documents: &[String], printed: Option<&Printed>) {
+    fn shell(
+        &mut self,
+        arguments: &Arguments,
+        named: &[Word],
+        documents: &[String],
+        printed: Option<&Printed>,
+    ) {
         if arguments.short('c') {
-            self.set("@", named.iter().skip(1).cloned().chain([Word::any()]).collect());
+            self.set(
+                "@",
+                named.iter().skip(1).cloned().chain([Word::any()]).collect(),
+            );
             // An option before it may have a value: `-o pipefail -c COMMAND`.
             let (first, rest) = named.split_at(named.len().min(1));
             self.run_words(first);
-            rest.iter().filter(|word| word.text().is_some()).for_each(|word| self.run_words(std::slice::from_ref(word)));
+            rest.iter()
+                .filter(|word| word.text().is_some())
+                .for_each(|word| self.run_words(std::slice::from_ref(word)));
             return;
         }
         self.script(named, documents, printed);
@@ -248,8 +395,15 @@ impl Shell {
     fn script(&mut self, named: &[Word], documents: &[String], printed: Option<&Printed>) {
         let file = named.iter().filter_map(Word::text).next();
         match file.as_deref() {
-            Some(PROCESS) => std::mem::take(&mut self.processes).iter().for_each(|word| self.run_words(std::slice::from_ref(word))),
-            Some(file) if !["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].contains(&file) && !file.starts_with('+') => return,
+            Some(PROCESS) => std::mem::take(&mut self.processes)
+                .iter()
+                .for_each(|word| self.run_words(std::slice::from_ref(word))),
+            Some(file)
+                if !["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].contains(&file)
+                    && !file.starts_with('+') =>
+            {
+                return;
+            }
             None if !named.is_empty() => return,
             _ => {}
         }
@@ -262,8 +416,13 @@ impl Shell {
     /// `xargs`: a command for the words that the command before it prints.
     fn for_each(&mut self, arguments: &Arguments, printed: Option<&Printed>) {
         let targets = match printed {
-            Some(Printed(words, _)) if words.first().and_then(Word::text).as_deref() == Some("find") => {
-                found(&Arguments { name: "find".into(), words: words[1..].to_vec() })
+            Some(Printed(words, _))
+                if words.first().and_then(Word::text).as_deref() == Some("find") =>
+            {
+                found(&Arguments {
+                    name: "find".into(),
+                    words: words[1..].to_vec(),
+                })
             }
             Some(printed) => printed_words(printed).unwrap_or_else(|| vec![Word::any()]),
             None => vec![Word::any()],
@@ -279,8 +438,14 @@ impl Shell {
         }
         let command: Vec<Word> = words.cloned().collect();
         for target in &targets {
-            let mut filled: Vec<Word> =
-                command.iter().map(|word| marks.iter().fold(word.clone(), |word, mark| word.replaced(mark, target))).collect();
+            let mut filled: Vec<Word> = command
+                .iter()
+                .map(|word| {
+                    marks
+                        .iter()
+                        .fold(word.clone(), |word, mark| word.replaced(mark, target))
+                })
+                .collect();
             if marks.is_empty() {
                 filled.push(target.clone());
             }
@@ -290,25 +455,50 @@ impl Shell {
 
     fn find(&mut self, arguments: &Arguments) {
         let targets = found(arguments);
-        let is = |word: &Word, flags: &[&str]| word.text().is_some_and(|text| flags.contains(&text.as_str()));
+        let is = |word: &Word, flags: &[&str]| {
+            word.text()
+                .is_some_and(|text| flags.contains(&text.as_str()))
+        };
         if arguments.has(&["-delete"]) {
-            targets.iter().for_each(|target| self.write(How::Remove, target));
+            targets
+                .iter()
+                .for_each(|target| self.write(How::Remove, target));
         }
-        arguments.values(&["-fprint", "-fprint0", "-fprintf", "-fls"]).iter().for_each(|file| self.write(How::Change, file));
-        for (at, _) in arguments.words.iter().enumerate().filter(|(_, word)| is(word, &["-exec", "-execdir", "-ok", "-okdir"])) {
-            let command: Vec<Word> = arguments.words[at + 1..].iter().take_while(|word| !is(word, &[";", "+"])).cloned().collect();
+        arguments
+            .values(&["-fprint", "-fprint0", "-fprintf", "-fls"])
+            .iter()
+            .for_each(|file| self.write(How::Change, file));
+        for (at, _) in arguments
+            .words
+            .iter()
+            .enumerate()
+            .filter(|(_, word)| is(word, &["-exec", "-execdir", "-ok", "-okdir"]))
+        {
+            let command: Vec<Word> = arguments.words[at + 1..]
+                .iter()
+                .take_while(|word| !is(word, &[";", "+"]))
+                .cloned()
+                .collect();
             for target in &targets {
-                let filled = command.iter().map(|word| word.replaced(&Word::plain("{}"), target)).collect();
+                let filled = command
+                    .iter()
+                    .map(|word| word.replaced(&Word::plain("{}"), target))
+                    .collect();
                 self.simple(filled, &[], None);
             }
         }
     }
 
-    /// A link is a second name. A hard link to a protected file is one that no later look can tell, so it counts as a change of the file.
+    /// A link is a second name. A hard link to a protected file is one that no later look can tell,
+    /// so it counts as a change of the file.
     fn link(&mut self, arguments: &Arguments, named: &[Word]) {
         let is_hard = !(arguments.short('s') || arguments.has(&["--symbolic"]));
         let folder = target_folder(arguments);
-        let named: Vec<Word> = named.iter().filter(|word| Some(*word) != folder.as_ref()).cloned().collect();
+        let named: Vec<Word> = named
+            .iter()
+            .filter(|word| Some(*word) != folder.as_ref())
+            .cloned()
+            .collect();
         let (target, sources) = match (&folder, named.split_last()) {
             (Some(folder), _) => (folder, &named[..]),
             // One word alone is linked to from here.
@@ -319,13 +509,17 @@ impl Shell {
         for source in sources {
             for target in [target.clone(), source.file_name().within(target)] {
                 self.write(How::Change, &target);
-                // A hard link is read from where the command stands, a symbolic one from where it lies.
+                // A hard link is read from where the command stands, a symbolic one from where it
+                // lies.
                 let from = |folder: &Word| match target.within(folder) {
                     _ if is_hard => folder.clone(),
                     target => target.folder(),
                 };
                 for folder in &self.folders {
-                    self.links.entry(target.within(folder)).or_default().insert(source.within(&from(folder)));
+                    self.links
+                        .entry(target.within(folder))
+                        .or_default()
+                        .insert(source.within(&from(folder)));
                 }
                 if self.is_given_up {
                     return;
@@ -339,14 +533,22 @@ impl Shell {
 
     fn copy(&mut self, arguments: &Arguments, named: &[Word]) {
         let folder = target_folder(arguments);
-        let named: Vec<Word> = named.iter().filter(|word| Some(*word) != folder.as_ref()).cloned().collect();
+        let named: Vec<Word> = named
+            .iter()
+            .filter(|word| Some(*word) != folder.as_ref())
+            .cloned()
+            .collect();
         let (target, sources) = match (&folder, named.split_last()) {
             (Some(folder), _) => (folder.clone(), &named[..]),
             (None, Some((target, sources))) if !sources.is_empty() => (target.clone(), sources),
             _ => return,
         };
         for source in sources {
-            if arguments.name == "cp" && (arguments.short('l') || arguments.short('s') || arguments.has(&["--link", "--symbolic-link"])) {
+            if arguments.name == "cp"
+                && (arguments.short('l')
+                    || arguments.short('s')
+                    || arguments.has(&["--link", "--symbolic-link"]))
+            {
                 self.write(How::Change, source);
             }
             if arguments.name == "mv" {
@@ -357,7 +559,10 @@ impl Shell {
             if inside.text().is_some() || source.text().is_none() {
                 self.write(How::Change, &inside);
             }
-            if let Some(place) = self.place(source).filter(|place| place.is_dir() && arguments.name != "mv") {
+            if let Some(place) = self
+                .place(source)
+                .filter(|place| place.is_dir() && arguments.name != "mv")
+            {
                 for file in files_below(&place) {
                     let file = Word::plain(&file);
                     self.copied += 2 * self.folders.len();
@@ -370,26 +575,54 @@ impl Shell {
             }
         }
         let deletes = |word: &Word| word.beginning().starts_with("--delete");
-        let how = if arguments.name == "rsync" && arguments.words.iter().any(deletes) { How::Remove } else { How::Change };
+        let how = if arguments.name == "rsync" && arguments.words.iter().any(deletes) {
+            How::Remove
+        } else {
+            How::Change
+        };
         self.write(how, &target);
     }
 
     /// A patch names its files itself.
     fn patch(&mut self, arguments: &Arguments, documents: &[String]) {
-        let files = arguments.named().into_iter().chain(arguments.values(&["-i", "--input"]));
-        let read: Vec<String> = files.filter_map(|file| std::fs::read_to_string(self.place(&file)?).ok()).collect();
-        arguments.named().iter().take(1).for_each(|file| self.write(How::Change, file));
+        let files = arguments
+            .named()
+            .into_iter()
+            .chain(arguments.values(&["-i", "--input"]));
+        let read: Vec<String> = files
+            .filter_map(|file| std::fs::read_to_string(self.place(&file)?).ok())
+            .collect();
+        arguments
+            .named()
+            .iter()
+            .take(1)
+            .for_each(|file| self.write(How::Change, file));
         for line in documents.iter().chain(&read).flat_map(|text| text.lines()) {
-            let Some(file) = line.strip_prefix("+++ ").or_else(|| line.strip_prefix("--- ")) else { continue };
+            let Some(file) = line
+                .strip_prefix("+++ ")
+                .or_else(|| line.strip_prefix("--- "))
+            else {
+                continue;
+            };
             let file = file.split('\t').next().unwrap_or_default();
-            for (at, _) in std::iter::once((0, ' ')).chain(file.char_indices().filter(|(_, c)| *c == '/').map(|(at, c)| (at + 1, c))) {
+            for (at, _) in std::iter::once((0, ' ')).chain(
+                file.char_indices()
+                    .filter(|(_, c)| *c == '/')
+                    .map(|(at, c)| (at + 1, c)),
+            ) {
                 self.mention(How::Change, &file[at..]);
             }
         }
     }
 
     pub(super) fn apply_patch_files(&mut self, arguments: &Arguments, documents: &[String]) {
-        self.patch(&Arguments { name: "patch".into(), words: arguments.words.clone() }, documents);
+        self.patch(
+            &Arguments {
+                name: "patch".into(),
+                words: arguments.words.clone(),
+            },
+            documents,
+        );
     }
 }
 
@@ -419,27 +652,57 @@ fn printed_words(Printed(words, documents): &Printed) -> Option<Vec<Word>> {
     match name.rsplit('/').next().unwrap_or_default() {
         "cat" | "tee" if !documents.is_empty() => Some(vec![Word::plain(&documents.join("\n"))]),
         "echo" | "printf" => Some(echoed(&words[1..])),
-        "ls" => Some(words[1..].iter().filter(|word| !word.is_flag()).cloned().collect()),
+        "ls" => Some(
+            words[1..]
+                .iter()
+                .filter(|word| !word.is_flag())
+                .cloned()
+                .collect(),
+        ),
         _ => None,
     }
 }
 
 /// The files that `find` may find: below its folders, with its names.
 fn found(find: &Arguments) -> Vec<Word> {
-    let is_root = |word: &&Word| !word.is_flag() && !matches!(word.text().as_deref(), Some("(" | "!" | ")"));
+    let is_root =
+        |word: &&Word| !word.is_flag() && !matches!(word.text().as_deref(), Some("(" | "!" | ")"));
     let mut roots: Vec<Word> = find.words.iter().take_while(is_root).cloned().collect();
     if roots.is_empty() {
         roots.push(Word::default());
     }
-    let names: Vec<Word> = find.values(&["-name", "-iname"]).iter().map(Word::as_pattern).collect();
-    let names = if names.is_empty() { vec![Word(vec![Piece::All])] } else { names };
+    let names: Vec<Word> = find
+        .values(&["-name", "-iname"])
+        .iter()
+        .map(Word::as_pattern)
+        .collect();
+    let names = if names.is_empty() {
+        vec![Word(vec![Piece::All])]
+    } else {
+        names
+    };
     let below = |root: &Word, name: &Word| {
-        let slash: &[Piece] = if root.0.is_empty() { &[] } else { &[Piece::Char('/')] };
+        let slash: &[Piece] = if root.0.is_empty() {
+            &[]
+        } else {
+            &[Piece::Char('/')]
+        };
         // The folder itself, or any below it.
-        let deep = Word([&root.0[..], slash, &[Piece::All, Piece::Char('/')], &name.0[..]].concat());
+        let deep = Word(
+            [
+                &root.0[..],
+                slash,
+                &[Piece::All, Piece::Char('/')],
+                &name.0[..],
+            ]
+            .concat(),
+        );
         [Word([&root.0[..], slash, &name.0[..]].concat()), deep]
     };
-    roots.iter().flat_map(|root| names.iter().flat_map(move |name| below(root, name))).collect()
+    roots
+        .iter()
+        .flat_map(|root| names.iter().flat_map(move |name| below(root, name)))
+        .collect()
 }
 
 impl Word {
@@ -461,7 +724,12 @@ fn files_below(folder: &Path) -> Vec<String> {
         for entry in std::fs::read_dir(&next).into_iter().flatten().flatten() {
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() => folders.push(entry.path()),
-                _ => files.extend(entry.path().strip_prefix(folder).map(|path| path.to_string_lossy().into_owned())),
+                _ => files.extend(
+                    entry
+                        .path()
+                        .strip_prefix(folder)
+                        .map(|path| path.to_string_lossy().into_owned()),
+                ),
             }
             if files.len() >= MOST_COPIED {
                 return files;
@@ -474,9 +742,11 @@ fn files_below(folder: &Path) -> Vec<String> {
 fn is_in_place(arguments: &Arguments) -> bool {
     let flags = ["--in-place", "--write", "--inplace", "-w", "inplace"];
     // Formatters write in place unless they are told otherwise.
-    let formats =
-        ["black", "rustfmt", "sd"].contains(&arguments.name.as_str()) && !arguments.has(&["--check", "--diff", "-p", "--preview"]);
-    arguments.has(&flags) || formats || !["prettier", "awk"].contains(&arguments.name.as_str()) && arguments.short('i')
+    let formats = ["black", "rustfmt", "sd"].contains(&arguments.name.as_str())
+        && !arguments.has(&["--check", "--diff", "-p", "--preview"]);
+    arguments.has(&flags)
+        || formats
+        || !["prettier", "awk"].contains(&arguments.name.as_str()) && arguments.short('i')
 }
 
 /// The files of `sed -i` and its like: every word but the options and the script.
@@ -485,7 +755,10 @@ fn edited_files(words: &[Word]) -> Vec<Word> {
     while let Some(word) = words.next() {
         let text = word.beginning();
         let is_cluster = text.starts_with('-') && !text.starts_with("--");
-        if text == "--expression" || text == "--file" || (is_cluster && (text.ends_with('e') || text == "-f")) {
+        if text == "--expression"
+            || text == "--file"
+            || (is_cluster && (text.ends_with('e') || text == "-f"))
+        {
             scripted = true;
             words.next();
         } else if word.is_flag() {

@@ -15,7 +15,10 @@ fn told(command: &str) -> Vec<String> {
         Deed::Matching { how, name } => format!("{how:?} any {}", shown(&name)),
         other => format!("{other:?}"),
     };
-    deeds(command, Path::new("/nowhere")).into_iter().map(tell).collect()
+    deeds(command, Path::new("/nowhere"))
+        .into_iter()
+        .map(tell)
+        .collect()
 }
 
 #[test]
@@ -23,17 +26,29 @@ fn plain_writes_are_seen() {
     for (command, wanted) in [
         ("echo x > a.md", vec!["change a.md"]),
         ("echo x >> 'a b.md' 2>&1", vec!["grow a b.md"]),
-        ("echo x >|a.md; true 2> err.log", vec!["change a.md", "change err.log"]),
+        (
+            "echo x >|a.md; true 2> err.log",
+            vec!["change a.md", "change err.log"],
+        ),
         ("make &> log", vec!["change log"]),
         ("echo x >&a.md", vec!["change a.md"]),
         ("make >& 'a b.md' 2>&1; echo 2 >& 1", vec!["change a b.md"]),
-        ("cat <<'EOF' > a.md\nrm b.md\necho > c\nEOF\nrm d.md", vec!["change a.md", "remove d.md"]),
+        (
+            "cat <<'EOF' > a.md\nrm b.md\necho > c\nEOF\nrm d.md",
+            vec!["change a.md", "remove d.md"],
+        ),
         ("sed -i.bak -e s/a/b/ x y", vec!["change x", "change y"]),
         ("perl -pi -e 's/a/b/' x", vec!["change x"]),
         ("echo x | sudo tee -a 手稿/一.md", vec!["grow 手稿/一.md"]),
         ("rm -rf meta", vec!["remove meta"]),
-        ("mv a.md b.md", vec!["remove a.md", "change b.md/a.md", "change b.md"]),
-        ("FOO=1 cp a.md b.md", vec!["change b.md/a.md", "change b.md"]),
+        (
+            "mv a.md b.md",
+            vec!["remove a.md", "change b.md/a.md", "change b.md"],
+        ),
+        (
+            "FOO=1 cp a.md b.md",
+            vec!["change b.md/a.md", "change b.md"],
+        ),
         ("bash -c 'echo x > a.md'", vec!["change a.md"]),
         ("dd if=/dev/zero of=a.md", vec!["change a.md"]),
         ("if true; then rm a.md; fi", vec!["remove a.md"]),
@@ -69,18 +84,44 @@ fn what_writes_nothing_is_no_deed() {
 /// A command that is made to be long is read in bounded time and depth, and hides nothing.
 #[test]
 fn a_command_full_of_syntax_is_read() {
-    for filling in ["{}", "{a,b}", "$(", "`", "((", "\"$x", "*?", "$a", "<<A\n", "${", "[", "'", "\\", "$'\\x", "eval "] {
+    for filling in [
+        "{}", "{a,b}", "$(", "`", "((", "\"$x", "*?", "$a", "<<A\n", "${", "[", "'", "\\", "$'\\x",
+        "eval ",
+    ] {
         let command = format!("rm a.md; true {}", filling.repeat(5_000));
-        assert!(told(&command).contains(&"remove a.md".to_owned()), "{filling}");
+        assert!(
+            told(&command).contains(&"remove a.md".to_owned()),
+            "{filling}"
+        );
     }
     // Denied at once, without a deep stack.
-    for (open, close) in [("$((", "))"), ("${a:-", "}"), ("a=(", ")"), ("$(", ")"), ("((", "))"), ("<(", ")"), ("@(", ")"), ("${a%", "}")] {
-        let command = format!("rm a.md; true {}{}", open.repeat(20_000), close.repeat(20_000));
+    for (open, close) in [
+        ("$((", "))"),
+        ("${a:-", "}"),
+        ("a=(", ")"),
+        ("$(", ")"),
+        ("((", "))"),
+        ("<(", ")"),
+        ("@(", ")"),
+        ("${a%", "}"),
+    ] {
+        let command = format!(
+            "rm a.md; true {}{}",
+            open.repeat(20_000),
+            close.repeat(20_000)
+        );
         assert!(told(&command).contains(&"remove a.md".to_owned()), "{open}");
     }
     let doubled = format!("F=ab; {} rm a.md", "F=$F$F; ".repeat(200));
     assert!(told(&doubled).contains(&"remove a.md".to_owned()));
-    let pattern = Word([vec![[Piece::Star, Piece::Char('a')]; 4].concat(), vec![Piece::Any; 100_000], vec![Piece::Char('x')]].concat());
+    let pattern = Word(
+        [
+            vec![[Piece::Star, Piece::Char('a')]; 4].concat(),
+            vec![Piece::Any; 100_000],
+            vec![Piece::Char('x')],
+        ]
+        .concat(),
+    );
     assert!(!pattern.matches(Path::new("/a/b/c.md")));
 }
 
@@ -88,22 +129,43 @@ fn a_command_full_of_syntax_is_read() {
 #[test]
 fn a_command_that_does_very_much_is_not_judged() {
     let folders = "cd a;cd b;cd c;cd d;cd e;";
-    let many = |one: &str, times: usize| (0..times).map(|at| one.replace('N', &at.to_string())).collect::<String>();
+    let many = |one: &str, times: usize| {
+        (0..times)
+            .map(|at| one.replace('N', &at.to_string()))
+            .collect::<String>()
+    };
     for command in [
         format!("{folders}{}", many("ln -s bN cN;", 4_000)),
         format!("{folders}{}", many(": >> delegations/N.md;", 4_000)),
-        many("echo {a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b};", 2_000),
+        many(
+            "echo {a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b};",
+            2_000,
+        ),
         format!("env {} rm x", many("-a xN ", 4_000)),
     ] {
         let begun = std::time::Instant::now();
         let told = told(&command);
-        assert!(told.last().unwrap().starts_with("TooMuch"), "{:?}", told.last());
-        assert!(told.len() < 20_000 && begun.elapsed().as_secs() < 20, "{:.60} {:?}", command, begun.elapsed());
+        assert!(
+            told.last().unwrap().starts_with("TooMuch"),
+            "{:?}",
+            told.last()
+        );
+        assert!(
+            told.len() < 20_000 && begun.elapsed().as_secs() < 20,
+            "{:.60} {:?}",
+            command,
+            begun.elapsed()
+        );
     }
-    assert!(!told(&many("ln -s bN cN; echo x >> cN;", 300)).iter().any(|deed| deed.starts_with("TooMuch")));
+    assert!(
+        !told(&many("ln -s bN cN; echo x >> cN;", 300))
+            .iter()
+            .any(|deed| deed.starts_with("TooMuch"))
+    );
 }
 
-/// A project in a repository with a file of each class; `meta/glossary.md` was changed since the last commit of git.
+/// A project in a repository with a file of each class; `meta/glossary.md` was changed since the
+/// last commit of git.
 fn project() -> Playground {
     let play = Playground::local();
     let write = |path: &str, text: &str| {
@@ -116,11 +178,24 @@ fn project() -> Playground {
     write("outline.md", "# Outline\n");
     write("src/main.rs", "fn main() {}\n");
     write("new/glossary.md", "gone\n");
-    write("fix.diff", "--- a/meta/glossary.md\n+++ b/meta/glossary.md\n@@ -1 +1 @@\n-- lease\n+- lock\n");
+    write(
+        "fix.diff",
+        "--- a/meta/glossary.md\n+++ b/meta/glossary.md\n@@ -1 +1 @@\n-- lease\n+- lock\n",
+    );
     let git = |arguments: &[&str]| {
         let identity = ["-c", "user.name=x", "-c", "user.email=x@example.org"];
-        let done = Command::new("git").arg("-C").arg(play.root()).args(identity).args(arguments).output().unwrap();
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let done = Command::new("git")
+            .arg("-C")
+            .arg(play.root())
+            .args(identity)
+            .args(arguments)
+            .output()
+            .unwrap();
+        assert!(
+            done.status.success(),
+            "{}",
+            String::from_utf8_lossy(&done.stderr)
+        );
     };
     git(&["init", "-q"]);
     git(&["add", "-A"]);
@@ -132,15 +207,32 @@ fn project() -> Playground {
 }
 
 fn is_denied(play: &Playground, command: &str) -> bool {
-    let agent = Names { agent: Some("ada".into()), ..Names::default() };
+    let agent = Names {
+        agent: Some("ada".into()),
+        ..Names::default()
+    };
     let session = Session::new(play.root().to_owned(), agent, Names::default()).unwrap();
     let call = serde_json::json!({"tool_name": "Bash", "cwd": play.root(), "tool_input": {"command": command}}).to_string();
-    let answer = hear(Event::PreTool, Ok(call), Asked { budget: 1_000, in_fields: false, is_unheard: false }, &session);
-    assert!(answer.exit == DENIED || answer.exit == 0, "{command}: exit {}", answer.exit);
+    let answer = hear(
+        Event::PreTool,
+        Ok(call),
+        Asked {
+            budget: 1_000,
+            in_fields: false,
+            is_unheard: false,
+        },
+        &session,
+    );
+    assert!(
+        answer.exit == DENIED || answer.exit == 0,
+        "{command}: exit {}",
+        answer.exit
+    );
     answer.exit == DENIED
 }
 
-/// Ways to write `meta/glossary.md`, which is append-only, `outline.md`, which is sealed, the contract, or the journal.
+/// Ways to write `meta/glossary.md`, which is append-only, `outline.md`, which is sealed, the
+/// contract, or the journal.
 const DENIED_WRITES: &[&str] = &[
     "echo x > meta/glossary.md",
     "echo x >| meta/glossary.md",
@@ -456,7 +548,8 @@ const ALLOWED: &[&str] = &[
     "rsync -rt meta/ /tmp/meta/",
 ];
 
-/// What a text does not tell. Afterwards `status` flags what was changed, and `restore` undoes it (`tests/scenarios/book/hooks`).
+/// What a text does not tell. Afterwards `status` flags what was changed, and `restore` undoes it
+/// (`tests/scenarios/book/hooks`).
 const NOT_SEEN: &[&str] = &[
     "bash write.sh",
     "make clean",
@@ -473,9 +566,18 @@ const NOT_SEEN: &[&str] = &[
 #[test]
 fn commands_that_write_what_the_contract_protects_are_denied_and_no_others() {
     let play = project();
-    let wrong =
-        |commands: &[&'static str], wanted: bool| commands.iter().copied().filter(|c| is_denied(&play, c) != wanted).collect::<Vec<_>>();
+    let wrong = |commands: &[&'static str], wanted: bool| {
+        commands
+            .iter()
+            .copied()
+            .filter(|c| is_denied(&play, c) != wanted)
+            .collect::<Vec<_>>()
+    };
     assert_eq!(wrong(DENIED_WRITES, true), [""; 0], "not denied");
     assert_eq!(wrong(ALLOWED, false), [""; 0], "denied");
-    assert_eq!(wrong(NOT_SEEN, false), [""; 0], "seen after all: move it to the first table");
+    assert_eq!(
+        wrong(NOT_SEEN, false),
+        [""; 0],
+        "seen after all: move it to the first table"
+    );
 }

@@ -7,7 +7,8 @@ pub const MOST_WORDS: usize = 4096;
 /// More pairs of braces in one word are not told apart either.
 const MOST_BRACES: usize = 32;
 
-/// A part of a word. The lexer makes all of them but `TooMany`; after expansion only the first six are left.
+/// A part of a word. The lexer makes all of them but `TooMany`; after expansion only the first six
+/// are left.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Piece {
     Char(char),
@@ -105,26 +106,48 @@ impl Word {
     /// Splits at a character that is known.
     pub fn split_once(&self, at: char) -> Option<(Word, Word)> {
         let place = self.0.iter().position(|piece| *piece == Piece::Char(at))?;
-        Some((Word(self.0[..place].to_vec()), Word(self.0[place + 1..].to_vec())))
+        Some((
+            Word(self.0[..place].to_vec()),
+            Word(self.0[place + 1..].to_vec()),
+        ))
     }
 
     /// The folder of a path: all before its last part.
     pub fn folder(&self) -> Word {
-        let end = self.0.iter().rposition(|piece| *piece != Piece::Char('/')).map_or(0, |last| last + 1);
-        let slash = self.0[..end].iter().rposition(|piece| *piece == Piece::Char('/'));
+        let end = self
+            .0
+            .iter()
+            .rposition(|piece| *piece != Piece::Char('/'))
+            .map_or(0, |last| last + 1);
+        let slash = self.0[..end]
+            .iter()
+            .rposition(|piece| *piece == Piece::Char('/'));
         Word(slash.map_or(Vec::new(), |slash| self.0[..slash.max(1)].to_vec()))
     }
 
     /// The last part of a path.
     pub fn file_name(&self) -> Word {
-        let end = self.0.iter().rposition(|piece| *piece != Piece::Char('/')).map_or(0, |last| last + 1);
-        let begin = self.0[..end].iter().rposition(|piece| *piece == Piece::Char('/')).map_or(0, |slash| slash + 1);
+        let end = self
+            .0
+            .iter()
+            .rposition(|piece| *piece != Piece::Char('/'))
+            .map_or(0, |last| last + 1);
+        let begin = self.0[..end]
+            .iter()
+            .rposition(|piece| *piece == Piece::Char('/'))
+            .map_or(0, |slash| slash + 1);
         Word(self.0[begin..end].to_vec())
     }
 
     /// The words that braces make of this one.
     pub fn without_braces(&self) -> Vec<Word> {
-        match self.0.iter().filter(|piece| **piece == Piece::Brace('{')).count() > MOST_BRACES {
+        match self
+            .0
+            .iter()
+            .filter(|piece| **piece == Piece::Brace('{'))
+            .count()
+            > MOST_BRACES
+        {
             true => vec![Word::too_many()],
             false => self.alternatives(),
         }
@@ -132,7 +155,13 @@ impl Word {
 
     fn alternatives(&self) -> Vec<Word> {
         let open = self.0.iter().rposition(|piece| *piece == Piece::Brace('{'));
-        let close = open.and_then(|open| Some(open + self.0[open..].iter().position(|piece| *piece == Piece::Brace('}'))?));
+        let close = open.and_then(|open| {
+            Some(
+                open + self.0[open..]
+                    .iter()
+                    .position(|piece| *piece == Piece::Brace('}'))?,
+            )
+        });
         let (Some(open), Some(close)) = (open, close) else {
             let letter = |piece: &Piece| match piece {
                 Piece::Brace(c) => Piece::Char(*c),
@@ -142,14 +171,25 @@ impl Word {
         };
         let inner = &self.0[open + 1..close];
         let parts: Vec<Vec<Piece>> = match inner.contains(&Piece::Brace(',')) {
-            true => inner.split(|piece| *piece == Piece::Brace(',')).map(<[Piece]>::to_vec).collect(),
+            true => inner
+                .split(|piece| *piece == Piece::Brace(','))
+                .map(<[Piece]>::to_vec)
+                .collect(),
             // `{1..9}` counts; anything else in braces stands as it is.
-            false if inner.windows(2).any(|two| two == [Piece::Char('.'), Piece::Char('.')]) => vec![vec![Piece::Star]],
+            false
+                if inner
+                    .windows(2)
+                    .any(|two| two == [Piece::Char('.'), Piece::Char('.')]) =>
+            {
+                vec![vec![Piece::Star]]
+            }
             false => vec![[&[Piece::Char('{')], inner, &[Piece::Char('}')]].concat()],
         };
         let mut words = Vec::new();
         for part in parts {
-            words.extend(Word([&self.0[..open], &part[..], &self.0[close + 1..]].concat()).alternatives());
+            words.extend(
+                Word([&self.0[..open], &part[..], &self.0[close + 1..]].concat()).alternatives(),
+            );
             if words.len() > MOST_WORDS {
                 return vec![Word::too_many()];
             }
@@ -157,7 +197,8 @@ impl Word {
         words
     }
 
-    /// Whether it may name this path. As in a shell, a wildcard at the beginning of a name does not match a dot.
+    /// Whether it may name this path. As in a shell, a wildcard at the beginning of a name does not
+    /// match a dot.
     pub fn matches(&self, path: &Path) -> bool {
         let text: Vec<char> = path.to_string_lossy().chars().collect();
         let is_one = |piece: &&Piece| matches!(piece, Piece::Char(_) | Piece::One);
@@ -167,7 +208,8 @@ impl Word {
         // The places in the text that the pieces so far can lead to.
         let mut places = vec![false; text.len() + 1];
         places[0] = true;
-        let begins_hidden = |at: usize| text.get(at) == Some(&'.') && (at == 0 || text[at - 1] == '/');
+        let begins_hidden =
+            |at: usize| text.get(at) == Some(&'.') && (at == 0 || text[at - 1] == '/');
         let mut before = None;
         for piece in &self.0 {
             // Two of the same in a row mean no more than one.

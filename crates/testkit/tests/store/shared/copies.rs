@@ -25,18 +25,41 @@ fn two_working_copies_share_one_order() {
     let synced = first.sync().unwrap();
     assert_eq!((synced.from, synced.to), (1, 2));
     assert_eq!(one.text("meta/a.md").unwrap(), "one\ntwo\n");
-    let merge = |value| Change::by(&Actor::Person).op(Op::Merge { path: Playground::path("state.json"), value });
-    second.judge(merge(json!({"a": 1}))).unwrap().publish().unwrap();
-    first.judge(merge(json!({"b": 2}))).unwrap().publish().unwrap();
+    let merge = |value| {
+        Change::by(&Actor::Person).op(Op::Merge {
+            path: Playground::path("state.json"),
+            value,
+        })
+    };
+    second
+        .judge(merge(json!({"a": 1})))
+        .unwrap()
+        .publish()
+        .unwrap();
+    first
+        .judge(merge(json!({"b": 2})))
+        .unwrap()
+        .publish()
+        .unwrap();
     second.sync().unwrap();
-    assert_eq!(one.text("state.json").unwrap(), "{\n  \"a\": 1,\n  \"b\": 2\n}\n");
+    assert_eq!(
+        one.text("state.json").unwrap(),
+        "{\n  \"a\": 1,\n  \"b\": 2\n}\n"
+    );
     assert_eq!(one.files(), two.files());
     for store in [&first, &second] {
         assert_eq!(store.verify().unwrap().problems, []);
         assert_eq!(store.log(10).unwrap().len(), 4);
     }
     // Who did what is the same everywhere.
-    let told = |store: &quipu_store::Store| store.blame(&Playground::path("meta/a.md")).unwrap().iter().map(|l| l.seq).collect::<Vec<_>>();
+    let told = |store: &quipu_store::Store| {
+        store
+            .blame(&Playground::path("meta/a.md"))
+            .unwrap()
+            .iter()
+            .map(|l| l.seq)
+            .collect::<Vec<_>>()
+    };
     assert_eq!(told(&first), told(&second));
 }
 
@@ -50,7 +73,12 @@ fn a_stale_replace_keeps_the_losers_bytes() {
     let version = begun.versions["drafts/ch01.md"].clone();
     write(&first, "drafts/ch01.md", "quick\n", Some(&version)).unwrap();
     let error = write(&second, "drafts/ch01.md", "slow\n", Some(&version)).unwrap_err();
-    let StoreError::Stale { kept: Some(kept), .. } = &error else { panic!("{error:?}") };
+    let StoreError::Stale {
+        kept: Some(kept), ..
+    } = &error
+    else {
+        panic!("{error:?}")
+    };
     assert_eq!(two.text(kept).unwrap(), "slow\n");
     assert!(error.to_string().contains(kept), "{error}");
     assert_eq!(two.text("drafts/ch01.md").unwrap(), "quick\n");
@@ -70,7 +98,10 @@ fn many_copies_that_write_at_once_end_alike() {
                         let line = format!("{copy}.{thread}.{n}\n");
                         let change = Change::by(&Actor::Person)
                             .append(&Playground::path("meta/shared.md"), line.as_bytes())
-                            .op(Op::Merge { path: Playground::path("state.json"), value: json!({format!("{copy}.{thread}"): n}) });
+                            .op(Op::Merge {
+                                path: Playground::path("state.json"),
+                                value: json!({format!("{copy}.{thread}"): n}),
+                            });
                         store.judge(change).unwrap().publish().unwrap();
                     }
                 });
@@ -82,13 +113,25 @@ fn many_copies_that_write_at_once_end_alike() {
         assert_eq!(play.open().verify().unwrap().problems, []);
         assert_eq!(play.files(), copies[0].files());
         let compared = play.open().compare_log().unwrap().unwrap();
-        assert_eq!((compared.agree, compared.differ), (play.open().pulse().unwrap(), 0));
+        assert_eq!(
+            (compared.agree, compared.differ),
+            (play.open().pulse().unwrap(), 0)
+        );
     }
     let text = copies[0].text("meta/shared.md").unwrap();
-    assert_eq!(text.lines().collect::<BTreeSet<_>>().len(), copies.len() * threads * commits);
+    assert_eq!(
+        text.lines().collect::<BTreeSet<_>>().len(),
+        copies.len() * threads * commits
+    );
     assert_eq!(text.lines().count(), copies.len() * threads * commits);
-    assert_eq!(copies[0].open().pulse().unwrap(), (copies.len() * threads * commits) as u64);
-    assert_eq!(Cluster::shared().sql(&format!("SELECT * FROM quipu.examine({})", id_of(&first))), "");
+    assert_eq!(
+        copies[0].open().pulse().unwrap(),
+        (copies.len() * threads * commits) as u64
+    );
+    assert_eq!(
+        Cluster::shared().sql(&format!("SELECT * FROM quipu.examine({})", id_of(&first))),
+        ""
+    );
 }
 
 /// The times of a project whose newest record was made while the database's clock was wrong.
@@ -99,14 +142,22 @@ fn a_record_of_the_future_does_not_hold_back_later_times() {
     append(&store, "meta/a.md", "one\n").unwrap();
     let id = id_of(&play);
     let year = 365 * 86_400_000_000_i64;
-    Cluster::shared().sql(&format!("UPDATE quipu.project SET at_us = at_us + {year} WHERE id = {id}"));
+    Cluster::shared().sql(&format!(
+        "UPDATE quipu.project SET at_us = at_us + {year} WHERE id = {id}"
+    ));
     append(&store, "meta/a.md", "two\n").unwrap();
-    let ahead = Cluster::shared().sql(&format!("SELECT max(at_us) > quipu.now_us() FROM quipu.log WHERE project = {id}"));
+    let ahead = Cluster::shared().sql(&format!(
+        "SELECT max(at_us) > quipu.now_us() FROM quipu.log WHERE project = {id}"
+    ));
     assert_eq!(ahead.trim(), "f");
     // A clock that was set back by less than a minute is waited for: times stay in order.
-    Cluster::shared().sql(&format!("UPDATE quipu.project SET at_us = quipu.now_us() + 30000000 WHERE id = {id}"));
+    Cluster::shared().sql(&format!(
+        "UPDATE quipu.project SET at_us = quipu.now_us() + 30000000 WHERE id = {id}"
+    ));
     append(&store, "meta/a.md", "three\n").unwrap();
-    let ahead = Cluster::shared().sql(&format!("SELECT max(at_us) > quipu.now_us() FROM quipu.log WHERE project = {id}"));
+    let ahead = Cluster::shared().sql(&format!(
+        "SELECT max(at_us) > quipu.now_us() FROM quipu.log WHERE project = {id}"
+    ));
     assert_eq!(ahead.trim(), "t");
 }
 
@@ -120,24 +171,53 @@ fn an_edit_by_hand_is_never_written_over() {
     write(&first, "drafts/ch01.md", "begun\n", None).unwrap();
     second.sync().unwrap();
     // Both files are edited here, and move on there.
-    std::fs::File::options().append(true).open(two.file("meta/a.md")).unwrap().write_all(b"by hand\n").unwrap();
+    std::fs::File::options()
+        .append(true)
+        .open(two.file("meta/a.md"))
+        .unwrap()
+        .write_all(b"by hand\n")
+        .unwrap();
     two.edit("drafts/ch01.md", "edited by hand\n");
     append(&first, "meta/a.md", "from afar\n").unwrap();
     write(&first, "drafts/ch01.md", "from afar\n", None).unwrap();
     let synced = second.sync().unwrap();
     // What was appended by hand comes behind what came first, and is an append still.
-    assert_eq!(two.text("meta/a.md").unwrap(), "begin\nfrom afar\nby hand\n");
+    assert_eq!(
+        two.text("meta/a.md").unwrap(),
+        "begin\nfrom afar\nby hand\n"
+    );
     assert_eq!(two.text("drafts/ch01.md").unwrap(), "from afar\n");
     assert_eq!(synced.conflicts.len(), 1, "{synced:?}");
     assert_eq!(two.text(&synced.conflicts[0]).unwrap(), "edited by hand\n");
     let survey = second.survey().unwrap();
-    assert_eq!(survey.adopted.iter().map(|a| (a.path.as_str(), a.how)).collect::<Vec<_>>(), [("meta/a.md", "grew")]);
+    assert_eq!(
+        survey
+            .adopted
+            .iter()
+            .map(|a| (a.path.as_str(), a.how))
+            .collect::<Vec<_>>(),
+        [("meta/a.md", "grew")]
+    );
     assert_eq!(survey.flagged().count(), 0);
     first.sync().unwrap();
-    assert_eq!(one.text("meta/a.md").unwrap(), "begin\nfrom afar\nby hand\n");
+    assert_eq!(
+        one.text("meta/a.md").unwrap(),
+        "begin\nfrom afar\nby hand\n"
+    );
     // The bytes that gave way are in the history of all, too.
-    let aside = first.log(usize::MAX).unwrap().into_iter().find(|e| e.kind == Kind::Aside).unwrap();
-    assert_eq!(first.kept_aside(aside.seq, &Playground::path("drafts/ch01.md")).unwrap().unwrap(), b"edited by hand\n");
+    let aside = first
+        .log(usize::MAX)
+        .unwrap()
+        .into_iter()
+        .find(|e| e.kind == Kind::Aside)
+        .unwrap();
+    assert_eq!(
+        first
+            .kept_aside(aside.seq, &Playground::path("drafts/ch01.md"))
+            .unwrap()
+            .unwrap(),
+        b"edited by hand\n"
+    );
     assert_eq!(one.files(), two.files());
 }
 
@@ -163,18 +243,36 @@ fn an_expired_lease_is_refused_by_the_clock_of_the_database() {
     let one = Playground::shared();
     let two = one.another();
     let (first, second) = (one.open(), two.open());
-    let lease = first.take_lease(&Actor::Person, &["drafts/ch01.md".into()], 3600).unwrap();
+    let lease = first
+        .take_lease(&Actor::Person, &["drafts/ch01.md".into()], 3600)
+        .unwrap();
     // The other has not synced and does not know of it.
     lost(write(&second, "drafts/ch01.md", "theirs\n", None));
     lost(second.take_lease(&Actor::Person, &["drafts/ch01.md".into()], 60));
-    Cluster::shared().sql(&format!("UPDATE quipu.lease SET until_us = quipu.now_us() - 1 WHERE project = {}", id_of(&one)));
+    Cluster::shared().sql(&format!(
+        "UPDATE quipu.lease SET until_us = quipu.now_us() - 1 WHERE project = {}",
+        id_of(&one)
+    ));
     // By its own clock the holder has it for an hour yet.
-    lost(write_with(&first, "drafts/ch01.md", "late\n", lease.token()));
+    lost(write_with(
+        &first,
+        "drafts/ch01.md",
+        "late\n",
+        lease.token(),
+    ));
     lost(first.renew_lease(&Actor::Person, &lease.token(), 60));
     assert_eq!(one.text("drafts/ch01.md"), None);
-    let (_, newer) = second.claim(&Actor::Person, &[vec!["drafts/ch01.md".into()]], 60).unwrap().unwrap();
+    let (_, newer) = second
+        .claim(&Actor::Person, &[vec!["drafts/ch01.md".into()]], 60)
+        .unwrap()
+        .unwrap();
     assert!(newer.fence > lease.fence);
-    lost(write_with(&first, "drafts/ch01.md", "late\n", lease.token()));
+    lost(write_with(
+        &first,
+        "drafts/ch01.md",
+        "late\n",
+        lease.token(),
+    ));
     write_with(&second, "drafts/ch01.md", "in time\n", newer.token()).unwrap();
 }
 
@@ -221,9 +319,18 @@ fn a_contract_that_changed_elsewhere_is_judged_by_anew() {
     append(&second, "meta/a.md", "by the old contract\n").unwrap();
     // A person changes the contract in the first copy.
     let text = one.text("quipu.toml").unwrap();
-    write(&first, "quipu.toml", &format!("{text}\n[[files]]\npath = \"new.md\"\nclass = \"sealed\"\n"), None).unwrap();
+    write(
+        &first,
+        "quipu.toml",
+        &format!("{text}\n[[files]]\npath = \"new.md\"\nclass = \"sealed\"\n"),
+        None,
+    )
+    .unwrap();
     let refused = append(&second, "meta/a.md", "still by the old one\n").unwrap_err();
-    assert!(refused.to_string().contains("the contract has changed"), "{refused}");
+    assert!(
+        refused.to_string().contains("the contract has changed"),
+        "{refused}"
+    );
     assert_eq!(two.text("quipu.toml"), one.text("quipu.toml"));
     append(&two.open(), "meta/a.md", "by the new one\n").unwrap();
 }

@@ -1,4 +1,5 @@
-//! What goes wrong on the way: a server that is killed, a line that is cut, a process that dies at the worst moment.
+//! What goes wrong on the way: a server that is killed, a line that is cut, a process that dies at
+//! the worst moment.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -33,7 +34,8 @@ fn a_server_that_is_killed_loses_nothing_it_acknowledged() {
                             break;
                         }
                         let line = format!("{copy}.{n}");
-                        let receipt = append(&store, "meta/shared.md", &format!("{line}\n")).unwrap_or_else(|e| panic!("{line}: {e}"));
+                        let receipt = append(&store, "meta/shared.md", &format!("{line}\n"))
+                            .unwrap_or_else(|e| panic!("{line}: {e}"));
                         acks.push((receipt.seq, line));
                         acked.fetch_add(1, Ordering::SeqCst);
                     }
@@ -53,10 +55,17 @@ fn a_server_that_is_killed_loses_nothing_it_acknowledged() {
         }
         reach(acked.load(Ordering::SeqCst) + 30);
         done.store(true, Ordering::SeqCst);
-        writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect()
+        writers
+            .into_iter()
+            .flat_map(|writer| writer.join().unwrap())
+            .collect()
     });
     let numbers: BTreeSet<u64> = acks.iter().map(|(seq, _)| *seq).collect();
-    assert_eq!(numbers.len(), acks.len(), "two acknowledgements share a number");
+    assert_eq!(
+        numbers.len(),
+        acks.len(),
+        "two acknowledgements share a number"
+    );
     for play in &copies {
         let store = play.open();
         store.sync().unwrap();
@@ -64,7 +73,8 @@ fn a_server_that_is_killed_loses_nothing_it_acknowledged() {
         for (_, line) in &acks {
             assert_eq!(text.lines().filter(|l| l == line).count(), 1, "{line}");
         }
-        // Nothing is there that was neither acknowledged nor asked for: every append was acknowledged in the end.
+        // Nothing is there that was neither acknowledged nor asked for: every append was
+        // acknowledged in the end.
         assert_eq!(text.lines().count(), acks.len());
         assert_eq!(store.pulse().unwrap(), acks.len() as u64);
         assert_eq!(store.verify().unwrap().problems, []);
@@ -80,8 +90,16 @@ fn a_standby_that_is_promoted_has_everything_that_was_acknowledged() {
     // Both hosts stand in the address; whoever can be written to is taken.
     let (project, id) = (play.attachment().project, play.attachment().id);
     let hosts = format!("127.0.0.1:{},127.0.0.1:{}", cluster.port(), standby.port());
-    let address = format!("postgres://quipu@{hosts}/postgres?target_session_attrs=read-write&wait=30&project={project}");
-    quipu_shared::Attachment { address, project, id }.save(play.root()).unwrap();
+    let address = format!(
+        "postgres://quipu@{hosts}/postgres?target_session_attrs=read-write&wait=30&project={project}"
+    );
+    quipu_shared::Attachment {
+        address,
+        project,
+        id,
+    }
+    .save(play.root())
+    .unwrap();
     let store = play.open();
     for n in 0..10 {
         append(&store, "meta/a.md", &format!("{n}\n")).unwrap();
@@ -94,7 +112,10 @@ fn a_standby_that_is_promoted_has_everything_that_was_acknowledged() {
     });
     let fresh = play.another();
     fresh.open().sync().unwrap();
-    assert_eq!(fresh.text("meta/a.md").unwrap(), (0..=10).map(|n| format!("{n}\n")).collect::<String>());
+    assert_eq!(
+        fresh.text("meta/a.md").unwrap(),
+        (0..=10).map(|n| format!("{n}\n")).collect::<String>()
+    );
 }
 
 #[test]
@@ -107,16 +128,36 @@ fn without_the_server_reading_goes_on_and_writing_says_so() {
     append(&play.open(), "meta/a.md", "one\n").unwrap();
     cluster.stop();
     let store = play.open();
-    assert_eq!(store.read(&Playground::path("meta/a.md")).unwrap().unwrap().0, b"one\n");
+    assert_eq!(
+        store
+            .read(&Playground::path("meta/a.md"))
+            .unwrap()
+            .unwrap()
+            .0,
+        b"one\n"
+    );
     assert_eq!(store.log(5).unwrap().len(), 1);
     let error = append(&store, "meta/a.md", "two\n").unwrap_err();
-    assert!(matches!(error, StoreError::Unreachable { sent: false, .. }), "{error:?}");
+    assert!(
+        matches!(error, StoreError::Unreachable { sent: false, .. }),
+        "{error:?}"
+    );
     assert!(error.to_string().contains("cannot be reached"), "{error}");
     // An edit by hand waits in its file; what the journal holds is shown meanwhile.
     play.edit("meta/a.md", "one\nby hand\n");
-    assert_eq!(store.read(&Playground::path("meta/a.md")).unwrap().unwrap().0, b"one\n");
+    assert_eq!(
+        store
+            .read(&Playground::path("meta/a.md"))
+            .unwrap()
+            .unwrap()
+            .0,
+        b"one\n"
+    );
     let survey = store.survey().unwrap();
-    assert!(survey.waiting.contains(&"meta/a.md".to_owned()), "{survey:?}");
+    assert!(
+        survey.waiting.contains(&"meta/a.md".to_owned()),
+        "{survey:?}"
+    );
     assert!(matches!(store.sync(), Err(StoreError::Unreachable { .. })));
     assert_eq!(store.verify().unwrap().records, 1);
     cluster.restart();
@@ -133,43 +174,86 @@ fn a_process_that_dies_at_any_step_is_made_whole_by_the_next() {
             reached += 1;
             accepted += usize::from(there);
         }
-        assert!(reached > 5 && accepted > 2, "{failure:?}: {reached} steps, {accepted} of them behind the acceptance");
+        assert!(
+            reached > 5 && accepted > 2,
+            "{failure:?}: {reached} steps, {accepted} of them behind the acceptance"
+        );
     }
 }
 
-/// A commit that ends at a step. None if there is no such step, else whether it failed although it was accepted.
+/// A commit that ends at a step. None if there is no such step, else whether it failed although it
+/// was accepted.
 fn die_at(at: usize, failure: Failure) -> Option<bool> {
     let place = format!("step {at}, {failure:?}");
     let play = Playground::shared();
     append(&play.open(), "meta/a.md", "one\n").unwrap();
     let two = Playground::path("meta/b.md");
-    let change = || Change::by(&Actor::Person).append(&Playground::path("meta/a.md"), "two\n").append(&two, "b\n").key("k");
+    let change = || {
+        Change::by(&Actor::Person)
+            .append(&Playground::path("meta/a.md"), "two\n")
+            .append(&two, "b\n")
+            .key("k")
+    };
     let disk = Arc::new(FailingDisk::at(at, failure));
     let ended = {
-        let dying = play.open_with(Options { watch: Some(Arc::clone(&disk) as Arc<dyn quipu_store::Watch>), ..Options::default() });
+        let dying = play.open_with(Options {
+            watch: Some(Arc::clone(&disk) as Arc<dyn quipu_store::Watch>),
+            ..Options::default()
+        });
         dying.judge(change()).and_then(|judged| judged.publish())
     };
     forget_process(&play);
     // Some lose more than their process.
-    let lost: &[&str] = [&[][..], &["heads.db", "heads.db-wal", "heads.db-shm"], &["live"], &["mark"]][at % 4];
-    lost.iter().for_each(|name| drop(std::fs::remove_file(play.file(&format!(".quipu/{name}")))));
-    let there = Cluster::shared().sql(&format!("SELECT count(*) FROM quipu.log WHERE project = {}", id_of(&play))) == "2";
-    assert!(there || ended.is_err(), "{place}: acknowledged and not there");
+    let lost: &[&str] = [
+        &[][..],
+        &["heads.db", "heads.db-wal", "heads.db-shm"],
+        &["live"],
+        &["mark"],
+    ][at % 4];
+    lost.iter()
+        .for_each(|name| drop(std::fs::remove_file(play.file(&format!(".quipu/{name}")))));
+    let there = Cluster::shared().sql(&format!(
+        "SELECT count(*) FROM quipu.log WHERE project = {}",
+        id_of(&play)
+    )) == "2";
+    assert!(
+        there || ended.is_err(),
+        "{place}: acknowledged and not there"
+    );
     let told_safe = matches!(ended, Err(StoreError::Unfinished { .. }));
-    assert!(there || !told_safe, "{place}: told to be safe and not there");
+    assert!(
+        there || !told_safe,
+        "{place}: told to be safe and not there"
+    );
     // The next command finds what was accepted, and saying it again does nothing more.
     let store = play.open();
     if lost == ["mark"] {
         store.sync().unwrap();
     }
-    let text = store.read(&Playground::path("meta/a.md")).unwrap().unwrap().0;
-    assert_eq!(text, if there { "one\ntwo\n" } else { "one\n" }.as_bytes(), "{place}: {ended:?}");
-    assert_eq!(store.judge(change()).unwrap().publish().unwrap().repeated, there, "{place}");
+    let text = store
+        .read(&Playground::path("meta/a.md"))
+        .unwrap()
+        .unwrap()
+        .0;
+    assert_eq!(
+        text,
+        if there { "one\ntwo\n" } else { "one\n" }.as_bytes(),
+        "{place}: {ended:?}"
+    );
+    assert_eq!(
+        store.judge(change()).unwrap().publish().unwrap().repeated,
+        there,
+        "{place}"
+    );
     assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\n", "{place}");
     assert_eq!(play.text("meta/b.md").unwrap(), "b\n", "{place}");
     assert_eq!(store.pulse().unwrap(), 2, "{place}");
     assert!(
-        store.log(usize::MAX).unwrap().iter().all(|entry| entry.kind != quipu_store::Kind::Aside),
+        store
+            .log(usize::MAX)
+            .unwrap()
+            .iter()
+            .all(|entry| entry.kind != quipu_store::Kind::Aside),
         "{place}: its own bytes were set aside"
     );
     assert_eq!(store.verify().unwrap().problems, [], "{place}");
@@ -187,15 +271,26 @@ fn forget_process(play: &Playground) {
 fn the_same_bid_twice_is_one_commit() {
     let play = Playground::shared();
     let store = play.open();
-    let judged = store.judge(Change::by(&Actor::Person).append(&Playground::path("meta/a.md"), "once\n")).unwrap();
+    let judged = store
+        .judge(Change::by(&Actor::Person).append(&Playground::path("meta/a.md"), "once\n"))
+        .unwrap();
     let records = judged.records().to_vec();
     drop(judged);
     let order = store.order().unwrap();
-    let bid =
-        Bid { mark: Mark::default(), records: &records, lease: None, relies: Vec::new(), instead: Vec::new(), patience: Patience::Bounded };
+    let bid = Bid {
+        mark: Mark::default(),
+        records: &records,
+        lease: None,
+        relies: Vec::new(),
+        instead: Vec::new(),
+        patience: Patience::Bounded,
+    };
     for _ in 0..3 {
         let ruling = order.rule(&bid).unwrap();
-        assert_eq!((ruling.verdict, ruling.records.len(), ruling.newest), (Verdict::Accepted, 1, 1));
+        assert_eq!(
+            (ruling.verdict, ruling.records.len(), ruling.newest),
+            (Verdict::Accepted, 1, 1)
+        );
         assert_eq!(ruling.records[0].id, records[0].id);
     }
     store.sync().unwrap();
@@ -215,12 +310,18 @@ impl CutLine {
         let was_cut = Arc::clone(&cut);
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
-                let Ok(server) = TcpStream::connect(("127.0.0.1", server)) else { continue };
+                let Ok(server) = TcpStream::connect(("127.0.0.1", server)) else {
+                    continue;
+                };
                 // Only the first connection is cut.
                 let first = !was_cut.load(Ordering::SeqCst);
                 for (from, to, up) in [(&client, &server, true), (&server, &client, false)] {
                     let (from, to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
-                    let left = if first && up == towards_server { after } else { usize::MAX };
+                    let left = if first && up == towards_server {
+                        after
+                    } else {
+                        usize::MAX
+                    };
                     let was_cut = Arc::clone(&was_cut);
                     std::thread::spawn(move || pump(from, to, left, &was_cut));
                 }
@@ -260,11 +361,18 @@ fn a_line_that_is_cut_anywhere_loses_and_doubles_nothing() {
         let mut after = 1;
         loop {
             let (line, cut) = CutLine::new(cluster.port(), after, towards_server);
-            let copy = play.another_at(&play.attachment().address.replace(&format!(":{}/", cluster.port()), &format!(":{}/", line.port)));
+            let copy = play.another_at(&play.attachment().address.replace(
+                &format!(":{}/", cluster.port()),
+                &format!(":{}/", line.port),
+            ));
             let text = format!("{}-{after}", if towards_server { "to" } else { "from" });
-            append(&copy.open(), "meta/a.md", &format!("{text}\n")).unwrap_or_else(|e| panic!("{text}: {e}"));
+            append(&copy.open(), "meta/a.md", &format!("{text}\n"))
+                .unwrap_or_else(|e| panic!("{text}: {e}"));
             lines.push(text);
-            assert_eq!(copy.text("meta/a.md").unwrap().lines().collect::<Vec<_>>(), lines);
+            assert_eq!(
+                copy.text("meta/a.md").unwrap().lines().collect::<Vec<_>>(),
+                lines
+            );
             if !cut.load(Ordering::SeqCst) {
                 break; // the whole conversation is shorter than that
             }
@@ -272,7 +380,10 @@ fn a_line_that_is_cut_anywhere_loses_and_doubles_nothing() {
         }
     }
     assert!(lines.len() > 60, "{}", lines.len());
-    let rows = cluster.sql(&format!("SELECT count(*) FROM quipu.log WHERE project = {}", id_of(&play)));
+    let rows = cluster.sql(&format!(
+        "SELECT count(*) FROM quipu.log WHERE project = {}",
+        id_of(&play)
+    ));
     assert_eq!(rows, lines.len().to_string());
 }
 
@@ -283,13 +394,24 @@ fn a_log_that_lost_its_end_is_not_followed() {
     (0..3).for_each(|n| drop(append(&store, "meta/a.md", &format!("{n}\n")).unwrap()));
     // As if an older backup had been restored.
     let (cluster, id) = (Cluster::shared(), id_of(&play));
-    cluster.sql(&format!("DELETE FROM quipu.op WHERE project = {id} AND rev = 3"));
-    cluster.sql(&format!("DELETE FROM quipu.log WHERE project = {id} AND rev = 3"));
+    cluster.sql(&format!(
+        "DELETE FROM quipu.op WHERE project = {id} AND rev = 3"
+    ));
+    cluster.sql(&format!(
+        "DELETE FROM quipu.log WHERE project = {id} AND rev = 3"
+    ));
     cluster.sql(&format!("UPDATE quipu.project SET rev = 2 WHERE id = {id}"));
-    for error in
-        [store.sync().unwrap_err(), append(&store, "meta/a.md", "3\n").unwrap_err(), write(&store, "drafts/x.md", "x\n", None).unwrap_err()]
-    {
-        assert!(error.to_string().contains("is not the one that this working copy follows"), "{error}");
+    for error in [
+        store.sync().unwrap_err(),
+        append(&store, "meta/a.md", "3\n").unwrap_err(),
+        write(&store, "drafts/x.md", "x\n", None).unwrap_err(),
+    ] {
+        assert!(
+            error
+                .to_string()
+                .contains("is not the one that this working copy follows"),
+            "{error}"
+        );
     }
     assert_eq!(play.text("meta/a.md").unwrap(), "0\n1\n2\n");
 }

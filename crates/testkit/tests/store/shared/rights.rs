@@ -23,14 +23,21 @@ fn cluster() -> &'static Cluster {
 }
 
 fn as_role(play: &Playground, role: &str) -> Playground {
-    play.another_at(&play.attachment().address.replace("//quipu@", &format!("//{role}@")))
+    play.another_at(
+        &play
+            .attachment()
+            .address
+            .replace("//quipu@", &format!("//{role}@")),
+    )
 }
 
 #[test]
 fn a_worker_touches_no_table() {
     let (cluster, play) = (cluster(), Playground::shared());
     append(&play.open(), "meta/a.md", "one\n").unwrap();
-    for table in ["project", "log", "op", "body", "head", "key", "lease", "worker"] {
+    for table in [
+        "project", "log", "op", "body", "head", "key", "lease", "worker",
+    ] {
         for sql in [
             format!("SELECT * FROM quipu.{table}"),
             format!("DELETE FROM quipu.{table}"),
@@ -40,7 +47,10 @@ fn a_worker_touches_no_table() {
         ] {
             for role in ["host1", "ann", "stranger"] {
                 let refused = cluster.try_sql(role, &sql).unwrap_err();
-                assert!(refused.contains("permission denied") || refused.contains("must be owner"), "{role}: {sql}: {refused}");
+                assert!(
+                    refused.contains("permission denied") || refused.contains("must be owner"),
+                    "{role}: {sql}: {refused}"
+                );
             }
         }
     }
@@ -69,14 +79,26 @@ fn a_worker_calls_only_what_checks() {
         "quipu.found('mine')".to_owned(),
         "quipu.keep()".to_owned(),
     ] {
-        let refused = cluster.try_sql("host1", &format!("SELECT {call}")).unwrap_err();
-        assert!(refused.contains("permission denied for function"), "{call}: {refused}");
+        let refused = cluster
+            .try_sql("host1", &format!("SELECT {call}"))
+            .unwrap_err();
+        assert!(
+            refused.contains("permission denied for function"),
+            "{call}: {refused}"
+        );
     }
-    let refused = cluster.try_sql("stranger", &format!("SELECT quipu.head_rev({id})")).unwrap_err();
+    let refused = cluster
+        .try_sql("stranger", &format!("SELECT quipu.head_rev({id})"))
+        .unwrap_err();
     assert!(refused.contains("permission denied"), "{refused}");
     // Names that a session makes up do not get in the way of the functions' own.
     let shadowed = "CREATE TEMP TABLE lease (project uuid); CREATE TEMP TABLE project (id uuid); SET search_path = pg_temp, quipu";
-    cluster.try_sql("host1", &format!("{shadowed}; SELECT * FROM quipu.after({id}, 0, '')")).unwrap();
+    cluster
+        .try_sql(
+            "host1",
+            &format!("{shadowed}; SELECT * FROM quipu.after({id}, 0, '')"),
+        )
+        .unwrap();
 }
 
 #[test]
@@ -95,8 +117,15 @@ fn a_worker_works_and_cannot_rewrite_history() {
     write(&store, "drafts/ch01.md", "another draft\n", None).unwrap();
     // Its own program refuses these; here the database does, whatever the program says.
     let refused = |sql_kind: &str, path: &str, op: &str, class: &str| {
-        let head = Cluster::shared().sql(&format!("SELECT version FROM quipu.head WHERE project = {} AND path = '{path}'", id_of(&play)));
-        let base = if head.is_empty() { String::new() } else { format!(",\"base\":\"{head}\"") };
+        let head = Cluster::shared().sql(&format!(
+            "SELECT version FROM quipu.head WHERE project = {} AND path = '{path}'",
+            id_of(&play)
+        ));
+        let base = if head.is_empty() {
+            String::new()
+        } else {
+            format!(",\"base\":\"{head}\"")
+        };
         let body = format!(
             "{{\"v\":2,\"kind\":\"{sql_kind}\",\"who\":{{\"kind\":\"person\"}},\"ops\":[{{\"op\":\"{op}\",\"path\":\"{path}\",\"class\":\"{class}\",\"version\":\"ff\",\"len\":3{base}}}]}}"
         );
@@ -157,28 +186,44 @@ fn a_worker_works_and_cannot_rewrite_history() {
         );
     }
     // Names that are legal, and would be committed.
-    for path in ["drafts/第三章.md", "drafts/a b.md", "drafts/.github/x", "drafts/…é.md"] {
+    for path in [
+        "drafts/第三章.md",
+        "drafts/a b.md",
+        "drafts/.github/x",
+        "drafts/…é.md",
+    ] {
         let answer = refused("commit", path, "write", "free");
         assert!(answer.starts_with("accepted|"), "{path}: {answer}");
     }
-    assert_eq!(play.open().sync().map(|s| s.to).unwrap(), store.sync().unwrap().to);
+    assert_eq!(
+        play.open().sync().map(|s| s.to).unwrap(),
+        store.sync().unwrap().to
+    );
     assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\n");
     assert_eq!(play.text("outline.md").unwrap(), "sealed\n");
     // A keeper is a person and may.
     let ann = as_role(&play, "ann");
     let keeper = ann.open();
     keeper.sync().unwrap();
-    let amend =
-        Change::by(&Actor::Person).why("a slip").op(Op::Amend { path: Playground::path("outline.md"), bytes: Some(b"amended\n".to_vec()) });
+    let amend = Change::by(&Actor::Person).why("a slip").op(Op::Amend {
+        path: Playground::path("outline.md"),
+        bytes: Some(b"amended\n".to_vec()),
+    });
     keeper.judge(amend).unwrap().publish().unwrap();
-    let amend =
-        Change::by(&Actor::Person).why("a slip").op(Op::Amend { path: Playground::path("outline.md"), bytes: Some(b"again\n".to_vec()) });
+    let amend = Change::by(&Actor::Person).why("a slip").op(Op::Amend {
+        path: Playground::path("outline.md"),
+        bytes: Some(b"again\n".to_vec()),
+    });
     store.sync().unwrap();
     let error = store.judge(amend).unwrap().publish().unwrap_err();
-    assert!(matches!(&error, StoreError::Refused(r) if r.what.contains("this database role may not amend")), "{error:?}");
+    assert!(
+        matches!(&error, StoreError::Refused(r) if r.what.contains("this database role may not amend")),
+        "{error:?}"
+    );
 }
 
-/// What the program takes for a name, the database does, too, and the other way round: every character inside a part, before and behind one.
+/// What the program takes for a name, the database does, too, and the other way round: every
+/// character inside a part, before and behind one.
 #[test]
 fn names_are_checked_alike_in_sql() {
     let (cluster, _play) = (cluster(), Playground::shared());
@@ -187,15 +232,34 @@ fn names_are_checked_alike_in_sql() {
         let shape = format!("'{before}' || chr(n) || '{behind}'");
         let numbers = "generate_series(1, 131071) n WHERE n NOT BETWEEN 55296 AND 57343";
         let told = cluster.sql(&format!("SELECT string_agg(n::text, ' ' ORDER BY n) FROM {numbers} AND NOT quipu.is_name({shape})"));
-        let refused: Vec<u32> = told.split(' ').map(|number| number.parse().unwrap()).collect();
-        let is_refused = |c: char| !ProjectPath::parse(&named(c)).is_ok_and(|path| path.as_str() == named(c));
-        let expected: Vec<u32> = (1..=131_071).filter_map(char::from_u32).filter(|c| is_refused(*c)).map(u32::from).collect();
-        let only = |these: &[u32], those: &[u32]| these.iter().filter(|n| !those.contains(n)).map(|n| format!("{n:x}")).collect::<Vec<_>>();
-        assert_eq!((only(&refused, &expected), only(&expected, &refused)), (vec![], vec![]), "{shape}: only SQL, only the program");
+        let refused: Vec<u32> = told
+            .split(' ')
+            .map(|number| number.parse().unwrap())
+            .collect();
+        let is_refused =
+            |c: char| !ProjectPath::parse(&named(c)).is_ok_and(|path| path.as_str() == named(c));
+        let expected: Vec<u32> = (1..=131_071)
+            .filter_map(char::from_u32)
+            .filter(|c| is_refused(*c))
+            .map(u32::from)
+            .collect();
+        let only = |these: &[u32], those: &[u32]| {
+            these
+                .iter()
+                .filter(|n| !those.contains(n))
+                .map(|n| format!("{n:x}"))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            (only(&refused, &expected), only(&expected, &refused)),
+            (vec![], vec![]),
+            "{shape}: only SQL, only the program"
+        );
     }
 }
 
-/// The log is append-only, so what one copy cannot take over must not keep it from what comes after.
+/// The log is append-only, so what one copy cannot take over must not keep it from what comes
+/// after.
 #[test]
 fn a_record_that_no_copy_can_take_over_stops_none() {
     let (cluster, play) = (cluster(), Playground::shared());
@@ -211,24 +275,47 @@ fn a_record_that_no_copy_can_take_over_stops_none() {
         r#"'no JSON at all'"#,
     ];
     for body in bad {
-        let at = write(&writer, "drafts/bad.md", &format!("{body}\n"), None).unwrap().seq;
-        cluster.sql(&format!("UPDATE quipu.log SET body = {body} WHERE project = {} AND rev = {at}", id_of(&play)));
+        let at = write(&writer, "drafts/bad.md", &format!("{body}\n"), None)
+            .unwrap()
+            .seq;
+        cluster.sql(&format!(
+            "UPDATE quipu.log SET body = {body} WHERE project = {} AND rev = {at}",
+            id_of(&play)
+        ));
         write(&writer, "drafts/ch01.md", &format!("after {at}\n"), None).unwrap();
         assert_eq!(reader.sync().unwrap().to, at + 1, "{body}");
-        assert_eq!(other.text("drafts/ch01.md").unwrap(), format!("after {at}\n"));
+        assert_eq!(
+            other.text("drafts/ch01.md").unwrap(),
+            format!("after {at}\n")
+        );
         assert_eq!(reader.held_back().unwrap().last().unwrap().0, at, "{body}");
         let verified = reader.verify().unwrap();
-        assert!(verified.notices.iter().any(|notice| notice.contains(&format!("@{at} "))), "{:?}", verified.notices);
+        assert!(
+            verified
+                .notices
+                .iter()
+                .any(|notice| notice.contains(&format!("@{at} "))),
+            "{:?}",
+            verified.notices
+        );
     }
-    assert_eq!((other.text("drafts/bad.md"), other.text("x/.git/hooks/h")), (None, None));
-    assert_eq!(reader.compare_log().unwrap().unwrap().differ, 0, "what was held back is what the log holds");
+    assert_eq!(
+        (other.text("drafts/bad.md"), other.text("x/.git/hooks/h")),
+        (None, None)
+    );
+    assert_eq!(
+        reader.compare_log().unwrap().unwrap().differ,
+        0,
+        "what was held back is what the log holds"
+    );
     append(&reader, "meta/a.md", "goes on\n").unwrap();
     let third = play.another();
     third.open().sync().unwrap();
     assert_eq!(third.text("meta/a.md").unwrap(), "goes on\n");
 }
 
-/// A difference that does not give its version: every line of the journal is whole, and the text cannot be made.
+/// A difference that does not give its version: every line of the journal is whole, and the text
+/// cannot be made.
 #[test]
 fn a_text_that_cannot_be_made_is_reported() {
     let (cluster, play) = (cluster(), Playground::shared());
@@ -236,14 +323,21 @@ fn a_text_that_cannot_be_made_is_reported() {
     write(&writer, "drafts/ch01.md", "one\n", None).unwrap();
     for bytes in ["[[999999999999,1,\"x\"]]", "no JSON"] {
         let other = play.another();
-        let at = write(&writer, "drafts/ch01.md", &format!("with {bytes}\n"), None).unwrap().seq;
+        let at = write(&writer, "drafts/ch01.md", &format!("with {bytes}\n"), None)
+            .unwrap()
+            .seq;
         let of = format!("project = {} AND rev = {at}", id_of(&play));
         cluster.sql(&format!("UPDATE quipu.log SET body = replace(body, '\"len\"', '\"splice\":true,\"len\"') WHERE {of}"));
         cluster.sql(&format!("UPDATE quipu.op SET bytes = '{bytes}' WHERE {of}"));
         let reader = other.open();
         reader.sync().unwrap();
         let problems = reader.verify().unwrap().problems;
-        assert!(problems.iter().any(|problem| problem.place == "drafts/ch01.md"), "{bytes}: {problems:?}");
+        assert!(
+            problems
+                .iter()
+                .any(|problem| problem.place == "drafts/ch01.md"),
+            "{bytes}: {problems:?}"
+        );
     }
 }
 
@@ -253,11 +347,22 @@ fn a_gate_is_passed_by_a_keeper_and_by_no_worker() {
     let play = Playground::shared();
     let (host, keeper) = (as_role(&play, "host1"), as_role(&play, "ann"));
     for ruling in ["approved", "rejected"] {
-        let decided = || Change::by(&Actor::Person).why("gate").note(serde_json::json!({"run": "r", "step": "final", "ruling": ruling}));
+        let decided = || {
+            Change::by(&Actor::Person)
+                .why("gate")
+                .note(serde_json::json!({"run": "r", "step": "final", "ruling": ruling}))
+        };
         let store = host.open();
-        let error = store.judge(decided()).and_then(quipu_store::Judged::publish).unwrap_err();
-        assert!(matches!(&error, StoreError::Refused(r) if r.what.contains("a gate is for people")), "{error:?}");
-        let done = Change::by(&Actor::Person).note(serde_json::json!({"run": "r", "step": "write", "ruling": "accepted"}));
+        let error = store
+            .judge(decided())
+            .and_then(quipu_store::Judged::publish)
+            .unwrap_err();
+        assert!(
+            matches!(&error, StoreError::Refused(r) if r.what.contains("a gate is for people")),
+            "{error:?}"
+        );
+        let done = Change::by(&Actor::Person)
+            .note(serde_json::json!({"run": "r", "step": "write", "ruling": "accepted"}));
         store.judge(done).unwrap().publish().unwrap();
         keeper.open().judge(decided()).unwrap().publish().unwrap();
     }
@@ -269,10 +374,17 @@ fn a_lease_belongs_to_the_login_that_took_it() {
     let play = Playground::shared();
     let (one, two) = (as_role(&play, "host1"), as_role(&play, "host2"));
     let (first, second) = (one.open(), two.open());
-    let lease = first.take_lease(&Actor::Person, &["drafts/ch01.md".into()], 600).unwrap();
+    let lease = first
+        .take_lease(&Actor::Person, &["drafts/ch01.md".into()], 600)
+        .unwrap();
     second.sync().unwrap();
     // It knows id and number: they stand in the log for all to read.
-    lost(write_with(&second, "drafts/ch01.md", "forged\n", lease.token()));
+    lost(write_with(
+        &second,
+        "drafts/ch01.md",
+        "forged\n",
+        lease.token(),
+    ));
     lost(second.renew_lease(&Actor::Person, &lease.token(), 600));
     lost(second.release_lease(&Actor::Person, &lease.id, Some(lease.fence)));
     write_with(&first, "drafts/ch01.md", "mine\n", lease.token()).unwrap();
@@ -281,8 +393,15 @@ fn a_lease_belongs_to_the_login_that_took_it() {
     let ann = as_role(&play, "ann");
     let keeper = ann.open();
     keeper.sync().unwrap();
-    keeper.release_lease(&Actor::Person, &lease.id, None).unwrap();
-    lost(write_with(&first, "drafts/ch01.md", "late\n", lease.token()));
+    keeper
+        .release_lease(&Actor::Person, &lease.id, None)
+        .unwrap();
+    lost(write_with(
+        &first,
+        "drafts/ch01.md",
+        "late\n",
+        lease.token(),
+    ));
     let by: String = Cluster::shared()
         .sql(&format!("SELECT string_agg(DISTINCT by_role, ',' ORDER BY by_role) FROM quipu.log WHERE project = {}", id_of(&play)));
     assert_eq!(by, "ann,host1", "the log tells which login wrote what");
@@ -307,19 +426,35 @@ fn a_server_proves_its_name() {
     // Not signed by anyone who is known, or in the name of another.
     for refused in [at("localhost", ""), at("127.0.0.1", &trusted)] {
         let error = refused.unwrap_err();
-        assert!(error.to_string().contains("does not prove its name"), "{error}");
+        assert!(
+            error.to_string().contains("does not prove its name"),
+            "{error}"
+        );
     }
     cluster.sql("ALTER SYSTEM SET ssl = off");
     cluster.stop();
     cluster.restart();
-    assert!(matches!(at("localhost", &trusted), Err(StoreError::Unreachable { .. })), "never without TLS once it was asked for");
+    assert!(
+        matches!(
+            at("localhost", &trusted),
+            Err(StoreError::Unreachable { .. })
+        ),
+        "never without TLS once it was asked for"
+    );
 }
 
 #[test]
 fn a_password_is_asked_for_and_never_told() {
     let (cluster, play) = (cluster(), Playground::shared());
     cluster.sql("DO $$ BEGIN IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'locked') THEN CREATE ROLE locked LOGIN PASSWORD 'open sesame' IN ROLE quipu_worker; END IF; END $$");
-    let with = |password: &str| play.another_at(&play.attachment().address.replace("//quipu@", &format!("//locked:{password}@")));
+    let with = |password: &str| {
+        play.another_at(
+            &play
+                .attachment()
+                .address
+                .replace("//quipu@", &format!("//locked:{password}@")),
+        )
+    };
     append(&with("open%20sesame").open(), "meta/a.md", "let in\n").unwrap();
     let error = append(&with("hunter2").open(), "meta/a.md", "not let in\n").unwrap_err();
     assert!(error.to_string().contains("does not let us in"), "{error}");
@@ -342,24 +477,52 @@ fn what_a_silent_worker_held_may_be_released_by_another_login_and_nothing_else()
     two.sync().unwrap();
     let seat = one.sit(Some("a"), 1).unwrap();
     let name = seat.claim("write", Some("ch01")).unwrap();
-    let lease = one.take_lease_as(&Actor::Runtime, &name, &["drafts/ch01.md".into()], 600).unwrap();
+    let lease = one
+        .take_lease_as(&Actor::Runtime, &name, &["drafts/ch01.md".into()], 600)
+        .unwrap();
     let other = two.sit(Some("b"), 1).unwrap();
     two.sync().unwrap();
     let release = || two.release_lease(&Actor::Runtime, &lease.id, Some(lease.fence));
     lost(release());
-    // Saying in its place that it is at something else, or claiming its lease and falling silent, does not help.
+    // Saying in its place that it is at something else, or claiming its lease and falling silent,
+    // does not help.
     let order = two.order().unwrap();
-    order.beat(&seat.id(), &serde_json::json!({"id": seat.id(), "claims": []})).unwrap();
-    order.beat("forged", &serde_json::json!({"id": "forged", "claims": [{"lease": lease.id}]})).unwrap();
+    order
+        .beat(
+            &seat.id(),
+            &serde_json::json!({"id": seat.id(), "claims": []}),
+        )
+        .unwrap();
+    order
+        .beat(
+            "forged",
+            &serde_json::json!({"id": "forged", "claims": [{"lease": lease.id}]}),
+        )
+        .unwrap();
     fall_silent(cluster, &play, "forged");
     lost(release());
     order.leave(&seat.id()).unwrap();
-    assert!(two.seated().unwrap().iter().any(|s| s.worker.id == seat.id() && s.alive), "its row is its own");
+    assert!(
+        two.seated()
+            .unwrap()
+            .iter()
+            .any(|s| s.worker.id == seat.id() && s.alive),
+        "its row is its own"
+    );
     // It falls silent, others give back what it held, and what it brings then is refused.
     fall_silent(cluster, &play, &seat.id());
-    assert!(two.seated().unwrap().iter().any(|s| s.worker.id == seat.id() && !s.alive));
+    assert!(
+        two.seated()
+            .unwrap()
+            .iter()
+            .any(|s| s.worker.id == seat.id() && !s.alive)
+    );
     let given_back = other.hand_back().unwrap();
-    assert_eq!(given_back.iter().map(|l| l.id.as_str()).collect::<Vec<_>>(), [name.as_str()]);
+    assert_eq!(
+        given_back.iter().map(|l| l.id.as_str()).collect::<Vec<_>>(),
+        [name.as_str()]
+    );
     lost(write_with(&one, "drafts/ch01.md", "late\n", lease.token()));
-    two.take_lease(&Actor::Runtime, &["drafts/ch01.md".into()], 600).unwrap();
+    two.take_lease(&Actor::Runtime, &["drafts/ch01.md".into()], 600)
+        .unwrap();
 }

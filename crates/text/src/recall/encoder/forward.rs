@@ -64,7 +64,9 @@ impl<'b> Network<'b> {
         let scales = take(bytes, 2 * pieces)?;
         let offsets = take(bytes, 2 * pieces)?;
         let table = take(bytes, pieces * WIDTH / 2)?;
-        let matrices = (0..matrices).map(|_| Matrix::parse(bytes)).collect::<Option<Vec<_>>>()?;
+        let matrices = (0..matrices)
+            .map(|_| Matrix::parse(bytes))
+            .collect::<Option<Vec<_>>>()?;
         let mut vectors = Vec::new();
         for _ in LENGTHS {
             let [length] = take_numbers(bytes)?;
@@ -72,7 +74,13 @@ impl<'b> Network<'b> {
         }
         let shapes = matrices.iter().map(|matrix| (matrix.rows, matrix.columns));
         let right = shapes.eq(SHAPES) && vectors.iter().map(Vec::len).eq(LENGTHS);
-        right.then_some(Self { scales, offsets, table, matrices, vectors })
+        right.then_some(Self {
+            scales,
+            offsets,
+            table,
+            matrices,
+            vectors,
+        })
     }
 
     /// The vectors of some texts, given as pieces, row after row and not yet of length one.
@@ -85,15 +93,24 @@ impl<'b> Network<'b> {
         }
         fresh.retain(|piece| !met.places.contains_key(piece));
         if !fresh.is_empty() {
-            wide(Meet { network: self, fresh: &fresh, met });
+            wide(Meet {
+                network: self,
+                fresh: &fresh,
+                met,
+            });
         }
-        wide(Encode { network: self, texts, met })
+        wide(Encode {
+            network: self,
+            texts,
+            met,
+        })
     }
 
     #[inline(always)]
     fn unpack(&self, piece: u32, out: &mut [f32]) {
         let at = piece as usize;
-        let half = |bytes: &[u8]| half_float(u16::from_le_bytes([bytes[2 * at], bytes[2 * at + 1]]));
+        let half =
+            |bytes: &[u8]| half_float(u16::from_le_bytes([bytes[2 * at], bytes[2 * at + 1]]));
         let (scale, offset) = (half(self.scales), half(self.offsets));
         let codes = &self.table[at * WIDTH / 2..(at + 1) * WIDTH / 2];
         for (pair, code) in out.chunks_exact_mut(2).zip(codes) {
@@ -115,9 +132,17 @@ impl Work for Meet<'_> {
 
     #[inline(always)]
     fn work<W: Width>(self, _: W) {
-        let Self { network, fresh, met } = self;
-        let [project, first @ ..] = &network.matrices[..] else { unreachable!("the shapes were checked") };
-        let [bias, gain, shift, ..] = &network.vectors[..] else { unreachable!("the lengths were checked") };
+        let Self {
+            network,
+            fresh,
+            met,
+        } = self;
+        let [project, first @ ..] = &network.matrices[..] else {
+            unreachable!("the shapes were checked")
+        };
+        let [bias, gain, shift, ..] = &network.vectors[..] else {
+            unreachable!("the lengths were checked")
+        };
         let mut pieces = vec![0.0; fresh.len() * WIDTH];
         for (piece, row) in fresh.iter().zip(pieces.chunks_exact_mut(WIDTH)) {
             network.unpack(*piece, row);
@@ -130,20 +155,36 @@ impl Work for Meet<'_> {
         let before = met.rows.len();
         met.rows.resize(before + fresh.len() * KEPT, 0.0);
         let kept = &mut met.rows[before..];
-        for (kept, row) in kept.chunks_exact_mut(KEPT).zip(projected.chunks_exact(BRANCHES)) {
+        for (kept, row) in kept
+            .chunks_exact_mut(KEPT)
+            .zip(projected.chunks_exact(BRANCHES))
+        {
             kept[..BRANCHES].copy_from_slice(row);
         }
         let mut start = BRANCHES;
         for (branch, (width, _)) in WINDOWS.iter().enumerate() {
             let from = branch * BRANCH;
-            let whole = Whole::round(BRANCH, projected.chunks_exact(BRANCHES).map(|row| &row[from..from + BRANCH]));
-            let starts: Vec<usize> =
-                (0..*width).flat_map(|step| (0..fresh.len()).map(move |row| row * KEPT + start + step * BRANCH)).collect();
+            let whole = Whole::round(
+                BRANCH,
+                projected
+                    .chunks_exact(BRANCHES)
+                    .map(|row| &row[from..from + BRANCH]),
+            );
+            let starts: Vec<usize> = (0..*width)
+                .flat_map(|step| {
+                    (0..fresh.len()).map(move |row| row * KEPT + start + step * BRANCH)
+                })
+                .collect();
             first[branch].add_products(&whole, &starts, kept);
             start += width * BRANCH;
         }
         let place = before / KEPT;
-        met.places.extend(fresh.iter().zip(place..).map(|(piece, place)| (*piece, place)));
+        met.places.extend(
+            fresh
+                .iter()
+                .zip(place..)
+                .map(|(piece, place)| (*piece, place)),
+        );
     }
 }
 
@@ -159,11 +200,17 @@ impl Work for Encode<'_> {
 
     #[inline(always)]
     fn work<W: Width>(self, _: W) -> Vec<f32> {
-        let Self { network, texts, met } = self;
+        let Self {
+            network,
+            texts,
+            met,
+        } = self;
         let [_, first @ .., into, d0, p1, d1, d2, p3, d3, rotation] = &network.matrices[..] else {
             unreachable!("the shapes were checked")
         };
-        let [_, _, _, biases @ .., all_gain, all_shift, into_bias] = &network.vectors[..] else { unreachable!("the lengths were checked") };
+        let [_, _, _, biases @ .., all_gain, all_shift, into_bias] = &network.vectors[..] else {
+            unreachable!("the lengths were checked")
+        };
         let places: usize = texts.iter().map(Vec::len).sum();
         let mut features = vec![0.0; places * FEATURES];
         let mut once = vec![0.0; places * BRANCHES];
@@ -177,14 +224,20 @@ impl Work for Encode<'_> {
                     let out = &mut out[branch * BRANCH..][..BRANCH];
                     out.copy_from_slice(&biases[branch]);
                     for step in 0..*width {
-                        if let Some(row) = (place + step).checked_sub(*left).and_then(|there| rows.get(there)) {
+                        if let Some(row) = (place + step)
+                            .checked_sub(*left)
+                            .and_then(|there| rows.get(there))
+                        {
                             add(out, &row[start + step * BRANCH..][..BRANCH]);
                         }
                     }
                     start += width * BRANCH;
                     rectify(out, &rows[place][branch * BRANCH..][..BRANCH]);
                 }
-                network.unpack(text[place], &mut features[(at + place) * FEATURES..][..WIDTH]);
+                network.unpack(
+                    text[place],
+                    &mut features[(at + place) * FEATURES..][..WIDTH],
+                );
             }
             at += text.len();
         }
@@ -198,15 +251,26 @@ impl Work for Encode<'_> {
         }
         for (branch, (width, left)) in WINDOWS.iter().enumerate() {
             let from = branch * BRANCH;
-            let whole = Whole::round(BRANCH, once.chunks_exact(BRANCHES).map(|row| &row[from..from + BRANCH]));
+            let whole = Whole::round(
+                BRANCH,
+                once.chunks_exact(BRANCHES)
+                    .map(|row| &row[from..from + BRANCH]),
+            );
             let start = |step: usize, row: usize| {
                 let (begin, end) = ends[row];
-                let there = (row + left).checked_sub(step).filter(|there| (begin..end).contains(there));
+                let there = (row + left)
+                    .checked_sub(step)
+                    .filter(|there| (begin..end).contains(there));
                 there.map_or(NOWHERE, |there| there * FEATURES + WIDTH + from)
             };
-            let starts: Vec<usize> = (0..*width).flat_map(|step| (0..places).map(move |row| start(step, row))).collect();
+            let starts: Vec<usize> = (0..*width)
+                .flat_map(|step| (0..places).map(move |row| start(step, row)))
+                .collect();
             first[3 + branch].add_products(&whole, &starts, &mut features);
-            for (row, once) in features.chunks_exact_mut(FEATURES).zip(once.chunks_exact(BRANCHES)) {
+            for (row, once) in features
+                .chunks_exact_mut(FEATURES)
+                .zip(once.chunks_exact(BRANCHES))
+            {
                 let row = &mut row[WIDTH + from..][..BRANCH];
                 add(row, &biases[3 + branch]);
                 rectify(row, &once[from..from + BRANCH]);
@@ -225,7 +289,9 @@ impl Work for Encode<'_> {
         for (text, mean) in texts.iter().zip(mean.chunks_exact_mut(WIDTH)) {
             let pieces = text.len() as f32;
             let root = pieces.sqrt();
-            mean.iter_mut().zip(into_bias).for_each(|(value, bias)| *value = (*value + pieces * bias) / root);
+            mean.iter_mut()
+                .zip(into_bias)
+                .for_each(|(value, bias)| *value = (*value + pieces * bias) / root);
         }
         let y0 = positive(d0.apply(&mean));
         let mut y1 = p1.apply(&mean);
@@ -242,7 +308,9 @@ impl Work for Encode<'_> {
 /// What is below zero becomes zero, and the input is added.
 #[inline(always)]
 fn rectify(row: &mut [f32], input: &[f32]) {
-    row.iter_mut().zip(input).for_each(|(value, input)| *value = value.max(0.0) + input);
+    row.iter_mut()
+        .zip(input)
+        .for_each(|(value, input)| *value = value.max(0.0) + input);
 }
 
 #[inline(always)]
@@ -253,7 +321,9 @@ fn positive(mut values: Vec<f32>) -> Vec<f32> {
 
 #[inline(always)]
 fn add(row: &mut [f32], other: &[f32]) {
-    row.iter_mut().zip(other).for_each(|(value, other)| *value += other);
+    row.iter_mut()
+        .zip(other)
+        .for_each(|(value, other)| *value += other);
 }
 
 #[inline(always)]
@@ -271,5 +341,9 @@ fn layer_norm(row: &mut [f32], gain: &[f32], shift: &[f32]) {
 fn half_float(bits: u16) -> f32 {
     let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
     let (exponent, fraction) = (i32::from(bits >> 10 & 31), f32::from(bits & 1023));
-    if exponent == 0 { sign * fraction * 2.0f32.powi(-24) } else { sign * (1.0 + fraction / 1024.0) * 2.0f32.powi(exponent - 15) }
+    if exponent == 0 {
+        sign * fraction * 2.0f32.powi(-24)
+    } else {
+        sign * (1.0 + fraction / 1024.0) * 2.0f32.powi(exponent - 15)
+    }
 }

@@ -1,4 +1,5 @@
-//! The sentence encoder: text in, a direction in 192 dimensions out. English and Chinese share them.
+//! The sentence encoder: text in, a direction in 192 dimensions out. English and Chinese share
+//! them.
 //!
 //! It is Google's multilingual universal sentence encoder, pruned and shrunk by
 //! `scripts/build-model`, and travels inside the binary. Nothing is loaded until the first text is
@@ -53,10 +54,15 @@ impl Encoder {
         }
         let pieces = Pieces::parse(&mut bytes, count as usize, slots as usize)?;
         let network = Network::parse(&mut bytes, count as usize, matrices as usize)?;
-        bytes.is_empty().then(|| Self { pieces, network, met: Mutex::default() })
+        bytes.is_empty().then(|| Self {
+            pieces,
+            network,
+            met: Mutex::default(),
+        })
     }
 
-    /// The direction of a text, of length one. Questions share words: a running process keeps what it met.
+    /// The direction of a text, of length one. Questions share words: a running process keeps what
+    /// it met.
     #[must_use]
     pub fn encode(&self, text: &str) -> Vec<f32> {
         match self.met.try_lock() {
@@ -125,7 +131,8 @@ mod tests {
     use super::*;
 
     /// Vectors that NumPy computed from the same weights in floating point. Here the input of each
-    /// layer is rounded to 14 bits, so they agree within 0.002 in every number and 0.9999 in cosine.
+    /// layer is rounded to 14 bits, so they agree within 0.002 in every number and 0.9999 in
+    /// cosine.
     #[test]
     fn agrees_with_numpy() {
         let mut bytes: &[u8] = include_bytes!("../../../model/expected.bin");
@@ -144,7 +151,10 @@ mod tests {
             assert_eq!(encoder.pieces.split(text), ids, "pieces of {text:?}");
             let expected = floats(take(&mut bytes, 4 * DIMENSIONS).unwrap());
             let vector = encoder.encode(text);
-            assert!(super::super::wide::dot(&vector, &expected) > 0.9999, "{text:?}");
+            assert!(
+                super::super::wide::dot(&vector, &expected) > 0.9999,
+                "{text:?}"
+            );
             for (got, wanted) in vector.iter().zip(&expected) {
                 assert!((got - wanted).abs() < 2e-3, "{text:?}: {got} for {wanted}");
             }
@@ -154,7 +164,8 @@ mod tests {
     #[test]
     fn languages_share_directions() {
         let encoder = Encoder::built_in().unwrap();
-        let near = |a: &str, b: &str| super::super::wide::dot(&encoder.encode(a), &encoder.encode(b));
+        let near =
+            |a: &str, b: &str| super::super::wide::dot(&encoder.encode(a), &encoder.encode(b));
         assert!(near("the cat sleeps", "猫在睡觉") > 0.5);
         assert!(near("the cat sleeps", "猫在睡觉") > near("the cat sleeps", "股票市场下跌了"));
     }
@@ -163,7 +174,14 @@ mod tests {
     fn company_changes_no_bit() {
         let encoder = Encoder::built_in().unwrap();
         let long = "The relay runners carry cords with knots. ".repeat(40);
-        let texts = ["a lease ends by itself", "租约会自己结束", "", &long, "a lease ends by itself", "Who wrote the journal?"];
+        let texts = [
+            "a lease ends by itself",
+            "租约会自己结束",
+            "",
+            &long,
+            "a lease ends by itself",
+            "Who wrote the journal?",
+        ];
         let many: Vec<&str> = texts.iter().copied().cycle().take(40).collect();
         let together = encoder.encode_all(&many, &mut Met::default());
         for (text, vector) in many.iter().zip(together.chunks_exact(DIMENSIONS)) {

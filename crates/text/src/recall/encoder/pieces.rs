@@ -29,7 +29,12 @@ impl<'b> Pieces<'b> {
         let values = take(bytes, 2 * slots)?;
         let scores = floats(take(bytes, 4 * count)?);
         let unknown = scores.iter().copied().fold(f32::INFINITY, f32::min) - 10.0;
-        Some(Self { checks, values, scores, unknown })
+        Some(Self {
+            checks,
+            values,
+            scores,
+            unknown,
+        })
     }
 
     /// `None`: no piece begins so. `Some(None)`: pieces begin so, none ends here.
@@ -38,11 +43,14 @@ impl<'b> Pieces<'b> {
         let check = ((hash >> 32) as u32).max(1);
         let mut slot = hash as usize & mask;
         loop {
-            let four = self.checks[4 * slot..4 * slot + 4].try_into().expect("four");
+            let four = self.checks[4 * slot..4 * slot + 4]
+                .try_into()
+                .expect("four");
             match u32::from_le_bytes(four) {
                 0 => return None,
                 found if found == check => {
-                    let value = u16::from_le_bytes([self.values[2 * slot], self.values[2 * slot + 1]]);
+                    let value =
+                        u16::from_le_bytes([self.values[2 * slot], self.values[2 * slot + 1]]);
                     return Some(u32::from(value).checked_sub(1));
                 }
                 _ => slot = (slot + 1) & mask,
@@ -53,7 +61,10 @@ impl<'b> Pieces<'b> {
     /// The numbers of the pieces of a text, between the marks for begin and end.
     pub fn split(&self, text: &str) -> Vec<u32> {
         let mut plain = String::with_capacity(text.len() + 8);
-        let visible = text.nfkc().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>();
+        let visible = text
+            .nfkc()
+            .map(|c| if c.is_control() { ' ' } else { c })
+            .collect::<String>();
         for word in visible.split_whitespace() {
             plain.push(SPACE);
             plain.push_str(word);

@@ -1,8 +1,8 @@
 //! Products of many rows with a matrix in 8 bits, in whole numbers.
 //!
-//! Rows are rounded to 14 bits. Of many rows, sixteen columns at a time are widened and meet four rows at a time,
-//! so that both stay in the nearest cache and every result is written in whole lines. A few rows meet the columns
-//! where they lie, each widened in a register.
+//! Rows are rounded to 14 bits. Of many rows, sixteen columns at a time are widened and meet four
+//! rows at a time, so that both stay in the nearest cache and every result is written in whole
+//! lines. A few rows meet the columns where they lie, each widened in a register.
 
 use super::super::wide::{Width, Work, most, wide};
 use super::{floats, take, take_numbers};
@@ -16,7 +16,8 @@ const ROUND: f32 = 12_582_912.0;
 pub const TILE: usize = 16;
 /// Rows that meet a column together.
 const ROWS: usize = 4;
-/// So many rows are a question and no batch: widening columns beforehand would cost more than it saves.
+/// So many rows are a question and no batch: widening columns beforehand would cost more than it
+/// saves.
 const FEW: usize = 24;
 /// A column falls into at most so many parts: the widest window of a convolution.
 const MOST_PARTS: usize = 5;
@@ -41,7 +42,11 @@ impl Whole {
             }
             steps.push(most / FINEST);
         }
-        Self { depth, codes, steps }
+        Self {
+            depth,
+            codes,
+            steps,
+        }
     }
 
     #[inline(always)]
@@ -63,16 +68,27 @@ impl<'b> Matrix<'b> {
         let [rows, columns] = take_numbers(bytes)?.map(|number| number as usize);
         let scales = floats(take(bytes, 4 * columns)?);
         let codes = take(bytes, rows.checked_mul(columns)?)?;
-        Some(Self { rows, columns, scales, codes })
+        Some(Self {
+            rows,
+            columns,
+            scales,
+            codes,
+        })
     }
 
-    /// Adds to `out` the product of each row of `input` with each part of the columns that is as long as it. `starts` says for each part and
-    /// each row where its columns begin there; [`NOWHERE`] leaves it out. Parts are added in their order, and a product is a whole
-    /// number: which way is taken shows in no bit.
+    /// Adds to `out` the product of each row of `input` with each part of the columns that is as
+    /// long as it. `starts` says for each part and each row where its columns begin there;
+    /// [`NOWHERE`] leaves it out. Parts are added in their order, and a product is a whole number:
+    /// which way is taken shows in no bit.
     ///
-    /// It is compiled once for each kind of processor, whoever asks: the compiler takes longer for it than for all the rest.
+    /// It is compiled once for each kind of processor, whoever asks: the compiler takes longer for
+    /// it than for all the rest.
     pub fn add_products(&self, input: &Whole, starts: &[usize], out: &mut [f32]) {
-        wide(Products { matrix: self, input, sink: Sink { starts, out } });
+        wide(Products {
+            matrix: self,
+            input,
+            sink: Sink { starts, out },
+        });
     }
 
     /// A part of a column.
@@ -81,8 +97,8 @@ impl<'b> Matrix<'b> {
         &self.codes[at * self.rows + part * depth..][..depth]
     }
 
-    /// One question: its rows meet the columns where those lie, in the order of memory. What comes next is fetched meanwhile: the weights of
-    /// all layers are more than the near caches hold.
+    /// One question: its rows meet the columns where those lie, in the order of memory. What comes
+    /// next is fetched meanwhile: the weights of all layers are more than the near caches hold.
     #[inline(always)]
     fn few_rows<W: Width>(&self, width: W, input: &Whole, parts: usize, sink: &mut Sink<'_>) {
         let count = input.steps.len();
@@ -91,7 +107,10 @@ impl<'b> Matrix<'b> {
         let mut tiles = [[[0.0f32; TILE]; FEW]; MOST_PARTS];
         for first in (0..self.columns).step_by(TILE) {
             for from in (0..TILE).step_by(4) {
-                let next = self.codes.get((first + from + 4) * self.rows..).unwrap_or_default();
+                let next = self
+                    .codes
+                    .get((first + from + 4) * self.rows..)
+                    .unwrap_or_default();
                 for (part, tiles) in tiles[..parts].iter_mut().enumerate() {
                     let four = [
                         self.column(first + from, part, input.depth),
@@ -100,18 +119,41 @@ impl<'b> Matrix<'b> {
                         self.column(first + from + 3, part, input.depth),
                     ];
                     // Each part fetches its share of the next four columns.
-                    let mut ahead = next.get(part * 4 * input.depth..(part + 1) * 4 * input.depth).unwrap_or_default();
+                    let mut ahead = next
+                        .get(part * 4 * input.depth..(part + 1) * 4 * input.depth)
+                        .unwrap_or_default();
                     let mut at = 0;
                     while at < count {
                         let tiles = &mut tiles[at..];
                         match group.min(count - at) {
                             4 => {
-                                let rows = [input.row(at), input.row(at + 1), input.row(at + 2), input.row(at + 3)];
+                                let rows = [
+                                    input.row(at),
+                                    input.row(at + 1),
+                                    input.row(at + 2),
+                                    input.row(at + 3),
+                                ];
                                 put(tiles, from, width.few_products(rows, four, ahead));
                             }
-                            3 => put(tiles, from, width.few_products([input.row(at), input.row(at + 1), input.row(at + 2)], four, ahead)),
-                            2 => put(tiles, from, width.few_products([input.row(at), input.row(at + 1)], four, ahead)),
-                            _ => put(tiles, from, width.few_products([input.row(at)], four, ahead)),
+                            3 => put(
+                                tiles,
+                                from,
+                                width.few_products(
+                                    [input.row(at), input.row(at + 1), input.row(at + 2)],
+                                    four,
+                                    ahead,
+                                ),
+                            ),
+                            2 => put(
+                                tiles,
+                                from,
+                                width.few_products([input.row(at), input.row(at + 1)], four, ahead),
+                            ),
+                            _ => put(
+                                tiles,
+                                from,
+                                width.few_products([input.row(at)], four, ahead),
+                            ),
                         }
                         ahead = &[];
                         at += group;
@@ -128,7 +170,15 @@ impl<'b> Matrix<'b> {
     }
 
     #[inline(always)]
-    fn many_rows<W: Width>(&self, width: W, input: &Whole, first: usize, part: usize, wide: &mut [i16], sink: &mut Sink<'_>) {
+    fn many_rows<W: Width>(
+        &self,
+        width: W,
+        input: &Whole,
+        first: usize,
+        part: usize,
+        wide: &mut [i16],
+        sink: &mut Sink<'_>,
+    ) {
         let depth = input.depth;
         for (at, wide) in wide.chunks_exact_mut(depth).enumerate() {
             let start = (first + at) * self.rows + part * depth;
@@ -144,7 +194,10 @@ impl<'b> Matrix<'b> {
         for at in (0..many).step_by(ROWS) {
             let mut tiles = [[0.0f32; TILE]; ROWS];
             for pair in (0..TILE).step_by(2) {
-                let sums = width.products([row(at), row(at + 1), row(at + 2), row(at + 3)], [column(pair), column(pair + 1)]);
+                let sums = width.products(
+                    [row(at), row(at + 1), row(at + 2), row(at + 3)],
+                    [column(pair), column(pair + 1)],
+                );
                 for (place, tile) in tiles.iter_mut().enumerate() {
                     tile[pair] = sums[0][place] as f32;
                     tile[pair + 1] = sums[1][place] as f32;
@@ -158,7 +211,12 @@ impl<'b> Matrix<'b> {
         for at in many..count {
             let mut tile = [0.0f32; TILE];
             for four in (0..TILE).step_by(4) {
-                let columns = [column(four), column(four + 1), column(four + 2), column(four + 3)];
+                let columns = [
+                    column(four),
+                    column(four + 1),
+                    column(four + 2),
+                    column(four + 3),
+                ];
                 let [sums] = width.products(columns, [row(at)]);
                 tile[four..four + 4].copy_from_slice(&sums.map(|sum| sum as f32));
             }
@@ -171,7 +229,9 @@ impl<'b> Matrix<'b> {
     #[inline(always)]
     pub fn multiply(&self, input: &[f32], out: &mut [f32]) {
         let whole = Whole::round(self.rows, input.chunks_exact(self.rows));
-        let starts: Vec<usize> = (0..whole.steps.len()).map(|row| row * self.columns).collect();
+        let starts: Vec<usize> = (0..whole.steps.len())
+            .map(|row| row * self.columns)
+            .collect();
         self.add_products(&whole, &starts, out);
     }
 
@@ -198,7 +258,9 @@ impl Sink<'_> {
         let start = self.starts[which];
         if start != NOWHERE {
             let out = &mut self.out[start + first..][..TILE];
-            out.iter_mut().zip(tile).for_each(|(out, value)| *out += value);
+            out.iter_mut()
+                .zip(tile)
+                .for_each(|(out, value)| *out += value);
         }
     }
 }
@@ -214,7 +276,11 @@ impl Work for Products<'_, '_> {
 
     #[inline(always)]
     fn work<W: Width>(self, width: W) {
-        let Self { matrix, input, mut sink } = self;
+        let Self {
+            matrix,
+            input,
+            mut sink,
+        } = self;
         let depth = input.depth;
         let parts = matrix.rows / depth;
         if input.steps.len() <= FEW {
@@ -241,5 +307,7 @@ fn put<const R: usize>(tiles: &mut [[f32; TILE]], from: usize, sums: [[i32; 4]; 
 
 #[inline(always)]
 fn scale(tile: &mut [f32; TILE], step: f32, scales: &[f32]) {
-    tile.iter_mut().zip(scales).for_each(|(value, scale)| *value = *value * step * scale);
+    tile.iter_mut()
+        .zip(scales)
+        .for_each(|(value, scale)| *value = *value * step * scale);
 }
