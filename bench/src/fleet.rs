@@ -355,19 +355,19 @@ fn print_crossing(cluster: &Cluster, disk: &Path) {
 fn project_fleet(one: f64, sixteen: f64) {
     const AGENTS: f64 = 10_000.0;
     const PROJECTS: f64 = 1_000.0;
-    const TURN_SECONDS: f64 = 180.0;
+    const JOB_SECONDS: f64 = 180.0;
     const RECORDS: f64 = 3.0;
     const HOSTS: f64 = 500.0;
-    let turns = AGENTS / TURN_SECONDS;
-    let commits = turns * RECORDS;
+    let jobs = AGENTS / JOB_SECONDS;
+    let commits = jobs * RECORDS;
     println!(
-        "On paper: {AGENTS} agents over {PROJECTS} projects, a turn of {TURN_SECONDS} s, {HOSTS} hosts with a worker a project each at most 20 jobs\n"
+        "On paper: {AGENTS} agents over {PROJECTS} projects, a job of {JOB_SECONDS} s, {HOSTS} hosts with a worker a project each at most 20 jobs\n"
     );
     println!(
-        "    turns           {AGENTS} agents / {TURN_SECONDS} s                      = {turns:.0} a second"
+        "    jobs            {AGENTS} agents / {JOB_SECONDS} s                      = {jobs:.0} a second"
     );
     println!(
-        "    commits         {turns:.0} turns x {RECORDS} (claim, commit, give back)   = {commits:.0} a second"
+        "    commits         {jobs:.0} jobs x {RECORDS} (claim, commit, give back)   = {commits:.0} a second"
     );
     println!(
         "    of capacity     {commits:.0} / {sixteen:.0} commits/s (16 projects)          = {:.0} %",
@@ -391,7 +391,7 @@ fn project_fleet(one: f64, sixteen: f64) {
         PROJECTS * 2.0
     );
     println!(
-        "    one database bears it up to {:.0} s a turn",
+        "    one database bears it up to {:.0} s a job",
         AGENTS * RECORDS / sixteen
     );
 }

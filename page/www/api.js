@@ -55,7 +55,7 @@ function answerOthers() {
 export class Refused extends Error {
   constructor(told, status) {
     super(told.error ?? `status ${status}`);
-    this.mend = told.do;
+    this.remedy = told.do;
     this.rule = told.rule;
     this.status = status;
   }

@@ -90,7 +90,7 @@ export function Fault({ error }) {
     <strong>${lost ? t('lost.title') : t('failed')}</strong>
     <p>${lost ? t('lost.what') : error.message}</p>
     ${error.rule && html`<p class="small">${t('rule')}: <code>${error.rule.place}</code> ${error.rule.rule}</p>`}
-    ${!lost && error.mend && html`<p class="small">${t('do')}: <code>${error.mend}</code></p>`}
+    ${!lost && error.remedy && html`<p class="small">${t('do')}: <code>${error.remedy}</code></p>`}
   </div>`;
 }
 

@@ -43,7 +43,7 @@ pub struct Names {
     pub role: String,
     pub unit: Option<String>,
     pub agent: Option<String>,
-    pub run: String,
+    pub attempt: String,
 }
 
 /// The language an adapter speaks to the agent.
@@ -143,7 +143,7 @@ impl Assignment {
         let folder = |path: &Path| path.display().to_string();
         let mut pairs = vec![
             ("QUIPU_ROLE".to_string(), self.names.role.clone()),
-            ("QUIPU_RUN".to_string(), self.names.run.clone()),
+            ("QUIPU_ATTEMPT".to_string(), self.names.attempt.clone()),
             ("QUIPU_VIEW".to_string(), folder(&self.view)),
             ("QUIPU_OUT".to_string(), folder(&self.out)),
         ];

@@ -6,7 +6,7 @@
 
 use crate::assignment::Assignment;
 use crate::beneath::walk;
-use crate::room::{RoomError, open_beneath, read_bytes};
+use crate::workspace::{WorkspaceError, open_beneath, read_bytes};
 use rustix::fs::{FileType, OFlags};
 use std::path::Path;
 
@@ -38,8 +38,8 @@ pub fn collect(assignment: &Assignment) -> Collected {
             .and_then(|file| read_bytes(file, output, assignment.bounds.file));
         match taken {
             Ok(bytes) => collected.files.push((output.clone(), bytes)),
-            Err(RoomError::Missing(_)) => collected.missing.push(output.clone()),
-            Err(RoomError::Outside(_)) => collected.unfit.push(Unfit {
+            Err(WorkspaceError::Missing(_)) => collected.missing.push(output.clone()),
+            Err(WorkspaceError::Outside(_)) => collected.unfit.push(Unfit {
                 path: output.clone(),
                 why: "is reached through a link".to_string(),
             }),

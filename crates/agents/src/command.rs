@@ -3,14 +3,14 @@
 //! Its exit code is recorded and not believed. What a host prints on a failure that it hides from
 //! its exit code is in the host's data.
 
-use crate::agent::{Agent, Limit, Turns, Watch};
+use crate::adapter::{Adapter, Limit, Turns, Watch};
 use crate::assignment::{Assignment, Bounds};
 use crate::host::{Host, Places, Via};
 use crate::outcome::{Confinement, Ending, Event, Outcome, Usage};
 use crate::program::{Heard, Launch, PrivateHome, Reading, Running};
-use crate::room::Room;
 use crate::sandbox::{Report, Sandbox};
 use crate::transcript::Transcript;
+use crate::workspace::Workspace;
 use std::time::Duration;
 
 /// Longest prompt that goes as an argument: the kernel takes 128 KiB in one.
@@ -26,7 +26,7 @@ pub struct CommandAgent {
     pub sandbox: Sandbox,
 }
 
-impl Agent for CommandAgent {
+impl Adapter for CommandAgent {
     fn name(&self) -> &str {
         &self.name
     }
@@ -342,7 +342,7 @@ fn quoted(word: &str) -> String {
 }
 
 fn each_file(assignment: &Assignment, host: &Host) -> Vec<String> {
-    let room = Room {
+    let workspace = Workspace {
         view: &assignment.view,
         out: &assignment.out,
         outputs: &assignment.outputs,
@@ -355,7 +355,7 @@ fn each_file(assignment: &Assignment, host: &Host) -> Vec<String> {
         args.extend(places.fill_all(templates));
     };
     if !host.each_read.is_empty() {
-        for file in room.list() {
+        for file in workspace.list() {
             add(
                 &host.each_read,
                 assignment.view.join(file).display().to_string(),

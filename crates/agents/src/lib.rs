@@ -8,7 +8,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod acp;
-mod agent;
+mod adapter;
 mod assignment;
 mod beneath;
 mod collect;
@@ -19,17 +19,17 @@ mod outcome;
 mod person;
 mod program;
 mod registry;
-mod room;
 mod sandbox;
 mod transcript;
+mod workspace;
 
-pub use agent::{Agent, Limit, Stop, Turns, Watch};
+pub use adapter::{Adapter, Limit, Stop, Turns, Watch};
 pub use assignment::{Assignment, Bounds, Language, Names};
 pub use collect::{Collected, Unfit, collect};
 pub use host::{Host, HostError, Hosts, Via};
-pub use http::{call_room_tool, room_tools};
+pub use http::{call_workspace_tool, room_tools};
 pub use outcome::{Attempt, Confinement, Ending, Event, Outcome, Usage};
 pub use registry::{Setting, resolve_agent};
-pub use room::{Room, RoomError};
 pub use sandbox::{SANDBOX_COMMAND, Sandbox, sandbox_main};
 pub use transcript::Transcript;
+pub use workspace::{Workspace, WorkspaceError};

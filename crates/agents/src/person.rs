@@ -4,7 +4,7 @@
 //! stood unchanged for a moment: editors write in steps, people save what is half done, and what
 //! was sent back lies in the out folder from the start.
 
-use crate::agent::{Agent, Limit, Turns, Watch};
+use crate::adapter::{Adapter, Limit, Turns, Watch};
 use crate::assignment::{Assignment, Language};
 use crate::outcome::{Confinement, Ending, Outcome, Usage};
 use crate::transcript::Transcript;
@@ -21,7 +21,7 @@ pub struct PersonAgent {
     pub name: String,
 }
 
-impl Agent for PersonAgent {
+impl Adapter for PersonAgent {
     fn name(&self) -> &str {
         &self.name
     }

@@ -1,7 +1,7 @@
 //! From a name to an agent.
 
 use crate::acp::AcpAgent;
-use crate::agent::Agent;
+use crate::adapter::Adapter;
 use crate::command::CommandAgent;
 use crate::host::{HostError, Hosts, Via};
 use crate::http::HttpAgent;
@@ -16,13 +16,13 @@ pub struct Setting {
     pub sandbox: Sandbox,
 }
 
-/// The agent that a name stands for. Agents that are no hosts (a rehearsal) implement [`Agent`]
+/// The agent that a name stands for. Agents that are no hosts (a rehearsal) implement [`Adapter`]
 /// elsewhere.
 pub fn resolve_agent(
     name: &str,
     hosts: &Hosts,
     setting: &Setting,
-) -> Result<Box<dyn Agent>, HostError> {
+) -> Result<Box<dyn Adapter>, HostError> {
     let host = hosts.resolve(name)?;
     let (name, model, sandbox) = (
         name.to_string(),

@@ -34,7 +34,7 @@ pub use memory::{Entity, Fact, Memory, Mention, Metaphor, Rule, Term};
 pub use page::{Page, Place};
 pub use passages::{Passage, Passages};
 pub use query::{Asked, Bounds, Checked, Evidence, Judged, Verdict, check};
-pub use rename::{Mended, plan_rename};
+pub use rename::{FixedPage, plan_rename};
 pub use split::{Split, plan_split};
 pub use tension::{Press, Pressed, read_tension, threshold};
 pub use tension_picture::{render_bars, render_tension_svg};

@@ -8,9 +8,9 @@ use quipu_text::{Splice, splice_all};
 use crate::graph::{Fate, Graph};
 use crate::page::{Page, Place};
 
-/// A page whose links are mended.
+/// A page whose links are fixed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mended {
+pub struct FixedPage {
     pub path: String,
     pub text: String,
     /// The links that were rewritten.
@@ -19,10 +19,10 @@ pub struct Mended {
 
 /// The pages that have to change when `old` becomes `new`; `old` itself is among them, under its
 /// old path, if its own links have to.
-pub fn plan_rename(pages: &[Page], old: &str, new: &str) -> Vec<Mended> {
+pub fn plan_rename(pages: &[Page], old: &str, new: &str) -> Vec<FixedPage> {
     let graph = Graph::of(pages, None, usize::MAX);
     let edges = graph.by_page();
-    let mut mended = Vec::new();
+    let mut fixed = Vec::new();
     for page in pages {
         let mut splices: Vec<Splice> = Vec::new();
         let mut links = Vec::new();
@@ -60,14 +60,14 @@ pub fn plan_rename(pages: &[Page], old: &str, new: &str) -> Vec<Mended> {
             }
         }
         if let (false, Ok(text)) = (splices.is_empty(), splice_all(&page.text, &splices)) {
-            mended.push(Mended {
+            fixed.push(FixedPage {
                 path: page.path.clone(),
                 text,
                 links,
             });
         }
     }
-    mended
+    fixed
 }
 
 fn folder(path: &str) -> &str {
@@ -132,8 +132,8 @@ mod tests {
                 "## 奥托\n[b](notes/b.md) [self](#奥托) [→ a.md]\n",
             ),
         ];
-        let mended = plan_rename(&pages, "角色.md", "人物/角色.md");
-        let told: Vec<(&str, &str)> = mended
+        let fixed = plan_rename(&pages, "角色.md", "人物/角色.md");
+        let told: Vec<(&str, &str)> = fixed
             .iter()
             .map(|m| (m.path.as_str(), m.text.as_str()))
             .collect();
@@ -162,9 +162,9 @@ mod tests {
         let pages: Vec<Page> = (0..MANY)
             .map(|n| page(&format!("notes/n{n}.md"), &text(n)))
             .collect();
-        let mended = plan_rename(&pages, "notes/n7.md", "notes/seven.md");
+        let fixed = plan_rename(&pages, "notes/n7.md", "notes/seven.md");
         assert_eq!(
-            (mended.len(), mended[6].links.len(), mended[8].links.len()),
+            (fixed.len(), fixed[6].links.len(), fixed[8].links.len()),
             (MANY, 2, 1)
         );
     }

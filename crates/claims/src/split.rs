@@ -11,13 +11,13 @@ use quipu_text::{Document, Splice, splice_all};
 use crate::graph::Graph;
 use crate::memory::plain;
 use crate::page::Page;
-use crate::rename::Mended;
+use crate::rename::FixedPage;
 
 /// A split page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Split {
     /// The page itself, and every other page whose links had to change.
-    pub changed: Vec<Mended>,
+    pub changed: Vec<FixedPage>,
     /// New pages: path and text.
     pub created: Vec<(String, String)>,
 }
@@ -82,22 +82,22 @@ pub fn plan_split(pages: &[Page], path: &str) -> Option<Split> {
         }
         let mut text = splice_all(&other.text, &splices).ok()?;
         if other.path == path {
-            let mended = Document::parse(&text);
-            let arcs: Vec<_> = mended
+            let fixed = Document::parse(&text);
+            let arcs: Vec<_> = fixed
                 .sections()
                 .iter()
                 .filter(|section| section.level == 2)
                 .collect();
             let mut cuts = Vec::new();
             for (old, new) in moved.iter().zip(&arcs) {
-                created.push((name(old), promoted(mended.slice(&new.range))));
-                let first = mended
+                created.push((name(old), promoted(fixed.slice(&new.range))));
+                let first = fixed
                     .first_sentence(new)
                     .map(|sentence| format!(" {}", plain(&sentence)))
                     .unwrap_or_default();
                 let stub = format!(
                     "{}\n- [→ {}]{first}\n\n",
-                    mended.slice(&new.heading).trim_end(),
+                    fixed.slice(&new.heading).trim_end(),
                     name(old)
                 );
                 cuts.push(Splice {
@@ -109,7 +109,7 @@ pub fn plan_split(pages: &[Page], path: &str) -> Option<Split> {
         } else if splices.is_empty() {
             continue;
         }
-        changed.push(Mended {
+        changed.push(FixedPage {
             path: other.path.clone(),
             text,
             links,

@@ -44,14 +44,14 @@ pub enum Privilege {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Withheld {
     pub what: String,
-    pub mend: String,
+    pub remedy: String,
 }
 
 impl Actor {
     /// People have every privilege. An agent never makes rules nor decides; in a role it sees its
     /// own pointers and does its own step, nothing else.
     pub fn may(&self, privilege: Privilege) -> Result<(), Withheld> {
-        let withheld = |what: String, mend: String| Err(Withheld { what, mend });
+        let withheld = |what: String, remedy: String| Err(Withheld { what, remedy });
         match (privilege, self.role()) {
             (Privilege::MakeRules, _) if *self != Actor::Person => withheld(
                 "the contract, and what holds agents to it, is for people".into(),
@@ -137,7 +137,7 @@ impl Contract {
         }
     }
 
-    /// The holes of pointers, filled for one actor.
+    /// The variables of pointers, filled for one actor.
     pub fn actor_binding(&self, actor: &Actor) -> Binding {
         let mut binding = self.binding();
         if let Some(unit) = actor.unit() {
@@ -268,20 +268,23 @@ impl<'c> Grant<'c> {
     }
 }
 
-/// A section's name with the actor's holes filled.
+/// A section's name with the actor's variables filled.
 fn fill_text(text: &str, binding: &Binding) -> String {
     binding.iter().fold(text.to_owned(), |text, (name, value)| {
         text.replace(&format!("{{{name}}}"), value)
     })
 }
 
-/// Whether a pointer names a path once the actor's holes are filled. A hole that stays open (a role
+/// Whether a pointer names a path once the actor's variables are filled. A variable that stays open (a role
 /// without a unit) names nothing: it must not become a wildcard.
 fn is_bound(pattern: &Pattern, path: &ProjectPath, binding: &Binding) -> bool {
-    pattern.holes().all(|hole| binding.contains_key(hole)) && is_named(pattern, path, binding)
+    pattern
+        .variables()
+        .all(|variable| binding.contains_key(variable))
+        && is_named(pattern, path, binding)
 }
 
-/// Whether a pattern names a path once the actor's holes are filled. Most do not begin like the
+/// Whether a pattern names a path once the actor's variables are filled. Most do not begin like the
 /// path, and are filled for nothing.
 fn is_named(pattern: &Pattern, path: &ProjectPath, binding: &Binding) -> bool {
     pattern.begins_like(path.as_str()) && pattern.fill(binding).matches(path.as_str()).is_some()
@@ -295,10 +298,10 @@ fn unsaid<'p>(
 ) -> String {
     let open = pointers
         .map(|p| p.fill(binding))
-        .find(|p| p.holes().next().is_some() && p.matches(path.as_str()).is_some());
+        .find(|p| p.variables().next().is_some() && p.matches(path.as_str()).is_some());
     let flags: Vec<String> = open
         .iter()
-        .flat_map(|p| p.holes().map(|hole| format!("--{hole}")))
+        .flat_map(|p| p.variables().map(|variable| format!("--{variable}")))
         .collect();
     if flags.is_empty() {
         String::new()

@@ -43,7 +43,7 @@ pub enum Act {
     Amend,
     /// Keep an external edit that took something out of a state file, with a reason.
     Accept,
-    /// Bring back the newest journalled version after an edit outside Quipu.
+    /// Bring back the newest journalled version after an external edit.
     RestoreHead,
     /// Bring back an older version.
     RestoreOlder,
@@ -59,7 +59,7 @@ pub struct Refusal {
     /// Completes the sentence "`path` …".
     pub what: &'static str,
     /// A command with `{path}` in it.
-    pub mend: &'static str,
+    pub remedy: &'static str,
 }
 
 const AMEND: &str = "quipu amend {path} --why \"…\" --file FILE     (a person's act)";
@@ -98,7 +98,7 @@ impl Class {
     }
 
     pub fn allows(self, act: Act, actor: &Actor, exists: bool) -> Result<(), Refusal> {
-        let refuse = |what, mend| Err(Refusal { what, mend });
+        let refuse = |what, remedy| Err(Refusal { what, remedy });
         match (self, act) {
             (_, Act::Create) if exists => refuse("exists already", "quipu read {path}"),
             (Class::Derived, Act::Derive) if *actor == Actor::Runtime => Ok(()),

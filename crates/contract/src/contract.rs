@@ -9,12 +9,12 @@ use crate::capture::Capture;
 use crate::class::Class;
 use crate::fault::Place;
 use crate::finish::FinishItem;
-use crate::flow::{Builtin, Price, RunsKept, Shape, Step};
+use crate::flow::{AttemptsKept, Builtin, Price, Shape, Step};
 use crate::form::Form;
 use crate::guard::GuardRules;
 use crate::hooks::Fail;
 use crate::ignore::as_texts;
-use crate::language::{Language, Said};
+use crate::language::{Language, Localized};
 use crate::path::{ProjectPath, fold};
 use crate::pattern::{Binding, Pattern};
 use crate::pointer::as_text;
@@ -29,7 +29,7 @@ pub struct FileRule {
     #[serde(serialize_with = "as_text")]
     pub path: Pattern,
     pub class: Class,
-    pub about: Said,
+    pub about: Localized,
     pub tier: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub form: Option<Form>,
@@ -70,12 +70,12 @@ impl FileRule {
 #[derive(Debug, Clone, Serialize)]
 pub struct Profile {
     pub name: String,
-    pub about: Said,
+    pub about: Localized,
     #[serde(skip)]
-    pub welcome: Said,
+    pub welcome: Localized,
     /// What agents are told about it: which commands to use, and when.
     #[serde(skip)]
-    pub guide: Said,
+    pub guide: Localized,
     /// By the command of another profile: what to use here.
     #[serde(skip)]
     pub instead: BTreeMap<String, String>,
@@ -87,7 +87,7 @@ pub struct Profile {
 #[derive(Debug, Clone, Serialize)]
 pub struct Var {
     pub value: Option<String>,
-    pub about: Said,
+    pub about: Localized,
     /// A profile names it. Others are the project's own.
     #[serde(skip)]
     pub declared: bool,
@@ -120,9 +120,9 @@ pub struct Contract {
     pub budgets: Budgets,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub prices: BTreeMap<String, Price>,
-    /// How long the folders of runs are kept.
+    /// How long the folders of attempts are kept.
     #[serde(skip)]
-    pub runs: RunsKept,
+    pub attempts: AttemptsKept,
     /// Which old texts `quipu history prune` keeps; all without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub history_keep: Option<Keep>,

@@ -26,8 +26,8 @@ pub struct Fault {
     pub what: String,
     /// The second place, where two rules contradict each other.
     pub other: Option<Place>,
-    /// What would be allowed here, or how to mend it.
-    pub mend: String,
+    /// What would be allowed here, or how to fix it.
+    pub remedy: String,
 }
 
 /// How many names a message lists.
@@ -73,8 +73,8 @@ fn render(faults: &[Fault]) -> String {
         if let Some(other) = &fault.other {
             text.push_str(&format!("\n  and   {}", in_one_line(&other.to_string())));
         }
-        if !fault.mend.is_empty() {
-            text.push_str(&format!("\n  help  {}", in_one_line(&fault.mend)));
+        if !fault.remedy.is_empty() {
+            text.push_str(&format!("\n  help  {}", in_one_line(&fault.remedy)));
         }
     }
     text

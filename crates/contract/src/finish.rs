@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::fault::Place;
 use crate::form::Form;
-use crate::language::Said;
+use crate::language::Localized;
 
 /// One item of the checklist, with the place it came from.
 #[derive(Debug, Clone, Serialize)]
 pub struct FinishItem {
     pub name: String,
     /// What is asked for, as whoever finishes reads it.
-    pub text: Said,
+    pub text: Localized,
     /// The files it is about.
     pub form: Form,
     pub need: Condition,

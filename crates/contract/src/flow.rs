@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Place;
-use crate::language::Said;
+use crate::language::Localized;
 
 /// Over what a step repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -42,7 +42,7 @@ pub enum Builtin {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Step {
     pub name: String,
-    pub about: Said,
+    pub about: Localized,
     /// The role that does it, or none for a built-in step.
     pub role: Option<String>,
     pub builtin: Option<Builtin>,
@@ -175,22 +175,22 @@ pub struct Merge {
     pub parts: Vec<MergePart>,
     /// The heading of the merged report; `{unit}` and variables are filled.
     #[serde(default)]
-    pub title: Said,
+    pub title: Localized,
     /// The heading of the verdict.
     #[serde(default)]
-    pub verdict: Said,
+    pub verdict: Localized,
     /// What the verdict says when someone objects.
     #[serde(default)]
-    pub back: Said,
+    pub back: Localized,
     /// What the verdict says when no one does.
     #[serde(default)]
-    pub on: Said,
+    pub on: Localized,
     /// The heading of the table of scores.
     #[serde(default)]
-    pub scores: Said,
+    pub scores: Localized,
     /// What stands where a part has no items.
     #[serde(default)]
-    pub none: Said,
+    pub none: Localized,
 }
 
 /// A part of a merged report.
@@ -198,7 +198,7 @@ pub struct Merge {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MergePart {
-    pub title: Said,
+    pub title: Localized,
     /// Items that begin with one of these.
     pub signs: Vec<String>,
 }
@@ -292,21 +292,21 @@ impl Price {
     }
 }
 
-/// How long the folders of runs are kept. The newest of each turn, and those that are not over,
+/// How long the folders of attempts are kept. The newest of each job, and those that are not over,
 /// stay in any case; what happened in a run is in the journal, whether its folder is there or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
-pub struct RunsKept {
+pub struct AttemptsKept {
     /// So many of the newest stay, however old.
     pub keep: usize,
     /// Others stay for so many days.
     pub days: u32,
 }
 
-impl Default for RunsKept {
+impl Default for AttemptsKept {
     fn default() -> Self {
-        RunsKept {
+        AttemptsKept {
             keep: 200,
             days: 30,
         }

@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn a_broken_contract_still_says_whether_it_closes() {
         assert_eq!(
-            Fail::told_by("quipu = \n[hooks]\nfail = \"closed\" # until mended\n"),
+            Fail::told_by("quipu = \n[hooks]\nfail = \"closed\" # until fixed\n"),
             Fail::Closed
         );
         assert_eq!(

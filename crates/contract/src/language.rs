@@ -33,30 +33,30 @@ impl Language {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(untagged)]
-pub enum Said {
+pub enum Localized {
     Once(String),
     Each { en: String, zh: String },
 }
 
-impl Said {
+impl Localized {
     pub fn in_language(&self, language: Language) -> &str {
         match (self, language) {
-            (Said::Once(text), _) => text,
-            (Said::Each { en, .. }, Language::En) => en,
-            (Said::Each { zh, .. }, Language::Zh) => zh,
+            (Localized::Once(text), _) => text,
+            (Localized::Each { en, .. }, Language::En) => en,
+            (Localized::Each { zh, .. }, Language::Zh) => zh,
         }
     }
 }
 
-impl Default for Said {
+impl Default for Localized {
     fn default() -> Self {
-        Said::Once(String::new())
+        Localized::Once(String::new())
     }
 }
 
 /// What stands in a file: a string, or a table of `en` and `zh`.
-impl<'de> Deserialize<'de> for Said {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Said, D::Error> {
+impl<'de> Deserialize<'de> for Localized {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Localized, D::Error> {
         struct Texts;
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
@@ -65,19 +65,19 @@ impl<'de> Deserialize<'de> for Said {
             zh: String,
         }
         impl<'de> Visitor<'de> for Texts {
-            type Value = Said;
+            type Value = Localized;
 
             fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 formatter.write_str("a text, or one for each language: { en = \"…\", zh = \"…\" }")
             }
 
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Said, E> {
-                Ok(Said::Once(text.to_owned()))
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Localized, E> {
+                Ok(Localized::Once(text.to_owned()))
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Said, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Localized, A::Error> {
                 Each::deserialize(MapAccessDeserializer::new(map))
-                    .map(|Each { en, zh }| Said::Each { en, zh })
+                    .map(|Each { en, zh }| Localized::Each { en, zh })
             }
         }
         deserializer.deserialize_any(Texts)

@@ -13,7 +13,9 @@ mod capture;
 mod characters;
 mod class;
 mod contract;
+mod contract_errors;
 mod credential;
+mod external_edit;
 mod fault;
 mod finish;
 mod flow;
@@ -27,12 +29,10 @@ mod listing;
 mod loss;
 mod manifest;
 mod merge;
-mod misread;
 mod naming;
 mod near_name;
 mod nearest;
 mod order;
-mod outside;
 mod path;
 mod pattern;
 mod placeholder;
@@ -62,24 +62,24 @@ pub use characters::{
 pub use class::{Act, Class, Refusal};
 pub use contract::{Contract, FileRule, Profile, Var};
 pub use credential::{find_credentials, may_continue_credential};
+pub use external_edit::{Outside, is_loss, judge_outside};
 pub use fault::{Fault, Faults, Place};
 pub use finish::{Condition, FinishItem, Occasion};
 pub use flow::{
-    Builtin, Declare, Each, Merge, MergePart, Objection, Price, Remember, RememberItem,
-    RememberKind, RowCheck, RunsKept, Shape, Step, When, parse_span,
+    AttemptsKept, Builtin, Declare, Each, Merge, MergePart, Objection, Price, Remember,
+    RememberItem, RememberKind, RowCheck, Shape, Step, When, parse_span,
 };
 pub use form::{Form, bad_line};
 pub use guard::{Finding, GuardRules, find_shrink, says_nothing};
 pub use hooks::Fail;
 pub use ignore::CACHE_MARKS;
 pub use keyed::{Fact, KeyedError, Was, add_note, facts, merge_keyed, set_fact};
-pub use language::{Language, Said};
+pub use language::{Language, Localized};
 pub use listing::{Listing, first_line};
 pub use manifest::{Manifest, ProfileFile};
 pub use merge::{Merged, Way, merge_branches};
 pub use naming::NamesNothing;
 pub use nearest::{did_you_mean, nearest, unknown};
-pub use outside::{Outside, is_loss, judge_outside};
 pub use path::{BadPath, HOST_FILES, MANIFEST, ProjectPath, RESERVED, normal_form};
 pub use pattern::{Binding, Pattern};
 pub use placeholder::find_placeholder;

@@ -10,11 +10,11 @@ use toml::Spanned;
 
 use crate::capture::Capture;
 use crate::finish::Occasion;
-use crate::flow::{Builtin, Declare, Each, Merge, Objection, Price, Remember, RunsKept, When};
+use crate::flow::{AttemptsKept, Builtin, Declare, Each, Merge, Objection, Price, Remember, When};
 use crate::form::Form;
 use crate::guard::Fraction;
 use crate::hooks::Fail;
-use crate::language::{Language, Said};
+use crate::language::{Language, Localized};
 use crate::rehearsal::Rehearsal;
 use crate::retention::Keep;
 use crate::role::AgentKind;
@@ -89,9 +89,9 @@ pub struct Manifest {
     /// What a million tokens cost with each agent, for estimates; `default` holds for the others.
     #[serde(default)]
     pub prices: BTreeMap<String, Price>,
-    /// How long the folders of runs are kept.
+    /// How long the folders of attempts are kept.
     #[serde(default)]
-    pub runs: RunsKept,
+    pub attempts: AttemptsKept,
     /// Which old texts the history keeps when a person runs `quipu history prune`.
     #[serde(default)]
     pub history: HistoryTable,
@@ -125,14 +125,14 @@ pub struct Manifest {
 pub struct ProfileFile {
     /// What the profile is for, one sentence.
     #[serde(default)]
-    pub about: Option<Said>,
+    pub about: Option<Localized>,
     /// Shown after `quipu init`: what lies where, and what to do first.
     #[serde(default)]
-    pub welcome: Option<Said>,
+    pub welcome: Option<Localized>,
     /// What `quipu integrate` tells agents about this profile, as list items: which commands to
     /// use, and when.
     #[serde(default)]
-    pub guide: Option<Said>,
+    pub guide: Option<Localized>,
     /// What to use here in place of a command that only other profiles have: `task = 'quipu todo
     /// add "…"'`.
     #[serde(default)]
@@ -188,7 +188,7 @@ pub struct ProfileFile {
 #[serde(deny_unknown_fields)]
 pub struct UnitKindTable {
     /// What one is called: chapter, session, task.
-    pub name: Said,
+    pub name: Localized,
     /// How ids look: `ch##` is `ch` and at least two digits; `*` is any name.
     pub id: String,
 }
@@ -199,7 +199,7 @@ pub struct UnitKindTable {
 #[serde(deny_unknown_fields)]
 pub struct UnitTable {
     #[serde(default)]
-    pub title: Option<Said>,
+    pub title: Option<Localized>,
     /// Units that must be done first.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Vec<String>"))]
@@ -214,9 +214,9 @@ pub struct UnitTable {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct VarTable {
-    pub about: Said,
+    pub about: Localized,
     #[serde(default)]
-    pub default: Option<Said>,
+    pub default: Option<Localized>,
 }
 
 /// A rule over files.
@@ -232,7 +232,7 @@ pub struct FileTable {
     pub class: Spanned<String>,
     /// What the file holds.
     #[serde(default)]
-    pub about: Option<Said>,
+    pub about: Option<Localized>,
     /// How near to an agent it is: L0 always in view, L1 memory, L2 full texts.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<TierName>"))]
@@ -331,9 +331,9 @@ enum TierName {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RoleTable {
-    pub title: Said,
+    pub title: Localized,
     /// Completes "You are the {title}, responsible for …".
-    pub duty: Said,
+    pub duty: Localized,
     #[serde(default)]
     pub kind: AgentKind,
     /// Roles of other profiles that it is as well, where those profiles are taken: it reads and
@@ -356,10 +356,10 @@ pub struct RoleTable {
     pub ask: Vec<Spanned<AskTable>>,
     /// Quality standards, one sentence each.
     #[serde(default)]
-    pub standards: Vec<Said>,
+    pub standards: Vec<Localized>,
     /// What it scores, where it scores.
     #[serde(default)]
-    pub metrics: Vec<Said>,
+    pub metrics: Vec<Localized>,
     /// What the built-in agent does in this role.
     #[serde(default)]
     pub rehearse: Option<RehearseTable>,
@@ -390,7 +390,7 @@ pub struct PointerTable {
     #[serde(default)]
     pub section: Option<String>,
     #[serde(default)]
-    pub why: Option<Said>,
+    pub why: Option<Localized>,
     /// `must` (default) or `if-room`.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
@@ -427,7 +427,7 @@ pub struct WriteTable {
     pub marker: Option<Spanned<String>>,
     /// What form the text has to have.
     #[serde(default)]
-    pub format: Option<Said>,
+    pub format: Option<Localized>,
     /// A run may go without it.
     #[serde(default)]
     pub optional: bool,
@@ -444,7 +444,7 @@ pub struct StepTable {
     #[cfg_attr(test, schemars(with = "String"))]
     pub name: Spanned<String>,
     #[serde(default)]
-    pub about: Option<Said>,
+    pub about: Option<Localized>,
     /// The role that does it.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
@@ -534,7 +534,7 @@ pub struct FinishTable {
     #[cfg_attr(test, schemars(with = "String"))]
     pub name: Spanned<String>,
     /// What is asked for, one sentence.
-    pub text: Said,
+    pub text: Localized,
     /// The form of the files it is about.
     pub form: Form,
     /// What must hold: changed, created, answered, filled(/pointer), filled(#section), cleared,
@@ -575,7 +575,7 @@ pub struct SceneTable {
 #[serde(untagged)]
 pub enum NextTable {
     Steps(Vec<StepText>),
-    Text(Said),
+    Text(Localized),
 }
 
 /// One step of what to do next.
@@ -586,10 +586,10 @@ pub struct StepText {
     /// When it applies.
     #[serde(default)]
     pub when: Moment,
-    pub text: Said,
+    pub text: Localized,
     /// The same in fewer words, for a small budget.
     #[serde(default)]
-    pub short: Option<Said>,
+    pub short: Option<Localized>,
 }
 
 /// What Quipu does with git.

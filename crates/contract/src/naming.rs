@@ -17,7 +17,7 @@ pub struct NamesNothing {
 }
 
 impl Pattern {
-    /// Whether some path of a project can match; holes and wildcards stand for something that may
+    /// Whether some path of a project can match; variables and wildcards stand for something that may
     /// be there.
     pub fn can_name(&self) -> Result<(), NamesNothing> {
         let bad = match bad_path(&self.stand_in()) {

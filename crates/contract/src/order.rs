@@ -34,7 +34,7 @@ pub(crate) fn check_units(found: &mut Vec<Fault>, units: &[Unit]) {
                 what: format!("unit `{}` needs `{need}`, which is not declared", unit.id),
                 place: unit.place.clone(),
                 other: None,
-                mend: one_of(units.iter().map(|u| &u.id)),
+                remedy: one_of(units.iter().map(|u| &u.id)),
             });
         }
     }
@@ -43,7 +43,7 @@ pub(crate) fn check_units(found: &mut Vec<Fault>, units: &[Unit]) {
             what: format!("units wait for each other: {}", render_round(&round)),
             place: by_name[round[0]].place.clone(),
             other: None,
-            mend: "drop one of these `needs`".into(),
+            remedy: "drop one of these `needs`".into(),
         });
     }
 }
@@ -58,7 +58,7 @@ pub(crate) fn check_steps(found: &mut Vec<Fault>, contract: &Contract) {
             ),
             place: step.place.clone(),
             other: None,
-            mend: "fewer steps; `each = \"unit\"` does one for every unit".into(),
+            remedy: "fewer steps; `each = \"unit\"` does one for every unit".into(),
         });
         return;
     }
@@ -73,12 +73,12 @@ pub(crate) fn check_steps(found: &mut Vec<Fault>, contract: &Contract) {
         .collect();
     let names = || steps.iter().map(|step| step.name.as_str());
     for step in steps {
-        let mut fault = |what: String, mend: String| {
+        let mut fault = |what: String, remedy: String| {
             found.push(Fault {
                 place: step.place.clone(),
                 what,
                 other: None,
-                mend,
+                remedy,
             });
         };
         if let Some(role) = step
@@ -154,7 +154,7 @@ pub(crate) fn check_steps(found: &mut Vec<Fault>, contract: &Contract) {
             what: format!("steps wait for each other: {}", render_round(&round)),
             place,
             other: None,
-            mend: "drop one of these `after`".into(),
+            remedy: "drop one of these `after`".into(),
         }));
     }
 }

@@ -19,7 +19,7 @@ enum Token {
     Star,
     DoubleStar,
     /// One of the pattern's names.
-    Hole(u16),
+    Variable(u16),
 }
 
 /// More names than this in one pattern are a mistake.
@@ -30,7 +30,7 @@ const LONGEST: usize = 2048;
 /// without that, each would multiply the work.
 const MANY_LOOPS: usize = 3;
 
-/// What the holes of a pattern stand for: `unit` → `ch05`.
+/// What the variables of a pattern stand for: `unit` → `ch05`.
 pub type Binding = BTreeMap<String, String>;
 
 /// A pattern over project paths.
@@ -39,7 +39,7 @@ pub struct Pattern {
     text: String,
     tokens: Vec<Token>,
     /// The names in `{}`, in their order; one that stands twice is here twice.
-    holes: Vec<String>,
+    variables: Vec<String>,
     /// What every path that it matches begins with: most paths are told apart by that alone.
     prefix: String,
     /// As it looks to someone who does not look closely; made when first asked for.
@@ -48,7 +48,7 @@ pub struct Pattern {
 
 impl PartialEq for Pattern {
     fn eq(&self, other: &Pattern) -> bool {
-        self.text == other.text && self.tokens == other.tokens && self.holes == other.holes
+        self.text == other.text && self.tokens == other.tokens && self.variables == other.variables
     }
 }
 
@@ -62,7 +62,7 @@ impl Pattern {
             ));
         }
         let mut tokens = Vec::with_capacity(text.len());
-        let mut holes = Vec::new();
+        let mut variables = Vec::new();
         let mut chars = text.chars().peekable();
         while let Some(c) = chars.next() {
             tokens.push(match c {
@@ -85,7 +85,7 @@ impl Pattern {
                     if name.is_empty() {
                         return Err(format!("`{text}`: `{{}}` names nothing; write a name such as `{{unit}}`"));
                     }
-                    hole(&mut holes, name)
+                    variable(&mut variables, name)
                 }
                 '}' => return Err(format!("`{text}`: `}}` without `{{`")),
                 c => Token::Literal(c),
@@ -98,10 +98,10 @@ impl Pattern {
         if tokens.is_empty() {
             return Err("a path pattern may not be empty".into());
         }
-        if holes.len() > MOST_HOLES {
+        if variables.len() > MOST_HOLES {
             return Err(format!("`{text}`: more than {MOST_HOLES} names"));
         }
-        let mut sorted: Vec<&String> = holes.iter().collect();
+        let mut sorted: Vec<&String> = variables.iter().collect();
         sorted.sort();
         let repeated = sorted
             .chunk_by(|a, b| a == b)
@@ -114,10 +114,10 @@ impl Pattern {
                 "`{text}`: only one name may stand in a pattern more than once"
             ));
         }
-        Ok(Pattern::of(text.to_owned(), tokens, holes))
+        Ok(Pattern::of(text.to_owned(), tokens, variables))
     }
 
-    fn of(text: String, tokens: Vec<Token>, holes: Vec<String>) -> Pattern {
+    fn of(text: String, tokens: Vec<Token>, variables: Vec<String>) -> Pattern {
         let literal = tokens.iter().map_while(|token| match token {
             Token::Literal(c) => Some(c.len_utf8()),
             _ => None,
@@ -133,7 +133,7 @@ impl Pattern {
         Pattern {
             text,
             tokens,
-            holes,
+            variables,
             prefix,
             folded: OnceLock::new(),
         }
@@ -155,11 +155,11 @@ impl Pattern {
     }
 
     /// The names in `{}`.
-    pub fn holes(&self) -> impl Iterator<Item = &str> {
-        self.holes.iter().map(String::as_str)
+    pub fn variables(&self) -> impl Iterator<Item = &str> {
+        self.variables.iter().map(String::as_str)
     }
 
-    /// The path itself, where the pattern has neither holes nor wildcards.
+    /// The path itself, where the pattern has neither variables nor wildcards.
     pub fn as_literal(&self) -> Option<&str> {
         self.tokens
             .iter()
@@ -167,50 +167,50 @@ impl Pattern {
             .then_some(self.text.as_str())
     }
 
-    /// The same pattern with the given holes filled; the others stay open.
+    /// The same pattern with the given variables filled; the others stay open.
     pub fn fill(&self, binding: &Binding) -> Pattern {
-        if !self.holes.iter().any(|name| binding.contains_key(name)) {
+        if !self.variables.iter().any(|name| binding.contains_key(name)) {
             return self.clone();
         }
         let mut tokens = Vec::with_capacity(self.tokens.len());
-        let mut holes = Vec::new();
+        let mut variables = Vec::new();
         for token in &self.tokens {
             match token {
-                Token::Hole(at) => match binding.get(self.name(*at)) {
+                Token::Variable(at) => match binding.get(self.name(*at)) {
                     Some(value) => tokens.extend(value.chars().map(Token::Literal)),
-                    None => tokens.push(hole(&mut holes, self.name(*at).to_owned())),
+                    None => tokens.push(variable(&mut variables, self.name(*at).to_owned())),
                 },
                 other => tokens.push(*other),
             }
         }
-        Pattern::of(render(&tokens, &holes), tokens, holes)
+        Pattern::of(render(&tokens, &variables), tokens, variables)
     }
 
     fn name(&self, at: u16) -> &str {
-        &self.holes[usize::from(at)]
+        &self.variables[usize::from(at)]
     }
 
-    /// Some path that this pattern names: every hole and wildcard stands for an `x`.
+    /// Some path that this pattern names: every variable and wildcard stands for an `x`.
     pub fn stand_in(&self) -> String {
         let tell = |token: &Token| match token {
             Token::Literal(c) => *c,
-            Token::AnyChar | Token::Star | Token::DoubleStar | Token::Hole(_) => 'x',
+            Token::AnyChar | Token::Star | Token::DoubleStar | Token::Variable(_) => 'x',
         };
         self.tokens.iter().map(tell).collect()
     }
 
-    /// Whether a path begins as all do that this pattern names, whatever its holes are filled with.
+    /// Whether a path begins as all do that this pattern names, whatever its variables are filled with.
     pub(crate) fn begins_like(&self, path: &str) -> bool {
         path.starts_with(&self.prefix)
     }
 
-    /// Matches a whole path; the binding says what each hole stood for.
+    /// Matches a whole path; the binding says what each variable stood for.
     pub fn matches(&self, path: &str) -> Option<Binding> {
         if !path.starts_with(&self.prefix) {
             return None;
         }
         // The prefix is the first tokens, a character each.
-        Matching::of(&self.tokens, &self.holes, path)
+        Matching::of(&self.tokens, &self.variables, path)
             .from(self.prefix.chars().count(), self.prefix.len())
     }
 
@@ -224,7 +224,7 @@ impl Pattern {
             };
             self.tokens.iter().flat_map(fold).collect()
         });
-        Matching::of(tokens, &self.holes, folded)
+        Matching::of(tokens, &self.variables, folded)
             .from(0, 0)
             .is_some()
     }
@@ -244,13 +244,13 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// A hole for a name, which is put behind the others.
-fn hole(holes: &mut Vec<String>, name: String) -> Token {
-    holes.push(name);
-    Token::Hole(u16::try_from(holes.len() - 1).unwrap_or(u16::MAX))
+/// A variable for a name, which is put behind the others.
+fn variable(variables: &mut Vec<String>, name: String) -> Token {
+    variables.push(name);
+    Token::Variable(u16::try_from(variables.len() - 1).unwrap_or(u16::MAX))
 }
 
-fn render(tokens: &[Token], holes: &[String]) -> String {
+fn render(tokens: &[Token], variables: &[String]) -> String {
     let mut text = String::new();
     for token in tokens {
         match token {
@@ -258,9 +258,9 @@ fn render(tokens: &[Token], holes: &[String]) -> String {
             Token::AnyChar => text.push('?'),
             Token::Star => text.push('*'),
             Token::DoubleStar => text.push_str("**"),
-            Token::Hole(at) => {
+            Token::Variable(at) => {
                 text.push('{');
-                text.push_str(&holes[usize::from(*at)]);
+                text.push_str(&variables[usize::from(*at)]);
                 text.push('}');
             }
         }
@@ -271,7 +271,7 @@ fn render(tokens: &[Token], holes: &[String]) -> String {
 /// A pattern against one path.
 struct Matching<'m> {
     tokens: &'m [Token],
-    holes: &'m [String],
+    variables: &'m [String],
     path: &'m str,
     binding: Binding,
     /// For each wildcard and each place of the path: whether the rest was tried there in vain.
@@ -280,7 +280,7 @@ struct Matching<'m> {
 }
 
 impl<'m> Matching<'m> {
-    fn of(tokens: &'m [Token], holes: &'m [String], path: &'m str) -> Self {
+    fn of(tokens: &'m [Token], variables: &'m [String], path: &'m str) -> Self {
         let loops = tokens.iter().filter(|token| is_loop(token)).count();
         let in_vain = if loops < MANY_LOOPS {
             Vec::new()
@@ -289,7 +289,7 @@ impl<'m> Matching<'m> {
         };
         Matching {
             tokens,
-            holes,
+            variables,
             path,
             binding: Binding::new(),
             in_vain,
@@ -309,7 +309,9 @@ impl<'m> Matching<'m> {
                 Token::Literal(c) if next == Some(*c) => {}
                 Token::AnyChar if next.is_some_and(|c| c != '/') => {}
                 Token::Literal(_) | Token::AnyChar => return false,
-                Token::Star | Token::DoubleStar | Token::Hole(_) => return self.wildcard(at, from),
+                Token::Star | Token::DoubleStar | Token::Variable(_) => {
+                    return self.wildcard(at, from);
+                }
             }
             from += next.map_or(0, char::len_utf8);
             at += 1;
@@ -324,7 +326,7 @@ impl<'m> Matching<'m> {
         }
         let found = match self.tokens[at] {
             Token::DoubleStar => self.anything(at + 1, from),
-            Token::Hole(name) => self.name(usize::from(name), at + 1, from),
+            Token::Variable(name) => self.name(usize::from(name), at + 1, from),
             _ => ends(self.part(from))
                 .rev()
                 .any(|taken| self.matches(at + 1, from + taken)),
@@ -351,13 +353,13 @@ impl<'m> Matching<'m> {
 
     /// Longest first, so that `{agent}` takes the whole part; never nothing. One name means one
     /// value.
-    fn name(&mut self, hole: usize, rest: usize, from: usize) -> bool {
-        let name = &self.holes[hole];
+    fn name(&mut self, variable: usize, rest: usize, from: usize) -> bool {
+        let name = &self.variables[variable];
         if let Some(bound) = self.binding.get(name) {
             let end = from + bound.len();
             return self.part(from).starts_with(bound.as_str()) && self.matches(rest, end);
         }
-        let again = self.holes[hole + 1..].contains(name);
+        let again = self.variables[variable + 1..].contains(name);
         ends(self.part(from))
             .rev()
             .filter(|taken| *taken > 0)
@@ -403,10 +405,10 @@ impl<'m> Matching<'m> {
                         let nothing = behind_slash.as_ref().is_some_and(|behind| behind[place]);
                         nothing || after[place] || next.is_some() && here[step]
                     }
-                    Token::Hole(at) if self.holes[usize::from(*at)] == name => {
+                    Token::Variable(at) if self.variables[usize::from(*at)] == name => {
                         path[place..].starts_with(value) && after[place + value.len()]
                     }
-                    Token::Hole(_) => in_part && (after[step] || here[step]),
+                    Token::Variable(_) => in_part && (after[step] || here[step]),
                 };
             }
             let is_slash_of_double_star = *token == Token::Literal('/')
@@ -428,7 +430,7 @@ fn ends(text: &str) -> impl DoubleEndedIterator<Item = usize> {
 }
 
 fn is_loop(token: &Token) -> bool {
-    matches!(token, Token::Star | Token::DoubleStar | Token::Hole(_))
+    matches!(token, Token::Star | Token::DoubleStar | Token::Variable(_))
 }
 
 #[cfg(test)]
@@ -509,7 +511,8 @@ mod tests {
         .map(pattern)
         {
             for path in paths {
-                let from_the_start = Matching::of(&pattern.tokens, &pattern.holes, path).from(0, 0);
+                let from_the_start =
+                    Matching::of(&pattern.tokens, &pattern.variables, path).from(0, 0);
                 assert_eq!(pattern.matches(path), from_the_start, "{pattern} {path}");
             }
         }

@@ -391,7 +391,7 @@ fn is_left(rest: &str, is_meant: bool, bracketed: bool) -> bool {
         "未修改",
     ];
     const LEFT_OUT: [&str; 2] = ["省略", "略去"];
-    /// Said in prose as well.
+    /// Localized in prose as well.
     const IN_BRACKETS: [&str; 11] = [
         "略",
         "从略",

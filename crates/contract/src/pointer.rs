@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::fault::Place;
-use crate::language::Said;
+use crate::language::Localized;
 use crate::pattern::Pattern;
 
 /// Whether a view is worthless without the pointer's text.
@@ -81,7 +81,7 @@ pub struct Pointer {
     #[serde(serialize_with = "as_text")]
     pub path: Pattern,
     pub section: Option<String>,
-    pub why: Said,
+    pub why: Localized,
     pub need: Need,
     pub shrink: Shrink,
     /// A file whose section for the unit names the files to show; the others are only listed.
@@ -105,7 +105,7 @@ pub struct WritePointer {
     pub path: Pattern,
     /// The marker that proves the file complete.
     pub marker: Option<String>,
-    pub format: Said,
+    pub format: Localized,
     /// A run may go without it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub optional: bool,

@@ -1,6 +1,6 @@
 //! From contract files to a [`Contract`]: profiles first, `quipu.toml` over them.
 //!
-//! Reading the files is left to the caller. Every fault is collected, so that one look mends all.
+//! Reading the files is left to the caller. Every fault is collected, so that one look fixes all.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -12,17 +12,17 @@ use crate::below_dir;
 use crate::budget::{Budget, Budgets};
 use crate::class::Class;
 use crate::contract::{Contract, FileRule, Profile, Var};
+use crate::contract_errors::{Reading, read_all};
 use crate::fault::{Fault, Faults, Place, list};
 use crate::finish::FinishItem;
 use crate::flow::{Shape, parse_span};
 use crate::guard::{Fraction, GuardRules};
 use crate::ignore::folder_or_file;
-use crate::language::Said;
+use crate::language::Localized;
 use crate::manifest::{
     BudgetTable, FileTable, GuardTable, Manifest, PointerTable, ProfileFile, RoleTable, ShapeTable,
     UnitTable,
 };
-use crate::misread::{Reading, read_all};
 use crate::naming::NamesNothing;
 use crate::order::{check_steps, check_units};
 use crate::path::{BadPath, ProjectPath};
@@ -71,12 +71,12 @@ pub fn resolve_contract(
                 let restore = format!(
                     "quipu restore {folder}/profile.toml     (if it was there); or quipu profile list"
                 );
-                let mend = if name.get_ref().contains('/') {
+                let remedy = if name.get_ref().contains('/') {
                     restore
                 } else {
                     "quipu profile list".into()
                 };
-                resolver.fault(manifest, name.span(), what, mend);
+                resolver.fault(manifest, name.span(), what, remedy);
             }
         }
     }
@@ -134,13 +134,13 @@ impl Resolver {
         source: &Source,
         span: Range<usize>,
         what: String,
-        mend: String,
+        remedy: String,
     ) {
         self.found.push(Fault {
             place: source.place(span),
             what,
             other: None,
-            mend,
+            remedy,
         });
     }
 
@@ -239,7 +239,7 @@ impl Resolver {
             vars.entry(name.clone())
                 .or_insert(Var {
                     value: None,
-                    about: Said::default(),
+                    about: Localized::default(),
                     declared: false,
                 })
                 .value = Some(value.get_ref().clone());
@@ -264,7 +264,7 @@ impl Resolver {
             hook_fail: parsed.hooks.fail,
             budgets: Budgets::default(),
             prices: BTreeMap::new(),
-            runs: parsed.runs,
+            attempts: parsed.attempts,
             history_keep: parsed.history.keep,
             agents: parsed.agents.clone(),
             store: parsed.store.clone(),
@@ -310,9 +310,9 @@ impl Resolver {
         for profile in &loaded {
             let mut entry = Profile {
                 name: profile.name.clone(),
-                about: Said::default(),
-                welcome: Said::default(),
-                guide: Said::default(),
+                about: Localized::default(),
+                welcome: Localized::default(),
+                guide: Localized::default(),
                 instead: BTreeMap::new(),
                 unit: None,
                 folders: Vec::new(),
@@ -365,7 +365,7 @@ impl Resolver {
                             what: format!("role `{name}` is declared twice, by `{}` and by `{}`", earlier.profile, profile.name),
                             place: earlier.place.clone(),
                             other: Some(role.place.clone()),
-                            mend: format!(
+                            remedy: format!(
                                 "quipu profile eject {0}     (rename the role there, and take \"./profiles/{0}\" in place of \"{0}\")",
                                 profile.name
                             ),
@@ -485,7 +485,7 @@ impl Resolver {
             .map(|path| FileRule {
                 path,
                 class: Class::Overwrite,
-                about: Said::Each {
+                about: Localized::Each {
                     en: "the contract of this project".into(),
                     zh: "本项目的契约".into(),
                 },
@@ -519,22 +519,22 @@ impl Resolver {
                 return None;
             }
         };
-        for hole in pattern.holes() {
-            if !names.contains(hole) {
+        for variable in pattern.variables() {
+            if !names.contains(variable) {
                 let known = list(names.iter().map(|name| format!("{{{name}}}")));
-                let mend = format!("known are {known}; declare more under [vars]");
+                let remedy = format!("known are {known}; declare more under [vars]");
                 self.fault(
                     source,
                     text.span(),
-                    format!("`{{{hole}}}` is no variable"),
-                    mend,
+                    format!("`{{{variable}}}` is no variable"),
+                    remedy,
                 );
                 return None;
             }
         }
         let filled = pattern.fill(binding);
         if let Some(open) = filled
-            .holes()
+            .variables()
             .find(|h| !ACTOR_HOLES.contains(h) && !self.of_units.contains(*h))
         {
             self.fault(
@@ -771,7 +771,7 @@ impl Resolver {
                     ),
                     place: a.place.clone(),
                     other: Some(b.place.clone()),
-                    mend: format!(
+                    remedy: format!(
                         "decide in quipu.toml: [[files]] path = \"{}\" class = \"…\"     (without one: write it, with both profiles; then quipu start)",
                         b.path
                     ),
@@ -791,14 +791,14 @@ impl Resolver {
     ) -> Role {
         let table = role.get_ref();
         if let Err(bad) = crate::ActorName::parse_given(name) {
-            let (what, mend) = match bad {
+            let (what, remedy) = match bad {
                 crate::BadName::Odd(_) => (
                     format!("`{name}` is no role name"),
                     "letters, digits, `-` and `_`",
                 ),
                 crate::BadName::Taken(_) => (bad.to_string(), "another name"),
             };
-            self.fault(source, role.span(), what, mend.into());
+            self.fault(source, role.span(), what, remedy.into());
         }
         let reads = table
             .read
@@ -964,7 +964,7 @@ impl Resolver {
                     let title = table
                         .title
                         .clone()
-                        .unwrap_or_else(|| Said::Once(id.to_string()));
+                        .unwrap_or_else(|| Localized::Once(id.to_string()));
                     let place = source.place(unit.span());
                     units.insert(
                         id.clone(),

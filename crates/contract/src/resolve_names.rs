@@ -52,7 +52,7 @@ impl Resolver {
             .collect();
         for role in contract.roles.values() {
             for (pattern, place) in
-                pointers(role).filter(|(pattern, _)| pattern.holes().next().is_some())
+                pointers(role).filter(|(pattern, _)| pattern.variables().next().is_some())
             {
                 self.check_filled(place, pattern, &own, &units);
             }
@@ -62,12 +62,12 @@ impl Resolver {
                 match Pattern::parse(text) {
                     Ok(pattern) => self.check_filled(&step.place, &pattern, &own, &units),
                     Err(what) => {
-                        let mend = format!("a path of step `{}`", step.name);
+                        let remedy = format!("a path of step `{}`", step.name);
                         self.found.push(Fault {
                             place: step.place.clone(),
                             what,
                             other: None,
-                            mend,
+                            remedy,
                         });
                     }
                 }
@@ -76,9 +76,11 @@ impl Resolver {
     }
 
     fn check_filled(&mut self, place: &Place, pattern: &Pattern, own: &Binding, units: &[&Unit]) {
-        let speaks_of = units
-            .iter()
-            .filter(|unit| pattern.holes().any(|hole| unit.vars.contains_key(hole)));
+        let speaks_of = units.iter().filter(|unit| {
+            pattern
+                .variables()
+                .any(|variable| unit.vars.contains_key(variable))
+        });
         let with_unit = speaks_of.map(|unit| pattern.fill(&unit.vars).fill(own));
         for filled in std::iter::once(pattern.fill(own)).chain(with_unit) {
             if let Err(nothing) = filled.can_name() {
@@ -104,7 +106,7 @@ pub(crate) fn fault(
     } else {
         bad
     };
-    let mend = match nothing.instead {
+    let remedy = match nothing.instead {
         Some(instead) if by_variable => {
             format!("other values of its variables, so that it is `{instead}`")
         }
@@ -115,7 +117,7 @@ pub(crate) fn fault(
         place,
         what,
         other: None,
-        mend,
+        remedy,
     }
 }
 

@@ -8,7 +8,7 @@ use super::Resolver;
 use crate::contract::Contract;
 use crate::fault::{Fault, one_of};
 use crate::finish::{Condition, FinishItem, Occasion};
-use crate::language::Said;
+use crate::language::Localized;
 use crate::manifest::{FinishTable, NextTable, SceneTable};
 use crate::role::Role;
 use crate::scene::{Moment, Next, Scene};
@@ -58,7 +58,7 @@ impl Resolver {
                     ),
                     place: scene.place.clone(),
                     other: None,
-                    mend: one_of(contract.roles.keys()),
+                    remedy: one_of(contract.roles.keys()),
                 });
             }
         }
@@ -74,7 +74,7 @@ impl Resolver {
                 ),
                 place: form.place.clone(),
                 other: None,
-                mend: format!(
+                remedy: format!(
                     "[[files]] path = \"…\" form = \"{}\", or when = \"never\"",
                     form.form
                 ),
@@ -101,7 +101,7 @@ pub(super) fn join_roles(roles: &mut BTreeMap<String, Role>) {
 
 pub(super) fn scene(source: &Source, name: &str, table: &Spanned<SceneTable>) -> Scene {
     let SceneTable { role, show, next } = table.get_ref();
-    let step = |when: Moment, text: &Said, short: Option<&Said>| Next {
+    let step = |when: Moment, text: &Localized, short: Option<&Localized>| Next {
         role: role.as_ref().map(|r| r.get_ref().clone()),
         when,
         text: text.clone(),

@@ -194,7 +194,7 @@ impl Resolver {
     /// What a `remember` takes is named in one way or in the other.
     fn check_remember(&mut self, source: &Source, table: &StepTable) {
         let name = table.name.get_ref();
-        let mend = "section and items, or entries = true".to_owned();
+        let remedy = "section and items, or entries = true".to_owned();
         match &table.remember {
             None if table.builtin == Some(Builtin::Remember) => {
                 self.fault(
@@ -211,7 +211,7 @@ impl Resolver {
                         source,
                         remember.span(),
                         format!("step `{name}`: what is remembered, and where?"),
-                        mend,
+                        remedy,
                     );
                 }
                 if let Some(words) = asked

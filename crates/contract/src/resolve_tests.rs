@@ -164,13 +164,14 @@ fn faults_name_line_and_allowed_values() {
 
 #[test]
 fn a_path_that_names_nothing_says_what_to_write() {
-    let mend = |text: &str| resolve(text).unwrap_err().0.remove(0).mend;
+    let remedy = |text: &str| resolve(text).unwrap_err().0.remove(0).remedy;
     assert_eq!(
-        mend("quipu = 1\n[[files]]\npath = \"./a.md\"\nclass = \"append\"\n"),
+        remedy("quipu = 1\n[[files]]\npath = \"./a.md\"\nclass = \"append\"\n"),
         "write `a.md`"
     );
-    let by_variable =
-        mend("quipu = 1\n[vars]\nr = \"src/\"\n[[files]]\npath = \"{r}/**\"\nclass = \"append\"\n");
+    let by_variable = remedy(
+        "quipu = 1\n[vars]\nr = \"src/\"\n[[files]]\npath = \"{r}/**\"\nclass = \"append\"\n",
+    );
     assert_eq!(
         by_variable,
         "other values of its variables, so that it is `src/**`"
@@ -302,8 +303,8 @@ fn many_units_are_resolved_in_linear_time() {
     let faults = resolve(&format!("quipu = 1\n{lost}")).unwrap_err();
     assert_eq!(faults.0.len(), UNITS);
     assert!(
-        faults.0[0].mend.ends_with("ch29, … (19970 more)"),
+        faults.0[0].remedy.ends_with("ch29, … (19970 more)"),
         "{}",
-        faults.0[0].mend
+        faults.0[0].remedy
     );
 }

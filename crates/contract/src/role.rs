@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Place;
-use crate::language::Said;
+use crate::language::Localized;
 use crate::pointer::{AskPointer, Pointer, WritePointer};
 use crate::rehearsal::Rehearsed;
 
@@ -23,9 +23,9 @@ pub enum AgentKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Role {
     pub name: String,
-    pub title: Said,
+    pub title: Localized,
     /// Completes "You are the {title}, responsible for …".
-    pub duty: Said,
+    pub duty: Localized,
     pub kind: AgentKind,
     /// Roles that it is as well, where the contract has them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -37,9 +37,9 @@ pub struct Role {
     /// What the role may ask one question at a time, although it does not read it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub asks: Vec<AskPointer>,
-    pub standards: Vec<Said>,
+    pub standards: Vec<Localized>,
     /// Score names, where the role scores.
-    pub metrics: Vec<Said>,
+    pub metrics: Vec<Localized>,
     /// What the built-in agent does in this role.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rehearse: Option<Rehearsed>,

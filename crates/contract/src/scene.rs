@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Place;
-use crate::language::Said;
+use crate::language::Localized;
 
 /// A way to wake up.
 #[derive(Debug, Clone, Serialize)]
@@ -23,10 +23,10 @@ pub struct Scene {
 pub struct Next {
     pub role: Option<String>,
     pub when: Moment,
-    pub text: Said,
+    pub text: Localized,
     /// The same in fewer words, for a small budget.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub short: Option<Said>,
+    pub short: Option<Localized>,
 }
 
 /// When a step applies.

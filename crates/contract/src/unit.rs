@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::actor::{ActorName, BadName};
 use crate::fault::Place;
-use crate::language::Said;
+use crate::language::Localized;
 
 /// The id of a unit, one plain path part: `ch05`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -59,7 +59,7 @@ impl fmt::Display for UnitId {
 /// What a profile's units are called and how their ids look: `ch##` means `ch` and digits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UnitKind {
-    pub name: Said,
+    pub name: Localized,
     pub id: String,
     pub place: Place,
 }
@@ -99,7 +99,7 @@ impl UnitKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Unit {
     pub id: UnitId,
-    pub title: Said,
+    pub title: Localized,
     /// Units that must be done first.
     pub needs: Vec<UnitId>,
     /// Variables that hold for this unit only.
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn hashes_stand_for_digits() {
         let kind = UnitKind {
-            name: Said::default(),
+            name: Localized::default(),
             id: "ch##".into(),
             place: Place {
                 file: "p".into(),

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use quipu_contract::{Contract, Faults, Language, Said, Source, resolve_contract};
+use quipu_contract::{Contract, Faults, Language, Localized, Source, resolve_contract};
 
 fn profiles() -> PathBuf {
     Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("../../profiles")
@@ -113,9 +113,9 @@ fn every_template_belongs_to_a_rule() {
 
 #[test]
 fn everything_a_person_reads_is_said_in_both_languages() {
-    let both = |said: &Said, what: &str| {
+    let both = |said: &Localized, what: &str| {
         assert!(
-            matches!(said, Said::Each { en, zh } if !en.is_empty() && !zh.is_empty()),
+            matches!(said, Localized::Each { en, zh } if !en.is_empty() && !zh.is_empty()),
             "{what} is not said in both languages: {said:?}"
         );
     };

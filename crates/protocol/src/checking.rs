@@ -231,8 +231,8 @@ impl Project {
                     .contract
                     .rule(path)
                     .map(|rule| (rule.place.clone(), "conflicts = \"block\"".to_owned()));
-                let mend = format!(
-                    "mend it; or, if it is meant, quipu waive {} --why \"…\"",
+                let remedy = format!(
+                    "fix it; or, if it is meant, quipu waive {} --why \"…\"",
                     first.id
                 );
                 let what = match may_read_whole(self, &change.actor, path) {
@@ -242,7 +242,7 @@ impl Project {
                         first.at
                     ),
                 };
-                return Err(StoreError::Refused(Refused { what, rule, mend }));
+                return Err(StoreError::Refused(Refused { what, rule, remedy }));
             }
         }
         self.store.judge(change)

@@ -183,7 +183,7 @@ impl<'p> Draft<'p> {
                     .unwrap_or_default();
                 return Err(WorkError::refused(
                     format!("`{path}` {}{line}", flag.what),
-                    file.mend(),
+                    file.remedy(),
                 ));
             }
         }
@@ -290,8 +290,8 @@ mod tests {
     use quipu_contract::{ActorName, Language, facts, set_fact};
     use quipu_store::Options;
 
-    use crate::experience::{NewTask, add_todo, read_task, start_task};
     use crate::init::{Layout, lay_out};
+    use crate::worldlog::{NewTask, add_todo, read_task, start_task};
 
     const AT_ONCE: usize = 8;
 

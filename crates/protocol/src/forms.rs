@@ -13,7 +13,7 @@ use crate::work::WorkError;
 /// Names in one folder beyond this number are not looked at.
 const MOST_NAMES: usize = 20_000;
 
-/// The one file of a form: the first rule whose path has no holes left for this actor.
+/// The one file of a form: the first rule whose path has no variables left for this actor.
 pub fn resolve_form(
     project: &Project,
     actor: &Actor,

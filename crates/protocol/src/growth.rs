@@ -22,7 +22,7 @@ pub enum GrowthError {
     #[error("a file that you do not read whole has a link into `{0}`")]
     Unseen(ProjectPath),
     #[error("files with a link into `{path}` may not be edited: {pages}")]
-    Fixed { path: ProjectPath, pages: String },
+    Unchangeable { path: ProjectPath, pages: String },
     #[error(transparent)]
     Read(#[from] ReadError),
     #[error(transparent)]
@@ -41,7 +41,7 @@ pub enum Grown {
     Split {
         receipt: Box<Receipt>,
         created: Vec<String>,
-        mended: Vec<String>,
+        fixed: Vec<String>,
     },
 }
 
@@ -89,13 +89,13 @@ pub fn split_page(
     let mut change = Change::by(actor).why(format!("{path} is split by its sections"));
     // The page is shorter afterwards, and that is meant.
     (change.lease, change.force) = (lease, true);
-    let (mut fixed, mut mended) = (Vec::new(), Vec::new());
+    let (mut unchangeable, mut fixed) = (Vec::new(), Vec::new());
     for page in split.changed {
         let nth = gathered
             .pages
             .iter()
             .position(|p| p.path == page.path)
-            .expect("a mended page was gathered");
+            .expect("a fixed page was gathered");
         let (version, class) = &gathered.versions[nth];
         let linking = ProjectPath::parse(&page.path).map_err(ReadError::Path)?;
         match class {
@@ -104,18 +104,18 @@ pub fn split_page(
                 return Err(GrowthError::Unseen(path.clone()));
             }
             Class::Sealed | Class::Append | Class::Record => {
-                fixed.push(format!("`{}` ({})", page.path, class.as_str()))
+                unchangeable.push(format!("`{}` ({})", page.path, class.as_str()))
             }
             _ => {
-                mended.extend(page.links.iter().map(ToString::to_string));
+                fixed.extend(page.links.iter().map(ToString::to_string));
                 change = change.write(&linking, page.text, Expect::Version(version.clone()));
             }
         }
     }
-    if !fixed.is_empty() {
-        return Err(GrowthError::Fixed {
+    if !unchangeable.is_empty() {
+        return Err(GrowthError::Unchangeable {
             path: path.clone(),
-            pages: fixed.join(", "),
+            pages: unchangeable.join(", "),
         });
     }
     let mut created = Vec::new();
@@ -127,6 +127,6 @@ pub fn split_page(
     Ok(Grown::Split {
         receipt: Box::new(receipt),
         created,
-        mended,
+        fixed,
     })
 }

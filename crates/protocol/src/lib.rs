@@ -14,7 +14,6 @@ mod delegation;
 mod difference;
 mod draft;
 mod eject;
-pub mod experience;
 mod finish;
 pub mod flow;
 mod foreign;
@@ -53,6 +52,7 @@ mod untrusted_git;
 mod usual;
 mod view;
 mod work;
+pub mod worldlog;
 
 pub use asked::{AskedCounts, asked_counts, note_asked};
 pub use asking::{AskError, Asking, MOST_ANSWER_CHARS, Reader, ask_leaf};

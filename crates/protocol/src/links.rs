@@ -108,12 +108,12 @@ fn render_pages(pages: &[(String, Class)]) -> String {
 pub struct Moved {
     pub receipt: Receipt,
     /// The links that were rewritten, as file:line.
-    pub mended: Vec<String>,
+    pub fixed: Vec<String>,
     /// Pages that keep a link to the old path because their class forbids an edit.
     pub left: Vec<(String, Class)>,
 }
 
-/// Renames a file and mends every link to it, in one commit.
+/// Renames a file and fixes every link to it, in one commit.
 pub fn move_file(
     project: &Project,
     actor: &Actor,
@@ -122,7 +122,7 @@ pub fn move_file(
     leave: bool,
     lease: Option<LeaseToken>,
 ) -> Result<Moved, MoveError> {
-    // Links of pages that the actor does not see must be mended too: the store judges whether it
+    // Links of pages that the actor does not see must be fixed too: the store judges whether it
     // may.
     let gathered = gather(project, &Actor::Person)?;
     let Some((bytes, version)) = project.store.read(old)? else {
@@ -134,7 +134,7 @@ pub fn move_file(
     }
     let mut change = Change::by(actor).why(format!("move {old} to {new}"));
     change.lease = lease;
-    let (mut mended, mut left, mut moved_text) = (Vec::new(), Vec::new(), bytes);
+    let (mut fixed, mut left, mut moved_text) = (Vec::new(), Vec::new(), bytes);
     let places: BTreeMap<&str, usize> = gathered
         .pages
         .iter()
@@ -143,7 +143,7 @@ pub fn move_file(
         .collect();
     for page in plan_rename(&gathered.pages, old.as_str(), new.as_str()) {
         if page.path == old.as_str() {
-            mended.extend(page.links.iter().map(ToString::to_string));
+            fixed.extend(page.links.iter().map(ToString::to_string));
             moved_text = page.text.into_bytes();
             continue;
         }
@@ -157,7 +157,7 @@ pub fn move_file(
             }
             Class::Sealed | Class::Append | Class::Record => left.push((page.path, *class)),
             _ => {
-                mended.extend(page.links.iter().map(ToString::to_string));
+                fixed.extend(page.links.iter().map(ToString::to_string));
                 change = change.write(&path, page.text, Expect::Version(version.clone()));
             }
         }
@@ -175,7 +175,7 @@ pub fn move_file(
     let receipt = project.judge(change)?.publish()?;
     Ok(Moved {
         receipt,
-        mended,
+        fixed,
         left,
     })
 }

@@ -172,7 +172,7 @@ pub fn read_manifest(root: &Path) -> Result<Vec<u8>, ProjectError> {
                 line: 1,
             };
             let is_link = root.join(MANIFEST).is_symlink();
-            let (what, mend) = match is_link {
+            let (what, remedy) = match is_link {
                 true => (
                     "is a symbolic link: it is not followed",
                     "put the file itself there, or: quipu restore quipu.toml",
@@ -183,7 +183,7 @@ pub fn read_manifest(root: &Path) -> Result<Vec<u8>, ProjectError> {
                 place,
                 what: format!("`{MANIFEST}` {what}"),
                 other: None,
-                mend: mend.into(),
+                remedy: remedy.into(),
             }])
             .into())
         }
@@ -205,6 +205,6 @@ pub(crate) fn not_utf8(file: &str, error: &std::string::FromUtf8Error) -> Faults
         place,
         what: "a byte here is not UTF-8".into(),
         other: None,
-        mend: "save the file as UTF-8".into(),
+        remedy: "save the file as UTF-8".into(),
     }])
 }

@@ -6,9 +6,9 @@ use quipu_text::SpliceError;
 use quipu_text::json::JsonError;
 use thiserror::Error;
 
-use crate::experience::TaskError;
 use crate::reading::ReadError;
 use crate::template::TemplateError;
+use crate::worldlog::TaskError;
 
 #[derive(Debug, Error)]
 pub enum WorkError {
@@ -26,11 +26,11 @@ pub enum WorkError {
         allowed: String,
     },
     #[error("{what}")]
-    Refused { what: String, mend: String },
+    Refused { what: String, remedy: String },
     #[error("{what}")]
-    NotFound { what: String, mend: String },
+    NotFound { what: String, remedy: String },
     #[error("{what}")]
-    Usage { what: String, mend: String },
+    Usage { what: String, remedy: String },
     /// Not a fault: a finish says it as a value.
     #[error("{} of the finish are missing", .0.len())]
     Unfinished(Vec<crate::finish::Missing>),
@@ -63,24 +63,24 @@ pub(crate) fn in_language(
 }
 
 impl WorkError {
-    pub(crate) fn refused(what: impl Into<String>, mend: impl Into<String>) -> WorkError {
+    pub(crate) fn refused(what: impl Into<String>, remedy: impl Into<String>) -> WorkError {
         WorkError::Refused {
             what: what.into(),
-            mend: mend.into(),
+            remedy: remedy.into(),
         }
     }
 
-    pub(crate) fn not_found(what: impl Into<String>, mend: impl Into<String>) -> WorkError {
+    pub(crate) fn not_found(what: impl Into<String>, remedy: impl Into<String>) -> WorkError {
         WorkError::NotFound {
             what: what.into(),
-            mend: mend.into(),
+            remedy: remedy.into(),
         }
     }
 
-    pub(crate) fn usage(what: impl Into<String>, mend: impl Into<String>) -> WorkError {
+    pub(crate) fn usage(what: impl Into<String>, remedy: impl Into<String>) -> WorkError {
         WorkError::Usage {
             what: what.into(),
-            mend: mend.into(),
+            remedy: remedy.into(),
         }
     }
 

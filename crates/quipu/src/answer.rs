@@ -103,37 +103,37 @@ pub fn count(number: usize, of: &str) -> String {
 pub struct Failure {
     pub what: String,
     pub rule: Option<(Place, String)>,
-    pub mend: Option<String>,
+    pub remedy: Option<String>,
     /// What is wrong with the contract, if that is why.
     pub faults: Option<Box<Faults>>,
     pub exit: u8,
 }
 
 impl Failure {
-    pub fn new(exit: u8, what: impl Into<String>, mend: impl Into<String>) -> Failure {
-        let mend = mend.into();
+    pub fn new(exit: u8, what: impl Into<String>, remedy: impl Into<String>) -> Failure {
+        let remedy = remedy.into();
         Failure {
             what: what.into(),
             rule: None,
-            mend: (!mend.is_empty()).then_some(mend),
+            remedy: (!remedy.is_empty()).then_some(remedy),
             faults: None,
             exit,
         }
     }
 
-    pub fn usage(what: impl Into<String>, mend: impl Into<String>) -> Failure {
-        Failure::new(exit::USAGE, what, mend)
+    pub fn usage(what: impl Into<String>, remedy: impl Into<String>) -> Failure {
+        Failure::new(exit::USAGE, what, remedy)
     }
 
     pub fn json(&self) -> Value {
         let mut json = json!({
             "error": self.what,
             "rule": self.rule.as_ref().map(|(place, rule)| json!({"place": place.to_string(), "rule": rule})),
-            "do": self.mend,
+            "do": self.remedy,
             "exit": self.exit,
         });
         if let Some(faults) = &self.faults {
-            let told = |f: &Fault| json!({"what": f.what, "at": f.place.to_string(), "and": f.other.as_ref().map(Place::to_string), "do": f.mend});
+            let told = |f: &Fault| json!({"what": f.what, "at": f.place.to_string(), "and": f.other.as_ref().map(Place::to_string), "do": f.remedy});
             json["faults"] = faults.0.iter().map(told).collect();
         }
         json
@@ -149,7 +149,7 @@ impl Failure {
         }
     }
 
-    /// What, which rule, and the command that mends it.
+    /// What, which rule, and the command that fixes it.
     pub fn render(&self) -> String {
         let mut text = format!("error: {}", self.shown_what());
         if let Some(faults) = &self.faults {
@@ -161,8 +161,8 @@ impl Failure {
                 in_one_line(&format!("{place}  {rule}"))
             ));
         }
-        if let Some(mend) = &self.mend {
-            text.push_str(&format!("\n  help  {}", without_labels(mend)));
+        if let Some(remedy) = &self.remedy {
+            text.push_str(&format!("\n  help  {}", without_labels(remedy)));
         }
         text
     }
@@ -214,7 +214,7 @@ impl From<StoreError> for Failure {
         match error {
             StoreError::Refused(refused) => Failure {
                 rule: refused.rule,
-                ..Failure::new(exit::REFUSED, what, refused.mend)
+                ..Failure::new(exit::REFUSED, what, refused.remedy)
             },
             StoreError::Stale { path, now, .. } if now.if_any().is_none() => Failure::new(
                 exit::STALE,
@@ -231,7 +231,7 @@ impl From<StoreError> for Failure {
                 what,
                 "quipu lease list     (a person may end one: quipu lease release ID)",
             ),
-            StoreError::NotFound { mend, .. } => Failure::new(exit::NOT_FOUND, what, mend),
+            StoreError::NotFound { remedy, .. } => Failure::new(exit::NOT_FOUND, what, remedy),
             StoreError::Busy { .. } => Failure::new(
                 exit::IO,
                 what,
@@ -276,9 +276,9 @@ impl From<StoreError> for Failure {
             ),
             StoreError::Unreachable {
                 sent: false,
-                mend: Some(mend),
+                remedy: Some(remedy),
                 ..
-            } => Failure::new(exit::REFUSED, what, mend),
+            } => Failure::new(exit::REFUSED, what, remedy),
             StoreError::Unreachable { sent, .. } => Failure::new(
                 exit::IO,
                 what,
@@ -313,7 +313,7 @@ impl From<StoreError> for Failure {
                         "name a plain file: folders, links and devices hold no memory",
                     );
                 }
-                let mend = match source.kind() {
+                let remedy = match source.kind() {
                     std::io::ErrorKind::PermissionDenied => {
                         "give permission, then the same command again"
                     }
@@ -322,7 +322,7 @@ impl From<StoreError> for Failure {
                     }
                     _ => "",
                 };
-                Failure::new(exit::IO, what, mend)
+                Failure::new(exit::IO, what, remedy)
             }
         }
     }
@@ -483,7 +483,7 @@ impl From<PublishError> for Failure {
 
 impl From<BadPath> for Failure {
     fn from(error: BadPath) -> Failure {
-        let mend = match &error {
+        let remedy = match &error {
             BadPath::Empty | BadPath::Absolute(_) | BadPath::Leaves(_) => {
                 "name a path below the project root, such as notes/a.md"
             }
@@ -492,7 +492,7 @@ impl From<BadPath> for Failure {
                 "name it so that every system spells it alike"
             }
         };
-        Failure::new(exit::REFUSED, error.to_string(), mend)
+        Failure::new(exit::REFUSED, error.to_string(), remedy)
     }
 }
 
@@ -571,14 +571,14 @@ impl From<WorkError> for Failure {
                 } else {
                     format!("allowed: {allowed}; ")
                 };
-                let mend = format!(
+                let remedy = format!(
                     "{allowed}correct `{path}` in an editor; quipu status     (says whether an earlier version can be brought back)"
                 );
-                Failure::new(exit::NO, what, mend)
+                Failure::new(exit::NO, what, remedy)
             }
-            WorkError::Refused { mend, .. } => Failure::new(exit::REFUSED, what, mend),
-            WorkError::NotFound { mend, .. } => Failure::new(exit::NOT_FOUND, what, mend),
-            WorkError::Usage { mend, .. } => Failure::usage(what, mend),
+            WorkError::Refused { remedy, .. } => Failure::new(exit::REFUSED, what, remedy),
+            WorkError::NotFound { remedy, .. } => Failure::new(exit::NOT_FOUND, what, remedy),
+            WorkError::Usage { remedy, .. } => Failure::usage(what, remedy),
             WorkError::Unfinished(_) => Failure::new(exit::REFUSED, what, "quipu finish --dry-run"),
             WorkError::Crowded(_) => Failure::new(
                 exit::STALE,
@@ -610,7 +610,7 @@ impl From<FlowError> for Failure {
 
 impl From<Withheld> for Failure {
     fn from(withheld: Withheld) -> Failure {
-        Failure::new(exit::REFUSED, withheld.what, withheld.mend)
+        Failure::new(exit::REFUSED, withheld.what, withheld.remedy)
     }
 }
 
@@ -621,12 +621,12 @@ impl From<GateError> for Failure {
             GateError::Unknown(_) => Failure::new(exit::NOT_FOUND, what, "quipu contract show"),
             GateError::NeedsUnit(_) => Failure::usage(what, "--unit UNIT"),
             GateError::NotWaiting { .. } => Failure::new(exit::REFUSED, what, "quipu status"),
-            GateError::Plan { turn, .. } => {
+            GateError::Plan { job, .. } => {
                 let (what, remedy) = (
                     format!("the plan cannot be approved: {what}"),
                     format!(
                         "quipu reject {} --why \"…\"; or change the units in quipu.toml",
-                        turn.step
+                        job.step
                     ),
                 );
                 Failure::new(exit::REFUSED, what, remedy)

@@ -8,7 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 
 use quipu_contract::{Actor, Form};
-use quipu_protocol::experience::{Call, Calls, Limits, write_derived};
+use quipu_protocol::worldlog::{Call, Calls, Limits, write_derived};
 use quipu_protocol::{Project, resolve_form};
 
 use crate::answer::{Answer, Failure};

@@ -13,11 +13,11 @@ use crate::answer::{Answer, Failure, exit};
 use crate::examples::render_examples;
 use crate::help::{Overview, hide_unused};
 use crate::hook::{DENIED, UNJUDGED};
-use crate::misuse::misuse;
 use crate::parse::parse;
 use crate::session::{Names, Session};
 use crate::table::{GROUPS, Operation, TABLE};
 use crate::terminal;
+use crate::usage_errors::misuse;
 
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();

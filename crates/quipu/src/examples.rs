@@ -60,7 +60,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             r#"quipu decide "SQLite, not PostgreSQL" --context "one machine, no server" --decision "SQLite in WAL mode""#,
         ],
     ),
-    ("decisions", &["quipu decisions --standing"]),
+    ("decisions", &["quipu decisions --current"]),
     (
         "note",
         &[
@@ -360,8 +360,8 @@ pub fn render_examples(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agents::split_words;
     use crate::cli::command;
-    use crate::performers::split_words;
     use crate::table::TABLE;
 
     #[test]

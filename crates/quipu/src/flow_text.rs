@@ -3,17 +3,17 @@
 use quipu_contract::{Builtin, Class, UnitId};
 use quipu_protocol::Project;
 use quipu_protocol::flow::{
-    Estimate, Flow, Planned, PlannedUnit, State, StepUsage, Usage, load_unit_plan, next_command,
+    Estimate, Flow, PlannedJob, PlannedUnit, State, StepUsage, Usage, load_unit_plan, next_command,
 };
 
 use crate::answer::Failure;
 
-/// So many turns of one kind are named before the rest is only counted.
+/// So many jobs of one kind are named before the rest is only counted.
 const NAMED: usize = 8;
 
 /// The flow in a few lines.
 pub fn render_flow(project: &Project, flow: &Flow<'_>) -> String {
-    if flow.turns.is_empty() {
+    if flow.jobs.is_empty() {
         return "flow: no unit is declared yet: [units.ID] in quipu.toml\n".into();
     }
     let counts = |found: &dyn Fn(State) -> usize| {
@@ -27,23 +27,19 @@ pub fn render_flow(project: &Project, flow: &Flow<'_>) -> String {
     let mut text = format!("flow: {}\n", counts(&|state| flow.count(state)));
     let mut rows = Vec::new();
     let mut steps: Vec<&str> = Vec::new();
-    for turn in flow.turns.iter() {
-        if !steps.contains(&turn.turn.step.as_str()) {
-            steps.push(&turn.turn.step);
+    for job in flow.jobs.iter() {
+        if !steps.contains(&job.job.step.as_str()) {
+            steps.push(&job.job.step);
         }
     }
     for step in steps {
         let of = |state: State| {
-            flow.standings
+            flow.statuses
                 .iter()
-                .filter(|s| s.turn.step == step && s.state == state)
+                .filter(|s| s.job.step == step && s.state == state)
                 .count()
         };
-        let all = flow
-            .standings
-            .iter()
-            .filter(|s| s.turn.step == step)
-            .count();
+        let all = flow.statuses.iter().filter(|s| s.job.step == step).count();
         // Steps that wait for others, and those that are over, say nothing new.
         if of(State::Pending) < all && of(State::Done) + of(State::Skipped) < all {
             rows.push(vec![format!("  {step}"), counts(&of)]);
@@ -57,14 +53,14 @@ pub fn render_flow(project: &Project, flow: &Flow<'_>) -> String {
         State::Blocked,
         State::Waiting,
     ] {
-        let found: Vec<_> = flow.standings.iter().filter(|s| s.state == state).collect();
-        for standing in found.iter().take(NAMED) {
-            let mut why = standing.why.iter();
+        let found: Vec<_> = flow.statuses.iter().filter(|s| s.state == state).collect();
+        for status in found.iter().take(NAMED) {
+            let mut why = status.why.iter();
             text.push_str(
                 &format!(
                     "  {:<8} {} {}\n",
                     state.as_str(),
-                    standing.turn,
+                    status.job,
                     why.next().map_or("", String::as_str)
                 )
                 .replace(" \n", "\n"),
@@ -80,19 +76,19 @@ pub fn render_flow(project: &Project, flow: &Flow<'_>) -> String {
         }
     }
     let doubted: Vec<_> = flow
-        .standings
+        .statuses
         .iter()
         .filter(|s| s.state == State::Done && !s.warnings.is_empty())
         .collect();
-    for standing in doubted.iter().take(NAMED) {
-        let more = if standing.warnings.len() > 1 {
-            format!(" (and {} more)", standing.warnings.len() - 1)
+    for status in doubted.iter().take(NAMED) {
+        let more = if status.warnings.len() > 1 {
+            format!(" (and {} more)", status.warnings.len() - 1)
         } else {
             String::new()
         };
         text.push_str(&format!(
             "  warning  {} {}{more}: quipu replay {}\n",
-            standing.turn, standing.warnings[0], standing.turn
+            status.job, status.warnings[0], status.job
         ));
     }
     if doubted.len() > NAMED {
@@ -103,16 +99,17 @@ pub fn render_flow(project: &Project, flow: &Flow<'_>) -> String {
     }
     // A sealed file is never stale, whatever its job would have read: one that a person wrote
     // raises no doubt.
-    let sealed = |t: &Planned<'_>| {
+    let sealed = |t: &PlannedJob<'_>| {
         t.required()
             .all(|output| project.contract.class(&output.path) == Class::Sealed)
     };
-    let certain =
-        |t: &Planned<'_>| t.is_builtin(Builtin::Derive) || t.is_builtin(Builtin::Gate) || sealed(t);
+    let certain = |t: &PlannedJob<'_>| {
+        t.is_builtin(Builtin::Derive) || t.is_builtin(Builtin::Gate) || sealed(t)
+    };
     let unknown = flow
-        .turns
+        .jobs
         .iter()
-        .zip(&flow.standings)
+        .zip(&flow.statuses)
         .filter(|(t, s)| s.state == State::Done && !s.known && !certain(t))
         .count();
     if unknown > 0 {
@@ -145,10 +142,10 @@ pub fn render_unit(unit: &PlannedUnit) -> String {
 /// What approving a plan would declare, and where a plan and the declared units disagree.
 pub fn render_plans(project: &Project, flow: &Flow<'_>) -> Result<String, Failure> {
     let mut text = String::new();
-    for (planned, standing) in flow.turns.iter().zip(&flow.standings) {
-        let decided = standing.state == State::Done;
-        let Some(plan) = load_unit_plan(project, planned)?
-            .filter(|_| decided || standing.state == State::Waiting)
+    for (planned, status) in flow.jobs.iter().zip(&flow.statuses) {
+        let decided = status.state == State::Done;
+        let Some(plan) =
+            load_unit_plan(project, planned)?.filter(|_| decided || status.state == State::Waiting)
         else {
             continue;
         };
@@ -159,7 +156,7 @@ pub fn render_plans(project: &Project, flow: &Flow<'_>) -> Result<String, Failur
                 .map(|unit| unit.id.as_str())
                 .collect::<Vec<_>>()
                 .join(", ");
-            let step = &planned.turn.step;
+            let step = &planned.job.step;
             text.push_str(&format!(
                 "  `{}` has {ids}, which quipu.toml does not declare: quipu approve {step}\n",
                 plan.path
@@ -209,27 +206,27 @@ pub fn render_estimate(estimate: &Estimate) -> String {
         .map(str::to_owned)
         .to_vec(),
     ];
-    for turn in &estimate.turns {
-        let reads = match &turn.fault {
+    for job in &estimate.jobs {
+        let reads = match &job.fault {
             Some(fault) => fault.lines().next().unwrap_or_default().to_owned(),
-            None if turn.input.0 == 0 => String::new(),
-            None => turn.input.to_string(),
+            None if job.input.0 == 0 => String::new(),
+            None => job.input.to_string(),
         };
-        let writes = if turn.output.0 == 0 {
+        let writes = if job.output.0 == 0 {
             String::new()
         } else {
-            turn.output.to_string()
+            job.output.to_string()
         };
-        let cost = turn.cost.map(render_cost).unwrap_or_default();
-        let job = if turn.times > 1 {
-            format!("{} ×{}", turn.turn, turn.times)
+        let cost = job.cost.map(render_cost).unwrap_or_default();
+        let name = if job.times > 1 {
+            format!("{} ×{}", job.job, job.times)
         } else {
-            turn.turn.to_string()
+            job.job.to_string()
         };
         rows.push(vec![
-            job,
-            turn.who.clone(),
-            turn.state.as_str().to_owned(),
+            name,
+            job.who.clone(),
+            job.state.as_str().to_owned(),
             reads,
             writes,
             cost,

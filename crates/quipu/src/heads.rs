@@ -162,11 +162,11 @@ pub fn compare_shared(store: &Store) -> Result<Option<ComparedShared>, StoreErro
     let problem = log.differing.first().map(|first| {
         let others = if log.differ > 1 { format!(" and {} more", log.differ - 1) } else { String::new() };
         let what = format!("record {first}{others} of this journal is not what the shared store holds: the journal was rewritten here, or the database was replaced");
-        let mend = format!(
+        let remedy = format!(
             "quipu checkout '{}' --project '{}' NEW-FOLDER     (a working copy from the shared store; keep this folder to compare)",
             log.address, log.project
         );
-        (place.clone(), what, mend)
+        (place.clone(), what, remedy)
     });
     let newest = log.agree + log.differ;
     let report = format!(

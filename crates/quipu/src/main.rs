@@ -3,13 +3,14 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
+mod agents;
 mod answer;
-mod aside;
 mod calls;
 mod cli;
 mod command_agent;
-mod consulted;
+mod conflict_notice;
 mod demo;
+mod edit_errors;
 mod examples;
 mod flow_text;
 mod head_key;
@@ -19,13 +20,12 @@ mod hook;
 #[cfg(test)]
 mod hostile_tests;
 mod integrate;
+mod judge_client;
 mod mcp;
 mod memory;
-mod misuse;
 mod ops;
 mod page;
 mod parse;
-mod performers;
 mod progress;
 #[cfg(test)]
 mod reference;
@@ -33,9 +33,9 @@ mod session;
 mod signals;
 mod table;
 mod terminal;
-mod unformed;
-mod unseen;
+mod usage_errors;
 mod uses;
+mod view_errors;
 
 use quipu_protocol::{Setting, is_trusted};
 

@@ -1,4 +1,4 @@
-//! What is going on while a flow runs: a line for each running turn on a terminal, plain lines in a
+//! What is going on while a flow runs: a line for each running job on a terminal, plain lines in a
 //! pipe, JSON events.
 //!
 //! Talk goes to stderr, events are data and go to stdout.
@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use quipu_contract::{in_one_line, is_line_break, printable};
-use quipu_protocol::flow::{Event, Turn, Usage};
+use quipu_protocol::flow::{Event, Job, Usage};
 
 use crate::answer::count;
 use crate::flow_text::{render_usage, width};
@@ -27,8 +27,8 @@ pub struct Progress {
 
 #[derive(Default)]
 struct Shown {
-    turns: Vec<(Turn, Instant, String)>,
-    /// Lines of running turns on the screen now.
+    jobs: Vec<(Job, Instant, String)>,
+    /// Lines of running jobs on the screen now.
     lines: usize,
 }
 
@@ -79,42 +79,42 @@ impl Progress {
         }
     }
 
-    /// Keeps the list of running turns, and says what the event is in words.
+    /// Keeps the list of running jobs, and says what the event is in words.
     fn note(&self, event: &Event) -> Option<String> {
         let mut shown = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut end = |turn: &Turn| shown.turns.retain(|(t, _, _)| t != turn);
+        let mut end = |job: &Job| shown.jobs.retain(|(t, _, _)| t != job);
         Some(match event {
             Event::Released { paths } => format!(
                 "released   {} (its worker had died)",
                 in_one_line(&paths.join(", "))
             ),
-            Event::Pruned { runs } => format!(
-                "pruned     the folders of {} ([runs] in quipu.toml)",
-                count(*runs, "old run")
+            Event::Pruned { attempts } => format!(
+                "pruned     the folders of {} ([attempts] in quipu.toml)",
+                count(*attempts, "old attempt")
             ),
-            Event::Started { turn, agent, round } => {
+            Event::Started { job, agent, round } => {
                 let round = if *round > 0 {
                     format!(", round {round}")
                 } else {
                     String::new()
                 };
                 shown
-                    .turns
-                    .push((turn.clone(), Instant::now(), format!("{agent}{round}")));
+                    .jobs
+                    .push((job.clone(), Instant::now(), format!("{agent}{round}")));
                 if self.terminal {
                     return None;
                 }
-                format!("started    {turn} by {agent}{round}")
+                format!("started    {job} by {agent}{round}")
             }
-            Event::SentBack { turn, fault, .. } => {
-                if let Some((_, _, note)) = shown.turns.iter_mut().find(|(t, _, _)| t == turn) {
+            Event::SentBack { job, fault, .. } => {
+                if let Some((_, _, note)) = shown.jobs.iter_mut().find(|(t, _, _)| t == job) {
                     note.push_str(", sent back");
                 }
-                format!("sent back  {turn}: {}", indented(fault))
+                format!("sent back  {job}: {}", indented(fault))
             }
-            Event::Progress { turn, line } => {
+            Event::Progress { job, line } => {
                 let first = line.lines().next().unwrap_or_default().trim().to_owned();
-                if let Some((_, _, note)) = shown.turns.iter_mut().find(|(t, _, _)| t == turn) {
+                if let Some((_, _, note)) = shown.jobs.iter_mut().find(|(t, _, _)| t == job) {
                     let who = note.split(": ").next().unwrap_or_default().to_owned();
                     *note = format!("{who}: {first}").chars().take(100).collect();
                 }
@@ -123,14 +123,14 @@ impl Progress {
                     return None;
                 }
                 format!(
-                    "asked      {turn}:\n           {}",
+                    "asked      {job}:\n           {}",
                     indented(line.trim_end())
                 )
             }
-            Event::Denied { turn, attempt } => format!("denied     {turn}: {}", indented(attempt)),
-            Event::VerificationOnly { turn, why } => {
+            Event::Denied { job, attempt } => format!("denied     {job}: {}", indented(attempt)),
+            Event::VerificationOnly { job, why } => {
                 format!(
-                    "verification only for {turn}: {}; what it writes is looked at, what it reads is not held",
+                    "verification only for {job}: {}; what it writes is looked at, what it reads is not held",
                     indented(why)
                 )
             }
@@ -142,7 +142,7 @@ impl Progress {
                 )
             }
             Event::Accepted {
-                turn,
+                job,
                 files,
                 dropped,
                 sealed,
@@ -150,9 +150,9 @@ impl Progress {
                 ended,
                 warnings,
             } => {
-                end(turn);
+                end(job);
                 let mut line = format!(
-                    "accepted   {turn}: {}{}",
+                    "accepted   {job}: {}{}",
                     in_one_line(&files.join(", ")),
                     used(*usage)
                 );
@@ -180,36 +180,36 @@ impl Progress {
                 line
             }
             Event::Failed {
-                turn,
+                job,
                 why,
                 count,
                 retries,
                 usage,
             } => {
-                end(turn);
+                end(job);
                 format!(
-                    "failed     {turn} ({count} of {retries}): {}{}",
+                    "failed     {job} ({count} of {retries}): {}{}",
                     indented(why),
                     used(*usage)
                 )
             }
-            Event::Did { turn, what } => format!(
-                "did        {turn}{}{}",
+            Event::Did { job, what } => format!(
+                "did        {job}{}{}",
                 if what.is_empty() { "" } else { ": " },
                 indented(what)
             ),
-            Event::Lost { turn, why } => {
-                end(turn);
-                format!("lost       {turn}: {}", indented(why))
+            Event::Lost { job, why } => {
+                end(job);
+                format!("lost       {job}: {}", indented(why))
             }
             Event::Waiting { why } => format!("waits      {}", indented(why)),
-            Event::Stuck { turn, why } => {
-                end(turn);
-                format!("stuck      {turn}: {}", indented(why))
+            Event::Stuck { job, why } => {
+                end(job);
+                format!("stuck      {job}: {}", indented(why))
             }
-            Event::Stopped { turn } => {
-                end(turn);
-                format!("stopped    {turn}")
+            Event::Stopped { job } => {
+                end(job);
+                format!("stopped    {job}")
             }
         })
     }
@@ -224,12 +224,12 @@ impl Progress {
         if let Some(line) = line {
             text.push_str(&format!("{}\n", printable(line)));
         }
-        for (turn, since, note) in &shown.turns {
+        for (job, since, note) in &shown.jobs {
             let seconds = since.elapsed().as_secs();
-            let line = format!("  … {turn}  {}:{:02}  {note}", seconds / 60, seconds % 60);
+            let line = format!("  … {job}  {}:{:02}  {note}", seconds / 60, seconds % 60);
             text.push_str(&format!("{}\n", clipped(&in_one_line(&line), self.columns)));
         }
-        shown.lines = shown.turns.len();
+        shown.lines = shown.jobs.len();
         terminal::write_stderr(&text);
     }
 }
@@ -254,7 +254,7 @@ fn clipped(line: &str, columns: usize) -> String {
     fits.collect()
 }
 
-/// What a turn used, behind its line.
+/// What a job used, behind its line.
 fn used(usage: Option<Usage>) -> String {
     usage
         .map(|used| format!("  ({})", render_usage(used)))

@@ -16,7 +16,7 @@ const HEAD: &str =
 # The command line
 
 Data goes to stdout, talk to stderr. Paths are relative to the project root, whichever folder the
-command is called in. An error says what, where, which rule, and the command that mends it:
+command is called in. An error says what, where, which rule, and the command that fixes it:
 
 ```text
 error: `meta/glossary.md` is append-only: existing bytes never change
@@ -237,7 +237,7 @@ fn transcripts() -> Vec<String> {
     texts
 }
 
-/// A message that names the command that mends it must name one there is.
+/// A message that names the command that fixes it must name one there is.
 #[test]
 fn messages_name_commands_that_exist() {
     let root = command();

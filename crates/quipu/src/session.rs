@@ -8,8 +8,8 @@ use quipu_protocol::{Caller, Project, ProjectError, Sources, Terms};
 use quipu_store::{LeaseToken, Options, StoreError};
 
 use crate::answer::{Failure, exit};
-use crate::aside::{Aside, told_conflicts};
 use crate::calls::Watched;
+use crate::conflict_notice::{Aside, told_conflicts};
 
 /// The caller of an operation.
 #[derive(Debug, Clone)]
@@ -161,11 +161,11 @@ impl Session {
         if let Some(watched) = Watched::of(&project, &self.actor) {
             let _ = self.watched.set(watched);
         }
-        if let Some((why, mend)) = project.store.order().and_then(|order| order.offline()) {
-            let mend = mend
-                .map(|mend| format!("; to agree: {mend}"))
+        if let Some((why, remedy)) = project.store.order().and_then(|order| order.offline()) {
+            let remedy = remedy
+                .map(|remedy| format!("; to agree: {remedy}"))
                 .unwrap_or_default();
-            let _ = self.offline.set(format!("{why}{mend}"));
+            let _ = self.offline.set(format!("{why}{remedy}"));
         }
         Ok(project)
     }
@@ -186,7 +186,7 @@ impl Session {
             )),
             Ok(_) => Ok((project, None)),
             Err(StoreError::Unreachable {
-                what, mend: None, ..
+                what, remedy: None, ..
             }) => {
                 let at = project.store.pulse()?;
                 Ok((

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// Writes the clipboard, clears the screen, turns the text around.
+/// Writes the clipboard, clears the screen, jobs the text around.
 const HOSTILE: &str = "x\u{1b}]52;c;eA==\u{7}\u{1b}[2J\u{9b}2J\u{202e}\u{2066}\u{200f}y";
 
 fn quipu(folder: &Path, arguments: &[&str]) -> Output {

@@ -122,7 +122,7 @@ pub(crate) fn edit(text: &str, task: &RehearseTask) -> Vec<(String, Vec<u8>)> {
     }
     for output in outputs {
         let mut sheet = Sheet::titled(&task.title);
-        sheet.h2(say(l, "Mended", "已修正"));
+        sheet.h2(say(l, "Fixed", "已修正"));
         sheet.line(&format!(
             "- {}",
             say(l, "none: a rehearsal changes no word", "无：预演不改一字")

@@ -204,10 +204,10 @@ impl Link {
     /// Asks until there is an answer, or patience is at an end.
     pub fn ask<T>(&self, patience: Patience, ask: impl Ask<T>) -> Result<T, StoreError> {
         self.hand_in(patience, ask).map_err(|error| match error {
-            StoreError::Unreachable { what, mend, .. } => StoreError::Unreachable {
+            StoreError::Unreachable { what, remedy, .. } => StoreError::Unreachable {
                 what,
                 sent: false,
-                mend,
+                remedy,
             },
             other => other,
         })
@@ -288,7 +288,7 @@ impl Link {
                 self.address
             ),
             sent,
-            mend: None,
+            remedy: None,
         }
     }
 
@@ -412,7 +412,7 @@ impl Link {
         {
             return Fault::Passing(what);
         }
-        let (what, mend) = match code.code() {
+        let (what, remedy) = match code.code() {
             "28P01" | "28000" => (
                 format!("{} does not let us in: {what}", self.address),
                 "PGPASSWORD, or a line in ~/.pgpass",
@@ -434,7 +434,7 @@ impl Link {
                 "quipu doctor",
             ),
         };
-        Fault::Final(StoreError::refused(what, mend))
+        Fault::Final(StoreError::refused(what, remedy))
     }
 }
 

@@ -146,7 +146,7 @@ pub fn checkout(address: &Address, name: &str, folder: &Path) -> Result<Moved, S
         };
         return Err(StoreError::NotFound {
             what: format!("{address} has no project `{name}`; {there}"),
-            mend: "--project NAME".into(),
+            remedy: "--project NAME".into(),
         });
     };
     std::fs::create_dir_all(folder).map_err(io(format!("cannot make `{}`", folder.display())))?;

@@ -210,13 +210,13 @@ impl Postgres {
     fn attach_new(&self) -> Result<String, StoreError> {
         self.migrate()?;
         let id = self.found(&self.project).map_err(|error| match error {
-            StoreError::Refused(refused) if refused.mend.starts_with("quipu checkout") => {
+            StoreError::Refused(refused) if refused.remedy.starts_with("quipu checkout") => {
                 StoreError::NotFound {
                     what: format!(
                         "{}, and this folder is no working copy of it (any more)",
                         refused.what
                     ),
-                    mend: refused.mend,
+                    remedy: refused.remedy,
                 }
             }
             other => other,
@@ -261,7 +261,7 @@ impl Postgres {
             "held" => Verdict::Held(what),
             "refused" => Verdict::Refused {
                 what,
-                mend: "quipu store roles     (who may do what in the shared store)".into(),
+                remedy: "quipu store roles     (who may do what in the shared store)".into(),
             },
             "diverged" => {
                 return Err(StoreError::refused(
@@ -312,7 +312,7 @@ impl Postgres {
 
     fn refused_ruling(ruling: Ruling) -> Result<Ruling, StoreError> {
         match ruling.verdict {
-            Verdict::Refused { what, mend } => Err(StoreError::refused(what, mend)),
+            Verdict::Refused { what, remedy } => Err(StoreError::refused(what, remedy)),
             _ => Ok(ruling),
         }
     }
@@ -596,10 +596,10 @@ impl Order for Postgres {
             "SELECT * FROM quipu.examine($1::text::uuid)",
             &[(&id, Type::TEXT)],
         )?;
-        let mend = "the database was changed by other hands: restore it from a backup, or push this copy under another name";
+        let remedy = "the database was changed by other hands: restore it from a backup, or push this copy under another name";
         Ok(rows
             .iter()
-            .map(|row| (row.get::<_, String>(0), mend.to_owned()))
+            .map(|row| (row.get::<_, String>(0), remedy.to_owned()))
             .collect())
     }
 

@@ -29,7 +29,7 @@ pub fn mend_losses(paths: &[&str]) -> String {
     format!("quipu restore {paths}     (or keep the edit: quipu amend {paths} --why \"…\")")
 }
 
-/// An outside edit that the contract does not allow.
+/// An external edit that the contract does not allow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Flag {
     /// Completes the sentence "`path` …".
@@ -110,8 +110,8 @@ impl Flag {
         self.what.starts_with(UNWRITTEN)
     }
 
-    /// The command that mends it.
-    pub fn mend(&self, path: &str, class: Class, has_history: bool) -> String {
+    /// The command that fixes it.
+    pub fn remedy(&self, path: &str, class: Class, has_history: bool) -> String {
         if self.what == UNTOLD {
             return "quipu doctor".into();
         }
@@ -172,7 +172,7 @@ impl Flag {
     }
 }
 
-/// An outside edit that was taken over.
+/// An external edit that was taken over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Adopted {
     pub path: String,

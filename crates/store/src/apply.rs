@@ -57,11 +57,11 @@ struct Pending<'r> {
     before: Option<Head>,
     /// A whole text, if one was written.
     whole: Option<Cow<'r, [u8]>>,
-    /// The whole text is an outside edit: it is on disk already, perhaps with more behind it.
+    /// The whole text is an external edit: it is on disk already, perhaps with more behind it.
     whole_on_disk: bool,
     /// What is to be appended, to the whole text or to what the journal held before.
     tail: Vec<u8>,
-    /// So much of it is an outside edit: on disk already, perhaps with more behind it.
+    /// So much of it is an external edit: on disk already, perhaps with more behind it.
     tail_on_disk: usize,
     /// Where what each record appends ends in it.
     ends: Vec<usize>,
@@ -69,7 +69,7 @@ struct Pending<'r> {
     /// Its text is stored as a difference to one that cannot be read: the file stays as it is, and
     /// the next look reports it.
     unknown: bool,
-    /// Only outside edits: the file is on disk already.
+    /// Only external edits: the file is on disk already.
     adopted: bool,
     /// Nobody has begun to put this in place: what stands in the file is not of this.
     fresh: bool,
@@ -147,7 +147,7 @@ impl Store {
         Ok(())
     }
 
-    /// The same under the append lock. True if outside edits were set aside and are to be
+    /// The same under the append lock. True if external edits were set aside and are to be
     /// journalled.
     pub(crate) fn apply_files(&self, end: Position) -> Result<bool> {
         let _held = self.apply_lock.acquire()?;

@@ -37,7 +37,7 @@ impl Store {
         let Some(newest) = events.first().cloned() else {
             return Err(StoreError::NotFound {
                 what: format!("`{path}` has no history"),
-                mend: "quipu log".into(),
+                remedy: "quipu log".into(),
             });
         };
         let gap = events

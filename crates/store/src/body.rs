@@ -143,7 +143,7 @@ impl Gap {
         match self {
             Gap::Dropped => StoreError::NotFound {
                 what: format!("the text of this version of `{path}` was dropped by retention"),
-                mend: format!("quipu log {path}     (and name a newer version)"),
+                remedy: format!("quipu log {path}     (and name a newer version)"),
             },
             Gap::Mismatch => {
                 let what =

@@ -99,7 +99,7 @@ impl Store {
     pub fn purge_captured(&self, actor: &Actor) -> Result<Pruned> {
         actor
             .may(Privilege::DropHistory)
-            .map_err(|withheld| StoreError::refused(withheld.what, withheld.mend))?;
+            .map_err(|withheld| StoreError::refused(withheld.what, withheld.remedy))?;
         let pruned = self.drop_bodies(actor, "purge of captured texts", || self.plan_purge())?;
         let (left, _) = self.plan_purge()?;
         match left.texts {

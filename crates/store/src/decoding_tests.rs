@@ -65,8 +65,8 @@ fn a_record_about_many_files_is_decoded_once_for_all_of_them() {
     let size = journal_bytes(&folder);
     let verified = decoded(|| assert_eq!(open(&folder).verify().unwrap().problems, []));
     assert!(verified <= 4 * size, "verify: {verified} of {size}");
-    let mended = decoded(|| drop(open(&folder).doctor().unwrap()));
-    assert!(mended <= 10 * size, "doctor: {mended} of {size}");
+    let fixed = decoded(|| drop(open(&folder).doctor().unwrap()));
+    assert!(fixed <= 10 * size, "doctor: {fixed} of {size}");
     // As `cp -r` leaves them: the same bytes, and no file looks as it did.
     for entry in std::fs::read_dir(folder.join("pile")).unwrap() {
         let file = entry.unwrap().path();

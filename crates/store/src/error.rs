@@ -7,12 +7,12 @@ use thiserror::Error;
 
 use crate::version::Version;
 
-/// The contract said no: what, under which rule, and the command that mends it.
+/// The contract said no: what, under which rule, and the command that fixes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
     pub what: String,
     pub rule: Option<(Place, String)>,
-    pub mend: String,
+    pub remedy: String,
 }
 
 #[derive(Debug, Error)]
@@ -30,7 +30,7 @@ pub enum StoreError {
     #[error("{what}")]
     LeaseLost { what: String },
     #[error("{what}")]
-    NotFound { what: String, mend: String },
+    NotFound { what: String, remedy: String },
     #[error("waited {seconds} s for {holder}, which holds `{lock}`")]
     Busy {
         lock: String,
@@ -77,7 +77,7 @@ pub enum StoreError {
         /// Something was sent, and whether it was accepted is not known.
         sent: bool,
         /// The command that makes it reachable, where waiting does not help.
-        mend: Option<&'static str>,
+        remedy: Option<&'static str>,
     },
     #[error("no store at `{}`", .0.display())]
     NoStore(PathBuf),
@@ -180,11 +180,11 @@ impl StoreError {
         matches!(self, StoreError::Heads(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::CannotOpen))
     }
 
-    pub fn refused(what: impl Into<String>, mend: impl Into<String>) -> StoreError {
+    pub fn refused(what: impl Into<String>, remedy: impl Into<String>) -> StoreError {
         StoreError::Refused(Refused {
             what: what.into(),
             rule: None,
-            mend: mend.into(),
+            remedy: remedy.into(),
         })
     }
 }

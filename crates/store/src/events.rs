@@ -212,7 +212,7 @@ impl Store {
                 let what = format!("there is no commit @{seq}: the newest is @{newest}");
                 return Err(StoreError::NotFound {
                     what,
-                    mend: format!("quipu log {path}"),
+                    remedy: format!("quipu log {path}"),
                 });
             }
         }
@@ -244,7 +244,7 @@ impl Store {
         let Some(index) = found else {
             return Err(StoreError::NotFound {
                 what: format!("`{path}` has no such version"),
-                mend: format!("quipu log {path}"),
+                remedy: format!("quipu log {path}"),
             });
         };
         if events[index].op == OpKind::Remove {
@@ -254,7 +254,7 @@ impl Store {
             );
             return Err(StoreError::NotFound {
                 what,
-                mend: format!("quipu log {path}     (and name a version before that)"),
+                remedy: format!("quipu log {path}     (and name a version before that)"),
             });
         }
         Ok((self.text_of(path, &events[index..])?, events[index].clone()))

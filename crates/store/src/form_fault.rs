@@ -66,14 +66,14 @@ impl FormFault {
     }
 
     fn refused(&self, path: &ProjectPath, rule: Option<&FileRule>, of: &str) -> StoreError {
-        let mend = match self.allowed.as_str() {
+        let remedy = match self.allowed.as_str() {
             "" => "correct the text, then the same command again".to_owned(),
             allowed => format!("allowed: {allowed}"),
         };
         refused_by(
             format!("`{path}`, line {}{of}: {}", self.line, self.what),
             rule,
-            mend,
+            remedy,
         )
     }
 }

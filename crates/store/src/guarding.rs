@@ -31,7 +31,7 @@ pub(crate) fn guard(rules: &GuardRules, writing: &Writing<'_>) -> Result<()> {
         bytes,
         force,
     } = *writing;
-    // Nearly all text is whole; asking that first costs a fraction of mending what is not.
+    // Nearly all text is whole; asking that first costs a fraction of fixing what is not.
     let text =
         std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed);
     if class == Class::State
@@ -187,11 +187,11 @@ pub(crate) fn guard_loss(
     let bytes = |len: u64| usize::try_from(len).unwrap_or(usize::MAX);
     match find_shrink(&contract.guards, bytes(before), bytes(after)) {
         Some(what) => {
-            let mend = "the same command with --force, if the loss is meant".into();
+            let remedy = "the same command with --force, if the loss is meant".into();
             Err(refused_by(
                 format!("`{path}` {what}"),
                 contract.rule(path),
-                mend,
+                remedy,
             ))
         }
         None => Ok(()),
@@ -231,12 +231,12 @@ pub(crate) fn guard_actor(rules: &GuardRules, actor: &Actor) -> Result<()> {
     })
 }
 
-pub(crate) fn refused_by(what: String, rule: Option<&FileRule>, mend: String) -> StoreError {
+pub(crate) fn refused_by(what: String, rule: Option<&FileRule>, remedy: String) -> StoreError {
     let rule = rule.map(|r| {
         (
             r.place.clone(),
             format!("path = \"{}\" class = \"{}\"", r.path, r.class.as_str()),
         )
     });
-    StoreError::Refused(Refused { what, rule, mend })
+    StoreError::Refused(Refused { what, rule, remedy })
 }

@@ -47,7 +47,7 @@ pub(crate) struct Head {
     pub gone: bool,
     /// What the file looked like when it was last known to hold this version.
     pub stamp: Option<Stamp>,
-    /// An outside edit that the contract does not allow, and what the file looked like then.
+    /// An external edit that the contract does not allow, and what the file looked like then.
     pub flag: Option<(Flag, Option<Stamp>)>,
 }
 
@@ -370,7 +370,7 @@ impl Heads {
         })
     }
 
-    /// Notes an outside edit that the contract does not allow, unless the file has moved on.
+    /// Notes an external edit that the contract does not allow, unless the file has moved on.
     pub fn set_flag(
         &self,
         path: &str,

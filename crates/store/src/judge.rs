@@ -273,7 +273,7 @@ impl Store {
         if !kept.is_empty() {
             let mut record = look.next_record(self, Kind::Aside, Who::outside());
             record.why = Some(
-                "an outside edit that the contract does not allow, kept before it was replaced"
+                "an external edit that the contract does not allow, kept before it was replaced"
                     .into(),
             );
             record.ops = kept;
@@ -310,7 +310,7 @@ impl Store {
         ))
     }
 
-    /// A file's newest state; an allowed outside edit becomes part of it. The rules that a change
+    /// A file's newest state; an allowed external edit becomes part of it. The rules that a change
     /// is judged by are journalled with it, as they stand: else nobody could bring them back. They
     /// are read once by each process, and looked at here until they are found as journalled.
     fn note_rules(
@@ -416,17 +416,17 @@ impl Store {
         kept: &mut Vec<RecordOp>,
     ) -> Result<Option<RecordOp>> {
         let (path, rule) = (op.path(), prepared.rule);
-        let mends = matches!(
+        let repairs = matches!(
             op,
             Op::Restore { .. } | Op::Amend { .. } | Op::Derive { .. }
         );
-        if let (Some((flag, _)), false) = (&now.flagged, mends) {
+        if let (Some((flag, _)), false) = (&now.flagged, repairs) {
             let line = flag
                 .line
                 .map(|l| format!(" (line {l})"))
                 .unwrap_or_default();
-            let mend = match &now.head {
-                Some(_) => flag.mend(path.as_str(), now.class, true),
+            let remedy = match &now.head {
+                Some(_) => flag.remedy(path.as_str(), now.class, true),
                 None => "move it away or fix it in an editor: memory is plain files".into(),
             };
             let reads = contract
@@ -437,7 +437,7 @@ impl Store {
             } else {
                 "was changed outside Quipu, and not as the contract allows".into()
             };
-            return Err(refused_by(format!("`{path}` {what}"), rule, mend));
+            return Err(refused_by(format!("`{path}` {what}"), rule, remedy));
         }
         let act = match op {
             Op::Append { .. } => Act::Append,
@@ -469,10 +469,10 @@ impl Store {
                 refused_by(
                     format!("`{path}` {}", refusal.what),
                     rule,
-                    refusal.mend.replace("{path}", path.as_str()),
+                    refusal.remedy.replace("{path}", path.as_str()),
                 )
             })?;
-        if !now.exists() && !mends && !matches!(op, Op::Remove { .. }) {
+        if !now.exists() && !repairs && !matches!(op, Op::Remove { .. }) {
             check_name(contract, change, (op, actor))?;
         }
         if let Op::Write {
@@ -559,7 +559,7 @@ impl Store {
                 None => {
                     return Err(StoreError::NotFound {
                         what: format!("`{path}` is not there"),
-                        mend: format!("quipu restore {path}"),
+                        remedy: format!("quipu restore {path}"),
                     });
                 }
             },
@@ -567,7 +567,7 @@ impl Store {
                 if !now.exists() {
                     return Err(StoreError::NotFound {
                         what: format!("`{path}` is not there"),
-                        mend: "quipu status".into(),
+                        remedy: "quipu status".into(),
                     });
                 }
                 return Ok(Some(now.advance(path, OpKind::Remove, Vec::new())));
@@ -610,7 +610,7 @@ impl Store {
         if act == Act::RestoreHead && now.flagged.is_none() {
             return Ok(None); // it stands there as it should
         }
-        // What the outside edit left is kept before it is replaced.
+        // What the external edit left is kept before it is replaced.
         if let Some((_, Some(_))) = now.flagged.take()
             && let Some((found, _)) = self
                 .tree
@@ -630,7 +630,7 @@ impl Store {
             .version
             .clone()
             .unwrap_or_else(|| Version::of(&bytes));
-        if now.exists() && !mends && now.version() == Some(&written) {
+        if now.exists() && !repairs && now.version() == Some(&written) {
             return Ok(None);
         }
         let version = if act == Act::RestoreHead {
@@ -788,7 +788,7 @@ impl Store {
                 Some(head) => self.content_from_journal(path, head),
                 None => Err(StoreError::NotFound {
                     what: format!("`{path}` has no version to bring back"),
-                    mend: format!("quipu log {path}"),
+                    remedy: format!("quipu log {path}"),
                 }),
             };
         }
@@ -802,7 +802,7 @@ impl Store {
             }
             _ => Err(StoreError::NotFound {
                 what: format!("`{path}` never held these bytes"),
-                mend: format!("quipu log {path}"),
+                remedy: format!("quipu log {path}"),
             }),
         }
     }

@@ -273,7 +273,7 @@ impl Store {
     fn leasable(&self, path: &str) -> Result<Pattern> {
         let refused = |what: String| StoreError::refused(what, "quipu lease take PATH");
         let pattern = Pattern::parse(path.strip_prefix("./").unwrap_or(path)).map_err(refused)?;
-        if pattern.holes().next().is_some() {
+        if pattern.variables().next().is_some() {
             return Err(refused(format!(
                 "`{path}`: a lease is on paths, without `{{}}`"
             )));
@@ -323,7 +323,7 @@ impl Store {
                 .find(|l| l.id == id && !l.is_session())
                 .ok_or_else(|| StoreError::NotFound {
                     what: format!("no lease `{id}` is held"),
-                    mend: "quipu lease list".into(),
+                    remedy: "quipu lease list".into(),
                 })?;
             match (fence, actor) {
                 (Some(fence), _) if fence == lease.fence && lease.is_of(actor) => {}
@@ -498,15 +498,15 @@ pub(crate) fn spelled(patterns: &[Pattern]) -> Vec<String> {
         .collect()
 }
 
-pub(crate) fn denied(denial: quipu_contract::Denial, mend: &str) -> StoreError {
-    let (rule, mend) = match denial.role.is_empty() {
+pub(crate) fn denied(denial: quipu_contract::Denial, remedy: &str) -> StoreError {
+    let (rule, remedy) = match denial.role.is_empty() {
         true => ("no role writes it", "ask a person to change it"),
-        false => ("pointers of the role", mend),
+        false => ("pointers of the role", remedy),
     };
     StoreError::Refused(crate::error::Refused {
         what: denial.what,
         rule: Some((denial.place, rule.into())),
-        mend: mend.into(),
+        remedy: remedy.into(),
     })
 }
 

@@ -94,7 +94,7 @@ pub use order::{
 pub use prune::{Pruned, PrunedFile};
 pub use publish::{Judged, Receipt};
 pub use record::{FORMAT, Kind, LeaseEvent, OpKind, Record, RecordOp, Sum, Who};
-pub use recover::Mended;
+pub use recover::Repair;
 pub use regular::{open_regular, read_regular, read_regular_text};
 pub use replica::{Conflict, HELD_BACK, Synced, conflict_names};
 pub use restore::{Kept, Restored, take_set_aside};

@@ -63,7 +63,7 @@ pub enum Verdict {
     /// A lease is over, held by another, or somebody else's.
     Held(String),
     /// Against the rules of the log itself.
-    Refused { what: String, mend: String },
+    Refused { what: String, remedy: String },
 }
 
 /// An answer of the order: a verdict, and what the log holds behind the mark.
@@ -135,7 +135,7 @@ pub trait Order: Send + Sync {
     /// What the workers of this project last said.
     fn workers(&self) -> Result<Vec<Said>, StoreError>;
 
-    /// What is wrong with the shared log: what, and the command that mends it.
+    /// What is wrong with the shared log: what, and the command that fixes it.
     fn examine(&self, mark: &Mark) -> Result<Vec<(String, String)>, StoreError>;
 
     /// The records of the log behind a revision as hashes, in order, perhaps not all of them; none
@@ -156,17 +156,17 @@ pub trait Order: Send + Sync {
 pub struct Offline {
     about: Described,
     why: String,
-    mend: Option<&'static str>,
+    remedy: Option<&'static str>,
 }
 
 impl Offline {
-    /// `why` completes "the shared store … is not contacted: …". With `mend` the user can change
+    /// `why` completes "the shared store … is not contacted: …". With `fix` the user can change
     /// that; without it, the caller does not contact shared stores at all.
-    pub fn new(about: Described, why: &str, mend: Option<&'static str>) -> Offline {
+    pub fn new(about: Described, why: &str, remedy: Option<&'static str>) -> Offline {
         Offline {
             why: format!("the shared store {} is not contacted: {why}", about.address),
             about,
-            mend,
+            remedy,
         }
     }
 
@@ -174,7 +174,7 @@ impl Offline {
         Err(StoreError::Unreachable {
             what: self.why.clone(),
             sent: false,
-            mend: self.mend,
+            remedy: self.remedy,
         })
     }
 }
@@ -234,7 +234,7 @@ impl Order for Offline {
     }
 
     fn offline(&self) -> Option<(&str, Option<&'static str>)> {
-        Some((&self.why, self.mend))
+        Some((&self.why, self.remedy))
     }
 }
 

@@ -90,11 +90,11 @@ pub(crate) fn each_op(change: &Change) -> impl Iterator<Item = (&Op, &Actor)> {
 /// A new file whose name was probably meant to be one of the contract.
 pub(crate) fn did_you_mean(path: &ProjectPath, meant: &FileRule) -> StoreError {
     let what = format!("no rule names `{path}`: did you mean `{}`?", meant.path);
-    let mend = format!(
+    let remedy = format!(
         "the same command with `{}`; a person who means a new file: quipu write {path} --force --file FILE",
         meant.path
     );
-    refused_by(what, Some(meant), mend)
+    refused_by(what, Some(meant), remedy)
 }
 
 /// Whether the contract lets someone do this to a file at all, whatever stands there. True if the

@@ -123,7 +123,7 @@ impl Store {
     fn check_may_prune(&self, actor: &Actor) -> Result<()> {
         actor
             .may(Privilege::DropHistory)
-            .map_err(|withheld| StoreError::refused(withheld.what, withheld.mend))?;
+            .map_err(|withheld| StoreError::refused(withheld.what, withheld.remedy))?;
         if self.order.is_some() {
             Err(refused_when_shared())
         } else {

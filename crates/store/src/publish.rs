@@ -42,7 +42,7 @@ pub struct Receipt {
     pub at: String,
     /// What each file has now; `none` if it was removed.
     pub versions: BTreeMap<String, Version>,
-    /// Outside edits that were taken over on the way.
+    /// External edits that were taken over on the way.
     pub adopted: Vec<Adopted>,
     /// Files that had moved on since they were read, and were merged by key.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -37,13 +37,13 @@ pub(crate) fn parse_sum(text: &str) -> Sum {
 pub enum Kind {
     /// A change that the contract allowed.
     Commit,
-    /// An edit outside Quipu that the contract allows.
+    /// An external edit that the contract allows.
     Adopt,
     /// A person changed what is sealed.
     Amend,
     /// An older version was brought back.
     Restore,
-    /// Bytes that an outside edit left and a commit replaced: kept, not current.
+    /// Bytes that an external edit left and a commit replaced: kept, not current.
     Aside,
     /// A lease was taken, renewed or released.
     Lease,
@@ -513,7 +513,7 @@ impl<'l> Glance<'l> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OtherFormat {
     what: String,
-    mend: &'static str,
+    remedy: &'static str,
 }
 
 impl OtherFormat {
@@ -524,7 +524,7 @@ impl OtherFormat {
         let earlier = "mv .quipu .quipu-old     (keeps the old history there; a new journal begins with the files as they are)";
         OtherFormat {
             what,
-            mend: if format < FORMAT { earlier } else { LATER },
+            remedy: if format < FORMAT { earlier } else { LATER },
         }
     }
 
@@ -533,12 +533,12 @@ impl OtherFormat {
             what: format!(
                 "record {seq} of the journal is of a kind that this version of Quipu does not know: {error}"
             ),
-            mend: LATER,
+            remedy: LATER,
         }
     }
 
     pub fn refusal(&self) -> StoreError {
-        StoreError::refused(self.what.clone(), self.mend)
+        StoreError::refused(self.what.clone(), self.remedy)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Making the heads anew, and what `doctor` mends.
+//! Making the heads anew, and what `doctor` fixes.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ const REDO_SEGMENTS: u32 = 4;
 
 /// What `doctor` did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Mended {
+pub struct Repair {
     pub what: String,
 }
 
@@ -115,10 +115,10 @@ impl Store {
         })
     }
 
-    /// Mends what can be mended and says what it did.
-    pub fn doctor(&self) -> Result<Vec<Mended>> {
-        let mut mended = Vec::new();
-        let mut did = |what: String| mended.push(Mended { what });
+    /// Repairs what it can and says what it did.
+    pub fn doctor(&self) -> Result<Vec<Repair>> {
+        let mut fixed = Vec::new();
+        let mut did = |what: String| fixed.push(Repair { what });
         let known = match self.live()?.tail() {
             Some(tail) => Ok(tail.at),
             None => self
@@ -132,7 +132,7 @@ impl Store {
         });
         if !lost {
             // With the heads as they are: they know what the files looked like. What hinders this
-            // is mended below.
+            // is fixed below.
             let _ = self.settle();
             for path in self.with_sound_heads(|| self.write_unwritten())? {
                 did(format!(
@@ -194,7 +194,7 @@ impl Store {
         let asides = self.journal_asides()?;
         if asides > 0 {
             did(format!(
-                "journalled {asides} outside edit(s) that a commit had replaced"
+                "journalled {asides} external edit(s) that a commit had replaced"
             ));
         }
         let compressed = {
@@ -206,7 +206,7 @@ impl Store {
         if compressed > 0 {
             did(format!("compressed {compressed} old journal segment(s)"));
         }
-        Ok(mended)
+        Ok(fixed)
     }
 
     /// Forgets the look of files that hold something else than the journal says and look as

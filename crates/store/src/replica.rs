@@ -354,10 +354,10 @@ impl Store {
             let more = order
                 .after(&mark, Patience::Bounded)
                 .map_err(|error| match error {
-                    StoreError::Unreachable { what, mend, .. } => StoreError::Unreachable {
+                    StoreError::Unreachable { what, remedy, .. } => StoreError::Unreachable {
                         what,
                         sent: true,
-                        mend,
+                        remedy,
                     },
                     other => other,
                 });
@@ -403,7 +403,7 @@ impl Store {
                 }
                 match verdict {
                     Verdict::Held(what) if !moved => Err(StoreError::LeaseLost { what }),
-                    Verdict::Refused { what, mend } => Err(StoreError::refused(what, mend)),
+                    Verdict::Refused { what, remedy } => Err(StoreError::refused(what, remedy)),
                     Verdict::Stale(what) | Verdict::Held(what) => Ok(Submitted::Moved(what)),
                     Verdict::Accepted => Ok(Submitted::Moved(String::new())),
                 }

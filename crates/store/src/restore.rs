@@ -98,7 +98,7 @@ impl Store {
             (None, None) => {
                 return Err(StoreError::NotFound {
                     what: format!("`{path}` has no history"),
-                    mend: "quipu log".into(),
+                    remedy: "quipu log".into(),
                 });
             }
         };
@@ -123,7 +123,7 @@ impl Store {
         Ok(())
     }
 
-    /// Keeps bytes that an outside edit left where a commit had to write.
+    /// Keeps bytes that an external edit left where a commit had to write.
     pub(crate) fn keep_aside(&self, path: &ProjectPath, bytes: &[u8]) -> std::io::Result<()> {
         self.set_aside(path, bytes)?;
         if self.order.is_some() {
@@ -216,7 +216,7 @@ impl Store {
             let mut seq = look.tail.seq + 1;
             let paths: Vec<String> = ops.iter().map(|op| op.path.clone()).collect();
             let mut record = look.next_record(self, Kind::Aside, Who::outside());
-            record.why = Some("an outside edit met a commit; these are its bytes".into());
+            record.why = Some("an external edit met a commit; these are its bytes".into());
             record.ops = ops;
             match self.publish_records(held, look, vec![record]) {
                 // Bytes that are not current rest on no version. They stay in the folder until the

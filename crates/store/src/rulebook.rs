@@ -41,7 +41,7 @@ pub(crate) fn check_rules(book: Option<&dyn RuleBook>, changed: &Changed) -> Res
     }
     match book.map_or(Ok(()), |book| book.check(changed)) {
         Ok(()) => Ok(()),
-        // Each fault says what mends it.
+        // Each fault says what fixes it.
         Err(faults) => Err(StoreError::refused(
             format!("the contract would be faulty\n{faults}"),
             "",

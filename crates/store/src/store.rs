@@ -492,7 +492,7 @@ impl Store {
         Ok(())
     }
 
-    /// The newest text of a file and its version. An outside edit that the contract allows is
+    /// The newest text of a file and its version. An external edit that the contract allows is
     /// adopted first; one that it does not allow is not shown.
     pub fn read(&self, path: &ProjectPath) -> Result<Option<Text>> {
         Ok(self.read_all(std::slice::from_ref(path))?.pop().flatten())

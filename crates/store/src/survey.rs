@@ -56,11 +56,11 @@ pub struct Survey {
 }
 
 impl Standing {
-    /// The command that mends what is flagged.
-    pub fn mend(&self) -> String {
+    /// The command that fixes what is flagged.
+    pub fn remedy(&self) -> String {
         self.flag
             .as_ref()
-            .map(|flag| flag.mend(&self.path, self.class, self.version.is_some()))
+            .map(|flag| flag.remedy(&self.path, self.class, self.version.is_some()))
             .unwrap_or_default()
     }
 }
@@ -304,7 +304,7 @@ impl Store {
             })
             .collect();
         survey.strange.extend(self.folders_for_files(found));
-        let (mut changed, mut mended) = (Vec::new(), Vec::new());
+        let (mut changed, mut fixed) = (Vec::new(), Vec::new());
         // Both lists are in the order of the paths: they are walked side by side.
         let mut known = heads.iter().peekable();
         for (text, stamp) in found {
@@ -317,7 +317,7 @@ impl Store {
                 .filter(|h| !h.gone);
             if let Some(head) = head.filter(|h| h.stamp == Some(*stamp)) {
                 if head.flag.is_some() {
-                    mended.push((text.clone(), head.version.clone(), *stamp));
+                    fixed.push((text.clone(), head.version.clone(), *stamp));
                 }
                 continue;
             }
@@ -348,10 +348,10 @@ impl Store {
         }
         known.for_each(|(gone, head)| missing(gone, head, &mut changed));
         // What was wrong with them is right again.
-        for (text, version, stamp) in &mended {
+        for (text, version, stamp) in &fixed {
             self.heads()?.set_stamp(text, version, Some(*stamp))?;
         }
-        if changed.is_empty() && !mended.is_empty() {
+        if changed.is_empty() && !fixed.is_empty() {
             heads = self.heads()?.all()?;
         }
         if !changed.is_empty() {

@@ -25,7 +25,7 @@ pub struct Problem {
     /// `.quipu/journal/00000001.jsonl:12` or the path of a file.
     pub place: String,
     pub what: String,
-    pub mend: String,
+    pub remedy: String,
 }
 
 /// What was looked at, and what is off.
@@ -62,7 +62,7 @@ impl Store {
             Err(damage @ StoreError::Damaged { .. }) => verification.problems.push(Problem {
                 place: ".quipu/journal".into(),
                 what: damage.to_string(),
-                mend:
+                remedy:
                     "quipu doctor     (begins anew behind what is left, with the files as they are)"
                         .into(),
             }),
@@ -77,7 +77,7 @@ impl Store {
             verification.problems.push(Problem {
                 place: format!(".quipu/tmp/{name}"),
                 what: "is someone's edit, which a killed program had taken out of its place".into(),
-                mend: "quipu status     (journals it and says where)".into(),
+                remedy: "quipu status     (journals it and says where)".into(),
             });
         }
         Ok(verification)
@@ -118,7 +118,7 @@ impl Store {
                         problems.push(Problem {
                             place,
                             what: other.to_string(),
-                            mend: mend_journal(),
+                            remedy: journal_remedy(),
                         });
                         chain.is_cut = true;
                     }
@@ -134,7 +134,7 @@ impl Store {
                             Problem {
                                 place,
                                 what,
-                                mend: mend_journal(),
+                                remedy: journal_remedy(),
                             },
                         ));
                         newest.extend(self.salvage(&damage, newest, chain.seq).heads);
@@ -154,7 +154,7 @@ impl Store {
                                 Problem {
                                     place,
                                     what: gap.what,
-                                    mend: mend_journal(),
+                                    remedy: journal_remedy(),
                                 },
                             ));
                         }
@@ -191,7 +191,7 @@ impl Store {
                 None => problems.push(Problem {
                     place,
                     what: damage.what,
-                    mend: mend_journal(),
+                    remedy: journal_remedy(),
                 }),
             }
         }
@@ -222,7 +222,7 @@ impl Store {
                     "says the journal ends at record {}, it ends at {}",
                     tail.seq, chain.seq
                 ),
-                mend: "quipu doctor".into(),
+                remedy: "quipu doctor".into(),
             });
         }
         Ok(bound)
@@ -263,7 +263,7 @@ impl Store {
         self.verify_new_files(verification, newest)
     }
 
-    /// Looks at some files while nobody can commit. True if outside edits were set aside and are to
+    /// Looks at some files while nobody can commit. True if external edits were set aside and are to
     /// be journalled.
     fn verify_at_rest(
         &self,
@@ -312,17 +312,17 @@ impl Store {
             problems.push(Problem {
                 place: ".quipu/heads.db".into(),
                 what,
-                mend: "quipu doctor".into(),
+                remedy: "quipu doctor".into(),
             });
         }
         let Ok(path) = ProjectPath::parse(text) else {
             return Ok(problems);
         };
-        let mut off = |what: String, mend: String| {
+        let mut off = |what: String, remedy: String| {
             problems.push(Problem {
                 place: text.to_owned(),
                 what,
-                mend,
+                remedy,
             })
         };
         let read = match self.tree.read(&path) {
@@ -340,7 +340,7 @@ impl Store {
                     .map(|(flag, _)| flag)
                     .filter(Flag::is_unwritten);
                 match unwritten.or_else(|| Flag::of_look(&path, &error)) {
-                    Some(flag) => off(flag.what.clone(), flag.mend(text, head.class, true)),
+                    Some(flag) => off(flag.what.clone(), flag.remedy(text, head.class, true)),
                     None => off(
                         format!("cannot be read: {error}"),
                         "look at the disk".into(),
@@ -382,7 +382,10 @@ impl Store {
                 && let Some(flag) = self.committed_flag(&path, head)?
             {
                 let line = flag.line.map(|l| format!(", line {l}")).unwrap_or_default();
-                off(format!("{}{line}", flag.what), flag.mend(text, class, true));
+                off(
+                    format!("{}{line}", flag.what),
+                    flag.remedy(text, class, true),
+                );
             }
             return Ok(problems);
         }
@@ -396,7 +399,7 @@ impl Store {
         if let Some(told) = told
             && let Some(flag) = self.still_unwritten(&path, told, &before, found.as_deref())
         {
-            off(flag.what.clone(), flag.mend(text, class, true));
+            off(flag.what.clone(), flag.remedy(text, class, true));
             return Ok(problems);
         }
         match self.judge_edit(&path, class, Some(head), Some(&before), found.as_deref()) {
@@ -406,12 +409,15 @@ impl Store {
                     line,
                 };
                 let line = line.map(|l| format!(", line {l}")).unwrap_or_default();
-                off(format!("{}{line}", flag.what), flag.mend(text, class, true));
+                off(
+                    format!("{}{line}", flag.what),
+                    flag.remedy(text, class, true),
+                );
             }
             // Whether it is allowed, only a contract could tell.
             _ if self.unruled => off(
                 "differs from the journal".into(),
-                format!("mend it, or: quipu restore {text}"),
+                format!("fix it, or: quipu restore {text}"),
             ),
             Outside::Grew { .. } | Outside::Replaced | Outside::Removed => {
                 off(
@@ -439,14 +445,14 @@ impl Store {
             }
             if let Noticed::Flagged(flag, _) = self.notice(&path, class, None)? {
                 let line = flag.line.map(|l| format!(", line {l}")).unwrap_or_default();
-                let (what, mend) = (
+                let (what, remedy) = (
                     format!("{}{line}", flag.what),
-                    flag.mend(&text, class, false),
+                    flag.remedy(&text, class, false),
                 );
                 verification.problems.push(Problem {
                     place: text,
                     what,
-                    mend,
+                    remedy,
                 });
             }
         }
@@ -500,7 +506,7 @@ impl Store {
                     verification.problems.push(Problem {
                         place: format!("lease {}", lease.id),
                         what: format!("overlaps lease {}", other.id),
-                        mend: format!("quipu lease release {}", other.id),
+                        remedy: format!("quipu lease release {}", other.id),
                     });
                 }
             }
@@ -516,6 +522,6 @@ pub fn held_notice(seq: u64, why: &str) -> String {
     )
 }
 
-fn mend_journal() -> String {
+fn journal_remedy() -> String {
     "quipu doctor     (journals anew what the files still tell, and notes the damage; keep the segment)".into()
 }

@@ -100,7 +100,7 @@ const ENGLISH_MEANT: [&str; 4] = [
     "Names {a} as opposed to {b}; mind the difference from {c}, with which newcomers often mix it up.",
     "Whatever {a} adds to {b}: smaller than {c}, counted apart, spelled alike throughout.",
     "Plain meaning of {a} within {b}; compare {c} for its counterpart.",
-    "Said of {a} whenever {b} applies; neither {c} nor anything bigger.",
+    "Localized of {a} whenever {b} applies; neither {c} nor anything bigger.",
 ];
 
 const CHINESE_MEANT: [&str; 4] = [

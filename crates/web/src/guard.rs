@@ -206,8 +206,8 @@ async fn with_headers(State(policy): State<Arc<Policy>>, request: Request, next:
 }
 
 /// What was refused and what to do, in the form of every other failure.
-fn refusal(status: StatusCode, what: &str, mend: &str) -> Response {
-    let body = json!({"error": what, "rule": null, "do": mend, "exit": null}).to_string();
+fn refusal(status: StatusCode, what: &str, remedy: &str) -> Response {
+    let body = json!({"error": what, "rule": null, "do": remedy, "exit": null}).to_string();
     (
         status,
         [(CONTENT_TYPE, "application/json")],

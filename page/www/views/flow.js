@@ -1,4 +1,4 @@
-// Flow: units and steps with their states, and everything about one turn.
+// Flow: units and steps with their states, and everything about one job.
 
 import { html } from '../vendor/preact.js';
 import { Empty, FileLink, Hint, Shown, Sign, StateTag, Tabs, When, count, go, useGet } from '../ui.js';
@@ -12,12 +12,12 @@ function strategy({ name, ...given }) {
 }
 
 function Plan({ plan, foreseen }) {
-  if (!plan) return html`<${Empty}>${t('turn.nobrief')}</${Empty}>`;
+  if (!plan) return html`<${Empty}>${t('job.nobrief')}</${Empty}>`;
   const shares = (plan.shares ?? []).flat();
   const used = shares.reduce((sum, one) => sum + one.shown, 0);
   const pointers = plan.pointers ?? [];
   const most = Math.max(1, ...shares.map((one) => one.whole));
-  return html`${foreseen && html`<p class="hint">${t('turn.notyet')}</p>`}
+  return html`${foreseen && html`<p class="hint">${t('job.notyet')}</p>`}
     <p>${t('plan.budget', count(plan.budget), count(used))}</p>
     <div class="bar" role="img" aria-label=${t('plan.budget', count(plan.budget), count(used))}><span style=${{ width: `${share(used, plan.budget)}%` }}></span></div>
     <ul class="pointers">${shares.map((one, nth) => {
@@ -33,40 +33,40 @@ function Plan({ plan, foreseen }) {
 }
 
 function Overview({ data, query }) {
-  const { turn, fact, verdict } = data;
+  const { job, fact, verdict } = data;
   const note = fact?.note;
-  return html`<p>${turn.about}</p>
-    <p class="row wrap"><${StateTag} state=${turn.state} /> ${turn.through.length > 0 && html`<span class="small muted">← ${turn.through.join(', ')}</span>`}</p>
-    ${turn.why.length > 0 && html`<h3>${t('turn.why')}</h3><ul>${turn.why.map((line) => html`<li>${line}</li>`)}</ul>`}
-    <h3>${t('turn.outputs')}</h3><ul>${turn.outputs.map((path) => html`<li><${FileLink} path=${path} /></li>`)}</ul>
-    ${(verdict || note) && html`<h3>${t('turn.verdict')}</h3>
+  return html`<p>${job.about}</p>
+    <p class="row wrap"><${StateTag} state=${job.state} /> ${job.through.length > 0 && html`<span class="small muted">← ${job.through.join(', ')}</span>`}</p>
+    ${job.why.length > 0 && html`<h3>${t('job.why')}</h3><ul>${job.why.map((line) => html`<li>${line}</li>`)}</ul>`}
+    <h3>${t('job.outputs')}</h3><ul>${job.outputs.map((path) => html`<li><${FileLink} path=${path} /></li>`)}</ul>
+    ${(verdict || note) && html`<h3>${t('job.verdict')}</h3>
       <p>${verdict?.ruling ?? note?.ruling}${note?.agent && ` · ${note.agent}`}${note?.usage && ` · ${count(note.usage.input)} + ${count(note.usage.output)} ${t('tokens')}`}
       ${fact && html` · <a href=${`#/journal?seq=${fact.seq}`}>@${fact.seq}</a> <${When} at=${fact.at} />`}</p>
       ${(verdict?.why ?? note?.why) && html`<p class="said">${verdict?.why ?? note?.why}</p>`}`}
-    ${data.fault && html`<h3>${t('turn.fault')}</h3><p class="said">${data.fault}</p>`}
-    ${note?.denied?.length > 0 && html`<h3>${t('turn.denied')}</h3><ul>${note.denied.map((line) => html`<li class="small"><code>${line}</code></li>`)}</ul>`}
-    ${note?.dropped?.length > 0 && html`<h3>${t('turn.dropped')}</h3><ul>${note.dropped.map((line) => html`<li class="small"><code>${line}</code></li>`)}</ul>`}
-    ${note?.reads?.length > 0 && html`<h3>${t('turn.read')}</h3><ul>${note.reads.map((one) => html`<li><${FileLink} path=${one.path} anchor=${one.section} at=${one.version} /></li>`)}</ul>`}
-    ${data.runs.length > 1 && html`<h3>${t('turn.runs')}</h3><ul>${data.runs.map((run) => html`<li><a href=${`#/flow?${new URLSearchParams({ ...query, run })}`} aria-current=${run === data.run ? 'true' : undefined}>${run}</a></li>`)}</ul>`}`;
+    ${data.fault && html`<h3>${t('job.fault')}</h3><p class="said">${data.fault}</p>`}
+    ${note?.denied?.length > 0 && html`<h3>${t('job.denied')}</h3><ul>${note.denied.map((line) => html`<li class="small"><code>${line}</code></li>`)}</ul>`}
+    ${note?.dropped?.length > 0 && html`<h3>${t('job.dropped')}</h3><ul>${note.dropped.map((line) => html`<li class="small"><code>${line}</code></li>`)}</ul>`}
+    ${note?.reads?.length > 0 && html`<h3>${t('job.read')}</h3><ul>${note.reads.map((one) => html`<li><${FileLink} path=${one.path} anchor=${one.section} at=${one.version} /></li>`)}</ul>`}
+    ${data.attempts.length > 1 && html`<h3>${t('job.attempts')}</h3><ul>${data.attempts.map((attempt) => html`<li><a href=${`#/flow?${new URLSearchParams({ ...query, attempt })}`} aria-current=${attempt === data.attempt ? 'true' : undefined}>${attempt}</a></li>`)}</ul>`}`;
 }
 
 function Transcript({ lines }) {
-  if (!lines?.length) return html`<${Empty}>${t('turn.notranscript')}</${Empty}>`;
+  if (!lines?.length) return html`<${Empty}>${t('job.notranscript')}</${Empty}>`;
   return html`<ol class="transcript">${lines.map((line) => html`<li><span class="who">${line.who}${line.ms != null && html` <span class="muted">${(line.ms / 1000).toFixed(1)} s</span>`}</span><pre>${line.text}</pre></li>`)}</ol>`;
 }
 
-function Turn({ query }) {
-  const turn = useGet('turn', { step: query.step, unit: query.unit, run: query.run });
+function Job({ query }) {
+  const job = useGet('job', { step: query.step, unit: query.unit, attempt: query.attempt });
   const tab = query.tab ?? 'overview';
   const choose = (name) => go('flow', { ...query, tab: name }, { replace: true });
   const close = () => go('flow', {});
   return html`<aside class="panel" aria-label=${query.step}>
     <div class="row spread"><h2>${query.step}${query.unit && ` · ${query.unit}`}</h2><button type="button" class="plain" onClick=${close}>${t('close')} ✕</button></div>
-    <${Tabs} label=${query.step} chosen=${tab} onChoose=${choose} of=${[['overview', t('turn.overview')], ['plan', t('turn.plan')], ['brief', t('turn.brief')], ['transcript', t('turn.transcript')]]} />
-    <div role="tabpanel" class="body"><${Shown} from=${turn}>${(data) => ({
+    <${Tabs} label=${query.step} chosen=${tab} onChoose=${choose} of=${[['overview', t('job.overview')], ['plan', t('job.plan')], ['brief', t('job.brief')], ['transcript', t('job.transcript')]]} />
+    <div role="tabpanel" class="body"><${Shown} from=${job}>${(data) => ({
       overview: () => html`<${Overview} data=${data} query=${query} />`,
       plan: () => html`<${Plan} plan=${data.plan} foreseen=${data.foreseen} />`,
-      brief: () => (data.brief ? html`${data.foreseen && html`<p class="hint">${t('turn.notyet')}</p>`}<pre class="paper" tabIndex="0">${data.brief}</pre>` : html`<${Empty}>${t('turn.nobrief')}</${Empty}>`),
+      brief: () => (data.brief ? html`${data.foreseen && html`<p class="hint">${t('job.notyet')}</p>`}<pre class="paper" tabIndex="0">${data.brief}</pre>` : html`<${Empty}>${t('job.nobrief')}</${Empty}>`),
       transcript: () => html`<${Transcript} lines=${data.transcript} />`,
     }[tab] ?? (() => null))()}</${Shown}></div>
   </aside>`;
@@ -99,7 +99,7 @@ export function Flow({ query, project }) {
             ${each.map((step) => html`<td><${Cell} cell=${at.get(`${step.name}/${unit.id}`)} query=${query} /></td>`)}</tr>`)}</tbody></table></div>`}
         ${once.length > 0 && html`<h2>${t('flow.once')}</h2>${phases.map((phase) => html`<div class="row wrap once">${phase && html`<span class="phase">${phase}</span>`}${once.filter((step) => (step.phase ?? '') === phase).map((step) => html`<${Cell} key=${step.name} cell=${at.get(`${step.name}/`)} query=${query} label=${step.name} />`)}</div>`)}`}
       </div>
-      ${query.step && html`<${Turn} key=${`${query.step}/${query.unit}`} query=${query} />`}
+      ${query.step && html`<${Job} key=${`${query.step}/${query.unit}`} query=${query} />`}
     </div>`;
   }}</${Shown}>`;
 }

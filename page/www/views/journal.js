@@ -18,7 +18,7 @@ function Verify() {
       ? html`<span class="tag s-done">✓ ${t('verify.ok', count(found.records), count(found.files))}</span>`
       : html`<span class="tag s-failed">✕ ${t('verify.bad', found.problems.length)}</span>`) : html`<span class="small muted">${t('verify.about')}</span>`}</span>
     <${Fault} error=${error} />
-    ${found?.problems.length > 0 && html`<ul class="list">${found.problems.slice(0, 50).map((one) => html`<li><strong>${one.place}</strong> ${one.what}<p class="small"><code>${one.mend}</code></p></li>`)}</ul>`}</div>`;
+    ${found?.problems.length > 0 && html`<ul class="list">${found.problems.slice(0, 50).map((one) => html`<li><strong>${one.place}</strong> ${one.what}<p class="small"><code>${one.remedy}</code></p></li>`)}</ul>`}</div>`;
 }
 
 function Entry({ entry, chosen }) {

@@ -5,28 +5,28 @@ import { call } from '../api.js';
 import { Card, Dialog, Elapsed, Empty, Fault, FileLink, Hint, Shown, Sign, StateTag, When, count, fileAt, place, useAct, useGet } from '../ui.js';
 import { t } from '../words.js';
 
-const named = (turn) => (turn.unit ? `${turn.step} · ${turn.unit}` : turn.step);
-const turnAt = (turn, tab) => place('flow', { step: turn.step, unit: turn.unit, tab });
+const named = (job) => (job.unit ? `${job.step} · ${job.unit}` : job.step);
+const jobAt = (job, tab) => place('flow', { step: job.step, unit: job.unit, tab });
 const isPath = (text) => !/[*{]/.test(text);
 
-function Decision({ turn }) {
+function Decision({ job }) {
   const { busy, error, act } = useAct();
   const [asking, setAsking] = useState(false);
   const [why, setWhy] = useState('');
-  const decide = (operation, given) => act(() => call(operation, { gate: turn.step, ...given }, turn.unit ?? undefined));
-  const reads = (turn.gate ? turn.reads : turn.outputs).filter(isPath);
+  const decide = (operation, given) => act(() => call(operation, { gate: job.step, ...given }, job.unit ?? undefined));
+  const reads = (job.gate ? job.reads : job.outputs).filter(isPath);
   return html`<li class="decision">
-    <div><a href=${turnAt(turn)}><strong>${named(turn)}</strong></a> ${turn.title && html`<span class="muted">${turn.title}</span>`}
-      <p>${turn.about}</p>
-      ${!turn.gate && turn.why.map((line) => html`<p class="small">${line}</p>`)}
+    <div><a href=${jobAt(job)}><strong>${named(job)}</strong></a> ${job.title && html`<span class="muted">${job.title}</span>`}
+      <p>${job.about}</p>
+      ${!job.gate && job.why.map((line) => html`<p class="small">${line}</p>`)}
       ${reads.length > 0 && html`<p class="small">${t('gate.read')} ${reads.map((path) => html`<${FileLink} path=${path} /> `)}</p>`}
     </div>
     <div class="buttons">
-      <button type="button" class="main" disabled=${busy} onClick=${() => decide('approve', {})}>${turn.gate ? t('approve') : t('overrule')}</button>
-      ${turn.gate && html`<button type="button" disabled=${busy} onClick=${() => setAsking(true)}>${t('reject')}</button>`}
+      <button type="button" class="main" disabled=${busy} onClick=${() => decide('approve', {})}>${job.gate ? t('approve') : t('overrule')}</button>
+      ${job.gate && html`<button type="button" disabled=${busy} onClick=${() => setAsking(true)}>${t('reject')}</button>`}
     </div>
     <${Fault} error=${error} />
-    ${asking && html`<${Dialog} title=${`${t('reject')}: ${named(turn)}`} onClose=${() => setAsking(false)}>
+    ${asking && html`<${Dialog} title=${`${t('reject')}: ${named(job)}`} onClose=${() => setAsking(false)}>
       <form onSubmit=${(event) => { event.preventDefault(); decide('reject', { why }); setAsking(false); }}>
         <label>${t('reject.why')}<textarea rows="4" required value=${why} onInput=${(e) => setWhy(e.target.value)}></textarea></label>
         <div class="buttons"><button class="main" disabled=${!why.trim()}>${t('reject.send')}</button>
@@ -35,23 +35,23 @@ function Decision({ turn }) {
   </li>`;
 }
 
-const Running = ({ run }) => html`<li>
-  <div class="row"><${Sign} state="running" /><a href=${turnAt(run)}><strong>${named(run)}</strong></a>
-    <span class="muted">${run.agent}</span><${Elapsed} since=${run.at} /></div>
-  ${run.reads != null && html`<p class="small">${t('tokens.of', count(run.reads), count(run.budget))}</p>`}
-  ${run.last && html`<p class="said">${run.last}</p>`}
+const Running = ({ attempt }) => html`<li>
+  <div class="row"><${Sign} state="running" /><a href=${jobAt(attempt)}><strong>${named(attempt)}</strong></a>
+    <span class="muted">${attempt.agent}</span><${Elapsed} since=${attempt.at} /></div>
+  ${attempt.reads != null && html`<p class="small">${t('tokens.of', count(attempt.reads), count(attempt.budget))}</p>`}
+  ${attempt.last && html`<p class="said">${attempt.last}</p>`}
 </li>`;
 
 const Worker = ({ worker }) => html`<li class="worker">
   <div class="row wrap"><${Sign} state=${worker.alive ? (worker.claims.length ? 'running' : 'ready') : 'failed'} />
     <strong>${worker.host}</strong> <span class="muted">${worker.agent} · ${worker.process}</span>
     <span class="muted small">${worker.alive ? html`${t('since', '')}<${When} at=${worker.since} />` : html`${t('worker.dead')} <${When} at=${worker.seen} />`}</span></div>
-  <p class="small">${worker.claims.length === 0 ? t('worker.waits') : worker.claims.map((claim) => html`<a href=${turnAt(claim)}>${named(claim)}</a> `)}</p>
+  <p class="small">${worker.claims.length === 0 ? t('worker.waits') : worker.claims.map((claim) => html`<a href=${jobAt(claim)}>${named(claim)}</a> `)}</p>
 </li>`;
 
-const Trouble = ({ turn }) => html`<li>
-  <div class="row"><${StateTag} state=${turn.state} /><a href=${turnAt(turn)}><strong>${named(turn)}</strong></a></div>
-  ${turn.why.slice(0, 4).map((line) => html`<p class="small">${line}</p>`)}
+const Trouble = ({ job }) => html`<li>
+  <div class="row"><${StateTag} state=${job.state} /><a href=${jobAt(job)}><strong>${named(job)}</strong></a></div>
+  ${job.why.slice(0, 4).map((line) => html`<p class="small">${line}</p>`)}
 </li>`;
 
 function Held({ lease }) {
@@ -79,18 +79,18 @@ export function Now() {
   const now = useGet('now');
   return html`<${Hint} of="now" /><${Shown} from=${now}>${(data) => {
     const flow = data.flow;
-    const yours = flow ? [...flow.waiting, ...flow.failed.filter((turn) => turn.objects)] : [];
-    const trouble = flow ? [...flow.failed.filter((turn) => !turn.objects), ...flow.blocked, ...flow.stale] : [];
+    const yours = flow ? [...flow.waiting, ...flow.failed.filter((job) => job.objects)] : [];
+    const trouble = flow ? [...flow.failed.filter((job) => !job.objects), ...flow.blocked, ...flow.stale] : [];
     return html`<div class="stacks"><div>
-      ${yours.length > 0 && html`<${Card} title=${t('now.yours')} tone="attention"><ul class="list">${yours.map((turn) => html`<${Decision} key=${named(turn)} turn=${turn} />`)}</ul></${Card}>`}
+      ${yours.length > 0 && html`<${Card} title=${t('now.yours')} tone="attention"><ul class="list">${yours.map((job) => html`<${Decision} key=${named(job)} job=${job} />`)}</ul></${Card}>`}
       <${Card} title=${t('now.running')}>
-        ${data.runs.length === 0 ? html`<${Empty}>${t('now.none.running')}</${Empty}>` : html`<ul class="list">${data.runs.map((run) => html`<${Running} key=${run.run} run=${run} />`)}</ul>`}
-        ${data.runs.length === 0 && flow?.ready.length > 0 && html`<p class="small">${t('now.start', '')}<code>quipu run --by NAME</code></p>`}
+        ${data.attempts.length === 0 ? html`<${Empty}>${t('now.none.running')}</${Empty}>` : html`<ul class="list">${data.attempts.map((attempt) => html`<${Running} key=${attempt.attempt} attempt=${attempt} />`)}</ul>`}
+        ${data.attempts.length === 0 && flow?.ready.length > 0 && html`<p class="small">${t('now.start', '')}<code>quipu run --by NAME</code></p>`}
       </${Card}>
       ${data.workers.length > 0 && html`<${Card} title=${t('now.workers')}><ul class="list">${data.workers.map((worker) => html`<${Worker} key=${worker.id} worker=${worker} />`)}</ul></${Card}>`}
       <${Card} title=${t('now.trouble')}>
         ${trouble.length + data.flagged.length === 0 && html`<${Empty}>${t('now.none.trouble')}</${Empty}>`}
-        <ul class="list">${trouble.map((turn) => html`<${Trouble} key=${named(turn)} turn=${turn} />`)}
+        <ul class="list">${trouble.map((job) => html`<${Trouble} key=${named(job)} job=${job} />`)}
         ${data.flagged.map((file) => html`<li><div class="row"><span class="tag s-failed">${t('class.flagged')}</span><a class="path" href=${fileAt(file.path)}>${file.path}</a></div><p class="small">${file.what}</p></li>`)}</ul>
       </${Card}>
       <${Card} title=${t('now.held')}>

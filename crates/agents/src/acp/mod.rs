@@ -8,7 +8,7 @@
 mod serve;
 mod wire;
 
-use crate::agent::{Agent, Limit, Turns, Watch};
+use crate::adapter::{Adapter, Limit, Turns, Watch};
 use crate::assignment::Assignment;
 use crate::command::{conclude, not_started, plan_places, prepare_home};
 use crate::host::Host;
@@ -30,7 +30,7 @@ pub struct AcpAgent {
     pub sandbox: Sandbox,
 }
 
-impl Agent for AcpAgent {
+impl Adapter for AcpAgent {
     fn name(&self) -> &str {
         &self.name
     }

@@ -1,15 +1,15 @@
-//! What a host may ask of its client: files of the room, and permissions.
+//! What a host may ask of its client: files of the workspace, and permissions.
 //!
-//! The policy: an act whose places all lie in the room is allowed once; one that names a place
+//! The policy: an act whose places all lie in the workspace is allowed once; one that names a place
 //! outside is rejected and recorded. An act that names no place is allowed: what it does is held by
 //! the kernel.
 
 use super::Heard;
-use crate::agent::Watch;
+use crate::adapter::Watch;
 use crate::assignment::Assignment;
 use crate::outcome::{Attempt, Event, Usage};
-use crate::room::{Room, RoomError};
 use crate::transcript::cut;
+use crate::workspace::{Workspace, WorkspaceError};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -84,9 +84,9 @@ impl<'d> Desk<'d> {
         }
     }
 
-    fn room(&self) -> Room<'d> {
+    fn workspace(&self) -> Workspace<'d> {
         let assignment = self.assignment;
-        Room {
+        Workspace {
             view: &assignment.view,
             out: &assignment.out,
             outputs: &assignment.outputs,
@@ -97,7 +97,7 @@ impl<'d> Desk<'d> {
     fn read(&mut self, params: &Value) -> Served {
         let path = path_of(params)?;
         let text = self
-            .room()
+            .workspace()
             .read(path)
             .map_err(|why| self.refuse("read", path, why))?;
         let count = |name: &str| {
@@ -125,14 +125,14 @@ impl<'d> Desk<'d> {
             .get("content")
             .and_then(Value::as_str)
             .ok_or((INVALID_PARAMS, "no content".to_string()))?;
-        self.room()
+        self.workspace()
             .write(path, text)
             .map_err(|why| self.refuse("write", path, why))?;
         self.watch.progress(format!("wrote {path}"));
         Ok(json!({}))
     }
 
-    fn refuse(&mut self, act: &str, path: &str, why: RoomError) -> (i64, String) {
+    fn refuse(&mut self, act: &str, path: &str, why: WorkspaceError) -> (i64, String) {
         if why.is_denial() {
             self.deny(act, path);
         }

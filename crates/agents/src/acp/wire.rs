@@ -2,7 +2,7 @@
 //! host asks.
 
 use super::serve::Desk;
-use crate::agent::{Limit, Stop};
+use crate::adapter::{Limit, Stop};
 use crate::program::{Heard, Running};
 use crate::sandbox::Report;
 use crate::transcript::{Transcript, cut};

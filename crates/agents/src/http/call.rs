@@ -7,7 +7,7 @@
 use super::sse::next_event;
 use super::talk::{Assembly, Reply, Said, Step, Tool};
 use super::{anthropic, openai};
-use crate::agent::{Limit, Watch};
+use crate::adapter::{Limit, Watch};
 use crate::host::Api;
 use crate::outcome::Ending;
 use crate::transcript::{Transcript, cut};

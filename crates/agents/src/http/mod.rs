@@ -1,6 +1,6 @@
 //! The `http` adapter: a model behind OpenAI-compatible chat completions or Anthropic messages.
 //!
-//! The model works with three tools bound to its room (list, read, write), or gets everything in
+//! The model works with three tools bound to its workspace (list, read, write), or gets everything in
 //! the prompt. No program of the agent's runs on this machine.
 
 mod anthropic;
@@ -10,16 +10,16 @@ mod sse;
 mod talk;
 mod tools;
 
-use crate::agent::{Agent, Limit, Turns, Watch};
+use crate::adapter::{Adapter, Limit, Turns, Watch};
 use crate::assignment::Assignment;
 use crate::host::{Api, Host, HostError, Material};
 use crate::outcome::{Attempt, Confinement, Ending, Event, Outcome, Usage};
-use crate::room::Room;
 use crate::transcript::Transcript;
+use crate::workspace::Workspace;
 use call::{Caller, Endpoint};
 use talk::{End, Said};
 
-pub use tools::{call_room_tool, room_tools};
+pub use tools::{call_workspace_tool, room_tools};
 
 /// Rounds of tool calls before a model is taken to run in circles.
 const MOST_ROUNDS: u32 = 100;
@@ -95,7 +95,7 @@ fn is_private(base: &str) -> bool {
             .is_ok_and(|address| address.is_loopback())
 }
 
-impl Agent for HttpAgent {
+impl Adapter for HttpAgent {
     fn name(&self) -> &str {
         &self.name
     }
@@ -194,7 +194,7 @@ impl HttpTurns<'_> {
             .endpoint()
             .map_err(|why| Ending::NotStarted { why })?;
         let assignment = self.assignment;
-        let room = Room {
+        let workspace = Workspace {
             view: &assignment.view,
             out: &assignment.out,
             outputs: &assignment.outputs,
@@ -247,7 +247,7 @@ impl HttpTurns<'_> {
             let results = calls
                 .iter()
                 .map(|one| {
-                    let served = tools::serve(&room, one);
+                    let served = tools::serve(&workspace, one);
                     transcript.say(
                         "tool",
                         &format!("{} {} → {}", one.name, one.arguments, served.summary),

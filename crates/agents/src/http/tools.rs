@@ -1,10 +1,10 @@
-//! The three tools of a room: list, read, write. A model behind HTTP has them, and an MCP client
+//! The three tools of a workspace: list, read, write. A model behind HTTP has them, and an MCP client
 //! that is handed a server.
 
 use super::talk::{Tool, ToolCall, ToolResult};
 use crate::assignment::{Assignment, Language};
 use crate::outcome::Attempt;
-use crate::room::{Room, RoomError};
+use crate::workspace::{Workspace, WorkspaceError};
 use serde_json::{Value, json};
 
 /// All tools.
@@ -66,7 +66,7 @@ pub fn brief(assignment: &Assignment) -> String {
     }
 }
 
-/// The tools of a room as an MCP client lists them.
+/// The tools of a workspace as an MCP client lists them.
 pub fn room_tools() -> Value {
     let described = all().into_iter().map(|tool| {
         let writes = tool.name == "write_file";
@@ -76,14 +76,18 @@ pub fn room_tools() -> Value {
     described.collect()
 }
 
-/// Calls a tool of a room by name: the text, or why there is none.
-pub fn call_room_tool(room: &Room, name: &str, arguments: &Value) -> Result<String, String> {
+/// Calls a tool of a workspace by name: the text, or why there is none.
+pub fn call_workspace_tool(
+    workspace: &Workspace,
+    name: &str,
+    arguments: &Value,
+) -> Result<String, String> {
     let call = ToolCall {
         id: String::new(),
         name: name.to_string(),
         arguments: arguments.to_string(),
     };
-    let served = serve(room, &call).result;
+    let served = serve(workspace, &call).result;
     if served.failed {
         Err(served.text)
     } else {
@@ -100,7 +104,7 @@ pub struct Served {
 }
 
 /// Serves one call. Whatever the model asks, it gets an answer that it can work with.
-pub fn serve(room: &Room, call: &ToolCall) -> Served {
+pub fn serve(workspace: &Workspace, call: &ToolCall) -> Served {
     let arguments: Value = match call.arguments.trim() {
         "" => json!({}),
         text => serde_json::from_str(text).unwrap_or(Value::Null),
@@ -118,17 +122,17 @@ pub fn serve(room: &Room, call: &ToolCall) -> Served {
     let path = text("path").unwrap_or_default();
     match (call.name.as_str(), text("path"), text("content")) {
         ("list_files", _, _) => {
-            let files = room.list();
+            let files = workspace.list();
             answer(files.join("\n"), format!("{} files", files.len()))
         }
-        ("read_file", Some(path), _) => match room.read(path) {
+        ("read_file", Some(path), _) => match workspace.read(path) {
             Ok(content) => {
                 let summary = format!("{path}: {} bytes", content.len());
                 answer(content, summary)
             }
             Err(why) => refused(call, "read", path, why),
         },
-        ("write_file", Some(path), Some(content)) => match room.write(path, content) {
+        ("write_file", Some(path), Some(content)) => match workspace.write(path, content) {
             Ok(()) => answer(
                 "written".to_string(),
                 format!("{path}: {} bytes", content.len()),
@@ -151,7 +155,7 @@ pub fn serve(room: &Room, call: &ToolCall) -> Served {
     }
 }
 
-fn refused(call: &ToolCall, act: &str, path: &str, why: RoomError) -> Served {
+fn refused(call: &ToolCall, act: &str, path: &str, why: WorkspaceError) -> Served {
     let denied = why.is_denial().then(|| Attempt {
         act: act.to_string(),
         path: path.to_string(),

@@ -52,7 +52,7 @@ fn the_environment_holds_only_what_is_named() {
         "QUIPU_ROLE",
         "QUIPU_UNIT",
         "QUIPU_AGENT",
-        "QUIPU_RUN",
+        "QUIPU_ATTEMPT",
         "HOME",
         "TMPDIR",
         "PATH",
@@ -65,7 +65,7 @@ fn the_environment_holds_only_what_is_named() {
         "QUIPU_ROLE=writer",
         "QUIPU_UNIT=ch01",
         "QUIPU_AGENT=one",
-        "QUIPU_RUN=r1",
+        "QUIPU_ATTEMPT=r1",
         "TOLD=writer",
     ] {
         assert!(said.contains(line), "{line} in {said}");
@@ -81,7 +81,7 @@ fn the_environment_holds_only_what_is_named() {
 fn a_fault_goes_back_word_for_word_and_is_mended() {
     let mut desk = Desk::new();
     desk.assignment.outputs = vec!["ch01.md".to_string()];
-    desk.script(&["mend:`<!-- DONE -->`@ch01.md"]);
+    desk.script(&["remedy:`<!-- DONE -->`@ch01.md"]);
     let (first, again) = desk.turns(|turns| {
         let first = turns.first();
         assert_eq!(desk.output("ch01.md").unwrap(), "text\n");

@@ -2,7 +2,7 @@
 
 use nix::libc;
 use quipu_agents::{
-    Agent, Assignment, Bounds, Event, Hosts, Language, Names, Outcome, Sandbox, Setting, Stop,
+    Adapter, Assignment, Bounds, Event, Hosts, Language, Names, Outcome, Sandbox, Setting, Stop,
     Turns, Watch, resolve_agent,
 };
 use std::path::{Path, PathBuf};
@@ -26,14 +26,14 @@ impl Desk {
     pub fn new() -> Self {
         let root = TempDir::new().unwrap();
         let project = root.path().canonicalize().unwrap().join("project");
-        let run = project.join(".quipu/runs/r1");
+        let run = project.join(".quipu/attempts/r1");
         for (path, text) in [
             ("outline-final.md", "# the sealed outline\n"),
             ("denied.md", "# not for this role\n"),
             ("drafts/ch02-draft.md", "# another chapter\n"),
             (".quipu/journal/000001.jsonl", "{}\n"),
             (
-                ".quipu/runs/r1/view/outline.md",
+                ".quipu/attempts/r1/view/outline.md",
                 "# Outline\n\nch01: the beginning\n",
             ),
         ] {
@@ -53,7 +53,7 @@ impl Desk {
                 role: "writer".to_string(),
                 unit: Some("ch01".to_string()),
                 agent: Some("one".to_string()),
-                run: "r1".to_string(),
+                attempt: "r1".to_string(),
             },
             // Far longer than anything here takes on a busy machine; tests of the deadline set
             // their own.
@@ -100,7 +100,7 @@ impl Desk {
         self.host(&fields)
     }
 
-    pub fn agent(&self) -> Box<dyn Agent> {
+    pub fn agent(&self) -> Box<dyn Adapter> {
         let setting = Setting {
             model: Some("mock-model".to_string()),
             sandbox: Sandbox {

@@ -68,7 +68,7 @@ fn denied_files_other_drafts_and_the_journal_cannot_be_read() {
 #[test]
 fn folders_of_the_project_cannot_be_listed() {
     let mut desk = Desk::new();
-    let paths = ["", "drafts", ".quipu", ".quipu/runs/r1/record"]
+    let paths = ["", "drafts", ".quipu", ".quipu/attempts/r1/record"]
         .map(|path| desk.path(path).trim_end_matches('/').to_string());
     std::fs::create_dir_all(&desk.assignment.record).unwrap();
     let acts: Vec<String> = paths.iter().map(|path| format!("list:{path}")).collect();

@@ -42,7 +42,7 @@ fn perform(act: &str) {
             std::fs::write(path, format!("{text}\n")).unwrap();
         }
         // Finishes its work only when it is told what was wrong with it.
-        "mend" => {
+        "remedy" => {
             let (word, path) = rest.split_once('@').unwrap();
             let prompt = std::env::args().next_back().unwrap();
             if prompt.contains(word) {

@@ -117,7 +117,7 @@ fn both_sides_survive_and_the_newer_value_holds() {
     let theirs = base
         .replace("python: 3.11\n", "python: 3.13\n- cache: on\n")
         .replace("| a1 | web |\n", "| a1 | web |\n| a2 | db |\n")
-        .replace("Free prose.", "Free prose, mended.");
+        .replace("Free prose.", "Free prose, fixed.");
     let merged = merge_keyed(base, &ours, &theirs, T);
     let expected = theirs.replace("python: 3.13", "python: 3.12").replace(
         "| a2 | db |\n\n",

@@ -23,7 +23,7 @@ impl Place {
     fn passes(self, tokens: &[Token]) -> impl Iterator<Item = Place> {
         let behind = match tokens.get(self.at) {
             Some(Token::Star | Token::DoubleStar) => Some(self.at + 1),
-            Some(Token::Hole(_)) if self.begun => Some(self.at + 1),
+            Some(Token::Variable(_)) if self.begun => Some(self.at + 1),
             _ => None,
         };
         let is_folders = !self.begun

@@ -51,11 +51,11 @@ pub fn delegate(
     new: &NewDelegation,
 ) -> Result<(String, Receipt), WorkError> {
     if new.task.trim().is_empty() || new.expect.trim().is_empty() {
-        let mend =
+        let remedy =
             "quipu delegate --task \"…\" --expect \"…\" [--input path#section] [--deadline 2h]";
         return Err(WorkError::usage(
             "an order says what to do and what must exist when it is done",
-            mend,
+            remedy,
         ));
     }
     let moment = now(&project.store);
@@ -76,10 +76,10 @@ pub fn delegate(
         };
         let id = match &new.id {
             Some(id) if is_there(id) => {
-                let mend = format!("quipu delegate --again {id}; or another --id");
+                let remedy = format!("quipu delegate --again {id}; or another --id");
                 return Err(WorkError::refused(
                     format!("there is a delegation `{id}` already: no two children share one"),
-                    mend,
+                    remedy,
                 ));
             }
             Some(id) => id.clone(),
@@ -115,9 +115,9 @@ pub fn delegate_again(
     let moment = now(&project.store);
     let deadline = parse_until(again.deadline.as_deref(), moment)?;
     if let Some(why) = &again.why {
-        let mend = format!("quipu delegate --again {} --why \"…\"", again.id);
+        let remedy = format!("quipu delegate --again {} --why \"…\"", again.id);
         check_one_line("a reason", why)
-            .map_err(|error| WorkError::usage(error.to_string(), mend))?;
+            .map_err(|error| WorkError::usage(error.to_string(), remedy))?;
     }
     let ((), receipt) = revise(project, actor, |draft| {
         let order = load_delegation(project, actor, &again.id, moment)?;
@@ -196,7 +196,7 @@ fn render_order(
     let contract = &project.contract;
     let rule = contract
         .of_form(Form::Delegation)
-        .find(|r| r.path.holes().any(|h| h == "unit"));
+        .find(|r| r.path.variables().any(|h| h == "unit"));
     let named = rule.and_then(|rule| {
         let profile = rule.profile.as_ref()?;
         let file = contract.template_path(contract.language, rule.path.as_str());

@@ -14,7 +14,7 @@ use crate::work::WorkError;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Part {
     pub text: String,
-    /// Whoever added it, `outside` for an edit outside Quipu, `?` if the journal does not tell;
+    /// Whoever added it, `outside` for an external edit, `?` if the journal does not tell;
     /// none if it is by the order's author or by a person.
     pub by: Option<String>,
 }
@@ -55,7 +55,7 @@ pub(crate) fn parts_of(project: &Project, path: &ProjectPath) -> Result<Vec<Part
 /// The name of someone who is neither the author nor a person.
 fn other_hand(event: &PathEvent, author: &Who) -> Option<String> {
     let who = &event.who;
-    // An edit outside Quipu may be anyone's, also where the order was written outside.
+    // An external edit may be anyone's, also where the order was written outside.
     let is_same = who.kind != "outside"
         && (&who.kind, &who.role, &who.unit) == (&author.kind, &author.role, &author.unit);
     if is_same || who.kind == "person" || who.kind == "quipu" {

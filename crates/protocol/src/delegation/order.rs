@@ -132,7 +132,7 @@ pub(super) fn events_of(
     Ok(events.filter(|e| e.op != OpKind::Keep).collect())
 }
 
-/// The author of a record, as a reader. An edit outside Quipu may be by the reader of the order
+/// The author of a record, as a reader. An external edit may be by the reader of the order
 /// itself: it grants nothing more.
 fn author_of(who: &Who, reader: &Actor) -> Actor {
     match who.kind.as_str() {

@@ -11,13 +11,13 @@ use serde_json::Value;
 
 use super::Closing;
 use crate::draft::Draft;
-use crate::experience::{Lack, read_task};
 use crate::forms::{list_form, resolve_form};
 use crate::naming::short_name;
 use crate::project::Project;
 use crate::reading::find_section;
 use crate::todos::{Todo, hanging, parse_todos};
 use crate::work::WorkError;
+use crate::worldlog::{Lack, read_task};
 
 /// What is not there yet, and the command that supplies it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -22,8 +22,8 @@ pub use text::{FinishText, finish_template, parse_finish_text};
 
 use crate::capture::Captured;
 use crate::draft::Draft;
-use crate::experience::{Lack, TASK_KEYS, WORLD_KEYS};
 use crate::work::WorkError;
+use crate::worldlog::{Lack, TASK_KEYS, WORLD_KEYS};
 
 /// What a closer is given.
 pub struct Closing<'c> {
@@ -113,12 +113,12 @@ pub(crate) const CLOSERS: &[Closer] = &[
         forms: &[Form::Session, Form::Knowledge, Form::Task],
         keys: TASK_KEYS,
         is_said: |material| material.says_any(TASK_KEYS),
-        close: crate::experience::close_task,
+        close: crate::worldlog::close_task,
     },
     Closer {
         forms: &[Form::World],
         keys: WORLD_KEYS,
         is_said: |material| material.says_any(WORLD_KEYS),
-        close: crate::experience::close_world,
+        close: crate::worldlog::close_world,
     },
 ];

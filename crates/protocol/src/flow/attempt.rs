@@ -1,9 +1,9 @@
-//! One attempt at a turn: lease the outputs, show the view, let someone perform, look at what came
+//! One attempt at a job: lease the outputs, show the view, let someone perform, look at what came
 //! out, commit.
 //!
 //! Crash order: the run's folder is there before the lease, the lease before the agent, and nothing
 //! of the agent's is in the project before the one commit. A crash before it leaves a lease of a
-//! dead worker, which whoever comes next gives back; a crash after it leaves a finished turn. A
+//! dead worker, which whoever comes next gives back; a crash after it leaves a finished job. A
 //! worker whose lease was given back cannot commit.
 
 use std::path::Path;
@@ -21,13 +21,13 @@ use super::commit::{Wanted, find_obstacle, find_refusal};
 use super::declare::find_plan_faults;
 use super::engine::{Engine, FlowError, refresh_panel};
 use super::event::Event;
-use super::folder::RunFolder;
-use super::note::{ReadNote, Ruling, RunNote, Usage};
+use super::folder::AttemptFolder;
+use super::job::{Output, PlannedJob, actor_of, fill_path};
+use super::messages::{self, Audit};
+use super::note::{AttemptNote, ReadNote, Ruling, Usage};
 use super::perform::{Ended, Ending, Task, Told, Watch};
-use super::said::{self, Audit};
 use super::snapshot::{marker_of, unmarked};
-use super::state::{Standing, render_turn};
-use super::turn::{Output, Planned, actor_of, fill_path};
+use super::state::{JobStatus, render_job};
 use crate::brief::{BriefError, BriefOptions, render_brief};
 use crate::capture::{cut, without_credentials};
 use crate::checking::find_blocking;
@@ -58,8 +58,8 @@ pub enum AttemptError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// What it would write cannot be written, whatever it is.
-    #[error("{what}\n  help  {mend}")]
-    Obstacle { what: String, mend: String },
+    #[error("{what}\n  help  {remedy}")]
+    Obstacle { what: String, remedy: String },
     #[error("{what}: {source}")]
     Io {
         what: String,
@@ -145,33 +145,29 @@ impl Seen {
     }
 }
 
-/// A turn that is to be done.
-pub struct Job<'c> {
-    pub planned: Planned<'c>,
-    pub turns: Arc<Vec<Planned<'c>>>,
+/// A job that is to be done.
+pub struct ChosenJob<'c> {
+    pub planned: PlannedJob<'c>,
+    pub jobs: Arc<Vec<PlannedJob<'c>>>,
     /// How it stood when it was chosen.
-    pub standing: Standing,
+    pub status: JobStatus,
     /// The newest note in the journal at that moment.
     pub facts: u64,
 }
 
 impl Engine<'_> {
-    pub(super) fn attempt(&self, job: &Job<'_>) -> Result<Outcome, AttemptError> {
-        let turn = &job.planned;
-        let paths: Vec<String> = turn.required().map(|o| o.path.to_string()).collect();
-        let actor = actor_of(
-            turn.step,
-            unit_of(turn).as_ref(),
-            self.choice.agent.as_ref(),
-        );
-        let seconds = turn.step.deadline_seconds + GRACE_SECONDS;
-        let Ok(lease) = self.claim(&turn.turn, &actor, &paths, seconds)? else {
+    pub(super) fn attempt(&self, chosen: &ChosenJob<'_>) -> Result<Outcome, AttemptError> {
+        let job = &chosen.planned;
+        let paths: Vec<String> = job.required().map(|o| o.path.to_string()).collect();
+        let actor = actor_of(job.step, unit_of(job).as_ref(), self.choice.agent.as_ref());
+        let seconds = job.step.deadline_seconds + GRACE_SECONDS;
+        let Ok(lease) = self.claim(&job.job, &actor, &paths, seconds)? else {
             return Ok(Outcome::Held);
         };
-        let outcome = self.with_lease(job, &actor, &lease);
+        let outcome = self.with_lease(chosen, &actor, &lease);
         // Whatever happened, the paths are free again; if not now, then when the lease ends.
         let given_back = self.give_back(&actor, &lease);
-        if matches!(&outcome, Ok(Outcome::Failed { count, .. }) if *count >= turn.step.retries) {
+        if matches!(&outcome, Ok(Outcome::Failed { count, .. }) if *count >= job.step.retries) {
             // Only now is it given up, and the state of a panel has to say so.
             refresh_panel(self.project, &self.memory)?;
         }
@@ -182,24 +178,23 @@ impl Engine<'_> {
 
     fn with_lease(
         &self,
-        job: &Job<'_>,
+        chosen: &ChosenJob<'_>,
         actor: &Actor,
         lease: &Lease,
     ) -> Result<Outcome, AttemptError> {
-        if !self.is_wanted(job, lease)? {
+        if !self.is_wanted(chosen, lease)? {
             return Ok(Outcome::Moot);
         }
-        let turn = &job.planned;
-        let round = job.standing.sent_back.as_ref().map_or(0, |s| s.round);
+        let job = &chosen.planned;
+        let round = chosen.status.sent_back.as_ref().map_or(0, |s| s.round);
         self.tell(Event::Started {
-            turn: turn.turn.clone(),
-            agent: self.performer.name().to_owned(),
+            job: job.job.clone(),
+            agent: self.agent.name().to_owned(),
             round,
         });
-        let folder =
-            RunFolder::create(self.project.store.root(), &turn.turn, self.performer.name())
-                .map_err(io("cannot make the folder of the run"))?;
-        let outcome = match catching(|| self.perform(job, &folder, actor, lease)) {
+        let folder = AttemptFolder::create(self.project.store.root(), &job.job, self.agent.name())
+            .map_err(io("cannot make the folder of the attempt"))?;
+        let outcome = match catching(|| self.perform(chosen, &folder, actor, lease)) {
             Err(
                 AttemptError::Store(StoreError::LeaseLost { what })
                 | AttemptError::Flow(FlowError::Store(StoreError::LeaseLost { what })),
@@ -233,46 +228,46 @@ impl Engine<'_> {
 
     fn perform(
         &self,
-        job: &Job<'_>,
-        folder: &RunFolder,
+        chosen: &ChosenJob<'_>,
+        folder: &AttemptFolder,
         actor: &Actor,
         lease: &Lease,
     ) -> Result<Outcome, AttemptError> {
-        let turn = &job.planned;
-        if let Some(refused) = find_obstacle(self.project, actor, &lease.token(), turn)? {
+        let job = &chosen.planned;
+        if let Some(refused) = find_obstacle(self.project, actor, &lease.token(), job)? {
             return Err(AttemptError::Obstacle {
                 what: refused.what,
-                mend: refused.mend,
+                remedy: refused.remedy,
             });
         }
         let out = folder.path.join("out");
         std::fs::create_dir_all(&out).map_err(io("cannot make the out folder"))?;
-        let request = self.request(turn);
+        let request = self.request(job);
         let view = make_view(self.project, &request, &Lexical)?;
-        let mut added = self.prepare_out(job, &out)?;
-        if let Some(sent) = &job.standing.sent_back {
+        let mut added = self.prepare_out(chosen, &out)?;
+        if let Some(sent) = &chosen.status.sent_back {
             let rounds = self
                 .project
                 .contract
                 .step(&sent.by)
                 .and_then(|s| s.rounds)
                 .unwrap_or(0);
-            added.push_str(&said::sent_back(
+            added.push_str(&messages::sent_back(
                 self.project.contract.language,
                 sent,
                 rounds,
             ));
-            added.push_str(&self.reports_at_gate(turn, &sent.by)?);
+            added.push_str(&self.reports_at_gate(job, &sent.by)?);
         }
-        added.push_str(&self.render_redo(job)?);
+        added.push_str(&self.render_redo(chosen)?);
         let seeded = |o: &Output| {
             Some((
                 o.path.to_string(),
                 std::fs::read(out.join(o.path.as_str())).ok()?,
             ))
         };
-        let before: Vec<_> = if job.standing.sent_back.is_some() {
-            turn.required().filter_map(seeded).collect()
+        let before: Vec<_> = if chosen.status.sent_back.is_some() {
+            job.required().filter_map(seeded).collect()
         } else {
             Vec::new()
         };
@@ -286,24 +281,24 @@ impl Engine<'_> {
 
         let mut record = Seen::default();
         let told = |told: Told| {
-            let turn = turn.turn.clone();
+            let job = job.job.clone();
             self.tell(match told {
-                Told::Progress(line) => Event::Progress { turn, line },
-                Told::Denied(attempt) => Event::Denied { turn, attempt },
-                Told::VerificationOnly(why) => Event::VerificationOnly { turn, why },
+                Told::Progress(line) => Event::Progress { job, line },
+                Told::Denied(attempt) => Event::Denied { job, attempt },
+                Told::VerificationOnly(why) => Event::VerificationOnly { job, why },
             });
         };
         let stages = view.stages.len();
         let mut looked = None;
         let mut ended = Ended::done();
         for stage in 1..=stages {
-            let task = self.task(turn, folder, &request, &view, stage, &added, &out)?;
+            let task = self.task(job, folder, &request, &view, stage, &added, &out)?;
             if stage < stages {
                 let mut look = |ended: &Ended| {
                     record.note(ended);
                     None
                 };
-                ended = self.performer.perform(
+                ended = self.agent.perform(
                     &task,
                     Watch {
                         told: &told,
@@ -313,7 +308,7 @@ impl Engine<'_> {
                 if ended.ending != Ending::Done {
                     break;
                 }
-                take_markers_off(turn, &out)?;
+                take_markers_off(job, &out)?;
                 continue;
             }
             let mut back = false;
@@ -325,12 +320,12 @@ impl Engine<'_> {
                 {
                     return None;
                 }
-                let mut collected = collect(turn, &out, ended.message.as_deref());
-                let Findings { faults, warnings } = self.faults(job, &collected, &before, ended);
+                let mut collected = collect(job, &out, ended.message.as_deref());
+                let Findings { faults, warnings } = self.faults(chosen, &collected, &before, ended);
                 collected.warnings = warnings;
                 let mut fault = (!faults.is_empty()).then(|| render_faults(&faults));
                 if fault.is_none() {
-                    // What the contract would refuse is told while there is still someone to mend
+                    // What the contract would refuse is told while there is still someone to fix
                     // it.
                     match find_refusal(self.project, actor, &lease.token(), &collected.files) {
                         Ok(refused) => fault = refused.map(|refused| render_refusal(&refused)),
@@ -345,12 +340,12 @@ impl Engine<'_> {
                 let fault = fault.filter(|_| !back && ended.ending != Ending::Overdue)?;
                 back = true;
                 self.tell(Event::SentBack {
-                    turn: turn.turn.clone(),
-                    run: folder.id.clone(),
+                    job: job.job.clone(),
+                    attempt: folder.id.clone(),
                     fault: fault.clone(),
                 });
                 let _ = folder.write("fault.txt", &fault);
-                let seconds = turn.step.deadline_seconds + GRACE_SECONDS;
+                let seconds = job.step.deadline_seconds + GRACE_SECONDS;
                 lost = self
                     .patiently(|| {
                         Ok(self
@@ -361,7 +356,7 @@ impl Engine<'_> {
                     .err();
                 lost.is_none().then_some(fault)
             };
-            ended = self.performer.perform(
+            ended = self.agent.perform(
                 &task,
                 Watch {
                     told: &told,
@@ -379,14 +374,14 @@ impl Engine<'_> {
             Some(looked) => looked,
             // A stage before the last one failed: there is nothing to look at.
             None => {
-                let collected = collect(turn, &out, ended.message.as_deref());
-                let found = self.faults(job, &collected, &before, &ended);
+                let collected = collect(job, &out, ended.message.as_deref());
+                let found = self.faults(chosen, &collected, &before, &ended);
                 (collected, Some(render_faults(&found.faults)))
             }
         };
-        let mut note = RunNote::new(&folder.id, &turn.turn, Ruling::Accepted);
-        note.agent = Some(self.performer.name().to_owned());
-        let price = self.project.contract.price(self.performer.name());
+        let mut note = AttemptNote::new(&folder.id, &job.job, Ruling::Accepted);
+        note.agent = Some(self.agent.name().to_owned());
+        let price = self.project.contract.price(self.agent.name());
         note.usage = record.usage.map(|used| Usage {
             cost: price.map(|p| p.cost(used.input, used.output)),
             ..used
@@ -397,18 +392,18 @@ impl Engine<'_> {
         note.held_by = record.held_by;
         note.dropped = self.noted(&collected.dropped);
         note.warnings = self.noted(&collected.warnings);
-        note.ended = improper_end(job, &ended)
+        note.ended = improper_end(chosen, &ended)
             .map(|text| without_credentials(&self.project.contract.guards, text));
         if let Some(fault) = fault {
             let fault = without_credentials(&self.project.contract.guards, fault);
-            return self.fail(job, actor, lease, note, &fault);
+            return self.fail(chosen, actor, lease, note, &fault);
         }
         let (usage, ended) = (note.usage, note.ended.clone());
         note.reads = self.reads(&view);
-        if let Some(sent) = &job.standing.sent_back {
+        if let Some(sent) = &chosen.status.sent_back {
             note.round = sent.round;
             note.sent_by = Some(sent.by.clone());
-            note.mends.clone_from(&sent.objectors);
+            note.objectors.clone_from(&sent.objectors);
         }
         let failed = note.clone();
         let texts: Vec<(&ProjectPath, &[u8])> = collected
@@ -416,7 +411,7 @@ impl Engine<'_> {
             .iter()
             .map(|(o, bytes)| (&o.path, bytes.as_slice()))
             .collect();
-        let audits = self.audit_objection(turn, &texts).into_iter().collect();
+        let audits = self.audit_objection(job, &texts).into_iter().collect();
         let wanted = Wanted {
             actor: actor.clone(),
             note,
@@ -424,7 +419,7 @@ impl Engine<'_> {
             ops: Vec::new(),
             files: &collected.files,
             audits,
-            why: Some(turn.turn.to_string()),
+            why: Some(job.job.to_string()),
         };
         match self.commit_patiently(&wanted) {
             Ok(sealed) => {
@@ -445,7 +440,7 @@ impl Engine<'_> {
             }
             // It was allowed when it was looked at: the rules or the files changed in that moment.
             Err(FlowError::Store(StoreError::Refused(refused))) => {
-                self.fail(job, actor, lease, failed, &render_refusal(&refused))
+                self.fail(chosen, actor, lease, failed, &render_refusal(&refused))
             }
             Err(error) => Err(error.into()),
         }
@@ -454,26 +449,24 @@ impl Engine<'_> {
     /// Everything wrong with what came out; what the agent says of itself is added, not believed.
     fn faults(
         &self,
-        job: &Job<'_>,
+        chosen: &ChosenJob<'_>,
         collected: &Collected,
         before: &[(String, Vec<u8>)],
         ended: &Ended,
     ) -> Findings {
-        let mut found =
-            find_faults(self.project, &job.planned, collected, before).unwrap_or_else(|error| {
-                Findings {
-                    faults: vec![format!("the outputs cannot be checked: {error}")],
-                    ..Findings::default()
-                }
+        let mut found = find_faults(self.project, &chosen.planned, collected, before)
+            .unwrap_or_else(|error| Findings {
+                faults: vec![format!("the outputs cannot be checked: {error}")],
+                ..Findings::default()
             });
         let faults = &mut found.faults;
-        match find_plan_faults(self.project, &job.planned, collected) {
+        match find_plan_faults(self.project, &chosen.planned, collected) {
             Ok(found) => faults.extend(found),
             Err(error) => faults.push(error.to_string()),
         }
         let actor = actor_of(
-            job.planned.step,
-            unit_of(&job.planned).as_ref(),
+            chosen.planned.step,
+            unit_of(&chosen.planned).as_ref(),
             self.choice.agent.as_ref(),
         );
         for (output, bytes) in &collected.files {
@@ -490,7 +483,7 @@ impl Engine<'_> {
             }
         }
         if !faults.is_empty() {
-            faults.extend(improper_end(job, ended));
+            faults.extend(improper_end(chosen, ended));
         }
         found
     }
@@ -510,25 +503,25 @@ impl Engine<'_> {
 
     fn fail(
         &self,
-        job: &Job<'_>,
+        chosen: &ChosenJob<'_>,
         actor: &Actor,
         lease: &Lease,
-        mut note: RunNote,
+        mut note: AttemptNote,
         why: &str,
     ) -> Result<Outcome, AttemptError> {
-        let turn = &job.planned.turn;
-        let (count, usage) = (job.standing.failures + 1, note.usage);
+        let job = &chosen.planned.job;
+        let (count, usage) = (chosen.status.failures + 1, note.usage);
         note.ruling = Ruling::Failed;
         note.why = Some(why.to_owned());
         note.reads.clear();
         // The words of a failure say so already.
         note.ended = None;
         note.warnings.clear();
-        let audits = if count == job.planned.step.retries {
+        let audits = if count == chosen.planned.step.retries {
             vec![self.needs_human(
-                &job.planned,
+                &chosen.planned,
                 why,
-                &format!("quipu run --step {} --by NAME", render_turn(turn)),
+                &format!("quipu run --step {} --by NAME", render_job(job)),
             )]
         } else {
             Vec::new()
@@ -540,7 +533,7 @@ impl Engine<'_> {
             ops: Vec::new(),
             files: &[],
             audits,
-            why: Some(format!("{turn} failed")),
+            why: Some(format!("{job} failed")),
         };
         self.commit_patiently(&wanted)?;
         Ok(Outcome::Failed {
@@ -550,14 +543,14 @@ impl Engine<'_> {
         })
     }
 
-    /// The section of the audit log for a turn that a person must look at.
-    pub(super) fn needs_human(&self, planned: &Planned<'_>, why: &str, open: &str) -> String {
-        let turn = &planned.turn;
-        let about = turn
+    /// The section of the audit log for a job that a person must look at.
+    pub(super) fn needs_human(&self, planned: &PlannedJob<'_>, why: &str, open: &str) -> String {
+        let job = &planned.job;
+        let about = job
             .unit
             .as_ref()
-            .map_or_else(|| turn.step.clone(), ToString::to_string);
-        let waiting: Vec<String> = match &turn.unit {
+            .map_or_else(|| job.step.clone(), ToString::to_string);
+        let waiting: Vec<String> = match &job.unit {
             Some(unit) => self
                 .project
                 .contract
@@ -573,7 +566,7 @@ impl Engine<'_> {
         } else {
             format!("set aside; {}; the others go on", waiting.join(", "))
         };
-        let what = format!("{turn}: {}", why.replace('\n', "; "));
+        let what = format!("{job}: {}", why.replace('\n', "; "));
         Audit {
             about: &about,
             kind: "NEEDS_HUMAN_REVIEW",
@@ -584,11 +577,11 @@ impl Engine<'_> {
         .render(self.project.contract.language, jiff::Timestamp::now())
     }
 
-    fn request(&self, turn: &Planned<'_>) -> ViewRequest {
+    fn request(&self, job: &PlannedJob<'_>) -> ViewRequest {
         ViewRequest {
-            role: ActorName::parse(turn.step.role.as_deref().unwrap_or_default())
+            role: ActorName::parse(job.step.role.as_deref().unwrap_or_default())
                 .expect("the contract has checked the names of roles"),
-            unit: turn.turn.unit.clone(),
+            unit: job.job.unit.clone(),
             agent: self.choice.agent.clone(),
             budget: None,
             window: None,
@@ -602,8 +595,8 @@ impl Engine<'_> {
     #[allow(clippy::too_many_arguments, reason = "a task is made of all of them")]
     fn task(
         &self,
-        turn: &Planned<'_>,
-        folder: &RunFolder,
+        job: &PlannedJob<'_>,
+        folder: &AttemptFolder,
         request: &ViewRequest,
         view: &View,
         stage: usize,
@@ -640,16 +633,16 @@ impl Engine<'_> {
             .write(&name, &brief)
             .map_err(io("cannot write the brief"))?;
         Ok(Task {
-            run: folder.id.clone(),
-            turn: turn.turn.clone(),
+            attempt: folder.id.clone(),
+            job: job.job.clone(),
             role: view.role.clone(),
             kind: view.kind,
             brief,
             inline,
             view: shown,
             out: out.to_owned(),
-            outputs: turn.outputs.clone(),
-            deadline: Duration::from_secs(turn.step.deadline_seconds),
+            outputs: job.outputs.clone(),
+            deadline: Duration::from_secs(job.step.deadline_seconds),
             record: folder.path.clone(),
             stop: self.stop.clone(),
             root: self.project.store.root().to_owned(),
@@ -659,7 +652,7 @@ impl Engine<'_> {
     /// Reports on a text that a person rejected at a gate, for the job that writes it again: the
     /// files that the gate reads, but for those that are denied to the role, or of which it reads
     /// sections only.
-    fn reports_at_gate(&self, turn: &Planned<'_>, gate: &str) -> Result<String, AttemptError> {
+    fn reports_at_gate(&self, job: &PlannedJob<'_>, gate: &str) -> Result<String, AttemptError> {
         let mut text = String::new();
         let Some(step) = self
             .project
@@ -672,27 +665,27 @@ impl Engine<'_> {
         for path in step
             .reads
             .iter()
-            .filter_map(|read| fill_path(read, &turn.binding))
+            .filter_map(|read| fill_path(read, &job.binding))
         {
-            let denies = turn.role.into_iter().flat_map(|role| &role.denies);
+            let denies = job.role.into_iter().flat_map(|role| &role.denies);
             let is_denied = denies.into_iter().any(|deny| {
                 deny.path
-                    .fill(&turn.binding)
+                    .fill(&job.binding)
                     .matches(path.as_str())
                     .is_some()
             });
-            let actor = actor_of(turn.step, turn.turn.unit.as_ref(), None);
+            let actor = actor_of(job.step, job.job.unit.as_ref(), None);
             let is_in_part = matches!(
                 may_read(self.project, &actor, &path),
                 Ok(Readable::Sections(_))
             );
             if !is_denied
                 && !is_in_part
-                && !turn.outputs.iter().any(|o| o.path == path)
+                && !job.outputs.iter().any(|o| o.path == path)
                 && let Some((bytes, _)) = self.project.store.read(&path)?
             {
                 let report = String::from_utf8_lossy(&bytes).into_owned();
-                text.push_str(&said::report(
+                text.push_str(&messages::report(
                     self.project.contract.language,
                     path.as_str(),
                     unmarked(path.as_str(), &report),
@@ -736,9 +729,9 @@ impl Engine<'_> {
 
     /// Puts into the out folder what the agent goes on from, and keeps aside what it would
     /// overwrite unfinished.
-    fn prepare_out(&self, job: &Job<'_>, out: &Path) -> Result<String, AttemptError> {
+    fn prepare_out(&self, chosen: &ChosenJob<'_>, out: &Path) -> Result<String, AttemptError> {
         let mut added = String::new();
-        for output in job.planned.required() {
+        for output in chosen.planned.required() {
             let Some((bytes, _)) = self.project.store.read(&output.path)? else {
                 continue;
             };
@@ -749,14 +742,14 @@ impl Engine<'_> {
             if unfinished && text.trim().chars().count() >= WORTH_KEEPING {
                 if self.choice.salvage {
                     seed(out, &output.path, &bytes)?;
-                    added.push_str(&said::salvage(
+                    added.push_str(&messages::salvage(
                         self.project.contract.language,
                         output.path.as_str(),
                     ));
                 } else {
                     self.keep_aside(&output.path, &bytes)?;
                 }
-            } else if job.standing.sent_back.is_some() && !unfinished {
+            } else if chosen.status.sent_back.is_some() && !unfinished {
                 // Its marker would vouch for whatever the agent leaves half done: it has to be
                 // written again.
                 seed(
@@ -822,12 +815,12 @@ impl Engine<'_> {
 }
 
 /// How an agent ended, in words, if it did not end by itself and well.
-fn improper_end(job: &Job<'_>, ended: &Ended) -> Option<String> {
+fn improper_end(chosen: &ChosenJob<'_>, ended: &Ended) -> Option<String> {
     match &ended.ending {
         Ending::Failed(why) => Some(format!("the agent says: {why}")),
         Ending::Overdue => Some(format!(
             "it had {} seconds and was ended",
-            job.planned.step.deadline_seconds
+            chosen.planned.step.deadline_seconds
         )),
         Ending::Done | Ending::Stopped => None,
     }
@@ -835,7 +828,7 @@ fn improper_end(job: &Job<'_>, ended: &Ended) -> Option<String> {
 
 /// Only the last part ends a text: a marker before it would vouch for parts that no one has read
 /// yet.
-fn take_markers_off(turn: &Planned<'_>, out: &Path) -> Result<(), AttemptError> {
+fn take_markers_off(job: &PlannedJob<'_>, out: &Path) -> Result<(), AttemptError> {
     let what = "cannot look at what an earlier part left";
     let Some(below) = Below::locate(out)
         .and_then(|real| Below::open(&real))
@@ -843,7 +836,7 @@ fn take_markers_off(turn: &Planned<'_>, out: &Path) -> Result<(), AttemptError> 
     else {
         return Ok(());
     };
-    for output in turn
+    for output in job
         .outputs
         .iter()
         .filter(|output| !output.markers.is_empty())
@@ -876,7 +869,7 @@ fn seed(out: &Path, path: &ProjectPath, bytes: &[u8]) -> Result<(), AttemptError
     std::fs::write(target, bytes).map_err(io("cannot prepare the out folder"))
 }
 
-fn close(folder: &RunFolder, ruling: &str, why: &str) {
+fn close(folder: &AttemptFolder, ruling: &str, why: &str) {
     let _ = folder.close(&json!({"ruling": ruling, "why": why}));
 }
 
@@ -894,9 +887,9 @@ fn render_refusal(refused: &Refused) -> String {
 }
 
 /// In a panel each role is its own unit.
-fn unit_of(turn: &Planned<'_>) -> Option<quipu_contract::UnitId> {
-    turn.turn.unit.clone().or_else(|| {
-        turn.binding
+fn unit_of(job: &PlannedJob<'_>) -> Option<quipu_contract::UnitId> {
+    job.job.unit.clone().or_else(|| {
+        job.binding
             .get("unit")
             .and_then(|u| quipu_contract::UnitId::parse(u).ok())
     })

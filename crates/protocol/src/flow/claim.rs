@@ -1,8 +1,8 @@
-//! Claiming a turn: one lease for one turn, announced before it is taken, and the turn looked at
+//! Claiming a job: one lease for one job, announced before it is taken, and the job looked at
 //! again once it is held.
 //!
-//! Any number of workers derive the same flow and see the same turns ready. Whoever gets the lease
-//! has the turn; the others take the next. What a worker holds when it dies is given back by
+//! Any number of workers derive the same flow and see the same jobs ready. Whoever gets the lease
+//! has the job; the others take the next. What a worker holds when it dies is given back by
 //! whoever notices.
 
 use std::time::{Duration, Instant};
@@ -10,25 +10,25 @@ use std::time::{Duration, Instant};
 use quipu_contract::Actor;
 use quipu_store::{Lease, StoreError};
 
-use super::attempt::Job;
+use super::attempt::ChosenJob;
 use super::engine::{Engine, FlowError, Shift, flow_beside};
 use super::event::Event;
-use super::turn::Turn;
+use super::job::Job;
 
 /// How often the workers of other machines are looked at.
 const LOOK: Duration = Duration::from_secs(2);
 
 impl Engine<'_> {
-    /// Takes the lease of a turn, or says who is in the way.
+    /// Takes the lease of a job, or says who is in the way.
     pub(super) fn claim(
         &self,
-        turn: &Turn,
+        job: &Job,
         actor: &Actor,
         paths: &[String],
         seconds: u64,
     ) -> Result<std::result::Result<Lease, String>, StoreError> {
-        let unit = turn.unit.as_ref().map(ToString::to_string);
-        let name = self.seat.claim(&turn.step, unit.as_deref())?;
+        let unit = job.unit.as_ref().map(ToString::to_string);
+        let name = self.seat.claim(&job.step, unit.as_deref())?;
         match self
             .project
             .store
@@ -67,18 +67,22 @@ impl Engine<'_> {
         }
     }
 
-    /// Whether a claimed turn is still to be done as it was when it was chosen: others may have
+    /// Whether a claimed job is still to be done as it was when it was chosen: others may have
     /// gone on meanwhile.
-    pub(super) fn is_wanted(&self, job: &Job<'_>, lease: &Lease) -> Result<bool, FlowError> {
+    pub(super) fn is_wanted(
+        &self,
+        chosen: &ChosenJob<'_>,
+        lease: &Lease,
+    ) -> Result<bool, FlowError> {
         let facts = self.memory.facts(self.project)?;
-        if facts.last().map_or(0, |f| f.seq) == job.facts {
+        if facts.last().map_or(0, |f| f.seq) == chosen.facts {
             return Ok(true);
         }
-        let (flow, _) = flow_beside(self.project, &self.memory, &job.turns, Some(&lease.id))?;
+        let (flow, _) = flow_beside(self.project, &self.memory, &chosen.jobs, Some(&lease.id))?;
         let now = flow
-            .find(&job.planned.turn)
-            .map(|index| &flow.standings[index]);
-        let then = &job.standing;
+            .find(&chosen.planned.job)
+            .map(|index| &flow.statuses[index]);
+        let then = &chosen.status;
         Ok(now.is_some_and(|now| {
             (now.state, now.seq, now.failures, &now.sent_back)
                 == (then.state, then.seq, then.failures, &then.sent_back)

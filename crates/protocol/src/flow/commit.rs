@@ -1,13 +1,13 @@
-//! Committing what a turn made: its files, its note, what is derived from them and what the audit
+//! Committing what a job made: its files, its note, what is derived from them and what the audit
 //! log has to say, whole or not at all.
 
 use quipu_contract::{Actor, Class, Form, ProjectPath};
 use quipu_store::{Change, Expect, LeaseToken, Op, Receipt, Refused, StoreError};
 
 use super::engine::{FlowError, flow_now};
-use super::note::RunNote;
+use super::job::{Output, PlannedJob};
+use super::note::AttemptNote;
 use super::snapshot::Memory;
-use super::turn::{Output, Planned};
 use crate::panel::{derive_panel, panel_view};
 use crate::project::Project;
 
@@ -17,7 +17,7 @@ const TRIES: usize = 50;
 /// What is to be committed.
 pub struct Wanted<'w> {
     pub actor: Actor,
-    pub note: RunNote,
+    pub note: AttemptNote,
     pub lease: Option<LeaseToken>,
     pub ops: Vec<Op>,
     /// Files of a run with their new texts.
@@ -115,13 +115,13 @@ pub fn find_refusal(
     }
 }
 
-/// What would stop any text from being written where a turn writes: a damaged file, a pointer that
-/// is missing. No agent can mend that, so none is asked to work first.
+/// What would stop any text from being written where a job writes: a damaged file, a pointer that
+/// is missing. No agent can fix that, so none is asked to work first.
 pub fn find_obstacle(
     project: &Project,
     actor: &Actor,
     lease: &LeaseToken,
-    turn: &Planned<'_>,
+    job: &PlannedJob<'_>,
 ) -> Result<Option<Refused>, StoreError> {
     let harmless = |output: &Output| {
         let text: &[u8] = if output.path.as_str().ends_with(".json") {
@@ -131,7 +131,7 @@ pub fn find_obstacle(
         };
         (output.clone(), text.to_vec())
     };
-    let files: Vec<_> = turn.required().map(harmless).collect();
+    let files: Vec<_> = job.required().map(harmless).collect();
     find_refusal(project, actor, lease, &files)
 }
 
@@ -145,7 +145,7 @@ pub fn commit(
     let audits = audit_op(project, &wanted.audits)?;
     for _ in 0..TRIES {
         let mut change = Change::by(&wanted.actor)
-            .key(wanted.note.run.as_str())
+            .key(wanted.note.attempt.as_str())
             .note(wanted.note.to_value());
         change.ops.clone_from(&ops);
         change.revised = true; // the run's folder has it all

@@ -7,7 +7,7 @@ use quipu_text::Document;
 use serde::Serialize;
 
 use super::check::Collected;
-use super::turn::{Planned, fill_path};
+use super::job::{PlannedJob, fill_path};
 use crate::project::Project;
 use crate::source_map::{is_named, mapped_paths};
 
@@ -44,7 +44,7 @@ impl UnitPlan {
 /// Reads the plan that a gate approves: its own file if that is there, else the draft.
 pub fn load_unit_plan(
     project: &Project,
-    gate: &Planned<'_>,
+    gate: &PlannedJob<'_>,
 ) -> Result<Option<UnitPlan>, StoreError> {
     let Some(declare) = &gate.step.declare else {
         return Ok(None);
@@ -263,12 +263,12 @@ fn plain(text: &str) -> String {
 /// What is wrong with the plan that a job wrote, and with the map beside it.
 pub fn find_plan_faults(
     project: &Project,
-    turn: &Planned<'_>,
+    job: &PlannedJob<'_>,
     collected: &Collected,
 ) -> Result<Vec<String>, StoreError> {
     let mut faults = Vec::new();
     let written = |path: &str| {
-        let path = fill_path(path, &turn.binding)?;
+        let path = fill_path(path, &job.binding)?;
         collected
             .files
             .iter()

@@ -1,4 +1,4 @@
-//! Deriving the state of every turn: complete, sent back, changed under it, waiting for others.
+//! Deriving the state of every job: complete, sent back, changed under it, waiting for others.
 
 mod order;
 
@@ -10,11 +10,11 @@ use std::sync::Arc;
 use quipu_contract::{Builtin, Class, Contract, Pattern, ProjectPath, UnitId};
 use quipu_store::Version;
 
-use super::note::{ReadNote, Ruling, RunFact};
-use super::state::{Now, SentBack, Standing, State, render_turn};
-use super::turn::{Planned, Turn, fill_path};
+use super::job::{Job, PlannedJob, fill_path};
+use super::note::{AttemptFact, ReadNote, Ruling};
+use super::state::{JobStatus, Now, SentBack, State, render_job};
 
-/// What the journal knows of one turn.
+/// What the journal knows of one job.
 #[derive(Debug, Clone, Default)]
 struct Known {
     /// The newest run whose outputs were accepted.
@@ -31,17 +31,17 @@ type Made<'a> = (Option<&'a Version>, &'a Version, usize);
 
 pub struct Derivation<'a, 'c> {
     contract: &'c Contract,
-    turns: &'a [Planned<'c>],
+    jobs: &'a [PlannedJob<'c>],
     now: &'a dyn Now,
-    facts: &'a [RunFact],
+    facts: &'a [AttemptFact],
     known: Vec<Known>,
-    /// Where each turn is.
-    index: BTreeMap<&'a Turn, usize>,
-    /// For each step the turns that may send work back to it, by the unit that they are for.
+    /// Where each job is.
+    index: BTreeMap<&'a Job, usize>,
+    /// For each step the jobs that may send work back to it, by the unit that they are for.
     senders: BTreeMap<(&'a str, Option<&'a UnitId>), Vec<usize>>,
     /// Who made which version of a path, from which, oldest first.
     makers: BTreeMap<&'a str, Vec<Made<'a>>>,
-    memo: RefCell<Vec<Option<Standing>>>,
+    memo: RefCell<Vec<Option<JobStatus>>>,
     open: RefCell<Vec<Option<Arc<BTreeSet<usize>>>>>,
     /// Which jobs only led to a file that is sealed by now.
     behind_seal: Vec<bool>,
@@ -49,7 +49,7 @@ pub struct Derivation<'a, 'c> {
     named: RefCell<BTreeMap<String, Rc<Vec<ProjectPath>>>>,
 }
 
-/// What changed under a finished turn.
+/// What changed under a finished job.
 #[derive(Debug, Default)]
 struct Changed {
     /// By a later run of the flow: it must be done again for the flow to go on.
@@ -61,24 +61,21 @@ struct Changed {
 impl<'a, 'c> Derivation<'a, 'c> {
     pub fn new(
         contract: &'c Contract,
-        turns: &'a [Planned<'c>],
+        jobs: &'a [PlannedJob<'c>],
         now: &'a dyn Now,
-        facts: &'a [RunFact],
+        facts: &'a [AttemptFact],
     ) -> Self {
-        let index: BTreeMap<&Turn, usize> = turns
-            .iter()
-            .enumerate()
-            .map(|(i, t)| (&t.turn, i))
-            .collect();
+        let index: BTreeMap<&Job, usize> =
+            jobs.iter().enumerate().map(|(i, t)| (&t.job, i)).collect();
         let mut senders: BTreeMap<(&str, Option<&UnitId>), Vec<usize>> = BTreeMap::new();
-        for (number, turn) in turns.iter().enumerate() {
-            let unit = turn.turn.unit.as_ref();
-            turn.step
+        for (number, job) in jobs.iter().enumerate() {
+            let unit = job.job.unit.as_ref();
+            job.step
                 .back
                 .iter()
                 .for_each(|step| senders.entry((step, unit)).or_default().push(number));
         }
-        let mut known = vec![Known::default(); turns.len()];
+        let mut known = vec![Known::default(); jobs.len()];
         let mut makers: BTreeMap<&str, Vec<_>> = BTreeMap::new();
         for (number, fact) in facts.iter().enumerate() {
             for file in &fact.files {
@@ -88,7 +85,7 @@ impl<'a, 'c> Derivation<'a, 'c> {
                     number,
                 ));
             }
-            let Some(&at) = index.get(&fact.note.turn()) else {
+            let Some(&at) = index.get(&fact.note.job()) else {
                 continue;
             };
             let known = &mut known[at];
@@ -113,14 +110,14 @@ impl<'a, 'c> Derivation<'a, 'c> {
             }
         }
         let (memo, open) = (
-            RefCell::new(vec![None; turns.len()]),
-            RefCell::new(vec![None; turns.len()]),
+            RefCell::new(vec![None; jobs.len()]),
+            RefCell::new(vec![None; jobs.len()]),
         );
         let (classes, named) = (RefCell::default(), RefCell::default());
         let behind_seal = Vec::new();
         let mut derivation = Derivation {
             contract,
-            turns,
+            jobs,
             now,
             facts,
             known,
@@ -137,18 +134,18 @@ impl<'a, 'c> Derivation<'a, 'c> {
         derivation
     }
 
-    /// Derives a turn, if that was not done yet.
+    /// Derives a job, if that was not done yet.
     pub fn derive(&self, index: usize) {
         self.state(index);
         self.open_before(index);
     }
 
-    /// How a turn stands, in one word.
+    /// How a job stands, in one word.
     fn state(&self, index: usize) -> State {
         let known = self.memo.borrow()[index]
             .as_ref()
-            .map(|standing| standing.state);
-        known.unwrap_or_else(|| self.standing(index).state)
+            .map(|status| status.state);
+        known.unwrap_or_else(|| self.status(index).state)
     }
 
     fn class(&self, path: &ProjectPath) -> Class {
@@ -160,24 +157,24 @@ impl<'a, 'c> Derivation<'a, 'c> {
         class
     }
 
-    pub fn standing(&self, index: usize) -> Standing {
+    pub fn status(&self, index: usize) -> JobStatus {
         if let Some(known) = &self.memo.borrow()[index] {
             return known.clone();
         }
-        let standing = self.decide(index);
-        self.memo.borrow_mut()[index] = Some(standing.clone());
-        standing
+        let status = self.decide(index);
+        self.memo.borrow_mut()[index] = Some(status.clone());
+        status
     }
 
     fn seq(&self, fact: Option<usize>) -> u64 {
         fact.map_or(0, |number| self.facts[number].seq)
     }
 
-    fn decide(&self, index: usize) -> Standing {
-        let turn = &self.turns[index];
+    fn decide(&self, index: usize) -> JobStatus {
+        let job = &self.jobs[index];
         let known = &self.known[index];
-        let mut standing = Standing {
-            turn: turn.turn.clone(),
+        let mut status = JobStatus {
+            job: job.job.clone(),
             state: State::Pending,
             why: Vec::new(),
             through: Vec::new(),
@@ -191,55 +188,54 @@ impl<'a, 'c> Derivation<'a, 'c> {
                 .unwrap_or_default(),
             seq: known.accepted.or(known.approved).map(|n| self.facts[n].seq),
         };
-        if let Some(why) = super::when::why_not(self.contract, turn, self.now) {
-            return Standing {
+        if let Some(why) = super::conditions::why_not(self.contract, job, self.now) {
+            return JobStatus {
                 state: State::Skipped,
                 why: vec![why],
-                ..standing
+                ..status
             };
         }
-        if !turn.is_builtin(Builtin::Derive) && turn.required().any(|o| self.now.is_leased(&o.path))
-        {
-            return Standing {
+        if !job.is_builtin(Builtin::Derive) && job.required().any(|o| self.now.is_leased(&o.path)) {
+            return JobStatus {
                 state: State::Running,
-                ..standing
+                ..status
             };
         }
-        if turn.is_builtin(Builtin::Gate) {
-            return self.decide_gate(index, standing);
+        if job.is_builtin(Builtin::Gate) {
+            return self.decide_gate(index, status);
         }
-        let incomplete = self.incomplete(turn);
+        let incomplete = self.incomplete(job);
         // Laying out missing files costs nothing, and other jobs may read them.
-        if !incomplete.is_empty() && self.behind_seal[index] && !turn.is_builtin(Builtin::Derive) {
+        if !incomplete.is_empty() && self.behind_seal[index] && !job.is_builtin(Builtin::Derive) {
             let why = "what it led to is sealed already".to_owned();
-            return Standing {
+            return JobStatus {
                 state: State::Skipped,
                 why: vec![why],
-                ..standing
+                ..status
             };
         }
         if !incomplete.is_empty() {
-            standing.why = incomplete;
-            return self.begin(index, standing);
+            status.why = incomplete;
+            return self.begin(index, status);
         }
         if known.accepted.is_none()
-            && turn
+            && job
                 .step
                 .remember
                 .as_ref()
                 .is_some_and(|remember| remember.entries)
         {
             // It has no file of its own: that memory is there says nothing of whether it grew.
-            return self.begin(index, standing);
+            return self.begin(index, status);
         }
-        if turn.is_builtin(Builtin::Derive) {
+        if job.is_builtin(Builtin::Derive) {
             // It leaves no trace of its own: it is done when it could be done and its files are
             // there.
-            let begun = self.begin(index, standing);
+            let begun = self.begin(index, status);
             let done = begun.state == State::Ready
                 || begun.state == State::Pending && self.is_only_stale_before(index);
             return if done {
-                Standing {
+                JobStatus {
                     state: State::Done,
                     why: Vec::new(),
                     through: Vec::new(),
@@ -261,45 +257,45 @@ impl<'a, 'c> Derivation<'a, 'c> {
                     .filter(|s| s.role.is_none())
                     .map_or(sent_back.objectors, |s| s.after.clone());
             }
-            standing.why = vec![format!(
+            status.why = vec![format!(
                 "sent back by {} (round {})",
                 sent_back.by, sent_back.round
             )];
-            standing.sent_back = Some(sent_back);
-            return self.begin(index, standing);
+            status.sent_back = Some(sent_back);
+            return self.begin(index, status);
         }
         if self.objects(index) && self.seq(known.approved) <= self.seq(known.accepted) {
-            return self.decide_objection(index, standing, &changed);
+            return self.decide_objection(index, status, &changed);
         }
         if !changed.by_flow.is_empty() {
-            standing.why = changed.by_flow;
-            return self.begin(index, standing);
+            status.why = changed.by_flow;
+            return self.begin(index, status);
         }
         if !changed.by_hand.is_empty() {
-            return Standing {
+            return JobStatus {
                 state: State::Stale,
                 why: changed.by_hand,
-                ..standing
+                ..status
             };
         }
-        Standing {
+        JobStatus {
             state: State::Done,
-            ..standing
+            ..status
         }
     }
 
-    /// A turn that has to be done, now or again: whether it can begin.
-    fn begin(&self, index: usize, mut standing: Standing) -> Standing {
-        let (turn, known) = (&self.turns[index], &self.known[index]);
-        if known.failures >= turn.step.retries {
+    /// A job that has to be done, now or again: whether it can begin.
+    fn begin(&self, index: usize, mut status: JobStatus) -> JobStatus {
+        let (job, known) = (&self.jobs[index], &self.known[index]);
+        if known.failures >= job.step.retries {
             let why = known.failed_why.clone().unwrap_or_default();
-            return Standing {
+            return JobStatus {
                 state: State::Failed,
                 why: vec![format!("{} failures in a row: {why}", known.failures)],
-                ..standing
+                ..status
             };
         }
-        if let Some(step) = turn.without.first() {
+        if let Some(step) = job.without.first() {
             let gate = self
                 .contract
                 .steps
@@ -309,10 +305,10 @@ impl<'a, 'c> Derivation<'a, 'c> {
                 || "[units.ID] in quipu.toml".to_owned(),
                 |gate| format!("approving {} declares them", gate.name),
             );
-            return Standing {
+            return JobStatus {
                 state: State::Pending,
                 why: vec![format!("waits for {step}, which has no unit yet: {how}")],
-                ..standing
+                ..status
             };
         }
         let (stopped, open): (Vec<usize>, Vec<usize>) = self
@@ -320,49 +316,49 @@ impl<'a, 'c> Derivation<'a, 'c> {
             .iter()
             .partition(|i| matches!(self.state(**i), State::Failed | State::Blocked));
         let stale = open.iter().all(|i| self.state(*i) == State::Stale);
-        let names = |list: &[usize]| -> Vec<Turn> {
-            list.iter().map(|i| self.turns[*i].turn.clone()).collect()
+        let names = |list: &[usize]| -> Vec<Job> {
+            list.iter().map(|i| self.jobs[*i].job.clone()).collect()
         };
-        let said = |list: &[Turn]| {
+        let said = |list: &[Job]| {
             list.iter()
                 .map(ToString::to_string)
                 .collect::<Vec<_>>()
                 .join(", ")
         };
         if !stopped.is_empty() {
-            standing.through = names(&stopped);
-            standing.why = vec![format!(
+            status.through = names(&stopped);
+            status.why = vec![format!(
                 "waits for {}, which needs a person",
-                said(&standing.through)
+                said(&status.through)
             )];
-            standing.state = State::Blocked;
+            status.state = State::Blocked;
         } else if !open.is_empty() {
-            standing.through = names(&open);
+            status.through = names(&open);
             let stale = if stale { ", which is stale" } else { "" };
-            standing.why = vec![format!("waits for {}{stale}", said(&standing.through))];
-            standing.state = State::Pending;
+            status.why = vec![format!("waits for {}{stale}", said(&status.through))];
+            status.state = State::Pending;
         } else {
-            standing.state = State::Ready;
+            status.state = State::Ready;
         }
-        standing
+        status
     }
 
-    fn decide_gate(&self, index: usize, mut standing: Standing) -> Standing {
-        let (turn, known) = (&self.turns[index], &self.known[index]);
-        let complete = self.incomplete(turn).is_empty();
-        let name = match &turn.turn.unit {
-            Some(unit) => format!("{} --unit {unit}", turn.turn.step),
-            None => turn.turn.step.clone(),
+    fn decide_gate(&self, index: usize, mut status: JobStatus) -> JobStatus {
+        let (job, known) = (&self.jobs[index], &self.known[index]);
+        let complete = self.incomplete(job).is_empty();
+        let name = match &job.job.unit {
+            Some(unit) => format!("{} --unit {unit}", job.job.step),
+            None => job.job.step.clone(),
         };
         if complete
             && known.approved.is_none()
             && known.rejected.is_none()
-            && !turn.outputs.is_empty()
+            && !job.outputs.is_empty()
         {
             // Someone put the file there, or the journal is gone: the marker is believed.
-            return Standing {
+            return JobStatus {
                 state: State::Done,
-                ..standing
+                ..status
             };
         }
         if complete && self.seq(known.approved) > self.seq(known.rejected) {
@@ -376,16 +372,16 @@ impl<'a, 'c> Derivation<'a, 'c> {
                 } else {
                     State::Stale
                 };
-                return Standing {
+                return JobStatus {
                     state,
                     why: changed.by_hand,
-                    ..standing
+                    ..status
                 };
             }
-            standing.why = changed.by_flow;
+            status.why = changed.by_flow;
         }
-        let why = std::mem::take(&mut standing.why);
-        let begun = self.begin(index, standing);
+        let why = std::mem::take(&mut status.why);
+        let begun = self.begin(index, status);
         // A person may pass over reviews that are stale, and is told of them.
         let passable = begun.state == State::Pending && self.is_only_stale_before(index);
         if begun.state != State::Ready && !passable {
@@ -395,15 +391,15 @@ impl<'a, 'c> Derivation<'a, 'c> {
             .rejected
             .filter(|_| self.seq(known.rejected) > self.seq(known.approved));
         let owing = |fact: usize| {
-            let same: Vec<usize> = match turn.turn.unit {
-                Some(_) => turn
+            let same: Vec<usize> = match job.job.unit {
+                Some(_) => job
                     .step
                     .back
                     .iter()
-                    .filter_map(|step| self.turn_of(step, index))
+                    .filter_map(|step| self.job_of(step, index))
                     .collect(),
-                None => (0..self.turns.len())
-                    .filter(|t| turn.step.back.contains(&self.turns[*t].turn.step))
+                None => (0..self.jobs.len())
+                    .filter(|t| job.step.back.contains(&self.jobs[*t].job.step))
                     .collect(),
             };
             same.into_iter()
@@ -421,7 +417,7 @@ impl<'a, 'c> Derivation<'a, 'c> {
                 State::Pending
             };
             let why = self.facts[fact].note.why.clone().unwrap_or_default();
-            return Standing {
+            return JobStatus {
                 state,
                 why: vec![format!("rejected: {why}")],
                 ..begun
@@ -431,7 +427,7 @@ impl<'a, 'c> Derivation<'a, 'c> {
             "quipu approve {name}     (or: quipu reject {name} --why \"…\")"
         )];
         told.extend(why);
-        Standing {
+        JobStatus {
             state: State::Waiting,
             why: told,
             through: Vec::new(),
@@ -439,16 +435,16 @@ impl<'a, 'c> Derivation<'a, 'c> {
         }
     }
 
-    /// A finished turn that objects is not done: the work goes back, or a person is asked.
+    /// A finished job that objects is not done: the work goes back, or a person is asked.
     fn decide_objection(
         &self,
         index: usize,
-        mut standing: Standing,
+        mut status: JobStatus,
         changed: &Changed,
-    ) -> Standing {
-        let (turn, known) = (&self.turns[index], &self.known[index]);
+    ) -> JobStatus {
+        let (job, known) = (&self.jobs[index], &self.known[index]);
         let items = self.own_objections(index);
-        standing.objects = true;
+        status.objects = true;
         let told = match items.as_slice() {
             [] => "an objection stands".to_owned(),
             [first, rest @ ..] => format!(
@@ -461,45 +457,45 @@ impl<'a, 'c> Derivation<'a, 'c> {
             vec![
                 what,
                 format!(
-                    "mend it by hand, or overrule it: quipu approve {}",
-                    render_turn(&turn.turn)
+                    "fix it by hand, or overrule it: quipu approve {}",
+                    render_job(&job.job)
                 ),
             ]
         };
         let Some(target) = self.target(index) else {
             if !changed.by_flow.is_empty() {
-                standing.why.clone_from(&changed.by_flow);
-                return self.begin(index, standing);
+                status.why.clone_from(&changed.by_flow);
+                return self.begin(index, status);
             }
-            return Standing {
+            return JobStatus {
                 state: State::Failed,
                 why: asked(told),
-                ..standing
+                ..status
             };
         };
         let answered = self.seq(self.known[target].accepted) > self.seq(known.accepted);
         if answered || !changed.by_flow.is_empty() {
-            standing.why = vec![format!("{} was mended", self.turns[target].turn)];
-            return self.begin(index, standing);
+            status.why = vec![format!("{} was fixed", self.jobs[target].job)];
+            return self.begin(index, status);
         }
-        let rounds = turn.step.rounds.unwrap_or(0);
-        if self.round(target, &turn.turn.step) >= rounds {
-            return Standing {
+        let rounds = job.step.rounds.unwrap_or(0);
+        if self.round(target, &job.job.step) >= rounds {
+            return JobStatus {
                 state: State::Failed,
                 why: asked(format!("{told} (after round {rounds})")),
-                ..standing
+                ..status
             };
         }
         let state = match self.state(target) {
             State::Failed | State::Blocked => State::Blocked,
             _ => State::Pending,
         };
-        standing.through = vec![self.turns[target].turn.clone()];
-        standing.why = vec![format!("{told}; sent back to {}", self.turns[target].turn)];
-        Standing { state, ..standing }
+        status.through = vec![self.jobs[target].job.clone()];
+        status.why = vec![format!("{told}; sent back to {}", self.jobs[target].job)];
+        JobStatus { state, ..status }
     }
 
-    /// How often the newest run of a turn has answered the objections of a step already.
+    /// How often the newest run of a job has answered the objections of a step already.
     fn round(&self, index: usize, by: &str) -> u32 {
         let note = self.known[index]
             .accepted
@@ -508,26 +504,26 @@ impl<'a, 'c> Derivation<'a, 'c> {
             .map_or(0, |note| note.round)
     }
 
-    /// The turn of another step that belongs to the same unit.
-    fn turn_of(&self, step: &str, index: usize) -> Option<usize> {
+    /// The job of another step that belongs to the same unit.
+    fn job_of(&self, step: &str, index: usize) -> Option<usize> {
         let find = |unit| {
             self.index
-                .get(&Turn {
+                .get(&Job {
                     step: step.to_owned(),
                     unit,
                 })
                 .copied()
         };
-        find(self.turns[index].turn.unit.clone()).or_else(|| find(None))
+        find(self.jobs[index].job.unit.clone()).or_else(|| find(None))
     }
 
     fn own_objections(&self, index: usize) -> Vec<String> {
-        let turn = &self.turns[index];
-        let Some(objection) = &turn.step.objection else {
+        let job = &self.jobs[index];
+        let Some(objection) = &job.step.objection else {
             return Vec::new();
         };
         let sign = objection.sign.as_deref();
-        turn.required()
+        job.required()
             .flat_map(|o| {
                 sign.map(|sign| self.now.items(o.path.as_str(), sign))
                     .unwrap_or_default()
@@ -535,45 +531,45 @@ impl<'a, 'c> Derivation<'a, 'c> {
             .collect()
     }
 
-    /// Whether what a finished turn wrote is an objection.
+    /// Whether what a finished job wrote is an objection.
     fn objects(&self, index: usize) -> bool {
-        let turn = &self.turns[index];
-        let Some(objection) = &turn.step.objection else {
+        let job = &self.jobs[index];
+        let Some(objection) = &job.step.objection else {
             return false;
         };
         let marked = objection.marker.as_ref().is_some_and(|m| {
-            turn.required()
+            job.required()
                 .any(|o| self.now.marker(o.path.as_str()).as_ref() == Some(m))
         });
         marked || !self.own_objections(index).is_empty()
     }
 
-    /// To whom the objection of a turn goes: the first step whose role it names, else the first.
+    /// To whom the objection of a job goes: the first step whose role it names, else the first.
     /// What Quipu does itself comes out the same again, so a person has to look.
     fn target(&self, index: usize) -> Option<usize> {
         self.addressee(index)
-            .filter(|target| self.turns[*target].role.is_some())
+            .filter(|target| self.jobs[*target].role.is_some())
     }
 
     fn addressee(&self, index: usize) -> Option<usize> {
-        let turn = &self.turns[index];
-        let objection = turn.step.objection.as_ref()?;
-        let candidates: Vec<usize> = turn
+        let job = &self.jobs[index];
+        let objection = job.step.objection.as_ref()?;
+        let candidates: Vec<usize> = job
             .step
             .back
             .iter()
-            .filter_map(|step| self.turn_of(step, index))
+            .filter_map(|step| self.job_of(step, index))
             .collect();
         if candidates.len() < 2 {
             return candidates.first().copied();
         }
         let sign = objection.sign.as_deref().unwrap_or("");
-        let items: Vec<String> = turn
+        let items: Vec<String> = job
             .required()
             .flat_map(|o| self.now.items(o.path.as_str(), sign))
             .collect();
         let named = |candidate: &&usize| {
-            let role = self.turns[**candidate].role;
+            let role = self.jobs[**candidate].role;
             // A role with two jobs has a name for each: `writer`, `writer-revision`.
             let base = |name: &str| name.split('-').next().unwrap_or_default().to_owned();
             let names = role.into_iter().flat_map(|r| {
@@ -595,9 +591,9 @@ impl<'a, 'c> Derivation<'a, 'c> {
             .copied()
     }
 
-    /// The objection that waits for this turn, if any.
+    /// The objection that waits for this job, if any.
     fn sent_back_to(&self, index: usize) -> Option<SentBack> {
-        let Turn { step, unit } = &self.turns[index].turn;
+        let Job { step, unit } = &self.jobs[index].job;
         let of_whole = self.senders.get(&(step.as_str(), None));
         let of_unit = unit
             .as_ref()
@@ -610,10 +606,10 @@ impl<'a, 'c> Derivation<'a, 'c> {
             .collect();
         senders.sort_unstable();
         for other in senders {
-            let turn = &self.turns[other];
+            let job = &self.jobs[other];
             let known = &self.known[other];
             let own = self.seq(self.known[index].accepted);
-            if turn.is_builtin(Builtin::Gate) {
+            if job.is_builtin(Builtin::Gate) {
                 let Some(fact) = known
                     .rejected
                     .filter(|f| self.facts[*f].seq > self.seq(known.approved).max(own))
@@ -622,35 +618,35 @@ impl<'a, 'c> Derivation<'a, 'c> {
                 };
                 let why = self.facts[fact].note.why.clone().unwrap_or_default();
                 return Some(SentBack {
-                    by: turn.turn.step.clone(),
-                    round: self.round(index, &turn.turn.step) + 1,
-                    objectors: vec![turn.turn.step.clone()],
+                    by: job.job.step.clone(),
+                    round: self.round(index, &job.job.step) + 1,
+                    objectors: vec![job.job.step.clone()],
                     items: vec![why],
                 });
             }
             let waived = self.seq(known.approved) > self.seq(known.accepted);
             if waived
-                || !self.incomplete(turn).is_empty()
+                || !self.incomplete(job).is_empty()
                 || !self.objects(other)
                 || self.target(other) != Some(index)
             {
                 continue;
             }
             if own > self.seq(known.accepted)
-                || self.round(index, &turn.turn.step) >= turn.step.rounds.unwrap_or(0)
+                || self.round(index, &job.job.step) >= job.step.rounds.unwrap_or(0)
             {
                 continue;
             }
             let mut items = self.own_objections(other);
             if items.is_empty() {
-                items = turn
+                items = job
                     .required()
                     .flat_map(|o| self.now.items(o.path.as_str(), ""))
                     .collect();
             }
             return Some(SentBack {
-                by: turn.turn.step.clone(),
-                round: self.round(index, &turn.turn.step) + 1,
+                by: job.job.step.clone(),
+                round: self.round(index, &job.job.step) + 1,
                 objectors: self.objectors(other),
                 items,
             });
@@ -661,36 +657,36 @@ impl<'a, 'c> Derivation<'a, 'c> {
     /// Whose objections a merge carries: the steps before it whose own outputs hold the sign; else
     /// the step itself.
     fn objectors(&self, index: usize) -> Vec<String> {
-        let turn = &self.turns[index];
-        let sign = turn.step.objection.as_ref().and_then(|o| o.sign.as_deref());
-        let before = turn.step.after.iter().filter(|step| {
-            let Some((other, sign)) = self.turn_of(step, index).zip(sign) else {
+        let job = &self.jobs[index];
+        let sign = job.step.objection.as_ref().and_then(|o| o.sign.as_deref());
+        let before = job.step.after.iter().filter(|step| {
+            let Some((other, sign)) = self.job_of(step, index).zip(sign) else {
                 return false;
             };
-            self.turns[other]
+            self.jobs[other]
                 .required()
                 .any(|o| !self.now.items(o.path.as_str(), sign).is_empty())
         });
         let found: Vec<String> = before.cloned().collect();
-        if found.is_empty() || turn.step.role.is_some() {
-            vec![turn.turn.step.clone()]
+        if found.is_empty() || job.step.role.is_some() {
+            vec![job.job.step.clone()]
         } else {
             found
         }
     }
 
-    /// What a turn lacks to be complete.
-    fn incomplete(&self, turn: &Planned<'_>) -> Vec<String> {
-        self.lacks(turn, |_| true).collect()
+    /// What a job lacks to be complete.
+    fn incomplete(&self, job: &PlannedJob<'_>) -> Vec<String> {
+        self.lacks(job, |_| true).collect()
     }
 
     /// The same, for those of its files that are asked about.
     fn lacks<'t>(
         &'t self,
-        turn: &'t Planned<'_>,
+        job: &'t PlannedJob<'_>,
         asked: impl Fn(&ProjectPath) -> bool + 't,
     ) -> impl Iterator<Item = String> + 't {
-        turn.required()
+        job.required()
             .filter(move |o| asked(&o.path))
             .filter_map(|output| {
                 let path = output.path.as_str();
@@ -709,11 +705,11 @@ impl<'a, 'c> Derivation<'a, 'c> {
 
     /// What changed since a run, and by whom.
     fn changed(&self, index: usize, fact: usize) -> Changed {
-        let turn = &self.turns[index];
+        let job = &self.jobs[index];
         let since = &self.facts[fact];
         let mut changed = Changed::default();
         for read in &since.note.reads {
-            if self.is_as_read(turn, read) {
+            if self.is_as_read(job, read) {
                 continue;
             }
             let name = match &read.section {
@@ -734,7 +730,7 @@ impl<'a, 'c> Derivation<'a, 'c> {
             );
         }
         let read: BTreeSet<&str> = since.note.reads.iter().map(|r| r.path.as_str()).collect();
-        for path in self.named_by_wildcards(turn) {
+        for path in self.named_by_wildcards(job) {
             if !read.contains(path.as_str()) {
                 self.tell(
                     &mut changed,
@@ -762,9 +758,9 @@ impl<'a, 'c> Derivation<'a, 'c> {
             .filter(|fact| fact.seq > since);
         // Behind a seal nothing is done again, unless someone asked for a job there and others rest
         // on it.
-        let asked = |fact: &RunFact| {
+        let asked = |fact: &AttemptFact| {
             self.index
-                .get(&fact.note.turn())
+                .get(&fact.note.job())
                 .is_some_and(|maker| self.behind_seal[*maker])
         };
         if self.behind_seal[index] && !maker.is_some_and(asked) {
@@ -777,7 +773,7 @@ impl<'a, 'c> Derivation<'a, 'c> {
         }
     }
 
-    fn is_as_read(&self, turn: &Planned<'_>, read: &ReadNote) -> bool {
+    fn is_as_read(&self, job: &PlannedJob<'_>, read: &ReadNote) -> bool {
         let now = self.now.version(&read.path);
         if now.as_ref() == Some(&read.version) {
             return true;
@@ -785,11 +781,11 @@ impl<'a, 'c> Derivation<'a, 'c> {
         let Ok(path) = ProjectPath::parse(&read.path) else {
             return true;
         };
-        if turn.outputs.iter().any(|o| o.path == path) {
+        if job.outputs.iter().any(|o| o.path == path) {
             return true;
         }
         // What is published follows whatever it was made from, memory included.
-        if turn.step.builtin == Some(Builtin::Publish) {
+        if job.step.builtin == Some(Builtin::Publish) {
             return false;
         }
         // Derived files follow others, and what only grows still holds what was read.
@@ -804,13 +800,13 @@ impl<'a, 'c> Derivation<'a, 'c> {
         {
             return true;
         }
-        self.is_excused(turn, read, now.as_ref())
+        self.is_excused(job, read, now.as_ref())
     }
 
-    /// A text that was mended for others' objections need not be looked at again by those who had
+    /// A text that was fixed for others' objections need not be looked at again by those who had
     /// none. And memory that grew when something was remembered makes nothing stale that was
     /// written before: it grows from what was written.
-    fn is_excused(&self, turn: &Planned<'_>, read: &ReadNote, now: Option<&Version>) -> bool {
+    fn is_excused(&self, job: &PlannedJob<'_>, read: &ReadNote, now: Option<&Version>) -> bool {
         let Some(makers) = self.makers.get(read.path.as_str()) else {
             return false;
         };
@@ -828,7 +824,7 @@ impl<'a, 'c> Derivation<'a, 'c> {
             // What was remembered since is no reason to write anew what memory learnt from. The
             // final text is no memory.
             let remembers = |maker: usize| {
-                let Planned { step, binding, .. } = &self.turns[maker];
+                let PlannedJob { step, binding, .. } = &self.jobs[maker];
                 let text = step
                     .remember
                     .as_ref()
@@ -838,12 +834,12 @@ impl<'a, 'c> Derivation<'a, 'c> {
             };
             let remembered = self
                 .index
-                .get(&note.turn())
+                .get(&note.job())
                 .is_some_and(|maker| remembers(*maker));
             let fellow = merge.is_some_and(|m| {
-                m.builtin == Some(Builtin::Merge) && m.after.contains(&turn.turn.step)
+                m.builtin == Some(Builtin::Merge) && m.after.contains(&job.job.step)
             });
-            if !remembered && (!fellow || note.mends.contains(&turn.turn.step)) {
+            if !remembered && (!fellow || note.objectors.contains(&job.job.step)) {
                 return false;
             }
             at = Some(*made);
@@ -855,25 +851,24 @@ impl<'a, 'c> Derivation<'a, 'c> {
         true
     }
 
-    /// Files that a turn's wildcards name now. Free files and what is read only if there is room do
+    /// Files that a job's wildcards name now. Free files and what is read only if there is room do
     /// not count.
-    fn named_by_wildcards(&self, turn: &Planned<'_>) -> Vec<ProjectPath> {
+    fn named_by_wildcards(&self, job: &PlannedJob<'_>) -> Vec<ProjectPath> {
         let mut found = Vec::new();
-        for pattern in &turn.wild {
+        for pattern in &job.wild {
             let named = self.named_by(pattern);
             let open = named.iter().filter(|path| {
-                !turn
-                    .denies
+                !job.denies
                     .iter()
                     .any(|d| d.matches(path.as_str()).is_some())
-                    && !turn.outputs.iter().any(|o| o.path == **path)
+                    && !job.outputs.iter().any(|o| o.path == **path)
             });
             found.extend(open.cloned());
         }
         found
     }
 
-    /// The ruled files that a pattern names; many turns have the same patterns.
+    /// The ruled files that a pattern names; many jobs have the same patterns.
     fn named_by(&self, pattern: &Pattern) -> Rc<Vec<ProjectPath>> {
         if let Some(named) = self.named.borrow().get(pattern.as_str()) {
             return Rc::clone(named);
@@ -890,14 +885,14 @@ impl<'a, 'c> Derivation<'a, 'c> {
 
 /// What rests on something stale is stale through it, until that is redone.
 pub fn spread_staleness(
-    turns: &[Planned<'_>],
-    standings: &mut [Standing],
+    jobs: &[PlannedJob<'_>],
+    statuses: &mut [JobStatus],
     derivation: &Derivation<'_, '_>,
 ) {
     let mut stale: BTreeMap<&str, usize> = BTreeMap::new();
-    for (index, turn) in turns.iter().enumerate() {
-        if standings[index].state == State::Done
-            && !turn.is_builtin(Builtin::Derive)
+    for (index, job) in jobs.iter().enumerate() {
+        if statuses[index].state == State::Done
+            && !job.is_builtin(Builtin::Derive)
             && !derivation.behind_seal[index]
         {
             let fact = derivation.known[index]
@@ -911,20 +906,20 @@ pub fn spread_staleness(
                 .filter_map(|r| stale.get(r.path.as_str()).copied())
                 .collect();
             if !through.is_empty() {
-                let names: Vec<Turn> = through.iter().map(|i| turns[*i].turn.clone()).collect();
+                let names: Vec<Job> = through.iter().map(|i| jobs[*i].job.clone()).collect();
                 let said = names
                     .iter()
                     .map(ToString::to_string)
                     .collect::<Vec<_>>()
                     .join(", ");
-                let standing = &mut standings[index];
-                standing.state = State::Stale;
-                standing.why = vec![format!("through {said}")];
-                standing.through = names;
+                let status = &mut statuses[index];
+                status.state = State::Stale;
+                status.why = vec![format!("through {said}")];
+                status.through = names;
             }
         }
-        if standings[index].state == State::Stale {
-            let rewritten = turn.outputs.iter().map(|o| &o.path);
+        if statuses[index].state == State::Stale {
+            let rewritten = job.outputs.iter().map(|o| &o.path);
             let rewritten = rewritten.filter(|p| {
                 !matches!(
                     derivation.contract.class(p),

@@ -1,7 +1,7 @@
 //! The loop: derive the flow, start what is ready, wait for something to end, derive it again.
 //!
 //! The engine remembers nothing that the next start would need. Built-in steps are done by the loop
-//! itself, agents' turns by threads, at most so many at a time. Any number of engines, in any
+//! itself, agents' jobs by threads, at most so many at a time. Any number of engines, in any
 //! processes, may work on one flow: see `claim`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,15 +13,15 @@ use quipu_contract::{Actor, ActorName, Form, ProjectPath, UnitId};
 use quipu_store::{Change, Expect, Op, Seat, StoreError, Version};
 use thiserror::Error;
 
-use super::attempt::{AttemptError, Job, Outcome, catching};
+use super::attempt::{AttemptError, ChosenJob, Outcome, catching};
 use super::builtin::Press;
 use super::event::{Event, Summary};
 use super::folder::{mark_lost, prune_runs};
-use super::perform::{Performer, Stop};
+use super::job::{Job, PlannedJob, comes_before, plan_jobs};
+use super::perform::{Agent, Stop};
 use super::snapshot::{Memory, Snapshot};
 use super::state::{Flow, State, derive_flow};
-use super::stay::Stay;
-use super::turn::{Planned, Turn, comes_before, plan_turns};
+use super::worker_loop::Stay;
 use crate::panel::{derive_panel, panel_view};
 use crate::project::{Project, ProjectError};
 use crate::template::TemplateError;
@@ -62,20 +62,20 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// Whether a turn was asked for.
-    pub fn allows(&self, project: &Project, turn: &Turn) -> bool {
+    /// Whether a job was asked for.
+    pub fn allows(&self, project: &Project, job: &Job) -> bool {
         let of_flow = |flow: &String| {
             project
                 .contract
-                .step(&turn.step)
+                .step(&job.step)
                 .is_some_and(|s| s.profile.is_empty() || s.profile == *flow)
         };
         let flow = self.flow.as_ref().is_none_or(of_flow);
-        let step = self.steps.is_empty() || self.steps.contains(&turn.step);
+        let step = self.steps.is_empty() || self.steps.contains(&job.step);
         let unit =
-            self.units.is_empty() || turn.unit.as_ref().is_none_or(|u| self.units.contains(u));
+            self.units.is_empty() || job.unit.as_ref().is_none_or(|u| self.units.contains(u));
         let until = self.until.as_ref().is_none_or(|last| {
-            *last == turn.step || comes_before(&project.contract, &turn.step, last)
+            *last == job.step || comes_before(&project.contract, &job.step, last)
         });
         flow && step && unit && until
     }
@@ -84,7 +84,7 @@ impl Choice {
 /// Runs a flow.
 pub struct Engine<'p> {
     pub project: &'p Project,
-    pub performer: &'p dyn Performer,
+    pub agent: &'p dyn Agent,
     pub press: Option<&'p dyn Press>,
     pub choice: Choice,
     pub stay: Stay,
@@ -102,28 +102,28 @@ pub fn flow_now<'p>(
     project: &'p Project,
     memory: &Memory,
 ) -> Result<(Flow<'p>, Snapshot<'p>), FlowError> {
-    flow_of(project, memory, &Arc::new(plan_turns(&project.contract)))
+    flow_of(project, memory, &Arc::new(plan_jobs(&project.contract)))
 }
 
-/// The flow as it stands now, of turns that are known already: they follow from the contract alone.
+/// The flow as it stands now, of jobs that are known already: they follow from the contract alone.
 fn flow_of<'p>(
     project: &'p Project,
     memory: &Memory,
-    turns: &Arc<Vec<Planned<'p>>>,
+    jobs: &Arc<Vec<PlannedJob<'p>>>,
 ) -> Result<(Flow<'p>, Snapshot<'p>), FlowError> {
-    flow_beside(project, memory, turns, None)
+    flow_beside(project, memory, jobs, None)
 }
 
 /// The same, as if one lease were not held: for whoever holds it.
 pub(super) fn flow_beside<'p>(
     project: &'p Project,
     memory: &Memory,
-    turns: &Arc<Vec<Planned<'p>>>,
+    jobs: &Arc<Vec<PlannedJob<'p>>>,
     lease: Option<&str>,
 ) -> Result<(Flow<'p>, Snapshot<'p>), FlowError> {
     let mut snapshot = Snapshot::take(project, memory)?;
     snapshot.look_past(lease);
-    let flow = derive_flow(&project.contract, turns, &snapshot, &snapshot.facts);
+    let flow = derive_flow(&project.contract, jobs, &snapshot, &snapshot.facts);
     Ok((flow, snapshot))
 }
 
@@ -179,16 +179,16 @@ pub fn refresh_panel(project: &Project, memory: &Memory) -> Result<bool, FlowErr
     }
 }
 
-/// A turn that ended, how often it may fail, and what became of it.
-pub(super) type Ended = (Turn, u32, Result<Outcome, AttemptError>);
+/// A job that ended, how often it may fail, and what became of it.
+pub(super) type Ended = (Job, u32, Result<Outcome, AttemptError>);
 
 /// What an engine keeps in mind while it runs.
 #[derive(Debug, Default)]
 pub(super) struct Shift {
     pub summary: Summary,
-    pub running: BTreeSet<Turn>,
-    /// Turns that could not be done, and when that was.
-    pub given_up: BTreeMap<Turn, Instant>,
+    pub running: BTreeSet<Job>,
+    /// Jobs that could not be done, and when that was.
+    pub given_up: BTreeMap<Job, Instant>,
     /// What it said last that it waits for.
     pub waiting: Option<String>,
     /// When it last looked for dead workers.
@@ -196,8 +196,8 @@ pub(super) struct Shift {
 }
 
 impl Shift {
-    pub fn give_up(&mut self, turn: &Turn) {
-        self.given_up.insert(turn.clone(), Instant::now());
+    pub fn give_up(&mut self, job: &Job) {
+        self.given_up.insert(job.clone(), Instant::now());
     }
 }
 
@@ -213,14 +213,16 @@ impl<'p> Engine<'p> {
         mark_lost(self.project.store.root());
         let pruned = prune_runs(self.project);
         if !pruned.is_empty() {
-            self.tell(Event::Pruned { runs: pruned.len() });
+            self.tell(Event::Pruned {
+                attempts: pruned.len(),
+            });
         }
         match refresh_panel(self.project, &self.memory) {
             Err(error) if self.bears(&error) => false,
             other => other?,
         };
-        let turns = Arc::new(plan_turns(&self.project.contract));
-        let first = self.first_choice(&turns)?;
+        let jobs = Arc::new(plan_jobs(&self.project.contract));
+        let first = self.first_choice(&jobs)?;
         let mut forced = first.forced.clone();
         let over = AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -233,7 +235,7 @@ impl<'p> Engine<'p> {
             // One look at the flow, and what follows from it. Returns whether to look again.
             let mut look = |shift: &mut Shift| -> Result<bool, FlowError> {
                 let seen = self.project.store.pulse()?;
-                let (flow, snapshot) = flow_of(self.project, &self.memory, &turns)?;
+                let (flow, snapshot) = flow_of(self.project, &self.memory, &jobs)?;
                 let facts = snapshot.facts.last().map_or(0, |f| f.seq);
                 let startable = if self.is_leaving() {
                     Vec::new()
@@ -241,20 +243,20 @@ impl<'p> Engine<'p> {
                     self.startable(&flow, &first, &forced, &shift.running)
                 };
                 for index in startable {
-                    let planned = &flow.turns[index];
-                    let turn = planned.turn.clone();
-                    if shift.running.contains(&turn) || self.has_given_up(shift, &turn) {
+                    let planned = &flow.jobs[index];
+                    let job = planned.job.clone();
+                    if shift.running.contains(&job) || self.has_given_up(shift, &job) {
                         continue;
                     }
-                    let job = Job {
+                    let chosen = ChosenJob {
                         planned: planned.clone(),
-                        turns: Arc::clone(&turns),
-                        standing: flow.standings[index].clone(),
+                        jobs: Arc::clone(&jobs),
+                        status: flow.statuses[index].clone(),
                         facts,
                     };
                     if planned.role.is_none() {
-                        forced.remove(&turn);
-                        if self.do_builtin(&job, shift)? {
+                        forced.remove(&job);
+                        if self.do_builtin(&chosen, shift)? {
                             return Ok(true); // what it wrote changes what is ready
                         }
                         continue;
@@ -262,13 +264,13 @@ impl<'p> Engine<'p> {
                     if shift.running.len() >= self.choice.jobs.max(1) {
                         continue;
                     }
-                    forced.remove(&turn);
-                    shift.running.insert(turn.clone());
+                    forced.remove(&job);
+                    shift.running.insert(job.clone());
                     let sender = sender.clone();
                     scope.spawn(move || {
-                        let retries = job.planned.step.retries;
-                        let outcome = catching(|| self.attempt(&job));
-                        let _ = sender.send((turn, retries, outcome));
+                        let retries = chosen.planned.step.retries;
+                        let outcome = catching(|| self.attempt(&chosen));
+                        let _ = sender.send((job, retries, outcome));
                     });
                 }
                 if shift.running.is_empty() && !self.stays(&flow, seen, shift)? {
@@ -291,8 +293,8 @@ impl<'p> Engine<'p> {
         })
     }
 
-    pub(super) fn settle(&self, (turn, retries, outcome): Ended, shift: &mut Shift) {
-        shift.running.remove(&turn);
+    pub(super) fn settle(&self, (job, retries, outcome): Ended, shift: &mut Shift) {
+        shift.running.remove(&job);
         let summary = &mut shift.summary;
         match outcome {
             Ok(Outcome::Accepted {
@@ -304,10 +306,10 @@ impl<'p> Engine<'p> {
                 warnings,
             }) => {
                 summary.accepted += 1;
-                summary.failing.remove(&turn);
+                summary.failing.remove(&job);
                 summary.usage.add(usage.unwrap_or_default());
                 self.tell(Event::Accepted {
-                    turn,
+                    job,
                     files,
                     dropped,
                     sealed,
@@ -318,68 +320,68 @@ impl<'p> Engine<'p> {
             }
             Ok(Outcome::Failed { why, count, usage }) => {
                 summary.failed += 1;
-                summary.failing.insert(turn.clone());
+                summary.failing.insert(job.clone());
                 summary.usage.add(usage.unwrap_or_default());
                 if count >= retries {
-                    shift.give_up(&turn);
+                    shift.give_up(&job);
                 }
                 self.tell(Event::Failed {
-                    turn,
+                    job,
                     why,
                     count,
                     retries,
                     usage,
                 });
             }
-            Ok(Outcome::Lost(why)) => self.tell(Event::Lost { turn, why }),
+            Ok(Outcome::Lost(why)) => self.tell(Event::Lost { job, why }),
             // Nothing was begun: others are at it, or did it.
             Ok(Outcome::Held | Outcome::Moot) => {}
-            Ok(Outcome::Stopped) => self.tell(Event::Stopped { turn }),
+            Ok(Outcome::Stopped) => self.tell(Event::Stopped { job }),
             Err(error) if error.is_passing() => self.tell(Event::Lost {
-                turn,
+                job,
                 why: error.to_string(),
             }),
             Err(error) => {
                 let why = error.to_string();
-                summary.stuck.push((turn.clone(), why.clone()));
-                shift.give_up(&turn);
-                self.tell(Event::Stuck { turn, why });
+                summary.stuck.push((job.clone(), why.clone()));
+                shift.give_up(&job);
+                self.tell(Event::Stuck { job, why });
             }
         }
     }
 
     /// What was stale or is to be forced when the run began.
-    fn first_choice(&self, turns: &Arc<Vec<Planned<'p>>>) -> Result<First, FlowError> {
+    fn first_choice(&self, jobs: &Arc<Vec<PlannedJob<'p>>>) -> Result<First, FlowError> {
         let mut first = First::default();
-        let (flow, _) = flow_of(self.project, &self.memory, turns)?;
-        for standing in &flow.standings {
-            if standing.state == State::Stale {
-                first.stale.insert(standing.turn.clone());
+        let (flow, _) = flow_of(self.project, &self.memory, jobs)?;
+        for status in &flow.statuses {
+            if status.state == State::Stale {
+                first.stale.insert(status.job.clone());
             }
             let named =
-                !self.choice.steps.is_empty() && self.choice.allows(self.project, &standing.turn);
-            let again = self.choice.again && matches!(standing.state, State::Done | State::Stale);
-            if named && (standing.state == State::Failed || again) {
-                first.forced.insert(standing.turn.clone());
+                !self.choice.steps.is_empty() && self.choice.allows(self.project, &status.job);
+            let again = self.choice.again && matches!(status.state, State::Done | State::Stale);
+            if named && (status.state == State::Failed || again) {
+                first.forced.insert(status.job.clone());
             }
         }
         Ok(first)
     }
 
     /// Whether a job that is done on request has to wait for others that this run does.
-    fn comes_later(&self, flow: &Flow<'_>, index: usize, begun: impl Fn(&Turn) -> bool) -> bool {
+    fn comes_later(&self, flow: &Flow<'_>, index: usize, begun: impl Fn(&Job) -> bool) -> bool {
         let begins = |other: usize| {
-            let standing = &flow.standings[other];
-            matches!(standing.state, State::Ready | State::Running)
-                && self.choice.allows(self.project, &standing.turn)
+            let status = &flow.statuses[other];
+            matches!(status.state, State::Ready | State::Running)
+                && self.choice.allows(self.project, &status.job)
         };
         if flow.open_before[index].iter().any(|other| begins(*other)) {
             return true;
         }
         let (mut open, mut seen) = (vec![index], BTreeSet::new());
         while let Some(at) = open.pop() {
-            for (other, _) in &flow.turns[at].waits {
-                if begun(&flow.turns[*other].turn) {
+            for (other, _) in &flow.jobs[at].waits {
+                if begun(&flow.jobs[*other].job) {
                     return true;
                 }
                 if seen.insert(*other) {
@@ -390,28 +392,28 @@ impl<'p> Engine<'p> {
         false
     }
 
-    /// The turns that can begin, as far as they were asked for.
+    /// The jobs that can begin, as far as they were asked for.
     fn startable(
         &self,
         flow: &Flow<'_>,
         first: &First,
-        forced: &BTreeSet<Turn>,
-        running: &BTreeSet<Turn>,
+        forced: &BTreeSet<Job>,
+        running: &BTreeSet<Job>,
     ) -> Vec<usize> {
         let mut found = Vec::new();
-        for (index, standing) in flow.standings.iter().enumerate() {
-            if !self.choice.allows(self.project, &standing.turn) {
+        for (index, status) in flow.statuses.iter().enumerate() {
+            if !self.choice.allows(self.project, &status.job) {
                 continue;
             }
             let through = |state: State| {
-                standing.through.iter().any(|t| {
+                status.through.iter().any(|t| {
                     flow.find(t)
-                        .is_some_and(|i| flow.standings[i].state == state)
+                        .is_some_and(|i| flow.statuses[i].state == state)
                 })
             };
-            let starts = match standing.state {
+            let starts = match status.state {
                 State::Ready if self.choice.stale => {
-                    first.stale.contains(&standing.turn) || standing.known
+                    first.stale.contains(&status.job) || status.known
                 }
                 State::Ready => true,
                 State::Stale => {
@@ -421,8 +423,8 @@ impl<'p> Engine<'p> {
                 }
                 _ => false,
             };
-            let begun = |turn: &Turn| forced.contains(turn) || running.contains(turn);
-            if starts || forced.contains(&standing.turn) && !self.comes_later(flow, index, begun) {
+            let begun = |job: &Job| forced.contains(job) || running.contains(job);
+            if starts || forced.contains(&status.job) && !self.comes_later(flow, index, begun) {
                 found.push(index);
             }
         }
@@ -442,6 +444,6 @@ impl Drop for RaisedOnDrop<'_> {
 /// What is remembered from the beginning of a run.
 #[derive(Debug, Default)]
 struct First {
-    stale: BTreeSet<Turn>,
-    forced: BTreeSet<Turn>,
+    stale: BTreeSet<Job>,
+    forced: BTreeSet<Job>,
 }

@@ -9,18 +9,18 @@ use serde::Serialize;
 
 use super::engine::{Choice, FlowError, flow_now};
 use super::expect::Expected;
+use super::job::{Job, PlannedJob, comes_before, plan_batches};
 use super::note::Usage;
 use super::snapshot::Memory;
 use super::state::State;
-use super::turn::{Planned, Turn, comes_before, plan_batches};
 use crate::brief::{BriefOptions, render_brief};
 use crate::project::Project;
 use crate::view::{Lexical, Seen, View, ViewRequest, make_view};
 
-/// One open turn.
+/// One open job.
 #[derive(Debug, Clone, Serialize)]
-pub struct TurnEstimate {
-    pub turn: Turn,
+pub struct JobEstimate {
+    pub job: Job,
     pub state: State,
     /// The role, or what Quipu does itself.
     pub who: String,
@@ -42,10 +42,10 @@ pub struct TurnEstimate {
     pub fault: Option<String>,
 }
 
-/// All open turns.
+/// All open jobs.
 #[derive(Debug, Clone, Serialize)]
 pub struct Estimate {
-    pub turns: Vec<TurnEstimate>,
+    pub jobs: Vec<JobEstimate>,
     /// Units that are worked on at the same time, one batch after the other: what a batch leaves in
     /// memory is there for the next.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -68,19 +68,19 @@ pub struct StepUsage {
 impl Estimate {
     /// What attempts used beside what was estimated for their jobs, by step, in the order in which
     /// these ended first.
-    pub fn compare(&self, attempts: &[(Turn, Usage)]) -> Vec<StepUsage> {
+    pub fn compare(&self, attempts: &[(Job, Usage)]) -> Vec<StepUsage> {
         let mut steps: Vec<&str> = Vec::new();
-        attempts.iter().for_each(|(turn, _)| {
-            if !steps.contains(&turn.step.as_str()) {
-                steps.push(&turn.step);
+        attempts.iter().for_each(|(job, _)| {
+            if !steps.contains(&job.step.as_str()) {
+                steps.push(&job.step);
             }
         });
         let of_step = |step: &str| {
-            let attempts = attempts.iter().filter(|(turn, _)| turn.step == step);
-            let jobs: BTreeSet<&Turn> = attempts.clone().map(|(turn, _)| turn).collect();
+            let attempts = attempts.iter().filter(|(job, _)| job.step == step);
+            let jobs: BTreeSet<&Job> = attempts.clone().map(|(job, _)| job).collect();
             let (mut used, mut estimated) = (Usage::default(), Usage::default());
             attempts.for_each(|(_, usage)| used.add(*usage));
-            for job in self.turns.iter().filter(|job| jobs.contains(&job.turn)) {
+            for job in self.jobs.iter().filter(|job| jobs.contains(&job.job)) {
                 estimated.add(Usage {
                     input: job.input.0,
                     output: job.output.0,
@@ -108,31 +108,29 @@ pub fn estimate_flow(
     let (flow, _) = flow_now(project, &Memory::default())?;
     let price = project.contract.price(agent);
     let expected = Expected::new(project, &flow, counter);
-    let mut turns = Vec::new();
-    for (index, (planned, standing)) in flow.turns.iter().zip(&flow.standings).enumerate() {
-        let open = match standing.state {
-            State::Done | State::Skipped => {
-                choice.again && choice.steps.contains(&standing.turn.step)
-            }
+    let mut jobs = Vec::new();
+    for (index, (planned, status)) in flow.jobs.iter().zip(&flow.statuses).enumerate() {
+        let open = match status.state {
+            State::Done | State::Skipped => choice.again && choice.steps.contains(&status.job.step),
             State::Stale => choice.stale,
             _ => !choice.stale,
         };
         let unit = choice.units.is_empty()
-            || standing
-                .turn
+            || status
+                .job
                 .unit
                 .as_ref()
                 .is_none_or(|u| choice.units.contains(u));
-        let step = choice.steps.is_empty() || choice.steps.contains(&standing.turn.step);
+        let step = choice.steps.is_empty() || choice.steps.contains(&status.job.step);
         let until = choice.until.as_ref().is_none_or(|l| {
-            *l == standing.turn.step || comes_before(&project.contract, &standing.turn.step, l)
+            *l == status.job.step || comes_before(&project.contract, &status.job.step, l)
         });
         if !(open && unit && step && until) {
             continue;
         }
-        let mut estimate = TurnEstimate {
-            turn: standing.turn.clone(),
-            state: standing.state,
+        let mut estimate = JobEstimate {
+            job: status.job.clone(),
+            state: status.state,
             who: String::new(),
             times: if is_done_twice(&project.contract, planned.step) {
                 2
@@ -158,7 +156,7 @@ pub fn estimate_flow(
                 let request = ViewRequest {
                     role: ActorName::parse(&role.name)
                         .expect("the contract has checked the names of roles"),
-                    unit: standing.turn.unit.clone(),
+                    unit: status.job.unit.clone(),
                     agent: choice.agent.clone(),
                     budget: None,
                     window: None,
@@ -195,14 +193,14 @@ pub fn estimate_flow(
                 estimate.cost = price.map(|p| p.cost(estimate.input.0, estimate.output.0));
             }
         }
-        turns.push(estimate);
+        jobs.push(estimate);
     }
-    let input = turns.iter().map(|t| t.input).sum();
-    let output = turns.iter().map(|t| t.output).sum();
-    let cost = price.map(|_| turns.iter().filter_map(|t| t.cost).sum());
+    let input = jobs.iter().map(|t| t.input).sum();
+    let output = jobs.iter().map(|t| t.output).sum();
+    let cost = price.map(|_| jobs.iter().filter_map(|t| t.cost).sum());
     Ok(Estimate {
-        batches: batches(project, &turns),
-        turns,
+        batches: batches(project, &jobs),
+        jobs,
         input,
         output,
         cost,
@@ -223,7 +221,7 @@ fn is_done_twice(contract: &Contract, step: &Step) -> bool {
 
 /// What a view shows too much of trees whose map is not drawn yet: a unit will see its share of
 /// them, and some files of others.
-fn unmapped(project: &Project, planned: &Planned<'_>, view: &View) -> Tokens {
+fn unmapped(project: &Project, planned: &PlannedJob<'_>, view: &View) -> Tokens {
     let units = project.contract.units.len().max(1) as u64;
     let is_absent = |map: &str| {
         ProjectPath::parse(map)
@@ -249,7 +247,7 @@ fn unmapped(project: &Project, planned: &Planned<'_>, view: &View) -> Tokens {
 }
 
 /// The batches of the units that are to be worked on, if these are more than one.
-fn batches(project: &Project, turns: &[TurnEstimate]) -> Vec<Vec<UnitId>> {
+fn batches(project: &Project, jobs: &[JobEstimate]) -> Vec<Vec<UnitId>> {
     let Some((step, size)) = project
         .contract
         .steps
@@ -260,11 +258,7 @@ fn batches(project: &Project, turns: &[TurnEstimate]) -> Vec<Vec<UnitId>> {
     };
     let mut batches = plan_batches(&project.contract.units_of(step), size);
     for batch in &mut batches {
-        batch.retain(|unit| {
-            turns
-                .iter()
-                .any(|turn| turn.turn.unit.as_ref() == Some(unit))
-        });
+        batch.retain(|unit| jobs.iter().any(|job| job.job.unit.as_ref() == Some(unit)));
     }
     batches.retain(|batch| !batch.is_empty());
     if batches.iter().map(Vec::len).sum::<usize>() > 1 {

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
+use super::job::Job;
 use super::note::Usage;
-use super::turn::Turn;
 
 /// Something that happened.
 #[derive(Debug, Clone, Serialize)]
@@ -16,31 +16,31 @@ pub enum Event {
     },
     /// Folders of old runs were removed, as the contract says.
     Pruned {
-        runs: usize,
+        attempts: usize,
     },
     Started {
-        turn: Turn,
+        job: Job,
         agent: String,
         round: u32,
     },
     SentBack {
-        turn: Turn,
-        run: String,
+        job: Job,
+        attempt: String,
         fault: String,
     },
     /// What an agent says of its work.
     Progress {
-        turn: Turn,
+        job: Job,
         line: String,
     },
     /// An agent reached for what it was not given, and was refused.
     Denied {
-        turn: Turn,
+        job: Job,
         attempt: String,
     },
     /// Nothing but a look at the outputs keeps the agent to its folders.
     VerificationOnly {
-        turn: Turn,
+        job: Job,
         why: String,
     },
     KeptAside {
@@ -48,7 +48,7 @@ pub enum Event {
         kept: String,
     },
     Accepted {
-        turn: Turn,
+        job: Job,
         files: Vec<String>,
         dropped: Vec<String>,
         sealed: Vec<String>,
@@ -61,19 +61,19 @@ pub enum Event {
         warnings: Vec<String>,
     },
     Failed {
-        turn: Turn,
+        job: Job,
         why: String,
         count: u32,
         retries: u32,
         usage: Option<Usage>,
     },
     Did {
-        turn: Turn,
+        job: Job,
         what: String,
     },
     /// Another worker has it, or did it meanwhile: nothing came of this attempt.
     Lost {
-        turn: Turn,
+        job: Job,
         why: String,
     },
     /// Nothing can be done now, and it stays.
@@ -82,11 +82,11 @@ pub enum Event {
     },
     /// It cannot be done now; nothing is held against an agent.
     Stuck {
-        turn: Turn,
+        job: Job,
         why: String,
     },
     Stopped {
-        turn: Turn,
+        job: Job,
     },
 }
 
@@ -95,9 +95,9 @@ pub enum Event {
 pub struct Summary {
     pub accepted: usize,
     pub failed: usize,
-    /// The turns whose last attempt failed.
-    pub failing: BTreeSet<Turn>,
-    pub stuck: Vec<(Turn, String)>,
+    /// The jobs whose last attempt failed.
+    pub failing: BTreeSet<Job>,
+    pub stuck: Vec<(Job, String)>,
     pub stopped: bool,
     /// The contract changed meanwhile: what comes next goes by the new one.
     pub rules_changed: bool,

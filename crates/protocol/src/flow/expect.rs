@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use quipu_contract::{Builtin, Pattern, ProjectPath, Tokens};
 use quipu_text::Counter;
 
+use super::job::{Output, PlannedJob, fill_path};
 use super::state::{Flow, State};
-use super::turn::{Output, Planned, fill_path};
 use crate::project::Project;
 use crate::usual::usual_tokens;
 
@@ -36,7 +36,7 @@ impl<'e, 'c> Expected<'e, 'c> {
     }
 
     /// What a job will write.
-    pub fn written(&self, planned: &Planned<'_>) -> Tokens {
+    pub fn written(&self, planned: &PlannedJob<'_>) -> Tokens {
         planned
             .required()
             .map(|output| self.of(planned, output))
@@ -45,7 +45,7 @@ impl<'e, 'c> Expected<'e, 'c> {
 
     /// What a job will read that jobs before it have yet to write.
     pub fn read_later(&self, index: usize) -> Tokens {
-        let planned = &self.flow.turns[index];
+        let planned = &self.flow.jobs[index];
         let before = self.before(index);
         let units = self.project.contract.units.len().max(1) as u64;
         let read: Tokens = planned
@@ -80,7 +80,7 @@ impl<'e, 'c> Expected<'e, 'c> {
     /// What a pattern will name when these jobs are done, besides what it names now.
     fn to_come(&self, before: &BTreeSet<usize>, pattern: &Pattern) -> Tokens {
         let (mut seen, mut sum) = (BTreeSet::new(), Tokens::ZERO);
-        for planned in before.iter().map(|index| &self.flow.turns[*index]) {
+        for planned in before.iter().map(|index| &self.flow.jobs[*index]) {
             for output in planned
                 .required()
                 .filter(|output| pattern.matches(output.path.as_str()).is_some())
@@ -100,7 +100,7 @@ impl<'e, 'c> Expected<'e, 'c> {
         let (mut open, mut seen) = (vec![index], BTreeSet::new());
         while let Some(index) = open.pop() {
             open.extend(
-                self.flow.turns[index]
+                self.flow.jobs[index]
                     .waits
                     .iter()
                     .map(|(before, _)| *before)
@@ -109,7 +109,7 @@ impl<'e, 'c> Expected<'e, 'c> {
         }
         seen.retain(|before| {
             !matches!(
-                self.flow.standings[*before].state,
+                self.flow.statuses[*before].state,
                 State::Done | State::Skipped
             )
         });
@@ -117,7 +117,7 @@ impl<'e, 'c> Expected<'e, 'c> {
     }
 
     /// What remembering a unit adds to a file that all units share: its part of the items.
-    fn grows(&self, planned: &Planned<'_>, output: &Output) -> Option<Tokens> {
+    fn grows(&self, planned: &PlannedJob<'_>, output: &Output) -> Option<Tokens> {
         let remember = planned.step.remember.as_ref()?;
         if !remember
             .items
@@ -135,7 +135,7 @@ impl<'e, 'c> Expected<'e, 'c> {
     /// A file by its path: as it is, or as the job that writes it will leave it.
     fn file(&self, path: &ProjectPath) -> Tokens {
         let writer = || {
-            self.flow.turns.iter().find_map(|planned| {
+            self.flow.jobs.iter().find_map(|planned| {
                 Some((planned, planned.outputs.iter().find(|o| o.path == *path)?))
             })
         };
@@ -144,7 +144,7 @@ impl<'e, 'c> Expected<'e, 'c> {
             .unwrap_or_default()
     }
 
-    fn of(&self, planned: &Planned<'_>, output: &Output) -> Tokens {
+    fn of(&self, planned: &PlannedJob<'_>, output: &Output) -> Tokens {
         if let Some(known) = self.known.borrow().get(&output.path) {
             return *known;
         }
@@ -166,13 +166,13 @@ impl<'e, 'c> Expected<'e, 'c> {
     }
 
     /// The mean of what the same step wrote for other units.
-    fn mean_of_others(&self, planned: &Planned<'_>, output: &Output) -> Option<Tokens> {
+    fn mean_of_others(&self, planned: &PlannedJob<'_>, output: &Output) -> Option<Tokens> {
         let place = planned
             .outputs
             .iter()
             .position(|own| own.path == output.path)?;
-        let others = self.flow.turns.iter().filter(|other| {
-            other.turn.step == planned.turn.step && other.turn.unit != planned.turn.unit
+        let others = self.flow.jobs.iter().filter(|other| {
+            other.job.step == planned.job.step && other.job.unit != planned.job.unit
         });
         let written: Vec<Tokens> = others
             .filter_map(|other| self.now(&other.outputs.get(place)?.path))
@@ -183,7 +183,7 @@ impl<'e, 'c> Expected<'e, 'c> {
         Some(Tokens(written.into_iter().sum::<Tokens>().0 / count))
     }
 
-    fn declared(&self, planned: &Planned<'_>, output: &Output) -> Tokens {
+    fn declared(&self, planned: &PlannedJob<'_>, output: &Output) -> Tokens {
         let reads: Vec<ProjectPath> = planned
             .step
             .reads
@@ -238,12 +238,12 @@ impl<'e, 'c> Expected<'e, 'c> {
     }
 
     /// The text of a page: that of its unit's chapter, with the marks of HTML.
-    fn page_text(&self, planned: &Planned<'_>) -> Tokens {
-        let Some(unit) = &planned.turn.unit else {
+    fn page_text(&self, planned: &PlannedJob<'_>) -> Tokens {
+        let Some(unit) = &planned.job.unit else {
             return Tokens::ZERO;
         };
-        let of_unit = self.flow.turns.iter().filter(|other| {
-            other.turn.unit.as_ref() == Some(unit) && other.is_builtin(Builtin::Remember)
+        let of_unit = self.flow.jobs.iter().filter(|other| {
+            other.job.unit.as_ref() == Some(unit) && other.is_builtin(Builtin::Remember)
         });
         let chapter = of_unit
             .filter_map(|other| {

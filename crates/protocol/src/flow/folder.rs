@@ -1,4 +1,4 @@
-//! The folder of a run, `.quipu/runs/ID/`: what it saw, what it said, how it ended. Deletable:
+//! The folder of a run, `.quipu/attempts/ID/`: what it saw, what it said, how it ended. Deletable:
 //! nothing is derived from it.
 //!
 //! While a run lives, its process holds a kernel lock on `live`; the kernel lets go when the
@@ -8,16 +8,16 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use quipu_contract::RunsKept;
+use quipu_contract::AttemptsKept;
 use quipu_store::{open_regular, read_regular_text};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::turn::Turn;
+use super::job::Job;
 use crate::project::Project;
 
 /// The folder of a run that is going on.
-pub struct RunFolder {
+pub struct AttemptFolder {
     pub id: String,
     pub path: PathBuf,
     /// Held, not read: the kernel releases it with the process.
@@ -38,8 +38,8 @@ struct Begun {
 
 /// A run whose process lives.
 #[derive(Debug, Clone, Serialize)]
-pub struct Underway {
-    pub run: String,
+pub struct RunningAttempt {
+    pub attempt: String,
     pub step: String,
     pub unit: Option<String>,
     pub agent: Option<String>,
@@ -53,9 +53,9 @@ pub struct Underway {
 /// once.
 const NEWEST_RUNS: usize = 256;
 
-/// The runs that are going on now, in any process.
-pub fn runs_under_way(root: &Path) -> Vec<Underway> {
-    let folders = std::fs::read_dir(root.join(".quipu/runs"))
+/// The attempts that are going on now, in any process.
+pub fn attempts_under_way(root: &Path) -> Vec<RunningAttempt> {
+    let folders = std::fs::read_dir(root.join(".quipu/attempts"))
         .into_iter()
         .flatten()
         .flatten();
@@ -71,7 +71,7 @@ pub fn runs_under_way(root: &Path) -> Vec<Underway> {
         .collect()
 }
 
-fn under_way(root: &Path, name: &str) -> Option<Underway> {
+fn under_way(root: &Path, name: &str) -> Option<RunningAttempt> {
     let folder = folder_of(root, name);
     if folder.join("verdict.json").exists() {
         return None;
@@ -84,8 +84,8 @@ fn under_way(root: &Path, name: &str) -> Option<Underway> {
     let begun: Begun =
         serde_json::from_str(&read_regular_text(&folder.join("begun.json")).ok()?).ok()?;
     let said = std::fs::metadata(folder.join("transcript.jsonl")).map_or(0, |file| file.len());
-    Some(Underway {
-        run: name.to_owned(),
+    Some(RunningAttempt {
+        attempt: name.to_owned(),
         step: begun.step,
         unit: begun.unit,
         agent: begun.agent,
@@ -95,25 +95,25 @@ fn under_way(root: &Path, name: &str) -> Option<Underway> {
 }
 
 pub fn folder_of(root: &Path, id: &str) -> PathBuf {
-    root.join(".quipu/runs").join(id)
+    root.join(".quipu/attempts").join(id)
 }
 
 /// `20261115T140000123-write-ch05`: sorts by time, says what it is.
-pub fn run_id(turn: &Turn, now: jiff::Timestamp) -> String {
+pub fn run_id(job: &Job, now: jiff::Timestamp) -> String {
     let at = now
         .to_zoned(jiff::tz::TimeZone::UTC)
         .strftime("%Y%m%dT%H%M%S%3f")
         .to_string();
-    match &turn.unit {
-        Some(unit) => format!("{at}-{}-{unit}", turn.step),
-        None => format!("{at}-{}", turn.step),
+    match &job.unit {
+        Some(unit) => format!("{at}-{}-{unit}", job.step),
+        None => format!("{at}-{}", job.step),
     }
 }
 
-impl RunFolder {
-    pub fn create(root: &Path, turn: &Turn, agent: &str) -> std::io::Result<RunFolder> {
-        std::fs::create_dir_all(root.join(".quipu/runs"))?;
-        let mut id = run_id(turn, jiff::Timestamp::now());
+impl AttemptFolder {
+    pub fn create(root: &Path, job: &Job, agent: &str) -> std::io::Result<AttemptFolder> {
+        std::fs::create_dir_all(root.join(".quipu/attempts"))?;
+        let mut id = run_id(job, jiff::Timestamp::now());
         let mut path = folder_of(root, &id);
         while let Err(error) = std::fs::create_dir(&path) {
             if error.kind() != std::io::ErrorKind::AlreadyExists {
@@ -125,13 +125,13 @@ impl RunFolder {
         let live = File::create(path.join("live"))?;
         live.lock()?;
         let begun = Begun {
-            step: turn.step.clone(),
-            unit: turn.unit.as_ref().map(ToString::to_string),
+            step: job.step.clone(),
+            unit: job.unit.as_ref().map(ToString::to_string),
             agent: Some(agent.to_owned()),
             at: jiff::Timestamp::now().to_string(),
         };
         std::fs::write(path.join("begun.json"), json!(begun).to_string())?;
-        Ok(RunFolder {
+        Ok(AttemptFolder {
             id,
             path,
             _live: live,
@@ -148,35 +148,35 @@ impl RunFolder {
     }
 }
 
-/// Removes the folders of runs that the contract does not keep: those that are over, old, not among
-/// the newest, and not the newest of their turn. Returns their names. A folder that cannot be
+/// Removes the folders of attempts that the contract does not keep: those that are over, old, not among
+/// the newest, and not the newest of their job. Returns their names. A folder that cannot be
 /// removed stays: nothing depends on its going.
 pub fn prune_runs(project: &Project) -> Vec<String> {
     prune(
         project.store.root(),
-        project.contract.runs,
+        project.contract.attempts,
         jiff::Timestamp::now(),
     )
 }
 
-fn prune(root: &Path, kept: RunsKept, now: jiff::Timestamp) -> Vec<String> {
-    let entries = std::fs::read_dir(root.join(".quipu/runs"))
+fn prune(root: &Path, kept: AttemptsKept, now: jiff::Timestamp) -> Vec<String> {
+    let entries = std::fs::read_dir(root.join(".quipu/attempts"))
         .into_iter()
         .flatten()
         .flatten();
-    let mut runs: Vec<String> = entries
+    let mut attempts: Vec<String> = entries
         .filter_map(|entry| entry.file_name().into_string().ok())
         .collect();
-    runs.sort_unstable_by(|a, b| b.cmp(a));
-    let mut turns: BTreeSet<String> = BTreeSet::new();
+    attempts.sort_unstable_by(|a, b| b.cmp(a));
+    let mut jobs: BTreeSet<String> = BTreeSet::new();
     let mut pruned = Vec::new();
-    for (number, id) in runs.into_iter().enumerate() {
-        let Some((at, turn)) = begun_at(&id) else {
+    for (number, id) in attempts.into_iter().enumerate() {
+        let Some((at, job)) = begun_at(&id) else {
             continue;
         };
-        let newest_of_turn = turns.insert(turn.to_owned());
+        let newest_of_job = jobs.insert(job.to_owned());
         let old = now.duration_since(at).as_secs() >= i64::from(kept.days) * 24 * 3600;
-        if newest_of_turn || number < kept.keep || !old {
+        if newest_of_job || number < kept.keep || !old {
             continue;
         }
         let folder = folder_of(root, &id);
@@ -188,22 +188,22 @@ fn prune(root: &Path, kept: RunsKept, now: jiff::Timestamp) -> Vec<String> {
     pruned
 }
 
-/// When a run began and for which turn, from its name. A folder with another name is not ours to
+/// When a run began and for which job, from its name. A folder with another name is not ours to
 /// remove.
 fn begun_at(id: &str) -> Option<(jiff::Timestamp, &str)> {
-    let (at, turn) = id.split_once('-')?;
+    let (at, job) = id.split_once('-')?;
     // `20261115T140000123`
     let (seconds, _) = at.split_at_checked(15)?;
     let at = jiff::civil::DateTime::strptime("%Y%m%dT%H%M%S", seconds)
         .ok()?
         .to_zoned(jiff::tz::TimeZone::UTC)
         .ok()?;
-    Some((at.timestamp(), turn.trim_end_matches('x')))
+    Some((at.timestamp(), job.trim_end_matches('x')))
 }
 
-/// Says of the folders of runs that died with their process that nothing will come of them.
+/// Says of the folders of attempts that died with their process that nothing will come of them.
 pub fn mark_lost(root: &Path) {
-    for entry in std::fs::read_dir(root.join(".quipu/runs"))
+    for entry in std::fs::read_dir(root.join(".quipu/attempts"))
         .into_iter()
         .flatten()
         .flatten()
@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn old_runs_go_and_the_newest_of_each_turn_stay() {
+    fn old_runs_go_and_the_newest_of_each_job_stay() {
         let root = tempfile::tempdir().unwrap();
         let put = |id: &str| {
             let folder = folder_of(root.path(), id);
@@ -244,12 +244,12 @@ mod tests {
         living.lock().unwrap();
         std::fs::create_dir_all(folder_of(root.path(), "mine")).unwrap();
         let now: jiff::Timestamp = "2026-01-10T12:00:00Z".parse().unwrap();
-        let pruned = prune(root.path(), RunsKept { keep: 3, days: 5 }, now);
+        let pruned = prune(root.path(), AttemptsKept { keep: 3, days: 5 }, now);
         let days: Vec<&str> = pruned.iter().map(|id| &id[6..8]).collect();
         assert_eq!(days, ["05", "04", "03", "02", "01"], "{pruned:?}");
         assert!(
             folder_of(root.path(), "20260101T130000000-outline").exists(),
-            "the only run of its turn"
+            "the only attempt at its job"
         );
         assert!(
             folder_of(root.path(), "20260102T120000001-write-ch02").exists(),
@@ -257,7 +257,7 @@ mod tests {
         );
         assert!(folder_of(root.path(), "mine").exists());
         assert!(
-            prune(root.path(), RunsKept { keep: 100, days: 0 }, now).is_empty(),
+            prune(root.path(), AttemptsKept { keep: 100, days: 0 }, now).is_empty(),
             "so many stay, however old"
         );
     }

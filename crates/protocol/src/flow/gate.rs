@@ -8,29 +8,29 @@ use super::commit::{Wanted, commit};
 use super::declare::{PlannedUnit, declare_units, load_unit_plan};
 use super::engine::{FlowError, flow_now};
 use super::folder::run_id;
-use super::note::{ReadNote, Ruling, RunNote};
+use super::job::{Job, PlannedJob};
+use super::note::{AttemptNote, ReadNote, Ruling};
 use super::snapshot::{Memory, marker_of};
-use super::state::{Flow, State, render_turn};
-use super::turn::{Planned, Turn};
+use super::state::{Flow, State, render_job};
 use crate::project::Project;
 use quipu_text::{marker, render_marker};
 
 #[derive(Debug, Error)]
 pub enum GateError {
     #[error("there is no step `{0}`")]
-    Unknown(Turn),
+    Unknown(Job),
     #[error("`{0}` is done for each unit: say for which")]
     NeedsUnit(String),
-    #[error("`{turn}` does not wait for a person: it is {state}{}", why.first().map(|w| format!(" ({w})")).unwrap_or_default())]
+    #[error("`{job}` does not wait for a person: it is {state}{}", why.first().map(|w| format!(" ({w})")).unwrap_or_default())]
     NotWaiting {
-        turn: Turn,
+        job: Job,
         state: &'static str,
         why: Vec<String>,
     },
     #[error("`{0}` is no gate: it can be overruled, not rejected")]
-    NoGate(Turn),
+    NoGate(Job),
     #[error("{}", faults.join("; "))]
-    Plan { turn: Turn, faults: Vec<String> },
+    Plan { job: Job, faults: Vec<String> },
     #[error("{}", .0.what)]
     Withheld(Withheld),
     #[error(transparent)]
@@ -47,8 +47,8 @@ pub struct Decided {
     pub made: Vec<String>,
     /// The units that it declared.
     pub declared: Vec<PlannedUnit>,
-    /// Turns before it that looked at older texts than those which were approved.
-    pub stale: Vec<Turn>,
+    /// Jobs before it that looked at older texts than those which were approved.
+    pub stale: Vec<Job>,
 }
 
 /// Notes a person's decision. Approving a gate whose files are not there makes them from the files
@@ -56,46 +56,46 @@ pub struct Decided {
 pub fn decide_gate(
     project: &Project,
     actor: &Actor,
-    turn: &Turn,
+    job: &Job,
     ruling: Ruling,
     why: Option<&str>,
 ) -> Result<Decided, GateError> {
     actor.may(Privilege::Decide).map_err(GateError::Withheld)?;
     let memory = Memory::default();
     let (flow, _) = flow_now(project, &memory)?;
-    let each = turn.unit.is_none()
+    let each = job.unit.is_none()
         && project
             .contract
-            .step(&turn.step)
+            .step(&job.step)
             .is_some_and(|s| s.each == Each::Unit);
     let unknown = || {
         if each {
-            GateError::NeedsUnit(turn.step.clone())
+            GateError::NeedsUnit(job.step.clone())
         } else {
-            GateError::Unknown(turn.clone())
+            GateError::Unknown(job.clone())
         }
     };
-    let index = flow.find(turn).ok_or_else(unknown)?;
-    let (planned, standing) = (&flow.turns[index], &flow.standings[index]);
+    let index = flow.find(job).ok_or_else(unknown)?;
+    let (planned, status) = (&flow.jobs[index], &flow.statuses[index]);
     let gate = planned.is_builtin(Builtin::Gate);
     if ruling == Ruling::Rejected && !gate {
-        return Err(GateError::NoGate(turn.clone()));
+        return Err(GateError::NoGate(job.clone()));
     }
-    let may = match standing.state {
+    let may = match status.state {
         State::Waiting | State::Failed => true,
         // A person may change their mind.
         State::Done | State::Stale => gate,
-        _ if standing.objects => true,
+        _ if status.objects => true,
         _ => false,
     };
     if !may {
         return Err(GateError::NotWaiting {
-            turn: turn.clone(),
-            state: standing.state.as_str(),
-            why: standing.why.clone(),
+            job: job.clone(),
+            state: status.state.as_str(),
+            why: status.why.clone(),
         });
     }
-    let mut note = RunNote::new(&run_id(turn, jiff::Timestamp::now()), turn, ruling);
+    let mut note = AttemptNote::new(&run_id(job, jiff::Timestamp::now()), job, ruling);
     note.why = why.map(str::to_owned);
     let mut ops = Vec::new();
     for pattern in planned.reads() {
@@ -121,7 +121,7 @@ pub fn decide_gate(
     if let Some(plan) = load_unit_plan(project, planned)?.filter(|_| ruling == Ruling::Approved) {
         if !plan.faults.is_empty() {
             return Err(GateError::Plan {
-                turn: turn.clone(),
+                job: job.clone(),
                 faults: plan.faults,
             });
         }
@@ -140,7 +140,7 @@ pub fn decide_gate(
         Vec::new()
     };
     note.despite = stale.iter().map(ToString::to_string).collect();
-    let told = Some(why.map_or_else(|| format!("{verb} {}", render_turn(turn)), str::to_owned));
+    let told = Some(why.map_or_else(|| format!("{verb} {}", render_job(job)), str::to_owned));
     let wanted = Wanted {
         actor: Actor::Person,
         note,
@@ -158,16 +158,16 @@ pub fn decide_gate(
     })
 }
 
-/// The stale turns on which a turn rests, nearest first.
-fn stale_before(flow: &Flow<'_>, index: usize) -> Vec<Turn> {
+/// The stale jobs on which a job rests, nearest first.
+fn stale_before(flow: &Flow<'_>, index: usize) -> Vec<Job> {
     let mut seen = vec![index];
     let mut at = 0;
     while at < seen.len() {
-        let planned = &flow.turns[seen[at]];
-        for (other, before) in flow.turns.iter().enumerate() {
-            let unit = &before.turn.unit;
-            let rests = planned.step.after.contains(&before.turn.step)
-                && (planned.turn.unit.is_none() || unit.is_none() || *unit == planned.turn.unit);
+        let planned = &flow.jobs[seen[at]];
+        for (other, before) in flow.jobs.iter().enumerate() {
+            let unit = &before.job.unit;
+            let rests = planned.step.after.contains(&before.job.step)
+                && (planned.job.unit.is_none() || unit.is_none() || *unit == planned.job.unit);
             if rests && !seen.contains(&other) {
                 seen.push(other);
             }
@@ -176,14 +176,14 @@ fn stale_before(flow: &Flow<'_>, index: usize) -> Vec<Turn> {
     }
     seen[1..]
         .iter()
-        .filter(|i| flow.standings[**i].state == State::Stale)
-        .map(|i| flow.turns[*i].turn.clone())
+        .filter(|i| flow.statuses[**i].state == State::Stale)
+        .map(|i| flow.jobs[*i].job.clone())
         .collect()
 }
 
 /// The files that approving makes: each from the draft that stands in its place among what the gate
 /// reads, under its final name and marker.
-fn missing_files(project: &Project, planned: &Planned<'_>) -> Result<Vec<Op>, StoreError> {
+fn missing_files(project: &Project, planned: &PlannedJob<'_>) -> Result<Vec<Op>, StoreError> {
     let drafts: Vec<ProjectPath> = planned
         .reads()
         .iter()

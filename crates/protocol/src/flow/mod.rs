@@ -1,15 +1,17 @@
 //! Flows: many agents, one memory, no chaos.
 //!
-//! `turn` says what the contract wants, `state` how far it is, `engine` starts what is ready,
-//! `claim` sees to it that no one else does, `attempt` carries one turn out, `builtin` does what
+//! `job` says what the contract wants, `state` how far it is, `engine` starts what is ready,
+//! `claim` sees to it that no one else does, `attempt` carries one job out, `builtin` does what
 //! Quipu does itself. Progress is stored nowhere: markers, versions and the notes of runs in the
 //! journal tell it, so a flow that was killed goes on by being started again.
 
 mod attempt;
 mod builtin;
+mod builtin_steps;
 mod check;
 mod claim;
 mod commit;
+mod conditions;
 mod declare;
 mod derivation;
 mod engine;
@@ -18,20 +20,18 @@ mod event;
 mod expect;
 mod folder;
 mod gate;
-mod handiwork;
+mod job;
+mod messages;
 mod next;
 mod note;
 mod perform;
 mod redo;
 mod replay;
-mod said;
 mod scripted;
 mod shared;
 mod snapshot;
 mod state;
-mod stay;
-mod turn;
-mod when;
+mod worker_loop;
 
 pub use attempt::AttemptError;
 pub use builtin::derive::DeriveError;
@@ -39,16 +39,16 @@ pub(crate) use builtin::remember::{folded, table_rows};
 pub use builtin::{Press, Printed};
 pub use declare::{PlannedUnit, UnitPlan, load_unit_plan};
 pub use engine::{Choice, Engine, FlowError, flow_now, refresh_panel};
-pub use estimate::{Estimate, StepUsage, TurnEstimate, estimate_flow};
+pub use estimate::{Estimate, JobEstimate, StepUsage, estimate_flow};
 pub use event::{Event, Summary};
-pub use folder::{Underway, folder_of, prune_runs, runs_under_way};
+pub use folder::{RunningAttempt, attempts_under_way, folder_of, prune_runs};
 pub use gate::{Decided, GateError, decide_gate};
+pub use job::{Job, Output, PlannedJob, plan_batches, plan_jobs};
 pub use next::next_command;
-pub use note::{ReadNote, Ruling, RunFact, RunNote, Usage};
-pub use perform::{Ended, Ending, Performer, Stop, Task, Told, Watch};
+pub use note::{AttemptFact, AttemptNote, ReadNote, Ruling, Usage};
+pub use perform::{Agent, Ended, Ending, Stop, Task, Told, Watch};
 pub use replay::{Replay, ReplayError, replay};
 pub use scripted::Scripted;
 pub use snapshot::{Memory, Snapshot};
-pub use state::{Flow, Now, SentBack, Standing, State, derive_flow};
-pub use stay::{Stay, Until};
-pub use turn::{Output, Planned, Turn, plan_batches, plan_turns};
+pub use state::{Flow, JobStatus, Now, SentBack, State, derive_flow};
+pub use worker_loop::{Stay, Until};

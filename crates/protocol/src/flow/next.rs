@@ -1,10 +1,10 @@
 //! The command that takes a flow on.
 
-use super::state::{Flow, Standing, State};
+use super::state::{Flow, JobStatus, State};
 
 /// What to run next; none where nothing can be done now.
 pub fn next_command(flow: &Flow<'_>) -> Option<String> {
-    let first = |state: State| flow.standings.iter().find(|s| s.state == state);
+    let first = |state: State| flow.statuses.iter().find(|s| s.state == state);
     if first(State::Ready).is_some() {
         return Some("quipu run --by NAME     (--dry-run: what it costs)".into());
     }
@@ -18,29 +18,29 @@ pub fn next_command(flow: &Flow<'_>) -> Option<String> {
         return Some(said);
     }
     // Steps for each unit have nothing to be done for.
-    let without = flow.turns.iter().any(|turn| !turn.without.is_empty());
-    let gate = flow.turns.iter().find(|turn| turn.step.declare.is_some());
+    let without = flow.jobs.iter().any(|job| !job.without.is_empty());
+    let gate = flow.jobs.iter().find(|job| job.step.declare.is_some());
     without.then(|| match gate {
-        Some(gate) => format!("quipu approve {}     (declares the units of the plan; or write [units.ID] into quipu.toml)", gate.turn.step),
+        Some(gate) => format!("quipu approve {}     (declares the units of the plan; or write [units.ID] into quipu.toml)", gate.job.step),
         None => "write [units.ID] into quipu.toml, one for each unit".into(),
     })
 }
 
-fn render_failed(failed: &Standing) -> String {
+fn render_failed(failed: &JobStatus) -> String {
     let unit = failed
-        .turn
+        .job
         .unit
         .as_ref()
         .map(|u| format!(" --unit {u}"))
         .unwrap_or_default();
     if failed.objects {
         return format!(
-            "mend it and run it again, or overrule it: quipu approve {}{unit}",
-            failed.turn.step
+            "fix it and run it again, or overrule it: quipu approve {}{unit}",
+            failed.job.step
         );
     }
     format!(
         "quipu run --step {}{unit} --by NAME     (after looking into it)",
-        failed.turn.step
+        failed.job.step
     )
 }

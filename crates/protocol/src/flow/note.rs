@@ -7,13 +7,13 @@
 use quipu_store::{Noted, NotedFile, Version};
 use serde::{Deserialize, Serialize};
 
-use super::turn::Turn;
+use super::job::Job;
 use quipu_contract::UnitId;
 
 /// The format of a note.
 const FORMAT: u32 = 1;
 
-/// How a turn ended.
+/// How a job ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ruling {
@@ -42,11 +42,11 @@ pub struct ReadNote {
 
 /// The note of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RunNote {
+pub struct AttemptNote {
     /// Version of this format.
     pub flow: u32,
-    /// The name of its folder in `.quipu/runs/`.
-    pub run: String,
+    /// The name of its folder in `.quipu/attempts/`.
+    pub attempt: String,
     pub step: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
@@ -61,7 +61,7 @@ pub struct RunNote {
     pub sent_by: Option<String>,
     /// The steps that objected: only they look again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub mends: Vec<String>,
+    pub objectors: Vec<String>,
     /// The jobs before a gate that were stale when a person approved all the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub despite: Vec<String>,
@@ -117,18 +117,18 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-impl RunNote {
-    pub fn new(run: &str, turn: &Turn, ruling: Ruling) -> RunNote {
-        RunNote {
+impl AttemptNote {
+    pub fn new(attempt: &str, job: &Job, ruling: Ruling) -> AttemptNote {
+        AttemptNote {
             flow: FORMAT,
-            run: run.to_owned(),
-            step: turn.step.clone(),
-            unit: turn.unit.as_ref().map(ToString::to_string),
+            attempt: attempt.to_owned(),
+            step: job.step.clone(),
+            unit: job.unit.as_ref().map(ToString::to_string),
             ruling,
             agent: None,
             round: 0,
             sent_by: None,
-            mends: Vec::new(),
+            objectors: Vec::new(),
             despite: Vec::new(),
             reads: Vec::new(),
             usage: None,
@@ -141,8 +141,8 @@ impl RunNote {
         }
     }
 
-    pub fn turn(&self) -> Turn {
-        Turn {
+    pub fn job(&self) -> Job {
+        Job {
             step: self.step.clone(),
             unit: self.unit.as_deref().and_then(|u| UnitId::parse(u).ok()),
         }
@@ -155,18 +155,18 @@ impl RunNote {
 
 /// A note with its place in the journal and what the commit did.
 #[derive(Debug, Clone, Serialize)]
-pub struct RunFact {
+pub struct AttemptFact {
     pub seq: u64,
     pub at: String,
-    pub note: RunNote,
+    pub note: AttemptNote,
     pub files: Vec<NotedFile>,
 }
 
-impl RunFact {
+impl AttemptFact {
     /// The fact in a record, if its note is one of a flow.
-    pub fn of(noted: Noted) -> Option<RunFact> {
-        let note: RunNote = serde_json::from_value(noted.note).ok()?;
-        (note.flow == FORMAT).then_some(RunFact {
+    pub fn of(noted: Noted) -> Option<AttemptFact> {
+        let note: AttemptNote = serde_json::from_value(noted.note).ok()?;
+        (note.flow == FORMAT).then_some(AttemptFact {
             seq: noted.seq,
             at: noted.at,
             note,

@@ -1,6 +1,6 @@
-//! Whoever performs a turn: an agent behind an adapter, a person, a rehearsal, a script.
+//! Whoever performs a job: an agent behind an adapter, a person, a rehearsal, a script.
 //!
-//! A performer reads the view folder and writes the out folder; nothing else of the project
+//! A agent reads the view folder and writes the out folder; nothing else of the project
 //! concerns it. What it says of itself is not believed: its outputs are looked at.
 
 use std::path::PathBuf;
@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use quipu_contract::AgentKind;
 
+use super::job::{Job, Output};
 use super::note::Usage;
-use super::turn::{Output, Turn};
 
 /// Asks everyone to end. Shared by whoever may say so and whoever must listen.
 #[derive(Debug, Clone, Default)]
@@ -30,9 +30,9 @@ impl Stop {
 /// What is to be done.
 #[derive(Debug, Clone)]
 pub struct Task {
-    /// The name of the run; its folder in `.quipu/runs/`.
-    pub run: String,
-    pub turn: Turn,
+    /// The name of the run; its folder in `.quipu/attempts/`.
+    pub attempt: String,
+    pub job: Job,
     pub role: String,
     pub kind: AgentKind,
     /// The prompt, for an agent that reads files.
@@ -52,7 +52,7 @@ pub struct Task {
     pub root: PathBuf,
 }
 
-/// How it ended, by the performer's own word.
+/// How it ended, by the agent's own word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
     Done,
@@ -114,8 +114,8 @@ pub struct Watch<'w> {
     pub look: &'w mut dyn FnMut(&Ended) -> Option<String>,
 }
 
-/// Something that performs a turn.
-pub trait Performer: Sync {
+/// Something that performs a job.
+pub trait Agent: Sync {
     /// The name under which it is priced and recorded.
     fn name(&self) -> &str;
 

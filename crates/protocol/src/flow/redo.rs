@@ -5,12 +5,12 @@
 use quipu_contract::{Class, ProjectPath, Readable};
 use quipu_store::{At, StoreError};
 
-use super::attempt::{AttemptError, Job};
+use super::attempt::{AttemptError, ChosenJob};
 use super::engine::{Engine, FlowError};
+use super::job::{actor_of, fill_path};
+use super::messages;
 use super::note::{ReadNote, Ruling};
-use super::said;
 use super::snapshot::unmarked;
-use super::turn::{actor_of, fill_path};
 use crate::brief::fence;
 use crate::difference::render_difference;
 use crate::reading::may_read;
@@ -23,38 +23,38 @@ const LONGEST_EARLIER: usize = 60_000;
 const SHORT_DIFFERENCE: usize = 4_000;
 
 impl Engine<'_> {
-    pub(super) fn render_redo(&self, job: &Job<'_>) -> Result<String, AttemptError> {
-        if job.standing.sent_back.is_some() {
+    pub(super) fn render_redo(&self, chosen: &ChosenJob<'_>) -> Result<String, AttemptError> {
+        if chosen.status.sent_back.is_some() {
             // The objections say why, and the earlier text lies where it writes.
-            return self.render_compared(job);
+            return self.render_compared(chosen);
         }
         let facts = self.memory.facts(self.project).map_err(FlowError::from)?;
-        let of_job = |fact: &&super::note::RunFact| {
-            fact.note.ruling == Ruling::Accepted && fact.note.turn() == job.planned.turn
+        let of_job = |fact: &&super::note::AttemptFact| {
+            fact.note.ruling == Ruling::Accepted && fact.note.job() == chosen.planned.job
         };
         let Some(last) = facts.iter().rev().find(of_job) else {
-            return self.render_compared(job);
+            return self.render_compared(chosen);
         };
         let language = self.project.contract.language;
         let mut text = String::new();
         let round = facts.iter().filter(of_job).count() + 1;
-        text.push_str(&said::again(language, round, &job.standing.why));
-        for output in job.planned.required() {
+        text.push_str(&messages::again(language, round, &chosen.status.why));
+        for output in chosen.planned.required() {
             let Some((bytes, _)) = self.project.store.read(&output.path)? else {
                 continue;
             };
             let earlier = String::from_utf8_lossy(&bytes);
             if earlier.len() <= LONGEST_EARLIER {
                 let path = output.path.as_str();
-                text.push_str(&said::earlier(
+                text.push_str(&messages::earlier(
                     language,
                     &fence("earlier", path, unmarked(path, &earlier).trim_end()),
                 ));
             }
         }
         for read in &last.note.reads {
-            if let Some(difference) = self.render_changed(job, read)? {
-                text.push_str(&said::difference(
+            if let Some(difference) = self.render_changed(chosen, read)? {
+                text.push_str(&messages::difference(
                     language,
                     &fence("difference", &read.path, difference.trim_end()),
                 ));
@@ -65,13 +65,13 @@ impl Engine<'_> {
 
     /// The difference between the two files that the step names, for the first time that it is
     /// done; later it has seen that difference, and what changed since then is shown.
-    fn render_compared(&self, job: &Job<'_>) -> Result<String, AttemptError> {
-        let paths: Vec<ProjectPath> = job
+    fn render_compared(&self, chosen: &ChosenJob<'_>) -> Result<String, AttemptError> {
+        let paths: Vec<ProjectPath> = chosen
             .planned
             .step
             .compare
             .iter()
-            .filter_map(|path| fill_path(path, &job.planned.binding))
+            .filter_map(|path| fill_path(path, &chosen.planned.binding))
             .collect();
         let [older, newer] = paths.as_slice() else {
             return Ok(String::new());
@@ -88,10 +88,10 @@ impl Engine<'_> {
         let difference = render_difference(older.as_str(), &old, newer.as_str(), &new);
         let language = self.project.contract.language;
         if difference.len() > new.len().max(SHORT_DIFFERENCE) {
-            return Ok(said::rewritten(language, newer.as_str()));
+            return Ok(messages::rewritten(language, newer.as_str()));
         }
         let between = format!("{older} → {newer}");
-        Ok(said::difference(
+        Ok(messages::difference(
             language,
             &fence("difference", &between, difference.trim_end()),
         ))
@@ -101,13 +101,13 @@ impl Engine<'_> {
     /// is not in the journal, or if the role does not read it any more.
     fn render_changed(
         &self,
-        job: &Job<'_>,
+        chosen: &ChosenJob<'_>,
         read: &ReadNote,
     ) -> Result<Option<String>, AttemptError> {
         let Ok(path) = ProjectPath::parse(&read.path) else {
             return Ok(None);
         };
-        let actor = actor_of(job.planned.step, job.planned.turn.unit.as_ref(), None);
+        let actor = actor_of(chosen.planned.step, chosen.planned.job.unit.as_ref(), None);
         let may_see = match may_read(self.project, &actor, &path) {
             Ok(Readable::Whole) => true,
             Ok(Readable::Sections(sections)) => read

@@ -9,19 +9,19 @@ use serde::{Deserialize, Serialize, Serializer};
 use thiserror::Error;
 
 use super::folder::folder_of;
-use super::note::RunFact;
+use super::note::AttemptFact;
 use crate::project::Project;
 
 /// A run, told again.
 #[derive(Debug, Clone, Serialize)]
 pub struct Replay {
-    pub fact: RunFact,
+    pub fact: AttemptFact,
     /// The folder of the run; none if it was deleted.
     #[serde(serialize_with = "folder_text")]
     pub folder: Option<std::path::PathBuf>,
     /// What was sent to the agent; of a run in several parts all of them.
     pub brief: Option<String>,
-    /// Other runs of the same turn, newest first.
+    /// Other attempts of the same job, newest first.
     pub others: Vec<String>,
 }
 
@@ -38,11 +38,14 @@ fn folder_text<S: Serializer>(
 
 #[derive(Debug, Error)]
 pub enum ReplayError {
-    #[error("no run `{0}` is in the journal")]
+    #[error("no attempt `{0}` is in the journal")]
     NoRun(String),
-    #[error("`{asked}` is the beginning of {} runs: {}", runs.len(), render_runs(runs))]
-    Ambiguous { asked: String, runs: Vec<String> },
-    #[error("`{path}` at `{at}` was made by no run")]
+    #[error("`{asked}` is the beginning of {} attempts: {}", attempts.len(), render_attempts(attempts))]
+    Ambiguous {
+        asked: String,
+        attempts: Vec<String>,
+    },
+    #[error("`{path}` at `{at}` was made by no attempt")]
     NotMade { path: String, at: String },
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -51,17 +54,17 @@ pub enum ReplayError {
 /// Fewer letters than this say nothing of a run: its name begins with a date.
 const SHORTEST_BEGINNING: usize = 8;
 
-/// So many runs are named before the rest is only counted.
-const NAMED_RUNS: usize = 12;
+/// So many attempts are named before the rest is only counted.
+const NAMED_ATTEMPTS: usize = 12;
 
-fn render_runs(runs: &[String]) -> String {
-    let named = runs
+fn render_attempts(attempts: &[String]) -> String {
+    let named = attempts
         .iter()
-        .take(NAMED_RUNS)
+        .take(NAMED_ATTEMPTS)
         .cloned()
         .collect::<Vec<_>>()
         .join(", ");
-    match runs.len().checked_sub(NAMED_RUNS) {
+    match attempts.len().checked_sub(NAMED_ATTEMPTS) {
         Some(more) if more > 0 => format!("{named} and {more} more"),
         _ => named,
     }
@@ -123,36 +126,39 @@ fn load_sent(folder: &Path) -> Option<Vec<String>> {
 /// Finds a run by its name (or its beginning), or by a file and version it made: `PATH@VERSION`,
 /// `PATH`.
 pub fn replay(project: &Project, asked: &str) -> Result<Replay, ReplayError> {
-    let facts: Vec<RunFact> = project
+    let facts: Vec<AttemptFact> = project
         .store
         .noted(0)?
         .into_iter()
-        .filter_map(RunFact::of)
+        .filter_map(AttemptFact::of)
         .collect();
-    let exact = facts.iter().rev().find(|f| f.note.run == asked);
+    let exact = facts.iter().rev().find(|f| f.note.attempt == asked);
     let by_name = match exact {
         Some(fact) => Some(fact),
         None if asked.len() < SHORTEST_BEGINNING => None,
         None => {
             let begun: BTreeSet<&str> = facts
                 .iter()
-                .map(|f| f.note.run.as_str())
-                .filter(|run| run.starts_with(asked))
+                .map(|f| f.note.attempt.as_str())
+                .filter(|attempt| attempt.starts_with(asked))
                 .collect();
             if begun.len() > 1 {
                 return Err(ReplayError::Ambiguous {
                     asked: asked.to_owned(),
-                    runs: begun.into_iter().rev().map(str::to_owned).collect(),
+                    attempts: begun.into_iter().rev().map(str::to_owned).collect(),
                 });
             }
-            facts.iter().rev().find(|f| f.note.run.starts_with(asked))
+            facts
+                .iter()
+                .rev()
+                .find(|f| f.note.attempt.starts_with(asked))
         }
     };
-    let by_turn = || {
+    let by_job = || {
         facts
             .iter()
             .rev()
-            .find(|f| f.note.turn().to_string() == asked)
+            .find(|f| f.note.job().to_string() == asked)
     };
     let by_file = || {
         let (path, version) = asked.rsplit_once('@').unwrap_or((asked, ""));
@@ -162,7 +168,7 @@ pub fn replay(project: &Project, asked: &str) -> Result<Replay, ReplayError> {
                 .any(|file| file.path == path && file.version.as_str().starts_with(version))
         })
     };
-    let Some(fact) = by_name.or_else(by_turn).or_else(by_file) else {
+    let Some(fact) = by_name.or_else(by_job).or_else(by_file) else {
         return Err(match asked.rsplit_once('@') {
             Some((path, at)) => ReplayError::NotMade {
                 path: path.to_owned(),
@@ -171,13 +177,13 @@ pub fn replay(project: &Project, asked: &str) -> Result<Replay, ReplayError> {
             None => ReplayError::NoRun(asked.to_owned()),
         });
     };
-    let folder = Some(folder_of(project.store.root(), &fact.note.run)).filter(|f| f.is_dir());
+    let folder = Some(folder_of(project.store.root(), &fact.note.attempt)).filter(|f| f.is_dir());
     let brief = folder.as_deref().and_then(load_brief);
     let same = facts
         .iter()
         .rev()
-        .filter(|f| f.note.turn() == fact.note.turn() && f.note.run != fact.note.run);
-    let others = same.map(|f| f.note.run.clone()).collect();
+        .filter(|f| f.note.job() == fact.note.job() && f.note.attempt != fact.note.attempt);
+    let others = same.map(|f| f.note.attempt.clone()).collect();
     Ok(Replay {
         folder,
         brief,

@@ -1,4 +1,4 @@
-//! A performer that plays prepared texts: for trying a flow, and for tests of what happens when
+//! A agent that plays prepared texts: for trying a flow, and for tests of what happens when
 //! agents misbehave.
 //!
 //! Its folder holds the outputs under their paths. `PATH.again` is played when the work is asked
@@ -14,15 +14,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::perform::{Ended, Ending, Performer, Task, Watch};
-use super::turn::Output;
+use super::job::Output;
+use super::perform::{Agent, Ended, Ending, Task, Watch};
 
 /// Plays prepared texts.
 pub struct Scripted {
     folder: PathBuf,
     /// Acts that were played and are not to be played twice.
     played: Mutex<BTreeSet<String>>,
-    /// How long each turn takes.
+    /// How long each job takes.
     pub pause: Duration,
 }
 
@@ -74,7 +74,7 @@ impl Scripted {
                         write(
                             &path,
                             &format!(
-                                "Half a mend.\n\n{}",
+                                "Half a fix.\n\n{}",
                                 std::fs::read_to_string(&path).unwrap_or_default()
                             ),
                         );
@@ -137,10 +137,10 @@ fn times_begun(task: &Task) -> usize {
         .flatten()
         .flatten()
         .map(|entry| entry.file_name().to_string_lossy().into_owned());
-    names.filter(|name| job(name) == job(&task.run)).count()
+    names.filter(|name| job(name) == job(&task.attempt)).count()
 }
 
-impl Performer for Scripted {
+impl Agent for Scripted {
     fn name(&self) -> &str {
         "script"
     }

@@ -11,7 +11,7 @@ use super::attempt::AttemptError;
 use super::commit::{Wanted, commit};
 use super::engine::{Ended, Engine, FlowError, Shift};
 use super::event::Event;
-use super::stay::Until;
+use super::worker_loop::Until;
 use crate::project::ProjectError;
 
 /// A worker says so often that it lives; after five times as long in silence others take it for
@@ -26,7 +26,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 fn passes(error: &StoreError) -> bool {
     matches!(
         error,
-        StoreError::Unreachable { mend: None, .. } | StoreError::Busy { .. }
+        StoreError::Unreachable { remedy: None, .. } | StoreError::Busy { .. }
     )
 }
 
@@ -89,7 +89,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Commits what a turn made, for as long as it takes. Returns the sealed files that stay as
+    /// Commits what a job made, for as long as it takes. Returns the sealed files that stay as
     /// they are. A try whose answer never came may have been accepted: before the next one it is
     /// looked for.
     pub(super) fn commit_patiently(&self, wanted: &Wanted<'_>) -> Result<Vec<String>, FlowError> {
@@ -101,7 +101,7 @@ impl Engine<'_> {
                     .memory
                     .facts(self.project)?
                     .iter()
-                    .any(|fact| fact.note.run == wanted.note.run)
+                    .any(|fact| fact.note.attempt == wanted.note.attempt)
                 {
                     return Ok(Vec::new());
                 }

@@ -8,7 +8,7 @@ use quipu_contract::{Pattern, ProjectPath};
 use quipu_store::{At, Lease, Survey, Version};
 use quipu_text::{Document, find_stray_sign, marker, passages_with};
 
-use super::note::RunFact;
+use super::note::AttemptFact;
 use super::state::Now;
 use crate::project::{Project, ProjectError};
 use crate::view::slice_section;
@@ -25,16 +25,16 @@ pub struct Memory(Arc<Mutex<Remembered>>);
 struct Remembered {
     texts: BTreeMap<String, (Version, Arc<Text>)>,
     free: BTreeMap<String, (String, Version)>,
-    facts: Arc<Vec<RunFact>>,
+    facts: Arc<Vec<AttemptFact>>,
 }
 
 impl Memory {
     /// What runs noted in the journal, oldest first.
-    pub fn facts(&self, project: &Project) -> Result<Arc<Vec<RunFact>>, ProjectError> {
+    pub fn facts(&self, project: &Project) -> Result<Arc<Vec<AttemptFact>>, ProjectError> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let newest = known.facts.last().map_or(0, |f| f.seq);
         let newer = project.store.noted(newest)?;
-        let newer: Vec<RunFact> = newer.into_iter().filter_map(RunFact::of).collect();
+        let newer: Vec<AttemptFact> = newer.into_iter().filter_map(AttemptFact::of).collect();
         if !newer.is_empty() {
             Arc::make_mut(&mut known.facts).extend(newer);
         }
@@ -61,7 +61,7 @@ pub struct Snapshot<'p> {
     /// Files that no rule names, as they were when this snapshot first looked.
     free: RefCell<BTreeMap<String, Option<Version>>>,
     pub survey: Survey,
-    pub facts: Arc<Vec<RunFact>>,
+    pub facts: Arc<Vec<AttemptFact>>,
 }
 
 impl<'p> Snapshot<'p> {

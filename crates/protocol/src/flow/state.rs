@@ -1,6 +1,6 @@
 //! Where a flow stands: derived, never stored.
 //!
-//! A turn is complete if its outputs end with their markers. It is done if, besides, nothing that
+//! A job is complete if its outputs end with their markers. It is done if, besides, nothing that
 //! it had read has changed since and no one objects. Everything is told from the files as they are
 //! now and from what runs noted in the journal; where the journal knows nothing, a marker is
 //! believed and that is said. Pure: all I/O is behind [`Now`].
@@ -13,8 +13,8 @@ use quipu_store::Version;
 use serde::Serialize;
 
 use super::derivation::{Derivation, spread_staleness};
-use super::note::RunFact;
-use super::turn::{Planned, Turn, waits_first};
+use super::job::{Job, PlannedJob, waits_first};
+use super::note::AttemptFact;
 
 /// The files as they are now.
 pub trait Now {
@@ -26,11 +26,11 @@ pub trait Now {
     fn items(&self, path: &str, sign: &str) -> Vec<String>;
     fn matching(&self, pattern: &Pattern) -> Vec<ProjectPath>;
     fn holds_word(&self, path: &str, words: &[String]) -> bool;
-    /// Whether a running turn holds the right to write a path.
+    /// Whether a running job holds the right to write a path.
     fn is_leased(&self, path: &ProjectPath) -> bool;
 }
 
-/// How a turn stands.
+/// How a job stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
@@ -47,7 +47,7 @@ pub enum State {
     Failed,
     /// It waits for something that needs a person.
     Blocked,
-    /// It is a person's turn.
+    /// It is a person's job.
     Waiting,
     /// It does not apply here.
     Skipped,
@@ -81,7 +81,7 @@ impl State {
     }
 }
 
-/// Why work comes back to a turn.
+/// Why work comes back to a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SentBack {
     /// The step that objects.
@@ -93,16 +93,16 @@ pub struct SentBack {
     pub items: Vec<String>,
 }
 
-/// A turn with its state.
+/// A job with its state.
 #[derive(Debug, Clone, Serialize)]
-pub struct Standing {
-    pub turn: Turn,
+pub struct JobStatus {
+    pub job: Job,
     pub state: State,
     /// In words: what it waits for, what changed, what went wrong.
     pub why: Vec<String>,
-    /// The turns that make it stale, pending or blocked.
+    /// The jobs that make it stale, pending or blocked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub through: Vec<Turn>,
+    pub through: Vec<Job>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sent_back: Option<SentBack>,
     /// What it wrote is an objection that no one has answered or overruled.
@@ -123,48 +123,46 @@ pub struct Standing {
 /// A whole flow.
 #[derive(Debug, Clone)]
 pub struct Flow<'c> {
-    pub turns: Arc<Vec<Planned<'c>>>,
-    pub standings: Vec<Standing>,
+    pub jobs: Arc<Vec<PlannedJob<'c>>>,
+    pub statuses: Vec<JobStatus>,
     /// For each job those that are open before it: directly, or behind jobs that are done.
     pub open_before: Vec<Arc<BTreeSet<usize>>>,
 }
 
 impl Flow<'_> {
-    pub fn find(&self, turn: &Turn) -> Option<usize> {
-        self.turns.iter().position(|t| t.turn == *turn)
+    pub fn find(&self, job: &Job) -> Option<usize> {
+        self.jobs.iter().position(|t| t.job == *job)
     }
 
     pub fn count(&self, state: State) -> usize {
-        self.standings.iter().filter(|s| s.state == state).count()
+        self.statuses.iter().filter(|s| s.state == state).count()
     }
 }
 
-/// Derives a flow from the contract's turns, the files and the journal's notes (oldest first).
+/// Derives a flow from the contract's jobs, the files and the journal's notes (oldest first).
 pub fn derive_flow<'c>(
     contract: &'c Contract,
-    turns: &Arc<Vec<Planned<'c>>>,
+    jobs: &Arc<Vec<PlannedJob<'c>>>,
     now: &dyn Now,
-    facts: &[RunFact],
+    facts: &[AttemptFact],
 ) -> Flow<'c> {
-    let derivation = Derivation::new(contract, turns, now, facts);
-    waits_first(turns)
+    let derivation = Derivation::new(contract, jobs, now, facts);
+    waits_first(jobs)
         .into_iter()
         .for_each(|index| derivation.derive(index));
-    let mut standings: Vec<Standing> = (0..turns.len()).map(|i| derivation.standing(i)).collect();
-    spread_staleness(turns, &mut standings, &derivation);
-    let open_before = (0..turns.len())
-        .map(|i| derivation.open_before(i))
-        .collect();
+    let mut statuses: Vec<JobStatus> = (0..jobs.len()).map(|i| derivation.status(i)).collect();
+    spread_staleness(jobs, &mut statuses, &derivation);
+    let open_before = (0..jobs.len()).map(|i| derivation.open_before(i)).collect();
     Flow {
-        turns: Arc::clone(turns),
-        standings,
+        jobs: Arc::clone(jobs),
+        statuses,
         open_before,
     }
 }
 
-pub(crate) fn render_turn(turn: &Turn) -> String {
-    match &turn.unit {
-        Some(unit) => format!("{} --unit {unit}", turn.step),
-        None => turn.step.clone(),
+pub(crate) fn render_job(job: &Job) -> String {
+    match &job.unit {
+        Some(unit) => format!("{} --unit {unit}", job.step),
+        None => job.step.clone(),
     }
 }

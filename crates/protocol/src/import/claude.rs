@@ -40,7 +40,7 @@ pub(super) fn memory_folder(place: &Path) -> Result<PathBuf, ImportError> {
         .ok_or_else(|| ImportError::Other {
             path: place.to_owned(),
             what: "there is no MEMORY.md in it".into(),
-            mend:
+            remedy:
                 "name the folder that holds it; for Claude Code: ~/.claude/projects/PROJECT/memory"
                     .into(),
         })
@@ -95,7 +95,7 @@ pub(super) fn take(place: &Path, sources: Sources<'_>) -> Result<Taken, ImportEr
         return Err(ImportError::Other {
             path: place.to_owned(),
             what: "there is no CLAUDE.md in it".into(),
-            mend: "name the file, or the folder that holds it".into(),
+            remedy: "name the file, or the folder that holds it".into(),
         });
     }
     Ok(taken)

@@ -22,7 +22,7 @@ pub enum ImportError {
     Other {
         path: PathBuf,
         what: String,
-        mend: String,
+        remedy: String,
     },
     #[error("`{}`, line {line}: {what}", path.display())]
     Malformed {

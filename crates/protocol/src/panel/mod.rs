@@ -6,7 +6,5 @@ mod state;
 mod sum;
 
 pub use report::{Report, ReportFault, parse_report};
-pub use state::{
-    Member, PanelView, Standing as MemberStanding, derive_panel, panel_view, render_state,
-};
+pub use state::{AgentStatus, Member, PanelView, derive_panel, panel_view, render_state};
 pub use sum::{Conflict, Domain, Issue, Sum, VERDICTS, sum_up};

@@ -1,5 +1,5 @@
 //! The report of one reviewing agent, read to the letter. A fault names its line, so that the agent
-//! can mend it.
+//! can fix it.
 
 use quipu_text::{Document, Section};
 use serde::Serialize;

@@ -15,7 +15,7 @@ use crate::template::{TemplateError, render_template, template_values};
 /// How one agent stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+pub enum AgentStatus {
     Pending,
     InProgress,
     Completed,
@@ -23,14 +23,14 @@ pub enum Standing {
     NotApplicable,
 }
 
-impl Standing {
+impl AgentStatus {
     pub const fn as_str(self) -> &'static str {
         match self {
-            Standing::Pending => "pending",
-            Standing::InProgress => "in_progress",
-            Standing::Completed => "completed",
-            Standing::Failed => "failed",
-            Standing::NotApplicable => "not_applicable",
+            AgentStatus::Pending => "pending",
+            AgentStatus::InProgress => "in_progress",
+            AgentStatus::Completed => "completed",
+            AgentStatus::Failed => "failed",
+            AgentStatus::NotApplicable => "not_applicable",
         }
     }
 }
@@ -42,7 +42,7 @@ pub struct Member {
     pub title: String,
     pub domain: Option<String>,
     pub phase: Option<String>,
-    pub status: Standing,
+    pub status: AgentStatus,
     /// Why it does not apply or has failed.
     pub why: Vec<String>,
     pub path: ProjectPath,
@@ -70,19 +70,18 @@ pub fn panel_view(
     fresh: &[(ProjectPath, String)],
 ) -> PanelView {
     let mut members = Vec::new();
-    for (turn, standing) in flow.turns.iter().zip(&flow.standings) {
-        let Some(role) = turn.role else { continue };
+    for (job, job_status) in flow.jobs.iter().zip(&flow.statuses) {
+        let Some(role) = job.role else { continue };
         // Whoever belongs to another mode is no member of this panel.
-        let when = &turn.step.when;
+        let when = &job.step.when;
         if when.var.as_ref().is_some_and(|var| {
-            !turn
-                .binding
+            !job.binding
                 .get(var)
                 .is_some_and(|value| when.is.contains(value))
         }) {
             continue;
         }
-        let Some(output) = turn
+        let Some(output) = job
             .required()
             .find(|o| contract.rule(&o.path).and_then(|r| r.form) == Some(Form::Report))
         else {
@@ -92,7 +91,7 @@ pub fn panel_view(
             .iter()
             .find(|(path, _)| *path == output.path)
             .map(|(_, text)| text.clone());
-        let done = matches!(standing.state, State::Done | State::Stale) || new.is_some();
+        let done = matches!(job_status.state, State::Done | State::Stale) || new.is_some();
         let metrics: Vec<&str> = role
             .metrics
             .iter()
@@ -109,21 +108,21 @@ pub fn panel_view(
             Some(Err(faults)) => (None, faults),
             None => (None, Vec::new()),
         };
-        let status = match standing.state {
-            _ if report.is_some() => Standing::Completed,
-            _ if !faults.is_empty() => Standing::Failed,
-            State::Running => Standing::InProgress,
-            State::Failed => Standing::Failed,
-            State::Skipped => Standing::NotApplicable,
-            _ => Standing::Pending,
+        let status = match job_status.state {
+            _ if report.is_some() => AgentStatus::Completed,
+            _ if !faults.is_empty() => AgentStatus::Failed,
+            State::Running => AgentStatus::InProgress,
+            State::Failed => AgentStatus::Failed,
+            State::Skipped => AgentStatus::NotApplicable,
+            _ => AgentStatus::Pending,
         };
         members.push(Member {
-            id: turn.turn.step.clone(),
+            id: job.job.step.clone(),
             title: role.title.in_language(contract.language).to_owned(),
-            domain: turn.step.domain.clone(),
-            phase: turn.step.phase.clone(),
+            domain: job.step.domain.clone(),
+            phase: job.step.phase.clone(),
             status,
-            why: standing.why.clone(),
+            why: job_status.why.clone(),
             path: output.path.clone(),
             report,
             faults,
@@ -152,7 +151,7 @@ pub fn panel_view(
     let sum = sum_up(&counted, &subjects, &opposites);
     let open = members
         .iter()
-        .find(|m| matches!(m.status, Standing::Pending | Standing::InProgress));
+        .find(|m| matches!(m.status, AgentStatus::Pending | AgentStatus::InProgress));
     let phase = open.and_then(|m| m.phase.clone());
     let verdict = members
         .iter()
@@ -200,7 +199,7 @@ pub fn derive_panel(
 
 /// The state as JSON: the template's own keys, with what the reports say over them.
 pub fn render_state(mut base: Value, panel: &PanelView, last: Option<&str>) -> String {
-    let ids = |status: &[Standing]| {
+    let ids = |status: &[AgentStatus]| {
         panel
             .members
             .iter()
@@ -209,19 +208,19 @@ pub fn render_state(mut base: Value, panel: &PanelView, last: Option<&str>) -> S
             .collect::<Vec<_>>()
     };
     // Who works just now is no fact that outlives the moment.
-    let lasting = |status: Standing| {
-        if status == Standing::InProgress {
-            Standing::Pending
+    let lasting = |status: AgentStatus| {
+        if status == AgentStatus::InProgress {
+            AgentStatus::Pending
         } else {
             status
         }
     };
     base["review_progress"] = json!({
         "current_phase": panel.phase.as_deref().unwrap_or("done"),
-        "completed_agents": ids(&[Standing::Completed]),
-        "pending_agents": ids(&[Standing::Pending, Standing::InProgress]),
-        "failed_agents": ids(&[Standing::Failed]),
-        "not_applicable_agents": ids(&[Standing::NotApplicable]),
+        "completed_agents": ids(&[AgentStatus::Completed]),
+        "pending_agents": ids(&[AgentStatus::Pending, AgentStatus::InProgress]),
+        "failed_agents": ids(&[AgentStatus::Failed]),
+        "not_applicable_agents": ids(&[AgentStatus::NotApplicable]),
     });
     let mut summary = serde_json::Map::new();
     for member in &panel.members {
@@ -237,7 +236,7 @@ pub fn render_state(mut base: Value, panel: &PanelView, last: Option<&str>) -> S
     let done = panel
         .members
         .iter()
-        .filter(|m| m.status == Standing::Completed)
+        .filter(|m| m.status == AgentStatus::Completed)
         .count();
     let said = last
         .map(str::to_owned)

@@ -5,7 +5,7 @@ use quipu_contract::{Language, Paragraph, Privilege, in_one_line};
 use serde_json::json;
 
 use super::{Block, Waking};
-use crate::flow::{Flow, FlowError, Memory, Standing, State, flow_now, next_command};
+use crate::flow::{Flow, FlowError, JobStatus, Memory, State, flow_now, next_command};
 use crate::work::WorkError;
 
 /// So many jobs of one state are told before the rest is only counted.
@@ -29,21 +29,21 @@ pub(super) fn flow(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
         waking.say("Where the work stands", "工作进行到哪里"),
         "quipu status",
     );
-    if flow.turns.is_empty() {
+    if flow.jobs.is_empty() {
         block.entries.push(no_units(waking));
         return Ok(Some(block));
     }
     block.entries.push(counts(waking, &flow));
     block.entries.extend(next_unit(waking, &flow));
     for state in [State::Waiting, State::Failed, State::Blocked, State::Stale] {
-        let found: Vec<&Standing> = flow
-            .standings
+        let found: Vec<&JobStatus> = flow
+            .statuses
             .iter()
-            .filter(|standing| standing.state == state)
+            .filter(|status| status.state == state)
             .collect();
         let name = name_of(state, waking.language);
-        let why = |standing: &Standing| {
-            standing
+        let why = |status: &JobStatus| {
+            status
                 .why
                 .first()
                 .map(|why| format!(": {}", in_one_line(why)))
@@ -53,7 +53,7 @@ pub(super) fn flow(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
             found
                 .iter()
                 .take(TOLD)
-                .map(|standing| format!("- {name}: {}{}", standing.turn, why(standing))),
+                .map(|status| format!("- {name}: {}{}", status.job, why(status))),
         );
         if let Some(more) = found.len().checked_sub(TOLD).filter(|more| *more > 0) {
             block.entries.push(match waking.language {
@@ -68,7 +68,7 @@ pub(super) fn flow(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
             .push(format!("- {}{next}", waking.say("next: ", "下一步：")));
     }
     block.data = json!(
-        flow.standings
+        flow.statuses
             .iter()
             .filter(|s| !matches!(s.state, State::Done | State::Pending | State::Skipped))
             .collect::<Vec<_>>()
@@ -119,35 +119,32 @@ fn counts(waking: &Waking<'_>, flow: &Flow<'_>) -> String {
 /// The first unit that is not done, with what is to be done for it.
 fn next_unit(waking: &Waking<'_>, flow: &Flow<'_>) -> Option<String> {
     let contract = &waking.project.contract;
-    let is_open = |standing: &&Standing| !matches!(standing.state, State::Done | State::Skipped);
+    let is_open = |status: &&JobStatus| !matches!(status.state, State::Done | State::Skipped);
     let unit = contract.units.iter().find(|unit| {
-        flow.standings
+        flow.statuses
             .iter()
             .filter(is_open)
-            .any(|standing| standing.turn.unit.as_ref() == Some(&unit.id))
+            .any(|status| status.job.unit.as_ref() == Some(&unit.id))
     })?;
     let of_unit = flow
-        .standings
+        .statuses
         .iter()
         .filter(is_open)
-        .filter(|standing| standing.turn.unit.as_ref() == Some(&unit.id));
-    let standing = of_unit.min_by_key(|standing| standing.state == State::Pending)?;
+        .filter(|status| status.job.unit.as_ref() == Some(&unit.id));
+    let status = of_unit.min_by_key(|status| status.state == State::Pending)?;
     let title = in_one_line(unit.title.in_language(waking.language)).into_owned();
     let title = if title == unit.id.as_str() {
         String::new()
     } else {
         format!(" \"{title}\"")
     };
-    let state = name_of(standing.state, waking.language);
+    let state = name_of(status.state, waking.language);
     Some(match waking.language {
         Language::En => format!(
             "- next unit: {}{title}, {} is {state}",
-            unit.id, standing.turn.step
+            unit.id, status.job.step
         ),
-        Language::Zh => format!(
-            "- 下一个：{}{title}，{} {state}",
-            unit.id, standing.turn.step
-        ),
+        Language::Zh => format!("- 下一个：{}{title}，{} {state}", unit.id, status.job.step),
     })
 }
 

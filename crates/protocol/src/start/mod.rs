@@ -5,7 +5,6 @@
 //! other. What the budget leaves no room for is named with the command that shows it (`fit.rs`).
 
 mod around;
-mod experience;
 mod fit;
 mod flow;
 mod gather;
@@ -19,6 +18,7 @@ mod state;
 mod story;
 mod unfinished;
 mod wake;
+mod worldlog;
 
 use std::cell::OnceCell;
 
@@ -31,10 +31,10 @@ pub use around::{Surroundings, look_around};
 pub use wake::{Awake, StartRequest, start};
 
 use crate::capture::Captured;
-use crate::experience::PastSession;
 use crate::forms::resolve_form;
 use crate::project::Project;
 use crate::work::WorkError;
+use crate::worldlog::PastSession;
 
 /// What a provider is given.
 pub struct Waking<'w> {
@@ -146,11 +146,11 @@ pub(crate) const PROVIDERS: &[(Paragraph, Provider)] = &[
     (Paragraph::Notes, state::notes),
     (Paragraph::Delegations, relay::delegations),
     (Paragraph::Delegation, relay::delegation),
-    (Paragraph::World, experience::world),
-    (Paragraph::Knowledge, experience::knowledge),
-    (Paragraph::Task, experience::task),
-    (Paragraph::Matches, experience::matches),
-    (Paragraph::Sessions, experience::sessions),
+    (Paragraph::World, worldlog::world),
+    (Paragraph::Knowledge, worldlog::knowledge),
+    (Paragraph::Task, worldlog::task),
+    (Paragraph::Matches, worldlog::matches),
+    (Paragraph::Sessions, worldlog::sessions),
     (Paragraph::Flow, flow::flow),
     (Paragraph::Threads, story::threads),
     (Paragraph::Index, story::index),

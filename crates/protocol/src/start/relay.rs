@@ -177,7 +177,7 @@ pub(super) fn flagged_line(
     };
     Ok(Some(format!(
         "⚠ {path} {what}{line}; {shown}. {}",
-        file.mend()
+        file.remedy()
     )))
 }
 
@@ -511,7 +511,7 @@ pub(super) fn delegation(waking: &Waking<'_>) -> Result<Option<Block>, WorkError
                 "后来写入文件，不属于任务单；写入者",
             );
             let by = if by == "outside" {
-                waking.say("an edit outside Quipu", "Quipu 之外的编辑")
+                waking.say("an external edit", "Quipu 之外的编辑")
             } else {
                 by
             };

@@ -87,7 +87,7 @@ fn check_move(todo: &Todo, step: &Move, language: Language) -> Result<(), WorkEr
         };
         format!("quipu todo {verb} {}{reason}", todo.id)
     };
-    let mend = match allowed {
+    let remedy = match allowed {
         [] => {
             let why = in_language(
                 language,
@@ -102,7 +102,7 @@ fn check_move(todo: &Todo, step: &Move, language: Language) -> Result<(), WorkEr
             .collect::<Vec<_>>()
             .join("; or "),
     };
-    Err(WorkError::refused(what, mend))
+    Err(WorkError::refused(what, remedy))
 }
 
 /// Adds an item and returns its id.

@@ -167,9 +167,9 @@ pub enum ViewError {
 }
 
 impl ViewError {
-    pub(crate) fn open_hole(role: &Role, hole: &str) -> ViewError {
+    pub(crate) fn open_variable(role: &Role, variable: &str) -> ViewError {
         let (role, place) = (role.name.clone(), role.place.clone());
-        match hole {
+        match variable {
             "unit" => ViewError::NeedsUnit { role, place },
             "agent" => ViewError::NeedsAgent { role, place },
             other => ViewError::NoValue {

@@ -260,8 +260,8 @@ pub fn shown_name(path: &ProjectPath, section: Option<&str>) -> String {
 
 fn fill(pattern: &Pattern, role: &Role, binding: &Binding) -> Result<Pattern, ViewError> {
     let filled = pattern.fill(binding);
-    if let Some(hole) = filled.holes().next() {
-        return Err(ViewError::open_hole(role, hole));
+    if let Some(variable) = filled.variables().next() {
+        return Err(ViewError::open_variable(role, variable));
     }
     Ok(filled)
 }
@@ -280,11 +280,11 @@ fn fill_text(
         .split_once('{')
         .and_then(|(_, rest)| rest.split_once('}'))
     {
-        Some((hole, _)) if ["unit", "agent"].contains(&hole) => {
-            Err(ViewError::open_hole(role, hole))
+        Some((variable, _)) if ["unit", "agent"].contains(&variable) => {
+            Err(ViewError::open_variable(role, variable))
         }
-        Some((hole, _)) => Err(ViewError::NoValue {
-            name: hole.to_owned(),
+        Some((variable, _)) => Err(ViewError::NoValue {
+            name: variable.to_owned(),
             place: pointer.place.clone(),
         }),
         None => Ok(filled),
@@ -443,7 +443,7 @@ pub fn slice_section(text: &str, anchor: &str) -> Option<String> {
 }
 
 fn order(pointer: &Pointer, class: Class) -> Order {
-    if pointer.path.holes().next().is_some()
+    if pointer.path.variables().next().is_some()
         || pointer.section.as_ref().is_some_and(|s| s.contains('{'))
     {
         return Order::Task;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use quipu_contract::{Actor, Fail, Form, Language, Tokens};
-use quipu_protocol::experience::read_task;
+use quipu_protocol::worldlog::read_task;
 use quipu_protocol::{
     Caller, Project, ReadScope, StartRequest, load_formed, quoted, read_manifest, resolve_form,
     start,

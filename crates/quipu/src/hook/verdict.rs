@@ -328,10 +328,10 @@ impl<'s> Judge<'s> {
 /// An edit that Quipu itself could make and that would be flagged when an editor has made it.
 fn not_adopted(path: &ProjectPath, what: &str) -> Failure {
     let what = format!("an editor's change would be flagged and not adopted: `{path}` {what}");
-    let mend = format!(
+    let remedy = format!(
         "quipu read {path} --json     (for its version; then: quipu write {path} --expect VERSION --file FILE)"
     );
-    Failure::new(exit::REFUSED, what, mend)
+    Failure::new(exit::REFUSED, what, remedy)
 }
 
 impl Deed {

@@ -68,7 +68,7 @@ fn plan_file(
         Failure::new(
             exit::REFUSED,
             format!("`{path}`: {what}"),
-            "mend the file by hand; nothing was written",
+            "fix the file by hand; nothing was written",
         )
     };
     let after = match (file.kind, remove) {
@@ -141,14 +141,14 @@ pub fn read_text(folder: &Below, path: &str) -> Result<Option<String>, Failure> 
 /// elsewhere may hold some.
 pub fn unreached(act: &str, path: &str, error: std::io::Error) -> Failure {
     use std::io::ErrorKind::{InvalidInput, NotADirectory};
-    let (code, mend) = match error.kind() {
+    let (code, remedy) = match error.kind() {
         InvalidInput | NotADirectory => (
             exit::REFUSED,
             "put a plain file in plain folders there: links are not followed",
         ),
         _ => (exit::IO, ""),
     };
-    Failure::new(code, format!("cannot {act} `{path}`: {error}"), mend)
+    Failure::new(code, format!("cannot {act} `{path}`: {error}"), remedy)
 }
 
 /// Makes it so. A folder that is left empty goes as well.

@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use quipu_agents::{Bounds, Room, call_room_tool, room_tools};
+use quipu_agents::{Bounds, Workspace, call_workspace_tool, room_tools};
 use serde_json::{Map, Value, json};
 
 use super::wire::{Fault, HANDSHAKES, Request, STATELESS, server_info};
@@ -73,13 +73,13 @@ impl RoomDoor {
                 format!("there is no tool `{name}`: tools/list names them"),
             ));
         }
-        let room = Room {
+        let room = Workspace {
             view: &self.view,
             out: &self.out,
             outputs: &self.outputs,
             file_bound: Bounds::default().file,
         };
-        let (text, failed) = match call_room_tool(&room, name, &arguments) {
+        let (text, failed) = match call_workspace_tool(&room, name, &arguments) {
             Ok(text) => (text, false),
             Err(why) => (why, true),
         };

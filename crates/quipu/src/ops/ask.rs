@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::answer::{Answer, Failure, exit};
 use crate::command_agent::depth;
-use crate::consulted::Consulted;
+use crate::judge_client::JudgeClient;
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -31,7 +31,7 @@ impl Operate for Ask {
         let agent = self
             .by
             .as_deref()
-            .map(|name| Consulted::of(name, &project.contract, project.store.root()))
+            .map(|name| JudgeClient::of(name, &project.contract, project.store.root()))
             .transpose()?;
         let read = |text: &str, line: usize, question: &str| match &agent {
             Some(agent) => agent.read(text, line, question),

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::recall::shown_tier;
 use crate::answer::{Answer, Failure, count, exit};
-use crate::consulted::Consulted;
+use crate::judge_client::JudgeClient;
 use crate::session::Session;
 use crate::table::Operate;
 use quipu_text::recall::Tier;
@@ -41,7 +41,7 @@ impl Operate for Check {
         let judge = self
             .judge
             .as_deref()
-            .map(|name| Consulted::of(name, &project.contract, project.store.root()))
+            .map(|name| JudgeClient::of(name, &project.contract, project.store.root()))
             .transpose()?;
         let draft = match (&self.claim, &self.file) {
             (Some(claim), _) => Draft::Claim(claim),

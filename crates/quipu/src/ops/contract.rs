@@ -1,5 +1,5 @@
 use clap::Args;
-use quipu_contract::{Said, in_one_line, manifest_schema, profile_schema, unknown};
+use quipu_contract::{Localized, in_one_line, manifest_schema, profile_schema, unknown};
 use quipu_protocol::Project;
 use serde_json::json;
 
@@ -23,7 +23,7 @@ impl Operate for ContractShow {
         let contract = Project::load_contract(&root)?;
         // Titles, reasons and values are one line each here, whatever a contract from elsewhere
         // puts into them.
-        let said = |text: &Said| in_one_line(text.in_language(contract.language)).into_owned();
+        let said = |text: &Localized| in_one_line(text.in_language(contract.language)).into_owned();
         if let Some(name) = &self.role {
             let role = contract.roles.get(name).ok_or_else(|| {
                 let what = unknown("role", name, contract.roles.keys().map(String::as_str));

@@ -77,7 +77,7 @@ impl Operate for Decide {
 pub struct Decisions {
     /// List only decisions that still hold
     #[arg(long)]
-    standing: bool,
+    current: bool,
 }
 
 impl Operate for Decisions {
@@ -88,7 +88,7 @@ impl Operate for Decisions {
         let project = session.project()?;
         let mut all = load_decisions(&project, &session.actor)?;
         let ids: Vec<String> = all.iter().map(|d| d.id.clone()).collect();
-        all.retain(|d| !self.standing || d.superseded_by.is_none());
+        all.retain(|d| !self.current || d.superseded_by.is_none());
         let text = all
             .iter()
             .map(|decision| line(&ids, decision))

@@ -13,7 +13,7 @@ pub struct Diff {
     /// The file
     path: String,
     /// From this version: a1b2c3…, @12, ~1 or a time; without it the newest, or the one before
-    /// outside edits that were adopted
+    /// external edits that were adopted
     #[arg(long, value_name = "VERSION")]
     from: Option<String>,
     /// To this version; without it what is on disk now
@@ -73,7 +73,7 @@ impl Operate for Diff {
     }
 }
 
-/// An allowed outside edit is adopted as soon as anything looks at it, and would never show. Where
+/// An allowed external edit is adopted as soon as anything looks at it, and would never show. Where
 /// nothing else differs, the version before it is what the caller wants to see.
 fn before_outside_edits(
     project: &Project,

@@ -26,7 +26,7 @@ impl Operate for Doctor {
             ));
         }
         let project = session.project()?;
-        let mended = project.store.doctor()?;
+        let fixed = project.store.doctor()?;
         let pruned = prune_runs(&project);
         let mut found = project.store.verify()?;
         if let Some(order) = project.store.order() {
@@ -35,27 +35,31 @@ impl Operate for Doctor {
             match project.store.examine_order() {
                 Ok(faults) => found
                     .problems
-                    .extend(faults.into_iter().map(|(what, mend)| Problem {
+                    .extend(faults.into_iter().map(|(what, remedy)| Problem {
                         place: place.clone(),
                         what,
-                        mend,
+                        remedy,
                     })),
-                Err(StoreError::Unreachable { what, mend, .. }) => {
-                    let mend = mend
+                Err(StoreError::Unreachable { what, remedy, .. }) => {
+                    let remedy = remedy
                         .unwrap_or("start the server, or look at the network")
                         .into();
-                    found.problems.push(Problem { place, what, mend });
+                    found.problems.push(Problem {
+                        place,
+                        what,
+                        remedy,
+                    });
                 }
                 Err(error) => return Err(error.into()),
             }
         }
-        let mut text = mended
+        let mut text = fixed
             .iter()
             .map(|m| format!("{}\n", m.what))
             .collect::<String>();
         if !pruned.is_empty() {
             text.push_str(&format!(
-                "removed {} of old runs\n",
+                "removed {} of old attempts\n",
                 count(pruned.len(), "folder")
             ));
         }
@@ -66,11 +70,11 @@ impl Operate for Doctor {
         for problem in &found.problems {
             text.push_str(&format!(
                 "left: {}: {}\n  help  {}\n",
-                problem.place, problem.what, problem.mend
+                problem.place, problem.what, problem.remedy
             ));
         }
         let mut answer = Answer::new(
-            json!({"mended": mended, "pruned": pruned, "left": found.problems}),
+            json!({"fixed": fixed, "pruned": pruned, "left": found.problems}),
             text,
         );
         answer.exit = if found.problems.is_empty() {

@@ -534,8 +534,8 @@ fn parse_decision(text: &str) -> Result<NewDecision, Failure> {
     let mut parts = text.split('|').map(|p| p.trim().to_owned());
     let (title, context, decision) = (parts.next(), parts.next(), parts.next());
     let (Some(title), Some(context), Some(decision)) = (title, context, decision) else {
-        let mend = "--decision \"title | what forced a choice | what was chosen | consequences\"";
-        return Err(Failure::usage(format!("`{text}` is no decision"), mend));
+        let remedy = "--decision \"title | what forced a choice | what was chosen | consequences\"";
+        return Err(Failure::usage(format!("`{text}` is no decision"), remedy));
     };
     Ok(NewDecision {
         title,

@@ -25,7 +25,7 @@ pub fn with_flag(answer: Answer, project: &Project, path: &ProjectPath) -> Resul
     };
     Ok(answer.say(format!(
         "{path} {what}{line}; {shown}\n  help  {}",
-        file.mend()
+        file.remedy()
     )))
 }
 

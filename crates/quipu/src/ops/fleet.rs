@@ -30,11 +30,11 @@ impl Operate for FleetStatus {
         let (mut gates, mut counts) = (Vec::new(), Vec::new());
         if !project.contract.steps.is_empty() {
             let (flow, _) = flow_now(&project, &Memory::default())?;
-            let waiting = flow.standings.iter().filter(|s| s.state == State::Waiting);
+            let waiting = flow.statuses.iter().filter(|s| s.state == State::Waiting);
             gates = waiting
                 .map(|s| {
                     (
-                        s.turn.to_string(),
+                        s.job.to_string(),
                         s.why.first().cloned().unwrap_or_default(),
                     )
                 })
@@ -66,8 +66,8 @@ impl Operate for FleetStatus {
                     .join(", ")
             ));
         }
-        for (turn, open) in &gates {
-            text.push_str(&format!("  waits    {turn}  {open}\n"));
+        for (job, open) in &gates {
+            text.push_str(&format!("  waits    {job}  {open}\n"));
         }
         for lease in &leases {
             text.push_str(&format!(
@@ -80,7 +80,7 @@ impl Operate for FleetStatus {
         let told = json!({
             "workers": workers,
             "flow": counts.iter().map(|(s, n)| ((*s).to_owned(), json!(n))).collect::<serde_json::Map<_, _>>(),
-            "waiting": gates.iter().map(|(turn, open)| json!({"turn": turn, "open": open})).collect::<Vec<Value>>(),
+            "waiting": gates.iter().map(|(job, open)| json!({"job": job, "open": open})).collect::<Vec<Value>>(),
             "leases": leases.iter().map(described).collect::<Vec<_>>(),
         });
         let mut answer = Answer::new(told, text);
@@ -97,16 +97,16 @@ impl Operate for FleetStatus {
 
 fn row(seated: &Seated) -> Vec<String> {
     let worker = &seated.worker;
-    let turns = worker.claims.iter().map(|c| {
+    let jobs = worker.claims.iter().map(|c| {
         c.unit
             .as_ref()
             .map_or_else(|| c.step.clone(), |unit| format!("{}/{unit}", c.step))
     });
-    let at = match (turns.collect::<Vec<_>>().join(", "), seated.alive) {
-        (turns, false) if turns.is_empty() => "dead".to_owned(),
-        (turns, false) => format!("dead, held {turns}"),
-        (turns, true) if turns.is_empty() => "waits".to_owned(),
-        (turns, true) => turns,
+    let at = match (jobs.collect::<Vec<_>>().join(", "), seated.alive) {
+        (jobs, false) if jobs.is_empty() => "dead".to_owned(),
+        (jobs, false) => format!("dead, held {jobs}"),
+        (jobs, true) if jobs.is_empty() => "waits".to_owned(),
+        (jobs, true) => jobs,
     };
     let agent = worker.agent.clone().unwrap_or_default();
     vec![

@@ -1,5 +1,5 @@
 use clap::Args;
-use quipu_protocol::flow::{Decided, Ruling, Turn, decide_gate};
+use quipu_protocol::flow::{Decided, Job, Ruling, decide_gate};
 use serde_json::json;
 
 use crate::answer::{Answer, Failure};
@@ -50,7 +50,7 @@ fn decide(
     why: Option<&str>,
 ) -> Result<Answer, Failure> {
     let project = session.project()?;
-    let turn = Turn {
+    let job = Job {
         step: gate.to_owned(),
         unit: session.actor.unit().cloned(),
     };
@@ -59,13 +59,13 @@ fn decide(
         made,
         declared,
         stale,
-    } = decide_gate(&project, &session.decider(), &turn, ruling, why)?;
+    } = decide_gate(&project, &session.decider(), &job, ruling, why)?;
     let verb = if ruling == Ruling::Approved {
         "approved"
     } else {
         "rejected"
     };
-    let mut text = format!("{verb} {turn}\n");
+    let mut text = format!("{verb} {job}\n");
     for path in &made {
         text.push_str(&format!(
             "{path} {}\n",
@@ -80,7 +80,7 @@ fn decide(
         text.push_str(&format!("declared {}\n", render_unit(unit)));
     }
     let mut answer = Answer::new(
-        json!({"turn": turn, "ruling": ruling, "made": made, "declared": declared, "stale": stale, "receipt": receipt}),
+        json!({"job": job, "ruling": ruling, "made": made, "declared": declared, "stale": stale, "receipt": receipt}),
         text,
     );
     if !stale.is_empty() {

@@ -79,7 +79,7 @@ fn attribute_pattern(path: &str, place: &Place) -> Result<String, Failure> {
     let mut rest = path;
     while let Some((before, (_, after))) = rest
         .split_once('{')
-        .and_then(|(before, hole)| Some((before, hole.split_once('}')?)))
+        .and_then(|(before, variable)| Some((before, variable.split_once('}')?)))
     {
         pattern.push_str(&format!("{before}*"));
         rest = after;

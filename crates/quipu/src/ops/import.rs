@@ -117,9 +117,9 @@ impl From<ImportError> for Failure {
                 Failure::new(exit::NOT_FOUND, what, "")
             }
             ImportError::Unreadable { .. } => Failure::new(exit::IO, what, ""),
-            ImportError::Other { mend, .. } => Failure::new(exit::NOT_FOUND, what, mend),
+            ImportError::Other { remedy, .. } => Failure::new(exit::NOT_FOUND, what, remedy),
             ImportError::Malformed { .. } => {
-                Failure::usage(what, "mend that line; nothing was imported")
+                Failure::usage(what, "fix that line; nothing was imported")
             }
             ImportError::Credentials(_) => Failure::new(
                 exit::REFUSED,

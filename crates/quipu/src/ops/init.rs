@@ -148,8 +148,8 @@ impl Init {
         let failure = match &error {
             InitError::Exists => match before {
                 Some(contract) => {
-                    let mend = "quipu start --peek     (what an agent is told); quipu integrate     (agent hosts); quipu contract show     (the rules)";
-                    Failure::new(exit::REFUSED, describe(contract), mend)
+                    let remedy = "quipu start --peek     (what an agent is told); quipu integrate     (agent hosts); quipu contract show     (the rules)";
+                    Failure::new(exit::REFUSED, describe(contract), remedy)
                 }
                 None => Failure::from(error),
             },
@@ -175,16 +175,16 @@ impl Init {
         };
         // Advice for the folder that was named, not for this one.
         let there = self.project.as_ref().filter(|_| root.is_dir());
-        let mend = there.and_then(|there| {
+        let remedy = there.and_then(|there| {
             Some(
                 failure
-                    .mend
+                    .remedy
                     .as_ref()?
                     .replace("quipu ", &format!("quipu -C {} ", there.display())),
             )
         });
         Failure {
-            mend: mend.or(failure.mend),
+            remedy: remedy.or(failure.remedy),
             ..failure
         }
     }

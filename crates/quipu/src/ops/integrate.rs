@@ -43,14 +43,14 @@ impl Operate for Integrate {
         };
         let Some(host) = hosts.iter().find(|h| h.name == *name) else {
             let known = || hosts.iter().map(|h| h.name.as_str());
-            let mend = nearest(name, known())
+            let remedy = nearest(name, known())
                 .map_or("quipu integrate     (lists them)".to_owned(), |near| {
                     format!("quipu integrate {near}")
                 });
             return Err(Failure::new(
                 exit::NOT_FOUND,
                 unknown("host", name, known()),
-                mend,
+                remedy,
             ));
         };
         session.actor.may(Privilege::MakeRules)?;

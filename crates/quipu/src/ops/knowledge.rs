@@ -2,7 +2,7 @@
 
 use clap::Args;
 use quipu_contract::Form;
-use quipu_protocol::experience::{
+use quipu_protocol::worldlog::{
     ErrorPattern, Knowledge, Pattern, Proposal, add_idea, add_lesson, count_pattern, own_sessions,
     pattern_after, propose, put_error, put_pattern, read_knowledge, recount,
 };

@@ -110,7 +110,7 @@ fn refuse_project_folder(folder: &Path, session: &Session) -> Result<(), Failure
     }
 }
 
-/// Whether a folder is one that `quipu run` made for this role and unit: `.quipu/runs/RUN/view` or
+/// Whether a folder is one that `quipu run` made for this role and unit: `.quipu/attempts/RUN/view` or
 /// `out`. What a variable says of it is the caller's word. Whoever may not read what the run noted
 /// is in its sandbox.
 fn is_of_own_run(folder: &Path, actor: &Actor) -> bool {
@@ -123,7 +123,7 @@ fn is_of_own_run(folder: &Path, actor: &Actor) -> bool {
         .take(4)
         .filter_map(|name| name.to_str())
         .collect();
-    let ["view" | "out", _, "runs", ".quipu"] = names[..] else {
+    let ["view" | "out", _, "attempts", ".quipu"] = names[..] else {
         return false;
     };
     let [Some(run), Some(root)] = [1, 4].map(|above| folder.ancestors().nth(above)) else {

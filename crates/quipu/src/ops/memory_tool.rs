@@ -23,9 +23,9 @@ impl Operate for MemoryTool {
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let text = session.load_stdin()?;
-        let mend = r#"{"command": "view", "path": "/memories"}; or create, str_replace, insert, delete, rename"#;
+        let remedy = r#"{"command": "view", "path": "/memories"}; or create, str_replace, insert, delete, rename"#;
         let command: Command = serde_json::from_slice(&text)
-            .map_err(|e| Failure::usage(format!("no command of the memory tool: {e}"), mend))?;
+            .map_err(|e| Failure::usage(format!("no command of the memory tool: {e}"), remedy))?;
         let project = session.project()?;
         let folder = Session::path(self.under.trim_end_matches('/'))?;
         // Whoever calls this tool is a model, whatever it is named: nothing a person alone may do

@@ -4,9 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use quipu_contract::Form;
-use quipu_protocol::experience::{
-    load_sessions, measure, read_knowledge, render_blocks, render_svg,
-};
+use quipu_protocol::worldlog::{load_sessions, measure, read_knowledge, render_blocks, render_svg};
 use quipu_protocol::{AskedCounts, asked_counts, load_formed};
 use serde_json::json;
 

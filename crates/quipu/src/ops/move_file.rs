@@ -36,19 +36,19 @@ impl Operate for Move {
         let told = receipt::answer(&moved.receipt);
         let mut text = format!("{old} → {new}\n");
         moved
-            .mended
+            .fixed
             .iter()
-            .for_each(|place| text.push_str(&format!("  mended  {place}\n")));
+            .for_each(|place| text.push_str(&format!("  fixed  {place}\n")));
         moved.left.iter().for_each(|(path, class)| {
             text.push_str(&format!("  left    {path} ({})\n", class.as_str()))
         });
         let left: Vec<&String> = moved.left.iter().map(|(path, _)| path).collect();
         let mut answer = Answer::new(
-            json!({"receipt": told.json, "mended": moved.mended, "left": left}),
+            json!({"receipt": told.json, "fixed": moved.fixed, "left": left}),
             text,
         );
         answer.talk = told.talk;
-        Ok(answer.say(format!("{} mended", count(moved.mended.len(), "link"))))
+        Ok(answer.say(format!("{} fixed", count(moved.fixed.len(), "link"))))
     }
 }
 

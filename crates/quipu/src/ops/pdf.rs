@@ -7,7 +7,7 @@ use crate::answer::{Failure, exit};
 
 const INSTALL: &str = "install pdftotext (poppler-utils), or hand in the text";
 
-/// Turns a PDF that is meant for a text file into its text; leaves everything else alone.
+/// Jobs a PDF that is meant for a text file into its text; leaves everything else alone.
 pub fn as_text(target: &str, bytes: Vec<u8>) -> Result<Vec<u8>, Failure> {
     if !bytes.starts_with(b"%PDF-") || target.to_lowercase().ends_with(".pdf") {
         return Ok(bytes);

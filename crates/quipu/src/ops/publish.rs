@@ -4,8 +4,8 @@ use quipu_protocol::{Draw, PublishRequest, publish};
 use serde_json::json;
 
 use super::receipt;
+use crate::agents::Drawing;
 use crate::answer::{Answer, Failure};
-use crate::performers::Drawing;
 use crate::session::Session;
 use crate::table::Operate;
 

@@ -44,7 +44,7 @@ impl Operate for Recall {
             Some(glob) => {
                 let pattern =
                     Pattern::parse(glob).map_err(|what| Failure::usage(what, "--in 'meta/**'"))?;
-                if let Some(name) = pattern.holes().next() {
+                if let Some(name) = pattern.variables().next() {
                     return Err(Failure::usage(
                         format!("`{glob}`: `{{{name}}}` stands for nothing here"),
                         "--in 'meta/**'",

@@ -10,7 +10,7 @@ use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct Replay {
-    /// A run, a turn such as write/ch05, or a file it made: PATH or PATH@VERSION
+    /// A run, a job such as write/ch05, or a file it made: PATH or PATH@VERSION
     #[arg(value_name = "RUN|PATH@VERSION")]
     asked: String,
     /// Print the brief as it was
@@ -33,7 +33,7 @@ impl Operate for Replay {
                 Some(brief) => Ok(Answer::new(json!(found), brief.clone())),
                 None => Err(Failure::new(
                     exit::NOT_FOUND,
-                    format!("the folder of run `{}` is gone", note.run),
+                    format!("the folder of attempt `{}` is gone", note.attempt),
                     "quipu replay RUN     (the journal still knows what it read)",
                 )),
             };
@@ -45,9 +45,9 @@ impl Operate for Replay {
             .map(|a| format!(" by {a}"))
             .unwrap_or_default();
         let mut text = format!(
-            "run {}\n{} {ruling}{by} at {} (commit {})\n",
-            note.run,
-            note.turn(),
+            "attempt {}\n{} {ruling}{by} at {} (commit {})\n",
+            note.attempt,
+            note.job(),
             fact.at,
             fact.seq
         );
@@ -56,7 +56,7 @@ impl Operate for Replay {
                 "round {}, sent back by {}, for {}\n",
                 note.round,
                 note.sent_by.as_deref().unwrap_or_default(),
-                note.mends.join(", ")
+                note.objectors.join(", ")
             ));
         }
         if let Some(why) = &note.why {
@@ -99,14 +99,14 @@ impl Operate for Replay {
             (Some(folder), Some(_)) => answer.say(format!("its brief, view and transcript: {}", folder.display())),
             (Some(_), None) | (None, _) if note.agent.is_none() => answer,
             _ => answer.say(
-                "its folder is gone (old ones are removed: [runs] in quipu.toml), and with it the brief and the transcript; \
+                "its folder is gone (old ones are removed: [attempts] in quipu.toml), and with it the brief and the transcript; \
                  the texts it read and wrote are in the journal: quipu show PATH --at VERSION",
             ),
         };
         if !found.others.is_empty() {
             answer = answer.say(format!(
-                "other runs of {}: {}",
-                note.turn(),
+                "other attempts at {}: {}",
+                note.job(),
                 found.others.join(", ")
             ));
         }

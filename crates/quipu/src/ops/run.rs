@@ -10,9 +10,9 @@ use quipu_store::Version;
 use quipu_text::Counter;
 use serde_json::json;
 
+use crate::agents::{Drawing, actor_name, agent, counts_tokens, unnamed};
 use crate::answer::{Answer, Failure, count, exit};
 use crate::flow_text::{render_compared, render_estimate, render_flow, render_plans, render_usage};
-use crate::performers::{Drawing, actor_name, counts_tokens, performer, unnamed};
 use crate::progress::Progress;
 use crate::session::Session;
 use crate::table::Operate;
@@ -137,7 +137,7 @@ pub fn carry_out(
     by: &str,
     model: Option<&str>,
 ) -> Result<Done, Failure> {
-    let performer = performer(by, model, &project.contract, project.store.root())?;
+    let agent = agent(by, model, &project.contract, project.store.root())?;
     let stop = crate::signals::stop_on_signals()?;
     let progress = Progress::new(session.json);
     // Only agents that count tokens are compared with what was estimated.
@@ -145,7 +145,7 @@ pub fn carry_out(
         Some(estimate_flow(
             project,
             &choice,
-            performer.name(),
+            agent.name(),
             Counter::default(),
         )?)
     } else {
@@ -154,12 +154,12 @@ pub fn carry_out(
     let attempts = Mutex::new(Vec::new());
     let listen = |event: &Event| {
         if let Event::Accepted {
-            turn,
+            job,
             usage: Some(usage),
             ..
         }
         | Event::Failed {
-            turn,
+            job,
             usage: Some(usage),
             ..
         } = event
@@ -167,7 +167,7 @@ pub fn carry_out(
             attempts
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
-                .push((turn.clone(), *usage));
+                .push((job.clone(), *usage));
         }
         progress.tell(event);
     };
@@ -179,9 +179,9 @@ pub fn carry_out(
     };
     let engine = Engine {
         project,
-        performer: performer.as_ref(),
+        agent: agent.as_ref(),
         press: Some(&press),
-        seat: project.store.sit(Some(performer.name()), choice.jobs)?,
+        seat: project.store.sit(Some(agent.name()), choice.jobs)?,
         rules: rules_of(project)?,
         choice,
         stay,
@@ -193,7 +193,7 @@ pub fn carry_out(
     drop(engine);
     let (flow, _) = flow_now(project, &memory)?;
     let left = json!(
-        flow.standings
+        flow.statuses
             .iter()
             .filter(|s| !matches!(s.state, State::Done | State::Skipped | State::Pending))
             .collect::<Vec<_>>()
@@ -205,13 +205,13 @@ pub fn carry_out(
         .map(|estimate| estimate.compare(&attempts))
         .filter(|steps| !steps.is_empty());
     let mut answer = Answer::new(
-        json!({"event": "ended", "summary": summary, "standing": left}),
+        json!({"event": "ended", "summary": summary, "status": left}),
         render_plans(project, &flow)? + &render_flow(project, &flow),
     );
     answer.compact = true;
     answer = answer.say(format!(
         "{} accepted, {}",
-        count(summary.accepted, "turn"),
+        count(summary.accepted, "job"),
         count(summary.failed, "failure")
     ));
     if summary.usage != Usage::default() {
@@ -222,9 +222,9 @@ pub fn carry_out(
         answer = answer.say(render_compared(&compared).trim_end());
     }
     let of_ours: Vec<State> = flow
-        .standings
+        .statuses
         .iter()
-        .filter(|s| asked.allows(project, &s.turn))
+        .filter(|s| asked.allows(project, &s.job))
         .map(|s| s.state)
         .collect();
     Ok(Done {

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use quipu_contract::{Pattern as Glob, ProjectPath};
-use quipu_protocol::experience::{PastSession, load_sessions};
+use quipu_protocol::worldlog::{PastSession, load_sessions};
 use serde_json::json;
 
 use crate::answer::{Answer, Failure, exit};

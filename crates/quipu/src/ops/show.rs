@@ -14,7 +14,7 @@ pub struct Show {
     /// The version: a1b2c3…, @12 (commit), ~1 (versions ago) or a time
     #[arg(long, value_name = "VERSION")]
     at: String,
-    /// The outside edit that commit @N had to replace, instead of the file's own version
+    /// The external edit that commit @N had to replace, instead of the file's own version
     #[arg(long)]
     aside: bool,
 }

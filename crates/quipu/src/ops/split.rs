@@ -48,22 +48,22 @@ impl Operate for Split {
             Grown::Split {
                 receipt,
                 created,
-                mended,
+                fixed,
             } => {
                 let told = receipt::answer(&receipt);
                 let mut text: String = created
                     .iter()
                     .map(|path| format!("created {path}\n"))
                     .collect();
-                mended
+                fixed
                     .iter()
-                    .for_each(|place| text.push_str(&format!("mended  {place}\n")));
+                    .for_each(|place| text.push_str(&format!("fixed  {place}\n")));
                 let mut answer = Answer::new(
-                    json!({"split": true, "created": created, "mended": mended, "receipt": told.json}),
+                    json!({"split": true, "created": created, "fixed": fixed, "receipt": told.json}),
                     text,
                 );
                 answer.talk = told.talk;
-                Ok(answer.say(format!("{} mended", count(mended.len(), "link"))))
+                Ok(answer.say(format!("{} fixed", count(fixed.len(), "link"))))
             }
         }
     }
@@ -79,7 +79,7 @@ impl From<GrowthError> for Failure {
                 what,
                 "give it `##` sections: one for each arc",
             ),
-            GrowthError::Fixed { .. } => Failure::new(
+            GrowthError::Unchangeable { .. } => Failure::new(
                 exit::REFUSED,
                 what,
                 "a person may amend them first: quipu amend PATH --why \"…\"",

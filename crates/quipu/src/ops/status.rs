@@ -8,7 +8,7 @@ use quipu_store::{Flag, Patience, Store, held_notice, mend_losses};
 use serde_json::{Value, json};
 
 use crate::answer::{Answer, Failure, count, exit};
-use crate::aside::{kept_at, told_in_status};
+use crate::conflict_notice::{kept_at, told_in_status};
 use crate::flow_text::{render_flow, render_plans};
 use crate::session::Session;
 use crate::table::Operate;
@@ -95,7 +95,7 @@ impl Operate for Status {
                 "  flagged  {} {}{line}\n           help  {}\n",
                 file.path,
                 flag.what,
-                file.mend()
+                file.remedy()
             ));
         }
         let losses: Vec<&str> = survey
@@ -188,7 +188,7 @@ impl Operate for Status {
             let (flow, _) = flow_now(&project, &Memory::default())?;
             text.push_str(&render_plans(&project, &flow)?);
             text.push_str(&render_flow(&project, &flow));
-            flow_json = json!(flow.standings);
+            flow_json = json!(flow.statuses);
         }
         let mut answer = Answer::new(
             json!({"root": project.store.root().display().to_string(), "classes": classes, "survey": survey, "leases": leases.iter().map(super::lease::described).collect::<Vec<_>>(), "flow": flow_json}),

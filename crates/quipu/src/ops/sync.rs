@@ -5,7 +5,7 @@ use quipu_store::{Store, StoreError, Synced};
 use serde_json::json;
 
 use crate::answer::{Answer, Failure};
-use crate::aside::told_conflicts;
+use crate::conflict_notice::told_conflicts;
 use crate::session::Session;
 use crate::table::Operate;
 use crate::terminal;

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use quipu_contract::Form;
-use quipu_protocol::experience::{
+use quipu_protocol::worldlog::{
     Match, MatchKind, NewTask, Standing, Task, add_todo, finish_todo, match_task, move_todo,
     names_pattern, near_sessions, note, plan_keywords, read_knowledge, read_task, start_task,
     strike_todo,

@@ -11,8 +11,8 @@ use quipu_protocol::{
 use quipu_shared::Attachment;
 use serde_json::json;
 
+use crate::agents::describe_agents;
 use crate::answer::{Answer, Failure, exit};
-use crate::performers::describe_agents;
 use crate::session::Session;
 use crate::table::Operate;
 use crate::terminal;
@@ -89,11 +89,11 @@ pub fn agree_to_store(answer: Answer, root: &Path, address: &str) -> Answer {
     match trust(root, &[Setting::store(address)]) {
         Ok(()) => answer,
         Err(error) => {
-            let mend = Failure::from(error);
+            let remedy = Failure::from(error);
             let what = format!(
                 "{}; this copy does not contact the store until you do: {}, then quipu trust",
-                mend.what,
-                mend.mend.unwrap_or_default()
+                remedy.what,
+                remedy.remedy.unwrap_or_default()
             );
             answer.say(what)
         }

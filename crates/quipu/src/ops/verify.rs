@@ -32,10 +32,10 @@ impl Operate for Verify {
         }
         let compared = heads::compare(&project.store)?;
         let shared = heads::compare_shared(&project.store)?;
-        let problem = |(place, what, mend): &(String, String, String)| Problem {
+        let problem = |(place, what, remedy): &(String, String, String)| Problem {
             place: place.clone(),
             what: what.clone(),
-            mend: mend.clone(),
+            remedy: remedy.clone(),
         };
         found.problems.extend(
             compared
@@ -45,19 +45,19 @@ impl Operate for Verify {
                 .map(problem),
         );
         if let Some(head) = &expected
-            && let Some((what, mend)) = heads::compare_one(&project.store, head)?
+            && let Some((what, remedy)) = heads::compare_one(&project.store, head)?
         {
             found.problems.push(Problem {
                 place: "--expect".into(),
                 what,
-                mend,
+                remedy,
             });
         }
         let mut text = String::new();
         for problem in &found.problems {
             text.push_str(&format!(
                 "{}: {}\n  help  {}\n",
-                problem.place, problem.what, problem.mend
+                problem.place, problem.what, problem.remedy
             ));
         }
         for torn in &found.torn {
@@ -110,8 +110,9 @@ impl Operate for Verify {
 }
 
 fn parse_head(text: &str) -> Result<ExpectedHead, Failure> {
-    let mend = "quipu verify --expect SEQ:HASH     (as `quipu head` prints it; at least 8 digits of the hash)";
-    ExpectedHead::parse(text).ok_or_else(|| Failure::usage(format!("`{text}` is not a head"), mend))
+    let remedy = "quipu verify --expect SEQ:HASH     (as `quipu head` prints it; at least 8 digits of the hash)";
+    ExpectedHead::parse(text)
+        .ok_or_else(|| Failure::usage(format!("`{text}` is not a head"), remedy))
 }
 
 /// Which noted heads were compared, and which were not.

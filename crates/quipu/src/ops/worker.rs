@@ -6,8 +6,8 @@ use quipu_protocol::Project;
 use quipu_protocol::flow::{Choice, Stay, Until};
 
 use super::run::{JOBS, carry_out, choose};
+use crate::agents::{actor_name, unnamed};
 use crate::answer::{Answer, Failure, exit};
-use crate::performers::{actor_name, unnamed};
 use crate::session::Session;
 use crate::table::Operate;
 use crate::terminal;
@@ -119,7 +119,7 @@ fn check_flow(contract: &Contract, flow: Option<&str>) -> Result<(), Failure> {
     if known.contains(&flow) {
         return Ok(());
     }
-    let mend = if known.is_empty() {
+    let remedy = if known.is_empty() {
         "leave --flow out".to_owned()
     } else {
         format!("one of {}", known.join(", "))
@@ -128,6 +128,6 @@ fn check_flow(contract: &Contract, flow: Option<&str>) -> Result<(), Failure> {
     Err(Failure::new(
         exit::NOT_FOUND,
         format!("no profile `{flow}` of this project has a flow{near}"),
-        mend,
+        remedy,
     ))
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use quipu_contract::{Fact, Form, Was, add_note, facts, set_fact};
-use quipu_protocol::experience::FACTS;
+use quipu_protocol::worldlog::FACTS;
 use quipu_protocol::{change_formed, load_formed, now, render_moment};
 use serde_json::json;
 

@@ -1,10 +1,10 @@
-//! Telling the page that something happened: the journal's end, the runs under way and the workers,
+//! Telling the page that something happened: the journal's end, the attempts under way and the workers,
 //! looked at while it listens.
 
 use std::time::Duration;
 
 use quipu_protocol::Project;
-use quipu_protocol::flow::runs_under_way;
+use quipu_protocol::flow::attempts_under_way;
 use quipu_store::Options;
 use quipu_web::axum::extract::State;
 use quipu_web::axum::response::Response;
@@ -30,8 +30,11 @@ pub async fn listen(State(page): Shared) -> Response {
         if seq.is_none() {
             project = None;
         }
-        let runs = runs_under_way(&folder);
-        let running: Vec<_> = runs.iter().map(|run| json!([run.run, run.said])).collect();
+        let attempts = attempts_under_way(&folder);
+        let running: Vec<_> = attempts
+            .iter()
+            .map(|attempt| json!([attempt.attempt, attempt.said]))
+            .collect();
         let workers = project
             .as_ref()
             .and_then(|project| project.store.seated().ok())
@@ -40,7 +43,7 @@ pub async fn listen(State(page): Shared) -> Response {
             .iter()
             .map(|w| json!([w.worker.id, w.alive, w.worker.claims.len()]))
             .collect();
-        let news = json!({"seq": seq, "runs": running, "workers": workers}).to_string();
+        let news = json!({"seq": seq, "attempts": running, "workers": workers}).to_string();
         (news != told).then(|| {
             told.clone_from(&news);
             news

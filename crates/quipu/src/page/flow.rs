@@ -1,9 +1,11 @@
-//! The flow as a board of units and steps, and everything about one turn.
+//! The flow as a board of units and steps, and everything about one job.
 
 use std::path::Path;
 
 use quipu_contract::{Builtin, Contract, Each, UnitId};
-use quipu_protocol::flow::{Planned, Standing, Turn, flow_now, folder_of, replay, runs_under_way};
+use quipu_protocol::flow::{
+    Job, JobStatus, PlannedJob, attempts_under_way, flow_now, folder_of, replay,
+};
 use quipu_web::axum::extract::{Query, State};
 use quipu_web::axum::response::Response;
 use serde::Deserialize;
@@ -26,7 +28,7 @@ pub async fn board(State(page): Shared) -> Response {
         let contract = &project.contract;
         let (flow, _) = flow_now(&project, &page.memory)?;
         let mut steps: Vec<Value> = Vec::new();
-        for planned in flow.turns.iter() {
+        for planned in flow.jobs.iter() {
             let step = planned.step;
             if !steps.iter().any(|s| s["name"] == step.name.as_str()) {
                 steps.push(json!({
@@ -42,33 +44,33 @@ pub async fn board(State(page): Shared) -> Response {
         }
         let mut units: Vec<Value> = Vec::new();
         for unit in &contract.units {
-            if flow.turns.iter().any(|t| t.turn.unit.as_ref() == Some(&unit.id)) {
+            if flow.jobs.iter().any(|t| t.job.unit.as_ref() == Some(&unit.id)) {
                 units.push(json!({"id": unit.id, "title": unit.title.in_language(contract.language)}));
             }
         }
-        let cells: Vec<Value> = flow.turns.iter().zip(&flow.standings).map(|(planned, s)| told(contract, planned, s)).collect();
-        Ok::<Value, Failure>(json!({"steps": steps, "units": units, "cells": cells, "runs": runs_under_way(project.store.root())}))
+        let cells: Vec<Value> = flow.jobs.iter().zip(&flow.statuses).map(|(planned, s)| told(contract, planned, s)).collect();
+        Ok::<Value, Failure>(json!({"steps": steps, "units": units, "cells": cells, "attempts": attempts_under_way(project.store.root())}))
     })
     .await
 }
 
-/// A turn with its state.
-pub fn told(contract: &Contract, planned: &Planned<'_>, standing: &Standing) -> Value {
-    let title = planned.turn.unit.as_ref().and_then(|id| contract.unit(id));
+/// A job with its state.
+pub fn told(contract: &Contract, planned: &PlannedJob<'_>, status: &JobStatus) -> Value {
+    let title = planned.job.unit.as_ref().and_then(|id| contract.unit(id));
     json!({
-        "step": planned.turn.step,
-        "unit": planned.turn.unit,
+        "step": planned.job.step,
+        "unit": planned.job.unit,
         "title": title.map(|unit| unit.title.in_language(contract.language)),
         "about": planned.step.about.in_language(contract.language),
-        "state": standing.state,
-        "why": standing.why,
-        "through": standing.through.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "state": status.state,
+        "why": status.why,
+        "through": status.through.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "gate": planned.is_builtin(Builtin::Gate),
-        "objects": standing.objects,
-        "failures": standing.failures,
+        "objects": status.objects,
+        "failures": status.failures,
         "reads": planned.reads().iter().map(ToString::to_string).collect::<Vec<_>>(),
         "outputs": planned.outputs.iter().map(|o| o.path.to_string()).collect::<Vec<_>>(),
-        "seq": standing.seq,
+        "seq": status.seq,
     })
 }
 
@@ -76,51 +78,51 @@ pub fn told(contract: &Contract, planned: &Planned<'_>, standing: &Standing) -> 
 pub struct Asked {
     step: String,
     unit: Option<String>,
-    /// An older run of the same turn.
-    run: Option<String>,
+    /// An older attempt of the same job.
+    attempt: Option<String>,
 }
 
-pub async fn turn(State(page): Shared, Query(asked): Query<Asked>) -> Response {
+pub async fn job(State(page): Shared, Query(asked): Query<Asked>) -> Response {
     reply(move || {
         let session = page.session();
         let project = session.project()?;
         let unit = asked.unit.as_deref().filter(|u| !u.is_empty()).map(UnitId::parse).transpose();
         let unit = unit.map_err(|e| Failure::usage(e.to_string(), ""))?;
-        let turn = Turn { step: asked.step.clone(), unit };
+        let job = Job { step: asked.step.clone(), unit };
         let (flow, _) = flow_now(&project, &page.memory)?;
-        let Some(at) = flow.find(&turn) else {
-            return Err(Failure::new(exit::NOT_FOUND, format!("there is no turn `{turn}`"), "quipu status"));
+        let Some(at) = flow.find(&job) else {
+            return Err(Failure::new(exit::NOT_FOUND, format!("there is no job `{job}`"), "quipu status"));
         };
-        let (planned, standing) = (&flow.turns[at], &flow.standings[at]);
+        let (planned, status) = (&flow.jobs[at], &flow.statuses[at]);
         let root = project.store.root();
         let running =
-            runs_under_way(root).into_iter().find(|r| r.step == turn.step && r.unit == turn.unit.as_ref().map(ToString::to_string));
-        let past = replay(&project, asked.run.as_deref().unwrap_or(&turn.to_string())).ok().filter(|r| r.fact.note.turn() == turn);
-        let run = match (&asked.run, &running, &past) {
-            (None, Some(running), _) => Some(running.run.clone()),
-            (_, _, Some(past)) => Some(past.fact.note.run.clone()),
+            attempts_under_way(root).into_iter().find(|r| r.step == job.step && r.unit == job.unit.as_ref().map(ToString::to_string));
+        let past = replay(&project, asked.attempt.as_deref().unwrap_or(&job.to_string())).ok().filter(|r| r.fact.note.job() == job);
+        let attempt = match (&asked.attempt, &running, &past) {
+            (None, Some(running), _) => Some(running.attempt.clone()),
+            (_, _, Some(past)) => Some(past.fact.note.attempt.clone()),
             _ => None,
         };
-        let folder = run.as_ref().map(|run| folder_of(root, run)).filter(|folder| folder.is_dir());
+        let folder = attempt.as_ref().map(|attempt| folder_of(root, attempt)).filter(|folder| folder.is_dir());
         let read = |name: &str| folder.as_deref().and_then(|folder| load(folder, name));
         let parsed = |name: &str| read(name).and_then(|text| serde_json::from_str::<Value>(&text).ok());
         let (mut plan, mut brief) = (parsed("plan.json"), read("brief.md").or_else(|| read("brief-1.md")));
         // What has not been done yet is shown as it would be done now.
         let foreseen = folder.is_none() && past.is_none() && planned.role.is_some();
         if let (true, Some(role)) = (foreseen, &planned.step.role) {
-            let own = planned.turn.unit.as_ref().map(ToString::to_string);
+            let own = planned.job.unit.as_ref().map(ToString::to_string);
             plan = ask(&session, "view", role, own.clone()).ok().map(|view| {
                 let shares: Vec<Value> = view["stages"].as_array().into_iter().flatten().map(|stage| stage["shares"].clone()).collect();
                 json!({"budget": view["budget"], "pointers": view["pointers"], "shares": shares, "absent": view["absent"]})
             });
             brief = ask(&session, "brief", role, own).ok().and_then(|brief| brief["text"].as_str().map(str::to_owned));
         }
-        let runs: Vec<String> =
-            past.as_ref().map(|p| std::iter::once(&p.fact.note.run).chain(&p.others).cloned().collect()).unwrap_or_default();
+        let attempts: Vec<String> =
+            past.as_ref().map(|p| std::iter::once(&p.fact.note.attempt).chain(&p.others).cloned().collect()).unwrap_or_default();
         Ok(json!({
-            "turn": told(&project.contract, planned, standing),
-            "run": run,
-            "runs": runs,
+            "job": told(&project.contract, planned, status),
+            "attempt": attempt,
+            "attempts": attempts,
             "running": running,
             "fact": past.map(|p| p.fact),
             "plan": plan,

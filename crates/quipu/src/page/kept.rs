@@ -9,7 +9,7 @@ use quipu_store::Survey;
 
 use crate::answer::Failure;
 
-/// Edits outside Quipu are in no journal: so long they may stay unseen, or longer where looking
+/// External edits are in no journal: so long they may stay unseen, or longer where looking
 /// takes long.
 const SURVEY_LASTS: Duration = Duration::from_secs(2);
 const LINKS_LAST: Duration = Duration::from_secs(20);

@@ -63,7 +63,7 @@ pub fn site(session: Session, entry: &Arc<Entry>) -> Site {
         .route("/api/project", get(overview::project))
         .route("/api/now", get(now::now))
         .route("/api/flow", get(flow::board))
-        .route("/api/turn", get(flow::turn))
+        .route("/api/job", get(flow::job))
         .route("/api/files", get(files::list))
         .route("/api/file", get(reading::file))
         .route("/api/lines", get(reading::lines))

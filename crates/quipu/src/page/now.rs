@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use quipu_protocol::flow::{State as Stand, Underway, flow_now, folder_of, runs_under_way};
+use quipu_protocol::flow::{
+    RunningAttempt, State as Stand, attempts_under_way, flow_now, folder_of,
+};
 use quipu_store::Kind;
 use quipu_web::axum::extract::State;
 use quipu_web::axum::response::Response;
@@ -30,8 +32,8 @@ pub async fn now(State(page): Shared) -> Response {
         if !project.contract.steps.is_empty() {
             let (flow, _) = flow_now(&project, &page.memory)?;
             let of = |state: Stand| -> Vec<Value> {
-                let found = flow.turns.iter().zip(&flow.standings).filter(|(_, s)| s.state == state).take(MOST);
-                found.map(|(planned, standing)| super::flow::told(&project.contract, planned, standing)).collect()
+                let found = flow.jobs.iter().zip(&flow.statuses).filter(|(_, s)| s.state == state).take(MOST);
+                found.map(|(planned, status)| super::flow::told(&project.contract, planned, status)).collect()
             };
             let counts: Vec<Value> = Stand::ALL.iter().map(|s| json!([s.as_str(), flow.count(*s)])).collect();
             flow_json = json!({
@@ -57,10 +59,10 @@ pub async fn now(State(page): Shared) -> Response {
         let sessions: Vec<Value> =
             sessions.iter().map(|s| json!({"id": s.id, "who": s.who.to_string(), "since": s.since, "over": s.over})).collect();
         let recent: Vec<Value> = store.recent(LOOKED)?.iter().filter(|entry| entry.kind != Kind::Lease).take(RECENT).map(journal::told).collect();
-        let runs: Vec<Value> = runs_under_way(store.root()).iter().map(|run| told(store.root(), run)).collect();
+        let attempts: Vec<Value> = attempts_under_way(store.root()).iter().map(|attempt| told(store.root(), attempt)).collect();
         Ok::<Value, Failure>(json!({
             "flow": flow_json,
-            "runs": runs,
+            "attempts": attempts,
             // The page is shown without a server, too.
             "workers": store.seated().unwrap_or_default(),
             "leases": leases,
@@ -73,9 +75,9 @@ pub async fn now(State(page): Shared) -> Response {
     .await
 }
 
-/// A run with the last that its agent said, and what it was given to read.
-fn told(root: &Path, run: &Underway) -> Value {
-    let folder = folder_of(root, &run.run);
+/// A attempt with the last that its agent said, and what it was given to read.
+fn told(root: &Path, attempt: &RunningAttempt) -> Value {
+    let folder = folder_of(root, &attempt.attempt);
     let plan = quipu_store::read_regular_text(&folder.join("plan.json"))
         .ok()
         .and_then(|text| serde_json::from_str::<Value>(&text).ok());
@@ -88,7 +90,7 @@ fn told(root: &Path, run: &Underway) -> Value {
             .sum::<u64>()
     });
     json!({
-        "run": run.run, "step": run.step, "unit": run.unit, "agent": run.agent, "at": run.at,
+        "attempt": attempt.attempt, "step": attempt.step, "unit": attempt.unit, "agent": attempt.agent, "at": attempt.at,
         "reads": reads, "budget": plan.map(|plan| plan["budget"].clone()), "last": last_line(&folder.join("transcript.jsonl")),
     })
 }

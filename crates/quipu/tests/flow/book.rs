@@ -5,7 +5,7 @@ use quipu_protocol::flow::{Choice, Event, Ruling, State, decide_gate};
 use quipu_store::{Change, Op};
 use quipu_testkit::{draft, new_items, page};
 
-use crate::stage::{Stage, turn};
+use crate::stage::{Stage, job};
 
 /// The merge of the book's profile, with no round to answer an objection in.
 const NO_ROUNDS: &str = "\n[[steps]]\nname = \"merge-checks\"\nbuiltin = \"merge\"\neach = \"unit\"\nafter = [\"check-code\", \"check-content\"]\nobjection = { sign = \"❌\" }\nback = [\"revise\"]\nrounds = 0\nreads = [\"reviews/{unit}-r1-check.md\"]\nwrites = [\"reviews/{unit}-check.md\"]\nmarker = \"REVIEW_COMPLETE\"\nmerge = { parts = [{ title = \"Must\", signs = [\"❌\"] }] }\n";
@@ -47,10 +47,10 @@ fn a_whole_book_is_written_to_its_end() {
     let third = stage.play(Choice::default());
     assert_eq!(
         stage.in_state(State::Done).len() + 4,
-        stage.with_flow(|f| f.turns.len()),
+        stage.with_flow(|f| f.jobs.len()),
         "all but R3's four checks, which nobody needs: {:#?}\n{:#?}",
         third.events,
-        stage.with_flow(|f| f.standings.clone())
+        stage.with_flow(|f| f.statuses.clone())
     );
     for unit in ["ch01", "ch02", "ch03", "ch04"] {
         assert!(
@@ -75,8 +75,8 @@ fn a_whole_book_is_written_to_its_end() {
         order[order.len() - 4..],
         ["## ch01", "## ch02", "## ch03", "## ch04"]
     );
-    let turns = third.accepted();
-    let at = |turn: &str| turns.iter().position(|t| t == turn).unwrap();
+    let jobs = third.accepted();
+    let at = |job: &str| jobs.iter().position(|t| t == job).unwrap();
     assert!(at("remember/ch03") < at("research/ch04"));
     assert!(at("merge-readers/ch03") < at("remember/ch01"));
     assert!(at("remember/ch04") < at("audit"));
@@ -90,7 +90,7 @@ fn a_whole_book_is_written_to_its_end() {
 
 /// The briefs of the runs of a step, oldest first.
 fn briefs(stage: &Stage, step: &str) -> Vec<String> {
-    let runs = std::fs::read_dir(stage.root.join(".quipu/runs"))
+    let runs = std::fs::read_dir(stage.root.join(".quipu/attempts"))
         .unwrap()
         .map(|entry| entry.unwrap().path());
     let mut of_step: Vec<_> = runs
@@ -156,7 +156,7 @@ fn one_revision_answers_reviewers_and_readers_and_memory_learns_the_final_text()
         assert!(at(before) < at(after), "{before} {after}");
     }
     let view = |step: &str, path: &str| {
-        let mut runs: Vec<_> = std::fs::read_dir(stage.root.join(".quipu/runs"))
+        let mut runs: Vec<_> = std::fs::read_dir(stage.root.join(".quipu/attempts"))
             .unwrap()
             .map(|e| e.unwrap().path())
             .collect();
@@ -533,7 +533,7 @@ fn what_is_published_follows_an_amended_chapter_and_nothing_is_final_before_its_
             1,
             "{order:?}"
         );
-        let left = stage.with_flow(|f| f.turns.len()) - stage.in_state(State::Done).len();
+        let left = stage.with_flow(|f| f.jobs.len()) - stage.in_state(State::Done).len();
         assert_eq!(
             left,
             stage.in_state(State::Skipped).len(),
@@ -778,9 +778,9 @@ fn a_failed_inspection_goes_back_to_whom_it_names() {
     );
     stage.script.put("qa/ch01-qa.md.acts", "");
     let played = stage.play_all();
-    let turns = played.accepted();
+    let jobs = played.accepted();
     assert_eq!(
-        turns.iter().filter(|t| *t == "typeset/ch01").count(),
+        jobs.iter().filter(|t| *t == "typeset/ch01").count(),
         3,
         "{:#?}",
         played.events
@@ -866,7 +866,7 @@ fn a_mend_that_was_cut_short_is_not_accepted() {
             && why.contains("it had 1 seconds and was ended"),
         "{why}"
     );
-    assert!(!stage.text("outline-draft.md").contains("Half a mend."));
+    assert!(!stage.text("outline-draft.md").contains("Half a fix."));
 }
 
 #[test]
@@ -877,7 +877,7 @@ fn how_an_agent_ended_is_told_though_its_work_is_accepted() {
         .put("outline-reader-feedback.md.acts", "fail\n");
     let played = stage.play(Choice::default());
     let told = played.events.iter().find_map(|e| match e {
-        Event::Accepted { ended, turn, .. } if turn.step == "outline-readers" => ended.clone(),
+        Event::Accepted { ended, job, .. } if job.step == "outline-readers" => ended.clone(),
         _ => None,
     });
     assert_eq!(
@@ -1005,7 +1005,7 @@ fn approving_what_nobody_reviewed_is_told() {
         decide_gate(
             &stage.open(),
             &Actor::Person,
-            &turn("approve-outline", None),
+            &job("approve-outline", None),
             Ruling::Approved,
             None,
         )
@@ -1015,8 +1015,8 @@ fn approving_what_nobody_reviewed_is_told() {
         .text("outline-draft.md")
         .replace("The goal", "Another goal");
     std::fs::write(stage.root.join("outline-draft.md"), draft).unwrap();
-    let names = |turns: &[quipu_protocol::flow::Turn]| {
-        turns.iter().map(ToString::to_string).collect::<Vec<_>>()
+    let names = |jobs: &[quipu_protocol::flow::Job]| {
+        jobs.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     assert_eq!(
         names(&approve().stale),
@@ -1027,7 +1027,7 @@ fn approving_what_nobody_reviewed_is_told() {
     let decided = decide_gate(
         &fresh.open(),
         &Actor::Person,
-        &turn("approve-outline", None),
+        &job("approve-outline", None),
         Ruling::Approved,
         None,
     )

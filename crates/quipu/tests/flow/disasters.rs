@@ -1,7 +1,7 @@
 //! The disasters of a book, each survived: a draft cut short, a reviewer missing, memory damaged,
 //! everything under `.quipu/` lost, a broken dependency, an adapter that panics.
 
-use quipu_protocol::flow::{Choice, Ended, Event, Performer, Scripted, State, Task, Watch};
+use quipu_protocol::flow::{Agent, Choice, Ended, Event, Scripted, State, Task, Watch};
 use quipu_testkit::draft;
 
 use crate::stage::Stage;
@@ -134,7 +134,7 @@ fn without_its_journal_a_flow_goes_by_its_markers_and_says_so() {
     let before = stage.tree();
     std::fs::remove_dir_all(stage.root.join(".quipu")).unwrap();
     let unknown = stage.with_flow(|flow| {
-        flow.standings
+        flow.statuses
             .iter()
             .filter(|s| s.state == State::Done && !s.known)
             .count()
@@ -190,16 +190,16 @@ fn a_broken_dependency_blocks_what_needs_it_and_nothing_else() {
 /// Panics at one job, and does the others.
 struct Panicking(Scripted);
 
-impl Performer for Panicking {
+impl Agent for Panicking {
     fn name(&self) -> &str {
         "panicking"
     }
 
     fn perform(&self, task: &Task, watch: Watch<'_>) -> Ended {
         assert!(
-            task.turn.to_string() != "research/ch01",
+            task.job.to_string() != "research/ch01",
             "no agent for {}",
-            task.turn
+            task.job
         );
         self.0.perform(task, watch)
     }
@@ -214,10 +214,10 @@ fn an_attempt_that_panics_ends_the_run_with_its_words_and_holds_nothing() {
         &Panicking(Scripted::of(&stage.script.folder)),
         Choice::default(),
     );
-    let [(turn, why)] = played.summary.stuck.as_slice() else {
+    let [(job, why)] = played.summary.stuck.as_slice() else {
         panic!("{:#?}", played.summary)
     };
-    assert_eq!(turn.to_string(), "research/ch01");
+    assert_eq!(job.to_string(), "research/ch01");
     assert!(why.contains("no agent for research/ch01"), "{why}");
     assert_eq!(stage.state("research", Some("ch01")).0, State::Ready);
     assert_eq!(stage.state("merge-readers", Some("ch02")).0, State::Done);

@@ -1,7 +1,7 @@
 //! A program that reaches beyond its folders, through `quipu run` in a real project: the kernel
 //! refuses, the record says so, and `quipu replay` shows it.
 
-use crate::rehearsed::Desk;
+use crate::rehearsal::Desk;
 
 /// Reads a file that its role is denied, another chapter's draft and the journal, writes a sealed
 /// file and one that nobody asked for; then does its work as if nothing had been.

@@ -1,5 +1,5 @@
 //! Many workers on one book: killed, stopped and replaced, they end with the tree that one
-//! undisturbed run ends with, and no turn is done twice.
+//! undisturbed run ends with, and no job is done twice.
 
 use std::collections::BTreeMap;
 use std::process::{Child, Stdio};
@@ -8,22 +8,22 @@ use std::time::{Duration, Instant};
 use quipu_protocol::Project;
 use quipu_store::Options;
 
-use crate::rehearsed::{Desk, next};
+use crate::rehearsal::{Desk, next};
 
-/// How often each turn was accepted.
+/// How often each job was accepted.
 pub fn accepted(project: &Project) -> BTreeMap<String, usize> {
-    let mut turns = BTreeMap::new();
+    let mut jobs = BTreeMap::new();
     for noted in project.store.noted(0).unwrap() {
         if noted.note["ruling"] == "accepted" {
-            let turn = format!(
+            let job = format!(
                 "{}/{}",
                 noted.note["step"].as_str().unwrap(),
                 noted.note["unit"].as_str().unwrap_or_default()
             );
-            *turns.entry(turn).or_default() += 1;
+            *jobs.entry(job).or_default() += 1;
         }
     }
-    turns
+    jobs
 }
 
 /// A book as one run of one machine makes it.

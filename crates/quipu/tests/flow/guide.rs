@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use quipu_testkit::postgres::{as_plain_user, free_port, owned};
 use tempfile::TempDir;
 
-use crate::rehearsed::Desk;
+use crate::rehearsal::Desk;
 
 /// A block of the guide: who runs it, and its commands with what is shown of their output.
 struct Block {

@@ -1,6 +1,6 @@
 //! A book by workers on several hosts, on one PostgreSQL: killed, cut off, with the server killed
 //! under them or a standby promoted, they end with the tree that one undisturbed run on one machine
-//! ends with. No turn is done twice, and nothing that a worker was told is accepted is missing.
+//! ends with. No job is done twice, and nothing that a worker was told is accepted is missing.
 //!
 //! The short form is part of `scripts/test`. `QUIPU_FLEET=CHAPTERS,WORKERS,HOSTS,SECONDS` makes it
 //! longer: `scripts/test-fleet`.
@@ -17,7 +17,7 @@ use quipu_testkit::postgres::Cluster;
 use quipu_testkit::{Host, Network};
 
 use crate::fleet::{accepted, same_trees};
-use crate::rehearsed::{Desk, next, tree_of};
+use crate::rehearsal::{Desk, next, tree_of};
 
 /// What a trial is made of.
 struct Size {
@@ -65,7 +65,7 @@ struct Fleet {
     begun: Instant,
 }
 
-/// How long a turn takes at least, so that there is a book left to write when the disasters come.
+/// How long a job takes at least, so that there is a book left to write when the disasters come.
 const TURN_MS: &str = "600";
 
 const PATIENCE: Duration = Duration::from_secs(1500);
@@ -176,7 +176,7 @@ impl Fleet {
         Worker { host, child }
     }
 
-    /// Waits for a person's turn, and takes it.
+    /// Waits for a person's job, and takes it.
     fn approve(&self) {
         while self.home.call(&["approve", "approve-outline"]).0 != 0 {
             self.check("the gate");
@@ -246,7 +246,7 @@ impl Fleet {
             .any(|worker| worker.child.try_wait().unwrap().is_none())
     }
 
-    /// So many turns have been accepted, by the log itself.
+    /// So many jobs have been accepted, by the log itself.
     fn count(&self, server: &Cluster) -> usize {
         let counted = server.try_sql(
             "quipu",
@@ -255,11 +255,11 @@ impl Fleet {
         counted.ok().and_then(|n| n.parse().ok()).unwrap_or(0)
     }
 
-    /// Waits until so many more turns are accepted, or all workers are done.
+    /// Waits until so many more jobs are accepted, or all workers are done.
     fn go_on(&mut self, server: &Cluster, more: usize) {
         let wanted = self.count(server) + more;
         while self.is_at_work() && self.count(server) < wanted {
-            self.check("the next turns");
+            self.check("the next jobs");
             std::thread::sleep(Duration::from_millis(100));
         }
     }
@@ -302,12 +302,12 @@ impl Fleet {
                         .is_none()
             );
         }
-        // Each turn once, whoever did it, and the log has no gap.
+        // Each job once, whoever did it, and the log has no gap.
         quipu_shared::register(|_| {}, |_, _| true);
         let project = Project::open(&self.home.root, Options::default()).unwrap();
-        let turns = accepted(&project);
+        let jobs = accepted(&project);
         let same = accepted(&Project::open(&alone.root, Options::default()).unwrap());
-        assert_eq!(turns, same, "turns and how often they were accepted");
+        assert_eq!(jobs, same, "jobs and how often they were accepted");
         assert_eq!(server.sql("SELECT bool_and(n = rev) FROM (SELECT count(l.*) n, p.rev FROM quipu.project p JOIN quipu.log l ON l.project = p.id GROUP BY p.id) x"), "t");
         assert_eq!(
             server.sql("SELECT count(*) FROM quipu.lease WHERE cardinality(paths) > 0"),
@@ -315,29 +315,29 @@ impl Fleet {
         );
         // Whatever a worker was told is accepted is there, and no two were told the same.
         let told = self.told();
-        for (turn, times) in &told {
-            let kept = turns.get(turn).copied().unwrap_or(0);
+        for (job, times) in &told {
+            let kept = jobs.get(job).copied().unwrap_or(0);
             assert!(
                 *times <= kept,
-                "{turn} was acknowledged {times} times and is in the log {kept} times"
+                "{job} was acknowledged {times} times and is in the log {kept} times"
             );
         }
         assert!(
-            told.len() * 10 >= turns.len() * 8,
-            "{} of {} turns were told of",
+            told.len() * 10 >= jobs.len() * 8,
+            "{} of {} jobs were told of",
             told.len(),
-            turns.len()
+            jobs.len()
         );
         eprintln!(
-            "{} turns, {} of them told of, on {} in {:?}",
-            turns.len(),
+            "{} jobs, {} of them told of, on {} in {:?}",
+            jobs.len(),
             told.len(),
             self.url,
             self.begun.elapsed()
         );
     }
 
-    /// Turns that workers were told are done, and how often.
+    /// Jobs that workers were told are done, and how often.
     fn told(&self) -> BTreeMap<String, usize> {
         let mut told = BTreeMap::new();
         for entry in std::fs::read_dir(&self.logs).unwrap() {
@@ -348,11 +348,11 @@ impl Fleet {
                 .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
             {
                 if event["event"] == "accepted" || event["event"] == "did" {
-                    let turn = &event["turn"];
+                    let job = &event["job"];
                     let name = format!(
                         "{}/{}",
-                        turn["step"].as_str().unwrap(),
-                        turn["unit"].as_str().unwrap_or_default()
+                        job["step"].as_str().unwrap(),
+                        job["unit"].as_str().unwrap_or_default()
                     );
                     *told.entry(name).or_default() += 1;
                 }

@@ -86,20 +86,20 @@ fn killed_at_any_moment_it_ends_with_the_same_tree() {
         killed.state("audit", None).0,
         State::Done,
         "{:#?}",
-        killed.with_flow(|f| f.standings.clone())
+        killed.with_flow(|f| f.statuses.clone())
     );
     assert_eq!(tree(&killed), tree(&undisturbed));
-    // What was complete was not done twice: each turn has one accepted run.
+    // What was complete was not done twice: each job has one accepted run.
     let project = killed.open();
     let mut runs: BTreeMap<String, usize> = BTreeMap::new();
     for noted in project.store.noted(0).unwrap() {
-        let turn = format!(
+        let job = format!(
             "{}/{}",
             noted.note["step"].as_str().unwrap(),
             noted.note["unit"].as_str().unwrap_or_default()
         );
         if noted.note["ruling"] == "accepted" {
-            *runs.entry(turn).or_default() += 1;
+            *runs.entry(job).or_default() += 1;
         }
     }
     assert!(runs.values().all(|n| *n == 1), "{runs:#?}");

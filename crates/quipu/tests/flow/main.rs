@@ -1,4 +1,4 @@
-//! Whole flows with a scripted performer: to the end, through objections and failures, killed and
+//! Whole flows with a scripted agent: to the end, through objections and failures, killed and
 //! started again.
 
 #![allow(clippy::unwrap_used)]
@@ -6,17 +6,17 @@
 mod book;
 mod disasters;
 mod escapes;
+mod external;
 mod fleet;
 mod guide;
-mod hired;
 mod hosts;
 mod killed;
 mod order;
 mod recorded;
-mod rehearsed;
+mod rehearsal;
 mod review;
 #[path = "../../../agents/tests/agents/server.rs"]
 #[allow(dead_code, reason = "shared with the tests of adapters")]
 mod server;
 mod stage;
-mod standing;
+mod status;

@@ -14,8 +14,7 @@ use proptest::prelude::*;
 use quipu_contract::{Actor, ProjectPath};
 use quipu_protocol::Project;
 use quipu_protocol::flow::{
-    Choice, Ended, Ending, Engine, Memory, Performer, Ruling, State, Stay, Stop, Task, Watch,
-    flow_now,
+    Agent, Choice, Ended, Ending, Engine, Memory, Ruling, State, Stay, Stop, Task, Watch, flow_now,
 };
 use quipu_store::{Change, Op, Options};
 use tempfile::TempDir;
@@ -86,7 +85,7 @@ fn drawn() -> impl Strategy<Value = Drawn> {
 
 /// A role, its step, and what they read and write: enough to write the contract and to compute what
 /// the texts must be.
-struct Agent {
+struct PlannedAgent {
     step: String,
     each: bool,
     reads: Vec<String>,
@@ -95,9 +94,9 @@ struct Agent {
     more: &'static str,
 }
 
-fn agent(step: &str, reads: &[&str], after: &[&str], more: &'static str) -> Agent {
+fn agent(step: &str, reads: &[&str], after: &[&str], more: &'static str) -> PlannedAgent {
     let own = |list: &[&str]| list.iter().map(|s| (*s).to_owned()).collect();
-    Agent {
+    PlannedAgent {
         step: step.into(),
         each: true,
         reads: own(reads),
@@ -112,8 +111,8 @@ impl Drawn {
         (number < self.units.len()).then(|| format!("u{}", number + 1))
     }
 
-    fn agents(&self) -> Vec<Agent> {
-        let mut agents: Vec<Agent> = Vec::new();
+    fn agents(&self) -> Vec<PlannedAgent> {
+        let mut agents: Vec<PlannedAgent> = Vec::new();
         for (nth, after) in self.before.iter().enumerate() {
             let earlier: Vec<String> = agents
                 .iter()
@@ -174,7 +173,7 @@ impl Drawn {
                 .collect::<Vec<_>>()
                 .join(", ")
         };
-        for Agent {
+        for PlannedAgent {
             step,
             each,
             reads,
@@ -267,7 +266,7 @@ struct Reckoner<'s> {
     stop: Stop,
 }
 
-impl Performer for Reckoner<'_> {
+impl Agent for Reckoner<'_> {
     fn name(&self) -> &str {
         "reckoner"
     }
@@ -291,7 +290,7 @@ impl Performer for Reckoner<'_> {
             .split_once("**Sent back**")
             .map(|(_, rest)| rest.lines().skip(1).collect())
             .unwrap_or_default();
-        let (step, job) = (&task.turn.step, task.turn.to_string());
+        let (step, job) = (&task.job.step, task.job.to_string());
         let value = value(&job, &from, &items);
         self.stage
             .ran
@@ -446,7 +445,7 @@ impl Stage {
     fn play(&self, act: &Act) -> usize {
         let project = self.open();
         let stop = Stop::default();
-        let performer = Reckoner {
+        let agent = Reckoner {
             stage: self,
             act,
             begun: AtomicUsize::new(0),
@@ -455,7 +454,7 @@ impl Stage {
         let events = Mutex::new(Vec::new());
         let engine = Engine {
             project: &project,
-            performer: &performer,
+            agent: &agent,
             press: None,
             seat: project.store.sit(Some("reckoner"), act.jobs).unwrap(),
             choice: Choice {
@@ -498,7 +497,7 @@ impl Stage {
         let project = self.open();
         let (flow, _) = flow_now(&project, &Memory::default()).unwrap();
         let open: Vec<_> = flow
-            .standings
+            .statuses
             .iter()
             .filter(|s| s.state != State::Done)
             .collect();
@@ -506,7 +505,7 @@ impl Stage {
     }
 
     /// What a job's view must show now.
-    fn sources(&self, agent: &Agent, unit: Option<&str>) -> BTreeMap<String, Vec<String>> {
+    fn sources(&self, agent: &PlannedAgent, unit: Option<&str>) -> BTreeMap<String, Vec<String>> {
         let mut from = BTreeMap::new();
         for read in &agent.reads {
             if read == "final/*.md" {
@@ -554,7 +553,7 @@ impl Stage {
             };
             for unit in units {
                 let unit = unit.as_deref();
-                let is_right = |agent: &Agent| {
+                let is_right = |agent: &PlannedAgent| {
                     let job =
                         unit.map_or_else(|| agent.step.clone(), |u| format!("{}/{u}", agent.step));
                     let text = self.text(&agent.writes.replace("{unit}", unit.unwrap_or_default()));

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::rehearsed::{Desk, tree_of};
+use crate::rehearsal::{Desk, tree_of};
 
 fn recording() -> PathBuf {
     Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap())
@@ -96,7 +96,7 @@ fn a_book_by_real_models_is_written_again_to_the_letter() {
     );
 
     assert_eq!(
-        jobs_in(&desk.root.join(".quipu/runs")),
+        jobs_in(&desk.root.join(".quipu/attempts")),
         jobs_in(&recording.join("briefs")),
         "each job was done as often as then"
     );

@@ -6,8 +6,8 @@ use std::sync::Mutex;
 
 use quipu_contract::{Actor, Language, ProjectPath, Step, UnitId};
 use quipu_protocol::flow::{
-    Choice, Engine, Event, Flow, Memory, Performer, Press, Printed, Ruling, Scripted, State, Stay,
-    Stop, Summary, Turn, decide_gate, flow_now,
+    Agent, Choice, Engine, Event, Flow, Job, Memory, Press, Printed, Ruling, Scripted, State, Stay,
+    Stop, Summary, decide_gate, flow_now,
 };
 use quipu_protocol::{Layout, Project, lay_out};
 use quipu_store::Options;
@@ -47,11 +47,11 @@ pub struct Played {
 
 impl Played {
     pub fn accepted(&self) -> Vec<String> {
-        let turns = self.events.iter().filter_map(|e| match e {
-            Event::Accepted { turn, .. } | Event::Did { turn, .. } => Some(turn.to_string()),
+        let jobs = self.events.iter().filter_map(|e| match e {
+            Event::Accepted { job, .. } | Event::Did { job, .. } => Some(job.to_string()),
             _ => None,
         });
-        turns.collect()
+        jobs.collect()
     }
 
     pub fn sent_back(&self) -> Vec<String> {
@@ -114,7 +114,7 @@ impl Stage {
         };
         let project = stage.open();
         let agents = project.contract.roles.values().map(|role| {
-            let said = |s: &quipu_contract::Said| s.in_language(Language::En).to_owned();
+            let said = |s: &quipu_contract::Localized| s.in_language(Language::En).to_owned();
             (
                 role.name.clone(),
                 said(&role.title),
@@ -148,7 +148,7 @@ impl Stage {
         self.play_by(&Scripted::of(&self.script.folder), choice)
     }
 
-    pub fn play_by(&self, performer: &dyn Performer, choice: Choice) -> Played {
+    pub fn play_by(&self, agent: &dyn Agent, choice: Choice) -> Played {
         let project = self.open();
         let events = Mutex::new(Vec::new());
         let listen = |event: &Event| events.lock().unwrap().push(event.clone());
@@ -158,7 +158,7 @@ impl Stage {
         };
         let engine = Engine {
             project: &project,
-            performer,
+            agent,
             press: Some(&Plain),
             seat: project.store.sit(Some("script"), choice.jobs).unwrap(),
             choice,
@@ -173,12 +173,12 @@ impl Stage {
         if !engine.choice.stale {
             let left = |flow: Flow<'_>| -> Vec<String> {
                 let ready = flow
-                    .standings
+                    .statuses
                     .iter()
-                    .filter(|s| s.state == State::Ready && engine.choice.allows(&project, &s.turn));
+                    .filter(|s| s.state == State::Ready && engine.choice.allows(&project, &s.job));
                 ready
-                    .filter(|s| !summary.stuck.iter().any(|(turn, _)| *turn == s.turn))
-                    .map(|s| s.turn.to_string())
+                    .filter(|s| !summary.stuck.iter().any(|(job, _)| *job == s.job))
+                    .map(|s| s.job.to_string())
                     .collect()
             };
             let seen_by_engine = left(flow_now(&project, &engine.memory).unwrap().0);
@@ -211,7 +211,7 @@ impl Stage {
         decide_gate(
             &self.open(),
             &Actor::Person,
-            &turn(step, unit),
+            &job(step, unit),
             Ruling::Approved,
             None,
         )
@@ -222,7 +222,7 @@ impl Stage {
         decide_gate(
             &self.open(),
             &Actor::Person,
-            &turn(step, None),
+            &job(step, None),
             Ruling::Rejected,
             Some(why),
         )
@@ -238,22 +238,22 @@ impl Stage {
     pub fn state(&self, step: &str, unit: Option<&str>) -> (State, String) {
         self.with_flow(|flow| {
             let index = flow
-                .find(&turn(step, unit))
-                .unwrap_or_else(|| panic!("no turn {step} {unit:?}"));
+                .find(&job(step, unit))
+                .unwrap_or_else(|| panic!("no job {step} {unit:?}"));
             (
-                flow.standings[index].state,
-                flow.standings[index].why.join("; "),
+                flow.statuses[index].state,
+                flow.statuses[index].why.join("; "),
             )
         })
     }
 
-    /// The turns in a state.
+    /// The jobs in a state.
     pub fn in_state(&self, state: State) -> Vec<String> {
         self.with_flow(|flow| {
-            flow.standings
+            flow.statuses
                 .iter()
                 .filter(|s| s.state == state)
-                .map(|s| s.turn.to_string())
+                .map(|s| s.job.to_string())
                 .collect()
         })
     }
@@ -291,8 +291,8 @@ impl Stage {
     }
 }
 
-pub fn turn(step: &str, unit: Option<&str>) -> Turn {
-    Turn {
+pub fn job(step: &str, unit: Option<&str>) -> Job {
+    Job {
         step: step.into(),
         unit: unit.map(|u| UnitId::parse(u).unwrap()),
     }

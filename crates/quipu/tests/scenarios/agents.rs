@@ -97,7 +97,7 @@ fn twenty_agents_start_and_finish_at_once() {
                 );
                 let said = [
                     "--solution",
-                    "mended",
+                    "fixed",
                     "--rounds",
                     "2",
                     "--lesson",
@@ -235,7 +235,7 @@ fn one_agent_in_many_places_is_counted_whole() {
                     "--problem",
                     &problem,
                     "--solution",
-                    "mended",
+                    "fixed",
                     "--rounds",
                     "3",
                     "--lesson",

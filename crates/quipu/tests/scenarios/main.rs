@@ -12,7 +12,7 @@
 //! PostgreSQL, and all of them have to end in the same words and the same bytes.
 //!
 //! trycmd was tried for this: it starts only programs that it was told of and no shell, so there is
-//! no edit outside Quipu (`echo … >>`), no pipe that closes early, and no lease kept in a
+//! no external edit (`echo … >>`), no pipe that closes early, and no lease kept in a
 //! variable for the next command. Hence a small runner, with `similar` for the differences.
 
 #![allow(clippy::unwrap_used)]

@@ -529,7 +529,7 @@ fn a_world_that_moved_on_is_merged_by_key() {
     };
     let first = write(
         text.replace("3.11", "3.12")
-            .replace("Prose.", "Prose, mended."),
+            .replace("Prose.", "Prose, fixed."),
     );
     assert!(first.merged.is_empty());
     let second = write(
@@ -542,7 +542,7 @@ fn a_world_that_moved_on_is_merged_by_key() {
     assert_eq!(
         before,
         text.replace("3.11", "3.13")
-            .replace("Prose.", "Prose, mended.")
+            .replace("Prose.", "Prose, fixed.")
             .replace("- tests", "- cache: on\n- tests")
     );
     assert!(
@@ -560,7 +560,7 @@ fn a_world_that_moved_on_is_merged_by_key() {
         commit(&store, unknown),
         Err(StoreError::Stale { .. })
     ));
-    play.edit("world.md", &merged.replace("Prose, mended.", "By hand."));
+    play.edit("world.md", &merged.replace("Prose, fixed.", "By hand."));
     let last = Change::by(&Actor::Person).write(
         &path,
         merged.replace("make", "just"),
@@ -571,7 +571,7 @@ fn a_world_that_moved_on_is_merged_by_key() {
         play.text("world.md").unwrap(),
         merged
             .replace("make", "just")
-            .replace("Prose, mended.", "By hand.")
+            .replace("Prose, fixed.", "By hand.")
     );
 }
 

@@ -262,10 +262,10 @@ fn an_append_file_with_a_damaged_record_lives_on() {
     assert_eq!(play.text("meta/a.md").unwrap(), "a1\na2\na3\na4\n");
     // Doctor writes down what only the file could prove, and then the file is not needed for it.
     let healed = play.copy();
-    let mended = healed.open().doctor().unwrap();
+    let fixed = healed.open().doctor().unwrap();
     assert!(
-        mended.iter().any(|m| m.what.contains("`meta/a.md` anew")),
-        "{mended:?}"
+        fixed.iter().any(|m| m.what.contains("`meta/a.md` anew")),
+        "{fixed:?}"
     );
     healed.edit("meta/a.md", "a1\nXX\n");
     assert_eq!(
@@ -444,16 +444,16 @@ fn a_lost_journal_is_told_and_doctor_begins_anew() {
             .judge(person().append(&Playground::path("meta/a.md"), "two\n"))
             .is_err()
     );
-    let mended = store.doctor().unwrap();
+    let fixed = store.doctor().unwrap();
     assert!(
-        mended.iter().any(|m| m.what.contains("journal is gone")),
-        "{mended:?}"
+        fixed.iter().any(|m| m.what.contains("journal is gone")),
+        "{fixed:?}"
     );
     assert!(
-        mended
+        fixed
             .iter()
             .any(|m| m.what == "journalled 2 files as they stand"),
-        "{mended:?}"
+        "{fixed:?}"
     ); // the contract itself is a file with a rule
     assert_eq!(store.verify().unwrap().files, 2);
     append(&store, "meta/a.md", "two\n");
@@ -843,7 +843,7 @@ fn kinds_and_fields_of_a_later_quipu_survive() {
 
 #[test]
 fn another_format_is_refused_and_not_cut_off() {
-    for (format, mend) in [
+    for (format, remedy) in [
         (1, "mv .quipu .quipu-old "),
         (3, "use the version of Quipu that wrote it"),
     ] {
@@ -867,7 +867,7 @@ fn another_format_is_refused_and_not_cut_off() {
                 "record 2 of the journal has format {format}; this version of Quipu reads format 2"
             )
         );
-        assert!(refused.mend.starts_with(mend), "{}", refused.mend);
+        assert!(refused.remedy.starts_with(remedy), "{}", refused.remedy);
         assert_eq!(std::fs::read(segment(&play, 1)).unwrap(), before);
     }
 }
@@ -1085,14 +1085,14 @@ fn denied_process() {
     let survey = reader.survey().unwrap();
     let flagged: Vec<_> = survey
         .flagged()
-        .map(|f| (f.path.as_str(), f.mend()))
+        .map(|f| (f.path.as_str(), f.remedy()))
         .collect();
-    let mend = |path: &str| format!("give permission to write it, then: quipu restore {path}");
+    let remedy = |path: &str| format!("give permission to write it, then: quipu restore {path}");
     assert_eq!(
         flagged,
         [
-            ("drafts/ch01.md", mend("drafts/ch01.md")),
-            ("meta/a.md", mend("meta/a.md"))
+            ("drafts/ch01.md", remedy("drafts/ch01.md")),
+            ("meta/a.md", remedy("meta/a.md"))
         ]
     );
     assert_eq!(reader.read(&log).unwrap().unwrap().0, b"one\ntwo\n");
@@ -1125,13 +1125,13 @@ fn denied_process() {
     let problems = store().verify().unwrap().problems;
     let told: Vec<_> = problems
         .iter()
-        .map(|p| (p.place.as_str(), p.mend.clone()))
+        .map(|p| (p.place.as_str(), p.remedy.clone()))
         .collect();
     assert_eq!(
         told,
         [
-            ("drafts/ch01.md", mend("drafts/ch01.md")),
-            ("meta/a.md", mend("meta/a.md"))
+            ("drafts/ch01.md", remedy("drafts/ch01.md")),
+            ("meta/a.md", remedy("meta/a.md"))
         ]
     );
     assert!(
@@ -1141,21 +1141,21 @@ fn denied_process() {
         "{problems:?}"
     );
     set("meta/a.md", 0o644);
-    let mending = store();
-    mending.restore(&Actor::Person, &log, None, None).unwrap();
+    let fixing = store();
+    fixing.restore(&Actor::Person, &log, None, None).unwrap();
     // What cannot be written yet stays as it is; then a doctor writes it.
-    mending.doctor().unwrap();
+    fixing.doctor().unwrap();
     assert_eq!(
         std::fs::read(root.join("drafts/ch01.md")).unwrap(),
         b"first\n"
     );
     set("drafts", 0o755);
-    let mended = mending.doctor().unwrap();
+    let fixed = fixing.doctor().unwrap();
     assert!(
-        mended
+        fixed
             .iter()
             .any(|m| m.what.starts_with("wrote `drafts/ch01.md`")),
-        "{mended:?}"
+        "{fixed:?}"
     );
     assert_eq!(
         std::fs::read(root.join("meta/a.md")).unwrap(),
@@ -1165,7 +1165,7 @@ fn denied_process() {
         std::fs::read(root.join("drafts/ch01.md")).unwrap(),
         b"second\n"
     );
-    assert_eq!(mending.verify().unwrap().problems, []);
+    assert_eq!(fixing.verify().unwrap().problems, []);
     // The same with a new file, of which nothing is there yet; nobody else is told of it as if it
     // were theirs.
     let new = Playground::path("drafts/new.md");
@@ -1331,22 +1331,22 @@ fn what_stands_in_the_place_of_a_file_is_told_and_moved_away() {
             .unwrap()
             .success()
     );
-    let mend = |path: &str| format!("move it away, then: quipu restore {path}");
+    let remedy = |path: &str| format!("move it away, then: quipu restore {path}");
     let expected = [
         (
             "meta/a.md",
             "is a folder, where a file belongs",
-            mend("meta/a.md"),
+            remedy("meta/a.md"),
         ),
         (
             "meta/b.md",
             "is a symbolic link, where a file belongs",
-            mend("meta/b.md"),
+            remedy("meta/b.md"),
         ),
         (
             "meta/c.md",
             "is not a regular file, where a file belongs",
-            mend("meta/c.md"),
+            remedy("meta/c.md"),
         ),
     ];
     let survey = store.survey().unwrap();
@@ -1356,7 +1356,7 @@ fn what_stands_in_the_place_of_a_file_is_told_and_moved_away() {
             (
                 f.path.as_str(),
                 f.flag.as_ref().unwrap().what.as_str(),
-                f.mend(),
+                f.remedy(),
             )
         })
         .collect();
@@ -1365,7 +1365,7 @@ fn what_stands_in_the_place_of_a_file_is_told_and_moved_away() {
     let problems = store.verify().unwrap().problems;
     let told: Vec<_> = problems
         .iter()
-        .map(|p| (p.place.as_str(), p.what.as_str(), p.mend.clone()))
+        .map(|p| (p.place.as_str(), p.what.as_str(), p.remedy.clone()))
         .collect();
     assert_eq!(told, expected);
     for (path, ..) in expected {
@@ -1438,7 +1438,7 @@ fn a_disk_that_refuses_syncs_keeps_nobody_from_reading() {
         for file in store.survey().unwrap().flagged() {
             let flag = file.flag.as_ref().map(|flag| flag.what.as_str());
             assert_eq!(flag, Some("is not written yet: the disk fails"));
-            assert_eq!(file.mend(), "repair the disk, then: quipu doctor");
+            assert_eq!(file.remedy(), "repair the disk, then: quipu doctor");
         }
         let refused = store
             .judge(person().append(&log, "three\n"))
@@ -1508,8 +1508,8 @@ fn a_full_disk_keeps_nobody_from_reading() {
         );
         for what in survey
             .flagged()
-            .map(|f| (f.flag.as_ref().unwrap().what.clone(), f.mend()))
-            .chain(problems.into_iter().map(|p| (p.what, p.mend)))
+            .map(|f| (f.flag.as_ref().unwrap().what.clone(), f.remedy()))
+            .chain(problems.into_iter().map(|p| (p.what, p.remedy)))
         {
             assert_eq!(
                 what,
@@ -1566,7 +1566,7 @@ fn a_folder_in_the_place_of_a_file_makes_no_commit_an_edit() {
             assert_eq!(survey.adopted, []);
             survey
                 .flagged()
-                .map(|f| (f.path.clone(), f.mend()))
+                .map(|f| (f.path.clone(), f.remedy()))
                 .collect::<Vec<_>>()
         };
         let waits = [(
@@ -1576,12 +1576,12 @@ fn a_folder_in_the_place_of_a_file_makes_no_commit_an_edit() {
         assert_eq!(flagged(&store), waits);
         std::fs::rename(play.file(path.as_str()), play.file("away")).unwrap();
         assert_eq!(flagged(&store), waits);
-        let mended = store.doctor().unwrap();
+        let fixed = store.doctor().unwrap();
         assert!(
-            mended
+            fixed
                 .iter()
                 .any(|m| m.what.starts_with(&format!("wrote `{path}`"))),
-            "{mended:?}"
+            "{fixed:?}"
         );
         assert_eq!(play.text(path.as_str()).unwrap(), "one\n");
         assert_eq!(flagged(&store), []);

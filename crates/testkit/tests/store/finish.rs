@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use quipu_contract::{Actor, ActorName, Form, Language, Tokens};
-use quipu_protocol::experience::{NewTask, start_task};
+use quipu_protocol::worldlog::{NewTask, start_task};
 use quipu_protocol::{
     Caller, Closed, Finish, Layout, Material, NewDecision, NewTodo, Project, StartRequest, Terms,
     TodoMoves, WorkError, add_todo, change_formed, finish, lay_out, move_todo, start,

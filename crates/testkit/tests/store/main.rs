@@ -1,4 +1,4 @@
-//! The store, tested from outside: classes, history, outside edits, crashes, many processes.
+//! The store, tested from outside: classes, history, external edits, crashes, many processes.
 //!
 //! With `QUIPU_TEST_STORE=postgres` every `Playground::new()` is a working copy of a fresh project
 //! in PostgreSQL. Tests that damage, copy or outlive a journal of its own, or turn its clock, say

@@ -1,4 +1,4 @@
-//! Edits outside Quipu: adopted where the contract allows them, flagged and kept otherwise.
+//! External edits: adopted where the contract allows them, flagged and kept otherwise.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -718,7 +718,7 @@ fn verify_tells_of_what_was_never_taken_over() {
     let survey = store.survey().unwrap();
     let flagged: Vec<_> = survey.flagged().collect();
     assert!(
-        flagged[0].path == "state.json" && flagged[0].mend().contains("in an editor"),
+        flagged[0].path == "state.json" && flagged[0].remedy().contains("in an editor"),
         "{flagged:?}"
     );
     assert!(
@@ -727,6 +727,6 @@ fn verify_tells_of_what_was_never_taken_over() {
             .unwrap()
             .problems
             .iter()
-            .any(|p| p.place == "state.json" && p.mend.contains("in an editor"))
+            .any(|p| p.place == "state.json" && p.remedy.contains("in an editor"))
     );
 }

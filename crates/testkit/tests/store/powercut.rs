@@ -334,7 +334,7 @@ fn restore_rewrites_a_file_that_only_looks_as_recorded() {
     assert!(
         problems
             .iter()
-            .any(|p| p.place == LOG && p.mend.contains("quipu restore meta/a.md")),
+            .any(|p| p.place == LOG && p.remedy.contains("quipu restore meta/a.md")),
         "{problems:?}"
     );
     store.restore(&Actor::Person, &at(LOG), None, None).unwrap();

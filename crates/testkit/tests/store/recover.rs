@@ -367,12 +367,12 @@ fn an_edit_that_a_killed_program_took_out_of_its_place_is_rescued() {
                 "{what}: {problems:?}"
             );
             if doctor {
-                let mended = store.doctor().unwrap();
+                let fixed = store.doctor().unwrap();
                 assert!(
-                    mended
+                    fixed
                         .iter()
                         .any(|m| m.what.contains("an edit of `drafts/ch01.md`")),
-                    "{what}: {mended:?}"
+                    "{what}: {fixed:?}"
                 );
             }
             let kept = store.survey().unwrap().kept;

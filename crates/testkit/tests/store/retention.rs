@@ -35,13 +35,13 @@ fn texts_at(store: &Store, path: &str) -> Vec<Option<String>> {
     let count = store.events(&path).unwrap().len();
     let text = |back| match store.text_at(&path, &At::Back(back)) {
         Ok((text, _)) => Some(String::from_utf8(text).unwrap()),
-        Err(StoreError::NotFound { what, mend }) => {
+        Err(StoreError::NotFound { what, remedy }) => {
             assert_eq!(
                 what,
                 format!("the text of this version of `{path}` was dropped by retention")
             );
             assert_eq!(
-                mend,
+                remedy,
                 format!("quipu log {path}     (and name a newer version)")
             );
             None
@@ -160,10 +160,10 @@ fn old_texts_go_and_everything_else_stays() {
     }
     let rebuilt = play.open();
     check(&rebuilt, "after a rebuild of the index");
-    let mended = rebuilt.doctor().unwrap();
+    let fixed = rebuilt.doctor().unwrap();
     assert!(
-        !mended.iter().any(|m| m.what.contains("damaged")),
-        "{mended:?}"
+        !fixed.iter().any(|m| m.what.contains("damaged")),
+        "{fixed:?}"
     );
     check(&rebuilt, "after doctor");
     // What was removed still comes back, and writing goes on.

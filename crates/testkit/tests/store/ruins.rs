@@ -1,4 +1,4 @@
-//! A journal with holes: each costs what it held, and nothing else.
+//! A journal with variables: each costs what it held, and nothing else.
 
 use std::path::PathBuf;
 
@@ -85,10 +85,10 @@ fn doctor_saves_a_file_of_which_much_is_damaged() {
     let play = four_appends();
     damage(&play, &["a2 two", "a3 three"]);
     let store = play.open();
-    let mended = store.doctor().unwrap();
+    let fixed = store.doctor().unwrap();
     assert!(
-        mended.iter().any(|m| m.what.contains("is untouched since")),
-        "{mended:?}"
+        fixed.iter().any(|m| m.what.contains("is untouched since")),
+        "{fixed:?}"
     );
     assert_alive(&play, &store, FOUR, "untouched");
     // Doctor twice, and with the heads gone in between.
@@ -111,7 +111,7 @@ fn a_file_that_nothing_proves_is_flagged_alone_and_doctor_takes_it() {
     let flagged: Vec<_> = survey.flagged().collect();
     assert_eq!(flagged.len(), 1);
     assert_eq!(
-        (flagged[0].path.as_str(), flagged[0].mend().as_str()),
+        (flagged[0].path.as_str(), flagged[0].remedy().as_str()),
         (LOG, "quipu doctor")
     );
     assert!(matches!(
@@ -119,10 +119,10 @@ fn a_file_that_nothing_proves_is_flagged_alone_and_doctor_takes_it() {
         Some(StoreError::Refused(_))
     ));
     write(&store, "drafts/ch01.md", "others go on\n");
-    let mended = store.doctor().unwrap();
+    let fixed = store.doctor().unwrap();
     assert!(
-        mended.iter().any(|m| m.what.contains("taken as it stands")),
-        "{mended:?}"
+        fixed.iter().any(|m| m.what.contains("taken as it stands")),
+        "{fixed:?}"
     );
     assert_alive(&play, &store, FOUR, "taken");
 }
@@ -320,12 +320,12 @@ fn an_older_journal_under_what_is_known_of_a_newer_one() {
     drop(store);
     std::fs::write(segment(&play, "00000001.jsonl"), older).unwrap();
     let store = play.open();
-    let mended = store.doctor().unwrap();
+    let fixed = store.doctor().unwrap();
     assert!(
-        mended
+        fixed
             .iter()
             .any(|m| m.what == "made the heads anew from 1 record"),
-        "{mended:?}"
+        "{fixed:?}"
     );
     store.survey().unwrap();
     assert_eq!(store.read(&at(LOG)).unwrap().unwrap().0, b"one\ntwo\n");

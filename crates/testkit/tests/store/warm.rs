@@ -1,4 +1,4 @@
-//! A process that commits again and again knows the heads by heart: crashes, others, outside edits.
+//! A process that commits again and again knows the heads by heart: crashes, others, external edits.
 
 use std::sync::Arc;
 

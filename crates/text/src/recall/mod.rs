@@ -164,7 +164,7 @@ pub struct Answer {
     pub encoded: usize,
 }
 
-/// What is wrong with a damaged index. The mend is always the same: rebuild it.
+/// What is wrong with a damaged index. The fix is always the same: rebuild it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Damage {
     /// Bytes are missing.
@@ -198,7 +198,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether building the index anew mends it.
+    /// Whether building the index anew fixes it.
     #[must_use]
     pub fn needs_rebuild(&self) -> bool {
         matches!(self, Self::Missing(_) | Self::Damaged { .. })

@@ -4,7 +4,7 @@ use quipu_contract::{Class, ProjectPath};
 use quipu_store::{Expect, Op};
 
 use super::Made;
-use crate::flow::turn::Planned;
+use crate::flow::job::PlannedJob;
 use crate::library::Library;
 use crate::project::{Project, ProjectError};
 use crate::template::{TemplateError, render_template, template_values};
@@ -22,11 +22,11 @@ pub enum DeriveError {
 }
 
 /// The files of a step that are missing.
-pub fn derive(project: &Project, turn: &Planned<'_>) -> Result<Made, DeriveError> {
+pub fn derive(project: &Project, job: &PlannedJob<'_>) -> Result<Made, DeriveError> {
     let contract = &project.contract;
     let values = template_values(&contract.binding(), jiff::Timestamp::now());
     let mut made = Made::default();
-    for output in turn.required() {
+    for output in job.required() {
         if project.store.read(&output.path)?.is_some() {
             continue;
         }

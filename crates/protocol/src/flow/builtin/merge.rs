@@ -3,8 +3,8 @@
 use quipu_contract::{Contract, Language, Merge, ProjectPath};
 use quipu_text::{Document, marker, render_marker};
 
+use crate::flow::job::PlannedJob;
 use crate::flow::snapshot::{items_with, plain, top_items};
-use crate::flow::turn::Planned;
 
 /// A report to be merged.
 pub struct Source {
@@ -13,14 +13,14 @@ pub struct Source {
 }
 
 /// The merged text.
-pub fn merge(contract: &Contract, turn: &Planned<'_>, sources: &[Source]) -> String {
+pub fn merge(contract: &Contract, job: &PlannedJob<'_>, sources: &[Source]) -> String {
     let language = contract.language;
-    let plan = turn.step.merge.clone().unwrap_or_default();
+    let plan = job.step.merge.clone().unwrap_or_default();
     let roles: Vec<(String, String)> = sources
         .iter()
-        .map(|s| writer(contract, turn, &s.path, language))
+        .map(|s| writer(contract, job, &s.path, language))
         .collect();
-    let title = turn.binding.iter().fold(
+    let title = job.binding.iter().fold(
         plan.title.in_language(language).to_owned(),
         |t, (name, value)| t.replace(&format!("{{{name}}}"), value),
     );
@@ -32,9 +32,9 @@ pub fn merge(contract: &Contract, turn: &Planned<'_>, sources: &[Source]) -> Str
     if plan.parts.is_empty() {
         text.push_str(&joined(&plan, sources, &roles, language));
     } else {
-        text.push_str(&sorted(&plan, turn, sources, &roles, language));
+        text.push_str(&sorted(&plan, job, sources, &roles, language));
     }
-    if let Some(name) = &turn.step.marker {
+    if let Some(name) = &job.step.marker {
         text.push_str(&format!("\n{}\n", render_marker(name)));
     }
     text
@@ -43,11 +43,11 @@ pub fn merge(contract: &Contract, turn: &Planned<'_>, sources: &[Source]) -> Str
 /// The role that writes a path: its name and its title.
 fn writer(
     contract: &Contract,
-    turn: &Planned<'_>,
+    job: &PlannedJob<'_>,
     path: &ProjectPath,
     language: Language,
 ) -> (String, String) {
-    let steps = turn
+    let steps = job
         .step
         .after
         .iter()
@@ -56,7 +56,7 @@ fn writer(
     let mut found = steps.filter(|r| {
         r.writes
             .iter()
-            .any(|w| w.path.fill(&turn.binding).matches(path.as_str()).is_some())
+            .any(|w| w.path.fill(&job.binding).matches(path.as_str()).is_some())
     });
     found.next().map_or_else(
         || (path.to_string(), path.to_string()),
@@ -73,7 +73,7 @@ struct Item {
 /// The items of all reports under their parts.
 fn sorted(
     plan: &Merge,
-    turn: &Planned<'_>,
+    job: &PlannedJob<'_>,
     sources: &[Source],
     roles: &[(String, String)],
     language: Language,
@@ -104,7 +104,7 @@ fn sorted(
         plan.order.iter().position(own).unwrap_or(plan.order.len())
     };
     items.sort_by_key(gravity);
-    let objection = turn.step.objection.as_ref().and_then(|o| o.sign.as_ref());
+    let objection = job.step.objection.as_ref().and_then(|o| o.sign.as_ref());
     let blocked = objection.is_some_and(|sign| items.iter().any(|i| plain(&i.sign) == plain(sign)));
     let mut text = String::new();
     let verdict = plan.verdict.in_language(language);

@@ -8,7 +8,7 @@
 use quipu_contract::{Contract, Remember, RememberItem, RememberKind, RowCheck, parse_span};
 use quipu_text::{Document, count_words, marker, render_marker};
 
-use crate::flow::said::Audit;
+use crate::flow::messages::Audit;
 
 /// A row of a memory file.
 #[derive(Debug, Clone, PartialEq, Eq)]

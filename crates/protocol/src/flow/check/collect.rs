@@ -2,8 +2,8 @@
 
 use quipu_contract::AgentKind;
 
+use crate::flow::job::{Output, PlannedJob};
 use crate::flow::snapshot::marker_of;
-use crate::flow::turn::{Output, Planned};
 
 /// What came out of a run: the declared outputs with their bytes, and what was not asked for.
 #[derive(Debug, Default)]
@@ -16,7 +16,7 @@ pub struct Collected {
 }
 
 /// Takes the declared outputs out of a folder. Anything else is named and left there.
-pub fn collect(turn: &Planned<'_>, out: &std::path::Path, message: Option<&str>) -> Collected {
+pub fn collect(job: &PlannedJob<'_>, out: &std::path::Path, message: Option<&str>) -> Collected {
     let mut collected = Collected::default();
     let mut folders = vec![out.to_owned()];
     let mut found = Vec::new();
@@ -38,7 +38,7 @@ pub fn collect(turn: &Planned<'_>, out: &std::path::Path, message: Option<&str>)
     }
     found.sort();
     for name in found {
-        match turn.outputs.iter().find(|o| o.path.as_str() == name) {
+        match job.outputs.iter().find(|o| o.path.as_str() == name) {
             Some(output) => match std::fs::read(out.join(&name)) {
                 Ok(bytes) => collected.files.push((output.clone(), bytes)),
                 Err(error) => collected
@@ -49,13 +49,13 @@ pub fn collect(turn: &Planned<'_>, out: &std::path::Path, message: Option<&str>)
         }
     }
     collected.dropped.sort();
-    take_message(turn, message, &mut collected);
+    take_message(job, message, &mut collected);
     collected
 }
 
 /// Agents that cannot write files answer with the text: it is stored as the file.
-fn take_message(turn: &Planned<'_>, message: Option<&str>, collected: &mut Collected) {
-    let required: Vec<&Output> = turn.required().collect();
+fn take_message(job: &PlannedJob<'_>, message: Option<&str>, collected: &mut Collected) {
+    let required: Vec<&Output> = job.required().collect();
     let (Some(message), [output]) = (
         message.map(str::trim).filter(|m| !m.is_empty()),
         required.as_slice(),
@@ -66,7 +66,7 @@ fn take_message(turn: &Planned<'_>, message: Option<&str>, collected: &mut Colle
         return;
     }
     let text = format!("{}\n", unfenced(message));
-    let explores = turn.role.is_some_and(|r| r.kind == AgentKind::Explore);
+    let explores = job.role.is_some_and(|r| r.kind == AgentKind::Explore);
     if explores
         || marker_of(output.path.as_str(), &text).is_some_and(|m| output.markers.contains(&m))
     {

@@ -13,8 +13,8 @@ use quipu_contract::{Builtin, Contract, Form, find_placeholder};
 use quipu_store::StoreError;
 
 pub use self::collect::{Collected, collect};
+use super::job::{Output, PlannedJob, fill_path};
 use super::snapshot::{items_with, marker_of, stray_sign, unmarked};
-use super::turn::{Output, Planned, fill_path};
 use crate::panel::parse_report;
 use crate::project::Project;
 
@@ -32,7 +32,7 @@ pub struct Findings {
 /// were.
 pub fn find_faults(
     project: &Project,
-    turn: &Planned<'_>,
+    job: &PlannedJob<'_>,
     collected: &Collected,
     before: &[(String, Vec<u8>)],
 ) -> Result<Findings, StoreError> {
@@ -42,7 +42,7 @@ pub fn find_faults(
         ..Findings::default()
     };
     let Findings { faults, .. } = &mut findings;
-    for output in turn.required() {
+    for output in job.required() {
         if !collected.files.iter().any(|(o, _)| o.path == output.path) {
             faults.push(format!("`{}` was not written", output.path));
         }
@@ -87,10 +87,10 @@ pub fn find_faults(
                 finding.line, finding.what
             ));
         }
-        faults.extend(find_contradiction(turn, path, text, found.as_deref()));
-        faults.extend(find_strays(contract, turn, output, text));
+        faults.extend(find_contradiction(job, path, text, found.as_deref()));
+        faults.extend(find_strays(contract, job, output, text));
         if contract.rule(&output.path).and_then(|r| r.form) == Some(Form::Report) {
-            let metrics: Vec<&str> = turn
+            let metrics: Vec<&str> = job
                 .role
                 .iter()
                 .flat_map(|r| &r.metrics)
@@ -104,7 +104,7 @@ pub fn find_faults(
                 );
             }
         }
-        faults.extend(find_missing_items(project, turn, path, text)?);
+        faults.extend(find_missing_items(project, job, path, text)?);
     }
     let body = |path: &str, bytes: &[u8]| {
         unmarked(path, &String::from_utf8_lossy(bytes))
@@ -126,7 +126,7 @@ pub fn find_faults(
         .filter_map(|(output, bytes)| Some((output, std::str::from_utf8(bytes).ok()?)))
     {
         if !text.trim().is_empty() {
-            shape::check(project, turn, output, text, &mut findings)?;
+            shape::check(project, job, output, text, &mut findings)?;
         }
     }
     Ok(findings)
@@ -134,12 +134,12 @@ pub fn find_faults(
 
 /// A verdict that its own items contradict: passed, and yet someone objects.
 fn find_contradiction(
-    turn: &Planned<'_>,
+    job: &PlannedJob<'_>,
     path: &str,
     text: &str,
     found: Option<&str>,
 ) -> Option<String> {
-    let objection = turn.step.objection.as_ref()?;
+    let objection = job.step.objection.as_ref()?;
     let (sign, marker) = (objection.sign.as_ref()?, objection.marker.as_ref()?);
     let items = items_with(text, sign);
     match found {
@@ -156,7 +156,7 @@ fn find_contradiction(
 /// says what is meant, not the writer.
 fn find_strays(
     contract: &Contract,
-    turn: &Planned<'_>,
+    job: &PlannedJob<'_>,
     output: &Output,
     text: &str,
 ) -> Option<String> {
@@ -164,8 +164,8 @@ fn find_strays(
         let mut read = step
             .reads
             .iter()
-            .filter_map(|read| fill_path(read, &turn.binding));
-        step.name == turn.turn.step
+            .filter_map(|read| fill_path(read, &job.binding));
+        step.name == job.job.step
             || step.builtin == Some(Builtin::Merge) && read.any(|path| path == output.path)
     };
     let steps = contract.steps.iter().filter(|step| reads(step));
@@ -188,7 +188,7 @@ fn find_strays(
 /// was asked for.
 fn find_missing_items(
     project: &Project,
-    turn: &Planned<'_>,
+    job: &PlannedJob<'_>,
     path: &str,
     text: &str,
 ) -> Result<Vec<String>, StoreError> {
@@ -199,13 +199,13 @@ fn find_missing_items(
         .iter()
         .filter_map(|s| s.remember.as_ref())
     {
-        if fill_path(&remember.from, &turn.binding).is_none_or(|from| from.as_str() != path) {
+        if fill_path(&remember.from, &job.binding).is_none_or(|from| from.as_str() != path) {
             continue;
         }
         let whole = remember
             .text
             .as_ref()
-            .and_then(|text| fill_path(text, &turn.binding));
+            .and_then(|text| fill_path(text, &job.binding));
         let whole = whole
             .map(|path| project.store.read(&path))
             .transpose()?

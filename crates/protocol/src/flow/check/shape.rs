@@ -11,7 +11,7 @@ use quipu_text::{Document, count_words};
 use super::places::Sources;
 use super::sections::{check_scores, check_sections};
 use super::{Findings, places, repeated};
-use crate::flow::turn::{Output, Planned, actor_of, fill_path};
+use crate::flow::job::{Output, PlannedJob, actor_of, fill_path};
 use crate::project::Project;
 use crate::read_scope::ReadScope;
 
@@ -20,7 +20,7 @@ const NAMED: usize = 5;
 
 pub fn check(
     project: &Project,
-    turn: &Planned<'_>,
+    job: &PlannedJob<'_>,
     output: &Output,
     text: &str,
     findings: &mut Findings,
@@ -33,16 +33,16 @@ pub fn check(
         return Ok(());
     };
     let path = output.path.as_str();
-    let writer = actor_of(turn.step, turn.turn.unit.as_ref(), None);
+    let writer = actor_of(job.step, job.job.unit.as_ref(), None);
     findings
         .faults
         .extend(find_wrong_headings(shape, path, text));
     findings
         .faults
-        .extend(find_wrong_length(shape, turn, path, text));
+        .extend(find_wrong_length(shape, job, path, text));
     check_sections(path, text, &shape.sections, contract.language, findings);
     if shape.scores {
-        let metrics: Vec<&str> = turn
+        let metrics: Vec<&str> = job
             .role
             .iter()
             .flat_map(|role| &role.metrics)
@@ -53,7 +53,7 @@ pub fn check(
     if let Some(root) = shape
         .places
         .as_ref()
-        .and_then(|root| fill_path(root, &turn.binding))
+        .and_then(|root| fill_path(root, &job.binding))
     {
         places::check(
             path,
@@ -68,7 +68,7 @@ pub fn check(
     if let Some(shown) = shape
         .shows
         .as_ref()
-        .and_then(|shown| fill_path(shown, &turn.binding))
+        .and_then(|shown| fill_path(shown, &job.binding))
         && let Some((bytes, _)) = project.store.read(&shown)?
     {
         let mut found = Findings::default();
@@ -126,12 +126,17 @@ fn find_wrong_headings(shape: &Shape, path: &str, text: &str) -> Vec<String> {
     faults
 }
 
-fn find_wrong_length(shape: &Shape, turn: &Planned<'_>, path: &str, text: &str) -> Option<String> {
+fn find_wrong_length(
+    shape: &Shape,
+    job: &PlannedJob<'_>,
+    path: &str,
+    text: &str,
+) -> Option<String> {
     let number = |words: &String| {
         words
             .parse()
             .ok()
-            .or_else(|| turn.binding.get(words)?.trim().parse::<u32>().ok())
+            .or_else(|| job.binding.get(words)?.trim().parse::<u32>().ok())
     };
     let wanted = shape.words.as_ref().and_then(number)?;
     let (least, most) = (

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use quipu_contract::{Class, ProjectPath, UnitId};
 
+use super::super::job::{PlannedJob, Wait};
 use super::super::state::State;
-use super::super::turn::{Planned, Wait};
 use super::Derivation;
 
 impl Derivation<'_, '_> {
@@ -19,7 +19,7 @@ impl Derivation<'_, '_> {
             return Arc::clone(known);
         }
         let mut open = BTreeSet::new();
-        for &(other, wait) in &self.turns[index].waits {
+        for &(other, wait) in &self.jobs[index].waits {
             let given_up = |state: State| {
                 wait == Wait::Settled && matches!(state, State::Failed | State::Blocked)
             };
@@ -43,7 +43,7 @@ impl Derivation<'_, '_> {
 
     /// Whether nothing is open before a job but what is stale.
     pub(super) fn is_only_stale_before(&self, index: usize) -> bool {
-        self.turns[index].without.is_empty()
+        self.jobs[index].without.is_empty()
             && self
                 .open_before(index)
                 .iter()
@@ -61,38 +61,38 @@ impl Derivation<'_, '_> {
             && approved
                 .note
                 .despite
-                .contains(&self.turns[stale].turn.to_string())
+                .contains(&self.jobs[stale].job.to_string())
     }
 
     /// The jobs whose work ended in a sealed file, so that doing them again would change nothing:
     /// those that wrote it, and those that only such jobs come after.
     pub(super) fn find_behind_seals(&self) -> Vec<bool> {
         let is_sealed = |path: &ProjectPath| self.class(path) == Class::Sealed;
-        let mut found = vec![false; self.turns.len()];
+        let mut found = vec![false; self.jobs.len()];
         let mut later: BTreeMap<(&str, Option<&UnitId>), Vec<usize>> = BTreeMap::new();
         let mut later_any: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-        for (index, Planned { turn, step, .. }) in self.turns.iter().enumerate() {
+        for (index, PlannedJob { job, step, .. }) in self.jobs.iter().enumerate() {
             for before in &step.after {
                 later
-                    .entry((before, turn.unit.as_ref()))
+                    .entry((before, job.unit.as_ref()))
                     .or_default()
                     .push(index);
                 later_any.entry(before).or_default().push(index);
             }
         }
         // Jobs stand behind the steps that they come after, so the later ones are known first.
-        for index in (0..self.turns.len()).rev() {
-            let (turn, known) = (&self.turns[index], &self.known[index]);
-            if self.lacks(turn, is_sealed).next().is_some() {
+        for index in (0..self.jobs.len()).rev() {
+            let (job, known) = (&self.jobs[index], &self.known[index]);
+            if self.lacks(job, is_sealed).next().is_some() {
                 continue;
             }
             let rejected =
                 known.rejected.is_some() && self.seq(known.rejected) > self.seq(known.approved);
             let seals = !rejected
-                && turn.required().next().is_some()
-                && turn.required().all(|o| is_sealed(&o.path));
-            let step = turn.turn.step.as_str();
-            let (own, whole) = match &turn.turn.unit {
+                && job.required().next().is_some()
+                && job.required().all(|o| is_sealed(&o.path));
+            let step = job.job.step.as_str();
+            let (own, whole) = match &job.job.unit {
                 Some(unit) => (later.get(&(step, Some(unit))), later.get(&(step, None))),
                 None => (later_any.get(step), None),
             };

@@ -16,7 +16,7 @@ fn alone(play: &Playground) -> Store {
 }
 
 /// A project with some of everything: large and binary bytes, a removal, a lease, a session, an
-/// amendment, an outside edit.
+/// amendment, an external edit.
 fn lived() -> Playground {
     let play = Playground::local();
     let store = alone(&play);

@@ -8,40 +8,42 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use quipu_agents::{Agent, Assignment, Bounds, Names, Stop, Watch};
+use quipu_agents::{Adapter, Assignment, Bounds, Names, Stop, Watch};
 use quipu_claims::{Evidence, Verdict};
 use quipu_contract::{Contract, Language};
 use quipu_protocol::{ClaimJudge, Ruling};
 use serde_json::{Value, json};
 
+use crate::agents::{kept_out, open_adapter};
 use crate::answer::Failure;
 use crate::command_agent::CommandAgent;
-use crate::performers::{hire, kept_out};
 
 /// One question is no day's work.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Someone who can be asked.
-pub enum Consulted {
+pub enum JudgeClient {
     Program(CommandAgent),
     Agent {
-        agent: Box<dyn Agent>,
+        agent: Box<dyn Adapter>,
         name: String,
         root: PathBuf,
         language: Language,
     },
 }
 
-impl Consulted {
-    pub fn of(name: &str, contract: &Contract, root: &Path) -> Result<Consulted, Failure> {
+impl JudgeClient {
+    pub fn of(name: &str, contract: &Contract, root: &Path) -> Result<JudgeClient, Failure> {
         match name {
             "rehearse" | "script" => Err(Failure::usage(
                 format!("`{name}` has no opinion"),
                 "an agent, or command:PROGRAM ARGUMENTS",
             )),
-            _ if name.starts_with("command:") => Ok(Consulted::Program(CommandAgent::parse(name)?)),
-            _ => Ok(Consulted::Agent {
-                agent: hire(name, None, contract, root)?,
+            _ if name.starts_with("command:") => {
+                Ok(JudgeClient::Program(CommandAgent::parse(name)?))
+            }
+            _ => Ok(JudgeClient::Agent {
+                agent: open_adapter(name, None, contract, root)?,
                 name: name.to_owned(),
                 root: root.to_owned(),
                 language: contract.language,
@@ -51,8 +53,8 @@ impl Consulted {
 
     pub fn name(&self) -> &str {
         match self {
-            Consulted::Program(program) => program.name(),
-            Consulted::Agent { name, .. } => name,
+            JudgeClient::Program(program) => program.name(),
+            JudgeClient::Agent { name, .. } => name,
         }
     }
 
@@ -63,8 +65,8 @@ impl Consulted {
         words: impl Fn(Language) -> String,
     ) -> Result<Value, String> {
         match self {
-            Consulted::Program(program) => program.call(question),
-            Consulted::Agent {
+            JudgeClient::Program(program) => program.call(question),
+            JudgeClient::Agent {
                 agent,
                 name,
                 root,
@@ -100,7 +102,7 @@ impl Consulted {
     }
 }
 
-impl ClaimJudge for Consulted {
+impl ClaimJudge for JudgeClient {
     fn name(&self) -> &str {
         self.name()
     }
@@ -135,7 +137,7 @@ impl ClaimJudge for Consulted {
 
 /// Asks an agent in a folder of its own; an answer that is no JSON goes back once.
 fn consult(
-    agent: &dyn Agent,
+    agent: &dyn Adapter,
     name: &str,
     root: &Path,
     language: Language,
@@ -162,7 +164,7 @@ fn consult(
             role: "consulted".into(),
             unit: None,
             agent: Some(name.to_owned()),
-            run: "ask".into(),
+            attempt: "ask".into(),
         },
         deadline: PATIENCE,
         record: make("record")?,

@@ -183,7 +183,7 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experience::{Session, measure};
+    use crate::worldlog::{Session, measure};
 
     #[test]
     fn more_sessions_than_columns_share_them() {

@@ -1,4 +1,4 @@
-//! How a view or a brief that cannot be made is told: what is missing or too long, and what mends
+//! How a view or a brief that cannot be made is told: what is missing or too long, and what fixes
 //! it.
 
 use quipu_contract::plan::{Overflow, Stuck};
@@ -27,12 +27,12 @@ impl From<ViewError> for Failure {
                 ref name,
                 ref place,
             } => {
-                let mend = format!(
+                let remedy = format!(
                     "set it in quipu.toml under [units.UNIT.vars] or [vars]: {name} = \"…\""
                 );
                 Failure {
                     rule: Some((place.clone(), "a pointer names it".into())),
-                    ..Failure::usage(what, mend)
+                    ..Failure::usage(what, remedy)
                 }
             }
             ViewError::Absent(absent) => {
@@ -143,13 +143,13 @@ impl From<BriefError> for Failure {
         let what = error.to_string();
         match error {
             BriefError::View(error) => error.into(),
-            BriefError::Template(_) => Failure::usage(
-                what,
-                "quipu profile eject NAME     (then mend the template)",
-            ),
-            BriefError::OwnTemplate(error) => {
-                Failure::usage(what, format!("mend line {} of {}", error.line, error.file))
+            BriefError::Template(_) => {
+                Failure::usage(what, "quipu profile eject NAME     (then fix the template)")
             }
+            BriefError::OwnTemplate(error) => Failure::usage(
+                what,
+                format!("remedy line {} of {}", error.line, error.file),
+            ),
             BriefError::Profile(_) => Failure::usage(what, "save it as UTF-8"),
             BriefError::NoStage { .. } => {
                 Failure::new(exit::NOT_FOUND, what, "quipu view ROLE --explain")

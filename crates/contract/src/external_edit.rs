@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use crate::class::Class;
 use crate::loss::lost_names;
 
-/// What an outside edit amounts to.
+/// What an external edit amounts to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outside {
     /// Adopted: bytes were added at the end, from this offset on.

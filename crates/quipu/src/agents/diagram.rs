@@ -7,11 +7,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use quipu_agents::{Agent, Assignment, Bounds, Names, Stop, Watch};
+use quipu_agents::{Adapter, Assignment, Bounds, Names, Stop, Watch};
 use quipu_contract::Contract;
 use quipu_protocol::Draw;
 
-use super::{hire, kept_out};
+use super::{kept_out, open_adapter};
 
 /// The agent that draws.
 const NAME: &str = "mermaid";
@@ -22,14 +22,14 @@ const MOST_BYTES: u64 = 16 << 20;
 
 /// Draws with the project's program, or says why it does not.
 pub struct Drawing {
-    agent: Result<Box<dyn Agent>, String>,
+    agent: Result<Box<dyn Adapter>, String>,
     root: PathBuf,
 }
 
 impl Drawing {
     /// None if the project names no program.
     pub fn of(contract: &Contract, root: &Path) -> Option<Drawing> {
-        let agent = || hire(NAME, None, contract, root).map_err(|failure| failure.what);
+        let agent = || open_adapter(NAME, None, contract, root).map_err(|failure| failure.what);
         contract.agents.contains_key(NAME).then(|| Drawing {
             agent: agent(),
             root: root.to_owned(),
@@ -61,7 +61,7 @@ impl Draw for Drawing {
                 role: NAME.to_owned(),
                 unit: None,
                 agent: Some(NAME.to_owned()),
-                run: "publish".to_owned(),
+                attempt: "publish".to_owned(),
             },
             deadline: DEADLINE,
             record: place("record"),

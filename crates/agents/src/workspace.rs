@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 /// Why a tool's path was not served.
 #[derive(Debug, thiserror::Error)]
-pub enum RoomError {
+pub enum WorkspaceError {
     #[error("`{0}` is outside the folders of this task")]
     Outside(String),
     #[error("`{0}` is not an output of this task: write {1}")]
@@ -29,29 +29,32 @@ pub enum RoomError {
     Io { path: String, why: std::io::Error },
 }
 
-impl RoomError {
+impl WorkspaceError {
     /// Whether the agent reached for what it was not given.
     pub fn is_denial(&self) -> bool {
-        matches!(self, RoomError::Outside(_) | RoomError::NotAnOutput(..))
+        matches!(
+            self,
+            WorkspaceError::Outside(_) | WorkspaceError::NotAnOutput(..)
+        )
     }
 }
 
 /// The folders, and what may be written.
-pub struct Room<'a> {
+pub struct Workspace<'a> {
     pub view: &'a Path,
     pub out: &'a Path,
     pub outputs: &'a [String],
     pub file_bound: u64,
 }
 
-impl Room<'_> {
+impl Workspace<'_> {
     /// The text of a file: from the out folder if the agent wrote it there, else from the view.
-    pub fn read(&self, path: &str) -> Result<String, RoomError> {
-        let mut missing = RoomError::Missing(path.to_string());
+    pub fn read(&self, path: &str) -> Result<String, WorkspaceError> {
+        let mut missing = WorkspaceError::Missing(path.to_string());
         for (root, relative) in self.places(path, &[self.out, self.view])? {
             match open_beneath(root, &relative, OFlags::RDONLY, path) {
                 Ok(file) => return read_text(file, path, self.file_bound),
-                Err(RoomError::Missing(_)) => {}
+                Err(WorkspaceError::Missing(_)) => {}
                 Err(other) => missing = other,
             }
         }
@@ -59,10 +62,10 @@ impl Room<'_> {
     }
 
     /// Writes one of the outputs whole.
-    pub fn write(&self, path: &str, text: &str) -> Result<(), RoomError> {
+    pub fn write(&self, path: &str, text: &str) -> Result<(), WorkspaceError> {
         let places = self.places(path, &[self.out])?;
         let Some((root, relative)) = places.into_iter().next() else {
-            return Err(RoomError::Outside(path.to_string()));
+            return Err(WorkspaceError::Outside(path.to_string()));
         };
         let named = relative.to_string_lossy().into_owned();
         if !self.outputs.contains(&named) {
@@ -74,10 +77,10 @@ impl Room<'_> {
                     .collect::<Vec<_>>()
                     .join(" or "),
             };
-            return Err(RoomError::NotAnOutput(named, allowed));
+            return Err(WorkspaceError::NotAnOutput(named, allowed));
         }
         if text.len() as u64 > self.file_bound {
-            return Err(RoomError::TooLong {
+            return Err(WorkspaceError::TooLong {
                 path: named,
                 bound: self.file_bound,
             });
@@ -87,7 +90,7 @@ impl Room<'_> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
         let mut file = File::from(open_beneath(root, &relative, flags, path)?);
         file.write_all(text.as_bytes())
-            .map_err(|why| RoomError::Io {
+            .map_err(|why| WorkspaceError::Io {
                 path: path.to_string(),
                 why,
             })
@@ -115,7 +118,7 @@ impl Room<'_> {
         &self,
         path: &str,
         roots: &[&'r Path],
-    ) -> Result<Vec<(&'r Path, PathBuf)>, RoomError> {
+    ) -> Result<Vec<(&'r Path, PathBuf)>, WorkspaceError> {
         let given = Path::new(path);
         let found: Vec<_> = roots
             .iter()
@@ -129,7 +132,7 @@ impl Room<'_> {
             })
             .collect();
         if found.is_empty() {
-            Err(RoomError::Outside(path.to_string()))
+            Err(WorkspaceError::Outside(path.to_string()))
         } else {
             Ok(found)
         }
@@ -142,16 +145,16 @@ pub(crate) fn open_beneath(
     relative: &Path,
     flags: OFlags,
     asked: &str,
-) -> Result<OwnedFd, RoomError> {
+) -> Result<OwnedFd, WorkspaceError> {
     beneath::open(root, relative, flags, Mode::from_raw_mode(0o644))
         .map_err(|why| refusal(why, asked))
 }
 
-fn refusal(why: Errno, asked: &str) -> RoomError {
+fn refusal(why: Errno, asked: &str) -> WorkspaceError {
     match why {
-        Errno::NOENT | Errno::NOTDIR => RoomError::Missing(asked.to_string()),
-        Errno::LOOP | Errno::XDEV => RoomError::Outside(asked.to_string()),
-        other => RoomError::Io {
+        Errno::NOENT | Errno::NOTDIR => WorkspaceError::Missing(asked.to_string()),
+        Errno::LOOP | Errno::XDEV => WorkspaceError::Outside(asked.to_string()),
+        other => WorkspaceError::Io {
             path: asked.to_string(),
             why: other.into(),
         },
@@ -159,21 +162,25 @@ fn refusal(why: Errno, asked: &str) -> RoomError {
 }
 
 /// Reads at most the bound, from a regular file only.
-pub(crate) fn read_bytes(file: OwnedFd, asked: &str, bound: u64) -> Result<Vec<u8>, RoomError> {
+pub(crate) fn read_bytes(
+    file: OwnedFd,
+    asked: &str,
+    bound: u64,
+) -> Result<Vec<u8>, WorkspaceError> {
     beneath::read(file, bound).map_err(|why| match why {
-        Unread::NotAFile => RoomError::Missing(asked.to_string()),
-        Unread::TooLong => RoomError::TooLong {
+        Unread::NotAFile => WorkspaceError::Missing(asked.to_string()),
+        Unread::TooLong => WorkspaceError::TooLong {
             path: asked.to_string(),
             bound,
         },
-        Unread::Io(why) => RoomError::Io {
+        Unread::Io(why) => WorkspaceError::Io {
             path: asked.to_string(),
             why,
         },
     })
 }
 
-fn read_text(file: OwnedFd, asked: &str, bound: u64) -> Result<String, RoomError> {
+fn read_text(file: OwnedFd, asked: &str, bound: u64) -> Result<String, WorkspaceError> {
     String::from_utf8(read_bytes(file, asked, bound)?)
-        .map_err(|_| RoomError::NotText(asked.to_string()))
+        .map_err(|_| WorkspaceError::NotText(asked.to_string()))
 }

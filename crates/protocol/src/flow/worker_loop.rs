@@ -1,4 +1,4 @@
-//! How long a worker stays, and how it waits: for its own turns to end, for others to go on, for a
+//! How long a worker stays, and how it waits: for its own jobs to end, for others to go on, for a
 //! person.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use super::engine::{Ended, Engine, FlowError, Shift};
 use super::event::Event;
+use super::job::Job;
 use super::state::{Flow, State};
-use super::turn::Turn;
 use crate::project::read_manifest;
 
 /// How often a worker that has room for more looks whether there is any news: a look costs a few
@@ -15,7 +15,7 @@ use crate::project::read_manifest;
 const TICK: Duration = Duration::from_millis(150);
 /// Without any news the flow is derived again after so long: a lease may have ended by the clock.
 const LONGEST: Duration = Duration::from_secs(5);
-/// A worker that stays tries again after so long what could not be done: a person may have mended
+/// A worker that stays tries again after so long what could not be done: a person may have fixed
 /// it.
 const AGAIN: Duration = Duration::from_secs(30);
 
@@ -53,10 +53,10 @@ impl Engine<'_> {
         now.is_ok_and(|text| quipu_store::Version::of(&text) != self.rules)
     }
 
-    pub(super) fn has_given_up(&self, shift: &Shift, turn: &Turn) -> bool {
+    pub(super) fn has_given_up(&self, shift: &Shift, job: &Job) -> bool {
         shift
             .given_up
-            .get(turn)
+            .get(job)
             .is_some_and(|at| self.stay.until == Until::Idle || at.elapsed() < AGAIN)
     }
 
@@ -72,9 +72,9 @@ impl Engine<'_> {
             return Ok(false);
         }
         let asked = flow
-            .standings
+            .statuses
             .iter()
-            .filter(|s| self.choice.allows(self.project, &s.turn));
+            .filter(|s| self.choice.allows(self.project, &s.job));
         let states: Vec<State> = asked.map(|s| s.state).collect();
         if self.stay.until == Until::Done {
             let open = states
@@ -131,7 +131,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Returns when a turn of its own has ended, or when there is news and room to begin something.
+    /// Returns when a job of its own has ended, or when there is news and room to begin something.
     pub(super) fn wait(
         &self,
         receiver: &Receiver<Ended>,

@@ -1,4 +1,4 @@
-//! Turns: a step for a unit. What each waits for and what it writes follow from the contract alone.
+//! Jobs: a step for a unit. What each waits for and what it writes follow from the contract alone.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -13,12 +13,12 @@ use serde::Serialize;
 
 /// A step, for a unit if it is done for each.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub struct Turn {
+pub struct Job {
     pub step: String,
     pub unit: Option<UnitId>,
 }
 
-impl fmt::Display for Turn {
+impl fmt::Display for Job {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.unit {
             Some(unit) => write!(f, "{}/{unit}", self.step),
@@ -27,17 +27,17 @@ impl fmt::Display for Turn {
     }
 }
 
-/// A file that a turn writes.
+/// A file that a job writes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Output {
     pub path: ProjectPath,
     /// The markers any of which proves it complete; none if its being there is enough.
     pub markers: Vec<String>,
-    /// The turn is complete without it.
+    /// The job is complete without it.
     pub optional: bool,
 }
 
-/// What a turn waits for.
+/// What a job waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
     /// It must be done.
@@ -46,10 +46,10 @@ pub enum Wait {
     Settled,
 }
 
-/// A turn with everything that the contract says of it.
+/// A job with everything that the contract says of it.
 #[derive(Debug, Clone)]
-pub struct Planned<'c> {
-    pub turn: Turn,
+pub struct PlannedJob<'c> {
+    pub job: Job,
     pub step: &'c Step,
     pub role: Option<&'c Role>,
     pub binding: Binding,
@@ -57,14 +57,14 @@ pub struct Planned<'c> {
     /// What it must read that may name more than one file, and what its role is denied of that.
     pub wild: Vec<Pattern>,
     pub denies: Vec<Pattern>,
-    /// Indexes of other turns.
+    /// Indexes of other jobs.
     pub waits: Vec<(usize, Wait)>,
     /// Steps it comes after that have no unit to be done for yet.
     pub without: Vec<String>,
 }
 
-impl Planned<'_> {
-    /// The files that must be there for the turn to be complete.
+impl PlannedJob<'_> {
+    /// The files that must be there for the job to be complete.
     pub fn required(&self) -> impl Iterator<Item = &Output> {
         self.outputs.iter().filter(|o| !o.optional)
     }
@@ -86,7 +86,7 @@ impl Planned<'_> {
 /// A path of a step with its variables filled; none if one stays open.
 pub fn fill(text: &str, binding: &Binding) -> Option<Pattern> {
     let pattern = Pattern::parse(text).ok()?.fill(binding);
-    let open = pattern.holes().next().is_some();
+    let open = pattern.variables().next().is_some();
     (!open).then_some(pattern)
 }
 
@@ -94,7 +94,7 @@ pub fn fill_path(text: &str, binding: &Binding) -> Option<ProjectPath> {
     fill(text, binding).and_then(|p| p.as_literal().and_then(|p| ProjectPath::parse(p).ok()))
 }
 
-/// Who acts in a turn.
+/// Who acts in a job.
 pub fn actor_of(step: &Step, unit: Option<&UnitId>, agent: Option<&ActorName>) -> Actor {
     match &step.role {
         None => Actor::Runtime,
@@ -106,27 +106,27 @@ pub fn actor_of(step: &Step, unit: Option<&UnitId>, agent: Option<&ActorName>) -
     }
 }
 
-/// Every turn of the contract's flow, in the order of its steps and units.
-pub fn plan_turns(contract: &Contract) -> Vec<Planned<'_>> {
-    let mut turns = Vec::new();
+/// Every job of the contract's flow, in the order of its steps and units.
+pub fn plan_jobs(contract: &Contract) -> Vec<PlannedJob<'_>> {
+    let mut jobs = Vec::new();
     for step in ordered(&contract.steps) {
         let units: Vec<Option<&Unit>> = match step.each {
             Each::Once => vec![None],
             Each::Unit => contract.units_of(step).into_iter().map(Some).collect(),
         };
         for unit in units {
-            turns.push(planned(contract, step, unit));
+            jobs.push(planned(contract, step, unit));
         }
     }
-    let order = Order::of(contract, &turns);
-    let waits: Vec<_> = turns
+    let order = Order::of(contract, &jobs);
+    let waits: Vec<_> = jobs
         .iter()
         .map(|t| plan_waits(contract, t, &order))
         .collect();
-    let begun: BTreeSet<String> = turns.iter().map(|t| t.turn.step.clone()).collect();
-    for (turn, waits) in turns.iter_mut().zip(waits) {
-        turn.waits = waits;
-        turn.without = turn
+    let begun: BTreeSet<String> = jobs.iter().map(|t| t.job.step.clone()).collect();
+    for (job, waits) in jobs.iter_mut().zip(waits) {
+        job.waits = waits;
+        job.without = job
             .step
             .after
             .iter()
@@ -134,7 +134,7 @@ pub fn plan_turns(contract: &Contract) -> Vec<Planned<'_>> {
             .cloned()
             .collect();
     }
-    turns
+    jobs
 }
 
 /// Steps so that each stands behind those it comes after; otherwise as declared.
@@ -155,7 +155,7 @@ fn ordered(steps: &[Step]) -> Vec<&Step> {
     order
 }
 
-fn planned<'c>(contract: &'c Contract, step: &'c Step, unit: Option<&Unit>) -> Planned<'c> {
+fn planned<'c>(contract: &'c Contract, step: &'c Step, unit: Option<&Unit>) -> PlannedJob<'c> {
     let role = step.role.as_ref().and_then(|name| contract.roles.get(name));
     // In a panel each role is its own unit.
     let named_like_role = || contract.unit(&UnitId::parse(step.role.as_deref()?).ok()?);
@@ -190,7 +190,7 @@ fn planned<'c>(contract: &'c Contract, step: &'c Step, unit: Option<&Unit>) -> P
             .for_each(|w| push(w.path.as_str(), w.marker.as_ref(), w.optional)),
         None => step.writes.iter().for_each(|path| push(path, None, false)),
     }
-    let turn = Turn {
+    let job = Job {
         step: step.name.clone(),
         unit: unit.map(|u| u.id.clone()),
     };
@@ -208,14 +208,14 @@ fn planned<'c>(contract: &'c Contract, step: &'c Step, unit: Option<&Unit>) -> P
             .filter_map(|text| fill(text, &binding))
             .collect(),
     };
-    wild.retain(|p| p.as_literal().is_none() && p.holes().next().is_none());
+    wild.retain(|p| p.as_literal().is_none() && p.variables().next().is_none());
     let denies = role
         .iter()
         .flat_map(|r| &r.denies)
         .map(|d| d.path.fill(&binding))
         .collect();
-    Planned {
-        turn,
+    PlannedJob {
+        job,
         step,
         role,
         binding,
@@ -227,7 +227,7 @@ fn planned<'c>(contract: &'c Contract, step: &'c Step, unit: Option<&Unit>) -> P
     }
 }
 
-/// The turns of one step.
+/// The jobs of one step.
 #[derive(Default)]
 struct OfStep {
     all: Vec<usize>,
@@ -254,7 +254,7 @@ impl Batches {
     }
 }
 
-/// What every turn's waits are looked up in, made once: a flow is derived after each turn, and has
+/// What every job's waits are looked up in, made once: a flow is derived after each job, and has
 /// hundreds.
 struct Order<'c> {
     by_step: BTreeMap<&'c str, OfStep>,
@@ -263,12 +263,12 @@ struct Order<'c> {
 }
 
 impl<'c> Order<'c> {
-    fn of(contract: &'c Contract, turns: &[Planned<'c>]) -> Order<'c> {
+    fn of(contract: &'c Contract, jobs: &[PlannedJob<'c>]) -> Order<'c> {
         let mut by_step: BTreeMap<&str, OfStep> = BTreeMap::new();
-        for (index, planned) in turns.iter().enumerate() {
+        for (index, planned) in jobs.iter().enumerate() {
             let of_step = by_step.entry(&planned.step.name).or_default();
             of_step.all.push(index);
-            match &planned.turn.unit {
+            match &planned.job.unit {
                 Some(unit) => of_step.by_unit.entry(unit.clone()).or_default().push(index),
                 None => of_step.whole.push(index),
             }
@@ -291,42 +291,42 @@ impl<'c> Order<'c> {
         Order { by_step, endings }
     }
 
-    /// The turns of a step that concern a unit: its own, and those for the whole.
+    /// The jobs of a step that concern a unit: its own, and those for the whole.
     fn find(&self, step: &str, unit: Option<&UnitId>) -> Vec<usize> {
         let of_step = self.by_step.get(step);
         let (whole, own) = match unit {
             Some(unit) => (
-                of_step.map(|turns| &turns.whole),
-                of_step.and_then(|turns| turns.by_unit.get(unit)),
+                of_step.map(|jobs| &jobs.whole),
+                of_step.and_then(|jobs| jobs.by_unit.get(unit)),
             ),
-            None => (of_step.map(|turns| &turns.all), None),
+            None => (of_step.map(|jobs| &jobs.all), None),
         };
         whole.into_iter().chain(own).flatten().copied().collect()
     }
 }
 
-fn plan_waits(contract: &Contract, turn: &Planned<'_>, order: &Order<'_>) -> Vec<(usize, Wait)> {
+fn plan_waits(contract: &Contract, job: &PlannedJob<'_>, order: &Order<'_>) -> Vec<(usize, Wait)> {
     let mut waits: BTreeMap<usize, Wait> = BTreeMap::new();
     let find = |step: &str, unit: Option<&UnitId>| order.find(step, unit);
-    for earlier in &turn.step.after {
+    for earlier in &job.step.after {
         waits.extend(
-            find(earlier, turn.turn.unit.as_ref())
+            find(earlier, job.job.unit.as_ref())
                 .into_iter()
                 .map(|i| (i, Wait::Strict)),
         );
     }
-    let Some(unit) = &turn.turn.unit else {
+    let Some(unit) = &job.job.unit else {
         return waits.into_iter().collect();
     };
     let needs = contract
         .unit(unit)
         .map(|u| u.needs.as_slice())
         .unwrap_or_default();
-    let Some((ending, batches)) = order.endings.get(turn.step.name.as_str()) else {
+    let Some((ending, batches)) = order.endings.get(job.step.name.as_str()) else {
         waits.extend(
             needs
                 .iter()
-                .flat_map(|need| find(&turn.step.name, Some(need)))
+                .flat_map(|need| find(&job.step.name, Some(need)))
                 .map(|i| (i, Wait::Strict)),
         );
         return waits.into_iter().collect();
@@ -336,7 +336,7 @@ fn plan_waits(contract: &Contract, turn: &Planned<'_>, order: &Order<'_>) -> Vec
     if let Some(before) = at.checked_sub(1).and_then(|i| batches.batches.get(i)) {
         soft.extend(before.iter().flat_map(|u| find(&ending.name, Some(u))));
     }
-    if ending.name == turn.step.name {
+    if ending.name == job.step.name {
         for other in batches.batches.get(at).into_iter().flatten() {
             soft.extend(
                 ending
@@ -361,19 +361,19 @@ fn plan_waits(contract: &Contract, turn: &Planned<'_>, order: &Order<'_>) -> Vec
     waits.into_iter().collect()
 }
 
-/// The turns so that each stands behind those that it waits for. Whoever derives them in this order
-/// never goes deeper than one turn, however long a chain of units is.
-pub(super) fn waits_first(turns: &[Planned<'_>]) -> Vec<usize> {
-    let mut order = Vec::with_capacity(turns.len());
-    let mut seen = vec![false; turns.len()];
-    // Turns whose waits are being followed, with how many of them were.
+/// The jobs so that each stands behind those that it waits for. Whoever derives them in this order
+/// never goes deeper than one job, however long a chain of units is.
+pub(super) fn waits_first(jobs: &[PlannedJob<'_>]) -> Vec<usize> {
+    let mut order = Vec::with_capacity(jobs.len());
+    let mut seen = vec![false; jobs.len()];
+    // Jobs whose waits are being followed, with how many of them were.
     let mut open: Vec<(usize, usize)> = Vec::new();
-    for start in 0..turns.len() {
+    for start in 0..jobs.len() {
         if !std::mem::replace(&mut seen[start], true) {
             open.push((start, 0));
         }
         while let Some((index, followed)) = open.last_mut() {
-            let Some((next, _)) = turns[*index].waits.get(*followed) else {
+            let Some((next, _)) = jobs[*index].waits.get(*followed) else {
                 order.push(*index);
                 open.pop();
                 continue;
@@ -452,13 +452,13 @@ pub fn plan_batches(units: &[&Unit], size: usize) -> Vec<Vec<UnitId>> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use quipu_contract::{Place, Said};
+    use quipu_contract::{Localized, Place};
 
     fn unit(id: &str, needs: &[&str]) -> Unit {
         let parse = |id: &str| UnitId::parse(id).unwrap();
         Unit {
             id: parse(id),
-            title: Said::default(),
+            title: Localized::default(),
             needs: needs.iter().map(|n| parse(n)).collect(),
             vars: BTreeMap::new(),
             profile: None,

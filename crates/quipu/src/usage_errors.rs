@@ -49,12 +49,12 @@ pub fn misuse(error: &clap::Error, arguments: &[OsString]) -> Option<Failure> {
             let usage = said(ContextKind::Usage)
                 .trim_start_matches("Usage: ")
                 .to_owned();
-            let mend = if missing.starts_with('-') && !usage.is_empty() {
+            let remedy = if missing.starts_with('-') && !usage.is_empty() {
                 usage
             } else {
                 help()
             };
-            Failure::usage(format!("missing: {missing}"), mend)
+            Failure::usage(format!("missing: {missing}"), remedy)
         }
         Kind::InvalidValue if said(ContextKind::InvalidValue).is_empty() => Failure::usage(
             format!("`{}` needs a value", said(ContextKind::InvalidArg)),

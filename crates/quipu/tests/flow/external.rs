@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::rehearsed::Desk;
+use crate::rehearsal::Desk;
 use crate::server::{Reply, Server};
 
 /// A contract with one step: read `in.md`, write `out.md`.
@@ -152,8 +152,8 @@ fn tokens_and_their_cost_are_told_and_kept() {
         // Estimated: the view and the brief, and as much as a report usually has.
         let plan: Value = data(&desk, &["run", "--by", "model", "--dry-run", "--json"]);
         let (input, output) = (
-            plan["turns"][0]["input"].as_f64().unwrap(),
-            plan["turns"][0]["output"].as_f64().unwrap(),
+            plan["jobs"][0]["input"].as_f64().unwrap(),
+            plan["jobs"][0]["output"].as_f64().unwrap(),
         );
         assert!(input > 20.0 && output > 0.0, "{plan}");
         let estimated = plan["cost"].as_f64().unwrap();
@@ -190,7 +190,7 @@ fn tokens_and_their_cost_are_told_and_kept() {
             (&json!("write"), &json!(1), &accepted["usage"])
         );
         let estimate = |key: &str| {
-            (step["estimated"][key].as_f64().unwrap() - plan["turns"][0][key].as_f64().unwrap())
+            (step["estimated"][key].as_f64().unwrap() - plan["jobs"][0][key].as_f64().unwrap())
                 .abs()
                 < 1e-9
         };
@@ -207,7 +207,8 @@ fn tokens_and_their_cost_are_told_and_kept() {
         assert_eq!(noted["fact"]["note"]["usage"], accepted["usage"]);
         let run = noted["fact"]["note"]["run"].as_str().unwrap();
         let verdict: Value =
-            serde_json::from_str(&desk.text(&format!(".quipu/runs/{run}/verdict.json"))).unwrap();
+            serde_json::from_str(&desk.text(&format!(".quipu/attempts/{run}/verdict.json")))
+                .unwrap();
         assert_eq!(verdict["usage"], accepted["usage"]);
         let said = desk.fine(&["run", "--by", "model", "--step", "write", "--again"]);
         assert!(
@@ -248,7 +249,7 @@ fn what_the_contract_refuses_goes_back_once_with_its_rule() {
         writes("openai", &leaks),
         says("openai", "done"),
         writes("openai", GOOD),
-        says("openai", "mended"),
+        says("openai", "fixed"),
     ]);
     let desk = desk(&model("openai", &server.base));
     let said = desk.fine(&["run", "--by", "model"]);
@@ -357,7 +358,7 @@ fn toml_text(text: &str) -> String {
 
 /// What the newest run's agent was heard to say.
 fn transcript(desk: &Desk) -> String {
-    let runs = std::fs::read_dir(desk.root.join(".quipu/runs")).unwrap();
+    let runs = std::fs::read_dir(desk.root.join(".quipu/attempts")).unwrap();
     let newest = runs.map(|entry| entry.unwrap().path()).max().unwrap();
     std::fs::read_to_string(newest.join("transcript.jsonl")).unwrap_or_default()
 }
@@ -599,21 +600,21 @@ fn folders_of_old_runs_are_removed_and_replay_says_so() {
     let script = format!(
         "command:sh -c 'printf \"{}\" > \"$QUIPU_OUT/out.md\"'",
         GOOD.replace('\n', "\\n")
-            .replace("A knot", "$QUIPU_RUN: a knot")
+            .replace("A knot", "$QUIPU_ATTEMPT: a knot")
     );
     desk.fine(&["run", "--by", &script]);
     let first: Value = data(&desk, &["replay", "write", "--json"]);
     let first = first["fact"]["note"]["run"].as_str().unwrap().to_owned();
     desk.fine(&["run", "--by", &script, "--step", "write", "--again"]);
     assert!(
-        desk.root.join(".quipu/runs").join(&first).exists(),
+        desk.root.join(".quipu/attempts").join(&first).exists(),
         "a run removes only what is older than it found"
     );
     let said = desk.fine(&["doctor"]);
     assert!(said.contains("removed 1 folder of old runs"), "{said}");
     let replayed = desk.fine(&["replay", &first]);
     assert!(
-        replayed.contains("its folder is gone (old ones are removed: [runs] in quipu.toml)"),
+        replayed.contains("its folder is gone (old ones are removed: [attempts] in quipu.toml)"),
         "{replayed}"
     );
     assert!(

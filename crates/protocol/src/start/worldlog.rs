@@ -9,13 +9,13 @@ use serde_json::json;
 use super::relay::plain;
 use super::{Block, Waking};
 use crate::draft::load_formed;
-use crate::experience::{
-    MatchKind, PastSession, Session, Standing, Task, match_task, near_sessions, pattern_after,
-    propose, read_knowledge, read_task,
-};
 use crate::forms::resolve_form;
 use crate::quoting::{below, headline};
 use crate::work::WorkError;
+use crate::worldlog::{
+    MatchKind, PastSession, Session, Standing, Task, match_task, near_sessions, pattern_after,
+    propose, read_knowledge, read_task,
+};
 
 /// So many lessons and past sessions are told.
 const LESSONS_TOLD: usize = 7;

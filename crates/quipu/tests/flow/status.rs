@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use quipu_testkit::postgres::Cluster;
 
-use crate::rehearsed::Desk;
+use crate::rehearsal::Desk;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 

@@ -18,7 +18,7 @@ pub fn sent_back(language: Language, sent: &SentBack, rounds: u32) -> String {
     match language {
         Language::En => {
             format!(
-                "\n**Sent back** (round {of}). Your earlier text lies in the file that you write, without its completion marker: write that again when all is done. Mend this, and leave the rest as it is:\n{items}"
+                "\n**Sent back** (round {of}). Your earlier text lies in the file that you write, without its completion marker: write that again when all is done. Fix this, and leave the rest as it is:\n{items}"
             )
         }
         Language::Zh => format!(

@@ -1,19 +1,19 @@
-//! An agent behind an adapter, as a performer: a program in its sandbox, a model behind HTTP, a
+//! An agent behind an adapter, as a agent: a program in its sandbox, a model behind HTTP, a
 //! person.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use quipu_agents::{Agent, Assignment, Attempt, Bounds, Confinement, Names, Outcome};
+use quipu_agents::{Adapter, Assignment, Attempt, Bounds, Confinement, Names, Outcome};
 use quipu_contract::Language;
-use quipu_protocol::flow::{Ended, Ending, Performer, Task, Told, Usage, Watch};
+use quipu_protocol::flow::{Agent, Ended, Ending, Task, Told, Usage, Watch};
 use quipu_text::render_marker;
 
 /// So many refused attempts are noted in the journal; the sandbox's own record has them all.
 const NOTED: usize = 50;
 
-pub struct Hired {
-    agent: Box<dyn Agent>,
+pub struct ExternalAgent {
+    agent: Box<dyn Adapter>,
     name: String,
     language: Language,
     /// The program that serves a run's folders over MCP, for a host that is to be handed one.
@@ -22,9 +22,13 @@ pub struct Hired {
     warned: AtomicBool,
 }
 
-impl Hired {
-    pub fn new(agent: Box<dyn Agent>, language: Language, server: Option<PathBuf>) -> Hired {
-        Hired {
+impl ExternalAgent {
+    pub fn new(
+        agent: Box<dyn Adapter>,
+        language: Language,
+        server: Option<PathBuf>,
+    ) -> ExternalAgent {
+        ExternalAgent {
             name: agent.name().to_owned(),
             agent,
             language,
@@ -97,7 +101,7 @@ impl Hired {
     }
 }
 
-impl Performer for Hired {
+impl Agent for ExternalAgent {
     fn name(&self) -> &str {
         &self.name
     }
@@ -135,9 +139,9 @@ impl Performer for Hired {
                 .collect(),
             names: Names {
                 role: task.role.clone(),
-                unit: task.turn.unit.as_ref().map(ToString::to_string),
+                unit: task.job.unit.as_ref().map(ToString::to_string),
                 agent: Some(self.name.clone()),
-                run: task.run.clone(),
+                attempt: task.attempt.clone(),
             },
             deadline: task.deadline,
             record: real(&task.record),

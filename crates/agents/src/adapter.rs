@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 /// Something that can carry out an assignment: a program, a model behind HTTP, a person, a
 /// rehearsal.
-pub trait Agent: Send + Sync {
+pub trait Adapter: Send + Sync {
     /// The name it was asked for by.
     fn name(&self) -> &str;
 

@@ -1,7 +1,7 @@
 //! How a change of part of a file that cannot be made is told.
 
 use quipu_contract::KeyedError;
-use quipu_protocol::experience::TaskError;
+use quipu_protocol::worldlog::TaskError;
 use quipu_text::SpliceError;
 
 use crate::answer::{Failure, exit};

@@ -564,7 +564,7 @@ mod tests {
         let uses = PatternIndex::of(&patterns).uses(MANY, &sessions);
         assert!(uses.iter().all(|used| used.len() == 1));
         assert_eq!(
-            crate::experience::measure(&sessions, &[]).patterns.len(),
+            crate::worldlog::measure(&sessions, &[]).patterns.len(),
             MANY
         );
     }

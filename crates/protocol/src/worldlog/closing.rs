@@ -270,7 +270,7 @@ pub fn merge_world(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experience::{
+    use crate::worldlog::{
         NewTask, add_todo, finish_todo, note, read_session, render_session, start_task,
     };
 
@@ -318,7 +318,7 @@ mod tests {
     fn a_closed_task_is_a_record_a_world_and_a_count() {
         let text = finish_todo(&process(), 1, Some("x was renamed")).unwrap();
         let text = note(
-            &add_todo(&text, Language::En, "mend it", None).unwrap(),
+            &add_todo(&text, Language::En, "fix it", None).unwrap(),
             Language::En,
             "seen",
             2,

@@ -9,7 +9,7 @@ use toml::de::{DeArray, DeTable, DeValue};
 
 use crate::press::{Misread, press_table};
 
-/// Nobody mends more at once.
+/// Nobody fixes more at once.
 const MOST: usize = 50;
 
 /// What of a text cannot be read, in the order it was found, and what the rest says.

@@ -2,14 +2,14 @@
 
 use quipu_contract::Contract;
 
+use super::job::{PlannedJob, fill};
 use super::state::Now;
-use super::turn::{Planned, fill};
 
-/// Why a turn does not apply; none if it does.
-pub fn why_not(contract: &Contract, turn: &Planned<'_>, now: &dyn Now) -> Option<String> {
-    let when = &turn.step.when;
+/// Why a job does not apply; none if it does.
+pub fn why_not(contract: &Contract, job: &PlannedJob<'_>, now: &dyn Now) -> Option<String> {
+    let when = &job.step.when;
     let value = |name: &String| {
-        turn.binding
+        job.binding
             .get(name)
             .map(|v| v.trim().to_owned())
             .unwrap_or_default()
@@ -19,7 +19,7 @@ pub fn why_not(contract: &Contract, turn: &Planned<'_>, now: &dyn Now) -> Option
     {
         return Some(format!("{var} = {}", value(var)));
     }
-    if let (Some(var), Some(unit)) = (&when.units, &turn.turn.unit) {
+    if let (Some(var), Some(unit)) = (&when.units, &job.job.unit) {
         let named = contract
             .vars
             .get(var)
@@ -44,7 +44,7 @@ pub fn why_not(contract: &Contract, turn: &Planned<'_>, now: &dyn Now) -> Option
         _ => {}
     }
     let files = when.files.as_ref()?;
-    let found = fill(files, &turn.binding)
+    let found = fill(files, &job.binding)
         .map(|pattern| now.matching(&pattern))
         .unwrap_or_default();
     if found.is_empty() {

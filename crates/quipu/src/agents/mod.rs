@@ -1,23 +1,23 @@
-//! Who may be asked to perform a turn: the names that `--by` knows.
+//! Who may be asked to perform a job: the names that `--by` knows.
 //!
 //! `rehearse` and `script` are built in; everyone else is a host of `quipu-agents`, from its table,
 //! from `[agents.NAME]` in `quipu.toml`, or described on the spot (`command:…`, `http:…`).
 
-mod drawing;
-mod hired;
-mod rehearsed;
+mod diagram;
+mod external;
+mod rehearsal;
 
 use std::path::{Path, PathBuf};
 
-use quipu_agents::{Agent, Host, HostError, Hosts, Sandbox, Setting, Via, resolve_agent};
+use quipu_agents::{Adapter, Host, HostError, Hosts, Sandbox, Setting, Via, resolve_agent};
 use quipu_contract::{ActorName, Contract, did_you_mean};
-use quipu_protocol::flow::{Performer, Scripted};
+use quipu_protocol::flow::{Agent, Scripted};
 use quipu_protocol::{TRUST_COMMAND, is_trusted};
 
 use crate::answer::{Failure, exit};
-pub use drawing::Drawing;
-use hired::Hired;
-use rehearsed::Rehearsed;
+pub use diagram::Drawing;
+use external::ExternalAgent;
+use rehearsal::RehearsalAgent;
 
 /// Names of agents, for messages.
 const EXAMPLES: &str = "rehearse (offline), claude, codex, gemini, opencode, person, command:'PROGRAM ARGUMENTS', http:ADDRESS";
@@ -26,23 +26,23 @@ const EXAMPLES: &str = "rehearse (offline), claude, codex, gemini, opencode, per
 /// about that: a run that a host starts must not start the host again.
 pub fn unnamed(command: &str) -> Failure {
     let others = EXAMPLES.trim_start_matches("rehearse (offline), ");
-    let mend = format!("quipu {command} --by rehearse     (offline; or {others})");
+    let remedy = format!("quipu {command} --by rehearse     (offline; or {others})");
     Failure::usage(
         "--by names the agent that performs the steps, and is missing",
-        mend,
+        remedy,
     )
 }
 
-/// The performer of a name.
-pub fn performer<'c>(
+/// The agent of a name.
+pub fn agent<'c>(
     asked: &str,
     model: Option<&str>,
     contract: &'c Contract,
     root: &Path,
-) -> Result<Box<dyn Performer + 'c>, Failure> {
+) -> Result<Box<dyn Agent + 'c>, Failure> {
     match asked {
         "rehearse" => {
-            return Ok(Box::new(Rehearsed {
+            return Ok(Box::new(RehearsalAgent {
                 contract,
                 pause: pause("QUIPU_REHEARSE_PAUSE"),
             }));
@@ -51,7 +51,11 @@ pub fn performer<'c>(
         _ => {}
     }
     let (agent, server) = resolve(asked, model, contract, root)?;
-    Ok(Box::new(Hired::new(agent, contract.language, server)))
+    Ok(Box::new(ExternalAgent::new(
+        agent,
+        contract.language,
+        server,
+    )))
 }
 
 /// Whether an agent may count the tokens that it uses.
@@ -67,12 +71,12 @@ pub fn actor_name(by: &str) -> Result<ActorName, Failure> {
 }
 
 /// The agent of a name: a program in its sandbox, a model behind HTTP, a person.
-pub fn hire(
+pub fn open_adapter(
     asked: &str,
     model: Option<&str>,
     contract: &Contract,
     root: &Path,
-) -> Result<Box<dyn Agent>, Failure> {
+) -> Result<Box<dyn Adapter>, Failure> {
     Ok(resolve(asked, model, contract, root)?.0)
 }
 
@@ -152,7 +156,7 @@ fn resolve(
     model: Option<&str>,
     contract: &Contract,
     root: &Path,
-) -> Result<(Box<dyn Agent>, Option<PathBuf>), Failure> {
+) -> Result<(Box<dyn Adapter>, Option<PathBuf>), Failure> {
     let mut hosts = hosts_of(contract)?;
     let name = match asked.split_once(':') {
         None => {
@@ -195,9 +199,9 @@ fn faulty(error: HostError) -> Failure {
             )
         }
         HostError::BuiltIn(ref name) => {
-            let mend =
+            let remedy =
                 format!("in quipu.toml: another name, as [agents.my-{name}]; then quipu trust");
-            Failure::new(exit::REFUSED, error.to_string(), mend)
+            Failure::new(exit::REFUSED, error.to_string(), remedy)
         }
         other => Failure::new(
             exit::USAGE,
@@ -274,7 +278,7 @@ pub fn split_words(line: &str) -> Vec<String> {
     words
 }
 
-fn script() -> Result<Box<dyn Performer>, Failure> {
+fn script() -> Result<Box<dyn Agent>, Failure> {
     let Some(folder) = std::env::var_os("QUIPU_SCRIPT") else {
         return Err(Failure::usage(
             "agent `script` plays prepared texts, but has none",

@@ -1,19 +1,19 @@
-//! The agent that is built in, as a performer: it plays the role of the turn, offline.
+//! The agent that is built in, as a agent: it plays the role of the job, offline.
 
 use std::time::{Duration, Instant};
 
 use quipu_contract::Contract;
-use quipu_protocol::flow::{Ended, Ending, Performer, Task, Watch};
+use quipu_protocol::flow::{Agent, Ended, Ending, Task, Watch};
 use quipu_rehearse::{RehearseTask, rehearse};
 
-pub struct Rehearsed<'c> {
+pub struct RehearsalAgent<'c> {
     pub contract: &'c Contract,
-    /// How long each turn takes at least: agents are slower, and a trial of many workers has to see
+    /// How long each job takes at least: agents are slower, and a trial of many workers has to see
     /// that.
     pub pause: Duration,
 }
 
-impl Performer for Rehearsed<'_> {
+impl Agent for RehearsalAgent<'_> {
     fn name(&self) -> &str {
         "rehearse"
     }
@@ -26,7 +26,7 @@ impl Performer for Rehearsed<'_> {
     }
 }
 
-impl Rehearsed<'_> {
+impl RehearsalAgent<'_> {
     fn play(&self, task: &Task) -> Ended {
         let until = Instant::now() + self.pause;
         while Instant::now() < until {
@@ -46,7 +46,7 @@ impl Rehearsed<'_> {
                 .find(|unit| unit.id.as_str() == task.role)
                 .map(|unit| unit.id.clone())
         };
-        let unit = task.turn.unit.clone().or_else(own);
+        let unit = task.job.unit.clone().or_else(own);
         let Some(asked) = RehearseTask::of(self.contract, &task.role, unit.as_ref()) else {
             return Ended::failed(format!("the contract has no role `{}`", task.role));
         };

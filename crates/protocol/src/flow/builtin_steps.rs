@@ -4,30 +4,34 @@
 use quipu_contract::{Actor, Builtin, Class, Form, ProjectPath};
 use quipu_store::{Expect, Lease, Op, StoreError};
 
-use super::attempt::Job;
+use super::attempt::ChosenJob;
 use super::builtin::Made;
 use super::builtin::derive::{DeriveError, derive};
 use super::builtin::entries::{sort_offers, with_entries};
 use super::builtin::merge::{Source, merge};
 use super::builtin::remember::{find_unfit, finish, grow};
 use super::commit::Wanted;
+use super::conditions::why_not;
 use super::engine::{Engine, FlowError, Shift};
 use super::event::Event;
 use super::folder::run_id;
-use super::note::{ReadNote, Ruling, RunFact, RunNote};
+use super::job::{Job, Output, PlannedJob, fill_path};
+use super::note::{AttemptFact, AttemptNote, ReadNote, Ruling};
 use super::snapshot::{Snapshot, items_with, marker_of};
-use super::state::render_turn;
-use super::turn::{Output, Planned, Turn, fill_path};
-use super::when::why_not;
+use super::state::render_job;
 
 /// A built-in step takes no longer than this; printing a long book is the longest.
 const SECONDS: u64 = 600;
 
 impl Engine<'_> {
     /// Does a built-in step. Returns whether anything changed, here or by others.
-    pub(super) fn do_builtin(&self, job: &Job<'_>, shift: &mut Shift) -> Result<bool, FlowError> {
-        let planned = &job.planned;
-        let turn = planned.turn.clone();
+    pub(super) fn do_builtin(
+        &self,
+        chosen: &ChosenJob<'_>,
+        shift: &mut Shift,
+    ) -> Result<bool, FlowError> {
+        let planned = &chosen.planned;
+        let job = planned.job.clone();
         if planned
             .step
             .builtin
@@ -35,21 +39,17 @@ impl Engine<'_> {
         {
             return Ok(false);
         }
-        let lease = match self.claim(
-            &turn,
-            &Actor::Runtime,
-            &self.claimed_paths(planned),
-            SECONDS,
-        )? {
-            Ok(lease) => lease,
-            Err(_) => return Ok(false), // someone else is at it
-        };
-        let done = self.do_claimed(job, &lease);
+        let lease =
+            match self.claim(&job, &Actor::Runtime, &self.claimed_paths(planned), SECONDS)? {
+                Ok(lease) => lease,
+                Err(_) => return Ok(false), // someone else is at it
+            };
+        let done = self.do_claimed(chosen, &lease);
         self.give_back(&Actor::Runtime, &lease)?;
         match done {
             Ok(Some(what)) => {
                 shift.summary.accepted += 1;
-                self.tell(Event::Did { turn, what });
+                self.tell(Event::Did { job, what });
                 Ok(true)
             }
             // Others went on meanwhile: it is looked at again.
@@ -61,28 +61,28 @@ impl Engine<'_> {
             Err(stuck) => {
                 let why = match stuck {
                     Stuck::Store(StoreError::Refused(refused)) => {
-                        format!("{}\n  help  {}", refused.what, refused.mend)
+                        format!("{}\n  help  {}", refused.what, refused.remedy)
                     }
                     Stuck::Store(error) => error.to_string(),
                     Stuck::Told(why) => why,
                     Stuck::Flow(error) => error.to_string(),
                 };
-                shift.summary.stuck.push((turn.clone(), why.clone()));
-                shift.give_up(&turn);
-                self.tell(Event::Stuck { turn, why });
+                shift.summary.stuck.push((job.clone(), why.clone()));
+                shift.give_up(&job);
+                self.tell(Event::Stuck { job, why });
                 Ok(false)
             }
         }
     }
 
     /// What was done, in words; none if it was not wanted any more.
-    fn do_claimed(&self, job: &Job<'_>, lease: &Lease) -> Result<Option<String>, Stuck> {
-        if !self.is_wanted(job, lease).map_err(Stuck::Flow)? {
+    fn do_claimed(&self, chosen: &ChosenJob<'_>, lease: &Lease) -> Result<Option<String>, Stuck> {
+        if !self.is_wanted(chosen, lease).map_err(Stuck::Flow)? {
             return Ok(None);
         }
-        let planned = &job.planned;
+        let planned = &chosen.planned;
         let made = match planned.step.builtin {
-            Some(Builtin::Merge) => self.make_merge(job),
+            Some(Builtin::Merge) => self.make_merge(chosen),
             Some(Builtin::Remember) => self.make_memory(planned),
             Some(Builtin::Publish) => self.make_pages(planned),
             Some(Builtin::Derive | Builtin::Gate) | None => {
@@ -93,13 +93,13 @@ impl Engine<'_> {
             }
         }?;
         let told = made.told.clone();
-        self.commit_made(job, lease, made)?;
+        self.commit_made(chosen, lease, made)?;
         Ok(Some(told))
     }
 
     /// What a built-in step leases: the files that it replaces. Those that only grow stay open for
     /// everyone, unless it has no other.
-    fn claimed_paths(&self, planned: &Planned<'_>) -> Vec<String> {
+    fn claimed_paths(&self, planned: &PlannedJob<'_>) -> Vec<String> {
         let all = || planned.required().map(|o| &o.path);
         let replaced: Vec<String> = all()
             .filter(|path| self.project.contract.class(path) != Class::Append)
@@ -112,18 +112,18 @@ impl Engine<'_> {
         }
     }
 
-    fn commit_made(&self, job: &Job<'_>, lease: &Lease, made: Made) -> Result<(), Stuck> {
-        let planned = &job.planned;
-        let mut note = RunNote::new(
-            &run_id(&planned.turn, jiff::Timestamp::now()),
-            &planned.turn,
+    fn commit_made(&self, chosen: &ChosenJob<'_>, lease: &Lease, made: Made) -> Result<(), Stuck> {
+        let planned = &chosen.planned;
+        let mut note = AttemptNote::new(
+            &run_id(&planned.job, jiff::Timestamp::now()),
+            &planned.job,
             Ruling::Accepted,
         );
         note.reads = made.reads;
-        if let Some(sent) = &job.standing.sent_back {
+        if let Some(sent) = &chosen.status.sent_back {
             note.round = sent.round;
             note.sent_by = Some(sent.by.clone());
-            note.mends.clone_from(&sent.objectors);
+            note.objectors.clone_from(&sent.objectors);
         }
         let mut audits = made.audits;
         let texts: Vec<(&ProjectPath, &[u8])> = made
@@ -142,7 +142,7 @@ impl Engine<'_> {
             ops: made.ops,
             files: &[],
             audits,
-            why: Some(format!("{} by quipu run", planned.turn)),
+            why: Some(format!("{} by quipu run", planned.job)),
         };
         match self.commit_patiently(&wanted) {
             Ok(_) => Ok(()),
@@ -154,7 +154,7 @@ impl Engine<'_> {
     /// The audit section for texts that object when no one is left to send the work to.
     pub(super) fn audit_objection(
         &self,
-        planned: &Planned<'_>,
+        planned: &PlannedJob<'_>,
         texts: &[(&ProjectPath, &[u8])],
     ) -> Option<String> {
         let objection = planned.step.objection.as_ref()?;
@@ -179,16 +179,16 @@ impl Engine<'_> {
         let (first, rounds) = (objects?, planned.step.rounds.unwrap_or(0));
         let facts = self.memory.facts(self.project).ok()?;
         let answered = |step: &String| {
-            let turn = Turn {
+            let job = Job {
                 step: step.clone(),
-                unit: planned.turn.unit.clone(),
+                unit: planned.job.unit.clone(),
             };
             let newest = facts
                 .iter()
                 .rev()
-                .find(|f| f.note.ruling == Ruling::Accepted && f.note.turn() == turn);
+                .find(|f| f.note.ruling == Ruling::Accepted && f.note.job() == job);
             newest
-                .filter(|f| f.note.sent_by.as_ref() == Some(&planned.turn.step))
+                .filter(|f| f.note.sent_by.as_ref() == Some(&planned.job.step))
                 .map_or(0, |f| f.note.round)
         };
         let round = planned.step.back.iter().map(answered).max();
@@ -196,7 +196,7 @@ impl Engine<'_> {
             self.needs_human(
                 planned,
                 &first,
-                &format!("quipu approve {}", render_turn(&planned.turn)),
+                &format!("quipu approve {}", render_job(&planned.job)),
             )
         })
     }
@@ -218,24 +218,24 @@ impl Engine<'_> {
 
     /// The files of steps that do not apply to this unit: a merge goes on without them, even if an
     /// older one is there.
-    fn skipped_files(&self, job: &Job<'_>) -> Result<Vec<ProjectPath>, Stuck> {
+    fn skipped_files(&self, chosen: &ChosenJob<'_>) -> Result<Vec<ProjectPath>, Stuck> {
         let snapshot = Snapshot::take(self.project, &self.memory)
             .map_err(|error| Stuck::Flow(error.into()))?;
-        let before = job.turns.iter().filter(|t| {
-            t.turn.unit == job.planned.turn.unit && job.planned.step.after.contains(&t.turn.step)
+        let before = chosen.jobs.iter().filter(|t| {
+            t.job.unit == chosen.planned.job.unit && chosen.planned.step.after.contains(&t.job.step)
         });
         let skipped =
-            before.filter(|turn| why_not(&self.project.contract, turn, &snapshot).is_some());
+            before.filter(|job| why_not(&self.project.contract, job, &snapshot).is_some());
         Ok(skipped
-            .flat_map(|turn| turn.outputs.iter().map(|o| o.path.clone()))
+            .flat_map(|job| job.outputs.iter().map(|o| o.path.clone()))
             .collect())
     }
 
-    fn make_merge(&self, job: &Job<'_>) -> Result<Made, Stuck> {
-        let planned = &job.planned;
+    fn make_merge(&self, chosen: &ChosenJob<'_>) -> Result<Made, Stuck> {
+        let planned = &chosen.planned;
         let mut made = Made::default();
         let mut sources = Vec::new();
-        let skipped = self.skipped_files(job)?;
+        let skipped = self.skipped_files(chosen)?;
         for pattern in planned.reads() {
             let Some(path) = pattern
                 .as_literal()
@@ -278,7 +278,7 @@ impl Engine<'_> {
         Ok(made)
     }
 
-    fn make_memory(&self, planned: &Planned<'_>) -> Result<Made, Stuck> {
+    fn make_memory(&self, planned: &PlannedJob<'_>) -> Result<Made, Stuck> {
         let mut made = Made::default();
         let remember = planned.step.remember.as_ref().ok_or_else(|| {
             Stuck::Told("the step does not say what it remembers: [steps.remember]".into())
@@ -288,15 +288,15 @@ impl Engine<'_> {
                 .ok_or_else(|| Stuck::Told(format!("`{text}` names no file")))
         };
         let unit = planned
-            .turn
+            .job
             .unit
             .as_ref()
-            .map_or_else(|| planned.turn.step.clone(), ToString::to_string);
+            .map_or_else(|| planned.job.step.clone(), ToString::to_string);
         let from = path(&remember.from)?;
         let report = self.read(&from, &mut made.reads)?;
         if let Some(unfit) = find_unfit(remember, &report).first() {
             return Err(Stuck::Told(format!(
-                "`{from}` {unfit}\n  help  mend that part, then quipu run"
+                "`{from}` {unfit}\n  help  fix that part, then quipu run"
             )));
         }
         let mut grown = Vec::new();
@@ -385,7 +385,7 @@ impl Engine<'_> {
             return false;
         };
         let facts = self.memory.facts(self.project).unwrap_or_default();
-        let made = |fact: &&RunFact| {
+        let made = |fact: &&AttemptFact| {
             fact.files
                 .iter()
                 .any(|file| file.path == path.as_str() && file.version == version)
@@ -398,7 +398,7 @@ impl Engine<'_> {
                 .is_some_and(|fact| fact.note.agent.is_some())
     }
 
-    fn make_pages(&self, planned: &Planned<'_>) -> Result<Made, Stuck> {
+    fn make_pages(&self, planned: &PlannedJob<'_>) -> Result<Made, Stuck> {
         let press = self
             .press
             .ok_or_else(|| Stuck::Told("this program has no press".into()))?;
@@ -417,7 +417,7 @@ impl Engine<'_> {
             }
         }
         let printed = press
-            .print(self.project, planned.step, planned.turn.unit.as_ref())
+            .print(self.project, planned.step, planned.job.unit.as_ref())
             .map_err(Stuck::Told)?;
         for (path, version) in printed.reads {
             made.reads.push(ReadNote {
@@ -471,7 +471,7 @@ impl Engine<'_> {
     }
 }
 
-fn is_own(planned: &Planned<'_>, path: &str) -> bool {
+fn is_own(planned: &PlannedJob<'_>, path: &str) -> bool {
     planned
         .outputs
         .iter()

@@ -422,7 +422,7 @@ fn a_novel_is_rehearsed_to_its_end_and_remembers() {
         assert!(said.contains("flow: 14 done"), "{said}");
         let said = desk.fine(&run);
         assert!(
-            said.contains("0 turns accepted"),
+            said.contains("0 jobs accepted"),
             "what memory has grown by makes nothing stale\n{said}"
         );
         desk.fine(&["verify"]);
