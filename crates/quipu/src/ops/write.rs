@@ -1,4 +1,5 @@
 use clap::Args;
+use quipu_protocol::may_expect;
 use quipu_store::{Change, Expect, Op, Version};
 
 use super::input::Input;
@@ -47,6 +48,7 @@ impl Operate for Write {
         (change.key, change.why, change.lease, change.force) =
             (self.key, self.why, session.lease.clone(), self.force);
         change.new_name = self.force;
+        may_expect(&project, &change)?;
         Ok(receipt::answer(&project.judge(change)?.publish()?))
     }
 }

@@ -18,6 +18,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod agents;
+mod documents;
 mod guides;
 mod http;
 mod page;
