@@ -46,7 +46,7 @@ fn is_shared() -> bool {
 }
 
 /// What is another story on a shared store, and why.
-const OTHERWISE_SHARED: [(&str, &str); 43] = [
+const OTHERWISE_SHARED: [(&str, &str); 45] = [
     (
         "book/damaged-records",
         "throws the journal away, which comes back from the store",
@@ -120,6 +120,14 @@ const OTHERWISE_SHARED: [(&str, &str); 43] = [
     (
         "relay/gate",
         "hooks contact no shared store, so they note no session and hold no stop",
+    ),
+    (
+        "relay/hooks-after",
+        "hooks contact no shared store, so an edit waits instead of being adopted",
+    ),
+    (
+        "relay/hooks-damaged-record",
+        "damages the journal, which comes back from the store",
     ),
     (
         "relay/heads",
