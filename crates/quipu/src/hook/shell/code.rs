@@ -137,14 +137,14 @@ impl Shell {
     }
 }
 
-/// The quoted words between brackets, which may be a command: `run(["rm", "a.md"])`.
+/// The quoted words from a bracket to the next one, which may be a command: `run(["rm", "a.md"])`.
 fn lists_in(text: &str) -> Vec<Vec<Word>> {
-    let inner = |(open, close): (char, char)| {
-        let rests = text.match_indices(open).map(move |(at, _)| &text[at + 1..]);
-        rests.map(move |rest| words_in(&rest[..rest.find(close).unwrap_or(rest.len())]))
-    };
-    let lists = [('[', ']'), ('(', ')')].into_iter().flat_map(inner);
-    lists.filter(|words| words.len() > 1).collect()
+    let brackets = [['[', ']'], ['(', ')']];
+    let parts = brackets.iter().flat_map(|pair| text.split(pair).skip(1));
+    parts
+        .map(words_in)
+        .filter(|words| words.len() > 1)
+        .collect()
 }
 
 /// The quoted words of a text, each with its own pair of quotes.
