@@ -5,7 +5,7 @@
     prove.py QUIPU FOLDER [HOST …]     QUIPU: the program; FOLDER: where the agent programs are
 
 For each host, in a fresh project: the cold start and the skill reach the model; an append over MCP lands; a write to a sealed file is
-denied and the model hears why; a write that the hook cannot see is found afterwards. The request, the changed file and the last message
+denied and the model hears why; a write that the hook cannot see is reported to the model right after it, and `status` flags it. The request, the changed file and the last message
 are recorded; `quipu start` in the middle goes on with the session; a second conversation is a second session and is told what the first
 left. The stop gate holds after a change, lets go after two refusals and the journal says so, does not hold a question, and holds again
 after a finish. Then two hosts at once append to one file. What a host cannot do (its table says so) is printed.
@@ -97,9 +97,9 @@ CALLS = {
 }
 
 # What a host has no place for: told, not tested. If it turns out to have one, that is told too, as a failure of this table.
-# goose shows its model nothing of what a hook prints at a session's start. `opencode run` ends before a plugin can go on.
+# goose shows its model nothing of what a hook prints at a session's start or after a tool. `opencode run` ends before a plugin can go on.
 HOSTS = {"claude": (claude, set()), "codex": (codex, set()), "gemini": (gemini, set()), "qwen": (qwen, set()),
-         "opencode": (opencode, {"stop gate", "let go after two refusals"}), "goose": (goose, {"cold start"})}
+         "opencode": (opencode, {"stop gate", "let go after two refusals"}), "goose": (goose, {"cold start", "bypass reported"})}
 # Prepared like the others, but without a model to talk to.
 SPEECHLESS = {"cursor": cursor}
 
@@ -258,6 +258,7 @@ def alone(host):
         ("denial", seen.get("before the bypass") == "We agreed on this.\n" and heard("is sealed")),
         ("bypass found", open(charter).read() == "bypassed\n" and "charter.md" in status.stdout and status.returncode == 1
          and "charter.md" in verify.stdout + verify.stderr and verify.returncode == 1),
+        ("bypass reported", heard("quipu restore charter.md")),
         ("held", HELD in journal),
         ("stop gate", heard(GATE)),
         ("let go after two refusals", journal.count(HELD) == 2 and journal.count("stopped without a finish") == 1),
