@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 use crate::hosts::cross;
 use crate::machine::describe;
-use crate::writers::contract;
+use crate::small::{contract, prepare};
 
 const PAYLOAD: usize = 500;
 const WRITERS: [usize; 3] = [1, 16, 64];
@@ -286,7 +286,7 @@ fn measure(
 fn begin(site: Site<'_>, folder: &TempDir, number: usize) -> PathBuf {
     let root = folder.path().join(format!("p{number}"));
     std::fs::create_dir(&root).unwrap();
-    crate::writers::prepare_named("quipu-in-place", &root);
+    prepare(&root);
     if let Site::Shared(cluster) | Site::Hosts(cluster, _) = site {
         let store = Store::open(&root, contract(), Options::default()).unwrap();
         let name = format!("{}-p{number}", folder.path().file_name().unwrap().display());

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use crate::machine::program;
 use crate::machine::{describe, median};
-use crate::startup::program;
 
 const RUNS: usize = 40;
 

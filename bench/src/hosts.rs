@@ -17,8 +17,8 @@ use quipu_testkit::postgres::Cluster;
 use quipu_testkit::{Host, Network};
 use serde_json::{Value, json};
 
-use crate::startup::program;
-use crate::writers::contract;
+use crate::machine::program;
+use crate::small::{contract, prepare};
 
 /// The file that travels.
 const FILE: &str = "drafts/w0.md";
@@ -52,7 +52,7 @@ pub fn cross(cluster: &Cluster, disk: &Path, commits: usize) -> Crossing {
     let folder = tempfile::tempdir_in(disk).unwrap();
     let root = folder.path().join("home");
     std::fs::create_dir(&root).unwrap();
-    crate::writers::prepare_named("quipu-in-place", &root);
+    prepare(&root);
     let store = Store::open(&root, contract(), Options::default()).unwrap();
     push(
         &store,

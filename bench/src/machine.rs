@@ -1,4 +1,4 @@
-//! What a table was measured on.
+//! The machine that a table was measured on, and the clocks that measure it.
 
 pub fn describe() -> String {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
@@ -21,4 +21,24 @@ pub fn describe() -> String {
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// The program itself, built beside this one.
+pub fn program() -> std::path::PathBuf {
+    let path = std::env::current_exe().unwrap().with_file_name("quipu");
+    assert!(path.exists(), "build it first: cargo build --release");
+    path
+}
+
+/// CPU time, user and system, of all children that have ended, in milliseconds.
+pub fn children_cpu() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // Fields 16 and 17 of proc(5), counted from behind the command's closing bracket.
+    let fields: Vec<f64> = stat
+        .rsplit_once(')')
+        .map_or("", |(_, rest)| rest)
+        .split_whitespace()
+        .map(|field| field.parse().unwrap_or(0.0))
+        .collect();
+    (fields[13] + fields[14]) * 10.0
 }

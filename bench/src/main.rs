@@ -7,18 +7,15 @@
 
 mod build_size;
 mod claims;
-mod commits;
+mod commands;
 mod fleet;
 mod hooks;
 mod hosts;
 mod layout;
 mod machine;
-mod open;
 mod recall;
 mod search;
-mod start;
-mod startup;
-mod writers;
+mod small;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -27,7 +24,7 @@ use std::process::ExitCode;
 type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
 const USAGE: &str =
-    "usage: cargo run --release -p bench -- commits [ROUNDS] [one-append|four-files] [threads|processes] [WIDTH…] | open [COMMITS FILES] | start [FILES] | startup | hooks [FILES] | build-size | fleet [COMMITS] [commits] [lone] [claims] [hosts]
+    "usage: cargo run --release -p bench -- commands [--program PATH] [--beside PATH] [--clients N,…] [--commits N,…] [--files N,…] [--rounds N] [--only NAME,…] | hooks [FILES] | build-size | fleet [COMMITS] [commits] [lone] [claims] [hosts]
        | recall FOLDER [--no-model] [--keep DIR] | search [SECTIONS…] [--model] [--keep DIR]
        | claims FOLDER [--judge command:PROGRAM] | claims synthetic";
 
@@ -35,37 +32,17 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match words.as_slice() {
-        ["commits", rest @ ..] => {
-            commits::run(rest);
-            Ok(())
-        }
-        ["commits-writer", rest @ ..] => {
-            writers::child(rest);
-            Ok(())
-        }
-        // One rival's folder, for a look at it with strace or perf.
-        ["prepare", rival, folder] => {
-            writers::prepare_named(rival, Path::new(folder));
-            Ok(())
-        }
+        ["commands", rest @ ..] => commands::run(rest),
+        ["commands-writer", folder, index, commits] => commits
+            .parse()
+            .map_err(Into::into)
+            .and_then(|commits| commands::write(Path::new(folder), index, commits)),
         // One question in a fresh process, for a look at it with strace or perf.
         ["ask", folder, question, rest @ ..] => {
             search::once(Path::new(folder), question, !rest.contains(&"--no-model"))
         }
         ["fleet", rest @ ..] => {
             fleet::run(rest);
-            Ok(())
-        }
-        ["open", rest @ ..] => {
-            open::run(rest);
-            Ok(())
-        }
-        ["start", rest @ ..] => {
-            start::run(rest);
-            Ok(())
-        }
-        ["startup"] => {
-            startup::run();
             Ok(())
         }
         ["hooks", rest @ ..] => {

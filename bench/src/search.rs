@@ -18,8 +18,8 @@ use rusqlite::Connection;
 
 use crate::Outcome;
 use crate::layout::open_project;
+use crate::machine::program;
 use crate::recall::ask;
-use crate::startup::program;
 
 const PER_FILE: usize = 50;
 /// Where the encoder takes part, so many texts at most are different; beyond, they repeat.

@@ -382,10 +382,7 @@ impl Store {
                 && let Some(flag) = self.committed_flag(&path, head)?
             {
                 let line = flag.line.map(|l| format!(", line {l}")).unwrap_or_default();
-                off(
-                    format!("{}{line}", flag.what),
-                    flag.remedy(text, class, true),
-                );
+                off(format!("{}{line}", flag.what), flag.remedy(text, class, true));
             }
             return Ok(problems);
         }
@@ -409,10 +406,7 @@ impl Store {
                     line,
                 };
                 let line = line.map(|l| format!(", line {l}")).unwrap_or_default();
-                off(
-                    format!("{}{line}", flag.what),
-                    flag.remedy(text, class, true),
-                );
+                off(format!("{}{line}", flag.what), flag.remedy(text, class, true));
             }
             // Whether it is allowed, only a contract could tell.
             _ if self.unruled => off(
