@@ -258,7 +258,8 @@ def alone(host):
         ("denial", seen.get("before the bypass") == "We agreed on this.\n" and heard("is sealed")),
         ("bypass found", open(charter).read() == "bypassed\n" and "charter.md" in status.stdout and status.returncode == 1
          and "charter.md" in verify.stdout + verify.stderr and verify.returncode == 1),
-        ("bypass reported", heard("quipu restore charter.md")),
+        # The charter is not among the files that the role reads: it is counted, not named.
+        ("bypass reported", heard("files that you do not read break the contract (1)")),
         ("held", HELD in journal),
         ("stop gate", heard(GATE)),
         ("let go after two refusals", journal.count(HELD) == 2 and journal.count("stopped without a finish") == 1),

@@ -7,8 +7,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 
 use quipu_contract::{Class, ProjectPath};
 
@@ -21,34 +21,32 @@ use crate::heads::Head;
 use crate::journal::Position;
 use crate::lease::Lease;
 use crate::live::{Known, Tail};
-use crate::record::{GlanceOp, Kind, OpKind, Record, RecordOp, Unread};
+use crate::record::{Kind, OpKind, Record, RecordOp, Unread};
 use crate::store::Store;
 use crate::tree::{Appended, Stamp, Unexpected};
-use crate::unplaced::Journalled;
 use crate::version::Version;
 
 impl Head {
     pub(crate) fn after(op: &RecordOp, at: Position, seq: u64) -> Head {
-        Head::said(op.op, &op.class, op.version.clone(), op.len, at, seq)
-    }
-
-    pub(crate) fn at_a_glance(op: &GlanceOp<'_>, at: Position, seq: u64) -> Head {
-        Head::said(op.op, &op.class, op.version.clone(), op.len, at, seq)
-    }
-
-    fn said(op: OpKind, class: &str, version: Version, len: u64, at: Position, seq: u64) -> Head {
-        let class = Class::parse(class).unwrap_or(Class::Free);
         Head {
-            class,
-            version,
-            len,
+            class: Class::parse(&op.class).unwrap_or(Class::Free),
+            version: op.version.clone(),
+            len: op.len,
             at,
             seq,
-            gone: op == OpKind::Remove,
+            gone: op.op == OpKind::Remove,
             stamp: None,
             flag: None,
         }
     }
+}
+
+/// A record of the journal and its place.
+struct Journalled {
+    at: Position,
+    /// The end of the journal behind it.
+    end: Tail,
+    record: Record,
 }
 
 /// What has to happen to one file.
@@ -121,10 +119,6 @@ impl Store {
         if !self.asides_sought.swap(true, Ordering::SeqCst) {
             self.journal_asides()?;
         }
-        if self.behind().is_some_and(|bytes| bytes > 0) {
-            self.sync_to(tail.at)?;
-            self.place_by_heart(tail.at)?;
-        }
         if self.heads()?.applied()?.at >= tail.at {
             return Ok(());
         }
@@ -158,33 +152,36 @@ impl Store {
         let known = self.live()?.known();
         let target = known.synced.unwrap_or(end).max(end);
         let lines = self.journal.read_between(applied.at, target)?;
-        // A process that knows the heads by heart has written the files so far (see `warm`).
-        let placed = known
-            .applied
-            .filter(|placed| *placed > applied.at && *placed <= target)
-            .unwrap_or(applied.at);
         let mut asides = false;
-        self.apply_lines(applied, placed, target, &lines, &known, &mut asides)?;
+        self.apply_lines(applied, target, &lines, &known, &mut asides)?;
         Ok(asides)
     }
 
     fn apply_lines(
         &self,
         applied: Tail,
-        placed: Position,
         target: Position,
         lines: &[u8],
         known: &Known,
         asides: &mut bool,
     ) -> Result<()> {
         let records = self.decode_lines(&applied, target, lines)?;
-        let settled = self.heads_of_placed(records.iter().take_while(|j| j.at < placed))?;
-        let fresh = &records[records.partition_point(|j| j.at < placed)..];
+        // A process that was killed wrote the files so far and not the index. What these files look
+        // like is unknown until they are compared.
+        let written = known.applied.filter(|written| *written <= target);
+        let (written, fresh) = records
+            .split_at(records.partition_point(|j| written.is_some_and(|written| j.at < written)));
+        let mut written_heads = BTreeMap::new();
+        for Journalled { at, record, .. } in written {
+            for op in record.ops.iter().filter(|o| o.op != OpKind::Keep) {
+                written_heads.insert(op.path.as_str(), Head::after(op, *at, record.seq));
+            }
+        }
         let own = self.begin(fresh, target, known)?;
         let mut pending = gather(
             fresh,
             own.as_ref(),
-            &|path| match settled.get(path) {
+            &|path| match written_heads.get(path) {
                 Some(head) => Ok(Some(head.clone())),
                 None => self.heads()?.head(path),
             },
@@ -202,7 +199,7 @@ impl Store {
             .map_err(StoreError::io("cannot write the heads"))?;
         let heads = self.heads()?;
         heads.transaction(|heads| {
-            for (path, head) in &settled {
+            for (path, head) in &written_heads {
                 heads.put(path, head)?;
             }
             for (path, pending) in &pending {
@@ -214,7 +211,6 @@ impl Store {
             heads.set_applied(&last)
         })?;
         drop(heads);
-        self.forget_stamps();
         if target.segment > applied.at.segment {
             // A segment is full: let everything reach the disk, so that a power cut never asks for
             // more than one.
@@ -257,11 +253,7 @@ impl Store {
                         wall_us: parse_time(&record.at).unwrap_or(applied.wall_us),
                         sum: record.sum,
                     };
-                    records.push(Journalled {
-                        at,
-                        end,
-                        record: Arc::new(record),
-                    });
+                    records.push(Journalled { at, end, record });
                 }
                 Err(Unread::OtherFormat(other)) => return Err(other.refusal()),
                 // Reported by `verify`; what it said may still be on disk and is noticed there.
@@ -308,13 +300,6 @@ impl Store {
         });
     }
 
-    /// Whether this process has journalled what stands before a place, and no thread of it is about
-    /// to sync.
-    pub(crate) fn writes_alone(&self, at: Position) -> bool {
-        let own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
-        own.as_ref().is_some_and(|own| own.end == at) && !self.sync_lock.is_wanted_here()
-    }
-
     /// Records are about to be put in place up to an end: which of them this process has journalled
     /// itself and nobody has begun to put in place. Whoever does so after this has to look whether
     /// it was begun. Only under the apply lock.
@@ -332,7 +317,7 @@ impl Store {
                 .map(|taken| end.clamp(taken.start, taken.end)..taken.end);
             taken
         };
-        // Where no one knows how far files are in place, others may have written them.
+        // Where no one knows how far files are applied, others may have written them.
         let taken = taken.filter(|_| known.applied.is_some()).map(|taken| {
             known
                 .begun
@@ -388,51 +373,6 @@ impl Store {
             obstructed = Some(unfinished);
         }
         Ok(obstructed)
-    }
-
-    /// Puts in place what this process knows by heart to be synced and not in place, which reaches
-    /// at least to `end`. False, having done nothing, if it does not know.
-    pub(crate) fn place_by_heart(&self, end: Position) -> Result<bool> {
-        let mut asides = false;
-        {
-            let _held = self.apply_lock.acquire()?;
-            let known = self.live()?.known();
-            let Some(records) = self.unplaced(&known, end) else {
-                return Ok(false);
-            };
-            if records.is_empty() {
-                return Ok(true); // another thread has done it
-            }
-            let own = self.begin(&records, records.last().map_or(end, |j| j.end.at), &known)?;
-            let mut pending = gather(
-                &records,
-                own.as_ref(),
-                &|path| self.head_in_place(path),
-                &|path, head| self.base_text(path, head),
-            )?;
-            let seq = records.last().map_or(0, |j| j.record.seq);
-            if self
-                .put_all_in_place(seq, &mut pending, &mut asides)?
-                .is_some()
-            {
-                // Something is in the way: told and remembered the long way.
-                self.cool()?;
-                return Ok(false);
-            }
-            self.live()?
-                .set_applied(&self.disk, records.last().map_or(end, |j| j.end.at))?;
-            self.note_placed(
-                &records,
-                pending
-                    .into_iter()
-                    .map(|(path, pending)| (path.as_str().to_owned(), pending.head))
-                    .collect(),
-            )?;
-        }
-        if asides {
-            self.journal_asides()?;
-        }
-        Ok(true)
     }
 
     /// The text that a difference is applied to, from the file only if its version proves it.

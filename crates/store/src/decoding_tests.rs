@@ -97,7 +97,7 @@ fn the_newest_states_are_found_without_the_older_ones() {
         store
             .judge(Change::by(&Actor::Person).append(&path("log.md"), format!("{number}\n")))
             .unwrap()
-            .publish_behind()
+            .publish()
             .unwrap();
     }
     store.settle().unwrap();
@@ -122,7 +122,7 @@ fn any_version_is_put_together_from_a_bounded_part_of_the_journal() {
     for number in 0..300 {
         let change =
             Change::by(&Actor::Person).write(&path("pile/a.md"), text(number), Expect::Any);
-        store.judge(change).unwrap().publish_behind().unwrap();
+        store.judge(change).unwrap().publish().unwrap();
     }
     store.settle().unwrap();
     let head = store.heads().unwrap().head("pile/a.md").unwrap().unwrap();

@@ -88,7 +88,7 @@ impl Store {
             self.recover_files(tail.at)?;
         }
         // From here on no command of this boot looks for losses: see `Store::is_recovered`.
-        self.live()?.set_tail(&self.disk, &tail, None)?;
+        self.live()?.set_tail(&self.disk, &tail)?;
         if known.is_some() {
             self.sync_to(tail.at)?;
             self.apply_files(tail.at)?;

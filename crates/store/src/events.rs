@@ -169,7 +169,7 @@ impl Store {
                 Err(error) => return Err(error),
             }
         }
-        let hidden = self.heads_as_told()?.hidden()?;
+        let hidden = self.heads()?.hidden()?;
         for index in 0..events.len() {
             let (event, older) = (&events[index], events.get(index + 1));
             // Without an older one the search ended on purpose, or there is none that can be read.

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use smol_str::{SmolStr, SmolStrBuilder};
+use smol_str::{SmolStr, format_smolstr};
 
 use crate::archive;
 use crate::disk::Disk;
@@ -39,11 +39,7 @@ impl Position {
 
     /// As records tell it.
     pub fn text(self) -> SmolStr {
-        let mut text = SmolStrBuilder::new();
-        text.push_str(itoa::Buffer::new().format(self.segment));
-        text.push(':');
-        text.push_str(itoa::Buffer::new().format(self.offset));
-        text.finish()
+        format_smolstr!("{}:{}", self.segment, self.offset)
     }
 }
 
@@ -192,18 +188,6 @@ impl Journal {
                 offset: at.offset + line.len() as u64,
             },
         ))
-    }
-
-    /// Lets the disk begin with a record before its sync is asked for.
-    pub fn begin_writing(&self, from: Position, to: Position) {
-        let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(segment) = cache
-            .growing
-            .as_ref()
-            .filter(|segment| segment.number == from.segment && from.segment == to.segment)
-        {
-            segment.begin_writing(from.offset, to.offset);
-        }
     }
 
     /// Hands a segment to the disk. The handle stays open: an error of the disk is told once to

@@ -97,17 +97,12 @@ impl Store {
     /// The same by what this copy knows.
     pub(crate) fn judge_here(&self, change: &Change) -> Result<Judged<'_>> {
         let prepared = self.prepare(change);
-        let judge = || {
-            self.open_heads_early()?;
+        self.with_sound_heads(|| {
+            // Opened before the append lock is taken, the index keeps no one waiting.
+            drop(self.heads()?);
             let held = self.append_lock.acquire()?;
             let look = self.look()?;
             self.judge_prepared(held, look, change, &prepared)
-        };
-        self.with_sound_heads(|| match judge() {
-            // What others wrote was followed without being read in full, and this of it cannot be
-            // read.
-            Err(StoreError::Damaged { .. }) => judge(),
-            other => other,
         })
     }
 

@@ -367,7 +367,7 @@ impl Store {
         for fresh in [false, true] {
             let (held, look, all, fence) = self.with_sound_heads(|| {
                 let held = self.append_lock.acquire()?;
-                let mut look = self.look()?;
+                let look = self.look()?;
                 let (all, fence) = look.leases(self)?;
                 Ok((held, look, all, fence))
             })?;

@@ -60,13 +60,10 @@ mod segment;
 mod session;
 mod store;
 mod survey;
-mod trace;
 mod tree;
-mod unplaced;
 mod verify;
 mod version;
 mod walk;
-mod warm;
 
 pub use adopt::{Adopted, Flag, mend_losses};
 pub use below::{Below, Entry};

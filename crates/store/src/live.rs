@@ -1,7 +1,6 @@
 //! Where the journal ends and how far it is synced, as the running processes know it.
 //!
-//! Five small text lines in one file, and the traces of the newest records. They hold for one boot
-//! only: after a crash of the machine the journal itself is read. A line that is damaged or of
+//! Five small text lines in one file. They hold for one boot only: after a crash of the machine the journal itself is read. A line that is damaged or of
 //! another boot counts as absent.
 
 use std::fs::File;
@@ -13,9 +12,8 @@ use std::sync::{Mutex, PoisonError};
 use crate::disk::{Disk, Step};
 use crate::error::{Result, StoreError};
 use crate::journal::Position;
-use crate::record::{FORMAT, Sum, parse_sum};
+use crate::record::{Sum, parse_sum};
 use crate::store::remove_cache;
-use crate::trace::{FORM, ROOM, Trace};
 
 /// The journal's end. Written only under the append lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,26 +24,15 @@ pub(crate) struct Tail {
     pub sum: Sum,
 }
 
-/// From a place to the end every record has left a trace, and concerns nobody but its files: none
-/// has a lease.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Traced {
-    pub from: Position,
-    /// The sum of the record that it was first said of. Whoever knows the journal by another one
-    /// has to look whether it is still the same journal.
-    pub since: Sum,
-}
-
 /// All that the file says.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Known {
     pub tail: Option<Tail>,
-    pub traced: Option<Traced>,
     pub synced: Option<Position>,
     /// A sync has failed since: the kernel may have dropped what it could not write, and the next
     /// sync would succeed without it. What is not known to be synced has to be written again.
     pub doubt: bool,
-    /// How far the files are written. The index of heads may be behind that.
+    /// How far the files are written. The file index may be behind that after a crash.
     pub applied: Option<Position>,
     /// Someone has begun to write files of others' records up to here, and may be gone.
     pub begun: Option<Position>,
@@ -142,10 +129,7 @@ impl Live {
         known.copy_from_slice(line);
         let line = self.parse(line);
         match index {
-            TAIL => {
-                (seen.known.tail, seen.known.traced) =
-                    (line.and_then(parse_tail), line.and_then(parse_traced))
-            }
+            TAIL => seen.known.tail = line.and_then(parse_tail),
             SYNCED => seen.known.synced = line.and_then(parse_position),
             DOUBT => seen.known.doubt = line == Some("doubt"),
             APPLIED => seen.known.applied = line.and_then(parse_position),
@@ -175,69 +159,20 @@ impl Live {
         self.known().tail
     }
 
-    /// The end, and from where on every record before it has left a trace, if anyone knows.
-    pub fn set_tail(&self, disk: &Disk, tail: &Tail, traced: Option<Traced>) -> Result<()> {
+    /// Written only under the append lock.
+    pub fn set_tail(&self, disk: &Disk, tail: &Tail) -> Result<()> {
         let Tail {
             at,
             seq,
             wall_us,
             sum,
         } = tail;
-        let note = |known: &mut Known| (known.tail, known.traced) = (Some(*tail), traced);
-        match traced {
-            Some(Traced { from, since }) => {
-                let end = format_args!("{} {} {seq} {wall_us} {sum}", at.segment, at.offset);
-                self.write(
-                    disk,
-                    TAIL,
-                    format_args!(
-                        "{end} {FORM}.{FORMAT}:{}:{}:{since}",
-                        from.segment, from.offset
-                    ),
-                    note,
-                )
-            }
-            None => self.write(
-                disk,
-                TAIL,
-                format_args!("{} {} {seq} {wall_us} {sum}", at.segment, at.offset),
-                note,
-            ),
-        }
-    }
-
-    /// Leaves the trace of a record. Only under the append lock, and before the end is moved behind
-    /// it.
-    pub fn leave_trace(&self, disk: &Disk, trace: &Trace) -> Result<()> {
-        let written = disk.write_at(
-            Step::LiveWrite,
-            &self.file,
-            trace.bytes(),
-            trace_offset(trace.seq()),
-        );
-        written.map_err(StoreError::io("cannot write `.quipu/live`"))
-    }
-
-    /// The traces of the records from one to another, oldest first; none if one of them is not
-    /// there. Only under the append lock.
-    pub fn traces(&self, first: u64, last: u64) -> Option<Vec<Trace>> {
-        let count = (last + 1)
-            .checked_sub(first)
-            .filter(|count| *count <= ROOM)?;
-        let mut traces = Vec::with_capacity(usize::try_from(count).ok()?);
-        let mut buffer = [0u8; Trace::SIZE * 16];
-        let mut next = first;
-        while next <= last {
-            // Up to where they begin anew from the start.
-            let several = (last + 1 - next).min(ROOM - next % ROOM).min(16);
-            let bytes = &mut buffer[..Trace::SIZE * usize::try_from(several).ok()?];
-            self.file.read_exact_at(bytes, trace_offset(next)).ok()?;
-            for bytes in bytes.chunks_exact(Trace::SIZE) {
-                traces.push(Trace::from_bytes(bytes).filter(|trace| trace.seq() == next)?);
-                next += 1;
-            }
-        }
-        Some(traces)
+        self.write(
+            disk,
+            TAIL,
+            format_args!("{} {} {seq} {wall_us} {sum}", at.segment, at.offset),
+            |known| known.tail = Some(*tail),
+        )
     }
 
     /// Written only under the sync lock.
@@ -331,22 +266,6 @@ fn parse_tail(line: &str) -> Option<Tail> {
         seq: fields.next()?.parse().ok()?,
         wall_us: fields.next()?.parse().ok()?,
         sum: parse_sum(fields.next()?),
-    })
-}
-
-fn trace_offset(seq: u64) -> u64 {
-    (LINE * LINES) as u64 + seq % ROOM * Trace::SIZE as u64
-}
-
-/// Traces of another form are none.
-fn parse_traced(line: &str) -> Option<Traced> {
-    let (form, traced) = line.split(' ').nth(5)?.split_once(':')?;
-    let (form, format) = form.split_once('.')?;
-    let (from, since) = traced.rsplit_once(':')?;
-    let known = form.parse() == Ok(FORM) && format.parse() == Ok(FORMAT);
-    Position::parse(from).filter(|_| known).map(|from| Traced {
-        from,
-        since: parse_sum(since),
     })
 }
 

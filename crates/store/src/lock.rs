@@ -96,28 +96,6 @@ impl KernelLock {
         }
     }
 
-    /// Whether somebody has the lock, for who would rather do without than wait. It is taken for a
-    /// moment to find out: of two who ask at once, one may take the other for its holder.
-    pub fn is_taken(&self) -> Result<bool> {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        if queue.taken {
-            return Ok(true);
-        }
-        queue.taken = true;
-        drop(queue);
-        let mut held = Held {
-            lock: self,
-            file: None,
-        };
-        let file = self.file()?;
-        match file.try_lock() {
-            Ok(()) => held.file = Some(file),
-            Err(TryLockError::WouldBlock) => return Ok(true),
-            Err(TryLockError::Error(error)) => return Err(StoreError::io("cannot lock")(error)),
-        }
-        Ok(false)
-    }
-
     /// Waits for the lock, or until it is no longer needed: another holder may do the work of all
     /// who wait.
     pub fn acquire_unless(&self, done: &dyn Fn() -> bool) -> Result<Option<Held<'_>>> {
@@ -172,12 +150,6 @@ impl KernelLock {
             .unwrap_or_else(PoisonError::into_inner)
             .file = Some(Arc::clone(&opened));
         Ok(opened)
-    }
-
-    /// Whether a thread of this process holds it or waits for it.
-    pub fn is_wanted_here(&self) -> bool {
-        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        queue.taken || queue.waiting > 0
     }
 
     fn leave(&self) {

@@ -8,7 +8,7 @@
 //! 3. outside the lock one sync, shared by all who wait for it: from here on nothing is lost;
 //! 4. the files are written: a crash leaves some undone, and the next command redoes them.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::error::{Result, StoreError};
 use crate::heads::Head;
 use crate::journal::Position;
 use crate::lease::Lease;
-use crate::live::{Known, Tail, Traced};
+use crate::live::Tail;
 use crate::loaded::Loaded;
 use crate::lock::Held;
 use crate::order::Patience;
@@ -30,9 +30,7 @@ use crate::prepare::reads_whole;
 use crate::record::{FORMAT, Kind, OpKind, Record, RecordOp, Sum, Who};
 use crate::replica::{Submitted, Terms};
 use crate::store::Store;
-use crate::trace::Trace;
 use crate::tree::Stamp;
-use crate::unplaced::Journalled;
 use crate::version::Version;
 
 /// What a commit returns: proof that it is durable, and the new versions.
@@ -213,22 +211,7 @@ impl<'s> Judged<'s> {
         let (store, reader) = (self.store, self.reader.take());
         let (receipt, end) = self.publish_durably()?;
         if let Some(end) = end {
-            store.put_in_place_to(&end)?;
-        }
-        Ok(match reader {
-            Some(reader) => receipt.shown_to(&store.contract, &reader),
-            None => receipt,
-        })
-    }
-
-    /// Makes the change durable and returns; its files follow with [`Store::settle`] or any later
-    /// command. For writers that commit faster than anyone looks at the files.
-    pub fn publish_behind(mut self) -> Result<Receipt> {
-        let (store, reader) = (self.store, self.reader.take());
-        let untold = matches!(&self.state, State::Fresh { look, .. } if look.untold);
-        let (receipt, end) = self.publish_durably()?;
-        if let Some(end) = end {
-            store.put_in_place_if_far(&end, untold)?;
+            store.after_sync(&end, || store.apply_to(end.at))?;
         }
         Ok(match reader {
             Some(reader) => receipt.shown_to(&store.contract, &reader),
@@ -260,10 +243,6 @@ impl<'s> Judged<'s> {
             for (path, version, stamp) in &self.touched {
                 heads.set_stamp(path.as_str(), version, *stamp)?;
             }
-            drop(heads);
-            self.touched
-                .iter()
-                .for_each(|(path, _, stamp)| store.note_touched(path.as_str(), *stamp));
         }
         let (held, look, records) = match self.state {
             State::Repeated(receipt) => {
@@ -313,25 +292,14 @@ pub(crate) enum Published {
     Overtaken,
 }
 
-/// How much of the journal waits for its files to be put in place, before someone does it: whoever
-/// else looks reads it all.
-const BEHIND_BYTES: u64 = 512 << 10;
-/// How much waits while someone is doing it, before others wait for that.
-const FAR_BEHIND_BYTES: u64 = 4 * BEHIND_BYTES;
-
 /// One look at the end of the journal, under the append lock.
 pub(crate) struct Look {
     pub tail: Tail,
-    /// From where on all before that has left traces (see `Known::traced`), if anyone knows.
-    traced: Option<Traced>,
-    /// What is journalled but not yet applied. While this process knows everything by heart (see
-    /// `warm`) it is not read; another thread may forget it all at any moment, and then it is.
-    pending: OnceCell<Pending>,
+    /// Records that are journalled but not yet applied.
+    pending: Pending,
     synced: Option<Position>,
     /// The pending line that was read last: one change often touches several files of one record.
     read: RefCell<Option<(usize, Box<Record>)>>,
-    /// The index was not told of all files that others had put in place.
-    untold: bool,
     /// The first record begins a new segment.
     in_new_segment: bool,
 }
@@ -341,36 +309,16 @@ pub(crate) struct Grown {
     /// The new end of the journal.
     pub end: Tail,
     /// The last of them as it was written, if there were any.
-    last: Option<Arc<Record>>,
+    last: Option<Record>,
 }
 
 /// Raw lines of the journal, and where they begin.
 struct Pending {
-    lines: Arc<Vec<u8>>,
+    lines: Vec<u8>,
     from: Position,
 }
 
 impl Look {
-    fn by_heart(tail: Tail, known: &Known) -> Look {
-        let traced = known.traced.filter(|_| known.tail == Some(tail));
-        Look {
-            tail,
-            traced,
-            pending: OnceCell::new(),
-            synced: known.synced,
-            read: RefCell::new(None),
-            untold: false,
-            in_new_segment: false,
-        }
-    }
-
-    fn at(tail: Tail, pending: Pending, known: &Known) -> Look {
-        Look {
-            pending: OnceCell::from(pending),
-            ..Look::by_heart(tail, known)
-        }
-    }
-
     /// The records go to a new segment, so that no older one grows any more.
     pub fn in_new_segment(self) -> Look {
         Look {
@@ -379,35 +327,9 @@ impl Look {
         }
     }
 
-    /// Whether to ask by heart first.
-    fn is_by_heart(&self) -> bool {
-        self.pending.get().is_none()
-    }
-
-    fn pending(&self, store: &Store) -> Result<&Pending> {
-        if let Some(pending) = self.pending.get() {
-            return Ok(pending);
-        }
-        let applied = store.heads()?.applied()?.at;
-        let pending = store.read_pending(applied, &self.tail)?;
-        Ok(self.pending.get_or_init(|| pending))
-    }
-
     /// The newest head of a path, and whether it is still on its way to the disk.
     pub fn head(&self, store: &Store, path: &ProjectPath) -> Result<(Option<Head>, bool)> {
-        // A line of another process that is not what it seemed: from here on it is looked at the
-        // long way.
-        let by_heart = || {
-            store
-                .head_by_heart(path.as_str())
-                .inspect_err(|_| store.forget_by_heart())
-        };
-        if self.is_by_heart()
-            && let Some(known) = by_heart()?
-        {
-            return Ok(known);
-        }
-        let pending = self.pending(store)?;
+        let pending = &self.pending;
         // A quote inside a JSON string is escaped, so this text can only be the field itself.
         let needle = format!("\"path\":{}", serde_json::Value::from(path.as_str()));
         let mut end = pending.lines.len();
@@ -443,19 +365,12 @@ impl Look {
     }
 
     pub fn find_key(&self, store: &Store, key: &str) -> Result<Option<Arc<Loaded>>> {
-        if self.is_by_heart()
-            && let Some(known) = store
-                .key_by_heart(key)
-                .inspect_err(|_| store.forget_by_heart())?
-        {
-            return known.map(|at| store.journal.read_record(at)).transpose();
-        }
-        let pending = self.pending(store)?;
         if let Some(at) = store.heads()?.key(key)? {
             return Ok(Some(store.journal.read_record(at)?));
         }
         let needle = format!("\"key\":{}", serde_json::Value::from(key));
-        let found = pending
+        let found = self
+            .pending
             .records(needle.as_bytes())
             .into_iter()
             .find(|r| r.key.as_deref() == Some(key));
@@ -463,18 +378,12 @@ impl Look {
     }
 
     /// All leases, ended ones included, and the highest fencing number.
-    pub fn leases(&mut self, store: &Store) -> Result<(Vec<Lease>, u64)> {
-        if self.is_by_heart()
-            && let Some(known) = store.leases_by_heart()?
-        {
-            return Ok(known);
-        }
-        let pending = self.pending(store)?;
+    pub fn leases(&self, store: &Store) -> Result<(Vec<Lease>, u64)> {
         let (mut leases, mut fence) = {
             let heads = store.heads()?;
             (heads.leases()?, heads.fence()?)
         };
-        for record in pending.records(b"\"lease\":{") {
+        for record in self.pending.records(b"\"lease\":{") {
             let Some(event) = &record.lease else { continue };
             fence = fence.max(event.fence);
             leases.retain(|l| l.id != event.id);
@@ -531,7 +440,7 @@ impl Store {
     fn read_pending(&self, applied: Position, tail: &Tail) -> Result<Pending> {
         if applied >= tail.at {
             return Ok(Pending {
-                lines: Arc::default(),
+                lines: Vec::new(),
                 from: tail.at,
             });
         }
@@ -540,12 +449,12 @@ impl Store {
             self.sync_to(tail.at)?;
             self.apply_files(tail.at)?;
             return Ok(Pending {
-                lines: Arc::default(),
+                lines: Vec::new(),
                 from: tail.at,
             });
         }
         Ok(Pending {
-            lines: Arc::new(self.journal.read_between(applied, tail.at)?),
+            lines: self.journal.read_between(applied, tail.at)?,
             from: applied,
         })
     }
@@ -553,13 +462,7 @@ impl Store {
     /// Looks at the end of the journal. Only under the append lock.
     pub(crate) fn look(&self) -> Result<Look> {
         let known = self.live_now()?.known();
-        if self.catch_up(&known)?
-            && let Some(tail) = known.tail
-        {
-            return Ok(Look::by_heart(tail, &known));
-        }
         self.forget_deleted_heads();
-        self.cool()?;
         let tail = match known.tail {
             // A writer that died left something there; or this process knows less than others do.
             Some(tail) if !self.journal.is_end(tail.at)? => self.find_end(Some(tail))?,
@@ -567,31 +470,19 @@ impl Store {
             None => self.find_end(None)?,
         };
         self.redo_after_rebuild()?;
-        let told = self.heads()?.applied()?;
-        let pending = self.read_pending(told.at, &tail)?;
-        if pending.from != told.at {
-            return Ok(Look {
-                synced: Some(tail.at),
-                ..Look::at(tail, pending, &known)
-            });
-        }
-        // Only where the index knows exactly what the files show; otherwise it has to be told
-        // first.
-        let untold = known.applied.is_some_and(|placed| placed > told.at);
-        if !known.doubt
-            && known.applied == Some(told.at)
-            && self.learn(
-                told,
-                &tail,
-                &pending.lines,
-                known.traced.filter(|_| known.tail == Some(tail)),
-            )
-        {
-            return Ok(Look::by_heart(tail, &known));
-        }
+        let applied = self.heads()?.applied()?.at;
+        let pending = self.read_pending(applied, &tail)?;
+        let synced = if pending.from == applied {
+            known.synced
+        } else {
+            Some(tail.at)
+        };
         Ok(Look {
-            untold,
-            ..Look::at(tail, pending, &known)
+            tail,
+            pending,
+            synced,
+            read: RefCell::new(None),
+            in_new_segment: false,
         })
     }
 
@@ -624,19 +515,6 @@ impl Store {
         Ok(Published::Done)
     }
 
-    /// Step 4, for whoever made the records.
-    fn put_in_place_to(&self, end: &Tail) -> Result<()> {
-        self.after_sync(end, || self.place_to(end))
-    }
-
-    fn place_to(&self, end: &Tail) -> Result<()> {
-        if self.place_by_heart(end.at)? {
-            Ok(())
-        } else {
-            self.apply_to(end.at)
-        }
-    }
-
     /// What is done when a commit is on the disk: whatever fails now, the commit is made.
     fn after_sync(&self, end: &Tail, work: impl Fn() -> Result<()>) -> Result<()> {
         self.with_sound_heads(work).map_err(|error| match error {
@@ -647,46 +525,6 @@ impl Store {
                 source: std::io::Error::other(other),
             },
         })
-    }
-
-    /// Step 4, if much waits for it and nobody else is at it. `untold`: when it was looked, others
-    /// had put files in place and not told the index.
-    fn put_in_place_if_far(&self, end: &Tail, untold: bool) -> Result<()> {
-        self.after_sync(end, || match self.behind() {
-            Some(bytes) if bytes <= BEHIND_BYTES => Ok(()),
-            Some(bytes) if bytes <= FAR_BEHIND_BYTES && self.apply_lock.is_taken()? => Ok(()),
-            // Someone has just done it.
-            Some(_) if self.is_told_near(end)? => Ok(()),
-            None if untold && self.is_told_near(end)? => Ok(()),
-            None if untold => {
-                // Whoever is putting files in place may be about to tell the index.
-                drop(self.apply_lock.acquire()?);
-                if self.is_told_near(end)? {
-                    Ok(())
-                } else {
-                    self.place_to(end)
-                }
-            }
-            // Nobody knows this by heart, and no one will before it is in place: a lease is in it,
-            // or a new segment begins.
-            Some(_) | None => self.place_to(end),
-        })
-    }
-
-    /// Whether the index knows of all files that are in place, and they are not far behind a place:
-    /// then the next look knows everything by heart again.
-    fn is_told_near(&self, end: &Tail) -> Result<bool> {
-        let applied = self
-            .live()?
-            .known()
-            .applied
-            .filter(|applied| applied.segment == end.at.segment);
-        let Some(applied) =
-            applied.filter(|applied| end.at.offset.saturating_sub(applied.offset) <= BEHIND_BYTES)
-        else {
-            return Ok(false);
-        };
-        Ok(self.heads()?.applied()?.at == applied)
     }
 
     /// Steps 1 and 2: the journal grows, the lock is given up.
@@ -707,12 +545,10 @@ impl Store {
 
     pub(crate) fn grow(&self, look: Look, records: Vec<Record>) -> Result<Grown> {
         let before = look.tail;
-        let mut written = Vec::with_capacity(records.len());
+        let mut last = None;
         let mut tail = look.tail;
         let mut places: BTreeMap<String, Position> = BTreeMap::new();
         let several = records.len() > 1;
-        let is_plain = records.iter().all(|record| record.lease.is_none());
-        let live = self.live()?;
         for mut record in records {
             record.seq = tail.seq + 1;
             record.prev = tail.sum;
@@ -726,13 +562,8 @@ impl Store {
             let (start, end) = self.journal.append(
                 tail.at,
                 encoded.line(),
-                look.in_new_segment && written.is_empty(),
+                look.in_new_segment && last.is_none(),
             )?;
-            // Where many write, one sync takes the records of all to the disk, and none should
-            // begin before it.
-            if self.writes_alone(before.at) {
-                self.journal.begin_writing(start, end);
-            }
             for op in record
                 .ops
                 .iter()
@@ -746,34 +577,10 @@ impl Store {
                 wall_us: parse_time(&record.at).unwrap_or(tail.wall_us),
                 sum: record.sum,
             };
-            live.leave_trace(&self.disk, &Trace::of(&record, start))?;
-            written.push(Journalled {
-                at: start,
-                end: tail,
-                record: Arc::new(record),
-            });
+            last = Some(record);
         }
-        let traced = look.traced.unwrap_or(Traced {
-            from: before.at,
-            since: tail.sum,
-        });
-        let traced = if is_plain {
-            traced
-        } else {
-            Traced {
-                from: tail.at,
-                since: tail.sum,
-            }
-        };
-        live.set_tail(&self.disk, &tail, Some(traced))?;
+        self.live()?.set_tail(&self.disk, &tail)?;
         self.note_own(before.at, tail.at);
-        let last = written
-            .last()
-            .map(|journalled| Arc::clone(&journalled.record));
-        // They are written: that the index could not be told is no reason to fail.
-        if self.keep_in_mind(&before, written, traced).is_err() {
-            self.forget_by_heart();
-        }
         Ok(Grown { end: tail, last })
     }
 

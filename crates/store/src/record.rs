@@ -5,7 +5,6 @@
 //! operation. The chained part names the hash of each body. So the chain covers the bodies, and it
 //! still verifies completely where one was dropped.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use quipu_contract::{Actor, is_taken};
@@ -149,8 +148,7 @@ impl std::fmt::Display for Who {
     }
 }
 
-/// Another kind needs another form of traces (`trace::FORM`), which only say whether a file is
-/// there.
+/// What a record does to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OpKind {
@@ -466,49 +464,6 @@ pub(crate) fn blank_bodies(line: &mut [u8], ops: &BTreeSet<usize>) {
     }
 }
 
-/// What a line says of its files, without their bytes.
-#[derive(Deserialize)]
-pub(crate) struct Glance<'l> {
-    v: u32,
-    pub seq: u64,
-    #[serde(default, borrow)]
-    pub ops: Vec<GlanceOp<'l>>,
-    #[serde(borrow)]
-    prev: Cow<'l, str>,
-}
-
-#[derive(Deserialize)]
-pub(crate) struct GlanceOp<'l> {
-    pub op: OpKind,
-    #[serde(borrow)]
-    pub path: Cow<'l, str>,
-    #[serde(borrow)]
-    pub class: Cow<'l, str>,
-    pub version: Version,
-    pub len: u64,
-    #[serde(default)]
-    body: Option<Sum>,
-}
-
-impl<'l> Glance<'l> {
-    /// Checks a line as closely as [`Record::decode`] does.
-    pub fn at(line: &'l [u8]) -> std::result::Result<Glance<'l>, Unread> {
-        let is_sound = |glance: &Glance<'_>| {
-            let hashes = glance.ops.iter().map(|op| op.body.as_ref());
-            glance.v == FORMAT
-                && Parts::of(line).is_some_and(|parts| {
-                    parts.follow(&glance.prev) && parts.bodies(hashes).is_some()
-                })
-        };
-        match serde_json::from_slice::<Glance<'l>>(line) {
-            Ok(glance) if is_sound(&glance) => Ok(glance),
-            _ => Err(Record::decode(line).err().unwrap_or_else(|| {
-                Unread::Damaged("a record that cannot be read in short".into())
-            })),
-        }
-    }
-}
-
 /// A line that is whole and that this version of Quipu does not read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OtherFormat {
@@ -572,24 +527,6 @@ impl std::fmt::Display for Unread {
 struct Envelope {
     seq: u64,
     prev: String,
-}
-
-/// The sum of a line that is whole, bodies included, and follows a record with the sum `prev`.
-pub(crate) fn sum_if_sound<'l>(line: &'l [u8], prev: &str) -> Option<&'l str> {
-    Glance::at(line).ok().filter(|glance| glance.prev == prev)?;
-    Parts::of(line).map(|parts| parts.sum)
-}
-
-/// The sum of a line that says of itself that it follows a record with the sum `prev`. Whether it
-/// is whole is not looked at.
-pub(crate) fn sum_if_linked<'l>(line: &'l [u8], prev: &str) -> Option<&'l str> {
-    let parts = Parts::of(line)?;
-    let linked = parts
-        .chained
-        .strip_suffix(b"\"")?
-        .strip_suffix(prev.as_bytes())?
-        .ends_with(b",\"prev\":\"");
-    linked.then_some(parts.sum)
 }
 
 fn checksum(prev: &str, body: &[u8]) -> Sum {
@@ -676,10 +613,6 @@ mod tests {
         assert_eq!(read, written);
         assert_eq!(read.ops[0].content(), "行一\n\"quoted\"".as_bytes());
         assert_eq!(read.ops[1].content(), [0xff, 0]);
-        assert_eq!(
-            Glance::at(&line).ok().map(|glance| glance.ops.len()),
-            Some(4)
-        );
     }
 
     #[test]
@@ -692,10 +625,6 @@ mod tests {
                 assert!(
                     Record::decode(&flipped).is_err(),
                     "bit {bit} of byte {index}"
-                );
-                assert!(
-                    Glance::at(&flipped).is_err(),
-                    "bit {bit} of byte {index}, in short"
                 );
             }
         }
@@ -722,7 +651,6 @@ mod tests {
         assert_eq!((read.sum, blanked.len()), (whole.sum, whole_line.len()));
         let dropped: Vec<bool> = read.ops.iter().map(|op| op.body == Body::Dropped).collect();
         assert_eq!(dropped, [true, false, false, true]);
-        assert!(Glance::at(&blanked).is_ok());
         // A line without its list of bodies is damaged: nothing says that they were dropped.
         let text = String::from_utf8(line(record())).unwrap();
         let cut = format!("{}}}", &text[..text.rfind(",\"bodies\"").unwrap()]);

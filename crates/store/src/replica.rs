@@ -165,7 +165,6 @@ impl Store {
         let _held = self.append_lock.acquire()?;
         let tail = self.look()?.tail;
         self.sync_to(tail.at)?;
-        self.cool()?;
         work(tail.seq)?;
         self.live()?.forget(&self.disk)
     }

@@ -118,7 +118,6 @@ impl Store {
         {
             self.heads()?
                 .set_stamp(path.as_str(), &head.version, None)?;
-            self.note_touched(path.as_str(), None);
         }
         Ok(())
     }

@@ -6,7 +6,6 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,8 +24,6 @@ const FILL_MOST: u64 = 1 << 20;
 /// page, where it can, and each later write and sync of a few bytes in it goes through all of its
 /// blocks.
 const FILL_PIECE: u64 = 16 << 10;
-/// No page of memory is smaller.
-const PAGE: u64 = 4 << 10;
 
 pub(crate) struct Segment {
     pub number: u32,
@@ -102,24 +99,6 @@ impl Segment {
             }
         }
         disk.write_at(Step::JournalWrite, &self.file, line, offset)
-    }
-
-    /// Asks the kernel to begin writing what stands between two offsets, without waiting for it:
-    /// the sync that follows has less to wait for. Nothing is promised by it, and nothing is lost
-    /// if it does nothing.
-    pub fn begin_writing(&self, from: u64, to: u64) {
-        // The kernel drops whole pages that this names from memory; a record within two pages names
-        // none.
-        if to.saturating_sub(from) <= PAGE
-            && let Some(length) = NonZeroU64::new(to - from)
-        {
-            let _ = rustix::fs::fadvise(
-                &*self.file,
-                from,
-                Some(length),
-                rustix::fs::Advice::DontNeed,
-            );
-        }
     }
 
     /// What to sync, for a caller that does not want to keep writers waiting meanwhile.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use quipu_contract::{Contract, ProjectPath};
@@ -22,7 +22,6 @@ use crate::rulebook::RuleBook;
 use crate::survey::Surveyed;
 use crate::tree::Tree;
 use crate::version::Version;
-use crate::warm::Warm;
 
 /// How long a command waits for another process before it names it and gives up.
 const WAIT: Duration = Duration::from_secs(10);
@@ -96,8 +95,6 @@ pub struct Store {
     heads_lock: KernelLock,
     live: RwLock<Option<Arc<Live>>>,
     heads: Mutex<Option<Heads>>,
-    pub(crate) warm: Mutex<Option<Warm>>,
-    pub(crate) stamps: OnceLock<std::fs::File>,
     pub(crate) surveyed: Mutex<Option<Surveyed>>,
     pub(crate) folder_names: FolderNames,
     read_only: bool,
@@ -309,8 +306,6 @@ impl Store {
             heads_lock: lock("heads.lock"),
             live: RwLock::new(None),
             heads: Mutex::new(None),
-            warm: Mutex::new(None),
-            stamps: OnceLock::new(),
             surveyed: Mutex::new(None),
             folder_names,
             read_only,
@@ -381,14 +376,8 @@ impl Store {
         self.live()
     }
 
-    /// The index of heads, up to date with what this process has applied.
+    /// The file index, opened when it is first needed.
     pub(crate) fn heads(&self) -> Result<HeadsGuard<'_>> {
-        self.tell_heads()?;
-        self.heads_as_told()
-    }
-
-    /// The index of heads as it is: this process may know more (see `warm`).
-    pub(crate) fn heads_as_told(&self) -> Result<HeadsGuard<'_>> {
         let mut slot = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
         if slot.is_none() {
             *slot = Some(self.open_heads()?);
@@ -441,10 +430,6 @@ impl Store {
     /// Makes the heads anew from the journal, in their place if they can be opened at all: a
     /// database that another process has open must not be taken from under it without need.
     pub(crate) fn rebuild_heads(&self) -> Result<()> {
-        // What an index that cannot be written was not told, the journal tells.
-        if self.cool().is_err() {
-            self.forget_by_heart();
-        }
         let mut slot = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
         *slot = None;
         let heads = self.open_heads()?;

@@ -382,7 +382,10 @@ impl Store {
                 && let Some(flag) = self.committed_flag(&path, head)?
             {
                 let line = flag.line.map(|l| format!(", line {l}")).unwrap_or_default();
-                off(format!("{}{line}", flag.what), flag.remedy(text, class, true));
+                off(
+                    format!("{}{line}", flag.what),
+                    flag.remedy(text, class, true),
+                );
             }
             return Ok(problems);
         }
@@ -406,7 +409,10 @@ impl Store {
                     line,
                 };
                 let line = line.map(|l| format!(", line {l}")).unwrap_or_default();
-                off(format!("{}{line}", flag.what), flag.remedy(text, class, true));
+                off(
+                    format!("{}{line}", flag.what),
+                    flag.remedy(text, class, true),
+                );
             }
             // Whether it is allowed, only a contract could tell.
             _ if self.unruled => off(

@@ -27,22 +27,6 @@ impl Version {
         Version(short(&hasher.finalize()))
     }
 
-    /// Its digits as a number, if it was made here.
-    pub(crate) fn bits(&self) -> Option<u64> {
-        let digits = self.0.len() == 16
-            && self
-                .0
-                .bytes()
-                .all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-        u64::from_str_radix(&self.0, 16).ok().filter(|_| digits)
-    }
-
-    pub(crate) fn of_bits(bits: u64) -> Version {
-        Version(SmolStr::new(
-            std::str::from_utf8(&digits::<16>(&bits.to_be_bytes())).unwrap_or_default(),
-        ))
-    }
-
     /// Any text: a version that never existed simply matches nothing.
     pub fn parse(text: &str) -> Version {
         Version(text.trim().into())

@@ -1,8 +1,9 @@
 //! A disk that stops at a chosen write step, as a crash would, or fails at it and lives on.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use quipu_store::{Step, StepVerdict, Watch};
+use quipu_store::{Judged, Step, StepVerdict, StoreError, Watch};
 
 /// How the chosen step goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,5 +70,39 @@ impl Watch for FailingDisk {
             told();
         }
         verdict
+    }
+}
+
+/// A disk that writes and syncs the journal as usual, and refuses to write files while a commit is
+/// published through [`PausedDisk::publish`]. The commit is durable and not applied, as when its
+/// program is killed after the sync.
+#[derive(Default)]
+pub struct PausedDisk(AtomicBool);
+
+impl PausedDisk {
+    /// Publishes a change and leaves its files as they were.
+    pub fn publish(&self, judged: Judged<'_>) {
+        self.0.store(true, Ordering::SeqCst);
+        let published = judged.publish();
+        self.0.store(false, Ordering::SeqCst);
+        assert!(
+            matches!(published, Err(StoreError::Unfinished { .. })),
+            "{published:?}"
+        );
+    }
+}
+
+impl Watch for PausedDisk {
+    fn before(&self, step: Step, _: usize) -> StepVerdict {
+        use Step::{Append, Exchange, HeadsCommit, MakeFolder, Place, Remove, Reorder, TempWrite};
+        let writes_files = matches!(
+            step,
+            Append | Exchange | HeadsCommit | MakeFolder | Place | Remove | Reorder | TempWrite
+        );
+        if writes_files && self.0.load(Ordering::SeqCst) {
+            StepVerdict::Stop
+        } else {
+            StepVerdict::Go
+        }
     }
 }

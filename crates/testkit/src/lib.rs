@@ -13,7 +13,7 @@ pub mod postgres;
 mod sample;
 mod script;
 
-pub use failing::{FailingDisk, Failure};
+pub use failing::{FailingDisk, Failure, PausedDisk};
 pub use hostile::{mutated, mutated_bytes};
 pub use hosts::{Host, Network};
 pub use playground::{CONTRACT, Playground, contract, copy_folder, open_store, temp_folder};

@@ -8,6 +8,7 @@ use quipu_contract::{Actor, ActorName, Contract, ProjectPath, Source, UnitId, re
 use quipu_store::{Options, Store};
 use tempfile::TempDir;
 
+use crate::failing::PausedDisk;
 use crate::postgres::Cluster;
 
 /// A contract with one file of each class and two roles.
@@ -169,6 +170,16 @@ impl Playground {
 
     pub fn open_with(&self, options: Options) -> Store {
         open_store(self.root(), Arc::clone(&self.contract), options)
+    }
+
+    /// A store whose commits can be left unapplied.
+    pub fn open_paused(&self, options: Options) -> (Store, Arc<PausedDisk>) {
+        let disk = Arc::new(PausedDisk::default());
+        let store = self.open_with(Options {
+            watch: Some(disk.clone()),
+            ..options
+        });
+        (store, disk)
     }
 
     pub fn file(&self, path: &str) -> PathBuf {

@@ -107,14 +107,7 @@ fn answers(play: &Playground) -> String {
     told
 }
 
-const CACHES: [&str; 6] = [
-    "heads.db",
-    "heads.db-wal",
-    "heads.db-shm",
-    "live",
-    "stamps",
-    "names",
-];
+const CACHES: [&str; 4] = ["heads.db", "heads.db-wal", "heads.db-shm", "live"];
 
 #[test]
 fn something_else_in_the_place_of_a_cache_stops_no_command() {

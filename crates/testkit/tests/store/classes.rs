@@ -1,7 +1,7 @@
 //! Every class: what it allows and what it refuses.
 
 use quipu_contract::Actor;
-use quipu_store::{Change, Expect, Op, StoreError, Version};
+use quipu_store::{Change, Expect, Op, Options, StoreError, Version};
 use quipu_testkit::{CONTRACT, Playground};
 use serde_json::json;
 
@@ -651,7 +651,8 @@ fn a_key_is_remembered_where_nothing_changed() {
 #[test]
 fn an_append_apart_begins_a_line() {
     let play = Playground::new();
-    let (one, other) = (play.open(), play.open());
+    let (one, disk) = play.open_paused(Options::default());
+    let (other, other_disk) = play.open_paused(Options::default());
     let apart = |text: &str, key: Option<&str>| {
         let change = Change::by(&Actor::Person).op(Op::Append {
             path: Playground::path("meta/a.md"),
@@ -670,15 +671,9 @@ fn an_append_apart_begins_a_line() {
             .repeated
     );
     assert!(!first.repeated);
-    one.judge(apart("b", None))
-        .unwrap()
-        .publish_behind()
-        .unwrap();
-    other
-        .judge(apart("c", None))
-        .unwrap()
-        .publish_behind()
-        .unwrap();
+    disk.publish(one.judge(apart("b", None)).unwrap());
+    other_disk.publish(other.judge(apart("c", None)).unwrap());
+    assert_eq!(play.text("meta/a.md").unwrap(), "a");
     one.judge(apart("d\n", None)).unwrap().publish().unwrap();
     other.judge(apart("e\n", None)).unwrap().publish().unwrap();
     other.judge(apart("", None)).unwrap().publish().unwrap();

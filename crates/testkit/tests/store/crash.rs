@@ -478,19 +478,6 @@ fn rotating() {
     });
 }
 
-#[test]
-fn publishing_behind() {
-    check("publish behind", &PLAIN, |_, store| {
-        let change = person().append(&at("meta/a.md"), "four\n").write(
-            &at("drafts/ch01.md"),
-            "d\n",
-            Expect::Any,
-        );
-        store.judge(change)?.publish_behind()?;
-        store.settle()
-    });
-}
-
 /// The files were written, the heads were not, and someone edits before the commit is redone.
 #[test]
 fn a_commit_that_is_redone_behind_an_edit_is_there_once() {
@@ -509,7 +496,7 @@ fn a_commit_that_is_redone_behind_an_edit_is_there_once() {
         .position(|s| *s == Step::HeadsCommit)
         .unwrap();
     let store = play.open_with(PLAIN.options(FailingDisk::at(step, Failure::Stop), "first"));
-    commit(&store, person().append(&at("meta/a.md"), "three\n")).unwrap();
+    let _ = commit(&store, person().append(&at("meta/a.md"), "three\n"));
     drop(store);
     assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\nthree\n");
     play.edit("meta/a.md", "one\ntwo\nthree\nby hand\n");
@@ -530,19 +517,12 @@ fn a_commit_that_is_redone_behind_an_edit_is_there_once() {
 fn what_another_had_begun_to_put_in_place_is_there_once() {
     let settled_by_another = |step: usize, failure: Failure| {
         let play = PLAIN.set();
-        let store = play.open_with(PLAIN.options(FailingDisk::counting(), "first"));
-        // The first commit puts the files in place; from then on the store knows what it has
-        // written.
+        let (store, paused) = play.open_paused(PLAIN.options(FailingDisk::counting(), "first"));
         commit(&store, person().append(&at("meta/a.md"), "three\n")).unwrap();
-        store
-            .judge(
-                person()
-                    .append(&at("meta/a.md"), "three\n")
-                    .append(&at("meta/b.md"), "b\n"),
-            )
-            .unwrap()
-            .publish_behind()
-            .unwrap();
+        let change = person()
+            .append(&at("meta/a.md"), "three\n")
+            .append(&at("meta/b.md"), "b\n");
+        paused.publish(store.judge(change).unwrap());
         assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\nthree\n");
         let disk = Arc::new(FailingDisk::at(step, failure));
         let other = play.open_with(Options {
@@ -616,15 +596,11 @@ fn what_a_killed_program_wrote_behind_an_edit_is_there_once() {
     ];
     for (texts, rest, expected) in cases {
         let play = PLAIN.set();
-        let store = play.open_with(PLAIN.options(FailingDisk::counting(), "first"));
-        // What is known by heart is put in place later.
+        let (store, paused) = play.open_paused(PLAIN.options(FailingDisk::counting(), "first"));
         commit(&store, person().append(&at("meta/b.md"), "b\n")).unwrap();
         for text in texts {
-            store
-                .judge(person().append(&at("meta/a.md"), *text))
-                .unwrap()
-                .publish_behind()
-                .unwrap();
+            let change = person().append(&at("meta/a.md"), *text);
+            paused.publish(store.judge(change).unwrap());
         }
         drop(store);
         assert_eq!(play.text("meta/a.md").unwrap(), begun);

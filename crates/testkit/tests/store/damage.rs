@@ -96,13 +96,17 @@ fn a_followed_line_that_cannot_be_read_stops_no_one() {
     // Where the order is kept elsewhere, a change is measured against that one, and a line that is
     // damaged here stops it.
     let play = Playground::local();
-    let (one, other) = (play.open(), play.open());
+    let (one, disk) = play.open_paused(Options::default());
+    let (other, other_disk) = play.open_paused(Options::default());
     let behind = |store: &Store, path: &str, text: &str| {
-        store
+        let judged = store
             .judge(person().append(&Playground::path(path), text))
-            .unwrap()
-            .publish_behind()
             .unwrap();
+        if std::ptr::eq(store, &one) {
+            disk.publish(judged);
+        } else {
+            other_disk.publish(judged);
+        }
     };
     append(&one, "meta/a.md", "first\n");
     append(&one, "meta/b.md", "first\n");

@@ -1,7 +1,7 @@
 //! Guards on what is written, through the store: lost text, stand-ins, credentials.
 
 use quipu_contract::{Actor, ActorName};
-use quipu_store::{Change, Expect, Op, Receipt, Store, StoreError};
+use quipu_store::{Change, Expect, Op, Options, Receipt, Store, StoreError};
 use quipu_testkit::{CONTRACT, Playground};
 
 fn write(store: &Store, path: &str, text: &str, force: bool) -> Result<Receipt, StoreError> {
@@ -130,20 +130,17 @@ fn a_credential_in_the_reason_is_refused() {
 #[test]
 fn a_credential_in_pieces_is_refused_while_its_file_is_still_to_come() {
     let play = Playground::new();
-    let store = play.open();
+    let (store, disk) = play.open_paused(Options::default());
     let path = Playground::path("meta/a.md");
     let append = |text: &str| store.judge(Change::by(&Actor::Person).append(&path, text));
     append("one\n").unwrap().publish().unwrap();
     let key = key();
     let pieces = [&key[..3], &key[3..12], &key[12..]];
-    append(&format!("two {}", pieces[0]))
-        .unwrap()
-        .publish_behind()
-        .unwrap();
-    append(pieces[1]).unwrap().publish_behind().unwrap();
+    disk.publish(append(&format!("two {}", pieces[0])).unwrap());
+    disk.publish(append(pieces[1]).unwrap());
     assert_eq!(play.text("meta/a.md").unwrap(), "one\n");
     refused(
-        append(pieces[2]).and_then(quipu_store::Judged::publish_behind),
+        append(pieces[2]).and_then(quipu_store::Judged::publish),
         "GitHub token",
     );
     append("\nthree\n").unwrap().publish().unwrap();

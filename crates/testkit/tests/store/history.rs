@@ -225,7 +225,7 @@ fn a_thousand_appends_over_rotated_and_compressed_segments() {
         store
             .judge(Change::by(&Actor::Person).append(&path, line.as_bytes()))
             .unwrap()
-            .publish_behind()
+            .publish()
             .unwrap();
         text.push_str(&line);
         if number == 400 {

@@ -21,7 +21,7 @@ mod paths;
 mod powercut;
 mod properties;
 mod recover;
+mod repeated;
 mod retention;
 mod ruins;
 mod shared;
-mod warm;

@@ -17,30 +17,30 @@ const WRITERS: usize = 32;
 const COMMITS: usize = 30;
 const ROOT: &str = "QUIPU_TEST_ROOT";
 const NAME: &str = "QUIPU_TEST_NAME";
-const FILES: &str = "QUIPU_TEST_FILES";
+const RECORDS: &str = "QUIPU_TEST_RECORDS";
 
-/// When a writer has its files put in place.
+/// How much a writer journals with each commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Files {
-    /// With most commits, and each of them small: in small segments.
-    Soon,
-    /// When much has been journalled: each commit has a reason of some length.
-    Late,
+enum Records {
+    /// Little, in small segments.
+    Short,
+    /// A reason of some length, in segments of the ordinary size.
+    Long,
 }
 
 fn options() -> Options {
     // Small segments: the writers meet rotation.
     Options {
         segment_bytes: 48 << 10,
-        ..options_of(Files::Late)
+        ..options_of(Records::Long)
     }
 }
 
-fn options_of(files: Files) -> Options {
-    match files {
-        Files::Soon => options(),
+fn options_of(records: Records) -> Options {
+    match records {
+        Records::Short => options(),
         // A long wait: the machine may be busy with other things.
-        Files::Late => Options {
+        Records::Long => Options {
             wait: Duration::from_secs(120),
             ..Options::default()
         },
@@ -65,7 +65,7 @@ fn patient() -> Playground {
 
 /// What one writer does: appends to a shared and an own file, replaces its own, commits to several.
 /// Each acknowledgement is written down right after it came: `kind seq text`.
-fn write_much(store: &Store, name: &str, files: Files, acks: &mut dyn Write) {
+fn write_much(store: &Store, name: &str, records: Records, acks: &mut dyn Write) {
     let own = Playground::path(&format!("meta/own-{name}.md"));
     let shared = Playground::path("meta/shared.md");
     let draft = Playground::path(&format!("drafts/{name}.md"));
@@ -74,7 +74,7 @@ fn write_much(store: &Store, name: &str, files: Files, acks: &mut dyn Write) {
         let line = format!("{name}-{number}");
         let append = format!("{line}\n");
         let change = Change::by(&Actor::Person);
-        let change = if files == Files::Late {
+        let change = if records == Records::Long {
             change.why("because ".repeat(1000))
         } else {
             change
@@ -102,12 +102,7 @@ fn write_much(store: &Store, name: &str, files: Files, acks: &mut dyn Write) {
         let judged = store
             .judge(change.key(line.clone()))
             .unwrap_or_else(|e| panic!("{line}: {e}"));
-        let receipt = if files == Files::Late || number % 5 == 4 {
-            judged.publish_behind()
-        } else {
-            judged.publish()
-        }
-        .unwrap_or_else(|e| panic!("{line}: {e}"));
+        let receipt = judged.publish().unwrap_or_else(|e| panic!("{line}: {e}"));
         // One write, so that a kill leaves the whole line or none of it.
         acks.write_all(format!("{kind} {} {line}\n", receipt.seq).as_bytes())
             .unwrap();
@@ -121,30 +116,37 @@ fn writer_process() {
         return;
     };
     let root = PathBuf::from(root);
-    let files = if std::env::var(FILES).is_ok_and(|files| files == "late") {
-        Files::Late
+    let records = if std::env::var(RECORDS).is_ok_and(|records| records == "long") {
+        Records::Long
     } else {
-        Files::Soon
+        Records::Short
     };
-    let store = open_store(&root, contract(CONTRACT), options_of(files));
+    let store = open_store(&root, contract(CONTRACT), options_of(records));
     let mut acks = std::fs::File::options()
         .append(true)
         .create(true)
         .open(ack_file(&root, &name))
         .unwrap();
-    write_much(&store, &name, files, &mut acks);
+    write_much(&store, &name, records, &mut acks);
 }
 
 fn ack_file(root: &Path, name: &str) -> PathBuf {
     root.join(".quipu").join(format!("acks-{name}"))
 }
 
-fn start(root: &Path, name: &str, files: Files) -> Child {
+fn start(root: &Path, name: &str, records: Records) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "many::writer_process", "--nocapture"])
         .env(ROOT, root)
         .env(NAME, name)
-        .env(FILES, if files == Files::Late { "late" } else { "soon" })
+        .env(
+            RECORDS,
+            if records == Records::Long {
+                "long"
+            } else {
+                "short"
+            },
+        )
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
@@ -255,20 +257,20 @@ impl OrEmpty for Option<(Vec<u8>, quipu_store::Version)> {
 
 #[test]
 fn processes_lose_nothing_though_some_are_killed() {
-    crowd(Files::Soon);
+    crowd(Records::Short);
 }
 
 #[test]
-fn processes_whose_files_follow_late_lose_nothing_though_some_are_killed() {
-    crowd(Files::Late);
+fn processes_with_long_records_lose_nothing_though_some_are_killed() {
+    crowd(Records::Long);
 }
 
-fn crowd(files: Files) {
+fn crowd(records: Records) {
     let play = patient();
     let names: Vec<String> = (0..WRITERS).map(|n| format!("w{n}")).collect();
     let mut children: Vec<(String, Child)> = names
         .iter()
-        .map(|name| (name.clone(), start(play.root(), name, files)))
+        .map(|name| (name.clone(), start(play.root(), name, records)))
         .collect();
     // Every third is killed once it has been acknowledged some commits: when exactly is chance.
     let mut killed = 0;
@@ -311,7 +313,7 @@ fn threads_share_one_store() {
         for name in &names {
             let mut acks = std::fs::File::create(ack_file(play.root(), name)).unwrap();
             let store = &store;
-            scope.spawn(move || write_much(store, name, Files::Soon, &mut acks));
+            scope.spawn(move || write_much(store, name, Records::Short, &mut acks));
         }
     });
     drop(store);
@@ -336,7 +338,7 @@ fn two_who_edit_by_hand_meanwhile_lose_nothing_either() {
             .map(|name| {
                 let store = play.open_with(options());
                 let mut acks = std::fs::File::create(ack_file(play.root(), name)).unwrap();
-                scope.spawn(move || write_much(&store, name, Files::Soon, &mut acks))
+                scope.spawn(move || write_much(&store, name, Records::Short, &mut acks))
             })
             .collect();
         // One appends to the very file that Quipu appends to, as `echo … >>` does.
@@ -454,7 +456,7 @@ fn line_by_line_process() {
         open_store(
             Path::new(&root),
             contract(CONTRACT),
-            options_of(Files::Late),
+            options_of(Records::Long),
         )
     };
     let (log, draft) = (
@@ -511,7 +513,7 @@ fn a_doctor_beside_writers_does_no_harm() {
             let doctor = scope.spawn(|| {
                 let mut doctors = 0;
                 while !over.load(Ordering::SeqCst) {
-                    play.open_with(options_of(Files::Late)).doctor().unwrap();
+                    play.open_with(options_of(Records::Long)).doctor().unwrap();
                     doctors += 1;
                 }
                 doctors

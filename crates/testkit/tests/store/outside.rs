@@ -8,7 +8,7 @@ use quipu_contract::Actor;
 use quipu_store::{
     Change, Expect, Kind, Op, Options, Receipt, Step, StepVerdict, Store, StoreError, Watch,
 };
-use quipu_testkit::Playground;
+use quipu_testkit::{PausedDisk, Playground};
 
 fn person() -> Change {
     Change::by(&Actor::Person)
@@ -24,8 +24,14 @@ fn commit(store: &Store, change: Change) -> Result<Receipt, StoreError> {
 
 /// One file of each class, journalled.
 fn begun() -> (Playground, Store) {
+    let (play, store, _) = begun_paused();
+    (play, store)
+}
+
+/// The same on a disk that can leave commits unapplied.
+fn begun_paused() -> (Playground, Store, Arc<PausedDisk>) {
     let play = Playground::new();
-    let store = play.open();
+    let (store, disk) = play.open_paused(Options::default());
     let change = person()
         .append(&at("meta/a.md"), "one\ntwo\n")
         .create(&at("outline.md"), "sealed\n");
@@ -42,7 +48,7 @@ fn begun() -> (Playground, Store) {
         }),
     )
     .unwrap();
-    (play, store)
+    (play, store, disk)
 }
 
 fn flag_of(store: &Store, path: &str) -> Option<String> {
@@ -297,7 +303,7 @@ fn a_second_name_outside_is_never_written_through() {
 /// A commit is durable, its files are not written yet, and someone edits them.
 #[test]
 fn an_edit_during_a_pending_commit_is_kept() {
-    let (play, store) = begun();
+    let (play, store, disk) = begun_paused();
     let change = person()
         .write(&at("drafts/ch01.md"), "draft two\n", Expect::Any)
         .append(&at("meta/a.md"), "three\n");
@@ -305,7 +311,7 @@ fn an_edit_during_a_pending_commit_is_kept() {
         path: at("state.json"),
         value: serde_json::json!({"b": 1}),
     });
-    store.judge(change).unwrap().publish_behind().unwrap();
+    disk.publish(store.judge(change).unwrap());
     play.edit("drafts/ch01.md", "edited meanwhile\n");
     play.edit("meta/a.md", "one\ntwo\nby hand\n");
     std::os::unix::fs::symlink("/etc/passwd", play.file("drafts/ch02.md")).unwrap();
@@ -327,15 +333,12 @@ fn an_edit_during_a_pending_commit_is_kept() {
 
 #[test]
 fn an_edit_during_a_pending_removal_is_kept() {
-    let (play, store) = begun();
-    store
-        .judge(person().op(Op::Remove {
-            path: at("drafts/ch01.md"),
-            expect: Expect::Any,
-        }))
-        .unwrap()
-        .publish_behind()
-        .unwrap();
+    let (play, store, disk) = begun_paused();
+    let change = person().op(Op::Remove {
+        path: at("drafts/ch01.md"),
+        expect: Expect::Any,
+    });
+    disk.publish(store.judge(change).unwrap());
     play.edit("drafts/ch01.md", "I still need this\n");
     store.settle().unwrap();
     assert_eq!(play.text("drafts/ch01.md"), None);
@@ -347,11 +350,11 @@ fn an_edit_during_a_pending_removal_is_kept() {
 
 #[test]
 fn a_folder_in_the_way_of_a_pending_commit_stops_only_that_file() {
-    let (play, store) = begun();
+    let (play, store, disk) = begun_paused();
     let change = person()
         .create(&at("drafts/ch02.md"), "new\n")
         .append(&at("meta/a.md"), "three\n");
-    store.judge(change).unwrap().publish_behind().unwrap();
+    disk.publish(store.judge(change).unwrap());
     std::fs::create_dir_all(play.file("drafts/ch02.md/x")).unwrap();
     // Whoever settles need not be who wrote it: it is flagged, and told to who looks.
     store.settle().unwrap();
@@ -559,12 +562,9 @@ impl Watch for Cutting {
 
 #[test]
 fn a_file_that_is_cut_off_meanwhile_holds_what_was_acknowledged() {
-    let (play, store) = begun();
-    store
-        .judge(person().append(&at("meta/a.md"), "three\n"))
-        .unwrap()
-        .publish_behind()
-        .unwrap();
+    let (play, store, disk) = begun_paused();
+    let change = person().append(&at("meta/a.md"), "three\n");
+    disk.publish(store.judge(change).unwrap());
     drop(store);
     let mut file = std::fs::File::options()
         .append(true)
@@ -621,15 +621,12 @@ fn a_crash_while_texts_change_places_loses_neither() {
 
 #[test]
 fn an_edit_that_is_adopted_and_not_yet_in_the_heads_is_not_appended_again() {
-    let (play, store) = begun();
+    let (play, store, disk) = begun_paused();
     play.edit("meta/a.md", "one\ntwo\nby hand\n");
     // The adoption and the commit are journalled, and before the files are written more comes by
     // hand.
-    store
-        .judge(person().append(&at("meta/a.md"), "three\n"))
-        .unwrap()
-        .publish_behind()
-        .unwrap();
+    let change = person().append(&at("meta/a.md"), "three\n");
+    disk.publish(store.judge(change).unwrap());
     let mut file = std::fs::File::options()
         .append(true)
         .open(play.file("meta/a.md"))

@@ -108,7 +108,7 @@ fn run(acts: &[Act], segment_bytes: u64) {
             Act::Several(store, text) => {
                 let done = stores[*store]
                     .judge(several(text))
-                    .and_then(Judged::publish_behind);
+                    .and_then(Judged::publish);
                 assert_eq!(
                     done.is_ok(),
                     !FILES[..4].iter().any(|file| leases.contains_key(file)),
