@@ -15,7 +15,6 @@ use crate::heads::{Head, Heads};
 use crate::journal::{Journal, Position};
 use crate::live::Live;
 use crate::lock::KernelLock;
-use crate::names::FolderNames;
 use crate::order::{Offline, Order};
 use crate::restore::Kept;
 use crate::rulebook::RuleBook;
@@ -96,7 +95,6 @@ pub struct Store {
     live: RwLock<Option<Arc<Live>>>,
     heads: Mutex<Option<Heads>>,
     pub(crate) surveyed: Mutex<Option<Surveyed>>,
-    pub(crate) folder_names: FolderNames,
     read_only: bool,
     /// `quipu.toml` is journalled as it stands.
     pub(crate) rules_noted: AtomicBool,
@@ -292,7 +290,6 @@ impl Store {
             options.boot.unwrap_or_else(boot_id) + if order.is_some() { OF_SHARED } else { "" };
         let lock =
             |name: &str| KernelLock::new(quipu.join(name), wait).barred(options.looks.clone());
-        let folder_names = FolderNames::new(quipu.join("names"), !read_only, boot.clone());
         Ok(Store {
             contract,
             tree,
@@ -307,7 +304,6 @@ impl Store {
             live: RwLock::new(None),
             heads: Mutex::new(None),
             surveyed: Mutex::new(None),
-            folder_names,
             read_only,
             rules_noted: AtomicBool::new(false),
             looks: options.looks,

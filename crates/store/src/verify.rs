@@ -55,7 +55,6 @@ impl Store {
     }
 
     fn verify_once(&self) -> Result<Verification> {
-        self.folder_names.forget();
         let mut verification = Verification::default();
         match self.settle() {
             // What is missing is named below, as far as it can be told.

@@ -6,6 +6,7 @@
 //! answer of recall, so a file costs one call of the kernel and no memory.
 
 use std::io::{self, Read};
+use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -14,6 +15,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 
 use crate::error::{Result, StoreError};
 use crate::live::Tail;
+use crate::names::{AT_ONCE, Names};
 use crate::store::Store;
 use crate::tree::{Stamp, is_absent, stamp_of};
 
@@ -234,7 +236,6 @@ impl Store {
     }
 
     fn sight_of(&self, sum: Sum) -> Result<Sight> {
-        self.folder_names.looked();
         self.forget_deleted_heads();
         let applied = self.heads()?.applied()?;
         Ok(Sight::of(sum, &applied))
@@ -245,7 +246,6 @@ impl Store {
     pub(crate) fn look_through(&self) -> Result<Found> {
         let mut gathering = Gathering::default();
         self.pass(&Folders::from_the_root(), &mut gathering)?;
-        self.folder_names.looked();
         let Gathering { mut found, summing } = gathering;
         found.sum = summing.sum;
         found.odd.sort_unstable();
@@ -256,7 +256,7 @@ impl Store {
     /// Looks at folders until there are no more, here or in another thread that takes from the
     /// same.
     fn pass(&self, folders: &Folders, visit: &mut impl Visit) -> Result<()> {
-        let mut reader = self.folder_names.reader();
+        let mut buffer = vec![MaybeUninit::uninit(); AT_ONCE];
         let names_files = !self.contract.ignore.is_empty();
         while let Some((folder, mut only_known, _held)) = folders.take() {
             let opened = if folder.is_empty() { "." } else { &folder };
@@ -271,9 +271,8 @@ impl Store {
                 }
                 other => other.map_err(StoreError::io("cannot walk the project"))?,
             };
-            let names = reader
-                .names(&folder, &fd)
-                .map_err(StoreError::io("cannot walk the project"))?;
+            let names =
+                Names::read(&fd, &mut buffer).map_err(StoreError::io("cannot walk the project"))?;
             if !only_known && !folder.is_empty() && names.texts().any(|name| marks_cache(&fd, name))
             {
                 if !self.knows_below(&folder)? {
