@@ -1,9 +1,14 @@
-//! What a contract file says, read from its row of values (`press.rs`) into the types of
+//! Precompiled profiles: reads the row of values that `press.rs` writes into the types of
 //! `manifest.rs`.
 //!
-//! Every command resolves the contract, so it must cost next to nothing: the built-in profiles are
-//! pressed when the program is built, and only a project's own files are when it runs. Both come
-//! this way, so there is one reader for them.
+//! Every command resolves the contract. The build script parses the TOML of the built-in profiles
+//! once; at run time only a project's own contract files are parsed. Both are read from rows, so
+//! there is one reader.
+//!
+//! It is kept because users feel it: with the same profile as TOML in the project's folder, where it
+//! is parsed at run time, `quipu contract show` takes 7.9 ms of CPU instead of 5.4 in a `book`
+//! project (75 KB of TOML), and `quipu log` 8.8 instead of 5.2. In a `relay` and `worldlog` project
+//! (33 KB) it takes 3.7 instead of 3.0.
 
 use std::ops::Range;
 
