@@ -604,7 +604,10 @@ fn folders_of_old_runs_are_removed_and_replay_says_so() {
     );
     desk.fine(&["run", "--by", &script]);
     let first: Value = data(&desk, &["replay", "write", "--json"]);
-    let first = first["fact"]["note"]["attempt"].as_str().unwrap().to_owned();
+    let first = first["fact"]["note"]["attempt"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     desk.fine(&["run", "--by", &script, "--step", "write", "--again"]);
     assert!(
         desk.root.join(".quipu/attempts").join(&first).exists(),
