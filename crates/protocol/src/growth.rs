@@ -1,4 +1,4 @@
-//! A page that outgrew its bound: split at its sections, links kept, in one commit.
+//! Splits a page that exceeds its size limit at its sections, and updates links, in one commit.
 
 use quipu_claims::plan_split;
 use quipu_contract::{Actor, Class, ProjectPath};
@@ -10,7 +10,7 @@ use crate::gather::gather;
 use crate::project::Project;
 use crate::reading::{ReadError, may_read_whole};
 
-/// The variable that bounds a page: `chronicle_tokens` for `chronicle.md`.
+/// The suffix of the variable that limits a page: `chronicle_tokens` for `chronicle.md`.
 const BOUND: &str = "_tokens";
 
 #[derive(Debug, Error)]
@@ -29,10 +29,10 @@ pub enum GrowthError {
     Store(#[from] StoreError),
 }
 
-/// What a split did, or why there was none.
+/// The result of a split.
 #[derive(Debug)]
 pub enum Grown {
-    /// Within its bound, if it has one: the variable that says so.
+    /// The page is within its limit. Names the variable with the limit, if there is one.
     Within {
         tokens: u64,
         bound: Option<u64>,
@@ -45,7 +45,7 @@ pub enum Grown {
     },
 }
 
-/// Splits a page that is over its bound, or at once if `now`.
+/// Splits a page that exceeds its limit, or unconditionally if `now`.
 pub fn split_page(
     project: &Project,
     actor: &Actor,
@@ -53,7 +53,7 @@ pub fn split_page(
     now: bool,
     lease: Option<LeaseToken>,
 ) -> Result<Grown, GrowthError> {
-    // Pages that the actor sees in part would be written back in part.
+    // Gather as a person: a page that the actor sees only in part would be written back incomplete.
     let gathered = gather(project, &Actor::Person)?;
     let Some(page) = gathered
         .pages
@@ -87,7 +87,7 @@ pub fn split_page(
     let split = plan_split(&gathered.pages, path.as_str())
         .ok_or_else(|| GrowthError::Whole(path.clone()))?;
     let mut change = Change::by(actor).why(format!("{path} is split by its sections"));
-    // The page is shorter afterwards, and that is meant.
+    // The page becomes shorter on purpose.
     (change.lease, change.force) = (lease, true);
     let (mut unchangeable, mut fixed) = (Vec::new(), Vec::new());
     for page in split.changed {
