@@ -1,4 +1,6 @@
 //! Ejects a built-in profile: copies its files into the project, where they can be edited.
+//!
+//! A folder that already exists is never overwritten.
 
 use std::path::Path;
 

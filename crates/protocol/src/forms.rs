@@ -1,4 +1,7 @@
 //! Finds the files of a form for an actor.
+//!
+//! This module resolves paths from the contract's rules. It does not check read rights; readers of
+//! the files do.
 
 use std::path::Path;
 

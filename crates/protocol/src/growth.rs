@@ -1,4 +1,6 @@
 //! Splits a page that exceeds its size limit at its sections, and updates links, in one commit.
+//!
+//! The split is refused if the actor may not read or edit a page that links to the old one.
 
 use quipu_claims::plan_split;
 use quipu_contract::{Actor, Class, ProjectPath};

@@ -1,5 +1,7 @@
 //! Learning: a question that memory (L1) cannot answer is searched in the manuscripts (L2), offered
 //! as a fact, and becomes memory when it is accepted.
+//!
+//! Only an acceptance changes memory. Until then the fact is in the file of proposals.
 
 use quipu_claims::{
     Asked, Page, Passages, Place, Proposal, best_sentence, read_offers, read_proposals, speaks_of,

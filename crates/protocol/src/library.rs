@@ -1,4 +1,6 @@
 //! The available profiles: built into the program, or in a folder of the project.
+//!
+//! In a profile folder of the project, no link is followed.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};

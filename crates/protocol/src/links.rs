@@ -1,4 +1,7 @@
 //! The link graph of a project, and renaming a file together with all links to it.
+//!
+//! A rename is one commit. It is refused if the actor may not read a page with a link. A page that
+//! its class forbids to edit keeps its link only on request.
 
 use std::collections::BTreeMap;
 

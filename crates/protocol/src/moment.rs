@@ -1,4 +1,6 @@
 //! Formats and parses times, as in memory files and as typed by people.
+//!
+//! All times are printed in UTC.
 
 use jiff::{SignedDuration, Timestamp};
 use quipu_store::Store;

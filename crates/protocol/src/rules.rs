@@ -1,5 +1,8 @@
 //! Checks the rules of a project, and its files with a form, in the state that a change would
 //! leave.
+//!
+//! The store calls it as its `RuleBook` before a commit, so that no commit leaves rules that cannot
+//! be resolved.
 
 use std::path::{Path, PathBuf};
 

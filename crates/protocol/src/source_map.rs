@@ -1,5 +1,7 @@
 //! Parses source maps: a file with one section per unit. Each section has a table; its first column
 //! names files, folders or patterns.
+//!
+//! Pure: text in, paths out.
 
 use quipu_contract::{Pattern, ProjectPath};
 

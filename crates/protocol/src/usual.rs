@@ -1,4 +1,6 @@
 //! Estimates the usual length of a role's texts in tokens, from the word counts in the contract.
+//!
+//! The estimates determine the reserve for answers and the expected cost of a flow.
 
 use quipu_contract::{Binding, Budget, Contract, Language, ProjectPath, Role, Tokens};
 

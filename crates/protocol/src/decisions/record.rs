@@ -1,4 +1,6 @@
 //! Records decisions. Entries are only appended, never edited.
+//!
+//! `entry.rs` parses them.
 
 use quipu_contract::{
     Actor, Form, Language, ProjectPath, check_one_line, did_you_mean, is_line_break,

@@ -1,4 +1,6 @@
 //! Appends a child's report to its order file.
+//!
+//! The order above it is never changed. `order.rs` parses the file.
 
 use quipu_contract::{Actor, Form, Language};
 use quipu_store::{LeaseToken, Receipt, Who};

@@ -1,5 +1,8 @@
 //! Commits the results of a job: its files, its note, derived files and audit entries, all or
 //! nothing.
+//!
+//! A sealed file is never written; it is returned to the caller instead. The store judges all other
+//! operations.
 
 use quipu_contract::{Actor, Class, Form, ProjectPath};
 use quipu_store::{Change, Expect, LeaseToken, Op, Receipt, Refused, StoreError};

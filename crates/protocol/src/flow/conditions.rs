@@ -1,4 +1,6 @@
 //! Evaluates the conditions of a step, declared in the contract, from variables and files.
+//!
+//! Pure: the files are read through `Now`.
 
 use quipu_contract::Contract;
 

@@ -1,5 +1,7 @@
 //! Units from a plan: validates a plan, and declares its units in `quipu.toml` when a person
 //! approves the gate.
+//!
+//! An agent can only propose units. Only the approval of a gate writes them.
 
 use quipu_contract::{Contract, Declare, Language, ProjectPath, UnitId};
 use quipu_store::{Expect, Op, StoreError};

@@ -1,4 +1,6 @@
 //! Events reported while a flow runs, and its final summary.
+//!
+//! Events are only output: a flow never reads them back.
 
 use std::collections::BTreeSet;
 

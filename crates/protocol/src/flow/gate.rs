@@ -1,4 +1,7 @@
 //! Records a person's decision: approving or rejecting a gate, or overruling an objection.
+//!
+//! The actor needs the privilege to decide. The decision, its files and the declared units are one
+//! commit.
 
 use quipu_contract::{Actor, Builtin, Each, Privilege, ProjectPath, Withheld};
 use quipu_store::{Expect, Op, Receipt, StoreError};

@@ -1,4 +1,6 @@
 //! The messages that a flow itself sends to agents and writes to the audit log, in both languages.
+//!
+//! Text from agents and files is quoted or put on one line.
 
 use quipu_contract::{Language, in_one_line};
 

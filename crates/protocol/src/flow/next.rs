@@ -1,4 +1,6 @@
 //! Chooses the command that continues a flow.
+//!
+//! The order of the checks is the priority: ready jobs, gates, stale jobs, failed jobs.
 
 use super::state::{Flow, JobStatus, State};
 

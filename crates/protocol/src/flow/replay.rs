@@ -1,4 +1,6 @@
 //! Shows an earlier attempt from the journal's note, and from its folder if it still exists.
+//!
+//! Reading only. The journal is authoritative, and the folder may have been deleted.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,5 +1,7 @@
 //! Support for a shared store: applies other workers' commits, sends heartbeats, and retries while
 //! the store is unreachable.
+//!
+//! Only temporary errors are retried. A refusal is final.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;

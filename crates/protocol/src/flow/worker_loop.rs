@@ -1,5 +1,7 @@
 //! The worker loop: how long a worker stays, and how it waits for its own jobs, for other workers
 //! and for a person.
+//!
+//! `engine.rs` starts the jobs.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};

@@ -1,4 +1,6 @@
 //! Imports a folder of notes or a single file, each file unchanged.
+//!
+//! Hidden files, links, contracts and files over 8 MiB are left out, each with a reason.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,6 @@
 //! Decides what happens to each piece of an import, and commits all of them at once.
+//!
+//! A file that was changed after its import is never overwritten.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -1,4 +1,6 @@
 //! The kinds of import source, and the pieces that a source is read into.
+//!
+//! Reading a source changes nothing; `plan.rs` commits the pieces.
 
 use std::path::Path;
 

@@ -1,5 +1,7 @@
 //! Reads the memory that is published for readers: the terms in force, and references between
 //! chapters.
+//!
+//! Only files that the actor may read are used.
 
 use quipu_contract::{Actor, Form};
 use quipu_publish::{Reference, Term};

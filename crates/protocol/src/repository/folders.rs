@@ -1,4 +1,6 @@
 //! Describes the top-level folders of a repository and their content.
+//!
+//! Names are untrusted, and counting is bounded.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,6 @@
 //! Extracts the title and the first paragraph of a README.
+//!
+//! The text is untrusted: `tame` in `mod.rs` cleans and cuts it.
 
 use std::path::Path;
 

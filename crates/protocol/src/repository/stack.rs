@@ -1,4 +1,6 @@
 //! Derives the stack of a project from the manifests of its build tools.
+//!
+//! The manifests are untrusted: only plain names are taken from them.
 
 use std::path::Path;
 

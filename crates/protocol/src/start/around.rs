@@ -1,4 +1,6 @@
 //! Finds the project for a start: the current project, projects in subfolders, or none.
+//!
+//! The search in subfolders is bounded.
 
 use std::path::{Path, PathBuf};
 

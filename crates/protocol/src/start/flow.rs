@@ -1,5 +1,7 @@
 //! The paragraph about a flow: progress, next unit, jobs that wait for a person, failures, next
 //! command.
+//!
+//! Only actors that may see all of the project get it.
 
 use quipu_contract::{Language, Paragraph, Privilege, in_one_line};
 use serde_json::json;

@@ -1,4 +1,6 @@
 //! Creates missing files from the profiles' templates. Existing files are never changed.
+//!
+//! A file that the journal knows is not created again: a person must decide.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,6 @@
 //! The paragraph about commits by other actors.
+//!
+//! A role sees only commits that it may read (`ReadScope`).
 
 use quipu_contract::{Form, Paragraph, ProjectPath};
 use quipu_store::{Kind, LogEntry, Who};

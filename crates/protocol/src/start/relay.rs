@@ -1,4 +1,7 @@
 //! Paragraphs about identity, todos, decisions and delegations.
+//!
+//! Each paragraph uses only files that the caller's role reads. A child also sees the inputs that
+//! its order grants.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,6 @@
 //! Paragraphs from the state file: current status, facts, notes.
+//!
+//! An invalid file is reported, and the last committed text is shown.
 
 use quipu_contract::{Form, Paragraph, ProjectPath, in_one_line};
 use quipu_text::json::parse_json;

@@ -1,5 +1,7 @@
 //! Paragraphs about the written work: threads that are due, the file index, and the reports of the
 //! last finished sessions.
+//!
+//! A role sees the reports of its own sessions; actors that may see all see everyone's.
 
 use quipu_claims::{Memory, Standing};
 use quipu_contract::{Form, Language, Listing, Paragraph, Privilege};

@@ -1,5 +1,7 @@
 //! Starts a session: chooses the scene, records the session, gathers the paragraphs and fits them
 //! into the budget.
+//!
+//! A start by a person, or with `peek`, records nothing.
 
 use std::cell::OnceCell;
 

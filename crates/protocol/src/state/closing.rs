@@ -1,4 +1,6 @@
 //! Applies a finish to the state file.
+//!
+//! The new state must satisfy the schema (`schema.rs`), else the finish is refused.
 
 use quipu_contract::{Form, in_one_line};
 use quipu_text::json::{JsonPointer, append_item, parse_json, remove_value, set_value};

@@ -1,4 +1,6 @@
 //! Notes and facts: texts that are kept in the state until they are removed.
+//!
+//! Entries that are not texts stay unchanged.
 
 use quipu_contract::{Actor, Form, ProjectPath, in_one_line};
 use quipu_store::{LeaseToken, Receipt};

@@ -1,4 +1,6 @@
 //! The schema of a state file. Unknown fields belong to other tools and are always allowed.
+//!
+//! This module only checks; `value.rs`, `lists.rs` and `closing.rs` edit.
 
 use quipu_contract::{Contract, ProjectPath, in_one_line};
 use quipu_text::json::{Node, Shape, parse_json};

@@ -1,4 +1,6 @@
 //! Applies a finish to the todos, and finds todos that it must not leave in progress.
+//!
+//! `moves.rs` applies the transitions.
 
 use std::collections::BTreeMap;
 

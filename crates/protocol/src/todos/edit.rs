@@ -1,4 +1,6 @@
 //! Edits the texts of a todo: title, description, priority, and progress notes.
+//!
+//! Status changes are in `moves.rs`.
 
 use quipu_contract::{Actor, Form, check_one_line};
 use quipu_store::{LeaseToken, Receipt};

@@ -1,4 +1,6 @@
 //! Parses the todo list. Every item is checked, and faults are reported with their line.
+//!
+//! Parsing changes nothing: `moves.rs` and `edit.rs` write.
 
 use std::collections::HashMap;
 

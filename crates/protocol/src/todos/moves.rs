@@ -1,4 +1,6 @@
 //! Changes the todo list: adds items and applies status transitions.
+//!
+//! A transition that the current status does not allow is refused. Unknown fields stay unchanged.
 
 use quipu_contract::{Actor, Form, Language, ProjectPath, check_one_line};
 use quipu_store::{LeaseToken, Receipt};

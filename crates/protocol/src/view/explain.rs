@@ -1,4 +1,6 @@
 //! Explains a view: how the token window is used, pointer by pointer.
+//!
+//! It only formats a finished view.
 
 use quipu_contract::{Need, Tokens};
 

@@ -1,4 +1,6 @@
 //! The manifest of a view folder: the shown texts, their versions, and the texts that did not fit.
+//!
+//! A manifest can be forged: `folder.rs` and `verify.rs` check the files against it.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,7 @@
 //! Scores the relevance of text to a unit: the interface between views and recall, and a simple
 //! scorer.
+//!
+//! The simple scorer gives the same scores for the same input.
 
 use std::collections::{BTreeMap, BTreeSet};
 

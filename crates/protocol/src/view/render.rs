@@ -1,5 +1,7 @@
 //! Renders a view: joins the shown pieces and marks every cut with a line that says how to read the
 //! rest.
+//!
+//! The contract's planner decides what is shown; this module only renders the decision.
 
 use quipu_contract::Language;
 use quipu_contract::plan::{Shown, Strategy};

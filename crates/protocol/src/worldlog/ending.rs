@@ -1,5 +1,7 @@
 //! Closes a task at a finish: drafts the record, the counts, the world and the cleared task process
 //! in one change.
+//!
+//! `closing.rs` computes the texts.
 
 use quipu_contract::{Actor, Form, ProjectPath};
 use serde::Deserialize;

@@ -1,4 +1,6 @@
 //! Draws the metrics: as block characters for a terminal, as SVG for a page.
+//!
+//! `metrics.rs` computes the values.
 
 use quipu_contract::Language;
 

@@ -1,5 +1,8 @@
 //! Parses one decision of a finish text: a sentence, optionally with its reason, the rejected
 //! alternatives and the person who decided.
+//!
+//! Text without a field name becomes the title, then the body. `decisions/record.rs` writes the
+//! entry.
 
 use super::blocks::Item;
 use crate::decisions::NewDecision;

@@ -1,4 +1,6 @@
 //! Recognises lines that say "nothing to report" in both languages.
+//!
+//! A text with any further content does not count: it must not be lost.
 
 /// Words that may accompany `none` without adding content.
 const FILLERS: &[&str] = &[

@@ -1,4 +1,6 @@
 //! Renders the finish template: the headings to fill in, with known values already filled in.
+//!
+//! `mod.rs` parses the filled template.
 
 use quipu_contract::{Actor, Form, Language};
 

@@ -1,4 +1,6 @@
 //! Checks that a report has its required sections and scores.
+//!
+//! The caller passes the required names. Findings go back to the agent.
 
 use quipu_contract::Language;
 use quipu_text::{Document, Section, count_words, split_blocks};

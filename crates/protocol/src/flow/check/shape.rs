@@ -1,5 +1,7 @@
 //! Checks a file against the contract's `shape`: headings, length, and the checks of the sibling
 //! modules.
+//!
+//! It only collects findings; the caller decides whether the outputs are accepted.
 
 use std::collections::BTreeMap;
 

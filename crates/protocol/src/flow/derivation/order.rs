@@ -1,4 +1,6 @@
 //! Ordering of jobs: the open jobs before a job, and the jobs behind a sealed file.
+//!
+//! Both are parts of the derivation and use its cache.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
