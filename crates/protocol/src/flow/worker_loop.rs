@@ -99,8 +99,8 @@ impl Engine<'_> {
             return Ok(true);
         }
         // Another worker may have finished or died between the derivation of the flow and the check
-        // of the workers. Otherwise the lease of a dead worker would count as running work that
-        // nobody completes.
+        // of the workers, so check once more. Without this, the lease of a dead worker would count
+        // as running work that nobody completes.
         shift.handed_back = None;
         Ok(self.hand_back(shift)? || self.project.store.pulse()? != seen)
     }
