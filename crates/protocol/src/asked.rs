@@ -1,5 +1,7 @@
-//! How often each tier knew the answer: a line for each question, under `.quipu`, which anyone may
-//! delete.
+//! Counts how often each recall tier answered a question.
+//!
+//! The counts are a local statistic: one line per question in a file under `.quipu`. Deleting the
+//! file only resets the counts.
 
 use std::io::Write;
 
@@ -19,7 +21,7 @@ pub struct AskedCounts {
     pub l2_misses: usize,
 }
 
-/// Notes what two tiers answered. A count that cannot be written is not worth an error.
+/// Appends one line per question. Errors are ignored: a lost count does no harm.
 pub fn note_asked(project: &Project, questions: &[(Asked, Asked)]) {
     let sign = |asked: &Asked| match asked {
         Asked::Hit => 'h',
@@ -39,7 +41,6 @@ pub fn note_asked(project: &Project, questions: &[(Asked, Asked)]) {
     }
 }
 
-/// The counts so far.
 pub fn asked_counts(project: &Project) -> AskedCounts {
     let text = std::fs::read_to_string(project.store.root().join(FILE)).unwrap_or_default();
     let mut counts = AskedCounts::default();

@@ -1,5 +1,7 @@
-//! A question to one leaf: whoever asks gets one sentence with its line, and nothing else of the
-//! text.
+//! Answers a question about one leaf with a single sentence and its line.
+//!
+//! A role may ask about a text that it may not read, so nothing else of the text is returned: no
+//! headings, and no sentence beyond a fixed length.
 
 use quipu_claims::{Page, Place, best_sentence};
 use quipu_contract::{Actor, AskPointer, BadPath, Place as Rule, ProjectPath, is_line_break};
@@ -10,11 +12,11 @@ use thiserror::Error;
 use crate::project::Project;
 use crate::reading::{ReadError, read_pointer, split_pointer};
 
-/// A leaf may ask about another leaf, but not without end.
+/// A leaf may ask about another leaf; this bounds the nesting.
 pub const DEEPEST: usize = 3;
 
-/// So much of a sentence comes back: few sentences are longer, and whoever may ask without reading
-/// must not be able to read a text that has no full stop.
+/// Answers are cut to this length. Few sentences are longer. Without the cut, a role that may only
+/// ask could read a whole text that has no full stop.
 pub const MOST_ANSWER_CHARS: usize = 500;
 
 #[derive(Debug, Error)]
@@ -25,8 +27,8 @@ pub enum AskError {
     Silent(String),
     #[error("the reader failed: {0}")]
     Reader(String),
-    /// Whoever reads a text for a role that may not read it is named by the contract, not by the
-    /// role.
+    /// The contract, not the role, chooses the agent that reads a text for a role without read
+    /// access.
     #[error(
         "a text that role `{role}` does not read is read for it by an agent of the contract, not by `{reader}`"
     )]
@@ -43,20 +45,20 @@ pub enum AskError {
     Read(#[from] ReadError),
 }
 
-/// One sentence, and where it comes from.
+/// One sentence and its place.
 #[derive(Debug, Clone, Serialize)]
 pub struct Asking {
     pub answer: String,
     pub at: Place,
-    /// Who answered: `extract`, or the reader's name.
+    /// The source of the answer: `extract`, or the reader's name.
     pub by: String,
-    /// Whether the sentence was longer than what came back; it then ends in `…`.
+    /// Whether the sentence was cut; it then ends in `…`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
 }
 
 impl Asking {
-    /// One sentence in one line, cut where it is too long.
+    /// Joins the sentence into one line and cuts it to `MOST_ANSWER_CHARS`.
     fn of(sentence: &str, at: Place, by: &str) -> Asking {
         let line = sentence
             .split(is_line_break)
@@ -78,11 +80,12 @@ impl Asking {
     }
 }
 
-/// Whoever reads a leaf: text in with its first line, one sentence and its line out.
+/// Reads a leaf for the caller. Arguments: the text, its first line number, the question. Returns
+/// one sentence and its line.
 pub type Reader<'a> = &'a dyn Fn(&str, usize, &str) -> Result<(String, usize), String>;
 
-/// Asks the text that a pointer names. A role may ask what it reads, and what the contract lets it
-/// ask without reading it.
+/// Asks the text that a pointer names. A role may ask about texts that it reads, and about those
+/// that the contract lets it ask without reading.
 pub fn ask_leaf(
     project: &Project,
     actor: &Actor,
@@ -151,7 +154,8 @@ fn may_ask<'p>(project: &'p Project, actor: &Actor, path: &ProjectPath) -> Optio
         .may_ask(path, &project.contract.actor_binding(actor))
 }
 
-/// The headings of a text are text of it: whoever does not read it is not told them.
+/// Drops the list of headings from the error: headings are part of a text that the role may not
+/// read.
 fn without_sections(error: ReadError) -> AskError {
     match error {
         ReadError::NoSection { path, miss, .. } => AskError::NoSection {

@@ -1,8 +1,9 @@
-//! Briefs: the prompt that sends a role to work.
+//! Briefs: the prompt that starts a role's work.
 //!
-//! The frame and the instructions are data of the profile; a contract without a profile has a plain
-//! frame of its own. The order never changes (who, how, standards, what not to read, contents, then
-//! the task), so that two briefs of one role begin alike and prompt caches hold.
+//! The profile provides the frame and the instructions as data; a contract without a profile uses a
+//! built-in frame. The sections always come in the same order (role, instructions, standards, files
+//! not to read, contents, task), so that two briefs of one role share a prefix and prompt caches
+//! hold.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,28 +21,28 @@ use crate::view::{
     render_strategy_note, resolve_actor,
 };
 
-/// A pointer that names more files than this is listed once, not file by file.
+/// A pointer that matches more files than this is listed once instead of file by file.
 const LISTED_FILES: usize = 20;
 
-/// Of files that a role is not shown, so many are named.
+/// At most this many of the files that a role is not shown are named.
 const LISTED_ONLY: usize = 150;
 
 /// A brief with the view it was made from.
 #[derive(Debug, Clone, Serialize)]
 pub struct Brief {
     pub text: String,
-    /// Tokens of the text, contents included where they are inline.
+    /// Tokens of the text, including inline contents.
     pub tokens: Tokens,
     pub stage: usize,
     pub view: View,
 }
 
-/// What a brief is made of, besides the view.
+/// Options of a brief besides the view.
 #[derive(Debug, Clone, Copy)]
 pub struct BriefOptions {
-    /// Carry the contents, for agents without file tools.
+    /// Include the contents, for agents without file tools.
     pub inline: bool,
-    /// Which stage, from 1.
+    /// The stage number, from 1.
     pub stage: usize,
 }
 
@@ -51,7 +52,7 @@ pub enum BriefError {
     View(#[from] ViewError),
     #[error(transparent)]
     Template(#[from] TemplateError),
-    /// The same in a profile that is a folder of the project.
+    /// A template error in a profile that is a folder of the project.
     #[error(transparent)]
     OwnTemplate(TemplateError),
     #[error(transparent)]
@@ -60,13 +61,13 @@ pub enum BriefError {
     NoStage { wanted: usize, count: usize },
 }
 
-/// What a frame may use.
+/// The values that a frame may use.
 #[derive(Serialize)]
 struct Values<'v> {
     role: RoleValue<'v>,
     project: String,
     unit: Option<UnitValue>,
-    /// All units that are declared.
+    /// All declared units.
     units: Vec<UnitValue>,
     agent: Option<&'v str>,
     stage: Option<StageValue>,
@@ -76,7 +77,7 @@ struct Values<'v> {
     metrics: Vec<&'v str>,
     denies: Vec<DenyValue<'v>>,
     reads: Vec<ReadValue>,
-    /// Files that are only listed, and how many more there are.
+    /// Files that are only listed, and the number of files left off the list.
     listed: Vec<String>,
     listed_more: usize,
     writes: Vec<WriteValue<'v>>,
@@ -129,11 +130,10 @@ struct WriteValue<'v> {
 struct FileValue {
     path: String,
     text: String,
-    /// The text between two lines that say whose it is, and that nothing in it can be taken for.
+    /// The text between two tags that name its source. The text cannot contain these tags.
     fenced: String,
 }
 
-/// Makes the brief of a role.
 pub fn make_brief(
     project: &Project,
     request: &ViewRequest,
@@ -150,7 +150,7 @@ pub fn make_brief(
     })
 }
 
-/// Renders the brief of a view that is already made.
+/// Renders the brief of an existing view.
 pub fn render_brief(
     project: &Project,
     request: &ViewRequest,
@@ -281,14 +281,14 @@ fn instructions_file(language: Language, role: &str) -> String {
     format!("briefs/{}/{role}.md", language.as_str())
 }
 
-/// The profile whose frame a role takes. A role of `quipu.toml` takes the one it replaces, else the
-/// first with a frame.
+/// Returns the profile that provides a role's frame. A role of `quipu.toml` uses the profile of the
+/// role that it replaces, else the first profile with a frame.
 fn profile_of(project: &Project, declared: &str, role: &str, language: Language) -> Option<String> {
     if !declared.is_empty() {
         return Some(declared.to_owned());
     }
     let names = || project.contract.profiles.iter().map(|p| p.name.clone());
-    // What cannot be read is there all the same, and is told when it is used.
+    // An unreadable file counts as present; the error is reported when the file is used.
     let is_there =
         |profile: &str, file: &str| !matches!(project.library.find(profile, file), Ok(None));
     names()
@@ -296,7 +296,8 @@ fn profile_of(project: &Project, declared: &str, role: &str, language: Language)
         .or_else(|| names().find(|p| is_there(p, &format!("briefs/{}.md", language.as_str()))))
 }
 
-/// The frame, under the name that messages show. Only where a profile has none is it the plain one.
+/// Returns the frame with the name that messages show. The built-in frame is used only if the
+/// profile has none.
 fn frame(
     project: &Project,
     profile: Option<&str>,
@@ -333,7 +334,7 @@ fn reads(view: &View, stage: &StageView) -> Vec<ReadValue> {
     for (index, (seen, share)) in view.pointers.iter().zip(&stage.shares).enumerate() {
         let note = render_strategy_note(share.strategy, &seen.name, view.language);
         let section = &seen.section;
-        // A name of a file may hold a `#`, too.
+        // A file name may contain a `#` as well.
         let without_section = |name: &str| {
             let path = section
                 .as_ref()
@@ -367,7 +368,7 @@ fn reads(view: &View, stage: &StageView) -> Vec<ReadValue> {
         } else if !shown.is_empty() {
             reads.push(read(path.clone(), note));
         }
-        // Nothing of these is in the view: each is named, as long as that is no list of hundreds.
+        // The view holds nothing of these files. Name each of them, up to the limit.
         let named = seen.left_out.iter().take(LISTED_FILES);
         reads.extend(named.map(|name| {
             read(
@@ -402,7 +403,7 @@ fn inline(view: &View, stage: &StageView) -> Vec<FileValue> {
         text,
     };
     let files = stage.files.iter().map(|file| {
-        // Lines of a text that was cut are not those of the file.
+        // Line numbers of a cut text would not match the file.
         let numbered = file.whole
             && view
                 .pointers
@@ -419,7 +420,7 @@ fn inline(view: &View, stage: &StageView) -> Vec<FileValue> {
     files.collect()
 }
 
-/// A text with the number of each line before it.
+/// Prefixes each line with its number.
 fn number_lines(text: &str) -> String {
     text.lines()
         .enumerate()
@@ -428,9 +429,9 @@ fn number_lines(text: &str) -> String {
         .join("\n")
 }
 
-/// A text in a pair of tags. A text that holds such tags itself could end its own and go on as the
-/// brief: then the name of the tags is made longer until the text does not hold it. The same text
-/// always has the same tags.
+/// Puts a text into a pair of tags. A text that contains the closing tag could pose as the rest of
+/// the brief, so the tag name is extended until the text does not contain it. The same text always
+/// gets the same tags.
 pub(crate) fn fence(name: &str, path: &str, text: &str) -> String {
     let held = text.to_lowercase();
     let is_tag = |at: usize| {

@@ -1,8 +1,8 @@
-//! What a session was asked and what it did, recorded by hooks without the agent's help.
+//! Records the user's requests and the agent's changes, reported by hooks without the agent's help.
 //!
-//! Everything is in notes of the journal, never in memory files, and only as far as `capture` in
-//! the contract allows. A text is bounded and searched for credentials before it is stored. What is
-//! read back is text of others: whoever shows it quotes it.
+//! All of it is stored as journal notes, never in memory files, and only as far as `capture` in the
+//! contract allows. Texts are bounded and scanned for credentials before they are stored. Recorded
+//! text is untrusted: callers that show it must quote it.
 
 use quipu_contract::{Actor, Capture, GuardRules, find_credentials};
 use quipu_store::{OpenSession, SessionNote};
@@ -13,59 +13,59 @@ use crate::conversation::HostProcess;
 use crate::project::Project;
 use crate::work::WorkError;
 
-/// Longer texts are cut: a start shows a few lines of each.
+/// Longer texts are cut: `start` shows only a few lines of each.
 const MOST_CHARS: usize = 2_000;
-/// No more of a text is looked at.
+/// Only this much of a text is scanned and stored.
 const MOST_LOOKED_AT: usize = 64 << 10;
-/// So many lines may look like credentials; a text with more is left out whole.
+/// A text with more lines that look like credentials is not stored at all.
 const MOST_CREDENTIALS: usize = 20;
 
-/// What was recorded of a session since it began, or began again after a finish.
+/// Everything recorded for a session since it began, or since it resumed after a finish.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Captured {
-    /// What the user asked, oldest first.
+    /// The user's requests, oldest first.
     pub requests: Vec<Request>,
     /// Names of files that the agent changed with its host's tools, relative to the project root,
     /// in the order of the first change.
     pub changed: Vec<String>,
     /// The newest message of the agent.
     pub last_message: Option<String>,
-    /// How often the stop gate held the agent.
+    /// How often the stop gate refused to let the agent stop.
     pub refusals: u32,
-    /// Something was changed, whether or not its name was recorded.
+    /// Whether something was changed, even if its name was not recorded.
     pub has_changed: bool,
-    /// The user asked something, whether or not it was recorded.
+    /// Whether the user asked something, even if the text was not recorded.
     pub was_asked: bool,
-    /// The agent stopped after the newest request.
+    /// Whether the agent stopped after the newest request.
     pub is_answered: bool,
-    /// The gate let the agent go without a finish.
+    /// Whether the gate let the agent stop without a finish.
     pub is_let_go: bool,
-    /// The session is a conversation of a host.
+    /// Whether the session is a conversation of a host.
     pub is_hosted: bool,
-    /// The host's process, as last seen.
+    /// The host's process as last observed.
     #[serde(skip)]
     pub process: Option<HostProcess>,
-    /// The record with which the agent was last told where things stand.
+    /// The journal record up to which the agent last received the state of the project.
     #[serde(skip)]
     pub told: Option<u64>,
-    /// Ids that the same conversation has as well.
+    /// Further session ids of the same conversation.
     #[serde(skip)]
     pub also: Vec<String>,
 }
 
-/// Something that the user asked for.
+/// A request of the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Request {
     pub at: String,
     pub text: String,
 }
 
-/// What was recorded of a session.
+/// Loads the recorded notes of a session.
 pub fn load_captured(project: &Project, session: &OpenSession) -> Result<Captured, WorkError> {
     Ok(load_captured_of(project, std::slice::from_ref(session))?.remove(0))
 }
 
-/// The same for several sessions, in their order, with one look at the journal.
+/// Loads the notes of several sessions, in their order, with one pass over the journal.
 pub(crate) fn load_captured_of(
     project: &Project,
     sessions: &[OpenSession],
@@ -127,14 +127,14 @@ impl Captured {
         }
     }
 
-    /// The agent that began the session can still be at work: its host's process lives. None where
-    /// that cannot be known.
+    /// Whether the host's process still runs, so that the agent may still be working. None if this
+    /// cannot be determined.
     pub fn is_alive(&self) -> Option<bool> {
         self.process.as_ref().and_then(HostProcess::is_alive)
     }
 }
 
-/// Records what the user asked.
+/// Records a request of the user.
 pub fn record_request(
     project: &Project,
     actor: &Actor,
@@ -154,8 +154,7 @@ pub fn record_request(
     )
 }
 
-/// Records the names of files that the agent changes. A name that is recorded already is not
-/// recorded again.
+/// Records the names of files that the agent changes. Names that are already recorded are skipped.
 pub fn record_changed(
     project: &Project,
     actor: &Actor,
@@ -206,7 +205,7 @@ pub fn record_last_message(
     )
 }
 
-/// Records that the gate held the agent, or let it go without a finish.
+/// Records that the gate refused to let the agent stop, or let it stop without a finish.
 pub fn record_gate(
     project: &Project,
     actor: &Actor,
@@ -224,7 +223,7 @@ pub fn record_gate(
     )
 }
 
-/// Records something about a session that is no text of the conversation.
+/// Records a note about a session that contains no text of the conversation.
 pub(crate) fn record_note(
     project: &Project,
     actor: &Actor,
@@ -254,20 +253,21 @@ fn note(
     Ok(())
 }
 
-/// A text as it may be stored: without credentials, and cut to a bound. None if nothing of it may.
+/// Returns the text with credentials removed and cut to the bound. None if nothing is left to
+/// store.
 fn storable(rules: &GuardRules, text: &str) -> Option<String> {
     let end = text.floor_char_boundary(MOST_LOOKED_AT);
     let text = without_credentials(rules, text[..end].trim().replace('\0', ""));
     (!text.is_empty()).then(|| cut(&text, MOST_CHARS))
 }
 
-/// A text whose lines with a credential only say so.
+/// Replaces each line that contains a credential with a note.
 pub(crate) fn without_credentials(rules: &GuardRules, mut text: String) -> String {
     for _ in 0..MOST_CREDENTIALS {
         let Some(found) = find_credentials(rules, &text) else {
             return text;
         };
-        // A private key goes on in the lines below.
+        // A private key continues in the following lines, so leave out the whole text.
         if found.what.contains("private key") {
             return format!("[left out: it {}]", found.what);
         }
@@ -285,7 +285,7 @@ pub(crate) fn without_credentials(rules: &GuardRules, mut text: String) -> Strin
     "[left out: it looks like a list of credentials]".to_owned()
 }
 
-/// The beginning of a text, and a sign that there is more.
+/// Cuts a text and marks the cut.
 pub(crate) fn cut(text: &str, most_chars: usize) -> String {
     match text.char_indices().nth(most_chars) {
         Some((end, _)) => format!("{} […]", text[..end].trim_end()),
@@ -311,7 +311,7 @@ mod tests {
         );
         let pem = "Use this:\n-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA7x\n-----END RSA PRIVATE KEY-----";
         assert!(!storable(&rules, pem).unwrap().contains("MIIEow"));
-        // A key that the cut would split is found before it is cut.
+        // A key that the cut would split must be found before the cut.
         let late = format!("{} {key}", "x".repeat(MOST_CHARS - 12));
         assert!(!storable(&rules, &late).unwrap().contains("sk-ant-"));
         let many = (0..30).map(|n| format!("{key}{n}\n")).collect::<String>();

@@ -1,4 +1,6 @@
-//! A change as a JSON file: several operations, committed whole or not at all.
+//! Parses a change from a JSON file: several operations that are committed together or not at all.
+//!
+//! This module only builds the `Change`; the store judges it.
 
 use quipu_contract::{Actor, BadPath, ProjectPath};
 use quipu_store::{Change, Expect, Op, Version};
@@ -57,7 +59,7 @@ enum OpName {
     Remove,
 }
 
-/// Reads `{"why": …, "key": …, "ops": [{"op": "append", "path": …, "text": …}, …]}`.
+/// Parses `{"why": …, "key": …, "ops": [{"op": "append", "path": …, "text": …}, …]}`.
 pub fn parse_change(file: &str, text: &str, actor: &Actor) -> Result<Change, ChangeFileError> {
     let parsed: ChangeFile =
         serde_json::from_str(text).map_err(|error| ChangeFileError::Malformed {
@@ -122,7 +124,8 @@ pub fn parse_change(file: &str, text: &str, actor: &Actor) -> Result<Change, Cha
     Ok(change)
 }
 
-/// The parser's words without " at line 2 column 16": the place is told first.
+/// Removes " at line 2 column 16" from the parser's message: our message already starts with the
+/// place.
 fn without_place(error: &serde_json::Error) -> String {
     let told = error.to_string();
     match told.rfind(" at line ") {

@@ -1,4 +1,8 @@
-//! The constraint query over a project, and the waivers that silence what someone has looked at.
+//! Checks drafts and claims against the project's memory, and manages waivers.
+//!
+//! A waiver silences one conflict that somebody has reviewed. Evidence that the actor may not read
+//! is never quoted. The claims crate finds the conflicts; this module reads the pages and applies
+//! the contract.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -36,24 +40,24 @@ pub enum CheckError {
     NoReason,
 }
 
-/// What is checked.
+/// The text to check.
 #[derive(Debug, Clone, Copy)]
 pub enum Draft<'a> {
     File(&'a str),
     Claim(&'a str),
 }
 
-/// What someone else says of a claim, by the evidence alone.
+/// A judge's verdict on a claim, based on the evidence alone.
 #[derive(Debug, Clone, Serialize)]
 pub struct Ruling {
     pub verdict: Verdict,
     pub reason: String,
-    /// Which piece of evidence decides, counted from 0.
+    /// The index of the deciding piece of evidence, from 0.
     pub evidence: Option<usize>,
     pub confidence: f32,
 }
 
-/// Whoever can judge a claim: a program, an agent.
+/// Judges a claim: implemented by programs and agents.
 pub trait ClaimJudge {
     fn name(&self) -> &str;
     fn rule(&self, claim: &str, evidence: &[Evidence]) -> Result<Ruling, String>;
@@ -69,10 +73,10 @@ pub struct CheckRequest<'a> {
 #[derive(Debug, Clone, Serialize)]
 pub struct Unwaived {
     pub id: String,
-    /// Where it is said, as file:line.
+    /// The place of the claim, as file:line.
     pub at: String,
     pub claim: String,
-    /// Where memory says otherwise.
+    /// The place in memory that contradicts it.
     pub against: String,
     pub evidence: String,
     pub tier: &'static str,
@@ -82,7 +86,7 @@ pub struct Unwaived {
     pub why: String,
 }
 
-/// What the query found.
+/// The result of a check.
 #[derive(Debug, Serialize)]
 pub struct Checking {
     pub path: Option<String>,
@@ -91,7 +95,7 @@ pub struct Checking {
     pub claims: Vec<Checked>,
 }
 
-/// Checks a draft, or one claim, against the pages that the actor may read.
+/// Checks a draft or one claim against the pages that the actor may read.
 pub fn check_draft(
     project: &Project,
     actor: &Actor,
@@ -101,7 +105,7 @@ pub fn check_draft(
         Draft::Claim(text) => (None, text.to_owned()),
         Draft::File(pointer) => {
             let reading = read_pointer(project, actor, pointer, None)?;
-            // Blank lines in front keep the line numbers of a section.
+            // Leading blank lines preserve the line numbers of a section.
             let lead = "\n".repeat(reading.line - 1);
             (
                 Some(reading.path.as_str().to_owned()),
@@ -112,9 +116,9 @@ pub fn check_draft(
     check_text(project, actor, path, &text, request)
 }
 
-/// The conflicts that keep a text from its place: none where the contract only warns. What a waiver
-/// covers is none. All of memory is asked; each conflict comes as a fault that can be sent back to
-/// the actor, and quotes nothing that it may not read.
+/// Finds the conflicts that block a text. Returns none if the contract only warns, and skips waived
+/// conflicts. The check uses all of memory. Each conflict is returned as a fault that can be sent
+/// to the actor; it quotes nothing that the actor may not read.
 pub fn find_blocking(
     project: &Project,
     actor: &Actor,
@@ -179,7 +183,7 @@ pub fn find_blocking(
     Ok(conflicts.into_iter().map(told).collect())
 }
 
-/// A conflict that keeps a text from its place.
+/// A conflict that blocks a text.
 #[derive(Debug, Clone)]
 pub struct Blocking {
     pub id: String,
@@ -200,14 +204,13 @@ fn quoting(conflict: &Unwaived) -> String {
 }
 
 impl Project {
-    /// Judges a change: first by what memory says of what the actor may write, where the contract
-    /// lets contradictions block, then by the store. Every change goes this way, whichever door it
-    /// came through.
+    /// Judges a change. If the contract lets contradictions block, the new texts are first checked
+    /// against memory; then the store judges the change. All entry points use this function.
     pub fn judge(&self, mut change: Change) -> Result<JudgedChange<'_>, StoreError> {
         change.with_rules = true;
         for (path, bytes) in self.resulting_texts(&change)? {
-            // An actor that may not write the file learns nothing of its text: the store refuses
-            // the change.
+            // Skip files that the actor may not write: a finding would reveal their text. The store
+            // refuses the change anyway.
             let binding = self.contract.actor_binding(&change.actor);
             if self
                 .contract
@@ -248,7 +251,7 @@ impl Project {
         self.store.judge(change)
     }
 
-    /// The whole text that each file will have of those whose contradictions block.
+    /// Returns the resulting text of each changed file for which contradictions block.
     fn resulting_texts<'c>(
         &self,
         change: &'c Change,
@@ -281,7 +284,7 @@ impl Project {
                 } => bytes.into(),
                 Op::Append { bytes, apart, .. } => {
                     let mut text = so_far()?;
-                    // As the store joins them: an entry begins a line of its own.
+                    // Join as the store does: an entry begins on a line of its own.
                     let is_open = text.last().is_some_and(|last| *last != b'\n')
                         && bytes.first().is_some_and(|first| *first != b'\n');
                     if *apart && is_open {
@@ -294,7 +297,7 @@ impl Project {
                     let before = so_far()?;
                     match value.as_object().map(|patch| merge_object(&before, patch)) {
                         Some(Ok(merged)) => merged.into(),
-                        // The store says what is wrong with it.
+                        // The store reports the error.
                         _ => continue,
                     }
                 }
@@ -302,8 +305,8 @@ impl Project {
                     Some(found) => found.into(),
                     None => continue,
                 },
-                // The newest version was judged when it came, and nothing is left to judge of what
-                // goes.
+                // The newest version was already judged when it was committed, and a removal leaves
+                // nothing to judge.
                 Op::Restore { older: false, .. } | Op::Remove { .. } => {
                     texts.remove(path);
                     continue;
@@ -314,8 +317,8 @@ impl Project {
         Ok(texts)
     }
 
-    /// The conflicts of a text that the one before it does not have: whoever adds to a file answers
-    /// for what is added, and for what that makes of the rest, not for what stood there.
+    /// Returns the conflicts that the previous text does not have. The author of a change answers
+    /// for the added text and its effect on the rest, but not for older conflicts.
     fn find_brought(
         &self,
         actor: &Actor,
@@ -333,7 +336,8 @@ impl Project {
         for conflict in find_blocking(self, actor, path, &String::from_utf8_lossy(&before))? {
             *stood.entry(conflict.id).or_default() += 1;
         }
-        // One that stood there before takes one away; a second of the same words is new.
+        // Each earlier occurrence cancels one finding; a second occurrence of the same words is
+        // new.
         found.retain(|conflict| match stood.get_mut(&conflict.id) {
             Some(count) if *count > 0 => {
                 *count -= 1;
@@ -379,7 +383,8 @@ fn check_text(
         .map(|waiver| (waiver.id.clone(), waiver))
         .collect();
     if may_read_whole(project, actor, &waiver_file(project)).is_err() {
-        // That a conflict is waived holds for everyone; why is for those who read it.
+        // A waiver applies to everyone, but its reason is shown only to actors that may read the
+        // file.
         held.values_mut()
             .for_each(|waiver| (waiver.reason, waiver.about) = (String::new(), String::new()));
     }
@@ -464,7 +469,7 @@ pub(crate) fn tier_name(tier: Tier) -> &'static str {
     }
 }
 
-/// The file of a form, if the contract names one by a plain path, or the usual name.
+/// Returns the file of a form if the contract names it by a literal path, else the usual name.
 pub(crate) fn file_of(project: &Project, form: Form, usual: &str) -> ProjectPath {
     let named = project
         .contract
@@ -477,7 +482,7 @@ fn waiver_file(project: &Project) -> ProjectPath {
     file_of(project, Form::Waivers, "waivers.md")
 }
 
-/// The waivers that hold.
+/// The waivers in force.
 pub fn waivers_for(project: &Project, actor: &Actor) -> Result<Vec<Waiver>, CheckError> {
     may_read_whole(project, actor, &waiver_file(project))?;
     Ok(waivers(project)?)
@@ -493,7 +498,7 @@ fn waivers(project: &Project) -> Result<Vec<Waiver>, StoreError> {
     Ok(read_waivers(path.as_str(), &text))
 }
 
-/// Lets a conflict stand, for a reason.
+/// Waives a conflict, with a reason.
 pub fn waive(
     project: &Project,
     actor: &Actor,
@@ -508,7 +513,7 @@ pub fn waive(
     add(project, actor, render_waiver(id, why, about), lease)
 }
 
-/// Takes a waiver back.
+/// Revokes a waiver.
 pub fn revoke_waiver(
     project: &Project,
     actor: &Actor,
@@ -539,7 +544,7 @@ fn add(
     Ok(project.judge(change)?.publish()?)
 }
 
-/// The last chapter that is final.
+/// The number of the last final chapter.
 pub fn last_chapter(pages: &[Page]) -> Option<u64> {
     pages
         .iter()

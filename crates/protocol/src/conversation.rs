@@ -1,8 +1,8 @@
-//! Which session a call belongs to: one conversation of a host is one session.
+//! Finds the session that a call belongs to: one conversation of a host is one session.
 //!
-//! A hook knows the host's own id of the conversation, and the session's id derives from it. Any
-//! other call belongs to the session that its caller names (`QUIPU_SESSION`), or to the one whose
-//! host started the caller, or to the newest of the same name.
+//! A hook receives the host's conversation id, and the session id derives from it. Any other call
+//! belongs to the session that its caller names (`QUIPU_SESSION`), else to the session of the host
+//! that started the caller, else to the newest session of the same actor.
 
 use quipu_contract::Actor;
 use quipu_store::{OpenSession, Who, session_id};
@@ -12,34 +12,34 @@ use crate::capture::{Captured, load_captured_of, record_note};
 use crate::project::Project;
 use crate::work::WorkError;
 
-/// After so long a session without a host is considered dead.
+/// A session without a host is considered dead after this time.
 pub(crate) const LONGEST_SESSION_SECONDS: u64 = 12 * 60 * 60;
-/// Programs that only start others: the host is further up.
+/// Programs that only start others. The search for the host continues with their parent.
 const STARTERS: [&str; 12] = [
     "sh", "bash", "dash", "zsh", "fish", "ksh", "ash", "busybox", "env", "timeout", "nice", "quipu",
 ];
-/// No process has more ancestors that matter.
+/// The search stops after this many ancestors.
 const MOST_ANCESTORS: usize = 64;
 
-/// Where a call comes from.
+/// The origin of a call.
 #[derive(Debug, Clone, Default)]
 pub struct Caller {
     /// The session that the caller names.
     pub session: Option<String>,
-    /// A hook of the host calls: a session that begins is a conversation of it.
+    /// The call comes from a hook: a session that begins here is a conversation of the host.
     pub is_hook: bool,
-    /// The host begins: without an id of its own nothing goes on.
+    /// The host is starting: without a conversation id, no earlier session is continued.
     pub is_startup: bool,
-    /// The host shows its model what a start prints.
+    /// The host shows the output of `start` to its model.
     pub is_heard: bool,
-    /// The agent lost its context: it is told everything again.
+    /// The agent lost its context, so the next report must be complete.
     pub has_forgotten: bool,
-    /// The host began another conversation in the place of the one before.
+    /// The host replaced the previous conversation with a new one.
     pub replaces: bool,
 }
 
 impl Caller {
-    /// A hook that was told the host's own id of the conversation.
+    /// A hook call, with the host's conversation id if the host provides one.
     pub fn hook(actor: &Actor, conversation: Option<&str>) -> Caller {
         let session = conversation.map(|conversation| session_id(&Who::from(actor), conversation));
         Caller {
@@ -58,7 +58,7 @@ impl Caller {
     }
 }
 
-/// The open session that a call belongs to.
+/// Finds the open session that a call belongs to.
 pub fn find_session(
     project: &Project,
     actor: &Actor,
@@ -73,7 +73,7 @@ pub fn find_session(
         .sessions()?
         .into_iter()
         .partition(|s| s.who == mine);
-    // A child inherits the variable of whoever started it; its work is a session of its own.
+    // A child process inherits the variable from its parent, but its work is a session of its own.
     let caller = match others
         .iter()
         .any(|s| Some(&s.id) == caller.session.as_ref())
@@ -96,7 +96,7 @@ pub fn find_session(
         let known = with
             .iter()
             .rfind(|(_, captured)| captured.also.contains(id));
-        // The conversation that was replaced ran in the same process.
+        // The replaced conversation ran in the same process.
         let replaced = || {
             let here = HostProcess::of_caller();
             with.iter()
@@ -130,7 +130,7 @@ pub fn find_session(
     Ok(found.map(|(session, _)| session.clone()))
 }
 
-/// Goes on with the session that a call belongs to (`open`, from [`find_session`]), or begins it.
+/// Continues the session that a call belongs to (`open`, from [`find_session`]), or begins one.
 pub fn begin_or_continue(
     project: &Project,
     actor: &Actor,
@@ -159,7 +159,7 @@ pub fn begin_or_continue(
             },
         );
     };
-    // A conversation that was resumed has another process, one that was cleared another id.
+    // A resumed conversation has a new process; a cleared one has a new id.
     let Some(mut note) = caller.note(false).filter(|_| caller.is_hook) else {
         return Ok(open);
     };
@@ -177,13 +177,14 @@ pub fn begin_or_continue(
     Ok(open)
 }
 
-/// A process of a host, so that a dead one is told from one at work.
+/// Identifies a host process, to distinguish a dead process from a running one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostProcess {
     pid: u32,
-    /// When it began, in ticks since boot: a number is used again, the pair is not.
+    /// Start time in ticks since boot. The system reuses process ids, but not pairs of id and start
+    /// time.
     began: u64,
-    /// The boot, and the process namespace that the number holds in.
+    /// The boot id; `space` is the process namespace in which the pid is valid.
     boot: String,
     space: String,
 }
@@ -202,19 +203,19 @@ impl HostProcess {
         json!({"pid": self.pid, "began": self.began, "boot": self.boot, "space": self.space})
     }
 
-    /// The program that started this one; none where the system does not tell.
+    /// The nearest ancestor that is not a starter. None if the system does not provide it.
     pub(crate) fn of_caller() -> Option<HostProcess> {
         Ancestors::new()
             .find(|(_, name)| !STARTERS.contains(&name.as_str()))
             .map(|(process, _)| process)
     }
 
-    /// Every process above this one.
+    /// All ancestors of this process.
     fn around() -> Vec<HostProcess> {
         Ancestors::new().map(|(process, _)| process).collect()
     }
 
-    /// Whether it still runs; none where that cannot be known from here.
+    /// Whether the process still runs. None if this cannot be determined from here.
     pub(crate) fn is_alive(&self) -> Option<bool> {
         let (boot, space) = here()?;
         if self.boot != boot {
@@ -225,7 +226,7 @@ impl HostProcess {
     }
 }
 
-/// The processes above this one, nearest first, with their names.
+/// Iterates over the ancestors of this process with their names, nearest first.
 struct Ancestors {
     place: Option<(String, String)>,
     next: u32,
@@ -261,18 +262,18 @@ impl Iterator for Ancestors {
     }
 }
 
-/// What the kernel tells of a process.
+/// The fields of `/proc/PID/stat` that are needed here.
 struct Stat {
     name: String,
     parent: u32,
     began: u64,
-    /// It has ended, and its parent has not asked how.
+    /// The process is a zombie: it has ended, and its parent has not collected its exit status.
     has_ended: bool,
 }
 
 fn stat(pid: u32) -> Option<Stat> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name may hold spaces and parentheses itself.
+    // The name may itself contain spaces and parentheses.
     let (name, rest) = text.split_once('(')?.1.rsplit_once(") ")?;
     let fields: Vec<&str> = rest.split(' ').collect();
     let has_ended = fields.first().is_some_and(|state| *state == "Z");

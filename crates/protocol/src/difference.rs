@@ -1,6 +1,6 @@
-//! Differences between two texts, as people read them.
+//! Renders differences between two texts for people.
 
-/// A unified diff; empty if the texts are the same.
+/// Returns a unified diff, or an empty string if the texts are equal.
 pub fn render_difference(old_name: &str, old: &str, new_name: &str, new: &str) -> String {
     if old == new {
         return String::new();

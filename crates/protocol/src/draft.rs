@@ -1,7 +1,8 @@
-//! A change while it is being composed: texts as they were read, texts as they shall be.
+//! Composes a change: each file's text as read, and its new text.
 //!
-//! Every file is read once and written on the version that was read. If another was quicker, the
-//! whole composition is done again on what it left: an operation is re-applied, never its outcome.
+//! Every file is read once and written on the version that was read. If another commit comes first,
+//! `revise` composes the change again from the newest texts: it repeats the operation, never the
+//! old result.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,22 +17,22 @@ use crate::project::Project;
 use crate::reading::may_read_whole;
 use crate::work::WorkError;
 
-/// So often a composition is done again. Each time another's change went through, so that many
-/// agents at once are served in turn.
+/// How often a composition is retried. Each retry means that another commit succeeded, so many
+/// concurrent agents all make progress.
 const ATTEMPTS: usize = 100;
 
-/// A change in the making.
+/// A change that is being composed.
 pub struct Draft<'p> {
     pub project: &'p Project,
     pub actor: &'p Actor,
     files: BTreeMap<ProjectPath, Drafted>,
-    /// What the journal keeps beside the files.
+    /// Data that the journal stores beside the files.
     pub(crate) note: Option<Value>,
-    /// Todos and decisions that it adds, for whoever reports them.
+    /// Todos and decisions that the change adds, so that the caller can report them.
     pub made: Vec<Made>,
 }
 
-/// An entry with an id of its own that a change adds.
+/// An entry with its own id that a change adds.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Made {
     pub form: Form,
@@ -43,16 +44,16 @@ pub struct Made {
 struct Drafted {
     old: Option<(String, Version)>,
     new: String,
-    /// What is added at the end, for a file that only grows.
+    /// The text appended, for a file that is only appended to.
     added: Option<String>,
 }
 
-/// What a change is besides its texts.
+/// The properties of a change besides its texts.
 #[derive(Debug, Clone, Default)]
 pub struct Terms {
     pub why: String,
     pub lease: Option<LeaseToken>,
-    /// The session that it closes.
+    /// The session that the commit ends.
     pub ends: Option<String>,
 }
 
@@ -73,8 +74,8 @@ impl<'p> Draft<'p> {
             let old = match self.project.store.read(path)? {
                 None => None,
                 Some((bytes, version)) => {
-                    // A byte that is not UTF-8 hides nothing else. What is added at the end leaves
-                    // it as it is.
+                    // Replace invalid UTF-8 so that the rest stays readable. An append leaves the
+                    // stored bytes unchanged.
                     let text = String::from_utf8(bytes).unwrap_or_else(|error| {
                         String::from_utf8_lossy(error.as_bytes()).into_owned()
                     });
@@ -97,12 +98,12 @@ impl<'p> Draft<'p> {
         Ok(self.files.get_mut(path).expect("inserted above"))
     }
 
-    /// The text as it shall be; empty for a file that is not there.
+    /// The new text; empty for a missing file.
     pub fn text(&mut self, path: &ProjectPath) -> Result<String, WorkError> {
         Ok(self.load(path)?.new.clone())
     }
 
-    /// The text as it shall be; for a file that is not there, what its template makes of it.
+    /// The new text, or the filled template for a missing file.
     pub fn text_or_template(&mut self, path: &ProjectPath) -> Result<String, WorkError> {
         match self.exists(path)? {
             true => self.text(path),
@@ -110,7 +111,7 @@ impl<'p> Draft<'p> {
         }
     }
 
-    /// Whether the file is there, or shall be.
+    /// Whether the file exists, or will after the change.
     pub fn exists(&mut self, path: &ProjectPath) -> Result<bool, WorkError> {
         let file = self.load(path)?;
         Ok(file.old.is_some() || !file.new.is_empty())
@@ -121,7 +122,7 @@ impl<'p> Draft<'p> {
         Ok(())
     }
 
-    /// Adds text at the end, on lines of its own.
+    /// Appends text on lines of its own.
     pub fn append(&mut self, path: &ProjectPath, text: &str) -> Result<(), WorkError> {
         let file = self.load(path)?;
         let open = !file.new.is_empty() && !file.new.ends_with('\n');
@@ -131,7 +132,7 @@ impl<'p> Draft<'p> {
         Ok(())
     }
 
-    /// The paths that shall be otherwise than they are.
+    /// The paths with a changed text.
     pub fn changed(&self) -> impl Iterator<Item = &ProjectPath> {
         self.files
             .iter()
@@ -139,7 +140,7 @@ impl<'p> Draft<'p> {
             .map(|(path, _)| path)
     }
 
-    /// What would change, file by file.
+    /// Renders the diff of all files.
     pub fn difference(&self) -> String {
         let told = |(path, file): (&ProjectPath, &Drafted)| {
             let old = file.old.as_ref().map_or("", |(text, _)| text.as_str());
@@ -151,7 +152,7 @@ impl<'p> Draft<'p> {
     fn change(&self, terms: &Terms) -> Change {
         let mut change = Change::by(self.actor).why(in_one_line(&terms.why));
         change.revised = true;
-        // The texts are whole by construction: what shrinks here is meant to.
+        // The texts are complete by construction, so a shorter text is intended.
         change.force = true;
         (change.lease, change.ends, change.note) =
             (terms.lease.clone(), terms.ends.clone(), self.note.clone());
@@ -167,8 +168,9 @@ impl<'p> Draft<'p> {
         change
     }
 
-    /// Where nothing would change because a file is not read as it stands on disk, that must be put
-    /// right first. Where something changes, the store says so.
+    /// Refuses a change without effect if one of its files has a flagged external edit: the
+    /// recorded text differs from the file on disk. If the change has an effect, the store reports
+    /// the flag.
     fn refuse_flagged(&self) -> Result<(), WorkError> {
         if self.changed().next().is_some() {
             return Ok(());
@@ -190,7 +192,7 @@ impl<'p> Draft<'p> {
         Ok(())
     }
 
-    /// Whether a refusal only means that another has made a file meanwhile.
+    /// Whether a refusal only means that another commit created a file in the meantime.
     fn was_overtaken(&self) -> bool {
         self.files.iter().any(|(path, f)| {
             f.old.is_none()
@@ -206,7 +208,7 @@ impl Drafted {
     }
 }
 
-/// Composes a change and commits it; does so again, on the newest texts, while others are quicker.
+/// Composes a change and commits it. Retries on the newest texts if another commit came first.
 pub fn revise<T>(
     project: &Project,
     actor: &Actor,
@@ -233,16 +235,16 @@ pub fn revise<T>(
     Err(WorkError::Crowded(ATTEMPTS))
 }
 
-/// A file of a form, as it is now or as its template makes it.
+/// A file of a form: its current text, or the filled template.
 #[derive(Debug, Clone)]
 pub struct Formed {
     pub path: ProjectPath,
-    /// None where the file is not there yet.
+    /// None if the file does not exist yet.
     pub version: Option<Version>,
     pub text: String,
 }
 
-/// Reads the one file of a form, if the actor may.
+/// Loads the single file of a form, if the actor may read it.
 pub fn load_formed(project: &Project, actor: &Actor, form: Form) -> Result<Formed, WorkError> {
     let path = resolve_form(project, actor, form)?;
     let mut draft = Draft::new(project, actor);
@@ -259,7 +261,7 @@ pub fn load_formed(project: &Project, actor: &Actor, form: Form) -> Result<Forme
     })
 }
 
-/// Changes the one file of a form in one commit. `edit` is called again if the file has moved on.
+/// Changes the single file of a form in one commit. `edit` is called again if the file has changed.
 pub fn change_formed(
     project: &Project,
     actor: &Actor,
@@ -327,7 +329,7 @@ mod tests {
                 let (open, new, terms, actor) = (&open, &new, &terms, &actor);
                 scope.spawn(move || {
                     let project = open();
-                    // Whoever is first begins the task.
+                    // The first writer begins the task.
                     let begun = |text: &str| {
                         start_task(text, Language::En, new).unwrap_or_else(|_| text.to_owned())
                     };

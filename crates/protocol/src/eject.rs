@@ -1,4 +1,6 @@
-//! Ejecting a profile: its files become the project's own, to be changed.
+//! Ejects a built-in profile: copies its files into the project, where they can be edited.
+//!
+//! A folder that already exists is never overwritten.
 
 use std::path::Path;
 
@@ -7,10 +9,9 @@ use quipu_store::lay_files;
 
 use crate::library::Library;
 
-/// What `eject` wrote.
 #[derive(Debug, Clone, serde::Serialize)]
 pub struct Ejected {
-    /// The folder, as `quipu.toml` names it.
+    /// The folder as named in `quipu.toml`.
     pub folder: String,
     pub files: Vec<String>,
 }
@@ -30,7 +31,6 @@ pub enum EjectError {
     },
 }
 
-/// Copies a built-in profile into `profiles/NAME` of a project.
 pub fn eject_profile(root: &Path, name: &str) -> Result<Ejected, EjectError> {
     let files = Library::files(name);
     if files.is_empty() {

@@ -1,8 +1,8 @@
-//! Files that stand where a profile wants its own, and are someone else's: an application's
-//! `state.json`.
+//! Detects existing files that belong to another application, such as a `state.json`, at paths that
+//! a profile uses.
 //!
-//! Only for a folder that is no project yet: there, a file of a known form that does not read as
-//! that form is not taken over.
+//! The check applies only to a folder that is not a project yet. A file that does not parse as the
+//! expected form is not adopted.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use crate::decisions::parse_decisions;
 use crate::state::check_state;
 use crate::todos::parse_todos;
 
-/// Keys of a state file that no application is likely to have by chance in the same types.
+/// Keys of a state file that another application is unlikely to have with the same types.
 const STATE_KEYS: [&str; 5] = [
     "phase",
     "current_task",
@@ -24,21 +24,21 @@ const STATE_KEYS: [&str; 5] = [
     "last_session",
 ];
 
-/// A file that is not Quipu's, and how that can be told.
+/// A file that does not belong to Quipu, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Foreign {
     pub path: String,
     pub why: &'static str,
 }
 
-/// Every file among those that the contract creates that is there for another purpose.
+/// Finds all files that the contract would create but that already serve another purpose.
 pub(crate) fn find_foreign(root: &Path, contract: &Contract) -> Vec<Foreign> {
     let created = contract.files.iter().filter(|rule| rule.create);
     let mut found = Vec::new();
     for (rule, path) in
         created.filter_map(|rule| Some((rule, ProjectPath::parse(rule.path.as_literal()?).ok()?)))
     {
-        // A link or a folder is reported with its own message when the file is made.
+        // A link or a folder is reported with its own message when the file is created.
         let Ok(Some(bytes)) = Below::read_in(root, path.as_str()) else {
             continue;
         };
@@ -52,7 +52,7 @@ pub(crate) fn find_foreign(root: &Path, contract: &Contract) -> Vec<Foreign> {
     found
 }
 
-/// Why a text is not of its form; none if it may be.
+/// The reason why a text is not of its form; None if it may be.
 fn tell(
     contract: &Contract,
     path: &ProjectPath,
@@ -91,7 +91,7 @@ fn tell(
     }
 }
 
-/// A list with Quipu's own counts, or with a status on every item.
+/// Whether it has Quipu's metadata, or a status on every item.
 fn is_todo_list(value: Option<Value>) -> bool {
     let Some(value) = value else { return false };
     let items = value.get("todos").and_then(Value::as_array);
@@ -106,8 +106,8 @@ fn is_todo_list(value: Option<Value>) -> bool {
         || items.is_some_and(has_status)
 }
 
-/// Decisions by number, or sections with the fields of one; a file with no section at all is a
-/// beginning.
+/// Whether a text has numbered decisions or sections with their fields. A file without sections may
+/// be a new decision file.
 fn has_decisions(text: &str) -> bool {
     let document = Document::parse(text);
     if !document.sections().iter().any(|section| section.level == 2) {

@@ -1,4 +1,7 @@
-//! Which files have a form, for one actor.
+//! Finds the files of a form for an actor.
+//!
+//! This module resolves paths from the contract's rules. It does not check read rights; readers of
+//! the files do.
 
 use std::path::Path;
 
@@ -10,10 +13,11 @@ use crate::project::Project;
 use crate::template::{render_template, template_values};
 use crate::work::WorkError;
 
-/// Names in one folder beyond this number are not looked at.
+/// Further names in one folder are ignored.
 const MOST_NAMES: usize = 20_000;
 
-/// The one file of a form: the first rule whose path has no variables left for this actor.
+/// The single file of a form: the first rule with a path that has no unfilled variables for this
+/// actor.
 pub fn resolve_form(
     project: &Project,
     actor: &Actor,
@@ -45,7 +49,7 @@ pub fn resolve_form(
     )
 }
 
-/// What the template of a file says, with the project's values; empty where there is none.
+/// Renders the template of a file with the project's values; empty if there is none.
 pub fn template_of(project: &Project, path: &ProjectPath) -> Result<String, WorkError> {
     let Some((rule, profile)) = project
         .contract
@@ -67,7 +71,7 @@ pub fn template_of(project: &Project, path: &ProjectPath) -> Result<String, Work
     )?)
 }
 
-/// The folders in which files of a form lie, whatever their names.
+/// The folders that contain files of a form.
 pub fn folders_of(project: &Project, form: Form) -> Vec<String> {
     let fixed = |pattern: &Pattern| {
         let text = pattern.as_str();
@@ -85,7 +89,7 @@ pub fn folders_of(project: &Project, form: Form) -> Vec<String> {
     folders
 }
 
-/// The file of a form for one unit: `delegations/{unit}.md`.
+/// The file of a form for one unit, as in `delegations/{unit}.md`.
 pub fn resolve_unit_form(
     project: &Project,
     form: Form,
@@ -106,7 +110,7 @@ pub fn resolve_unit_form(
         .ok_or(WorkError::NoForm(form))
 }
 
-/// The files of a form that are there. Looks into the folders that the rules name, nowhere else.
+/// The existing files of a form. Reads only the folders that the rules name.
 pub fn list_form(project: &Project, actor: &Actor, form: Form) -> Vec<ProjectPath> {
     let binding = project.contract.actor_binding(actor);
     let mut found = Vec::new();
@@ -129,7 +133,7 @@ pub fn list_form(project: &Project, actor: &Actor, form: Form) -> Vec<ProjectPat
             folder,
             text.contains("**"),
             &mut |path| {
-                // A path belongs to the first rule that names it.
+                // A path belongs to the first rule that matches it.
                 if project
                     .contract
                     .rule(&path)
@@ -171,7 +175,7 @@ fn walk(root: &Path, folder: &str, deep: bool, visit: &mut dyn FnMut(ProjectPath
     }
 }
 
-/// How an actor is named in files: its agent name, else its role, else `person`.
+/// The name of an actor in files: its agent name, else its role, else `person`.
 pub fn label(actor: &Actor) -> String {
     let named = actor.agent().or(actor.role()).map(ToString::to_string);
     named.unwrap_or_else(|| match actor {

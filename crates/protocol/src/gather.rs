@@ -1,4 +1,7 @@
-//! The pages of a project that an actor may see, for questions about all of them.
+//! Gathers all pages of a project that an actor may see.
+//!
+//! Pages that the actor may not read are left out. If it may read only sections of a page, the rest
+//! is blanked.
 
 use quipu_claims::Page;
 use quipu_contract::{Actor, Class, Form, ProjectPath, Readable};
@@ -10,27 +13,27 @@ use crate::index_file::refresh_index;
 use crate::project::Project;
 use crate::reading::{ReadError, may_read};
 
-/// Longer files hold data, not memory.
+/// Larger files are data, not memory.
 const LARGEST: usize = 8 << 20;
 
-/// A page with the version and class it was read at.
+/// Pages with the version and class at which they were read.
 #[derive(Debug, Clone)]
 pub struct Gathered {
     pub pages: Vec<Page>,
     /// For each page, in the same order.
     pub versions: Vec<(Version, Class)>,
-    /// Files that are there and are no page, with the reason, which completes "the file …".
+    /// Files that could not be loaded as pages, with a reason that completes "the file …".
     pub unread: Vec<(String, String)>,
 }
 
-/// A page, or why there is none.
+/// A page, or the reason why there is none.
 enum Loaded {
     Page(Page, Version),
     Unread(String),
     Gone,
 }
 
-/// Every Markdown page that the actor may read. Of a page of which it may read only sections, the
+/// Returns every Markdown page that the actor may read. If it may read only sections of a page, the
 /// rest is blank.
 pub fn gather(project: &Project, actor: &Actor) -> Result<Gathered, ReadError> {
     refresh_index(project)?;
@@ -105,7 +108,7 @@ fn load_page(
     Ok(Loaded::Page(page, version))
 }
 
-/// The text with everything outside the named sections blank, line for line.
+/// Blanks everything outside the named sections. Line numbers are preserved.
 fn only_sections(text: &str, sections: &[String]) -> String {
     let document = Document::parse(text);
     let shown: Vec<_> = sections

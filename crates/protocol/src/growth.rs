@@ -1,4 +1,6 @@
-//! A page that outgrew its bound: split at its sections, links kept, in one commit.
+//! Splits a page that exceeds its size limit at its sections, and updates links, in one commit.
+//!
+//! The split is refused if the actor may not read or edit a page that links to the old one.
 
 use quipu_claims::plan_split;
 use quipu_contract::{Actor, Class, ProjectPath};
@@ -10,7 +12,7 @@ use crate::gather::gather;
 use crate::project::Project;
 use crate::reading::{ReadError, may_read_whole};
 
-/// The variable that bounds a page: `chronicle_tokens` for `chronicle.md`.
+/// The suffix of the variable that limits a page: `chronicle_tokens` for `chronicle.md`.
 const BOUND: &str = "_tokens";
 
 #[derive(Debug, Error)]
@@ -29,10 +31,10 @@ pub enum GrowthError {
     Store(#[from] StoreError),
 }
 
-/// What a split did, or why there was none.
+/// The result of a split.
 #[derive(Debug)]
 pub enum Grown {
-    /// Within its bound, if it has one: the variable that says so.
+    /// The page is within its limit. Names the variable with the limit, if there is one.
     Within {
         tokens: u64,
         bound: Option<u64>,
@@ -45,7 +47,7 @@ pub enum Grown {
     },
 }
 
-/// Splits a page that is over its bound, or at once if `now`.
+/// Splits a page that exceeds its limit, or unconditionally if `now`.
 pub fn split_page(
     project: &Project,
     actor: &Actor,
@@ -87,7 +89,7 @@ pub fn split_page(
     let split = plan_split(&gathered.pages, path.as_str())
         .ok_or_else(|| GrowthError::Whole(path.clone()))?;
     let mut change = Change::by(actor).why(format!("{path} is split by its sections"));
-    // The page is shorter afterwards, and that is meant.
+    // The page becomes shorter on purpose.
     (change.lease, change.force) = (lease, true);
     let (mut unchangeable, mut fixed) = (Vec::new(), Vec::new());
     for page in split.changed {

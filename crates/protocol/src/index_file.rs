@@ -1,8 +1,8 @@
-//! The derived index, brought up to date with what is on disk.
+//! Updates the derived index from the files on disk.
 //!
-//! A commit keeps its own rows (see `store`). Files that came, went or changed outside Quipu are
-//! found here, when someone is about to read the index. Only files whose look on disk is another
-//! than the last time are read: what each looked like is noted in a file that anyone may delete.
+//! A commit updates its own rows (see `store`). External edits are detected here, before the index
+//! is read. Only files with a changed file stat are read; the stats are cached in a file that may
+//! be deleted.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,12 @@ use quipu_store::{Change, Op, StoreError};
 
 use crate::project::Project;
 
-/// What each listed file looked like, and the index itself.
+/// The cached file stats of the listed files and of the index itself.
 const LOOKS: &str = ".quipu/index-looks.json";
 
 type Looks = BTreeMap<String, String>;
 
-/// Writes the index anew if it does not say what the files say. Does nothing where the contract has
-/// none.
+/// Rebuilds the index if it differs from the files. Does nothing if the contract has no index.
 pub fn refresh_index(project: &Project) -> Result<(), StoreError> {
     let Some(path) = project.contract.index_path() else {
         return Ok(());
@@ -73,8 +72,8 @@ pub fn refresh_index(project: &Project) -> Result<(), StoreError> {
             .judge(Change::by(&Actor::Runtime).op(op))?
             .publish()?;
     }
-    // Taken after the reading, which may adopt an edit and write the file anew; a note that cannot
-    // be written costs time only.
+    // Take the stats after reading, because reading may adopt an edit and rewrite the file. If the
+    // cache cannot be written, only time is lost.
     let seen = look_at(project, &path, &listed)?;
     if let Ok(text) = serde_json::to_string(&seen) {
         let _ = std::fs::write(project.store.root().join(LOOKS), text);

@@ -1,7 +1,7 @@
-//! Laying out a project: the files and folders that its profiles describe.
+//! Creates a project: the files and folders that its profiles describe.
 //!
-//! What is there already stays as it is and is adopted; only `force` replaces it, and the journal
-//! keeps what was replaced.
+//! Existing files stay unchanged and are adopted. Only `force` replaces them, and the journal keeps
+//! the replaced text.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,50 +17,49 @@ use crate::project::{Project, ProjectError};
 use crate::repository::Repository;
 use crate::template::{TemplateError, render_template, template_values};
 
-/// The variable that every project has.
+/// A variable that every project has.
 const PROJECT: &str = "project";
 
-/// What a new project is made of.
+/// The arguments of `init`.
 #[derive(Debug, Clone, Default)]
 pub struct Layout {
     pub profiles: Vec<String>,
     pub language: Language,
-    /// The folder for the memory files, if it is not the project's own.
+    /// The folder for the memory files, if it is not the project root.
     pub dir: Option<String>,
-    /// What the first texts are filled in from.
+    /// Values for the first texts.
     pub repository: Repository,
     pub vars: BTreeMap<String, String>,
     pub force: bool,
 }
 
-/// What `init` did.
+/// The result of `init`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Laid {
     pub language: Language,
-    /// The folder that holds the memory files, if it is not the project's own.
+    /// The folder with the memory files, if it is not the project root.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dir: Option<String>,
     pub created: Vec<String>,
     pub adopted: Vec<String>,
-    /// What was there and is not taken over, with the reason.
+    /// Existing files that were not adopted, with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flagged: Vec<String>,
-    /// Variables that were given and that no profile knows, and those that they know.
+    /// Given variables that no profile knows, and the known ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unknown_vars: Vec<String>,
     #[serde(skip)]
     pub known_vars: Vec<String>,
     pub replaced: Vec<String>,
     pub folders: Vec<String>,
-    /// The file that says who we are, if it was filled in, and the files that it was filled in
-    /// from.
+    /// The file that describes the project, if it was filled in, and the files used as its sources.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filled_in: Option<FilledIn>,
-    /// What each profile says to its user.
+    /// The welcome text of each profile.
     pub welcome: Vec<String>,
 }
 
-/// A file with what the repository says about itself.
+/// A file filled in from the repository's own files.
 #[derive(Debug, Clone, Serialize)]
 pub struct FilledIn {
     pub path: String,
@@ -99,18 +98,18 @@ fn render_foreign(found: &[Foreign]) -> String {
     said.collect::<Vec<_>>().join("; ")
 }
 
-/// Makes a project in a folder, or joins one that holds such files already. What is refused leaves
-/// no store behind.
+/// Creates a project in a folder, or adopts existing memory files. A refused `init` leaves no store
+/// behind.
 pub fn lay_out(root: &Path, layout: &Layout, options: Options) -> Result<Laid, InitError> {
     let store = root.join(".quipu");
     let (was_there, had_root) = (store.symlink_metadata().is_ok(), root.exists());
     let mut committed = false;
     let laid = lay_out_in(root, layout, options, &mut committed);
-    // A shared store knows the project by now, and this folder by what it keeps there: that tie
-    // stays for the next try.
+    // The shared store already knows this working copy by the files kept here. Keep them for the
+    // next try.
     let is_tied = store.join(SHARED).exists();
     if laid.is_err() && !was_there && !committed && !is_tied {
-        // Nothing is in it but what was made here, and what was adopted lies where it lay.
+        // The folder contains only files created here; adopted files are elsewhere.
         let _ = std::fs::remove_dir_all(store);
         if !had_root {
             let _ = std::fs::remove_dir(root);
@@ -144,7 +143,7 @@ fn lay_out_in(
     layout.profiles.retain(|name| named.insert(name.clone()));
     let layout = &layout;
     let text = render_manifest(layout, root);
-    // The contract is resolved before anything is written: a faulty one leaves no trace.
+    // Resolve the contract before anything is written, so that a faulty one has no effect.
     let library = Library::of(root);
     for name in &layout.profiles {
         library
@@ -165,7 +164,8 @@ fn lay_out_in(
 
     std::fs::create_dir_all(root).map_err(io(format!("cannot make `{}`", root.display())))?;
     if has_manifest {
-        // What the old contract allows is journalled under its own rules before the new one holds.
+        // Journal the edits that the old contract allows under its own rules, before the new one
+        // applies.
         match Project::open(root, options.clone()) {
             Ok(old) => drop(old.store.survey()?),
             Err(ProjectError::Faulty(_)) => {}
@@ -214,7 +214,7 @@ fn lay_out_in(
     let (mut created, mut replaced) = (Vec::new(), Vec::new());
     let mut by_person = Change::by(&Actor::Person).why("laid out by quipu init");
     by_person.force = true;
-    // The contract and the files it asks for are one commit: a crash leaves no half of it.
+    // The contract and its files are one commit, so that a crash cannot leave half of them.
     let path = ProjectPath::parse("quipu.toml").expect("it is a plain name");
     if has_manifest {
         &mut replaced
@@ -229,7 +229,7 @@ fn lay_out_in(
         if exists && !layout.force {
             continue;
         }
-        // What a class forbids is forbidden to `init --force` too.
+        // `init --force` cannot do what a class forbids.
         let may = matches!(class, Class::Overwrite | Class::State | Class::Derived);
         if exists && !may {
             continue;
@@ -259,8 +259,8 @@ fn lay_out_in(
     asked
         .iter()
         .try_for_each(|folder| store.make_folder(folder))?;
-    // Empty folders are in no record: a power cut may take neither them nor the project's own
-    // folder.
+    // The journal has no record of empty folders. Sync them and the project folder against a power
+    // cut.
     store.sync_files()?;
     let mut welcome = Vec::new();
     let values = template_values(&contract.binding(), jiff::Timestamp::now());
@@ -312,7 +312,7 @@ fn lay_out_in(
     })
 }
 
-/// The files that `init` makes, rendered, in the order of the contract.
+/// Renders the files that `init` creates, in the order of the contract.
 pub(crate) fn plan_files(
     contract: &Contract,
     library: &Library,

@@ -1,7 +1,7 @@
 //! Cache files in JSON with a checksum in the first line.
 //!
-//! A flipped digit is still JSON. A file that does not match its checksum counts as absent, and the
-//! caller computes the content again.
+//! The checksum is needed because a flipped digit is still valid JSON. A file that does not match
+//! its checksum counts as absent, and the caller computes the content again.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use quipu_store::Version;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The content of a cache file, unless it is missing, damaged or something else.
+/// Loads a cache file. None if it is missing or damaged, or has another format.
 pub fn load_kept<T: DeserializeOwned>(file: &Path) -> Option<T> {
     let text = std::fs::read_to_string(file).ok()?;
     let (sum, json) = text.split_once('\n')?;
@@ -18,7 +18,7 @@ pub fn load_kept<T: DeserializeOwned>(file: &Path) -> Option<T> {
         .flatten()
 }
 
-/// Replaces a cache file. The caller may ignore a failure: then the content is computed again.
+/// Replaces a cache file. The caller may ignore an error: the content is then computed again.
 pub fn save_kept<T: Serialize>(file: &Path, content: &T) -> std::io::Result<()> {
     let json = serde_json::to_string(content)?;
     let half = file.with_extension(format!("{}.tmp", std::process::id()));

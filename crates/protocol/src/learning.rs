@@ -1,5 +1,7 @@
-//! Memory grows by being asked: what L1 lacks is looked for in L2, offered as a fact, and becomes
-//! memory on acceptance.
+//! Learning: a question that memory (L1) cannot answer is searched in the manuscripts (L2), offered
+//! as a fact, and becomes memory when it is accepted.
+//!
+//! Only an acceptance changes memory. Until then the fact is in the file of proposals.
 
 use quipu_claims::{
     Asked, Page, Passages, Place, Proposal, best_sentence, read_offers, read_proposals, speaks_of,
@@ -17,7 +19,7 @@ use crate::gather::gather;
 use crate::project::Project;
 use crate::reading::{ReadError, may_read_whole};
 
-/// So many passages are looked at for the sentence that answers.
+/// The number of passages searched for the answer.
 const PASSAGES: usize = 8;
 
 #[derive(Debug, Error)]
@@ -42,22 +44,21 @@ pub enum LearnError {
     Recall(#[from] Error),
 }
 
-/// What is to be learnt.
+/// The fact to learn.
 pub struct Wanted<'a> {
     pub question: &'a str,
-    /// `path#section` of the memory file that should know it.
+    /// `path#section` of the memory file for the fact.
     pub to: &'a str,
     pub level: Level,
-    /// The fact in someone's own words; without it the sentence that was found.
+    /// The fact in the caller's words. Default: the sentence that was found.
     pub text: Option<&'a str>,
 }
 
-/// What came of it.
 #[derive(Debug)]
 pub enum Learned {
-    /// Memory knows it already.
+    /// Memory already has the answer.
     Known { text: String, at: Place },
-    /// A manuscript does; the fact is offered.
+    /// A manuscript has the answer; the fact is offered.
     Proposed {
         proposal: Proposal,
         sentence: String,
@@ -66,7 +67,7 @@ pub enum Learned {
     },
 }
 
-/// Looks for an answer in memory, then in the manuscripts.
+/// Searches memory for an answer, then the manuscripts.
 pub fn learn(
     project: &Project,
     actor: &Actor,
@@ -124,7 +125,7 @@ pub fn learn(
     })
 }
 
-/// Commits what is made of the texts as they are, and makes it anew as long as others are quicker.
+/// Commits a change built from the current texts. Builds it again if another commit came first.
 fn commit_anew<T>(
     project: &Project,
     make: impl Fn() -> Result<(T, Change), LearnError>,
@@ -157,7 +158,7 @@ fn made_meanwhile(project: &Project, news: &[ProjectPath]) -> Result<bool, Store
     Ok(false)
 }
 
-/// The sentence of the manuscripts that answers, with its place.
+/// Finds the sentence in the manuscripts that answers, with its place.
 pub(crate) fn find_in_manuscripts(
     pages: &[Page],
     question: &str,
@@ -208,7 +209,7 @@ fn proposal_file(project: &Project) -> ProjectPath {
     file_of(project, Form::Facts, "learned.md")
 }
 
-/// The text of a file that is written anew from it, and its version.
+/// The text and version of a file that will be rewritten.
 fn own_text_of(
     project: &Project,
     path: &ProjectPath,
@@ -227,8 +228,8 @@ fn text_of(project: &Project, path: &ProjectPath) -> Result<Option<String>, Stor
         .map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// The facts that wait to be accepted, of the files that the actor may read: those learnt at a
-/// miss, and those taken out of a final chapter.
+/// The facts that wait for acceptance, from files that the actor may read: facts learnt from
+/// questions and facts extracted from a final chapter.
 pub fn proposals(project: &Project, actor: &Actor) -> Result<Vec<Proposal>, LearnError> {
     let seen = offered(project)?
         .into_iter()
@@ -236,7 +237,7 @@ pub fn proposals(project: &Project, actor: &Actor) -> Result<Vec<Proposal>, Lear
     Ok(seen.flat_map(|file| file.waiting).collect())
 }
 
-/// A file of offers, and the facts of it that memory does not hold yet.
+/// A file of offers, and its facts that memory does not contain yet.
 struct Offered {
     path: ProjectPath,
     text: String,
@@ -275,7 +276,7 @@ fn offered(project: &Project) -> Result<Vec<Offered>, LearnError> {
     Ok(found)
 }
 
-/// Puts a fact into memory and takes it off the list, in one commit.
+/// Adds a fact to memory and removes it from the list, in one commit.
 pub fn accept_proposal(
     project: &Project,
     actor: &Actor,
@@ -305,7 +306,7 @@ pub fn accept_proposal(
     })
 }
 
-/// Takes a fact off the list.
+/// Removes a fact from the list.
 pub fn reject_proposal(
     project: &Project,
     actor: &Actor,

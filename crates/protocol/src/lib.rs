@@ -1,4 +1,6 @@
-//! What users do, built from the contract, the store and the text: no terminal, no socket.
+//! The operations that users perform, built on the contract, the store and the text crates.
+//!
+//! This crate has no terminal and no socket: the program provides both.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

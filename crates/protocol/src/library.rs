@@ -1,4 +1,6 @@
-//! The profiles there are: built into the program, or in a folder of the project.
+//! The available profiles: built into the program, or in a folder of the project.
+//!
+//! In a profile folder of the project, no link is followed.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -7,12 +9,12 @@ use include_dir::{Dir, include_dir};
 use quipu_contract::{Language, ProfileFile, ProjectPath, Source, unknown};
 use quipu_store::Below;
 
-/// The contract files of built-in profiles as they were parsed at build time, by `PROFILE/FILE`.
+/// The contract files of built-in profiles, parsed at build time, by `PROFILE/FILE`.
 static PRESSED: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/pressed.rs"));
 
 static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../profiles");
 
-/// Where profiles are looked for.
+/// Finds profiles.
 #[derive(Debug, Clone)]
 pub struct Library {
     root: PathBuf,
@@ -25,7 +27,7 @@ pub struct ProfileSummary {
     pub about: String,
 }
 
-/// A file of a profile that is there and no text.
+/// A file of a profile that exists but is not readable text.
 #[derive(Debug, thiserror::Error)]
 #[error("`{file}` {what}")]
 pub struct Unreadable {
@@ -41,7 +43,6 @@ impl Library {
         }
     }
 
-    /// The names of the built-in profiles.
     pub fn built_in() -> Vec<String> {
         let mut names: Vec<String> = BUILT_IN
             .dirs()
@@ -56,7 +57,7 @@ impl Library {
         name.contains('/')
     }
 
-    /// A contract file of a profile, under the name that messages show.
+    /// Loads a contract file of a profile, with the name that messages show.
     pub fn load(&self, name: &str, file: &str) -> Result<Source, String> {
         let text = match Self::is_folder(name) {
             true => self
@@ -87,7 +88,7 @@ impl Library {
         }
     }
 
-    /// A file of a profile as messages name it.
+    /// The name of a profile's file in messages.
     pub(crate) fn shown(name: &str, file: &str) -> String {
         match Self::is_folder(name) {
             true => format!(
@@ -98,12 +99,12 @@ impl Library {
         }
     }
 
-    /// The text of any file of a profile.
+    /// Reads any file of a profile.
     pub fn read(&self, name: &str, file: &str) -> Option<String> {
         self.find(name, file).ok()?
     }
 
-    /// The same for a file that may be left out, but not be there and unreadable.
+    /// Reads an optional file. A file that exists but cannot be read is an error.
     pub fn find(&self, name: &str, file: &str) -> Result<Option<String>, Unreadable> {
         if !Self::is_folder(name) {
             return Ok(built_in(name, file).map(str::to_owned));
@@ -115,7 +116,7 @@ impl Library {
         };
         let path = ProjectPath::parse(&shown)
             .map_err(|error| unreadable(format!("is no path of a profile: {error}")))?;
-        // No link is followed, neither the folder nor what lies in it.
+        // No link is followed, neither the folder nor its content.
         match Below::read_in(&self.root, path.as_str()) {
             Ok(Some(bytes)) => String::from_utf8(bytes)
                 .map(Some)
@@ -125,7 +126,6 @@ impl Library {
         }
     }
 
-    /// Every file of a built-in profile with its text.
     pub fn files(name: &str) -> Vec<(String, String)> {
         fn walk(dir: &Dir<'_>, found: &mut Vec<(String, String)>, prefix: &str) {
             for file in dir.files() {
@@ -145,7 +145,7 @@ impl Library {
         found
     }
 
-    /// The built-in profiles with what they are for.
+    /// The built-in profiles with their descriptions.
     pub fn summaries(language: Language) -> Vec<ProfileSummary> {
         Self::built_in()
             .into_iter()

@@ -1,4 +1,7 @@
-//! The link graph of a project, and a rename that keeps it whole.
+//! The link graph of a project, and renaming a file together with all links to it.
+//!
+//! A rename is one commit. It is refused if the actor may not read a page with a link. A page that
+//! its class forbids to edit keeps its link only on request.
 
 use std::collections::BTreeMap;
 
@@ -12,29 +15,29 @@ use crate::gather::{Gathered, gather};
 use crate::project::Project;
 use crate::reading::{ReadError, may_read_whole};
 
-/// Above this many links a section is dense, unless the contract's `max_links` says otherwise.
+/// A section with more links is dense, unless the contract's `max_links` sets another limit.
 const MOST_LINKS: usize = 5;
 
-/// Where a reader begins if the contract names no index.
+/// The start page if the contract names no index.
 const ROOTS: [&str; 3] = ["index.md", "README.md", "PROJECT.md"];
 
-/// The links between the pages that the actor may read, and the page where reading begins.
+/// The links between the pages that the actor may read, and the start page.
 pub fn link_graph(project: &Project, actor: &Actor) -> Result<(Graph, Option<String>), ReadError> {
     let map = map_links(project, actor)?;
     Ok((map.graph, map.root))
 }
 
-/// The link graph with what a picture of it needs.
+/// The link graph with the data for drawing it.
 #[derive(Debug)]
 pub struct LinkMap {
     pub graph: Graph,
-    /// The page where reading begins.
+    /// The start page.
     pub root: Option<String>,
-    /// For each page the highest level that a fact on it has.
+    /// For each page, the highest level of its facts.
     pub levels: Vec<Option<Level>>,
 }
 
-/// The same with the levels of the pages.
+/// The link graph with the levels of the pages.
 pub fn map_links(project: &Project, actor: &Actor) -> Result<LinkMap, ReadError> {
     let Gathered { pages, unread, .. } = gather(project, actor)?;
     let index = project
@@ -66,7 +69,7 @@ pub fn map_links(project: &Project, actor: &Actor) -> Result<LinkMap, ReadError>
     })
 }
 
-/// How many links a section may have.
+/// The maximum number of links in a section.
 pub fn most_links(project: &Project) -> usize {
     project
         .contract
@@ -103,7 +106,6 @@ fn render_pages(pages: &[(String, Class)]) -> String {
         .join(", ")
 }
 
-/// What a move did.
 #[derive(Debug)]
 pub struct Moved {
     pub receipt: Receipt,
@@ -113,7 +115,7 @@ pub struct Moved {
     pub left: Vec<(String, Class)>,
 }
 
-/// Renames a file and fixes every link to it, in one commit.
+/// Renames a file and updates every link to it, in one commit.
 pub fn move_file(
     project: &Project,
     actor: &Actor,
@@ -165,7 +167,7 @@ pub fn move_file(
         let (version, class) = &gathered.versions[places[page.path.as_str()]];
         let path = ProjectPath::parse(&page.path).map_err(ReadError::Path)?;
         match class {
-            // The index follows by itself, in the same commit.
+            // The index is updated in the same commit.
             Class::Derived => {}
             _ if may_read_whole(project, actor, &path).is_err() => {
                 return Err(MoveError::Unseen(old.clone()));

@@ -2,7 +2,7 @@
 //!
 //! Git writes the three versions of a file to temporary files in the top folder of the work tree,
 //! runs the driver there, and takes the result from the second one. The driver reads and writes
-//! these files and no others: it must not become a way to replace a file past the contract.
+//! only these files, so that it cannot be used to replace a file past the contract.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -14,8 +14,7 @@ use thiserror::Error;
 
 use crate::project::{Project, ProjectError};
 
-/// The start of the name of git's temporary files; six letters or digits follow (`ll-merge.c`,
-/// `mkstemp`).
+/// The prefix of git's temporary files; six letters or digits follow (`ll-merge.c`, `mkstemp`).
 const TEMPORARY: &str = ".merge_file_";
 const RANDOM_PART: usize = 6;
 
@@ -39,7 +38,7 @@ pub enum MergeError {
     Store(#[from] StoreError),
 }
 
-/// What git hands to a merge driver: `%O %A %B %P`.
+/// The arguments of a merge driver: `%O %A %B %P`.
 #[derive(Debug, Clone, Copy)]
 pub struct MergeCall<'c> {
     /// The folder in which git runs the driver: the top of the work tree.
@@ -53,7 +52,7 @@ pub struct MergeCall<'c> {
     pub now: &'c str,
 }
 
-/// Merges one file for git and writes the result to git's temporary file. On an error nothing is
+/// Merges one file for git and writes the result to git's temporary file. On an error, nothing is
 /// written, and git reports a conflict.
 pub fn merge_for_git(
     actor: &Actor,
@@ -104,7 +103,7 @@ pub fn merge_for_git(
         read(&mut theirs).map_err(io)?,
     );
     let form = contract.rule(&path).and_then(|rule| rule.form);
-    // Only a world needs to know which branch is newer.
+    // Only a world file depends on which branch is newer.
     let theirs_is_newer = form == Some(Form::World) && theirs_is_newer(&root);
     let way = Way {
         class,
@@ -130,7 +129,7 @@ pub fn merge_for_git(
     Ok(merged)
 }
 
-/// The folder that would hold the file, or the nearest one above it that is there.
+/// The folder of the file, or its nearest existing ancestor.
 fn nearest_folder(top: &Path, path: &ProjectPath) -> PathBuf {
     let file = top.join(path.as_str());
     let folder = file

@@ -1,14 +1,16 @@
-//! Moments as memory files write them, and as people type them.
+//! Formats and parses times, as in memory files and as typed by people.
+//!
+//! All times are printed in UTC.
 
 use jiff::{SignedDuration, Timestamp};
 use quipu_store::Store;
 
-/// The moment by the store's clock.
+/// The time of the store's clock.
 pub fn now(store: &Store) -> Timestamp {
     Timestamp::from_microsecond(store.now().wall_us).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
-/// `2026-11-15T14:00:00Z`.
+/// Formats as `2026-11-15T14:00:00Z`.
 pub fn render_moment(moment: Timestamp) -> String {
     format!("{moment:.0}")
 }
@@ -20,7 +22,7 @@ pub fn render_date(moment: Timestamp) -> String {
         .to_string()
 }
 
-/// A moment with any offset, or a date: its first moment.
+/// Parses a time with any offset, or a date (its start in UTC).
 pub fn parse_moment(text: &str) -> Option<Timestamp> {
     let text = text.trim();
     text.parse()
@@ -28,7 +30,7 @@ pub fn parse_moment(text: &str) -> Option<Timestamp> {
         .or_else(|| format!("{text}T00:00:00Z").parse().ok())
 }
 
-/// A moment, a date, or a while from now: `30m`, `2h`, `3d`.
+/// Parses a time, a date, or a duration from now: `30m`, `2h`, `3d`.
 pub fn parse_deadline(text: &str, now: Timestamp) -> Option<Timestamp> {
     let number = |unit: &str| {
         text.strip_suffix(unit)
@@ -43,7 +45,7 @@ pub fn parse_deadline(text: &str, now: Timestamp) -> Option<Timestamp> {
     }
 }
 
-/// Hours between two moments, never negative.
+/// Hours between two times, never negative.
 pub fn hours_between(earlier: Timestamp, later: Timestamp) -> i64 {
     later.duration_since(earlier).as_hours().max(0)
 }

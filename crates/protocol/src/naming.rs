@@ -1,15 +1,15 @@
-//! Names for todos, decisions and delegations that no two processes and no two clones make alike.
+//! Generates ids for todos, decisions and delegations that are unique across processes and clones.
 //!
-//! `TODO-261115-k7q2m`: the day, so that names sort and say when, and five letters of chance.
-//! Nothing is counted, so nothing has to be agreed upon.
+//! `TODO-261115-k7q2m`: the date, so that ids sort by time, plus five random characters. There is
+//! no counter, so no coordination is needed.
 
 use jiff::Timestamp;
 
-/// Digits and letters without those that are mistaken for another.
+/// Digits and letters without those that are easily confused.
 const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 const CHANCE: usize = 5;
 
-/// A new name that is not among the known ones.
+/// Generates an id that is not taken.
 pub fn fresh_name(prefix: &str, now: Timestamp, taken: impl Fn(&str) -> bool) -> String {
     let day = now
         .to_zoned(jiff::tz::TimeZone::UTC)
@@ -28,7 +28,7 @@ pub fn fresh_name(prefix: &str, now: Timestamp, taken: impl Fn(&str) -> bool) ->
     }
 }
 
-/// The one name that is meant: the name itself, or the only one that ends in `-asked`.
+/// Resolves an id: an exact match, or the only id that ends in `-asked`.
 pub fn find_name<'n>(names: impl Iterator<Item = &'n str> + Clone, asked: &str) -> Option<&'n str> {
     if let Some(same) = names.clone().find(|name| name.eq_ignore_ascii_case(asked)) {
         return Some(same);
@@ -40,7 +40,7 @@ pub fn find_name<'n>(names: impl Iterator<Item = &'n str> + Clone, asked: &str) 
     ending.next().filter(|_| ending.next().is_none())
 }
 
-/// The name as it is shown: the ending of a generated name where no other ends so, else the whole.
+/// The displayed form of an id: the ending of a generated id if it is unique, else the whole id.
 pub fn short_name<'n, 'i>(names: impl Iterator<Item = &'n str>, id: &'i str) -> &'i str {
     let Some((head, ending)) = id.rsplit_once('-') else {
         return id;

@@ -1,5 +1,5 @@
-//! Where a drawn picture may go. It is no memory and has no history, so it never takes the place of
-//! anything but an older picture.
+//! Writes a drawn picture. A picture is not memory and has no history, so it may replace only an
+//! older picture.
 
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use crate::project::Project;
 
-/// How every picture that Quipu draws begins.
+/// The first bytes of every picture that Quipu draws.
 const BEGINS: &[u8] = b"<svg";
 
 #[derive(Debug, Error)]
@@ -34,7 +34,7 @@ pub enum PictureError {
     },
 }
 
-/// Writes a picture to a file, which is named as the caller said it and lies below `folder`.
+/// Writes a picture to `file`, which is relative to `folder`.
 pub fn lay_picture(
     project: &Project,
     actor: &Actor,
@@ -66,7 +66,7 @@ pub fn lay_picture(
                 .may_write(&path, &project.contract.actor_binding(actor))
                 .map_err(PictureError::Denied)?;
         }
-        // What is outside is none of the contract's business, unless it is another project's.
+        // The contract does not apply to files outside, unless they belong to another project.
         Err(_) => {
             if let Some(reserved) = RESERVED
                 .into_iter()
@@ -92,8 +92,8 @@ pub fn lay_picture(
     }
 }
 
-/// Writes over an older picture; none if something else is there: another file, a link, or a file
-/// with a second name, which may be memory.
+/// Overwrites an older picture. None if something else is there: another file, a link, or a file
+/// with a second hard link, which may be memory.
 fn replace_picture(target: &Path, svg: &str) -> std::io::Result<Option<()>> {
     let (Some(folder), Some(name)) = (
         target.parent(),

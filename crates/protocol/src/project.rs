@@ -1,4 +1,6 @@
 //! A project: its root, its contract and its store.
+//!
+//! Opening a project recovers files after a power cut before it reads the rules from them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +17,7 @@ use crate::rules::{Rules, no_rules};
 pub enum ProjectError {
     #[error("no quipu.toml in `{}` or any folder above it", .0.display())]
     NotFound(PathBuf),
-    /// The folder has a history and no contract.
+    /// The folder has a history but no contract.
     #[error("`quipu.toml` of `{}` was removed; its history is still there", .0.display())]
     Removed(PathBuf),
     #[error("cannot read `{}`: {source}", path.display())]
@@ -29,22 +31,22 @@ pub enum ProjectError {
     Store(#[from] StoreError),
 }
 
-/// A project that can be read and changed.
+/// An open project.
 pub struct Project {
     pub contract: Arc<Contract>,
     pub store: Store,
     pub library: Library,
-    /// The journal was missing, and what is on disk is the new beginning.
+    /// The journal was missing, and the files on disk are the new beginning.
     pub began_anew: bool,
-    /// The recall index, once it was asked.
+    /// The recall index, built on first use.
     pub(crate) index: KeptIndex,
 }
 
 impl Project {
-    /// The nearest folder with a `quipu.toml`, or with the history of a project that had one, from
-    /// here upwards.
+    /// Finds the nearest ancestor folder with a `quipu.toml`, or with the history of a project that
+    /// had one.
     pub fn find_root(from: &Path) -> Result<PathBuf, ProjectError> {
-        // Not only made absolute: above `project/..` lies the parent, not the project.
+        // Canonicalize, because the parent of `project/..` is not `project`.
         let from = std::fs::canonicalize(from).map_err(|source| ProjectError::Unreadable {
             path: from.to_owned(),
             source,
@@ -57,18 +59,18 @@ impl Project {
             .ok_or_else(|| ProjectError::NotFound(from.clone()))
     }
 
-    /// The contract as it was last committed, also right after a power cut.
+    /// Loads the contract as last committed, even right after a power cut.
     pub fn load_contract(root: &Path) -> Result<Contract, ProjectError> {
         Self::recover(root, &Options::default());
         Self::read_contract(root)
     }
 
-    /// A power cut may have left an older, empty or missing `quipu.toml`: files are recovered
-    /// before the rules are read from them.
+    /// Recovers files before the rules are read: a power cut may have left an old, empty or missing
+    /// `quipu.toml`.
     fn recover(root: &Path, options: &Options) {
         if options.looks.is_none() && !Store::is_recovered(root, options) {
-            // The journal is here: a shared store is not needed, and its address may be one that
-            // nobody trusts. An error is reported by the command that needs the store.
+            // Recovery needs only the local journal. A shared store is not contacted, because its
+            // address may not be trusted yet. The command that needs the store reports any error.
             let options = Options {
                 offline: true,
                 ..options.clone()
@@ -96,7 +98,7 @@ impl Project {
         };
         let mut began_anew = false;
         if !root.join(".quipu").is_dir() {
-            // A fresh clone, or someone deleted it: the files are still the truth.
+            // A fresh clone, or the journal was deleted: the files are the source of truth.
             Store::init(root)?;
             began_anew = true;
         }
@@ -110,9 +112,9 @@ impl Project {
         })
     }
 
-    /// Opens a project and applies what is journalled. A disk that is full, or that fails to write
-    /// or to sync, keeps nobody from reading: the journal holds all that was committed. The project
-    /// can then only be read, and says why.
+    /// Opens a project and applies the journal. A disk that is full, or that fails to write or
+    /// sync, does not prevent reading: the journal holds all commits. The project is then read-only
+    /// and reports why.
     pub fn open_to_read(root: &Path, options: Options) -> Result<Project, ProjectError> {
         let project = Self::open(root, options.clone())?;
         let looks = match project.store.settle() {
@@ -125,7 +127,7 @@ impl Project {
             Err(error) if error.is_failing_disk() => {
                 Unwritable::Failing(format!("the disk fails ({error})"))
             }
-            // Any other error is reported by the command that needs the files applied.
+            // The command that needs the files applied reports any other error.
             _ => return Ok(project),
         };
         drop(project);
@@ -138,7 +140,7 @@ impl Project {
         )
     }
 
-    /// A project whose contract is faulty, for whoever needs its history and not its rules.
+    /// Opens a project with a faulty contract, for callers that need its history but not its rules.
     pub fn open_unruled(root: &Path, options: Options) -> Result<Project, ProjectError> {
         let contract = Arc::new(no_rules()?);
         let store = Store::open(
@@ -159,8 +161,8 @@ impl Project {
     }
 }
 
-/// The bytes of `quipu.toml`. No link is followed: rules that lie elsewhere have no history here,
-/// and change with nobody's consent.
+/// Reads `quipu.toml`. Links are not followed: rules elsewhere have no history here and could
+/// change without consent.
 pub fn read_manifest(root: &Path) -> Result<Vec<u8>, ProjectError> {
     match Below::read_in(root, MANIFEST) {
         Ok(Some(bytes)) => Ok(bytes),
@@ -194,7 +196,7 @@ pub fn read_manifest(root: &Path) -> Result<Vec<u8>, ProjectError> {
     }
 }
 
-/// Where a file of the contract stops being text.
+/// The place where a contract file stops being valid UTF-8.
 pub(crate) fn not_utf8(file: &str, error: &std::string::FromUtf8Error) -> Faults {
     let read = &error.as_bytes()[..error.utf8_error().valid_up_to()];
     let place = Place {

@@ -1,21 +1,21 @@
-//! Text of others inside text that Quipu writes: an order, a decision, a start.
+//! Embeds untrusted text in text that Quipu writes: an order, a decision, a start.
 //!
-//! A line of it must not become a section, an entry or a marker of Quipu's own. Text of several
-//! lines stands in a Markdown quotation, `> ` before every line: headings, fences and comments in
-//! it end with it.
+//! An embedded line must not become a section, an entry or a marker of Quipu's own. Multi-line text
+//! becomes a Markdown quotation with `> ` before every line, which also closes its headings, fences
+//! and comments.
 
 use std::borrow::Cow;
 
 use quipu_contract::{in_one_line, is_line_break};
 
-/// The lines of a text, by whatever character they are broken.
+/// Splits a text at any kind of line break.
 fn lines(text: &str) -> impl Iterator<Item = &str> {
     // `\r\n` is one line break.
     text.split('\n')
         .flat_map(|line| line.strip_suffix('\r').unwrap_or(line).split(is_line_break))
 }
 
-/// The text as a quotation.
+/// Renders the text as a quotation.
 pub fn quoted(text: &str) -> String {
     let line = |line: &str| {
         if line.trim().is_empty() {
@@ -27,8 +27,8 @@ pub fn quoted(text: &str) -> String {
     lines(text).map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The text as a paragraph of its own: one line that begins with a letter or a digit is one
-/// already, anything else is quoted.
+/// Renders the text as a paragraph. A single line that begins with a letter or a digit stays as it
+/// is; anything else is quoted.
 pub(crate) fn as_paragraph(text: &str) -> Cow<'_, str> {
     let is_plain = text.starts_with(char::is_alphanumeric) && !text.contains(is_line_break);
     if is_plain {
@@ -38,7 +38,7 @@ pub(crate) fn as_paragraph(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A text that [`as_paragraph`] quoted, as it was given.
+/// Reverts [`as_paragraph`].
 pub(crate) fn unquoted(text: &str) -> String {
     if !text.lines().all(|line| line.starts_with('>')) {
         return text.to_owned();
@@ -52,8 +52,8 @@ pub(crate) fn unquoted(text: &str) -> String {
     text.lines().map(bare).collect::<Vec<_>>().join("\n")
 }
 
-/// A text as the value of a list entry: its further lines are part of the entry, and none of them
-/// is an entry, a heading, a fence or a comment.
+/// Renders a text as the value of a list entry. Further lines belong to the entry, and none of them
+/// can become an entry, a heading, a fence or a comment.
 pub(crate) fn as_entry_value(text: &str) -> String {
     let opens = |line: &str| {
         let digits = line.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -75,7 +75,7 @@ pub(crate) fn as_entry_value(text: &str) -> String {
         .join("\n  ")
 }
 
-/// The first line of a text, for a list of many.
+/// The first non-empty line of a text, for lists.
 pub fn headline(text: &str) -> Cow<'_, str> {
     let first = lines(text)
         .map(str::trim)
@@ -84,7 +84,7 @@ pub fn headline(text: &str) -> Cow<'_, str> {
     in_one_line(first)
 }
 
-/// A text below a bold title: in the same line if it is one line, else as a quotation.
+/// A text below a bold title: on the same line if it is a single line, else as a quotation.
 pub(crate) fn below(title: &str, text: &str) -> String {
     let title = if title.is_empty() {
         String::new()
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
     use quipu_text::Document;
 
-    /// Headings, rules below a line, fences, comments, quotations, by every line break.
+    /// Headings, underlines, fences, comments and quotations, with every kind of line break.
     fn hostile() -> Vec<String> {
         let pieces = [
             "## Report\n\n- Result: done",

@@ -1,15 +1,15 @@
-//! The part of a project that an actor reads, for commands that list files and commits.
+//! The part of a project that an actor may read, for commands that list files and commits.
 //!
-//! A list shows a role no more than `read` and `log PATH` show it file by file: paths that it reads
-//! whole, and the reason of a commit only where it reads every file of that commit. What the role
-//! wrote itself it is shown as it is.
+//! A list shows a role no more than `read` and `log PATH` do for single files: paths that it may
+//! read completely, and the reason of a commit only if it may read every file of that commit. A
+//! role always sees its own commits.
 
 use quipu_contract::{Actor, Binding, Contract, Grant, ProjectPath, Readable};
 use quipu_store::{Kind, LogEntry, OpenSession, Problem, Survey, Who};
 
 use crate::project::Project;
 
-/// What an actor may read, resolved once for many paths.
+/// An actor's read rights, resolved once for many paths.
 pub struct ReadScope<'p> {
     contract: &'p Contract,
     grant: Option<Grant<'p>>,
@@ -18,7 +18,7 @@ pub struct ReadScope<'p> {
 }
 
 impl<'p> ReadScope<'p> {
-    /// An actor that the contract does not know reads nothing.
+    /// An actor unknown to the contract reads nothing.
     pub fn of(project: &'p Project, actor: &Actor) -> ReadScope<'p> {
         let contract = &project.contract;
         ReadScope {
@@ -29,19 +29,19 @@ impl<'p> ReadScope<'p> {
         }
     }
 
-    /// Whether everything is shown: to people and to agents without a role.
+    /// Whether everything is visible: for people and for agents without a role.
     pub fn is_everything(&self) -> bool {
         self.grant.is_some_and(|grant| grant.role.is_none())
     }
 
-    /// Whether the actor reads the whole of a file.
+    /// Whether the actor may read a whole file.
     pub fn reads(&self, path: &ProjectPath) -> bool {
         self.grant
             .is_some_and(|grant| grant.may_read(path, &self.binding) == Ok(Readable::Whole))
     }
 
-    /// Whether a file may be named: one that the actor reads, or one of the contract, which
-    /// everyone is told.
+    /// Whether a file may be named: a file that the actor reads, or a file of the contract, which
+    /// everyone may see.
     fn names(&self, path: &str) -> bool {
         let is_contract = |path: &ProjectPath| {
             self.contract
@@ -51,8 +51,8 @@ impl<'p> ReadScope<'p> {
         ProjectPath::parse(path).is_ok_and(|path| is_contract(&path) || self.reads(&path))
     }
 
-    /// A commit as the actor is shown it; none if it concerns no file that the actor reads. Leases,
-    /// sessions and notes of others concern none.
+    /// A commit as visible to the actor. None if it concerns no file that the actor reads. Leases,
+    /// sessions and notes of other actors concern no file.
     pub fn entry(&self, entry: &LogEntry) -> Option<LogEntry> {
         if self.is_everything() || entry.who == self.who {
             return Some(entry.clone());
@@ -60,7 +60,7 @@ impl<'p> ReadScope<'p> {
         if matches!(entry.kind, Kind::Lease | Kind::Note) {
             return None;
         }
-        // As the log tells them: `session ID begins`, `session ID ends`.
+        // The log renders sessions as `session ID begins` and `session ID ends`.
         let is_file = |path: &&String| {
             !(path.starts_with("session ")
                 && [" begins", " ends"].iter().any(|act| path.ends_with(act)))
@@ -80,7 +80,7 @@ impl<'p> ReadScope<'p> {
         })
     }
 
-    /// Removes from a survey what the actor does not read.
+    /// Removes files that the actor does not read from a status scan.
     pub fn narrow(&self, survey: &mut Survey) {
         if self.is_everything() {
             return;
@@ -91,11 +91,11 @@ impl<'p> ReadScope<'p> {
         survey.free_journalled.retain(|file| self.names(&file.path));
         survey.waiting.retain(|path| self.names(path));
         survey.kept.retain(|kept| self.names(&kept.path));
-        // Names that no contract can hold are in no role's pointers.
+        // Names that no contract can contain match no role's pointers.
         survey.strange.clear();
     }
 
-    /// Removes problems of files that the actor may not name, and returns how many.
+    /// Removes problems of files that the actor may not name, and returns their number.
     pub fn narrow_problems(&self, problems: &mut Vec<Problem>) -> usize {
         let before = problems.len();
         // A problem of the journal may name any file.
@@ -103,13 +103,13 @@ impl<'p> ReadScope<'p> {
         before - problems.len()
     }
 
-    /// Whether all of some paths may be named.
+    /// Whether all of the paths may be named.
     pub fn names_all(&self, paths: &[String]) -> bool {
         self.is_everything() || paths.iter().all(|path| self.names(path))
     }
 
-    /// Whether the actor may know what was asked and said in a session: everyone without a role,
-    /// and the same role.
+    /// Whether the actor may see the requests and messages of a session: every actor without a
+    /// role, and the same role.
     pub fn hears(&self, session: &OpenSession) -> bool {
         self.is_everything() || self.who.role == session.who.role
     }

@@ -1,4 +1,6 @@
-//! Reading a file, or one section of it, as an actor.
+//! Reads a file, or one section of it, on behalf of an actor.
+//!
+//! All reads check the actor's pointers first. Errors reveal only names that the actor may read.
 
 use quipu_contract::{Actor, BadPath, Denial, ProjectPath, Readable, nearest};
 use quipu_store::{At, Change, Expect, Op, StoreError, Version};
@@ -40,7 +42,7 @@ pub enum ReadError {
     Store(#[from] StoreError),
 }
 
-/// The same for operations that show a whole file.
+/// Checks that the actor may read the whole file.
 pub fn may_read_whole(
     project: &Project,
     actor: &Actor,
@@ -111,7 +113,7 @@ pub fn not_found(project: &Project, actor: &Actor, path: &ProjectPath) -> ReadEr
     }
 }
 
-/// What was read.
+/// The result of a read.
 #[derive(Debug, Clone)]
 pub struct Reading {
     pub path: ProjectPath,
@@ -167,7 +169,7 @@ pub fn read_pointer(
     let text = std::str::from_utf8(&bytes).map_err(|_| ReadError::NotText(path.clone()))?;
     let document = Document::parse(text);
     let found = find_section(&document, &anchor).map_err(|miss| match &readable {
-        // The names of other sections are not for this reader either.
+        // This reader may not see the names of other sections either.
         Readable::Sections(sections) if !sections.contains(&anchor) => ReadError::OnlySections {
             path: path.clone(),
             sections: sections.clone(),
@@ -195,7 +197,7 @@ pub fn read_pointer(
         }
     })?;
     if let Readable::Sections(sections) = readable {
-        // The section asked for must be one of them, or lie inside one.
+        // The requested section must be one of them, or be inside one.
         let inside = |outer: &str| {
             find_section(&document, outer)
                 .is_ok_and(|s| s.range.start <= found.range.start && found.range.end <= s.range.end)
@@ -214,8 +216,8 @@ pub fn read_pointer(
     })
 }
 
-/// The path and the section of a pointer. A file may have a `#` in its name: the longest name that
-/// is there is meant.
+/// Splits a pointer into path and section. A file name may contain a `#`: the longest existing name
+/// wins.
 pub(crate) fn split_pointer(
     project: &Project,
     pointer: &str,
@@ -242,7 +244,7 @@ pub(crate) fn split_pointer(
     Ok((ProjectPath::parse(first)?, Some(section.to_owned())))
 }
 
-/// So many sections are named before the rest is only counted.
+/// At most this many sections are named; the rest are counted.
 const SECTIONS_NAMED: usize = 12;
 
 fn render_known(known: &[String]) -> String {
@@ -261,7 +263,7 @@ fn render_known(known: &[String]) -> String {
     }
 }
 
-/// Whether an actor's pointers name a path, and how much of it.
+/// Whether an actor's pointers cover a path, and how much of it.
 pub fn may_read(
     project: &Project,
     actor: &Actor,
@@ -276,8 +278,8 @@ pub fn may_read(
         .map_err(ReadError::Denied)
 }
 
-/// The section that an anchor names, or the only one whose heading begins with it: `ch10` finds `##
-/// ch10: Leases`.
+/// Finds the section of an anchor, or the only section with a heading that begins with it: `ch10`
+/// finds `## ch10: Leases`.
 pub(crate) fn find_section<'d>(
     document: &'d Document<'_>,
     anchor: &str,

@@ -1,10 +1,10 @@
-//! Recall over a project: the sections that answer a question, from the files as they are now.
+//! Recall over a project: finds the sections that answer a question in the current files.
 //!
-//! The index in `.quipu/recall` is derived and follows the files: before every answer all files are
-//! looked at. If they look as they did when the index was last found to cover them, it does; if
-//! not, the versions it covers are compared with those of the files, and what differs is read anew.
-//! Where the index cannot be written, fresh text is laid over it: an answer always speaks of the
-//! current files. An index that turns out to be damaged is built anew.
+//! The index in `.quipu/recall` is derived. Before every answer, the files are checked. If their
+//! fingerprint is the one for which the index was last found complete, the index is used unchanged.
+//! Otherwise the versions in the index are compared with the files, and changed files are read
+//! again. If the index cannot be written, fresh text is overlaid on it. An answer therefore always
+//! reflects the current files. A damaged index is rebuilt.
 
 mod files;
 mod kept;
@@ -25,19 +25,19 @@ use thiserror::Error;
 use crate::project::Project;
 use crate::reading::ReadError;
 
-/// The encoder reads at most so many new sections before one answer, so that it comes soon.
+/// The encoder reads at most this many new sections before one answer, to limit the delay.
 const ENCODE_AT_ONCE: usize = 256;
 
-/// What is asked.
+/// A question.
 #[derive(Debug, Clone)]
 pub struct Ask<'a> {
     pub question: &'a str,
     pub k: usize,
-    /// Only in paths that match.
+    /// Search only matching paths.
     pub within: Option<Pattern>,
     pub tier: Option<Tier>,
     pub use_model: bool,
-    /// Let the encoder read everything first, however long it takes.
+    /// Let the encoder read everything first, regardless of the time.
     pub complete: bool,
 }
 
@@ -51,22 +51,22 @@ pub enum RecallError {
     Index(#[from] Error),
 }
 
-/// An answer, and what it covers.
+/// An answer and its coverage.
 #[derive(Debug)]
 pub struct Recalled {
     pub answer: Answer,
-    /// Files that had changed since the index last saw them, and were read for this answer.
+    /// Files that had changed since the last indexing and were read for this answer.
     pub read_anew: usize,
-    /// Files among those asked that could not be searched: no UTF-8, or too large.
+    /// Requested files that could not be searched: not UTF-8, or too large.
     pub not_searched: Vec<String>,
 }
 
-/// Where the index of a project is.
+/// The folder of a project's index.
 pub(crate) fn index_folder(project: &Project) -> PathBuf {
     project.store.root().join(".quipu/recall")
 }
 
-/// Finds the sections that answer a question, among those the actor may read.
+/// Finds the sections that answer a question, among those that the actor may read.
 pub fn recall(project: &Project, actor: &Actor, ask: &Ask<'_>) -> Result<Recalled, RecallError> {
     Asking {
         project,
@@ -76,7 +76,7 @@ pub fn recall(project: &Project, actor: &Actor, ask: &Ask<'_>) -> Result<Recalle
     .recall()
 }
 
-/// Who asks what.
+/// A question with its actor and project.
 struct Asking<'a> {
     project: &'a Project,
     actor: &'a Actor,
@@ -93,7 +93,7 @@ impl Asking<'_> {
         }
         let (current, sight) = current_files(project)?;
         match self.answer(bring_up_to_date(project, &current, sight, ask, false)?) {
-            // Damage may show only where a question looks.
+            // Damage may become visible only when a query reads it.
             Err(RecallError::Index(error)) if error.needs_rebuild() => {
                 self.answer(bring_up_to_date(project, &current, sight, ask, true)?)
             }
@@ -101,8 +101,7 @@ impl Asking<'_> {
         }
     }
 
-    /// The answer of the index as it is, if it is known to cover exactly the files as they look
-    /// now.
+    /// Answers from the existing index, if it is known to cover exactly the current files.
     fn recall_as_covered(&self) -> Result<Option<Recalled>, RecallError> {
         let project = self.project;
         let folder = index_folder(project);
@@ -120,7 +119,7 @@ impl Asking<'_> {
                 .is_complete(&folder, index, sight, project.contract.mark)
         };
         let answered = if KeptIndex::is_large(&folder) {
-            // Thousands of files: they are looked at while the answer is worked out, and it holds
+            // With thousands of files, check them in parallel with the query. The answer is valid
             // if nothing has changed.
             let (sight, asked) = project.store.sight_while(|| {
                 project
@@ -194,8 +193,7 @@ impl Asking<'_> {
             use_model: ask.use_model,
         };
         let mut answer = index.recall_with(&overlay, ask.question, &options)?;
-        // Sections that were indexed by words alone are read by the encoder when it is first
-        // wanted.
+        // The encoder reads sections that were indexed only by words when it is first used.
         if ask.use_model
             && answer.encoded < answer.sections
             && read_anew.is_empty()
@@ -203,7 +201,7 @@ impl Asking<'_> {
         {
             answer = index.recall_with(&overlay, ask.question, &options)?;
         }
-        // What is hidden from someone is not counted for them either.
+        // Files that the actor may not read are not counted either.
         let read_anew = read_anew
             .iter()
             .filter(|path| {
@@ -237,8 +235,8 @@ impl Asking<'_> {
     }
 }
 
-/// The files an actor may read; none if that is no question. Where a role reads only a section of a
-/// file, only that section is searched, as fresh text.
+/// The files that an actor may read; None if there is no restriction. If a role reads only a
+/// section of a file, only that section is searched, as fresh text.
 fn readable(
     project: &Project,
     actor: &Actor,
@@ -292,12 +290,13 @@ fn readable(
     Ok(Some(readable))
 }
 
-/// The index over the current files; what could not be written into it is fresh or gone.
+/// The index over the current files. Changes that could not be written to it are in `fresh` or
+/// `gone`.
 struct UpToDate {
     index: Arc<Index>,
     fresh: Vec<FileText>,
     gone: Vec<String>,
-    /// Paths of files that were read.
+    /// Paths of the files that were read.
     read_anew: Vec<String>,
 }
 
@@ -342,8 +341,8 @@ fn bring_up_to_date(
     let read_anew: Vec<String> = texts.iter().map(|file| file.path.clone()).collect();
     match write(project, folder, &texts, &gone, ask, anew) {
         Ok(index) => {
-            // Another process may have written meanwhile, what it saw before: then the files as
-            // they are now are laid over it.
+            // Another process may have written an index of an earlier state in the meantime.
+            // Overlay the current files on it.
             let (fresh, gone) = beyond(project, &index, current)?;
             if fresh.is_empty() && gone.is_empty() {
                 covered(&index);
@@ -355,7 +354,7 @@ fn bring_up_to_date(
                 read_anew,
             })
         }
-        // A folder that cannot be written is still searched, with what is new laid over the index.
+        // If the folder cannot be written, search anyway, with new text overlaid on the index.
         Err(Error::Io(_)) if anew => Ok(UpToDate {
             index: Arc::new(Index::empty()),
             fresh: texts,
@@ -378,8 +377,8 @@ fn bring_up_to_date(
     }
 }
 
-/// The files that the index does not cover at their current version, and those it covers in vain.
-/// Both lists are in the order of paths, so one walk over both tells.
+/// Returns the files that the index does not cover at their current version, and the indexed files
+/// that no longer exist. Both lists are sorted by path, so one pass is sufficient.
 fn compare<'c>(
     index: &Index,
     current: &'c BTreeMap<String, Current>,
@@ -399,8 +398,7 @@ fn compare<'c>(
     (stale, gone)
 }
 
-/// The files that the index does not cover at their current version, read anew, and those it covers
-/// in vain.
+/// Like `compare`, but also reads the uncovered files.
 fn beyond(
     project: &Project,
     index: &Index,

@@ -1,4 +1,8 @@
-//! Reading a project's rules, and its files with a form, as a change would leave them.
+//! Checks the rules of a project, and its files with a form, in the state that a change would
+//! leave.
+//!
+//! The store calls it as its `RuleBook` before a commit, so that no commit leaves rules that cannot
+//! be resolved.
 
 use std::path::{Path, PathBuf};
 
@@ -77,8 +81,8 @@ impl RuleBook for Rules {
     }
 }
 
-/// Whether a path holds the rules of a project whose contract cannot be read: its `quipu.toml`, and
-/// the folders of profiles as far as that file still tells them.
+/// Whether a path belongs to the rules of a project with an unreadable contract: its `quipu.toml`,
+/// and the profile folders that this file still names.
 pub fn is_of_faulty_rules(root: &Path, path: &ProjectPath) -> bool {
     let text = read_manifest(root).unwrap_or_default();
     let table: toml::Table = String::from_utf8_lossy(&text).parse().unwrap_or_default();
@@ -94,7 +98,7 @@ pub fn is_of_faulty_rules(root: &Path, path: &ProjectPath) -> bool {
     path.as_str() == MANIFEST || folders.any(|folder| path.as_str().starts_with(&folder))
 }
 
-/// A contract that says nothing, for whoever only needs the history.
+/// An empty contract, for callers that need only the history.
 pub(crate) fn no_rules() -> Result<quipu_contract::Contract, Faults> {
     resolve_contract(&Source::new(MANIFEST, "quipu = 1\n"), &|name, _| {
         Err(format!("no profile `{name}`"))

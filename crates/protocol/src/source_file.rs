@@ -1,10 +1,10 @@
-//! Files that a caller names as the source of a text: `write --file`, `commit --file`, `import`,
-//! stdin from a file.
+//! Reads files that a caller names as the source of a text: `write --file`, `commit --file`,
+//! `import`, stdin from a file.
 //!
-//! An agent must not copy what it may not read. Every operation that takes a source path reads it
-//! here, so the rule is the same for all: a file inside a project must be readable as a whole by
-//! the caller, under the contract of that project. The check looks at the file that was opened, not
-//! at the name, so links, `..` and `/proc` lead to the same answer.
+//! An agent must not copy a file that it may not read. Every operation with a source path reads it
+//! here, so one rule applies to all: the caller must be allowed to read a file inside a project as
+//! a whole, under the contract of that project. The check uses the opened file, not its name, so
+//! links, `..` and `/proc` cannot bypass it.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -25,10 +25,10 @@ use crate::reading::ReadError;
 pub enum SourceError {
     #[error("cannot read `{}`: {source}", file.display())]
     Unreadable { file: PathBuf, source: io::Error },
-    /// The kernel does not say where the file is, so no contract can be asked.
+    /// The kernel does not report the path of the file, so no contract can be applied.
     #[error("cannot tell where `{}` is", .0.display())]
     NoPlace(PathBuf),
-    /// A file of the project that no rule and no pointer names.
+    /// A file of the project that no rule and no pointer covers.
     #[error("{}", .0.what)]
     NoRule(Denial),
     #[error(transparent)]
@@ -39,11 +39,10 @@ pub enum SourceError {
     Store(#[from] StoreError),
 }
 
-/// Reads source files for one caller.
 #[derive(Debug, Clone, Copy)]
 pub struct Sources<'c> {
     actor: &'c Actor,
-    /// A folder of the caller's project, for files with a second name there.
+    /// A folder of the caller's project, to find hard links there.
     project: &'c Path,
 }
 
@@ -52,7 +51,7 @@ impl<'c> Sources<'c> {
         Sources { actor, project }
     }
 
-    /// The bytes of a file, if the caller may have them. `named` is for messages.
+    /// Reads a file, if the caller may read it. `named` is used in messages.
     pub fn read(&self, place: &Path, named: &Path) -> Result<Vec<u8>, SourceError> {
         let unreadable = |source| SourceError::Unreadable {
             file: named.to_owned(),
@@ -117,8 +116,8 @@ impl<'c> Sources<'c> {
         Ok(bytes)
     }
 
-    /// Refuses a file that is open under this descriptor and that the caller may not read. `named`
-    /// is for messages.
+    /// Refuses a file, open under this descriptor, that the caller may not read. `named` is used in
+    /// messages.
     fn check(&self, descriptor: i32, named: &Path) -> Result<(), SourceError> {
         if !matches!(self.actor, Actor::Agent { .. }) {
             return Ok(());
@@ -129,7 +128,7 @@ impl<'c> Sources<'c> {
         };
         let link = PathBuf::from(format!("/proc/self/fd/{descriptor}"));
         let found = std::fs::metadata(&link).map_err(unreadable)?;
-        // A pipe or a terminal has no place, and a folder no bytes.
+        // A pipe or a terminal has no path, and a folder has no bytes.
         if !found.is_file() {
             return Ok(());
         }
@@ -169,8 +168,8 @@ impl<'c> Sources<'c> {
             Err(error @ BadPath::Reserved { .. }) => {
                 copied_file(root, &inside)?.ok_or(ReadError::Path(error))?
             }
-            // No rule and no pointer can name it: it is nobody's memory, but a role reads only what
-            // a pointer names.
+            // No rule or pointer can name this path, so it is not memory. A role may still read
+            // only what its pointers cover.
             Err(_) if grant.role.is_none() => return Ok(()),
             Err(error) => return Err(ReadError::Path(error).into()),
         };
@@ -188,8 +187,8 @@ impl<'c> Sources<'c> {
     }
 }
 
-/// Opens a file that ends. A named pipe would keep its reader waiting for a writer, and a device
-/// may never end. The pipe of a shell (`--file <(command)`) has its writer already.
+/// Opens a file that has an end. Reading a named pipe would wait for a writer, and a device may
+/// never end. The pipe of a shell (`--file <(command)`) already has a writer.
 fn open(place: &Path) -> io::Result<File> {
     let opened = File::from(rustix::fs::open(
         place,
@@ -221,7 +220,7 @@ fn open(place: &Path) -> io::Result<File> {
     ))
 }
 
-/// The memory file whose conflict copy this is: `quipu status` offers it to whoever may read that
+/// The memory file of a conflict copy. `quipu status` offers the copy to actors that may read that
 /// file.
 fn copied_file(root: &Path, inside: &str) -> Result<Option<ProjectPath>, SourceError> {
     if !inside.starts_with(".quipu/conflicts/") {
@@ -234,8 +233,8 @@ fn copied_file(root: &Path, inside: &str) -> Result<Option<ProjectPath>, SourceE
     Ok(found.and_then(|conflict| ProjectPath::parse(&conflict.path?).ok()))
 }
 
-/// Every project that a file is in. More than one: a contract in a folder of a project must not
-/// take its files out of the project.
+/// All projects that contain a file. There may be several: a contract in a subfolder must not
+/// remove its files from the outer project.
 fn roots_around(real: &Path) -> BTreeSet<PathBuf> {
     let is_root = |folder: &&Path| {
         folder.join("quipu.toml").symlink_metadata().is_ok() || Store::has_history(folder)
@@ -247,7 +246,7 @@ fn roots_around(real: &Path) -> BTreeSet<PathBuf> {
         .collect()
 }
 
-/// The names that a file has below a folder; links are not followed.
+/// Finds the hard links of a file below a folder. Symbolic links are not followed.
 fn names_of(folder: &Path, device: u64, inode: u64) -> Vec<PathBuf> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -264,7 +263,7 @@ fn names_of(folder: &Path, device: u64, inode: u64) -> Vec<PathBuf> {
     names
 }
 
-/// The kernel marks the path of a file that has no name any more.
+/// Removes the suffix that the kernel adds to the path of a deleted file.
 fn without_deleted(path: &Path) -> PathBuf {
     path.to_str()
         .and_then(|text| text.strip_suffix(" (deleted)"))
@@ -303,7 +302,7 @@ mod tests {
                 place.display()
             );
         }
-        // The pipe of a shell has no name and is read to its end, also if its writer is slow.
+        // The pipe of a shell has no name and is read to its end, even if its writer is slow.
         let mut child = std::process::Command::new("sh")
             .args(["-c", "sleep 0.1; echo late"])
             .stdout(std::process::Stdio::piped())

@@ -1,9 +1,11 @@
-//! Maps: a file with a section for each unit, and in it a table whose first column names files,
-//! folders or patterns.
+//! Parses source maps: a file with one section per unit. Each section has a table; its first column
+//! names files, folders or patterns.
+//!
+//! Pure: text in, paths out.
 
 use quipu_contract::{Pattern, ProjectPath};
 
-/// The paths of a section: the first cell of each row of its table.
+/// The paths of a section: the first cell of each table row.
 pub fn mapped_paths(body: &str) -> Vec<String> {
     let rows: Vec<&str> = body
         .lines()
@@ -27,7 +29,7 @@ pub fn mapped_paths(body: &str) -> Vec<String> {
             .nth(1)
             .unwrap_or(cell)
             .trim_matches(['*', ' ', '"']);
-        // A path may carry its lines.
+        // A path may have line numbers.
         let (path, lines) = cell.rsplit_once(':').unwrap_or((cell, ""));
         let path = if lines
             .chars()
@@ -44,7 +46,7 @@ pub fn mapped_paths(body: &str) -> Vec<String> {
     paths
 }
 
-/// Whether a map names a file: itself, a folder above it, or by a pattern.
+/// Whether a map entry covers a file: by its path, by a folder above it, or by a pattern.
 pub fn is_named(named: &str, file: &ProjectPath) -> bool {
     let folder = format!("{}/", named.trim_end_matches('/'));
     let pattern = || {

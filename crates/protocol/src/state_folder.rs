@@ -1,10 +1,10 @@
-//! The user's own folder for what Quipu keeps outside of projects: `$XDG_STATE_HOME/quipu`, or
+//! The user's folder for data that Quipu stores outside projects: `$XDG_STATE_HOME/quipu`, or
 //! `~/.local/state/quipu`.
 
 use std::io;
 use std::path::PathBuf;
 
-/// The path of the folder, whether or not it exists. None where the user has no home.
+/// The path of the folder, whether or not it exists. None if the user has no home folder.
 pub fn state_folder() -> Option<PathBuf> {
     let given = |name: &str| {
         std::env::var_os(name)
@@ -16,7 +16,7 @@ pub fn state_folder() -> Option<PathBuf> {
     Some(state.join("quipu"))
 }
 
-/// Makes a folder inside it that nobody else can enter.
+/// Creates a subfolder that no other user can access.
 pub fn make_state_folder(name: &str) -> io::Result<PathBuf> {
     let none = || {
         io::Error::new(

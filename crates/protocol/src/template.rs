@@ -1,4 +1,6 @@
-//! Templates: a profile's texts with the project's values filled in.
+//! Renders templates: a profile's texts with the project's values filled in.
+//!
+//! A profile may come from a stranger, so steps and widths are limited.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +9,10 @@ use minijinja::value::{Kwargs, Rest, ValueKind};
 use minijinja::{Environment, ErrorKind, State, UndefinedBehavior, Value, filters};
 use thiserror::Error;
 
-/// A template never needs more steps than this; a runaway one is stopped.
+/// The maximum number of steps, to stop a runaway template.
 const FUEL: u64 = 1_000_000;
 
-/// No page is so wide, and no list of a brief so long.
+/// The maximum width in filters, more than any page or list needs.
 const WIDEST: usize = 10_000;
 
 #[derive(Debug, Error)]
@@ -58,7 +60,7 @@ pub fn render_template<S: serde::Serialize>(
         .map_err(failed)?;
     let values = Value::from(minijinja::value::Serde(values));
     let rendered = template.render(&values).map_err(failed)?;
-    // A variable that is only handed on, as to a filter, fails nowhere.
+    // A variable that is only passed on, for example to a filter, causes no error by itself.
     let is_global = |name: &str| environment.globals().any(|(global, _)| global == name);
     let names = template.undeclared_variables(true).into_iter();
     let mut unknown: Vec<(usize, String)> = names
@@ -78,8 +80,8 @@ pub fn render_template<S: serde::Serialize>(
     }
 }
 
-/// Whether there is no such variable, or no such part of one. What is empty today, such as the
-/// unit, has its parts another time.
+/// Whether a variable, or a part of one, is unknown. A value that is empty now, such as the unit,
+/// may have parts at other times.
 fn is_unknown(values: &Value, name: &str) -> bool {
     let mut value = values.clone();
     for part in name.split('.') {
@@ -94,7 +96,7 @@ fn is_unknown(values: &Value, name: &str) -> bool {
     false
 }
 
-/// The line on which a template uses a variable; none if it asks whether there is one.
+/// The line on which a template uses a variable. None if it tests whether the variable exists.
 fn find_use(text: &str, name: &str) -> Option<usize> {
     let word = |c: char| c.is_alphanumeric() || c == '_';
     let uses = text.match_indices(name).filter(|(at, _)| {
@@ -120,7 +122,7 @@ fn find_use(text: &str, name: &str) -> Option<usize> {
     first
 }
 
-/// A width that no text has would take all memory before anyone could stop it.
+/// Refuses huge widths, which would use up all memory before the fuel limit applies.
 fn stay_narrow(arguments: &[Value]) -> Result<(), minijinja::Error> {
     let too_wide = || {
         minijinja::Error::new(
@@ -146,7 +148,7 @@ fn stay_narrow(arguments: &[Value]) -> Result<(), minijinja::Error> {
             return Err(too_wide());
         }
     }
-    // A format says its widths itself, or takes them from its arguments.
+    // A format contains its widths, or takes them from its arguments.
     if let Some(format) = arguments
         .first()
         .and_then(Value::as_str)
@@ -167,7 +169,7 @@ fn describe(error: &minijinja::Error, text: &str) -> String {
         Some(detail) => format!("{}: {detail}", error.kind()),
         None => error.kind().to_string(),
     };
-    // Where the engine names nothing, what it was at does.
+    // If the engine's message names nothing, add the expression at fault.
     let at = error
         .range()
         .and_then(|range| text.get(range))
@@ -179,7 +181,7 @@ fn describe(error: &minijinja::Error, text: &str) -> String {
     }
 }
 
-/// The variables as templates see them.
+/// The variables available to templates.
 pub(crate) fn template_values(
     vars: &BTreeMap<String, String>,
     now: jiff::Timestamp,

@@ -1,11 +1,10 @@
-//! Trust: which settings of a project may run programs or contact servers, because a person of this
-//! machine agreed.
+//! Trust: decides which settings of a project may run programs or contact servers.
 //!
-//! A project may come from a stranger. Its `quipu.toml` can name programs (`[agents]`), a server
-//! (`store`) and have git run (`[git] finish`), and its `.quipu/shared` can name a server. Nothing
-//! of that is run or contacted before a person has seen it and agreed with `quipu trust`. The
-//! agreement is kept outside the project, for one folder and the exact text of each setting: a
-//! setting that changes is asked about again, all others stay trusted.
+//! A project may come from a stranger. Its `quipu.toml` can name programs (`[agents]`) and a server
+//! (`store`), and can have git run (`[git] finish`); its `.quipu/shared` can name a server. None of
+//! these is run or contacted before a person has seen it and agreed with `quipu trust`. The
+//! agreement is stored outside the project, for one folder and the exact text of each setting. A
+//! changed setting needs a new agreement; all others stay trusted.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -17,23 +16,23 @@ use thiserror::Error;
 
 use crate::state_folder::{make_state_folder, state_folder};
 
-/// The command that a refusal names.
+/// The command named in refusals.
 pub const TRUST_COMMAND: &str =
     "quipu trust     (a person agrees once; it shows what would run or be contacted)";
 
-/// What a setting makes Quipu do.
+/// The effect of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Power {
     /// Runs programs and sends texts to models: the tables of `[agents]`.
     Agents,
-    /// Contacts a server: an address of a shared store.
+    /// Contacts a server: the address of a shared store.
     Store,
-    /// Runs git, and with it what the repository has configured.
+    /// Runs git, and with it the programs that the repository configures.
     Git,
 }
 
-/// A setting that needs trust, as it stands in the project.
+/// A setting that needs trust, with its exact text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {
     pub power: Power,
@@ -63,7 +62,7 @@ impl Setting {
         })
     }
 
-    /// Every setting of a project that needs trust; `attached` is the address in `.quipu/shared`.
+    /// All settings of a project that need trust. `attached` is the address in `.quipu/shared`.
     pub fn all(contract: &Contract, attached: Option<&str>) -> Vec<Setting> {
         let mut addresses: Vec<&str> = attached
             .into_iter()
@@ -83,12 +82,12 @@ impl Setting {
 pub enum TrustError {
     #[error("cannot keep what you trust: {0}")]
     Io(#[from] io::Error),
-    /// Whoever writes files of the project could then write the agreement too.
+    /// Refused, because an agent that can write project files could then write the agreement too.
     #[error("what you trust would be kept inside the project itself, in `{}`", .0.display())]
     Inside(PathBuf),
 }
 
-/// What was agreed for one folder.
+/// The agreement for one folder.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Agreement {
     v: u32,
@@ -106,7 +105,7 @@ pub fn is_trusted(root: &Path, setting: &Setting) -> bool {
     load(&root, &file).settings.contains(setting)
 }
 
-/// Records that a person agrees to these settings, beside those agreed to before.
+/// Records a person's agreement to these settings, in addition to earlier ones.
 pub fn trust(root: &Path, settings: &[Setting]) -> Result<(), TrustError> {
     make_state_folder("trust")?;
     let (root, file) = place_of(root)?;
@@ -119,14 +118,13 @@ pub fn trust(root: &Path, settings: &[Setting]) -> Result<(), TrustError> {
     save(&file, &agreement)
 }
 
-/// Records that a person agrees to exactly these settings and to nothing that the project said
-/// before.
+/// Records a person's agreement to exactly these settings, and revokes all earlier ones.
 pub fn trust_only(root: &Path, settings: &[Setting]) -> Result<(), TrustError> {
     revoke_trust(root)?;
     trust(root, settings)
 }
 
-/// Forgets every agreement for a folder; false if there was none.
+/// Revokes all agreements for a folder. Returns false if there were none.
 pub fn revoke_trust(root: &Path) -> Result<bool, TrustError> {
     let (_, file) = place_of(root)?;
     match std::fs::remove_file(&file) {
@@ -136,7 +134,7 @@ pub fn revoke_trust(root: &Path) -> Result<bool, TrustError> {
     }
 }
 
-/// The folder's real path, and the file that holds what was agreed for it.
+/// The folder's real path, and the file with its agreement.
 fn place_of(root: &Path) -> Result<(PathBuf, PathBuf), TrustError> {
     let root = std::fs::canonicalize(root)?;
     let none = || {
@@ -157,7 +155,7 @@ fn place_of(root: &Path) -> Result<(PathBuf, PathBuf), TrustError> {
     Ok((root, file))
 }
 
-/// What was agreed; nothing if the file is missing, unreadable or about another folder.
+/// Loads the agreement. It is empty if the file is missing, unreadable or about another folder.
 fn load(root: &Path, file: &Path) -> Agreement {
     let root = root.to_string_lossy().into_owned();
     let found = std::fs::read(file)

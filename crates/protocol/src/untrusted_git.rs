@@ -1,9 +1,9 @@
-//! Git processes in a repository that a stranger may have written.
+//! Runs git in a repository that a stranger may have written.
 //!
-//! Invariant: no git process started here reads the repository's configuration, so nothing that it
-//! names (filters, hooks, monitors, transports, helpers) can run. A stand-in git directory in a
-//! temporary folder holds an empty configuration and points at the objects, references and index of
-//! the real one. Only `ADOPTED` settings, none of which names a program, are carried over.
+//! Invariant: no git process started here acts on the repository's configuration, so no program
+//! that it names (filters, hooks, monitors, transports, helpers) can run. A substitute git
+//! directory in a temporary folder has an empty configuration and points to the objects, references
+//! and index of the real one. Only `ADOPTED` settings are copied; none of them names a program.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-/// Settings that say how files are compared. Each is a word, a number or, for `core.excludesfile`,
-/// a file of patterns.
+/// Settings that control how files are compared. Each is a word, a number or, for
+/// `core.excludesfile`, a file of patterns.
 const ADOPTED: [&str; 12] = [
     "autocrlf",
     "checkstat",
@@ -32,19 +32,19 @@ const ADOPTED: [&str; 12] = [
     "symlinks",
     "trustctime",
 ];
-/// Extensions without which git misreads the objects or the references, and their values.
+/// Extensions without which git misreads the objects or the references, with their allowed values.
 const EXTENSIONS: [(&str, &[&str]); 2] = [
     ("objectformat", &["sha1", "sha256"]),
     ("refstorage", &["files", "reftable"]),
 ];
-/// How long a process is waited for, and how much of its output is read.
+/// The time limit of a process, and the limit of its output.
 #[derive(Debug, Clone, Copy)]
 struct Bounds {
     patience: Duration,
     bytes: u64,
 }
 
-/// For what every session start asks.
+/// For the queries of every session start.
 const SHORT: Bounds = Bounds {
     patience: Duration::from_secs(2),
     bytes: 256 << 10,
@@ -57,7 +57,7 @@ const HISTORY: Bounds = Bounds {
 /// `HEAD`, `commondir` and a `.git` file are one short line.
 const MOST_LINE: u64 = 8 << 10;
 
-/// The repository that a folder is checked out from.
+/// The repository of a checked-out folder.
 #[derive(Debug)]
 pub struct UntrustedRepository {
     top: PathBuf,
@@ -65,7 +65,7 @@ pub struct UntrustedRepository {
     own: PathBuf,
 }
 
-/// A repository with a stand-in for its git directory; git processes are started with it.
+/// A repository with a substitute git directory, used to start git processes.
 #[derive(Debug)]
 pub struct StandIn {
     top: PathBuf,
@@ -76,8 +76,8 @@ pub struct StandIn {
 }
 
 impl UntrustedRepository {
-    /// The repository of a folder: the nearest `.git` in it or above it. A bare repository that
-    /// lies among the files is none.
+    /// Finds the repository of a folder: the nearest `.git` in it or above it. A bare repository
+    /// among the files is ignored.
     pub fn find(folder: &Path) -> Option<UntrustedRepository> {
         let folder = folder.canonicalize().ok()?;
         let (top, own) = folder
@@ -94,13 +94,13 @@ impl UntrustedRepository {
         })
     }
 
-    /// The folder that holds its work tree.
+    /// The top folder of its work tree.
     pub fn top(&self) -> &Path {
         &self.top
     }
 
-    /// Sets a value in the configuration that git reads for this clone. Nothing else in it counts
-    /// meanwhile.
+    /// Sets a value in this clone's configuration. The git process does not apply that
+    /// configuration itself.
     pub fn configure(&self, key: &str, value: &str) -> Result<(), String> {
         let file = self.common.join("config");
         if fs::symlink_metadata(&file).is_ok_and(|found| !found.is_file() && !found.is_symlink()) {
@@ -120,7 +120,7 @@ impl UntrustedRepository {
         }
     }
 
-    /// A folder's path below the top as git spells it: with a slash at its end, or empty.
+    /// A folder's path below the top in git's notation: with a trailing slash, or empty.
     pub fn prefix(&self, folder: &Path) -> Option<String> {
         let folder = folder.canonicalize().ok()?;
         let below = folder
@@ -131,7 +131,8 @@ impl UntrustedRepository {
         Some(if below.is_empty() { below } else { below + "/" })
     }
 
-    /// Makes the stand-in; none if the repository cannot be read without its configuration.
+    /// Creates the substitute directory. None if the repository cannot be read without its
+    /// configuration.
     pub fn stand_in(&self) -> Option<StandIn> {
         let mut settings = self.adopted()?;
         let folder = tempfile::Builder::new()
@@ -184,7 +185,7 @@ impl UntrustedRepository {
             link(&self.own, folder, name)?;
         }
         for entry in fs::read_dir(&self.own)?.flatten() {
-            // An index may be split: the other half lies in the git directory.
+            // An index may be split: the other part is in the git directory.
             if let Some(name) = entry
                 .file_name()
                 .to_str()
@@ -199,8 +200,8 @@ impl UntrustedRepository {
         Ok(())
     }
 
-    /// The settings that are carried over, as the user's and the repository's configuration have
-    /// them. To list them runs nothing.
+    /// Reads the copied settings from the user's and the repository's configuration. Listing them
+    /// runs no program.
     fn adopted(&self) -> Option<BTreeMap<String, String>> {
         let extensions: Vec<&str> = EXTENSIONS.iter().map(|(name, _)| *name).collect();
         let wanted = format!(
@@ -215,7 +216,7 @@ impl UntrustedRepository {
         git.args(["config", "-z", "--get-regexp", &wanted]);
         git.stdout(Stdio::piped()).stderr(Stdio::null());
         let (code, bytes) = run(git, SHORT)?;
-        // 1: there are none.
+        // Exit code 1: there are none.
         if code > 1 {
             return None;
         }
@@ -259,7 +260,7 @@ impl StandIn {
         git
     }
 
-    /// What a git process printed, if it ended well and soon enough and all of its output was read.
+    /// The output of a git process, if it succeeds in time and all of its output was read.
     pub fn read(&self, folder: &Path, arguments: &[&str]) -> Option<Vec<u8>> {
         self.read_within(folder, arguments, SHORT)
     }
@@ -280,8 +281,8 @@ impl StandIn {
     }
 }
 
-/// Git without a pager, a prompt, a lock or a network, and with nothing in the environment that
-/// names a repository or a program.
+/// Git without a pager, prompt, lock or network, and without environment variables that name a
+/// repository or a program.
 fn plain_git() -> Command {
     let mut git = Command::new("git");
     for (name, _) in std::env::vars_os() {
@@ -300,8 +301,8 @@ fn plain_git() -> Command {
     git
 }
 
-/// The exit status and the output, or the errors if only they are piped; none if git cannot be
-/// started, takes too long or prints too much.
+/// Returns the exit status and the output, or the errors if only they are piped. None if git cannot
+/// be started, takes too long or prints too much.
 fn run(mut git: Command, bounds: Bounds) -> Option<(i32, Vec<u8>)> {
     let mut child = git.spawn().ok()?;
     let said: Box<dyn Read + Send> = match (child.stdout.take(), child.stderr.take()) {
@@ -325,7 +326,7 @@ fn run(mut git: Command, bounds: Bounds) -> Option<(i32, Vec<u8>)> {
     bytes.map(|bytes| (code, bytes))
 }
 
-/// The git directory that a checkout's `.git` is or names.
+/// The git directory of a checkout: its `.git`, or the directory that this file names.
 fn git_directory(top: &Path) -> Option<PathBuf> {
     let there = top.join(".git");
     let own = match read_line(&there) {
@@ -338,7 +339,7 @@ fn git_directory(top: &Path) -> Option<PathBuf> {
     own.join("HEAD").is_file().then_some(own)
 }
 
-/// The one line of a regular file, without its end.
+/// The first line of a regular file, without its line break.
 fn read_line(path: &Path) -> Option<String> {
     if !fs::metadata(path).ok()?.is_file() {
         return None;
@@ -354,7 +355,7 @@ fn read_line(path: &Path) -> Option<String> {
 
 fn link(from: &Path, to: &Path, name: &str) -> io::Result<()> {
     let there = from.join(name);
-    // A named pipe would make git wait for ever.
+    // A named pipe would make git wait forever.
     let is_usable = fs::metadata(&there).is_ok_and(|found| found.is_file() || found.is_dir());
     if is_usable {
         symlink(there, to.join(name))

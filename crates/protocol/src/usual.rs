@@ -1,18 +1,19 @@
-//! How long the texts of a role usually are, in tokens, from the words that the contract gives
-//! them.
+//! Estimates the usual length of a role's texts in tokens, from the word counts in the contract.
+//!
+//! The estimates determine the reserve for answers and the expected cost of a flow.
 
 use quipu_contract::{Binding, Budget, Contract, Language, ProjectPath, Role, Tokens};
 
-/// Tokens of ten words of prose about code, with the code it quotes: English, Chinese.
+/// Tokens per ten words of prose about code, including quoted code: English, Chinese.
 const TOKENS_OF_TEN_WORDS: (u64, u64) = (18, 13);
-/// Room for an answer, in multiples of what is usually written: thinking about it, writing it, and
-/// writing it again when it is sent back.
+/// Space for an answer, as a multiple of the usual text: thinking, writing, and rewriting when it
+/// is sent back.
 const ANSWERS: u64 = 3;
-/// The least room for an answer: a short text takes thought, too.
+/// The minimum space for an answer: even a short text needs reasoning.
 const LEAST_RESERVE: Tokens = Tokens(4_000);
 
-/// A text that a role writes: as many words as the shape of the file asks for, else as many as the
-/// role's pointer says; none if neither does.
+/// The length of a role's text: from the shape of the file, else from the role's pointer. None if
+/// neither gives a word count.
 pub(crate) fn usual_tokens(
     contract: &Contract,
     role: Option<&Role>,
@@ -44,8 +45,8 @@ pub(crate) fn usual_tokens(
     ))
 }
 
-/// The room for an answer follows from what the role writes, unless the contract states one or says
-/// nothing of the length.
+/// Derives the space for an answer from the role's outputs, unless the contract states it or gives
+/// no lengths.
 pub(crate) fn fit_reserve(
     contract: &Contract,
     role: &Role,
@@ -68,6 +69,6 @@ pub(crate) fn fit_reserve(
     }
     let wanted =
         Tokens(usual.into_iter().sum::<Tokens>().0.saturating_mul(ANSWERS)).max(LEAST_RESERVE);
-    // Half of the window stays for reading, however long the text is to be.
+    // Half of the window is always left for reading.
     budget.reserve = wanted.min(Tokens(budget.window.saturating_sub(budget.system).0 / 2));
 }

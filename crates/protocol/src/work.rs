@@ -1,4 +1,4 @@
-//! What can go wrong while an agent works on its files, sorted by what it should do about it.
+//! The errors of session work, grouped by the action that the caller should take.
 
 use quipu_contract::{Form, KeyedError, Language, ProjectPath};
 use quipu_store::StoreError;
@@ -14,10 +14,10 @@ use crate::worldlog::TaskError;
 pub enum WorkError {
     #[error("no file of this project has the form `{0}`")]
     NoForm(Form),
-    /// A file that each agent has for itself, and the caller did not say which it is.
+    /// The file is per agent, and the caller did not name one.
     #[error("`{path}` is for one agent: say for which")]
     WhichAgent { path: String },
-    /// A file that is not valid in its form. It stays as it is.
+    /// A file that is not valid in its form. It is not changed.
     #[error("`{path}`, line {line}: {what}")]
     Malformed {
         path: ProjectPath,
@@ -31,7 +31,7 @@ pub enum WorkError {
     NotFound { what: String, remedy: String },
     #[error("{what}")]
     Usage { what: String, remedy: String },
-    /// Not a fault: a finish says it as a value.
+    /// Not an error for callers of `finish`, which returns it as a value.
     #[error("{} of the finish are missing", .0.len())]
     Unfinished(Vec<crate::finish::Missing>),
     #[error("others changed the same file {0} times in a row")]
@@ -50,7 +50,7 @@ pub enum WorkError {
     Store(#[from] StoreError),
 }
 
-/// A text in the language of the project.
+/// Chooses the text in the project's language.
 pub(crate) fn in_language(
     language: Language,
     en: impl Into<String>,
@@ -84,7 +84,7 @@ impl WorkError {
         }
     }
 
-    /// A fault of a JSON text, in the file that holds it.
+    /// Converts a JSON error to an error in its file.
     pub(crate) fn in_file(path: &ProjectPath) -> impl Fn(JsonError) -> WorkError + '_ {
         |JsonError { line, what }| WorkError::Malformed {
             path: path.clone(),

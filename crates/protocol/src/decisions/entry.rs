@@ -1,4 +1,6 @@
-//! Reading decisions: headings and keyed lines in either language, chains resolved.
+//! Parses decision entries: headings and keyed lines in both languages.
+//!
+//! Parsing also resolves which decision supersedes which. `record.rs` writes entries.
 
 use quipu_contract::{Actor, Form};
 use quipu_text::Document;
@@ -9,7 +11,7 @@ use crate::forms::resolve_form;
 use crate::project::Project;
 use crate::work::WorkError;
 
-/// One decision, as the file tells it.
+/// One decision as recorded in the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Decision {
     pub id: String,
@@ -21,7 +23,7 @@ pub struct Decision {
     pub why: Option<String>,
     pub alternatives: Option<String>,
     pub consequences: Option<String>,
-    /// Who decided.
+    /// The person or agent that decided.
     pub by: Option<String>,
     /// The decisions that this one replaces.
     pub supersedes: Vec<String>,
@@ -30,7 +32,7 @@ pub struct Decision {
     pub line: usize,
 }
 
-/// What each field is called, in both languages.
+/// The names of each field in both languages.
 const KEYS: [(Field, &[&str]); 9] = [
     (Field::Date, &["date", "日期"]),
     (Field::Status, &["status", "状态"]),
@@ -59,14 +61,14 @@ enum Field {
     By,
 }
 
-/// The decisions of the project, oldest first.
+/// Loads the decisions of the project, oldest first.
 pub fn load_decisions(project: &Project, actor: &Actor) -> Result<Vec<Decision>, WorkError> {
     let path = resolve_form(project, actor, Form::Decisions)?;
     let text = Draft::new(project, actor).text(&path)?;
     Ok(parse_decisions(&text))
 }
 
-/// Reads every entry; the stand-ins of a fresh template are none.
+/// Parses every entry. Placeholder entries of a fresh template are skipped.
 pub fn parse_decisions(text: &str) -> Vec<Decision> {
     let document = Document::parse(text);
     let mut found: Vec<Decision> = Vec::new();
@@ -88,7 +90,7 @@ pub fn parse_decisions(text: &str) -> Vec<Decision> {
             line: section.line,
         };
         for keyed in document.keyed_in(&section.range) {
-            // Quoted lines are somebody's words, and no fields.
+            // Quoted lines are quotations, not fields.
             let line = text[..keyed.range.start]
                 .rfind('\n')
                 .map_or(0, |end| end + 1);
@@ -141,7 +143,8 @@ pub fn parse_decisions(text: &str) -> Vec<Decision> {
     found
 }
 
-/// `ADR-001: Title`, `ADR-001：标题`; a heading without a number is its own name.
+/// Splits `ADR-001: Title` or `ADR-001：标题`. A heading without an id is used as both id and
+/// title.
 fn split_title(heading: &str) -> (&str, &str) {
     let split = heading
         .split_once(['：', ':'])
@@ -152,7 +155,8 @@ fn split_title(heading: &str) -> (&str, &str) {
     }
 }
 
-/// `[Title]`, `ADR-XXX`, or nothing but brackets and blanks in every field.
+/// Whether the entry is a placeholder: `[Title]`, `ADR-XXX`, or only brackets and blanks in every
+/// field.
 fn is_placeholder(entry: &Decision) -> bool {
     let open = |text: &str| {
         let text = text.trim().trim_matches('_').trim();

@@ -1,4 +1,4 @@
-//! Decisions: one section each, never edited; a new one supersedes an old one by name.
+//! Decisions: one section each, never edited. A new decision supersedes an old one by id.
 
 mod entry;
 mod record;

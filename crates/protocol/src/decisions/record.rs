@@ -1,4 +1,6 @@
-//! Recording a decision: appended, never edited.
+//! Records decisions. Entries are only appended, never edited.
+//!
+//! `entry.rs` parses them.
 
 use quipu_contract::{
     Actor, Form, Language, ProjectPath, check_one_line, did_you_mean, is_line_break,
@@ -16,17 +18,17 @@ use crate::project::Project;
 use crate::quoting::as_entry_value;
 use crate::work::{WorkError, in_language};
 
-/// What a decision is made of.
+/// The fields of a new decision.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NewDecision {
     pub title: String,
     #[serde(default)]
     pub id: Option<String>,
-    /// What forced a choice.
+    /// The circumstances that required a choice.
     #[serde(default)]
     pub context: Option<String>,
-    /// What was chosen.
+    /// The choice.
     #[serde(default)]
     pub decision: Option<String>,
     #[serde(default)]
@@ -39,7 +41,7 @@ pub struct NewDecision {
     pub status: Option<String>,
     #[serde(default)]
     pub supersedes: Vec<String>,
-    /// Who decided.
+    /// The person or agent that decided.
     #[serde(default)]
     pub by: Option<String>,
 }
@@ -211,7 +213,7 @@ fn render(
             continue;
         };
         let key = if language == Language::Zh { zh } else { en };
-        // A value of several lines stays one item of the list.
+        // Indent the lines of a multi-line value so that it stays one list item.
         text.push_str(&format!("- {key}{colon}{}\n", as_entry_value(value)));
     }
     text

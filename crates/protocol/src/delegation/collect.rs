@@ -1,4 +1,7 @@
-//! Collecting: what became of every order, and the state brought up to it.
+//! Collects the progress of every delegation and updates the state to match.
+//!
+//! Progress is read from the order files, the sessions and the clock; the state's list is only a
+//! copy.
 
 use quipu_contract::{Actor, Form, ProjectPath};
 use quipu_store::{LeaseToken, Receipt};
@@ -14,17 +17,17 @@ use crate::naming::find_name;
 use crate::project::Project;
 use crate::work::WorkError;
 
-/// Every order, and what had to be noted in the state.
+/// All delegations, and the updates made to the state.
 #[derive(Debug, Clone, Serialize)]
 pub struct Collected {
     pub delegations: Vec<Delegation>,
-    /// The orders whose entry in the state was brought up to date.
+    /// Ids of the orders updated in the state.
     pub noted: Vec<String>,
-    /// None where the state said so already.
+    /// None if the state was already up to date.
     pub receipt: Option<Receipt>,
 }
 
-/// Reads what became of the orders and notes it in the state.
+/// Reads the progress of the orders and records it in the state.
 pub fn collect(
     project: &Project,
     actor: &Actor,
@@ -85,7 +88,7 @@ pub fn collect(
     })
 }
 
-/// What became of every order that has a file.
+/// Reads the progress of every order that has a file.
 pub fn survey_delegations(project: &Project, actor: &Actor) -> Result<Vec<Delegation>, WorkError> {
     let (sessions, moment) = (project.store.sessions()?, now(&project.store));
     let mut found = Vec::new();
@@ -102,8 +105,7 @@ pub fn survey_delegations(project: &Project, actor: &Actor) -> Result<Vec<Delega
     Ok(found)
 }
 
-/// The id that a caller means: a whole one, or the ending of one. Unknown ids are returned as they
-/// are.
+/// Resolves an id from a full id or its ending. Unknown ids are returned unchanged.
 pub fn find_delegation(project: &Project, actor: &Actor, asked: &str) -> String {
     let ids: Vec<String> = list_form(project, actor, Form::Delegation)
         .iter()
@@ -114,7 +116,8 @@ pub fn find_delegation(project: &Project, actor: &Actor, asked: &str) -> String 
         .to_owned()
 }
 
-/// The unit that a path stands for; a file under any other name is called by its own.
+/// The unit in the path of a delegation file. A file that matches no rule is identified by its own
+/// name.
 fn id_of(project: &Project, path: &ProjectPath) -> String {
     let unit = project
         .contract

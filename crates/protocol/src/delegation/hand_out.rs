@@ -1,4 +1,7 @@
-//! Handing out an order, and handing it out again.
+//! Hands out an order to a child, and hands it out again.
+//!
+//! An order is never rewritten: handing it out again appends a section to the same file. The file
+//! and the state's list change in one commit.
 
 use std::collections::BTreeMap;
 
@@ -26,13 +29,13 @@ pub struct NewDelegation {
     pub id: Option<String>,
     pub task: String,
     pub expect: String,
-    /// Pointers to what the child may read: `path#section: why`.
+    /// Pointers that the child may read: `path#section: why`.
     pub inputs: Vec<String>,
-    /// A moment, a date, or a while: `2h`.
+    /// A timestamp, a date, or a duration such as `2h`.
     pub deadline: Option<String>,
 }
 
-/// The same order for another child.
+/// Hands an existing order to another child.
 #[derive(Debug, Clone, Default)]
 pub struct Again {
     pub id: String,
@@ -40,10 +43,10 @@ pub struct Again {
     pub deadline: Option<String>,
 }
 
-/// Used where a profile brings no template of its own.
+/// Used if the profile has no template.
 const PLAIN: &str = "# {{ id }}\n\n## Task\n\n{{ task }}\n\n## Expected output\n\n{{ expect }}\n\n## Inputs\n\n{{ inputs }}\n\n## Deadline\n\n{{ deadline }}\n";
 
-/// Makes the child's file and lists it in the state, in one commit.
+/// Creates the child's file and lists it in the state, in one commit.
 pub fn delegate(
     project: &Project,
     actor: &Actor,
@@ -105,7 +108,7 @@ pub fn delegate(
     })
 }
 
-/// Hands the same order out again, below what stands there already.
+/// Hands an order out again: appends a section with the reason to its file.
 pub fn delegate_again(
     project: &Project,
     actor: &Actor,
@@ -160,8 +163,8 @@ pub fn delegate_again(
     Ok(receipt)
 }
 
-/// Whether the parent may read what it gives its child to read. What is no file of the project is
-/// only named.
+/// Checks that the parent may read each input that it gives to its child. Inputs that do not name a
+/// file of the project are passed on as text.
 fn may_give(project: &Project, actor: &Actor, input: &str) -> Result<(), WorkError> {
     let pointer = pointer_of(input);
     match read_pointer(project, actor, pointer, None) {
@@ -235,7 +238,7 @@ fn render_order(
     Ok(render_template(&file, &template, &values)?)
 }
 
-/// Changes the state's list, where the project keeps a state.
+/// Edits the state's list, if the project has a state file.
 fn list_in_state(
     draft: &mut Draft<'_>,
     edit: impl Fn(&str) -> Result<String, quipu_text::json::JsonError>,
@@ -249,7 +252,7 @@ fn list_in_state(
     draft.replace(&path, text)
 }
 
-/// Changes one entry of the state's list; nothing happens if it is not listed.
+/// Edits one entry of the state's list. Does nothing if the entry is missing.
 pub(super) fn set_in_state(
     draft: &mut Draft<'_>,
     id: &str,

@@ -1,7 +1,7 @@
-//! Who wrote which part of an order's file.
+//! Attributes each part of an order's file to its author.
 //!
-//! The author of an order and its child write to the same file. Whoever wakes up for the order must
-//! see which is which.
+//! The author of an order and its child write to the same file. An agent that starts on the order
+//! must see which part is by which author.
 
 use quipu_contract::ProjectPath;
 use quipu_store::{At, PathEvent, Who};
@@ -10,16 +10,16 @@ use super::order::events_of;
 use crate::project::Project;
 use crate::work::WorkError;
 
-/// Some text of the file.
+/// A part of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Part {
     pub text: String,
-    /// Whoever added it, `outside` for an external edit, `?` if the journal does not tell;
-    /// none if it is by the order's author or by a person.
+    /// The author of the part: `outside` for an external edit, `?` if the journal does not record
+    /// it. None if the order's author or a person wrote it.
     pub by: Option<String>,
 }
 
-/// The parts of the file, the oldest first.
+/// Returns the parts of the file, oldest first.
 pub(crate) fn parts_of(project: &Project, path: &ProjectPath) -> Result<Vec<Part>, WorkError> {
     let events = events_of(project, path)?;
     let mut parts: Vec<Part> = Vec::new();
@@ -30,8 +30,7 @@ pub(crate) fn parts_of(project: &Project, path: &ProjectPath) -> Result<Vec<Part
     let mut is_unknown = false;
     for (number, event) in events.iter().rev().enumerate() {
         let Ok((text, _)) = project.store.text_at(path, &At::Seq(event.seq)) else {
-            // Its text is in the next version that can be read, and nobody can tell which part of
-            // it.
+            // Its text is part of the next readable version, but cannot be separated from it.
             is_unknown = true;
             continue;
         };
@@ -52,10 +51,10 @@ pub(crate) fn parts_of(project: &Project, path: &ProjectPath) -> Result<Vec<Part
     Ok(parts)
 }
 
-/// The name of someone who is neither the author nor a person.
+/// Returns the writer's name, or None if the writer is the author or a person.
 fn other_hand(event: &PathEvent, author: &Who) -> Option<String> {
     let who = &event.who;
-    // An external edit may be anyone's, also where the order was written outside.
+    // Anyone may make an external edit, even if the order itself is an external edit.
     let is_same = who.kind != "outside"
         && (&who.kind, &who.role, &who.unit) == (&author.kind, &author.role, &author.unit);
     if is_same || who.kind == "person" || who.kind == "quipu" {

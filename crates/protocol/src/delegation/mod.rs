@@ -1,7 +1,7 @@
-//! Delegations: one file for each child, its order on top, its reports below.
+//! Delegations: one file per child, with its order on top and its reports below.
 //!
-//! The order is never rewritten and parallel children share no file. The parent's state lists what
-//! was handed out; what became of it is read from the files, the sessions and the clock.
+//! An order is never rewritten, and parallel children share no file. The parent's state lists the
+//! orders; their progress is read from the files, the sessions and the clock.
 
 mod collect;
 mod hand_out;

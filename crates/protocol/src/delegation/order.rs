@@ -1,4 +1,7 @@
-//! A delegation as its file tells it.
+//! Parses a delegation file and decides which inputs its child may read.
+//!
+//! Grants come from the first version of the file by its author: later text in the file can never
+//! extend them.
 
 use jiff::Timestamp;
 use quipu_contract::{Actor, ActorName, Contract, Form, Paragraph, ProjectPath, UnitId};
@@ -13,20 +16,20 @@ use crate::project::Project;
 use crate::quoting::unquoted;
 use crate::work::WorkError;
 
-/// What became of an order.
+/// The progress of an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Progress {
-    /// No one has begun it.
+    /// No child has begun it.
     Open,
-    /// A child is at work.
+    /// A child is working on it.
     Running,
-    /// A child began it long ago and neither reported nor finished.
+    /// A child began it long ago and has neither reported nor finished.
     Dead,
     /// Its deadline has passed without a report.
     Overdue,
     Reported,
-    /// More than one report: the first and what came after it.
+    /// More than one report: the first and later ones.
     ReportedTwice,
 }
 
@@ -50,16 +53,16 @@ pub struct Delegation {
     pub path: String,
     pub task: String,
     pub expect: String,
-    /// What the child is given to read, as the parent wrote it.
+    /// The inputs for the child, as the parent wrote them.
     pub inputs: Vec<String>,
-    /// Who gave it; only where one order is read for its child.
+    /// The author of the order. Set only when an order is loaded for its child.
     #[serde(skip)]
     pub author: Actor,
     pub deadline: Option<String>,
     /// How often it was handed out.
     pub rounds: usize,
     pub progress: Progress,
-    /// The reports as they stand there, the first first.
+    /// The reports as written in the file, oldest first.
     pub reports: Vec<String>,
 }
 
@@ -70,7 +73,6 @@ const DEADLINE: [&str; 2] = ["deadline", "期限"];
 const REPORT: [&str; 2] = ["report", "报告"];
 const AGAIN: [&str; 2] = ["handed out again", "重新派出"];
 
-/// Reads one order.
 pub fn load_delegation(
     project: &Project,
     actor: &Actor,
@@ -95,14 +97,14 @@ pub fn load_delegation(
     })
 }
 
-/// What a child is given to read, and by whom.
+/// The inputs of a child and the actor that granted them.
 struct Given {
     inputs: Vec<String>,
     author: Actor,
 }
 
-/// What the order's author gave the child to read. The first version counts: whoever works on the
-/// order adds to the same file, and must not give itself more.
+/// Returns the inputs that the order's author gave to the child. Only the first version counts: the
+/// child appends to the same file and must not grant itself more.
 fn given_inputs(project: &Project, actor: &Actor, path: &ProjectPath) -> Result<Given, WorkError> {
     let events = events_of(project, path)?;
     let Some(first) = events.last() else {
@@ -119,7 +121,7 @@ fn given_inputs(project: &Project, actor: &Actor, path: &ProjectPath) -> Result<
     })
 }
 
-/// The changes of the file since it was last made, the newest first.
+/// The events of the file since it was last created, newest first.
 pub(super) fn events_of(
     project: &Project,
     path: &ProjectPath,
@@ -132,8 +134,8 @@ pub(super) fn events_of(
     Ok(events.filter(|e| e.op != OpKind::Keep).collect())
 }
 
-/// The author of a record, as a reader. An external edit may be by the reader of the order
-/// itself: it grants nothing more.
+/// The author of a record as an actor. An external edit may have been made by the reader itself, so
+/// it grants nothing beyond the reader's own rights.
 fn author_of(who: &Who, reader: &Actor) -> Actor {
     match who.kind.as_str() {
         "agent" => {}
@@ -152,7 +154,7 @@ fn author_of(who: &Who, reader: &Actor) -> Actor {
     }
 }
 
-/// The path, with or without a section, that an input begins with.
+/// The path, with or without a section, at the beginning of an input.
 pub(crate) fn pointer_of(input: &str) -> &str {
     input
         .split([' ', '：'])
@@ -162,7 +164,7 @@ pub(crate) fn pointer_of(input: &str) -> &str {
         .trim_matches('`')
 }
 
-/// Whether an input names a file of the project, and not only something that the child will know.
+/// Whether an input names a file of the project rather than free text.
 pub(crate) fn names_a_file(project: &Project, pointer: &str) -> bool {
     let path = pointer.split('#').next().unwrap_or_default();
     ProjectPath::parse(path).is_ok_and(|path| project.store.root().join(path.as_str()).is_file())
@@ -200,7 +202,7 @@ pub(super) fn parse_delegation(
     let reports: Vec<String> = of(REPORT)
         .map(|s| without_markers(document.slice(&s.range)))
         .collect();
-    // The newest deadline holds: an order may be handed out again with another.
+    // The newest deadline applies: an order may be handed out again with another one.
     let again = of(AGAIN).filter_map(|s| find_moment(deadline_line(document.slice(&s.body))));
     let deadline = of(DEADLINE)
         .filter_map(|s| find_moment(document.slice(&s.body)))
@@ -233,7 +235,7 @@ pub(super) fn parse_delegation(
     }
 }
 
-/// `## Report`, `## Report 2`, `## 报告`.
+/// Matches `## Report`, `## Report 2`, `## 报告`.
 fn is_named(section: &Section, names: [&str; 2]) -> bool {
     let title = section
         .title
@@ -250,7 +252,7 @@ fn without_markers(text: &str) -> String {
     kept.collect::<Vec<_>>().join("\n").trim().to_owned()
 }
 
-/// The line of a list that tells the deadline.
+/// Finds the list item with the deadline.
 fn deadline_line(text: &str) -> &str {
     let is_told = |line: &&str| {
         DEADLINE.iter().any(|name| {
@@ -270,8 +272,8 @@ fn find_moment(text: &str) -> Option<String> {
         .map(|w| w.trim_end_matches([',', '.']).to_owned())
 }
 
-/// Who works on an order: a caller without a role acts in the role that wakes for one, and its unit
-/// is the order. Whoever is at work on one order has no part in another.
+/// Returns the actor that works on an order. A caller without a role acts in the role for orders,
+/// with the order as its unit. An actor that works on one order has no access to another.
 pub(crate) fn child_of(contract: &Contract, actor: &Actor, id: &str) -> Result<Actor, WorkError> {
     let scene = contract
         .scenes
@@ -284,7 +286,7 @@ pub(crate) fn child_of(contract: &Contract, actor: &Actor, id: &str) -> Result<A
         let what = format!("role `{own}` hands orders out; it is `{role}` that works on one");
         return Err(WorkError::refused(what, format!("--as {role} --unit {id}")));
     }
-    // The role's own pointers name the file of one order: without a unit it reads none of them.
+    // The role's pointers name the file of one order. Without a unit, they match no file.
     if let (Some(own), None) = (actor.role(), actor.unit()) {
         let what = format!("role `{own}` works on one order, and no unit says on which");
         return Err(WorkError::refused(what, format!("--as {own} --unit {id}")));

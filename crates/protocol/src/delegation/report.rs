@@ -1,4 +1,6 @@
-//! A child's report, below its order.
+//! Appends a child's report to its order file.
+//!
+//! The order above it is never changed. `order.rs` parses the file.
 
 use quipu_contract::{Actor, Form, Language};
 use quipu_store::{LeaseToken, Receipt, Who};
@@ -11,11 +13,11 @@ use crate::project::Project;
 use crate::quoting::as_entry_value;
 use crate::work::WorkError;
 
-/// What a child reports.
+/// The report of a child.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
     pub id: String,
-    /// done, partly or failed.
+    /// `done`, `partly` or `failed`.
     pub result: String,
     pub output: String,
     pub evidence: Option<String>,
@@ -23,8 +25,8 @@ pub struct Report {
     pub undone: Option<String>,
 }
 
-/// Appends the report and ends the child's session in the same commit. Returns which report it is:
-/// more than one is kept and marked.
+/// Appends the report and ends the child's session in the same commit. Returns the number of the
+/// report: further reports are kept and numbered.
 pub fn report(
     project: &Project,
     actor: &Actor,

@@ -1,4 +1,7 @@
-//! The contract's checklist, held against what the finish would leave.
+//! Checks a finish against the contract's checklist.
+//!
+//! The check runs on the drafted texts, so nothing has been written when an item is missing. Each
+//! missing item comes with the lines or flags that supply it.
 
 use quipu_contract::{
     Actor, Condition, FinishItem, Form, Language, Occasion, ProjectPath, did_you_mean, in_one_line,
@@ -19,17 +22,17 @@ use crate::todos::{Todo, hanging, parse_todos};
 use crate::work::WorkError;
 use crate::worldlog::{Lack, read_task};
 
-/// What is not there yet, and the command that supplies it.
+/// A missing item and the command that supplies it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Missing {
     pub name: String,
     pub text: String,
-    /// What exactly, where more can be said.
+    /// Details, if available.
     pub detail: Option<String>,
     #[serde(rename = "do")]
     pub supply: String,
-    /// Lines of a finish text that supply it as they stand, and the flags that say the same. Empty
-    /// where only the caller knows.
+    /// Lines of a finish text that supply the item, and the equivalent flags. Empty if only the
+    /// caller knows the content.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lines: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -37,14 +40,14 @@ pub struct Missing {
     pub rule: String,
 }
 
-/// What the closers did: the forms that are closed, and those that are not, with what they lack.
+/// The result of the closers: closed forms, and open forms with the reasons.
 #[derive(Default)]
 pub(super) struct Outcome {
     pub closed: Vec<Form>,
     pub open: Vec<(&'static [Form], Vec<Lack>)>,
 }
 
-/// Every item that does not hold.
+/// Returns every item that does not hold.
 pub(super) fn check(
     draft: &mut Draft<'_>,
     closing: &Closing<'_>,
@@ -80,7 +83,7 @@ pub(super) fn check(
         {
             continue;
         }
-        // Where a closer knows exactly what it lacks, that is told in the place of its items.
+        // If a closer knows exactly what it lacks, report that in place of its items.
         if let Some((forms, lacks)) = outcome
             .open
             .iter()
@@ -119,7 +122,7 @@ fn tell(lack: &Lack, item: &FinishItem) -> Missing {
     }
 }
 
-/// Whether an item is this actor's business at this finish.
+/// Whether an item applies to this actor at this finish.
 fn counts(
     draft: &mut Draft<'_>,
     closing: &Closing<'_>,
@@ -171,7 +174,7 @@ pub(crate) fn may_write(project: &Project, actor: &Actor, form: Form) -> bool {
     })
 }
 
-/// What is wrong with an item; none if it holds.
+/// Returns the fault of an item, or None if the item holds.
 fn fault(
     draft: &mut Draft<'_>,
     closing: &Closing<'_>,
@@ -209,12 +212,12 @@ fn fault(
     Ok((!holds).then(String::new))
 }
 
-/// Whether `none` is an answer: nothing was decided, no step is left.
+/// Whether `none` is a valid answer, as in: nothing was decided, no step is left.
 pub(super) fn can_be_none(need: &Condition) -> bool {
     matches!(need, Condition::Answered | Condition::Filled(_))
 }
 
-/// Titles of the todos that the finish would leave open, each with its short id.
+/// Titles of the todos that remain open after the finish, each with its short id.
 fn open_todos(draft: &mut Draft<'_>) -> Result<Vec<String>, WorkError> {
     if !may_write_form(draft, Form::Todos) {
         return Ok(Vec::new());
@@ -224,7 +227,7 @@ fn open_todos(draft: &mut Draft<'_>) -> Result<Vec<String>, WorkError> {
     };
     let todos = parse_todos(&path, &text)?;
     let ids = || todos.todos.iter().map(|t| t.id.as_str());
-    // What this finish adds has no id yet that anyone could use.
+    // Todos that this finish adds have no usable id yet.
     let is_new = |id: &str| draft.made.iter().any(|made| made.id == id);
     let named = |t: &&Todo| {
         if is_new(&t.id) {
@@ -236,11 +239,11 @@ fn open_todos(draft: &mut Draft<'_>) -> Result<Vec<String>, WorkError> {
     Ok(todos.open().iter().map(named).collect())
 }
 
-/// So many files are named where nothing was said of the work.
+/// At most this many files are named if the finish does not describe the work.
 const PATHS_NAMED: usize = 5;
 
-/// What supplies an item as it stands: lines of a finish text, and flags. Each says only what is
-/// known to be true.
+/// Returns the lines of a finish text and the flags that supply an item. They contain only
+/// statements known to be true.
 fn supply_lines(
     draft: &mut Draft<'_>,
     closing: &Closing<'_>,
@@ -344,7 +347,7 @@ fn has_changed(draft: &Draft<'_>, closing: &Closing<'_>, form: Form) -> Result<b
     }
 }
 
-/// A JSON value or a section that says something.
+/// Whether a JSON value or a section has content.
 fn is_filled(text: &str, place: &str) -> bool {
     if let Some(anchor) = place.strip_prefix('#') {
         let document = Document::parse(text);
@@ -366,7 +369,7 @@ fn says_something(value: &Value) -> bool {
     }
 }
 
-/// Nothing but headings, remarks in italics and comments: what a template leaves.
+/// Whether a text has only headings, remarks in italics and comments, as a fresh template has.
 fn is_hollow(text: &str) -> bool {
     let mut in_comment = false;
     text.lines().map(str::trim).all(|line| {

@@ -1,4 +1,6 @@
-//! Finishing: compose, check, publish.
+//! Finishes a session: composes the change, checks it, and commits it.
+//!
+//! A finish is one commit. If an item of the checklist is missing, nothing is written.
 
 use quipu_contract::{Actor, Contract, Form, says_nothing};
 use quipu_store::{LeaseToken, LogEntry, OpenSession, Receipt, Who};
@@ -15,53 +17,50 @@ use crate::project::Project;
 use crate::state::add_completed;
 use crate::work::WorkError;
 
-/// What was said for files of these forms is kept in the journal where a project has none.
+/// If a project has no file of these forms, the journal stores what the finish says for them.
 const IN_JOURNAL: [Form; 3] = [Form::Decisions, Form::Todos, Form::State];
-/// How the reason of a finish begins in the journal.
+/// The prefix of a finish's reason in the journal.
 pub(crate) const FINISH: &str = "finish: ";
-/// How far back the journal is searched for what this session touched.
+/// How many records back the journal is searched for files that this session changed.
 pub(super) const LOOK_BACK: usize = 2_000;
 
-/// What a finish is asked to do.
 #[derive(Debug, Clone, Default)]
 pub struct Finish {
     pub material: Material,
-    /// The task is given up, for this reason.
+    /// The reason for which the task is abandoned.
     pub abandon: Option<String>,
     pub dry_run: bool,
-    /// The session to end; without it the one that the caller belongs to.
+    /// The session to end. Default: the session of the caller.
     pub session: Option<String>,
-    /// Where the call comes from.
     pub caller: Caller,
-    /// Unfinished sessions of others whose work was taken over.
+    /// Unfinished sessions of other agents that this finish takes over.
     pub takes_over: Vec<String>,
     pub lease: Option<LeaseToken>,
 }
 
-/// What came of it.
+/// The result of a finish.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Closed {
     Done {
         receipt: Receipt,
         session: Option<String>,
-        /// Unfinished sessions that this finish closed besides.
+        /// Other unfinished sessions that this finish closed.
         closed: Vec<OpenSession>,
-        /// The memory files of this session, those of earlier commits included.
+        /// The memory files of this session, including those of earlier commits.
         paths: Vec<String>,
         /// Todos and decisions that were added.
         made: Vec<Made>,
     },
-    /// Nothing was written.
     Missing(Vec<Missing>),
-    /// Nothing was written: this is what would be.
+    /// Dry run: the changes that would be written.
     Would {
         difference: String,
         missing: Vec<Missing>,
     },
 }
 
-/// Ends a session: one commit of everything that was said, or a list of what is missing.
+/// Ends a session. Returns one commit of everything in the finish, or the list of missing items.
 pub fn finish(project: &Project, actor: &Actor, asked: &Finish) -> Result<Closed, WorkError> {
     let mut asked = asked.clone();
     asked.takes_over.append(&mut asked.material.takes_over);
@@ -79,7 +78,7 @@ pub fn finish(project: &Project, actor: &Actor, asked: &Finish) -> Result<Closed
                 "quipu start     (shows unfinished work)",
             ));
         };
-        // A session that is ended asks nothing of its agent any more: only a successor in its role
+        // Ending a session releases its agent from all duties, so only a successor in the same role
         // may do that.
         let mine = Who::from(actor);
         if *actor != Actor::Person
@@ -144,7 +143,7 @@ pub fn finish(project: &Project, actor: &Actor, asked: &Finish) -> Result<Closed
             ));
         }
         paths.extend(draft.changed().map(|p| p.as_str().to_owned()));
-        // What a start laid out belongs to the session as well.
+        // Files that `start` created belong to the session as well.
         let laid = project
             .contract
             .files
@@ -170,7 +169,8 @@ pub fn finish(project: &Project, actor: &Actor, asked: &Finish) -> Result<Closed
         Err(WorkError::Unfinished(missing)) => return Ok(Closed::Missing(missing)),
         other => other?,
     };
-    // The finish is durable: if this fails, the next start merely shows the old session again.
+    // The finish is already durable. If this fails, the next start only shows the old session
+    // again.
     let is_ended = |left: &LeftBehind| project.store.end_session(actor, &left.session.id).is_ok();
     let closed = left_behind
         .into_iter()
@@ -186,8 +186,8 @@ pub fn finish(project: &Project, actor: &Actor, asked: &Finish) -> Result<Closed
     })
 }
 
-/// Notes in the state, where the actor keeps one, what became of the sessions that this finish
-/// closes.
+/// Records in the state what became of the sessions that this finish closes, if the actor writes
+/// one.
 fn record_left_behind(draft: &mut Draft<'_>, left_behind: &[LeftBehind]) -> Result<(), WorkError> {
     let language = draft.project.contract.language;
     let lines: Vec<String> = left_behind
@@ -203,8 +203,8 @@ fn record_left_behind(draft: &mut Draft<'_>, left_behind: &[LeftBehind]) -> Resu
     add_completed(draft, &lines)
 }
 
-/// Drafts what was said, and returns what is missing. `touched` are the files that the session
-/// changed.
+/// Drafts the contents of the finish and returns the missing items. `touched` are the files that
+/// the session changed.
 fn compose(
     draft: &mut Draft<'_>,
     asked: &Finish,
@@ -239,7 +239,7 @@ fn compose(
             }
             continue;
         }
-        // What a role may not write it need not close; if it tries to, the contract refuses it by
+        // A role need not close a form that it may not write. If it tries, the contract refuses by
         // name.
         if !is_said && !may_write_form(draft, form) {
             continue;
@@ -251,7 +251,8 @@ fn compose(
         }
     }
     let missing = check(draft, &closing, &outcome)?;
-    // A project may drop the items that would tell it: what was said is not lost in silence.
+    // A project may drop the checklist items that would report this. Report it here, so that no
+    // input is lost silently.
     if let (true, Some((_, lacks))) = (
         missing.is_empty() && asked.abandon.is_none(),
         outcome.open.first(),
@@ -259,7 +260,8 @@ fn compose(
     {
         return Err(WorkError::usage(lack.what.clone(), lack.command.clone()));
     }
-    // Whoever gives up says so in the state and the todos; more cannot be asked.
+    // An agent that abandons the task records it in the state and the todos. Nothing more is
+    // required.
     Ok(if asked.abandon.is_some() {
         Vec::new()
     } else {
@@ -267,9 +269,10 @@ fn compose(
     })
 }
 
-/// The id of the one open session that is meant by its beginning or its ending; else what was said.
+/// Resolves a session id from its beginning or ending, if exactly one open session matches.
+/// Otherwise returns the input.
 fn whole_session_id(sessions: &[OpenSession], asked: &str) -> String {
-    /// Fewer letters would hit a wrong session too easily.
+    /// Shorter input would match a wrong session too easily.
     const LEAST: usize = 4;
     let is_meant = |session: &&OpenSession| {
         let bare = session.id.strip_prefix("s-").unwrap_or(&session.id);
@@ -302,13 +305,13 @@ fn resolve_session<'s>(
     let mine = Who::from(actor);
     Ok(match find_session(project, actor, &asked.caller)? {
         Some(found) => open(&found.id),
-        // A conversation that was finished and has not gone on ends no other.
+        // A conversation that has finished and not continued ends no other session.
         None if asked.caller.session.is_some() => None,
         None => sessions.iter().rfind(|s| s.who == mine),
     })
 }
 
-/// What this actor, or a hand outside Quipu, changed since a session began.
+/// Files that this actor or an external edit changed since the session began.
 fn touched(
     project: &Project,
     actor: &Actor,
@@ -332,7 +335,7 @@ fn touched(
     Ok(paths)
 }
 
-/// Whether a project has no file for some of what was said, so that only the journal keeps it.
+/// Whether the project has no file for some of the material, so that only the journal stores it.
 pub fn is_in_journal_only(contract: &Contract, material: &Material) -> bool {
     let has_none = |form: &Form| contract.of_form(*form).next().is_none();
     CLOSERS.iter().any(|closer| {
@@ -342,7 +345,7 @@ pub fn is_in_journal_only(contract: &Contract, material: &Material) -> bool {
     })
 }
 
-/// Everything that was said in words, for a project whose files have no place for it.
+/// Joins all texts of the material, for a project that has no file for them.
 fn summary(material: &Material) -> String {
     let mut parts: Vec<String> = material
         .did
@@ -373,7 +376,7 @@ fn summary(material: &Material) -> String {
     }
 }
 
-/// What the journal says of it.
+/// The reason recorded in the journal.
 fn headline(material: &Material) -> String {
     let told = |key: &str| material.rest.get(key).and_then(serde_json::Value::as_str);
     let said = material

@@ -1,8 +1,8 @@
-//! Sessions that a finish closes besides its own: what the same actor began earlier and never
-//! finished, and what it took over.
+//! Finds the sessions that a finish closes besides its own: earlier unfinished sessions of the same
+//! actor, and sessions that it takes over.
 //!
-//! What such a session left is told by the journal only as long as it is open. So the finish that
-//! closes it notes it in the state, where a later reader finds it.
+//! `start` shows such a session only while it is open. The finish that closes it therefore records
+//! it in the state, where a later reader finds it.
 
 use quipu_contract::{Actor, Language};
 use quipu_store::{Kind, LogEntry, OpenSession, Who};
@@ -15,11 +15,12 @@ use crate::work::WorkError;
 /// An unfinished session that the finish closes.
 pub(super) struct LeftBehind {
     pub session: OpenSession,
-    /// It changed something, or owes an answer: whoever comes later may want to know.
+    /// Whether it changed something or owes an answer, so that it must be recorded.
     pub has_left_work: bool,
 }
 
-/// The sessions that a finish closes besides its own. A conversation whose host still runs goes on.
+/// Finds the sessions that a finish closes besides its own. A conversation with a running host
+/// stays open.
 pub(super) fn find_left_behind(
     project: &Project,
     actor: &Actor,
@@ -63,8 +64,8 @@ pub(super) fn find_left_behind(
     Ok(with_work.collect())
 }
 
-/// One line for the state. What was asked and said stays in the journal, where `capture purge`
-/// removes it.
+/// Renders one line for the state. Requests and messages stay in the journal, where `capture purge`
+/// removes them.
 pub(super) fn tell_left_behind(left: &LeftBehind, language: Language) -> String {
     let (id, who) = (&left.session.id, &left.session.who);
     let since = left.session.since.get(..19).unwrap_or(&left.session.since);

@@ -1,4 +1,6 @@
-//! What is said at a finish: a text, a JSON file, flags, or several of them.
+//! The material of a finish, merged from a text, a JSON file and flags.
+//!
+//! The module only parses and merges; the closers turn the material into edits.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
@@ -9,25 +11,25 @@ use crate::state::Blocked;
 use crate::todos::TodoMoves;
 use crate::work::WorkError;
 
-/// The material of a finish. Keys of forms beyond these stay in `rest` for their closers.
+/// The material of a finish. Keys of other forms stay in `rest` for their closers.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Material {
-    /// What was completed.
+    /// Completed work.
     pub did: Vec<String>,
-    /// What comes next: the whole list.
+    /// The complete list of next steps.
     pub next: Vec<String>,
     pub task: Option<String>,
     pub phase: Option<String>,
-    /// What is half done.
+    /// Unfinished work.
     pub in_progress: Option<String>,
     /// Notes to keep until they are removed.
     #[serde(deserialize_with = "texts")]
     pub notes: Vec<String>,
-    /// Notes that go, each by its number or by words of it.
+    /// Notes to remove, each by its number or by part of its text.
     #[serde(deserialize_with = "texts")]
     pub remove_notes: Vec<String>,
-    /// People, outside systems, dates: kept until they are removed.
+    /// People, external systems, dates: kept until they are removed.
     #[serde(deserialize_with = "texts")]
     pub facts: Vec<String>,
     #[serde(deserialize_with = "texts")]
@@ -38,11 +40,11 @@ pub struct Material {
     pub state: Map<String, Value>,
     pub decisions: Vec<NewDecision>,
     pub todos: TodoMoves,
-    /// Unfinished sessions of others whose work was taken over.
+    /// Unfinished sessions of other agents that this finish takes over.
     pub takes_over: Vec<String>,
-    /// The task is given up, for this reason.
+    /// The reason for which the task is abandoned.
     pub abandon: Option<String>,
-    /// Checklist items of which it is said that there is nothing.
+    /// Checklist items answered with "none".
     pub none: Vec<String>,
     #[serde(flatten)]
     pub rest: Map<String, Value>,
@@ -86,7 +88,7 @@ impl Material {
         named || !moves.block.is_empty() || !moves.add.is_empty() || moves.reviewed
     }
 
-    /// Whether nothing was said at all.
+    /// Whether the material is empty.
     pub fn is_empty(&self) -> bool {
         let says = self.says_state()
             || self.says_decisions()
@@ -99,7 +101,7 @@ impl Material {
         keys.iter().any(|key| self.rest.contains_key(*key))
     }
 
-    /// What the flags say, added to what the file says; of single values the flags hold.
+    /// Merges the flags into the file's material. For single values, the flags win.
     pub fn join(&mut self, flags: Material) {
         self.did.extend(flags.did);
         self.next.extend(flags.next);
@@ -136,11 +138,11 @@ impl Material {
     }
 }
 
-/// The keys that every project's material may have.
+/// The keys available in every project.
 const TYPED: &str = "did, next, task, phase, in_progress, notes, remove_notes, facts, remove_facts, blocked, unblocked, state, decisions, \
                      todos, takes_over, abandon, none";
 
-/// A list of texts, or one text alone; a number is the number of an entry.
+/// Accepts a list of texts or a single text. A number refers to an entry by its number.
 fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     let text = |value: &Value| match value {
         Value::String(text) => Some(text.clone()),
@@ -155,7 +157,7 @@ fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::E
     found.ok_or_else(|| serde::de::Error::custom("a text or a list of texts belongs here"))
 }
 
-/// Reads a file of material. A key that no one reads would be lost, so it is a fault.
+/// Parses a material file. Unknown keys are an error, because their content would be lost.
 pub fn parse_material(file: &str, text: &str) -> Result<Material, WorkError> {
     let known = || {
         CLOSERS

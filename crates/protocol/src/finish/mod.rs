@@ -1,8 +1,8 @@
-//! The closing protocol: everything a session leaves behind, in one commit or not at all.
+//! The closing protocol: everything that a session records at its end, in one commit or not at all.
 //!
-//! Each form has a closer: from what was said to edits of the draft. Then the contract's checklist
-//! is held against the draft. Only if nothing is missing is it published, with the session's end in
-//! the same record.
+//! Each form has a closer that turns the material into edits of a draft. The contract's checklist
+//! is then checked against the draft. If nothing is missing, the draft is committed together with
+//! the end of the session.
 
 mod check;
 mod close;
@@ -25,21 +25,21 @@ use crate::draft::Draft;
 use crate::work::WorkError;
 use crate::worldlog::{Lack, TASK_KEYS, WORLD_KEYS};
 
-/// What a closer is given.
+/// The arguments of a closer.
 pub struct Closing<'c> {
     pub material: &'c Material,
-    /// The reason, if the task is given up.
+    /// The reason, if the task is abandoned.
     pub abandoned: Option<String>,
     /// The session that ends, if one was begun.
     pub session: Option<&'c OpenSession>,
-    /// Paths that this actor, or a hand outside Quipu, changed since the session began.
+    /// Paths that this actor or an external edit changed since the session began.
     pub(crate) touched: Vec<String>,
-    /// What the host's hooks recorded of the session.
+    /// Everything that the host's hooks recorded for the session.
     pub(crate) captured: Captured,
 }
 
 impl Closing<'_> {
-    /// Whether a file is otherwise than when the session began, or shall be.
+    /// Whether a file changed since the session began, or changes in this draft.
     pub fn has_changed(&self, draft: &Draft<'_>, path: &ProjectPath) -> Result<bool, WorkError> {
         if draft.changed().any(|p| p == path) || self.touched.iter().any(|p| p == path.as_str()) {
             return Ok(true);
@@ -54,7 +54,7 @@ impl Closing<'_> {
             .any(|e| e.who == mine || e.who == Who::outside()))
     }
 
-    /// Whether a file of a form was made or touched: for forms with many files.
+    /// Whether a file of a form was created or changed, for forms with many files.
     pub fn has_created(&self, draft: &Draft<'_>, form: Form) -> bool {
         let contract = &draft.project.contract;
         let is_of_form =
@@ -68,28 +68,28 @@ impl Closing<'_> {
     }
 }
 
-/// What a closer did.
+/// The result of a closer.
 pub(crate) enum Closure {
-    /// What was said; whether that is enough is the checklist's question.
+    /// The material was applied; the checklist decides whether it is sufficient.
     Left,
-    /// Everything: its forms are closed, whatever bytes that took.
+    /// The forms are closed, even if no bytes changed.
     Closed,
-    /// Nothing, because of these.
+    /// Nothing was applied, for these reasons.
     Lacks(Vec<Lack>),
 }
 
-/// How the files of some forms are closed.
+/// Closes the files of some forms.
 pub(crate) struct Closer {
-    /// The forms it closes. Where the contract has none of the first, it has nothing to do.
+    /// The forms that it closes. It does nothing if the contract has no file of the first form.
     pub forms: &'static [Form],
-    /// Keys of the material, beyond the typed ones, that this closer reads.
+    /// Keys of the material that this closer reads, besides the typed ones.
     pub keys: &'static [&'static str],
-    /// Whether anything was said for these forms.
+    /// Whether the material has content for these forms.
     pub is_said: fn(&Material) -> bool,
     pub close: fn(&mut Draft<'_>, &Closing<'_>) -> Result<Closure, WorkError>,
 }
 
-/// Every closer, in the order in which they compose.
+/// All closers, in the order in which they run.
 pub(crate) const CLOSERS: &[Closer] = &[
     Closer {
         forms: &[Form::Decisions],

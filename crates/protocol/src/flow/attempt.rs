@@ -1,10 +1,10 @@
-//! One attempt at a job: lease the outputs, show the view, let someone perform, look at what came
-//! out, commit.
+//! Runs one attempt at a job: leases the outputs, prepares the view, starts the agent, checks the
+//! outputs and commits them.
 //!
-//! Crash order: the run's folder is there before the lease, the lease before the agent, and nothing
-//! of the agent's is in the project before the one commit. A crash before it leaves a lease of a
-//! dead worker, which whoever comes next gives back; a crash after it leaves a finished job. A
-//! worker whose lease was given back cannot commit.
+//! Crash order: the attempt's folder exists before the lease, and the lease before the agent. None
+//! of the agent's output enters the project before the single commit. A crash before the commit
+//! leaves a lease of a dead worker, which the next worker releases. A crash after the commit leaves
+//! a finished job. A worker cannot commit after its lease was released.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -36,13 +36,13 @@ use crate::view::{
     FolderError, Lexical, View, ViewError, ViewRequest, make_view, materialise_view,
 };
 
-/// So many of the things that an agent tried or left behind are noted.
+/// At most this many denied accesses or dropped files of an agent are recorded.
 const MOST_NOTED: usize = 100;
-/// And so much of each.
+/// Each recorded entry is cut to this length.
 const MOST_NOTED_CHARS: usize = 1_000;
-/// Time that a lease outlasts a deadline: for looking at the outputs and committing them.
+/// How long a lease outlasts the deadline, so that the outputs can be checked and committed.
 const GRACE_SECONDS: u64 = 120;
-/// A file without its marker that is shorter than this is not worth keeping.
+/// An unfinished file shorter than this is not kept.
 const WORTH_KEEPING: usize = 100;
 
 #[derive(Debug, Error)]
@@ -57,7 +57,7 @@ pub enum AttemptError {
     Flow(#[from] FlowError),
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// What it would write cannot be written, whatever it is.
+    /// The outputs cannot be written, regardless of their content.
     #[error("{what}\n  help  {remedy}")]
     Obstacle { what: String, remedy: String },
     #[error("{what}: {source}")]
@@ -65,15 +65,15 @@ pub enum AttemptError {
         what: String,
         source: std::io::Error,
     },
-    /// A fault of the program, or of an agent's adapter. The job stays open.
+    /// A bug in the program or in an agent's adapter. The job stays open.
     #[error(
         "the attempt panicked: {0}\n  help  this is a fault of Quipu or of the agent's adapter; report it with these words, then quipu run again"
     )]
     Panicked(String),
 }
 
-/// Does some work, and returns a panic in it as an error: a thread that dies without an answer
-/// would be waited for without end.
+/// Runs `work` and returns a panic as an error. Without this, the engine would wait forever for a
+/// thread that died without a result.
 pub(super) fn catching<T>(
     work: impl FnOnce() -> Result<T, AttemptError>,
 ) -> Result<T, AttemptError> {
@@ -95,7 +95,7 @@ fn io(what: &str) -> impl FnOnce(std::io::Error) -> AttemptError + '_ {
     }
 }
 
-/// How an attempt ended.
+/// The result of an attempt.
 #[derive(Debug)]
 pub enum Outcome {
     Accepted {
@@ -103,27 +103,27 @@ pub enum Outcome {
         dropped: Vec<String>,
         sealed: Vec<String>,
         usage: Option<Usage>,
-        /// How the agent ended, if not by itself and well.
+        /// The ending, if the agent did not end normally.
         ended: Option<String>,
-        /// Warnings: suspicious, and accepted all the same.
+        /// Warnings: suspicious, but accepted.
         warnings: Vec<String>,
     },
-    /// The agent failed; so many times in a row by now.
+    /// The agent failed. `count` is the number of failures in a row.
     Failed {
         why: String,
         count: u32,
         usage: Option<Usage>,
     },
-    /// Someone else is at it.
+    /// Another worker holds the lease.
     Held,
-    /// Someone else took it over: the lease is no longer ours.
+    /// Another worker took the job over: the lease is lost.
     Lost(String),
-    /// Someone else did it meanwhile.
+    /// Another worker completed the job in the meantime.
     Moot,
     Stopped,
 }
 
-/// What was seen of an agent over all that it was asked in one run.
+/// Observations about an agent, summed over all its prompts in one attempt.
 #[derive(Default)]
 struct Seen {
     usage: Option<Usage>,
@@ -145,13 +145,13 @@ impl Seen {
     }
 }
 
-/// A job that is to be done.
+/// A job that was chosen for execution.
 pub struct ChosenJob<'c> {
     pub planned: PlannedJob<'c>,
     pub jobs: Arc<Vec<PlannedJob<'c>>>,
-    /// How it stood when it was chosen.
+    /// Its status when it was chosen.
     pub status: JobStatus,
-    /// The newest note in the journal at that moment.
+    /// The newest journal note at that time.
     pub facts: u64,
 }
 
@@ -165,10 +165,10 @@ impl Engine<'_> {
             return Ok(Outcome::Held);
         };
         let outcome = self.with_lease(chosen, &actor, &lease);
-        // Whatever happened, the paths are free again; if not now, then when the lease ends.
+        // Release the paths in every case. If this fails, they are free when the lease expires.
         let given_back = self.give_back(&actor, &lease);
         if matches!(&outcome, Ok(Outcome::Failed { count, .. }) if *count >= job.step.retries) {
-            // Only now is it given up, and the state of a panel has to say so.
+            // The job is given up only now, so the panel's state must be refreshed.
             refresh_panel(self.project, &self.memory)?;
         }
         let outcome = outcome?;
@@ -325,8 +325,7 @@ impl Engine<'_> {
                 collected.warnings = warnings;
                 let mut fault = (!faults.is_empty()).then(|| render_faults(&faults));
                 if fault.is_none() {
-                    // What the contract would refuse is told while there is still someone to fix
-                    // it.
+                    // Report a refusal by the contract while the agent can still fix it.
                     match find_refusal(self.project, actor, &lease.token(), &collected.files) {
                         Ok(refused) => fault = refused.map(|refused| render_refusal(&refused)),
                         Err(error) => {
@@ -336,7 +335,7 @@ impl Engine<'_> {
                     }
                 }
                 looked = Some((collected, fault.clone()));
-                // A fault goes back once.
+                // A fault is sent back only once.
                 let fault = fault.filter(|_| !back && ended.ending != Ending::Overdue)?;
                 back = true;
                 self.tell(Event::SentBack {
@@ -372,7 +371,7 @@ impl Engine<'_> {
         }
         let (collected, fault) = match looked {
             Some(looked) => looked,
-            // A stage before the last one failed: there is nothing to look at.
+            // An earlier stage failed, so there are no outputs to check.
             None => {
                 let collected = collect(job, &out, ended.message.as_deref());
                 let found = self.faults(chosen, &collected, &before, &ended);
@@ -386,8 +385,7 @@ impl Engine<'_> {
             cost: price.map(|p| p.cost(used.input, used.output)),
             ..used
         });
-        // Whatever an agent says, tries or names is the agent's: the journal keeps no credential of
-        // it, and no more than helps.
+        // Text from the agent is untrusted: remove credentials and cut it before it is recorded.
         note.denied = self.noted(&record.denied);
         note.held_by = record.held_by;
         note.dropped = self.noted(&collected.dropped);
@@ -438,7 +436,7 @@ impl Engine<'_> {
                     warnings: collected.warnings,
                 })
             }
-            // It was allowed when it was looked at: the rules or the files changed in that moment.
+            // The check allowed it, so the rules or the files changed in between.
             Err(FlowError::Store(StoreError::Refused(refused))) => {
                 self.fail(chosen, actor, lease, failed, &render_refusal(&refused))
             }
@@ -446,7 +444,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Everything wrong with what came out; what the agent says of itself is added, not believed.
+    /// Collects all faults of the outputs. The agent's own statement is added, but never trusted.
     fn faults(
         &self,
         chosen: &ChosenJob<'_>,
@@ -514,7 +512,7 @@ impl Engine<'_> {
         note.ruling = Ruling::Failed;
         note.why = Some(why.to_owned());
         note.reads.clear();
-        // The words of a failure say so already.
+        // The failure message already includes these.
         note.ended = None;
         note.warnings.clear();
         let audits = if count == chosen.planned.step.retries {
@@ -543,7 +541,7 @@ impl Engine<'_> {
         })
     }
 
-    /// The section of the audit log for a job that a person must look at.
+    /// The audit log section for a job that needs a person.
     pub(super) fn needs_human(&self, planned: &PlannedJob<'_>, why: &str, open: &str) -> String {
         let job = &planned.job;
         let about = job
@@ -649,9 +647,9 @@ impl Engine<'_> {
         })
     }
 
-    /// Reports on a text that a person rejected at a gate, for the job that writes it again: the
-    /// files that the gate reads, but for those that are denied to the role, or of which it reads
-    /// sections only.
+    /// Renders the reports on a text that a person rejected at a gate, for the job that rewrites
+    /// it. Includes the files that the gate reads, except files that are denied to the role or that
+    /// it reads only in sections.
     fn reports_at_gate(&self, job: &PlannedJob<'_>, gate: &str) -> Result<String, AttemptError> {
         let mut text = String::new();
         let Some(step) = self
@@ -695,7 +693,7 @@ impl Engine<'_> {
         Ok(text)
     }
 
-    /// What a view showed, and the ruled files that it named and had no room for.
+    /// The files that a view showed, and the ruled files that it named but did not include.
     fn reads(&self, view: &View) -> Vec<ReadNote> {
         let mut reads: Vec<ReadNote> = Vec::new();
         for file in view.stages.iter().flat_map(|s| &s.files) {
@@ -727,8 +725,8 @@ impl Engine<'_> {
         reads
     }
 
-    /// Puts into the out folder what the agent goes on from, and keeps aside what it would
-    /// overwrite unfinished.
+    /// Copies the files that the agent continues from into the out folder, and backs up unfinished
+    /// files that it would overwrite.
     fn prepare_out(&self, chosen: &ChosenJob<'_>, out: &Path) -> Result<String, AttemptError> {
         let mut added = String::new();
         for output in chosen.planned.required() {
@@ -750,8 +748,8 @@ impl Engine<'_> {
                     self.keep_aside(&output.path, &bytes)?;
                 }
             } else if chosen.status.sent_back.is_some() && !unfinished {
-                // Its marker would vouch for whatever the agent leaves half done: it has to be
-                // written again.
+                // Remove the marker: it would vouch for a half-finished file. The agent must write
+                // it again.
                 seed(
                     out,
                     &output.path,
@@ -814,7 +812,7 @@ impl Engine<'_> {
     }
 }
 
-/// How an agent ended, in words, if it did not end by itself and well.
+/// Describes the ending, if the agent did not end normally.
 fn improper_end(chosen: &ChosenJob<'_>, ended: &Ended) -> Option<String> {
     match &ended.ending {
         Ending::Failed(why) => Some(format!("the agent says: {why}")),
@@ -826,8 +824,8 @@ fn improper_end(chosen: &ChosenJob<'_>, ended: &Ended) -> Option<String> {
     }
 }
 
-/// Only the last part ends a text: a marker before it would vouch for parts that no one has read
-/// yet.
+/// Removes markers written by parts before the last one. Such a marker would vouch for parts that
+/// no agent has read yet.
 fn take_markers_off(job: &PlannedJob<'_>, out: &Path) -> Result<(), AttemptError> {
     let what = "cannot look at what an earlier part left";
     let Some(below) = Below::locate(out)
@@ -841,7 +839,7 @@ fn take_markers_off(job: &PlannedJob<'_>, out: &Path) -> Result<(), AttemptError
         .iter()
         .filter(|output| !output.markers.is_empty())
     {
-        // What is no file, or no text, is a fault of the last part and told there.
+        // Non-files and non-UTF-8 files are reported as faults of the last part.
         let path = output.path.as_str();
         let Some(text) = below
             .read(path)
@@ -877,8 +875,8 @@ fn render_faults(faults: &[String]) -> String {
     faults.join("\n")
 }
 
-/// A refusal in the words of its rule. The command that would force it is a person's, and is not
-/// named.
+/// Renders a refusal with its rule. It omits the command that forces the write: only a person may
+/// use it.
 fn render_refusal(refused: &Refused) -> String {
     match &refused.rule {
         Some((place, rule)) => format!("{} (rule {place}: {rule})", refused.what),
@@ -886,7 +884,7 @@ fn render_refusal(refused: &Refused) -> String {
     }
 }
 
-/// In a panel each role is its own unit.
+/// In a panel, each role is its own unit.
 fn unit_of(job: &PlannedJob<'_>) -> Option<quipu_contract::UnitId> {
     job.job.unit.clone().or_else(|| {
         job.binding

@@ -1,5 +1,7 @@
-//! What Quipu does itself in a flow: merging, remembering, deriving, printing. Each is one commit
-//! by the runtime.
+//! Runs the built-in steps of a flow: merge, remember, derive, publish.
+//!
+//! Each step is one commit by the runtime, under a lease. The modules in `builtin` compute the
+//! changes.
 
 use quipu_contract::{Actor, Builtin, Class, Form, ProjectPath};
 use quipu_store::{Expect, Lease, Op, StoreError};
@@ -20,11 +22,11 @@ use super::note::{AttemptFact, AttemptNote, ReadNote, Ruling};
 use super::snapshot::{Snapshot, items_with, marker_of};
 use super::state::render_job;
 
-/// A built-in step takes no longer than this; printing a long book is the longest.
+/// Lease time of a built-in step. Publishing a long book takes longest.
 const SECONDS: u64 = 600;
 
 impl Engine<'_> {
-    /// Does a built-in step. Returns whether anything changed, here or by others.
+    /// Runs a built-in step. Returns whether anything changed, here or by another worker.
     pub(super) fn do_builtin(
         &self,
         chosen: &ChosenJob<'_>,
@@ -42,7 +44,7 @@ impl Engine<'_> {
         let lease =
             match self.claim(&job, &Actor::Runtime, &self.claimed_paths(planned), SECONDS)? {
                 Ok(lease) => lease,
-                Err(_) => return Ok(false), // someone else is at it
+                Err(_) => return Ok(false), // another worker holds the lease
             };
         let done = self.do_claimed(chosen, &lease);
         self.give_back(&Actor::Runtime, &lease)?;
@@ -52,7 +54,7 @@ impl Engine<'_> {
                 self.tell(Event::Did { job, what });
                 Ok(true)
             }
-            // Others went on meanwhile: it is looked at again.
+            // Another worker changed the files; the job is planned again.
             Ok(None)
             | Err(Stuck::Store(StoreError::Stale { .. } | StoreError::LeaseLost { .. })) => {
                 Ok(true)
@@ -75,7 +77,8 @@ impl Engine<'_> {
         }
     }
 
-    /// What was done, in words; none if it was not wanted any more.
+    /// Runs the step under its lease. Returns a description, or None if the step is no longer
+    /// needed.
     fn do_claimed(&self, chosen: &ChosenJob<'_>, lease: &Lease) -> Result<Option<String>, Stuck> {
         if !self.is_wanted(chosen, lease).map_err(Stuck::Flow)? {
             return Ok(None);
@@ -97,8 +100,8 @@ impl Engine<'_> {
         Ok(Some(told))
     }
 
-    /// What a built-in step leases: the files that it replaces. Those that only grow stay open for
-    /// everyone, unless it has no other.
+    /// The paths that a built-in step leases: the files that it replaces. Append-only files stay
+    /// open for other writers, unless the step writes no other file.
     fn claimed_paths(&self, planned: &PlannedJob<'_>) -> Vec<String> {
         let all = || planned.required().map(|o| &o.path);
         let replaced: Vec<String> = all()
@@ -151,7 +154,7 @@ impl Engine<'_> {
         }
     }
 
-    /// The audit section for texts that object when no one is left to send the work to.
+    /// The audit section for objections when no job is left to send the work back to.
     pub(super) fn audit_objection(
         &self,
         planned: &PlannedJob<'_>,
@@ -216,8 +219,8 @@ impl Engine<'_> {
         String::from_utf8(bytes).map_err(|_| Stuck::Told(format!("`{path}` is not text")))
     }
 
-    /// The files of steps that do not apply to this unit: a merge goes on without them, even if an
-    /// older one is there.
+    /// The files of steps that do not apply to this unit. A merge ignores them, even if an older
+    /// version exists.
     fn skipped_files(&self, chosen: &ChosenJob<'_>) -> Result<Vec<ProjectPath>, Stuck> {
         let snapshot = Snapshot::take(self.project, &self.memory)
             .map_err(|error| Stuck::Flow(error.into()))?;
@@ -377,7 +380,8 @@ impl Engine<'_> {
         Ok(made)
     }
 
-    /// Whether an agent made a stylesheet as it is: its pages need that one, and no other.
+    /// Whether an agent wrote the current version of a stylesheet. Its pages depend on that
+    /// version, so it must not be replaced.
     fn is_agents_stylesheet(&self, path: &ProjectPath) -> bool {
         let is_style =
             self.project.contract.rule(path).and_then(|rule| rule.form) == Some(Form::Stylesheet);
@@ -427,7 +431,7 @@ impl Engine<'_> {
                 text: None,
             });
         }
-        // Images come with the pages that show them; no step can name them beforehand.
+        // Images belong to the pages that show them; no step can name them in advance.
         let wanted = |path: &ProjectPath| {
             let own = planned.outputs.iter().any(|o: &Output| o.path == *path);
             own && !self.is_agents_stylesheet(path)
@@ -438,7 +442,7 @@ impl Engine<'_> {
             .into_iter()
             .filter(|(path, _)| wanted(path))
             .collect();
-        // A file that another job has printed already is not written again.
+        // Skip a file that another job has already published with the same bytes.
         pages.retain(|(path, bytes)| {
             is_own(planned, path.as_str())
                 || !matches!(self.project.store.on_disk(path), Ok(Some(now)) if now == *bytes)
@@ -478,7 +482,7 @@ fn is_own(planned: &PlannedJob<'_>, path: &str) -> bool {
         .any(|output| output.path.as_str() == path)
 }
 
-/// Why a built-in step could not be done.
+/// The reason why a built-in step failed.
 enum Stuck {
     Store(StoreError),
     Flow(FlowError),

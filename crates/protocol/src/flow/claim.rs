@@ -1,9 +1,9 @@
-//! Claiming a job: one lease for one job, announced before it is taken, and the job looked at
-//! again once it is held.
+//! Claims a job: one lease per job, announced before it is taken. The job is checked again once the
+//! lease is held.
 //!
-//! Any number of workers derive the same flow and see the same jobs ready. Whoever gets the lease
-//! has the job; the others take the next. What a worker holds when it dies is given back by
-//! whoever notices.
+//! Any number of workers derive the same flow and see the same ready jobs. The worker that gets the
+//! lease does the job; the others take the next one. Any worker that notices a dead worker releases
+//! its leases.
 
 use std::time::{Duration, Instant};
 
@@ -15,11 +15,11 @@ use super::engine::{Engine, FlowError, Shift, flow_beside};
 use super::event::Event;
 use super::job::Job;
 
-/// How often the workers of other machines are looked at.
+/// How often workers on other machines are checked.
 const LOOK: Duration = Duration::from_secs(2);
 
 impl Engine<'_> {
-    /// Takes the lease of a job, or says who is in the way.
+    /// Takes the lease of a job, or returns its holder.
     pub(super) fn claim(
         &self,
         job: &Job,
@@ -38,14 +38,14 @@ impl Engine<'_> {
             Err(StoreError::LeaseLost { what }) => self.seat.unclaim(&name).map(|()| Err(what)),
             Err(refused @ StoreError::Refused(_)) => self.seat.unclaim(&name).and(Err(refused)),
             Err(error) => {
-                // It may have been taken all the same.
+                // The lease may have been taken despite the error.
                 self.seat.doubt(&name);
                 Err(error)
             }
         }
     }
 
-    /// Ends a claim. A lease that cannot be given back now is given back later.
+    /// Releases a claim. If this fails now, the release is retried later.
     pub(super) fn give_back(&self, actor: &Actor, lease: &Lease) -> Result<(), FlowError> {
         match self
             .project
@@ -67,8 +67,8 @@ impl Engine<'_> {
         }
     }
 
-    /// Whether a claimed job is still to be done as it was when it was chosen: others may have
-    /// gone on meanwhile.
+    /// Whether a claimed job still has to be done in the form in which it was chosen. Other workers
+    /// may have changed the flow in the meantime.
     pub(super) fn is_wanted(
         &self,
         chosen: &ChosenJob<'_>,
@@ -89,9 +89,9 @@ impl Engine<'_> {
         }))
     }
 
-    /// Gives back what dead workers held. Returns whether there was anything.
+    /// Releases the leases of dead workers. Returns whether there were any.
     pub(super) fn hand_back(&self, shift: &mut Shift) -> Result<bool, FlowError> {
-        // Workers of other machines are told of in a list that has to be asked for.
+        // Listing the workers of other machines needs a request, so limit its rate.
         let pause = if self.project.store.order().is_some() {
             LOOK
         } else {

@@ -1,5 +1,8 @@
-//! Committing what a job made: its files, its note, what is derived from them and what the audit
-//! log has to say, whole or not at all.
+//! Commits the results of a job: its files, its note, derived files and audit entries, all or
+//! nothing.
+//!
+//! A sealed file is never written; it is returned to the caller instead. The store judges all other
+//! operations.
 
 use quipu_contract::{Actor, Class, Form, ProjectPath};
 use quipu_store::{Change, Expect, LeaseToken, Op, Receipt, Refused, StoreError};
@@ -11,30 +14,30 @@ use super::snapshot::Memory;
 use crate::panel::{derive_panel, panel_view};
 use crate::project::Project;
 
-/// A derived file that another process rewrites meanwhile is derived again, so often.
+/// How often a commit is retried when another process rewrites a derived file.
 const TRIES: usize = 50;
 
-/// What is to be committed.
+/// The content of a commit.
 pub struct Wanted<'w> {
     pub actor: Actor,
     pub note: AttemptNote,
     pub lease: Option<LeaseToken>,
     pub ops: Vec<Op>,
-    /// Files of a run with their new texts.
+    /// Files of an attempt with their new texts.
     pub files: &'w [(Output, Vec<u8>)],
     /// Sections for the audit log.
     pub audits: Vec<String>,
     pub why: Option<String>,
 }
 
-/// What was committed, and what could not be.
+/// The committed change, and the files that could not be committed.
 pub struct Committed {
     pub receipt: Receipt,
-    /// Sealed files whose new text is not taken: only a person may change them.
+    /// Sealed files with a new text that was not committed: only a person may change them.
     pub sealed: Vec<String>,
 }
 
-/// What a run's files ask of the store, and the sealed ones that it cannot ask for.
+/// The operations for an attempt's files, and the sealed files that it cannot write.
 struct Asked {
     ops: Vec<Op>,
     sealed: Vec<String>,
@@ -69,7 +72,7 @@ fn plan_ops(project: &Project, files: &[(Output, Vec<u8>)]) -> Result<Asked, Sto
                     }
                 }
                 (Class::Derived, _) => {
-                    // Only a press hands these in, and it is Quipu's own.
+                    // Only a `Press` produces these files, and it is part of Quipu.
                     Op::Derive {
                         path,
                         bytes,
@@ -91,7 +94,7 @@ fn plan_ops(project: &Project, files: &[(Output, Vec<u8>)]) -> Result<Asked, Sto
     Ok(asked)
 }
 
-/// What the contract would refuse of some files, judged and not written.
+/// Judges some files without writing them. Returns the contract's refusal, if any.
 pub fn find_refusal(
     project: &Project,
     actor: &Actor,
@@ -99,7 +102,7 @@ pub fn find_refusal(
     files: &[(Output, Vec<u8>)],
 ) -> Result<Option<Refused>, StoreError> {
     let mut change = Change::by(actor);
-    change.revised = true; // only judged, never written
+    change.revised = true; // judged only, never written
     change.ops = plan_ops(project, files)?.ops;
     change.lease = Some(lease.clone());
     change.force = true;
@@ -109,14 +112,14 @@ pub fn find_refusal(
             Ok(None)
         }
         Err(StoreError::Refused(refused)) => Ok(Some(refused)),
-        // Someone wrote it meanwhile: the commit looks again, and tells.
+        // Another process wrote the file in the meantime; the commit checks again and reports it.
         Err(StoreError::Stale { .. }) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// What would stop any text from being written where a job writes: a damaged file, a pointer that
-/// is missing. No agent can fix that, so none is asked to work first.
+/// Finds an obstacle to writing any text to a job's outputs: a damaged file, a missing pointer. No
+/// agent can fix that, so the check runs before an agent starts.
 pub fn find_obstacle(
     project: &Project,
     actor: &Actor,
@@ -148,10 +151,10 @@ pub fn commit(
             .key(wanted.note.attempt.as_str())
             .note(wanted.note.to_value());
         change.ops.clone_from(&ops);
-        change.revised = true; // the run's folder has it all
+        change.revised = true; // the attempt's folder keeps all outputs
         change.lease.clone_from(&wanted.lease);
         change.why.clone_from(&wanted.why);
-        // Reports and reviews grow and shrink as they please; what must not is checked before.
+        // Reports and reviews may shrink freely; the necessary checks ran before.
         change.force = true;
         change.beside.extend(audits.clone());
         let panel = panel_op(project, memory, wanted)?;
@@ -166,7 +169,7 @@ pub fn commit(
     Err(FlowError::Busy)
 }
 
-/// The growth of the audit log, where the contract has one.
+/// The append to the audit log, if the contract has one.
 pub fn audit_op(project: &Project, sections: &[String]) -> Result<Option<Op>, StoreError> {
     let log = project
         .contract
@@ -182,7 +185,7 @@ pub fn audit_op(project: &Project, sections: &[String]) -> Result<Option<Op>, St
     }))
 }
 
-/// The panel's state as it will be with this commit.
+/// The panel's state after this commit.
 fn panel_op(
     project: &Project,
     memory: &Memory,
@@ -197,7 +200,7 @@ fn panel_op(
         .iter()
         .map(|(o, bytes)| (o.path.clone(), text(bytes)))
         .collect();
-    // The version first: whoever derives on newer reports meanwhile makes this one stale.
+    // Read the version first, so that a derivation from newer reports makes this one stale.
     let rule = project
         .contract
         .of_form(Form::Panel)

@@ -1,11 +1,13 @@
-//! Whether a step applies: declared in the contract, answered from variables and files.
+//! Evaluates the conditions of a step, declared in the contract, from variables and files.
+//!
+//! Pure: the files are read through `Now`.
 
 use quipu_contract::Contract;
 
 use super::job::{PlannedJob, fill};
 use super::state::Now;
 
-/// Why a job does not apply; none if it does.
+/// Returns the reason why a job does not apply, or None if it applies.
 pub fn why_not(contract: &Contract, job: &PlannedJob<'_>, now: &dyn Now) -> Option<String> {
     let when = &job.step.when;
     let value = |name: &String| {

@@ -1,5 +1,7 @@
-//! Units from a plan: what a gate declares in `quipu.toml` when a person approves it, and what is
-//! wrong with a plan before that.
+//! Units from a plan: validates a plan, and declares its units in `quipu.toml` when a person
+//! approves the gate.
+//!
+//! An agent can only propose units. Only the approval of a gate writes them.
 
 use quipu_contract::{Contract, Declare, Language, ProjectPath, UnitId};
 use quipu_store::{Expect, Op, StoreError};
@@ -13,7 +15,7 @@ use crate::source_map::{is_named, mapped_paths};
 
 const MANIFEST: &str = "quipu.toml";
 
-/// A unit as a plan has it.
+/// A unit in a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PlannedUnit {
     pub id: UnitId,
@@ -21,17 +23,17 @@ pub struct PlannedUnit {
     pub needs: Vec<UnitId>,
 }
 
-/// The units of a plan, and what is wrong with it.
+/// The units of a plan, and the faults of the plan.
 #[derive(Debug, Default)]
 pub struct UnitPlan {
-    /// The file that it was read from.
+    /// The file with the plan.
     pub path: String,
     pub units: Vec<PlannedUnit>,
     pub faults: Vec<String>,
 }
 
 impl UnitPlan {
-    /// The units that the contract does not declare yet, or not with what they need.
+    /// Units that the contract does not declare yet, or declares with other needs.
     pub fn fresh<'p>(&'p self, contract: &'p Contract) -> impl Iterator<Item = &'p PlannedUnit> {
         self.units.iter().filter(|unit| {
             contract
@@ -41,7 +43,7 @@ impl UnitPlan {
     }
 }
 
-/// Reads the plan that a gate approves: its own file if that is there, else the draft.
+/// Loads the plan that a gate approves: the gate's own file if it exists, else the draft.
 pub fn load_unit_plan(
     project: &Project,
     gate: &PlannedJob<'_>,
@@ -68,7 +70,7 @@ pub fn load_unit_plan(
     Ok(None)
 }
 
-/// Whether an id has the shape of some profile's units.
+/// Parses an id that has the form of some profile's units.
 fn is_unit(contract: &Contract, text: &str) -> Option<UnitId> {
     let id = UnitId::parse(text).ok()?;
     let mut kinds = contract
@@ -79,7 +81,7 @@ fn is_unit(contract: &Contract, text: &str) -> Option<UnitId> {
     (kinds.any(|kind| kind.accepts(&id)) || contract.unit(&id).is_some()).then_some(id)
 }
 
-/// The units of a plan: a section for each, headed by its id alone.
+/// Parses the units of a plan: one section each, with the id alone as its heading.
 fn read_plan(contract: &Contract, declare: &Declare, path: &str, text: &str) -> UnitPlan {
     let document = Document::parse(text);
     let mut plan = UnitPlan {
@@ -105,7 +107,7 @@ fn read_plan(contract: &Contract, declare: &Declare, path: &str, text: &str) -> 
         let body = document.slice(&(section.body.start..section.range.end));
         let title = find_line(body, &declare.title).filter(|title| !title.is_empty());
         if title.is_none() {
-            // The names are one for each language.
+            // There is one name per language.
             let nth = Language::ALL
                 .iter()
                 .position(|language| *language == contract.language)
@@ -124,7 +126,7 @@ fn read_plan(contract: &Contract, declare: &Declare, path: &str, text: &str) -> 
             let words = needs.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '_'));
             words.filter_map(|word| is_unit(contract, word)).collect()
         };
-        // A plan that does not speak of needs leaves them as they are declared.
+        // If a plan does not mention needs, the declared needs stay.
         let declared = || {
             contract
                 .unit(&id)
@@ -162,8 +164,8 @@ fn read_plan(contract: &Contract, declare: &Declare, path: &str, text: &str) -> 
     plan
 }
 
-/// Ids stand once and in order, nothing needs what comes later, and what the contract declares is
-/// there.
+/// Checks that ids are unique and in order, that no unit needs a later one, and that all declared
+/// units are present.
 fn find_order_faults(contract: &Contract, plan: &mut UnitPlan, lines: &[usize]) {
     let (path, mut faults) = (&plan.path, Vec::new());
     if plan.units.is_empty() {
@@ -233,7 +235,7 @@ fn join(ids: &[UnitId]) -> String {
     }
 }
 
-/// What follows one of some names in a list of `- **Name:** …`.
+/// The value after one of the names in a list of `- **Name:** …`.
 fn find_line(body: &str, names: &[String]) -> Option<String> {
     body.lines().find_map(|line| {
         let line = line.trim().trim_start_matches(['-', '*', '+', ' ']);
@@ -248,7 +250,7 @@ fn find_line(body: &str, names: &[String]) -> Option<String> {
     })
 }
 
-/// Without the backslashes that Markdown needs.
+/// Removes Markdown escapes.
 fn plain(text: &str) -> String {
     let mut plain = String::new();
     let mut letters = text.chars().peekable();
@@ -260,7 +262,7 @@ fn plain(text: &str) -> String {
     plain
 }
 
-/// What is wrong with the plan that a job wrote, and with the map beside it.
+/// Finds the faults of a plan that a job wrote, and of the source map beside it.
 pub fn find_plan_faults(
     project: &Project,
     job: &PlannedJob<'_>,
@@ -294,7 +296,7 @@ pub fn find_plan_faults(
     Ok(faults)
 }
 
-/// Each unit has its section in the map, with paths that are there.
+/// Checks that each unit has a section in the map, with existing paths.
 fn find_map_faults(
     units: &[PlannedUnit],
     path: &str,
@@ -335,7 +337,7 @@ fn find_map_faults(
     faults
 }
 
-/// The change of `quipu.toml` that declares the units of a plan, with what they need.
+/// Builds the change of `quipu.toml` that declares the units of a plan and their needs.
 pub fn declare_units(project: &Project, plan: &UnitPlan) -> Result<Option<Op>, StoreError> {
     let path = ProjectPath::parse(MANIFEST).expect("it is a plain name");
     let Some((bytes, version)) = project.store.read(&path)? else {
@@ -356,7 +358,7 @@ pub fn declare_units(project: &Project, plan: &UnitPlan) -> Result<Option<Op>, S
             format!("needs = [{needs}]\n")
         };
         let header = format!("[units.{}]\n", unit.id);
-        // It may be declared already, without what it needs.
+        // The unit may already be declared without its needs.
         match text.find(&header).map(|at| at + header.len()) {
             Some(at) => text.insert_str(at, &needs),
             None => {

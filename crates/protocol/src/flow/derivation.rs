@@ -1,4 +1,6 @@
-//! Deriving the state of every job: complete, sent back, changed under it, waiting for others.
+//! Derives the status of every job: done, sent back, stale, or waiting for other jobs.
+//!
+//! The result depends only on the contract, the files and the journal's notes, and is not stored.
 
 mod order;
 
@@ -14,10 +16,10 @@ use super::job::{Job, PlannedJob, fill_path};
 use super::note::{AttemptFact, ReadNote, Ruling};
 use super::state::{JobStatus, Now, SentBack, State, render_job};
 
-/// What the journal knows of one job.
+/// The journal's facts about one job.
 #[derive(Debug, Clone, Default)]
 struct Known {
-    /// The newest run whose outputs were accepted.
+    /// The newest attempt with accepted outputs.
     accepted: Option<usize>,
     /// Failures since then.
     failures: u32,
@@ -26,7 +28,7 @@ struct Known {
     rejected: Option<usize>,
 }
 
-/// A version of a file: made from which, which, and by which run.
+/// A version of a file: its base version, the version, and the attempt that made it.
 type Made<'a> = (Option<&'a Version>, &'a Version, usize);
 
 pub struct Derivation<'a, 'c> {
@@ -35,26 +37,26 @@ pub struct Derivation<'a, 'c> {
     now: &'a dyn Now,
     facts: &'a [AttemptFact],
     known: Vec<Known>,
-    /// Where each job is.
+    /// The index of each job.
     index: BTreeMap<&'a Job, usize>,
-    /// For each step the jobs that may send work back to it, by the unit that they are for.
+    /// For each step, the jobs that may send work back to it, by unit.
     senders: BTreeMap<(&'a str, Option<&'a UnitId>), Vec<usize>>,
-    /// Who made which version of a path, from which, oldest first.
+    /// The versions made of each path, oldest first.
     makers: BTreeMap<&'a str, Vec<Made<'a>>>,
     memo: RefCell<Vec<Option<JobStatus>>>,
     open: RefCell<Vec<Option<Arc<BTreeSet<usize>>>>>,
-    /// Which jobs only led to a file that is sealed by now.
+    /// Jobs with work that led only to a file that is now sealed.
     behind_seal: Vec<bool>,
     classes: RefCell<BTreeMap<String, Class>>,
     named: RefCell<BTreeMap<String, Rc<Vec<ProjectPath>>>>,
 }
 
-/// What changed under a finished job.
+/// Changes to the inputs and outputs of a finished job.
 #[derive(Debug, Default)]
 struct Changed {
-    /// By a later run of the flow: it must be done again for the flow to go on.
+    /// Changes by a later attempt of the flow: the job must be redone before the flow continues.
     by_flow: Vec<String>,
-    /// By hand: it is done again when someone asks for it.
+    /// Changes by hand: the job is redone on request.
     by_hand: Vec<String>,
 }
 
@@ -134,13 +136,13 @@ impl<'a, 'c> Derivation<'a, 'c> {
         derivation
     }
 
-    /// Derives a job, if that was not done yet.
+    /// Derives a job, if this has not been done yet.
     pub fn derive(&self, index: usize) {
         self.state(index);
         self.open_before(index);
     }
 
-    /// How a job stands, in one word.
+    /// The state of a job.
     fn state(&self, index: usize) -> State {
         let known = self.memo.borrow()[index]
             .as_ref()
@@ -205,7 +207,7 @@ impl<'a, 'c> Derivation<'a, 'c> {
             return self.decide_gate(index, status);
         }
         let incomplete = self.incomplete(job);
-        // Laying out missing files costs nothing, and other jobs may read them.
+        // Creating missing files is cheap, and other jobs may read them.
         if !incomplete.is_empty() && self.behind_seal[index] && !job.is_builtin(Builtin::Derive) {
             let why = "what it led to is sealed already".to_owned();
             return JobStatus {
@@ -225,12 +227,13 @@ impl<'a, 'c> Derivation<'a, 'c> {
                 .as_ref()
                 .is_some_and(|remember| remember.entries)
         {
-            // It has no file of its own: that memory is there says nothing of whether it grew.
+            // The job has no file of its own. The existence of memory does not show whether it
+            // grew.
             return self.begin(index, status);
         }
         if job.is_builtin(Builtin::Derive) {
-            // It leaves no trace of its own: it is done when it could be done and its files are
-            // there.
+            // A derive step leaves no note. It counts as done when it could run and its files
+            // exist.
             let begun = self.begin(index, status);
             let done = begun.state == State::Ready
                 || begun.state == State::Pending && self.is_only_stale_before(index);
@@ -251,7 +254,7 @@ impl<'a, 'c> Derivation<'a, 'c> {
             .unwrap_or_default();
         if let Some(mut sent_back) = self.sent_back_to(index) {
             if !changed.by_flow.is_empty() || !changed.by_hand.is_empty() {
-                // It will answer more than the objections: everyone looks again.
+                // The new text answers more than the objections, so all reviewers check again.
                 let sender = self.contract.step(&sent_back.by);
                 sent_back.objectors = sender
                     .filter(|s| s.role.is_none())
@@ -284,7 +287,7 @@ impl<'a, 'c> Derivation<'a, 'c> {
         }
     }
 
-    /// A job that has to be done, now or again: whether it can begin.
+    /// Decides whether a job that has to be done, or redone, can begin.
     fn begin(&self, index: usize, mut status: JobStatus) -> JobStatus {
         let (job, known) = (&self.jobs[index], &self.known[index]);
         if known.failures >= job.step.retries {
@@ -355,7 +358,7 @@ impl<'a, 'c> Derivation<'a, 'c> {
             && known.rejected.is_none()
             && !job.outputs.is_empty()
         {
-            // Someone put the file there, or the journal is gone: the marker is believed.
+            // A person created the file, or the journal was lost: trust the marker.
             return JobStatus {
                 state: State::Done,
                 ..status
@@ -382,7 +385,7 @@ impl<'a, 'c> Derivation<'a, 'c> {
         }
         let why = std::mem::take(&mut status.why);
         let begun = self.begin(index, status);
-        // A person may pass over reviews that are stale, and is told of them.
+        // A person may approve despite stale reviews; the gate lists them.
         let passable = begun.state == State::Pending && self.is_only_stale_before(index);
         if begun.state != State::Ready && !passable {
             return begun;
@@ -435,7 +438,7 @@ impl<'a, 'c> Derivation<'a, 'c> {
         }
     }
 
-    /// A finished job that objects is not done: the work goes back, or a person is asked.
+    /// A finished job that objects is not done: either the work goes back, or a person must decide.
     fn decide_objection(
         &self,
         index: usize,
@@ -495,7 +498,7 @@ impl<'a, 'c> Derivation<'a, 'c> {
         JobStatus { state, ..status }
     }
 
-    /// How often the newest run of a job has answered the objections of a step already.
+    /// How often the newest attempt of a job has already answered the objections of a step.
     fn round(&self, index: usize, by: &str) -> u32 {
         let note = self.known[index]
             .accepted
@@ -504,7 +507,7 @@ impl<'a, 'c> Derivation<'a, 'c> {
             .map_or(0, |note| note.round)
     }
 
-    /// The job of another step that belongs to the same unit.
+    /// The job of another step for the same unit.
     fn job_of(&self, step: &str, index: usize) -> Option<usize> {
         let find = |unit| {
             self.index
@@ -531,7 +534,7 @@ impl<'a, 'c> Derivation<'a, 'c> {
             .collect()
     }
 
-    /// Whether what a finished job wrote is an objection.
+    /// Whether the output of a finished job is an objection.
     fn objects(&self, index: usize) -> bool {
         let job = &self.jobs[index];
         let Some(objection) = &job.step.objection else {
@@ -544,8 +547,9 @@ impl<'a, 'c> Derivation<'a, 'c> {
         marked || !self.own_objections(index).is_empty()
     }
 
-    /// To whom the objection of a job goes: the first step whose role it names, else the first.
-    /// What Quipu does itself comes out the same again, so a person has to look.
+    /// The job that receives an objection: the first step with a role that the objection names,
+    /// else the first step. A built-in step would produce the same result again, so for those a
+    /// person must decide.
     fn target(&self, index: usize) -> Option<usize> {
         self.addressee(index)
             .filter(|target| self.jobs[*target].role.is_some())
@@ -654,8 +658,8 @@ impl<'a, 'c> Derivation<'a, 'c> {
         None
     }
 
-    /// Whose objections a merge carries: the steps before it whose own outputs hold the sign; else
-    /// the step itself.
+    /// The steps behind a merge's objections: the earlier steps with the sign in their outputs,
+    /// else the step itself.
     fn objectors(&self, index: usize) -> Vec<String> {
         let job = &self.jobs[index];
         let sign = job.step.objection.as_ref().and_then(|o| o.sign.as_deref());
@@ -675,12 +679,12 @@ impl<'a, 'c> Derivation<'a, 'c> {
         }
     }
 
-    /// What a job lacks to be complete.
+    /// The reasons why a job is incomplete.
     fn incomplete(&self, job: &PlannedJob<'_>) -> Vec<String> {
         self.lacks(job, |_| true).collect()
     }
 
-    /// The same, for those of its files that are asked about.
+    /// The same, restricted to some of its files.
     fn lacks<'t>(
         &'t self,
         job: &'t PlannedJob<'_>,
@@ -703,7 +707,7 @@ impl<'a, 'c> Derivation<'a, 'c> {
             })
     }
 
-    /// What changed since a run, and by whom.
+    /// Finds the changes since an attempt, and their origin.
     fn changed(&self, index: usize, fact: usize) -> Changed {
         let job = &self.jobs[index];
         let since = &self.facts[fact];
@@ -756,7 +760,7 @@ impl<'a, 'c> Derivation<'a, 'c> {
         let maker = made
             .map(|(_, _, number)| &self.facts[*number])
             .filter(|fact| fact.seq > since);
-        // Behind a seal nothing is done again, unless someone asked for a job there and others rest
+        // Jobs behind a seal are not redone, unless a person requested such a job and others depend
         // on it.
         let asked = |fact: &AttemptFact| {
             self.index
@@ -784,11 +788,11 @@ impl<'a, 'c> Derivation<'a, 'c> {
         if job.outputs.iter().any(|o| o.path == path) {
             return true;
         }
-        // What is published follows whatever it was made from, memory included.
+        // Published files follow all their sources, including memory.
         if job.step.builtin == Some(Builtin::Publish) {
             return false;
         }
-        // Derived files follow others, and what only grows still holds what was read.
+        // Derived files follow other files, and append-only files still contain what was read.
         if matches!(
             self.class(&path),
             Class::Derived | Class::Append | Class::Record
@@ -803,9 +807,9 @@ impl<'a, 'c> Derivation<'a, 'c> {
         self.is_excused(job, read, now.as_ref())
     }
 
-    /// A text that was fixed for others' objections need not be looked at again by those who had
-    /// none. And memory that grew when something was remembered makes nothing stale that was
-    /// written before: it grows from what was written.
+    /// Excuses two kinds of change. A text that was fixed for other reviewers' objections need not
+    /// be checked again by reviewers without objections. Growth of memory by a remember step does
+    /// not make earlier texts stale, because memory grows from those texts.
     fn is_excused(&self, job: &PlannedJob<'_>, read: &ReadNote, now: Option<&Version>) -> bool {
         let Some(makers) = self.makers.get(read.path.as_str()) else {
             return false;
@@ -821,8 +825,8 @@ impl<'a, 'c> Derivation<'a, 'c> {
                 .sent_by
                 .as_deref()
                 .and_then(|name| self.contract.step(name));
-            // What was remembered since is no reason to write anew what memory learnt from. The
-            // final text is no memory.
+            // Growth of memory does not make the texts stale that it was learnt from. The final
+            // text is not memory.
             let remembers = |maker: usize| {
                 let PlannedJob { step, binding, .. } = &self.jobs[maker];
                 let text = step
@@ -851,8 +855,8 @@ impl<'a, 'c> Derivation<'a, 'c> {
         true
     }
 
-    /// Files that a job's wildcards name now. Free files and what is read only if there is room do
-    /// not count.
+    /// The files that a job's wildcards match now. Free files and files that are read only if the
+    /// budget allows do not count.
     fn named_by_wildcards(&self, job: &PlannedJob<'_>) -> Vec<ProjectPath> {
         let mut found = Vec::new();
         for pattern in &job.wild {
@@ -868,7 +872,7 @@ impl<'a, 'c> Derivation<'a, 'c> {
         found
     }
 
-    /// The ruled files that a pattern names; many jobs have the same patterns.
+    /// The ruled files that match a pattern. Cached, because many jobs share patterns.
     fn named_by(&self, pattern: &Pattern) -> Rc<Vec<ProjectPath>> {
         if let Some(named) = self.named.borrow().get(pattern.as_str()) {
             return Rc::clone(named);
@@ -883,7 +887,7 @@ impl<'a, 'c> Derivation<'a, 'c> {
     }
 }
 
-/// What rests on something stale is stale through it, until that is redone.
+/// Marks jobs that depend on a stale job as stale, until that job is redone.
 pub fn spread_staleness(
     jobs: &[PlannedJob<'_>],
     statuses: &mut [JobStatus],

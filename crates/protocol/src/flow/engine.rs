@@ -1,8 +1,8 @@
-//! The loop: derive the flow, start what is ready, wait for something to end, derive it again.
+//! The engine's loop: derives the flow, starts ready jobs, waits for one to end, and derives again.
 //!
-//! The engine remembers nothing that the next start would need. Built-in steps are done by the loop
-//! itself, agents' jobs by threads, at most so many at a time. Any number of engines, in any
-//! processes, may work on one flow: see `claim`.
+//! The engine keeps no state that the next start would need. The loop runs built-in steps itself;
+//! threads run agents' jobs, up to a limit. Any number of engines, in any processes, may work on
+//! one flow: see `claim`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,29 +40,29 @@ pub enum FlowError {
     NoStage(String),
 }
 
-/// What a run of the flow is to do.
+/// Selects the jobs of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Choice {
-    /// Only the flow of this profile, and the steps of `quipu.toml`.
+    /// Only the flow of this profile and the steps of `quipu.toml`.
     pub flow: Option<String>,
     /// Only these steps.
     pub steps: Vec<String>,
-    /// Only these units; all if there are none.
+    /// Only these units; all if empty.
     pub units: Vec<UnitId>,
-    /// No step behind this one.
+    /// No step after this one.
     pub until: Option<String>,
-    /// Only what is stale, directly or through others.
+    /// Only stale jobs, directly or through others.
     pub stale: bool,
-    /// Do the named steps even if they are done.
+    /// Redo the named steps even if they are done.
     pub again: bool,
-    /// Let agents complete what was begun, rather than do it again.
+    /// Let agents complete unfinished files instead of starting over.
     pub salvage: bool,
     pub agent: Option<ActorName>,
     pub jobs: usize,
 }
 
 impl Choice {
-    /// Whether a job was asked for.
+    /// Whether a job is selected.
     pub fn allows(&self, project: &Project, job: &Job) -> bool {
         let of_flow = |flow: &String| {
             project
@@ -81,23 +81,22 @@ impl Choice {
     }
 }
 
-/// Runs a flow.
 pub struct Engine<'p> {
     pub project: &'p Project,
     pub agent: &'p dyn Agent,
     pub press: Option<&'p dyn Press>,
     pub choice: Choice,
     pub stay: Stay,
-    /// Its place among the workers of this project.
+    /// This worker's registration in the project.
     pub seat: Seat<'p>,
-    /// The text of `quipu.toml` that the project was opened with.
+    /// The version of `quipu.toml` that the project was opened with.
     pub rules: Version,
     pub stop: Stop,
     pub listen: &'p (dyn Fn(&Event) + Sync),
     pub memory: Memory,
 }
 
-/// The flow as it stands now.
+/// Derives the current flow.
 pub fn flow_now<'p>(
     project: &'p Project,
     memory: &Memory,
@@ -105,7 +104,7 @@ pub fn flow_now<'p>(
     flow_of(project, memory, &Arc::new(plan_jobs(&project.contract)))
 }
 
-/// The flow as it stands now, of jobs that are known already: they follow from the contract alone.
+/// Derives the current flow from known jobs, which depend only on the contract.
 fn flow_of<'p>(
     project: &'p Project,
     memory: &Memory,
@@ -114,7 +113,7 @@ fn flow_of<'p>(
     flow_beside(project, memory, jobs, None)
 }
 
-/// The same, as if one lease were not held: for whoever holds it.
+/// Derives the flow as if one lease were free, for its holder.
 pub(super) fn flow_beside<'p>(
     project: &'p Project,
     memory: &Memory,
@@ -127,7 +126,7 @@ pub(super) fn flow_beside<'p>(
     Ok((flow, snapshot))
 }
 
-/// Rebuilds the derived state of a panel, if it does not say what the reports say.
+/// Rebuilds the derived state of a panel, if it differs from the reports.
 pub fn refresh_panel(project: &Project, memory: &Memory) -> Result<bool, FlowError> {
     let Some(path) = project
         .contract
@@ -156,7 +155,7 @@ pub fn refresh_panel(project: &Project, memory: &Memory) -> Result<bool, FlowErr
         .and_then(|(bytes, _)| parse(bytes))
         .zip(parse(text.as_bytes()))
         .is_some_and(|(mut a, mut b)| {
-            // What was done last is told by whoever did it.
+            // The worker that did the last action records it.
             a["last_action"].take();
             b["last_action"].take();
             a == b
@@ -173,25 +172,25 @@ pub fn refresh_panel(project: &Project, memory: &Memory) -> Result<bool, FlowErr
             expect,
         });
     match project.judge(change).and_then(quipu_store::Judged::publish) {
-        // Someone else derived it meanwhile.
+        // Another process derived it in the meantime.
         Err(StoreError::Stale { .. }) => Ok(false),
         other => other.map(|_| true).map_err(Into::into),
     }
 }
 
-/// A job that ended, how often it may fail, and what became of it.
+/// A finished job, its allowed failures, and its result.
 pub(super) type Ended = (Job, u32, Result<Outcome, AttemptError>);
 
-/// What an engine keeps in mind while it runs.
+/// The in-memory state of a running engine.
 #[derive(Debug, Default)]
 pub(super) struct Shift {
     pub summary: Summary,
     pub running: BTreeSet<Job>,
-    /// Jobs that could not be done, and when that was.
+    /// Jobs that could not be done, with the time.
     pub given_up: BTreeMap<Job, Instant>,
-    /// What it said last that it waits for.
+    /// The last reported reason for waiting.
     pub waiting: Option<String>,
-    /// When it last looked for dead workers.
+    /// The time of the last check for dead workers.
     pub handed_back: Option<Instant>,
 }
 
@@ -206,7 +205,7 @@ impl<'p> Engine<'p> {
         (self.listen)(&event);
     }
 
-    /// Runs until nothing more can be done, or someone asks to stop.
+    /// Runs until nothing more can be done, or until a stop is requested.
     pub fn run(&self) -> Result<Summary, FlowError> {
         let mut shift = Shift::default();
         self.hand_back(&mut shift)?;
@@ -226,13 +225,14 @@ impl<'p> Engine<'p> {
         let mut forced = first.forced.clone();
         let over = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            // A scope ends when its threads have, even when this one panics.
+            // The scope waits for its threads, even if this one panics, so raise the flag in any
+            // case.
             let _ended = RaisedOnDrop(&over);
             if self.project.store.order().is_some() {
                 scope.spawn(|| self.keep_up(&over));
             }
             let (sender, receiver) = mpsc::channel::<Ended>();
-            // One look at the flow, and what follows from it. Returns whether to look again.
+            // Derives the flow once and starts jobs. Returns whether to derive it again.
             let mut look = |shift: &mut Shift| -> Result<bool, FlowError> {
                 let seen = self.project.store.pulse()?;
                 let (flow, snapshot) = flow_of(self.project, &self.memory, &jobs)?;
@@ -257,7 +257,7 @@ impl<'p> Engine<'p> {
                     if planned.role.is_none() {
                         forced.remove(&job);
                         if self.do_builtin(&chosen, shift)? {
-                            return Ok(true); // what it wrote changes what is ready
+                            return Ok(true); // its output changes which jobs are ready
                         }
                         continue;
                     }
@@ -334,7 +334,7 @@ impl<'p> Engine<'p> {
                 });
             }
             Ok(Outcome::Lost(why)) => self.tell(Event::Lost { job, why }),
-            // Nothing was begun: others are at it, or did it.
+            // Nothing was started: another worker holds the job or completed it.
             Ok(Outcome::Held | Outcome::Moot) => {}
             Ok(Outcome::Stopped) => self.tell(Event::Stopped { job }),
             Err(error) if error.is_passing() => self.tell(Event::Lost {
@@ -350,7 +350,7 @@ impl<'p> Engine<'p> {
         }
     }
 
-    /// What was stale or is to be forced when the run began.
+    /// The jobs that were stale, or that must be forced, when the run began.
     fn first_choice(&self, jobs: &Arc<Vec<PlannedJob<'p>>>) -> Result<First, FlowError> {
         let mut first = First::default();
         let (flow, _) = flow_of(self.project, &self.memory, jobs)?;
@@ -368,7 +368,7 @@ impl<'p> Engine<'p> {
         Ok(first)
     }
 
-    /// Whether a job that is done on request has to wait for others that this run does.
+    /// Whether a requested job has to wait for other jobs of this run.
     fn comes_later(&self, flow: &Flow<'_>, index: usize, begun: impl Fn(&Job) -> bool) -> bool {
         let begins = |other: usize| {
             let status = &flow.statuses[other];
@@ -392,7 +392,7 @@ impl<'p> Engine<'p> {
         false
     }
 
-    /// The jobs that can begin, as far as they were asked for.
+    /// The selected jobs that can begin.
     fn startable(
         &self,
         flow: &Flow<'_>,
@@ -432,7 +432,7 @@ impl<'p> Engine<'p> {
     }
 }
 
-/// Raises a flag when it goes, however that happens.
+/// Sets a flag when dropped, also during a panic.
 struct RaisedOnDrop<'f>(&'f AtomicBool);
 
 impl Drop for RaisedOnDrop<'_> {
@@ -441,7 +441,7 @@ impl Drop for RaisedOnDrop<'_> {
     }
 }
 
-/// What is remembered from the beginning of a run.
+/// The jobs recorded at the beginning of a run.
 #[derive(Debug, Default)]
 struct First {
     stale: BTreeSet<Job>,

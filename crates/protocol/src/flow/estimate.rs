@@ -1,5 +1,7 @@
-//! What a flow will cost: the views of its open jobs, counted as they are now, with what other jobs
-//! will add to them, and prices from the contract.
+//! Estimates the cost of a flow.
+//!
+//! Counts the views of its open jobs as they are now, adds the expected outputs of other jobs, and
+//! uses the contract's prices.
 
 use std::collections::BTreeSet;
 
@@ -17,37 +19,34 @@ use crate::brief::{BriefOptions, render_brief};
 use crate::project::Project;
 use crate::view::{Lexical, Seen, View, ViewRequest, make_view};
 
-/// One open job.
 #[derive(Debug, Clone, Serialize)]
 pub struct JobEstimate {
     pub job: Job,
     pub state: State,
-    /// The role, or what Quipu does itself.
+    /// The role, or the built-in step.
     pub who: String,
-    /// How often it is expected to be done: what is checked is usually sent back once, and checked
-    /// again.
+    /// The expected number of attempts: reviewed work is usually sent back once and reviewed again.
     pub times: u64,
-    /// Tokens read, all times together: view and brief, over all stages, and what is not written
-    /// yet as long as it is expected to be.
+    /// Tokens read in all attempts: view and brief over all stages, including the expected length
+    /// of files not written yet.
     pub input: Tokens,
-    /// Tokens that it is expected to write, all times together.
+    /// Tokens expected to be written in all attempts.
     pub output: Tokens,
-    /// Pointers that name nothing yet.
+    /// Pointers that match no file yet.
     pub absent: usize,
-    /// By the contract's prices.
+    /// At the contract's prices.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
-    /// Why its view cannot be made.
+    /// The reason why its view cannot be built.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
 }
 
-/// All open jobs.
 #[derive(Debug, Clone, Serialize)]
 pub struct Estimate {
     pub jobs: Vec<JobEstimate>,
-    /// Units that are worked on at the same time, one batch after the other: what a batch leaves in
-    /// memory is there for the next.
+    /// Units processed at the same time, one batch after the other. Each batch can use what the
+    /// previous one added to memory.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub batches: Vec<Vec<UnitId>>,
     pub input: Tokens,
@@ -56,7 +55,7 @@ pub struct Estimate {
     pub cost: Option<f64>,
 }
 
-/// What the jobs of a step used in a run, beside what was estimated for them.
+/// The usage of a step's jobs in a run beside the estimate.
 #[derive(Debug, Clone, Serialize)]
 pub struct StepUsage {
     pub step: String,
@@ -66,8 +65,8 @@ pub struct StepUsage {
 }
 
 impl Estimate {
-    /// What attempts used beside what was estimated for their jobs, by step, in the order in which
-    /// these ended first.
+    /// Compares the usage of attempts with the estimate by step, in the order of their first
+    /// completion.
     pub fn compare(&self, attempts: &[(Job, Usage)]) -> Vec<StepUsage> {
         let mut steps: Vec<&str> = Vec::new();
         attempts.iter().for_each(|(job, _)| {
@@ -98,7 +97,7 @@ impl Estimate {
     }
 }
 
-/// Estimates what a choice of the flow will read, write and cost.
+/// Estimates the tokens and the cost of the selected jobs.
 pub fn estimate_flow(
     project: &Project,
     choice: &Choice,
@@ -207,8 +206,8 @@ pub fn estimate_flow(
     })
 }
 
-/// Whether checkers whose reports are merged may send a step's work back, or it is one of those
-/// checkers who always look.
+/// Whether a step's work may be sent back by reviewers with merged reports, or the step is one of
+/// the reviewers that always run.
 fn is_done_twice(contract: &Contract, step: &Step) -> bool {
     let sends_back =
         |check: &&Step| check.builtin == Some(Builtin::Merge) && check.rounds.is_some();
@@ -219,8 +218,8 @@ fn is_done_twice(contract: &Contract, step: &Step) -> bool {
     step.role.is_some() && contract.steps.iter().filter(sends_back).any(concerns)
 }
 
-/// What a view shows too much of trees whose map is not drawn yet: a unit will see its share of
-/// them, and some files of others.
+/// The tokens to subtract for trees without a map: once the map exists, a unit sees only its share
+/// and some shared files.
 fn unmapped(project: &Project, planned: &PlannedJob<'_>, view: &View) -> Tokens {
     let units = project.contract.units.len().max(1) as u64;
     let is_absent = |map: &str| {
@@ -242,11 +241,11 @@ fn unmapped(project: &Project, planned: &PlannedJob<'_>, view: &View) -> Tokens 
             .filter_map(move |stage| stage.shares.get(at))
     });
     let whole: u64 = shares.map(|share| share.shown.0).sum();
-    // Files that many units need are the large ones: two and a half times an even share.
+    // Files that many units need are the large ones: assume 2.5 times an even share.
     Tokens(whole.saturating_sub(whole * 5 / (2 * units)))
 }
 
-/// The batches of the units that are to be worked on, if these are more than one.
+/// The batches of the selected units, if there is more than one.
 fn batches(project: &Project, jobs: &[JobEstimate]) -> Vec<Vec<UnitId>> {
     let Some((step, size)) = project
         .contract

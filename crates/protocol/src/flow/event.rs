@@ -1,4 +1,6 @@
-//! What is told of a flow while it runs, and in the end.
+//! Events reported while a flow runs, and its final summary.
+//!
+//! Events are only output: a flow never reads them back.
 
 use std::collections::BTreeSet;
 
@@ -7,14 +9,14 @@ use serde::Serialize;
 use super::job::Job;
 use super::note::Usage;
 
-/// Something that happened.
+/// An event of a flow.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event {
     Released {
         paths: Vec<String>,
     },
-    /// Folders of old runs were removed, as the contract says.
+    /// Folders of old attempts were deleted, as the contract requires.
     Pruned {
         attempts: usize,
     },
@@ -28,17 +30,17 @@ pub enum Event {
         attempt: String,
         fault: String,
     },
-    /// What an agent says of its work.
+    /// An agent's report on its work.
     Progress {
         job: Job,
         line: String,
     },
-    /// An agent reached for what it was not given, and was refused.
+    /// An agent tried to access something outside its grants and was refused.
     Denied {
         job: Job,
         attempt: String,
     },
-    /// Nothing but a look at the outputs keeps the agent to its folders.
+    /// No sandbox confines the agent: only the check of its outputs does.
     VerificationOnly {
         job: Job,
         why: String,
@@ -53,10 +55,10 @@ pub enum Event {
         dropped: Vec<String>,
         sealed: Vec<String>,
         usage: Option<Usage>,
-        /// How the agent ended, if not by itself and well.
+        /// The ending, if the agent did not end normally.
         #[serde(skip_serializing_if = "Option::is_none")]
         ended: Option<String>,
-        /// Warnings: suspicious, and accepted all the same.
+        /// Warnings: suspicious, but accepted.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         warnings: Vec<String>,
     },
@@ -71,16 +73,16 @@ pub enum Event {
         job: Job,
         what: String,
     },
-    /// Another worker has it, or did it meanwhile: nothing came of this attempt.
+    /// Another worker holds the job or completed it: this attempt had no effect.
     Lost {
         job: Job,
         why: String,
     },
-    /// Nothing can be done now, and it stays.
+    /// Nothing can be done now; the worker stays.
     Waiting {
         why: String,
     },
-    /// It cannot be done now; nothing is held against an agent.
+    /// The job cannot be done now. This does not count as a failure of the agent.
     Stuck {
         job: Job,
         why: String,
@@ -90,16 +92,16 @@ pub enum Event {
     },
 }
 
-/// How a run of the flow ended.
+/// The result of a run of the flow.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Summary {
     pub accepted: usize,
     pub failed: usize,
-    /// The jobs whose last attempt failed.
+    /// The jobs with a failed last attempt.
     pub failing: BTreeSet<Job>,
     pub stuck: Vec<(Job, String)>,
     pub stopped: bool,
-    /// The contract changed meanwhile: what comes next goes by the new one.
+    /// The contract changed in the meantime: the next jobs follow the new one.
     pub rules_changed: bool,
     pub usage: Usage,
 }

@@ -1,5 +1,7 @@
-//! How long the texts are that a flow has yet to write: as long as the same texts of other units
-//! are by now, else as long as the contract says.
+//! Estimates the length of texts that a flow has not written yet.
+//!
+//! A text is expected to be as long as the same text of other units, else as long as the contract
+//! says.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,12 +14,12 @@ use super::state::{Flow, State};
 use crate::project::Project;
 use crate::usual::usual_tokens;
 
-/// A text of which the contract says nothing: most reports are about so long.
+/// The usual length of a report without a length in the contract.
 const REPORT: Tokens = Tokens(800);
-/// What a page has besides its text, and what a contents page or a stylesheet has.
+/// The overhead of a page besides its text, and the size of a contents page or a stylesheet.
 const FRAME: Tokens = Tokens(1500);
 
-/// The texts of a flow, written or not.
+/// The texts of a flow, written or expected.
 pub(super) struct Expected<'e, 'c> {
     project: &'e Project,
     flow: &'e Flow<'c>,
@@ -35,7 +37,7 @@ impl<'e, 'c> Expected<'e, 'c> {
         }
     }
 
-    /// What a job will write.
+    /// The expected output of a job.
     pub fn written(&self, planned: &PlannedJob<'_>) -> Tokens {
         planned
             .required()
@@ -43,7 +45,7 @@ impl<'e, 'c> Expected<'e, 'c> {
             .sum()
     }
 
-    /// What a job will read that jobs before it have yet to write.
+    /// The expected input of a job that earlier jobs have not written yet.
     pub fn read_later(&self, index: usize) -> Tokens {
         let planned = &self.flow.jobs[index];
         let before = self.before(index);
@@ -54,7 +56,7 @@ impl<'e, 'c> Expected<'e, 'c> {
             .flat_map(|role| &role.reads)
             .map(|pointer| {
                 let whole = self.to_come(&before, &pointer.path.fill(&planned.binding));
-                // It reads one section of a text that has one for each unit.
+                // The job reads one section of a text that has one per unit.
                 if pointer.section.is_some() {
                     Tokens(whole.0 / units)
                 } else {
@@ -62,14 +64,14 @@ impl<'e, 'c> Expected<'e, 'c> {
                 }
             })
             .sum();
-        // The difference between two texts is about half of one.
+        // A diff of two texts has about half the length of one.
         let newer = planned
             .step
             .compare
             .last()
             .and_then(|newer| fill_path(newer, &planned.binding));
         let difference = Tokens(newer.map_or(0, |newer| self.file(&newer).0 / 2));
-        // A job that is done again sees what it wrote before.
+        // A job that is redone sees its earlier output.
         let earlier: Tokens = planned
             .required()
             .filter_map(|output| self.now(&output.path))
@@ -77,7 +79,7 @@ impl<'e, 'c> Expected<'e, 'c> {
         read + difference + earlier
     }
 
-    /// What a pattern will name when these jobs are done, besides what it names now.
+    /// The files that a pattern will match after these jobs, besides those that it matches now.
     fn to_come(&self, before: &BTreeSet<usize>, pattern: &Pattern) -> Tokens {
         let (mut seen, mut sum) = (BTreeSet::new(), Tokens::ZERO);
         for planned in before.iter().map(|index| &self.flow.jobs[*index]) {
@@ -116,7 +118,7 @@ impl<'e, 'c> Expected<'e, 'c> {
         seen
     }
 
-    /// What remembering a unit adds to a file that all units share: its part of the items.
+    /// The growth of a shared file when a unit is remembered: its part of the items.
     fn grows(&self, planned: &PlannedJob<'_>, output: &Output) -> Option<Tokens> {
         let remember = planned.step.remember.as_ref()?;
         if !remember
@@ -132,7 +134,7 @@ impl<'e, 'c> Expected<'e, 'c> {
         Some(Tokens(items.0 / remember.items.len() as u64))
     }
 
-    /// A file by its path: as it is, or as the job that writes it will leave it.
+    /// The length of a file: its current length, or the expected one.
     fn file(&self, path: &ProjectPath) -> Tokens {
         let writer = || {
             self.flow.jobs.iter().find_map(|planned| {
@@ -148,7 +150,7 @@ impl<'e, 'c> Expected<'e, 'c> {
         if let Some(known) = self.known.borrow().get(&output.path) {
             return *known;
         }
-        // A file that rests on itself adds nothing.
+        // A file that depends on itself adds nothing.
         self.known
             .borrow_mut()
             .insert(output.path.clone(), Tokens::ZERO);
@@ -165,7 +167,7 @@ impl<'e, 'c> Expected<'e, 'c> {
         Some(self.counter.count(&String::from_utf8_lossy(&bytes)))
     }
 
-    /// The mean of what the same step wrote for other units.
+    /// The mean length of the same output for other units.
     fn mean_of_others(&self, planned: &PlannedJob<'_>, output: &Output) -> Option<Tokens> {
         let place = planned
             .outputs
@@ -201,8 +203,7 @@ impl<'e, 'c> Expected<'e, 'c> {
         match planned.step.builtin {
             Some(Builtin::Merge) => {
                 let whole: Tokens = reads.iter().map(|read| self.file(read)).sum();
-                // Only its items are taken from a report, where the merged one has parts: about two
-                // thirds.
+                // A merged report with parts takes only the items of each report: about two thirds.
                 let in_parts = planned
                     .step
                     .merge
@@ -220,7 +221,7 @@ impl<'e, 'c> Expected<'e, 'c> {
                     .map(|text| self.file(&text))
                     .unwrap_or_default()
             }
-            // A gate passes its drafts on, in their order.
+            // A gate copies its drafts to its outputs, in order.
             Some(Builtin::Gate) => {
                 let place = planned
                     .outputs
@@ -237,7 +238,7 @@ impl<'e, 'c> Expected<'e, 'c> {
         }
     }
 
-    /// The text of a page: that of its unit's chapter, with the marks of HTML.
+    /// The text of a page: its unit's chapter plus HTML tags.
     fn page_text(&self, planned: &PlannedJob<'_>) -> Tokens {
         let Some(unit) = &planned.job.unit else {
             return Tokens::ZERO;

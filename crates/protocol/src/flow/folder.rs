@@ -1,8 +1,8 @@
-//! The folder of a run, `.quipu/attempts/ID/`: what it saw, what it said, how it ended. Deletable:
-//! nothing is derived from it.
+//! The folder of an attempt, `.quipu/attempts/ID/`: its view, its transcript and its result.
 //!
-//! While a run lives, its process holds a kernel lock on `live`; the kernel lets go when the
-//! process dies, however it dies.
+//! Nothing is derived from the folder, so it can be deleted. While an attempt runs, its process
+//! holds a kernel lock on `live`. The kernel releases the lock when the process dies, in every
+//! case.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -16,11 +16,11 @@ use serde_json::{Value, json};
 use super::job::Job;
 use crate::project::Project;
 
-/// The folder of a run that is going on.
+/// The folder of a running attempt.
 pub struct AttemptFolder {
     pub id: String,
     pub path: PathBuf,
-    /// Held, not read: the kernel releases it with the process.
+    /// Only held, never read: the kernel releases the lock when the process dies.
     _live: File,
 }
 
@@ -36,24 +36,24 @@ struct Begun {
     at: String,
 }
 
-/// A run whose process lives.
+/// An attempt with a running process.
 #[derive(Debug, Clone, Serialize)]
 pub struct RunningAttempt {
     pub attempt: String,
     pub step: String,
     pub unit: Option<String>,
     pub agent: Option<String>,
-    /// When it began.
+    /// The start time.
     pub at: String,
-    /// How much its agent has said, in bytes of the transcript.
+    /// The size of the agent's transcript in bytes.
     pub said: u64,
 }
 
-/// Runs are named by their time, so those under way are among the last. No one has more of them at
-/// once.
+/// Attempts are named by their time, so running ones are among the last. This is more than anyone
+/// runs at once.
 const NEWEST_RUNS: usize = 256;
 
-/// The attempts that are going on now, in any process.
+/// The attempts that run now, in any process.
 pub fn attempts_under_way(root: &Path) -> Vec<RunningAttempt> {
     let folders = std::fs::read_dir(root.join(".quipu/attempts"))
         .into_iter()
@@ -76,7 +76,7 @@ fn under_way(root: &Path, name: &str) -> Option<RunningAttempt> {
     if folder.join("verdict.json").exists() {
         return None;
     }
-    // Whoever can share the lock knows that no one holds it.
+    // A shared lock succeeds only if no process holds the exclusive lock.
     let live = open_regular(&folder.join("live")).ok()?;
     if live.try_lock_shared().is_ok() {
         return None;
@@ -98,7 +98,7 @@ pub fn folder_of(root: &Path, id: &str) -> PathBuf {
     root.join(".quipu/attempts").join(id)
 }
 
-/// `20261115T140000123-write-ch05`: sorts by time, says what it is.
+/// `20261115T140000123-write-ch05`: sorts by time and names the job.
 pub fn run_id(job: &Job, now: jiff::Timestamp) -> String {
     let at = now
         .to_zoned(jiff::tz::TimeZone::UTC)
@@ -142,15 +142,15 @@ impl AttemptFolder {
         std::fs::write(self.path.join(name), text)
     }
 
-    /// The end of the run: nothing is looked for here any more.
+    /// Writes the verdict, which ends the attempt.
     pub fn close(&self, verdict: &Value) -> std::io::Result<()> {
         self.write("verdict.json", &format!("{verdict:#}\n"))
     }
 }
 
-/// Removes the folders of attempts that the contract does not keep: those that are over, old, not among
-/// the newest, and not the newest of their job. Returns their names. A folder that cannot be
-/// removed stays: nothing depends on its going.
+/// Deletes the folders of attempts that the contract does not keep: finished, old, not among the
+/// newest, and not the newest of their job. Returns their names. A folder that cannot be deleted
+/// stays; nothing depends on the deletion.
 pub fn prune_runs(project: &Project) -> Vec<String> {
     prune(
         project.store.root(),
@@ -188,8 +188,8 @@ fn prune(root: &Path, kept: AttemptsKept, now: jiff::Timestamp) -> Vec<String> {
     pruned
 }
 
-/// When a run began and for which job, from its name. A folder with another name is not ours to
-/// remove.
+/// Parses the start time and the job from the name of an attempt. Folders with other names are
+/// never deleted.
 fn begun_at(id: &str) -> Option<(jiff::Timestamp, &str)> {
     let (at, job) = id.split_once('-')?;
     // `20261115T140000123`
@@ -201,7 +201,7 @@ fn begun_at(id: &str) -> Option<(jiff::Timestamp, &str)> {
     Some((at.timestamp(), job.trim_end_matches('x')))
 }
 
-/// Says of the folders of attempts that died with their process that nothing will come of them.
+/// Marks the folders of attempts that died with their process as lost.
 pub fn mark_lost(root: &Path) {
     for entry in std::fs::read_dir(root.join(".quipu/attempts"))
         .into_iter()

@@ -1,4 +1,7 @@
-//! A person's word: approving or rejecting at a gate, or overruling an objection.
+//! Records a person's decision: approving or rejecting a gate, or overruling an objection.
+//!
+//! The actor needs the privilege to decide. The decision, its files and the declared units are one
+//! commit.
 
 use quipu_contract::{Actor, Builtin, Each, Privilege, ProjectPath, Withheld};
 use quipu_store::{Expect, Op, Receipt, StoreError};
@@ -39,20 +42,20 @@ pub enum GateError {
     Store(#[from] StoreError),
 }
 
-/// What came of a person's decision.
+/// The result of a decision.
 #[derive(Debug)]
 pub struct Decided {
     pub receipt: Receipt,
-    /// The files that it made.
+    /// The created files.
     pub made: Vec<String>,
-    /// The units that it declared.
+    /// The declared units.
     pub declared: Vec<PlannedUnit>,
-    /// Jobs before it that looked at older texts than those which were approved.
+    /// Jobs before the gate that read older texts than the approved ones.
     pub stale: Vec<Job>,
 }
 
-/// Notes a person's decision. Approving a gate whose files are not there makes them from the files
-/// that it reads, in order.
+/// Records a decision. If the files of an approved gate are missing, they are created from the
+/// files that the gate reads, in order.
 pub fn decide_gate(
     project: &Project,
     actor: &Actor,
@@ -83,7 +86,7 @@ pub fn decide_gate(
     }
     let may = match status.state {
         State::Waiting | State::Failed => true,
-        // A person may change their mind.
+        // A person may reverse an earlier decision.
         State::Done | State::Stale => gate,
         _ if status.objects => true,
         _ => false,
@@ -158,7 +161,7 @@ pub fn decide_gate(
     })
 }
 
-/// The stale jobs on which a job rests, nearest first.
+/// The stale jobs that a job depends on, nearest first.
 fn stale_before(flow: &Flow<'_>, index: usize) -> Vec<Job> {
     let mut seen = vec![index];
     let mut at = 0;
@@ -181,8 +184,8 @@ fn stale_before(flow: &Flow<'_>, index: usize) -> Vec<Job> {
         .collect()
 }
 
-/// The files that approving makes: each from the draft that stands in its place among what the gate
-/// reads, under its final name and marker.
+/// The files that an approval creates: each from the draft at the same position among the gate's
+/// inputs, with its final name and marker.
 fn missing_files(project: &Project, planned: &PlannedJob<'_>) -> Result<Vec<Op>, StoreError> {
     let drafts: Vec<ProjectPath> = planned
         .reads()

@@ -1,4 +1,7 @@
-//! Jobs: a step for a unit. What each waits for and what it writes follow from the contract alone.
+//! Jobs: a step for one unit.
+//!
+//! The outputs and dependencies of a job follow from the contract alone; `state.rs` derives its
+//! status.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -11,7 +14,7 @@ use quipu_contract::{
 };
 use serde::Serialize;
 
-/// A step, for a unit if it is done for each.
+/// A step, with its unit if it is done once per unit.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Job {
     pub step: String,
@@ -31,22 +34,24 @@ impl fmt::Display for Job {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Output {
     pub path: ProjectPath,
-    /// The markers any of which proves it complete; none if its being there is enough.
+    /// Markers, any of which proves the file complete. If empty, the existence of the file is
+    /// sufficient.
     pub markers: Vec<String>,
     /// The job is complete without it.
     pub optional: bool,
 }
 
-/// What a job waits for.
+/// How a job waits for another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
-    /// It must be done.
+    /// The other job must be done.
     Strict,
-    /// It must be done, or be given up: a batch goes on without a unit that waits for a person.
+    /// The other job must be done or given up: a batch continues without a unit that waits for a
+    /// person.
     Settled,
 }
 
-/// A job with everything that the contract says of it.
+/// A job with everything that the contract defines for it.
 #[derive(Debug, Clone)]
 pub struct PlannedJob<'c> {
     pub job: Job,
@@ -54,22 +59,22 @@ pub struct PlannedJob<'c> {
     pub role: Option<&'c Role>,
     pub binding: Binding,
     pub outputs: Vec<Output>,
-    /// What it must read that may name more than one file, and what its role is denied of that.
+    /// Required reads that may match more than one file; `denies` excludes files from them.
     pub wild: Vec<Pattern>,
     pub denies: Vec<Pattern>,
-    /// Indexes of other jobs.
+    /// Indexes of other jobs that it waits for.
     pub waits: Vec<(usize, Wait)>,
-    /// Steps it comes after that have no unit to be done for yet.
+    /// Preceding steps that have no unit yet.
     pub without: Vec<String>,
 }
 
 impl PlannedJob<'_> {
-    /// The files that must be there for the job to be complete.
+    /// The files that must exist for the job to be complete.
     pub fn required(&self) -> impl Iterator<Item = &Output> {
         self.outputs.iter().filter(|o| !o.optional)
     }
 
-    /// The patterns a built-in step reads, filled.
+    /// The filled read patterns of a built-in step.
     pub fn reads(&self) -> Vec<Pattern> {
         self.step
             .reads
@@ -83,7 +88,7 @@ impl PlannedJob<'_> {
     }
 }
 
-/// A path of a step with its variables filled; none if one stays open.
+/// Fills the variables of a step's path. None if a variable has no value.
 pub fn fill(text: &str, binding: &Binding) -> Option<Pattern> {
     let pattern = Pattern::parse(text).ok()?.fill(binding);
     let open = pattern.variables().next().is_some();
@@ -94,7 +99,7 @@ pub fn fill_path(text: &str, binding: &Binding) -> Option<ProjectPath> {
     fill(text, binding).and_then(|p| p.as_literal().and_then(|p| ProjectPath::parse(p).ok()))
 }
 
-/// Who acts in a job.
+/// The actor of a job.
 pub fn actor_of(step: &Step, unit: Option<&UnitId>, agent: Option<&ActorName>) -> Actor {
     match &step.role {
         None => Actor::Runtime,
@@ -106,7 +111,7 @@ pub fn actor_of(step: &Step, unit: Option<&UnitId>, agent: Option<&ActorName>) -
     }
 }
 
-/// Every job of the contract's flow, in the order of its steps and units.
+/// All jobs of the contract's flow, in the order of steps and units.
 pub fn plan_jobs(contract: &Contract) -> Vec<PlannedJob<'_>> {
     let mut jobs = Vec::new();
     for step in ordered(&contract.steps) {
@@ -137,13 +142,12 @@ pub fn plan_jobs(contract: &Contract) -> Vec<PlannedJob<'_>> {
     jobs
 }
 
-/// Steps so that each stands behind those it comes after; otherwise as declared.
+/// Sorts steps after those that they depend on; otherwise the declared order stays.
 fn ordered(steps: &[Step]) -> Vec<&Step> {
     let mut done: BTreeSet<&str> = BTreeSet::new();
     let mut left: Vec<&Step> = steps.iter().collect();
     let mut order = Vec::new();
-    // A contract with a circle is faulty and never gets here; the rest ends because each round
-    // takes one.
+    // Contract validation excludes cycles. The loop ends because each round removes a step.
     while let Some(at) = left
         .iter()
         .position(|s| s.after.iter().all(|a| done.contains(a.as_str())))
@@ -157,7 +161,7 @@ fn ordered(steps: &[Step]) -> Vec<&Step> {
 
 fn planned<'c>(contract: &'c Contract, step: &'c Step, unit: Option<&Unit>) -> PlannedJob<'c> {
     let role = step.role.as_ref().and_then(|name| contract.roles.get(name));
-    // In a panel each role is its own unit.
+    // In a panel, each role is its own unit.
     let named_like_role = || contract.unit(&UnitId::parse(step.role.as_deref()?).ok()?);
     let actor = Actor::Agent {
         role: None,
@@ -195,7 +199,7 @@ fn planned<'c>(contract: &'c Contract, step: &'c Step, unit: Option<&Unit>) -> P
         unit: unit.map(|u| u.id.clone()),
     };
     let mut wild: Vec<Pattern> = match role {
-        // A map decides about the files that it names; the rest was only listed.
+        // A map decides which of its files are read; the rest is only listed.
         Some(role) => role
             .reads
             .iter()
@@ -231,12 +235,12 @@ fn planned<'c>(contract: &'c Contract, step: &'c Step, unit: Option<&Unit>) -> P
 #[derive(Default)]
 struct OfStep {
     all: Vec<usize>,
-    /// Those for the whole.
+    /// Jobs without a unit.
     whole: Vec<usize>,
     by_unit: BTreeMap<UnitId, Vec<usize>>,
 }
 
-/// Units that are worked on at a time, and where each of them is.
+/// Units processed at the same time, and the batch of each.
 struct Batches {
     batches: Vec<Vec<UnitId>>,
     places: BTreeMap<UnitId, usize>,
@@ -254,11 +258,11 @@ impl Batches {
     }
 }
 
-/// What every job's waits are looked up in, made once: a flow is derived after each job, and has
-/// hundreds.
+/// Lookup tables for the dependencies of all jobs. Built once, because a flow has hundreds of jobs
+/// and is derived after each of them.
 struct Order<'c> {
     by_step: BTreeMap<&'c str, OfStep>,
-    /// For each step the one that ends its batch, and the batches.
+    /// For each step, the step that ends its batch, and the batches.
     endings: BTreeMap<&'c str, (&'c Step, Rc<Batches>)>,
 }
 
@@ -280,7 +284,7 @@ impl<'c> Order<'c> {
                 ending.batch.unwrap_or(1),
             ));
             for step in &contract.steps {
-                // The step that ends a batch, if this one comes before it or is it.
+                // Applies if this step precedes the step that ends the batch, or is that step.
                 if step.name == ending.name || comes_before(contract, &step.name, &ending.name) {
                     endings
                         .entry(step.name.as_str())
@@ -291,7 +295,7 @@ impl<'c> Order<'c> {
         Order { by_step, endings }
     }
 
-    /// The jobs of a step that concern a unit: its own, and those for the whole.
+    /// The jobs of a step that concern a unit: its own and those without a unit.
     fn find(&self, step: &str, unit: Option<&UnitId>) -> Vec<usize> {
         let of_step = self.by_step.get(step);
         let (whole, own) = match unit {
@@ -361,12 +365,12 @@ fn plan_waits(contract: &Contract, job: &PlannedJob<'_>, order: &Order<'_>) -> V
     waits.into_iter().collect()
 }
 
-/// The jobs so that each stands behind those that it waits for. Whoever derives them in this order
-/// never goes deeper than one job, however long a chain of units is.
+/// Sorts the jobs after those that they wait for. Deriving in this order keeps the recursion one
+/// job deep, however long a chain of units is.
 pub(super) fn waits_first(jobs: &[PlannedJob<'_>]) -> Vec<usize> {
     let mut order = Vec::with_capacity(jobs.len());
     let mut seen = vec![false; jobs.len()];
-    // Jobs whose waits are being followed, with how many of them were.
+    // The stack: jobs with the number of dependencies already followed.
     let mut open: Vec<(usize, usize)> = Vec::new();
     for start in 0..jobs.len() {
         if !std::mem::replace(&mut seen[start], true) {
@@ -407,7 +411,7 @@ pub fn comes_before(contract: &Contract, step: &str, later: &str) -> bool {
     false
 }
 
-/// Units that are worked on at a time: none needs another of its batch. Each batch takes the first
+/// Groups units into batches so that no unit needs another of its batch. Each batch takes the first
 /// units that can begin.
 pub fn plan_batches(units: &[&Unit], size: usize) -> Vec<Vec<UnitId>> {
     let places: BTreeMap<&UnitId, usize> = units
@@ -418,7 +422,7 @@ pub fn plan_batches(units: &[&Unit], size: usize) -> Vec<Vec<UnitId>> {
     let mut missing = vec![0_usize; units.len()];
     let mut needed_by: Vec<Vec<usize>> = vec![Vec::new(); units.len()];
     for (at, unit) in units.iter().enumerate() {
-        // A unit that is not among these is not waited for.
+        // Needs outside the given units are ignored.
         for need in unit.needs.iter().collect::<BTreeSet<_>>() {
             if let Some(&other) = places.get(need) {
                 missing[at] += 1;
@@ -431,7 +435,7 @@ pub fn plan_batches(units: &[&Unit], size: usize) -> Vec<Vec<UnitId>> {
         .map(Reverse)
         .collect();
     let mut batches = Vec::new();
-    // A circle would leave units over: such a contract is faulty and does not get here.
+    // Contract validation excludes cycles, which would leave units over.
     while !ready.is_empty() {
         let batch: Vec<usize> = std::iter::from_fn(|| ready.pop())
             .map(|Reverse(at)| at)
@@ -491,7 +495,7 @@ mod tests {
         assert_eq!(named(9), ["ch01 ch03 ch04 ch06", "ch02 ch05"]);
     }
 
-    /// The batches as they are defined: round by round, the first units whose needs are done.
+    /// The batches by definition: in each round, the first units with all needs done.
     fn batches_by_definition(units: &[&Unit], size: usize) -> Vec<Vec<UnitId>> {
         let (mut done, mut batches): (Vec<UnitId>, Vec<Vec<UnitId>>) = (Vec::new(), Vec::new());
         loop {
@@ -521,7 +525,7 @@ mod tests {
                 .iter()
                 .enumerate()
                 .map(|(nth, needs)| {
-                    // Units need later ones too; 10 and 11 are never there. Circles are left out.
+                    // Units also need later ones; 10 and 11 never exist. Cycles are excluded.
                     let needs: Vec<String> = needs.iter().filter(|need| **need > nth || **need >= 10).map(|need| name(*need)).collect();
                     unit(&name(nth), &needs.iter().map(String::as_str).collect::<Vec<_>>())
                 })

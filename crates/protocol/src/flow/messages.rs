@@ -1,4 +1,6 @@
-//! The few sentences that a flow itself says to agents and into the audit log, in both languages.
+//! The messages that a flow itself sends to agents and writes to the audit log, in both languages.
+//!
+//! Text from agents and files is quoted or put on one line.
 
 use quipu_contract::{Language, in_one_line};
 
@@ -27,7 +29,7 @@ pub fn sent_back(language: Language, sent: &SentBack, rounds: u32) -> String {
     }
 }
 
-/// A report that the agent is told of, line by line as a quotation.
+/// Quotes a report for an agent, line by line.
 pub fn report(language: Language, path: &str, text: &str) -> String {
     let quoted = text
         .trim()
@@ -40,7 +42,7 @@ pub fn report(language: Language, path: &str, text: &str) -> String {
     }
 }
 
-/// The head of what is said to an agent that does a job again.
+/// The heading of the message to an agent that redoes a job.
 pub fn again(language: Language, round: usize, why: &[String]) -> String {
     let why = why.join("; ");
     match language {
@@ -71,7 +73,7 @@ pub fn difference(language: Language, fenced: &str) -> String {
     }
 }
 
-/// In place of a difference that would be longer than the text itself.
+/// Replaces a diff that would be longer than the text.
 pub fn rewritten(language: Language, path: &str) -> String {
     match language {
         Language::En => format!("\n**What changed:** most of `{path}`. Take all of it as new.\n"),
@@ -95,7 +97,7 @@ pub fn salvage(language: Language, path: &str) -> String {
 /// One section of the audit log.
 pub struct Audit<'a> {
     pub about: &'a str,
-    /// `NEEDS_HUMAN_REVIEW`, or what it is.
+    /// `NEEDS_HUMAN_REVIEW`, or another kind.
     pub kind: &'a str,
     pub what: &'a str,
     pub done: &'a str,
@@ -108,7 +110,8 @@ impl Audit<'_> {
             .to_zoned(jiff::tz::TimeZone::UTC)
             .strftime("%Y-%m-%d")
             .to_string();
-        // What agents and files say is in here: an entry of the log is never more than one.
+        // These fields contain text from agents and files. One line each, so that no text can start
+        // a new entry.
         let [about, kind, what, done, open] =
             [self.about, self.kind, self.what, self.done, self.open].map(in_one_line);
         match language {

@@ -1,9 +1,14 @@
-//! Flows: many agents, one memory, no chaos.
+//! Flows: several agents work on one memory.
 //!
-//! `job` says what the contract wants, `state` how far it is, `engine` starts what is ready,
-//! `claim` sees to it that no one else does, `attempt` carries one job out, `builtin` does what
-//! Quipu does itself. Progress is stored nowhere: markers, versions and the notes of runs in the
-//! journal tell it, so a flow that was killed goes on by being started again.
+//! - `job` defines the jobs that the contract declares.
+//! - `state` derives their status.
+//! - `engine` starts ready jobs.
+//! - `claim` ensures that only one worker does a job.
+//! - `attempt` executes one job.
+//! - `builtin` has the steps that Quipu performs itself.
+//!
+//! Progress is not stored. It is derived from markers, versions and the notes of attempts in the
+//! journal, so a killed flow continues when it is started again.
 
 mod attempt;
 mod builtin;

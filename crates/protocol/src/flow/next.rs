@@ -1,8 +1,10 @@
-//! The command that takes a flow on.
+//! Chooses the command that continues a flow.
+//!
+//! The order of the checks is the priority: ready jobs, gates, stale jobs, failed jobs.
 
 use super::state::{Flow, JobStatus, State};
 
-/// What to run next; none where nothing can be done now.
+/// The next command, or None if nothing can be done now.
 pub fn next_command(flow: &Flow<'_>) -> Option<String> {
     let first = |state: State| flow.statuses.iter().find(|s| s.state == state);
     if first(State::Ready).is_some() {
@@ -17,7 +19,7 @@ pub fn next_command(flow: &Flow<'_>) -> Option<String> {
     if let Some(said) = first(State::Failed).map(render_failed) {
         return Some(said);
     }
-    // Steps for each unit have nothing to be done for.
+    // Steps that run once per unit have no units yet.
     let without = flow.jobs.iter().any(|job| !job.without.is_empty());
     let gate = flow.jobs.iter().find(|job| job.step.declare.is_some());
     without.then(|| match gate {

@@ -1,8 +1,7 @@
-//! What a run leaves in the journal beside its files: what it had read, for whom it was, how it
-//! ended.
+//! The note of an attempt in the journal: its inputs, its job and its result.
 //!
-//! This is all that a flow remembers. It travels in the record of the commit, so a run and its
-//! outputs are acknowledged together or not at all.
+//! Notes are the only persistent state of a flow. A note is part of the commit's record, so an
+//! attempt and its outputs are acknowledged together or not at all.
 
 use quipu_store::{Noted, NotedFile, Version};
 use serde::{Deserialize, Serialize};
@@ -10,16 +9,16 @@ use serde::{Deserialize, Serialize};
 use super::job::Job;
 use quipu_contract::UnitId;
 
-/// The format of a note.
+/// The format version of a note.
 const FORMAT: u32 = 1;
 
-/// How a job ended.
+/// The result of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ruling {
     /// Its outputs were accepted.
     Accepted,
-    /// They were not, twice.
+    /// The attempt failed: its outputs were not accepted.
     Failed,
     /// A person approved.
     Approved,
@@ -27,7 +26,7 @@ pub enum Ruling {
     Rejected,
 }
 
-/// A text that a run had read.
+/// A text that an attempt read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadNote {
     pub path: String,
@@ -35,15 +34,15 @@ pub struct ReadNote {
     pub version: Version,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub section: Option<String>,
-    /// A hash of the section, where only that was read.
+    /// A hash of the section, if only a section was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<Version>,
 }
 
-/// The note of a run.
+/// The note of an attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AttemptNote {
-    /// Version of this format.
+    /// The format version.
     pub flow: u32,
     /// The name of its folder in `.quipu/attempts/`.
     #[serde(alias = "run")]
@@ -54,55 +53,55 @@ pub struct AttemptNote {
     pub ruling: Ruling,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// Which answer to objections this is; 0 is the first draft.
+    /// The number of the answer to objections; 0 is the first draft.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub round: u32,
-    /// The step whose objection sent the work back.
+    /// The step that objected and sent the work back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent_by: Option<String>,
     /// The steps that objected: only they look again.
     #[serde(default, alias = "mends", skip_serializing_if = "Vec::is_empty")]
     pub objectors: Vec<String>,
-    /// The jobs before a gate that were stale when a person approved all the same.
+    /// Jobs before a gate that were stale when a person approved it anyway.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub despite: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<ReadNote>,
-    /// Tokens read and written, as the agent counted them.
+    /// Tokens read and written, as reported by the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// Why it failed or was rejected.
+    /// The reason for a failure or a rejection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// How its agent ended, if not by itself and well, although what it left was accepted.
+    /// The ending, if the agent did not end normally but its outputs were accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,
-    /// What its agent tried and was refused.
+    /// Accesses by the agent that were refused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<String>,
-    /// What it wrote that nobody had asked for: it was dropped.
+    /// Files that were not requested and were dropped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dropped: Vec<String>,
-    /// Warnings: suspicious, and accepted all the same.
+    /// Warnings: suspicious, but accepted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// What kept the agent's program to its folders.
+    /// The mechanism that confined the agent's program to its folders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_by: Option<String>,
 }
 
-/// What an agent used: tokens as it counted them.
+/// The usage of an agent, in tokens as reported by the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Usage {
     pub input: u64,
     pub output: u64,
-    /// By the contract's prices at that time; none if it had none.
+    /// At the contract's prices at that time; None if there were none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
 }
 
 impl Usage {
-    /// With what another run or answer used.
+    /// Adds the usage of another attempt or answer.
     pub fn add(&mut self, more: Usage) {
         self.input += more.input;
         self.output += more.output;
@@ -154,7 +153,7 @@ impl AttemptNote {
     }
 }
 
-/// A note with its place in the journal and what the commit did.
+/// A note with its sequence number in the journal and the committed files.
 #[derive(Debug, Clone, Serialize)]
 pub struct AttemptFact {
     pub seq: u64,
@@ -164,7 +163,7 @@ pub struct AttemptFact {
 }
 
 impl AttemptFact {
-    /// The fact in a record, if its note is one of a flow.
+    /// Parses the note of a record. None if it is not a flow note.
     pub fn of(noted: Noted) -> Option<AttemptFact> {
         let note: AttemptNote = serde_json::from_value(noted.note).ok()?;
         (note.flow == FORMAT).then_some(AttemptFact {

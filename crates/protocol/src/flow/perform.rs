@@ -1,7 +1,7 @@
-//! Whoever performs a job: an agent behind an adapter, a person, a rehearsal, a script.
+//! The interface to agents: an external agent, a person, a rehearsal agent, a script.
 //!
-//! A agent reads the view folder and writes the out folder; nothing else of the project
-//! concerns it. What it says of itself is not believed: its outputs are looked at.
+//! An agent reads the view folder and writes the out folder; it uses nothing else of the project.
+//! Its own statements are not trusted: only its outputs are checked.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use quipu_contract::AgentKind;
 use super::job::{Job, Output};
 use super::note::Usage;
 
-/// Asks everyone to end. Shared by whoever may say so and whoever must listen.
+/// A stop flag, shared by all threads that may set or check it.
 #[derive(Debug, Clone, Default)]
 pub struct Stop(pub Arc<AtomicBool>);
 
@@ -27,52 +27,53 @@ impl Stop {
     }
 }
 
-/// What is to be done.
+/// The task for an agent.
 #[derive(Debug, Clone)]
 pub struct Task {
-    /// The name of the run; its folder in `.quipu/attempts/`.
+    /// The id of the attempt: the name of its folder in `.quipu/attempts/`.
     pub attempt: String,
     pub job: Job,
     pub role: String,
     pub kind: AgentKind,
-    /// The prompt, for an agent that reads files.
+    /// The prompt for an agent that reads files.
     pub brief: String,
-    /// The prompt with the contents of the view, for one that does not.
+    /// The prompt including the contents of the view, for an agent that cannot read files.
     pub inline: String,
-    /// What the role may see, under the paths of the project.
+    /// The files that the role may see, under their project paths.
     pub view: PathBuf,
-    /// Where outputs go, under the same paths. What is sent back or salvaged lies there already.
+    /// The folder for outputs, under the same paths. Files that were sent back or salvaged are
+    /// already there.
     pub out: PathBuf,
     pub outputs: Vec<Output>,
     pub deadline: Duration,
-    /// Where a transcript may be left.
+    /// The folder for a transcript.
     pub record: PathBuf,
     pub stop: Stop,
-    /// Everything of the project, which nothing but the view is to be seen of.
+    /// The project root. The agent must see none of it except the view.
     pub root: PathBuf,
 }
 
-/// How it ended, by the agent's own word.
+/// The ending, as reported by the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
     Done,
     Failed(String),
-    /// It ran out of time and was ended.
+    /// It exceeded its time and was stopped.
     Overdue,
-    /// It was asked to stop.
+    /// A stop was requested.
     Stopped,
 }
 
-/// What came back.
+/// The result of an agent.
 #[derive(Debug, Clone)]
 pub struct Ended {
     pub ending: Ending,
-    /// The last thing it said: the file itself, for agents that cannot write.
+    /// The final message. For agents that cannot write files, it is the file itself.
     pub message: Option<String>,
     pub usage: Option<Usage>,
-    /// What the sandbox refused.
+    /// Accesses refused by the sandbox.
     pub denied: Vec<String>,
-    /// What kept it to its folders; none if nothing had to.
+    /// The mechanism that confined it to its folders; None if confinement was not needed.
     pub held_by: Option<String>,
 }
 
@@ -95,31 +96,30 @@ impl Ended {
     }
 }
 
-/// What is told while someone performs.
+/// A report from a running agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Told {
-    /// One line on what is going on.
+    /// One line about its progress.
     Progress(String),
-    /// Something that the sandbox refused.
+    /// An access refused by the sandbox.
     Denied(String),
-    /// Nothing but a look at the outputs keeps the agent to its folders, and why.
+    /// No sandbox confines the agent, only the check of its outputs. Contains the reason.
     VerificationOnly(String),
 }
 
-/// How the flow takes part while someone performs.
+/// The flow's callbacks while an agent works.
 pub struct Watch<'w> {
     pub told: &'w (dyn Fn(Told) + Sync),
-    /// Looks at what was written. A fault goes back to whoever wrote it, in the same session where
-    /// there is one.
+    /// Checks the outputs. A fault goes back to the agent, in the same session if it has one.
     pub look: &'w mut dyn FnMut(&Ended) -> Option<String>,
 }
 
-/// Something that performs a job.
+/// Performs a job.
 pub trait Agent: Sync {
-    /// The name under which it is priced and recorded.
+    /// The name for prices and records.
     fn name(&self) -> &str;
 
-    /// Performs, lets the work be looked at, and goes on for as long as a fault comes back. What
-    /// was written lies in the out folder.
+    /// Performs the task, calls `look`, and continues while a fault is returned. The outputs are in
+    /// the out folder.
     fn perform(&self, task: &Task, watch: Watch<'_>) -> Ended;
 }

@@ -1,6 +1,7 @@
-//! What a brief adds for a job that is done again: the round, the reason, what was written before,
-//! and what changed since then in the texts that it had read. And for a job that checks a revision,
-//! the difference between two texts.
+//! Additions to the brief of a job that is redone: the round, the reason, the earlier output, and
+//! the changes of its inputs since then.
+//!
+//! For a job that reviews a revision, the addition is the diff of two texts.
 
 use quipu_contract::{Class, ProjectPath, Readable};
 use quipu_store::{At, StoreError};
@@ -16,16 +17,15 @@ use crate::difference::render_difference;
 use crate::reading::may_read;
 use crate::view::slice_section;
 
-/// An earlier text or a difference that is longer than this is not shown: the brief has to leave
-/// room for the work.
+/// A longer earlier text or diff is left out: the brief must leave room for the work.
 const LONGEST_EARLIER: usize = 60_000;
-/// A difference of so many bytes is shown although the text itself is no longer than it.
+/// A diff up to this size is shown even if the text itself is shorter.
 const SHORT_DIFFERENCE: usize = 4_000;
 
 impl Engine<'_> {
     pub(super) fn render_redo(&self, chosen: &ChosenJob<'_>) -> Result<String, AttemptError> {
         if chosen.status.sent_back.is_some() {
-            // The objections say why, and the earlier text lies where it writes.
+            // The objections give the reason, and the earlier text is in the out folder.
             return self.render_compared(chosen);
         }
         let facts = self.memory.facts(self.project).map_err(FlowError::from)?;
@@ -63,8 +63,8 @@ impl Engine<'_> {
         Ok(text)
     }
 
-    /// The difference between the two files that the step names, for the first time that it is
-    /// done; later it has seen that difference, and what changed since then is shown.
+    /// Renders the diff of the two files that the step names, the first time that it is done.
+    /// Later, the agent has seen that diff, and only changes since then are shown.
     fn render_compared(&self, chosen: &ChosenJob<'_>) -> Result<String, AttemptError> {
         let paths: Vec<ProjectPath> = chosen
             .planned
@@ -97,8 +97,8 @@ impl Engine<'_> {
         ))
     }
 
-    /// How a text changed since it was read; none if it did not, if it only grows, if the old one
-    /// is not in the journal, or if the role does not read it any more.
+    /// Renders the changes of a text since it was read. None if it is unchanged or append-only, if
+    /// the journal lacks the old text, or if the role no longer reads it.
     fn render_changed(
         &self,
         chosen: &ChosenJob<'_>,

@@ -1,4 +1,6 @@
-//! What did it see? A run from the journal's note, with its folder if that is still there.
+//! Shows an earlier attempt from the journal's note, and from its folder if it still exists.
+//!
+//! Reading only. The journal is authoritative, and the folder may have been deleted.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,20 +14,20 @@ use super::folder::folder_of;
 use super::note::AttemptFact;
 use crate::project::Project;
 
-/// A run, told again.
+/// An earlier attempt.
 #[derive(Debug, Clone, Serialize)]
 pub struct Replay {
     pub fact: AttemptFact,
-    /// The folder of the run; none if it was deleted.
+    /// The folder of the attempt; None if it was deleted.
     #[serde(serialize_with = "folder_text")]
     pub folder: Option<std::path::PathBuf>,
-    /// What was sent to the agent; of a run in several parts all of them.
+    /// The brief sent to the agent; all parts if there were several.
     pub brief: Option<String>,
     /// Other attempts of the same job, newest first.
     pub others: Vec<String>,
 }
 
-/// A path of the machine need not be UTF-8; JSON must.
+/// A path need not be UTF-8, but JSON must be.
 fn folder_text<S: Serializer>(
     folder: &Option<std::path::PathBuf>,
     serializer: S,
@@ -51,10 +53,10 @@ pub enum ReplayError {
     Store(#[from] StoreError),
 }
 
-/// Fewer letters than this say nothing of a run: its name begins with a date.
+/// Shorter prefixes are ambiguous, because the name begins with a date.
 const SHORTEST_BEGINNING: usize = 8;
 
-/// So many attempts are named before the rest is only counted.
+/// At most this many attempts are named; the rest are counted.
 const NAMED_ATTEMPTS: usize = 12;
 
 fn render_attempts(attempts: &[String]) -> String {
@@ -70,8 +72,8 @@ fn render_attempts(attempts: &[String]) -> String {
     }
 }
 
-/// What an agent was sent, part by part: as its transcript has it, which also tells the folders;
-/// else as it was made.
+/// Loads the brief, part by part. The transcript is preferred because it includes the folders; else
+/// the stored brief files are used.
 fn load_brief(folder: &Path) -> Option<String> {
     let mut parts = load_sent(folder).unwrap_or_default();
     if parts.is_empty() {
@@ -107,11 +109,11 @@ struct Line {
     who: String,
     #[serde(default)]
     text: String,
-    /// Bytes that were too many to be kept.
+    /// The number of bytes that were cut off.
     cut: Option<u64>,
 }
 
-/// The briefs in a transcript; none if one of them is not whole.
+/// The briefs in a transcript. None if one of them was cut.
 fn load_sent(folder: &Path) -> Option<Vec<String>> {
     let transcript = quipu_store::read_regular_text(&folder.join("transcript.jsonl")).ok()?;
     let lines = transcript
@@ -123,7 +125,7 @@ fn load_sent(folder: &Path) -> Option<Vec<String>> {
         .collect()
 }
 
-/// Finds a run by its name (or its beginning), or by a file and version it made: `PATH@VERSION`,
+/// Finds an attempt by its name or a prefix of it, or by a file that it made: `PATH@VERSION`,
 /// `PATH`.
 pub fn replay(project: &Project, asked: &str) -> Result<Replay, ReplayError> {
     let facts: Vec<AttemptFact> = project

@@ -1,13 +1,12 @@
-//! A agent that plays prepared texts: for trying a flow, and for tests of what happens when
-//! agents misbehave.
+//! An agent that replays prepared texts, to try a flow and to test misbehaving agents.
 //!
-//! Its folder holds the outputs under their paths. `PATH.again` is played when the work is asked
-//! for a second time in one run, `PATH.round1` when it was sent back by an objection, and `PATH.2`
-//! when the project begins the job for the second time, whatever the reason: so the recording of a
-//! whole run is played. A file `PATH.acts` says what else happens, a line each: `nothing`,
-//! `message` (say the text instead of writing it), `stray PATH`, `fail`, `hang`, `half` (put a line
-//! before what lies there and write no more), each for every attempt, or with `first` behind it for
-//! the first one only.
+//! Its folder holds the outputs under their paths. `PATH.again` is used when the work is requested
+//! a second time in one attempt, `PATH.round1` when an objection sent it back, and `PATH.2` when
+//! the project begins the job for the second time for any reason, so that a recording of a whole
+//! run can be replayed. A file `PATH.acts` lists further actions, one per line: `nothing`,
+//! `message` (answer with the text instead of writing it), `stray PATH`, `fail`, `hang`, `half`
+//! (insert a line before the existing text and write no more). Each applies to every attempt, or
+//! only to the first one if followed by `first`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -17,12 +16,12 @@ use std::time::{Duration, Instant};
 use super::job::Output;
 use super::perform::{Agent, Ended, Ending, Task, Watch};
 
-/// Plays prepared texts.
+/// Replays prepared texts.
 pub struct Scripted {
     folder: PathBuf,
-    /// Acts that were played and are not to be played twice.
+    /// Actions that were already used and must not be repeated.
     played: Mutex<BTreeSet<String>>,
-    /// How long each job takes.
+    /// The duration of each job.
     pub pause: Duration,
 }
 
@@ -106,7 +105,7 @@ fn write(path: &Path, text: &str) {
     let _ = std::fs::write(path, text);
 }
 
-/// Does nothing until it is stopped or overdue.
+/// Does nothing until it is stopped or its time is over.
 fn hang(task: &Task) -> Ended {
     let begun = Instant::now();
     while begun.elapsed() < task.deadline {
@@ -124,7 +123,7 @@ fn hang(task: &Task) -> Ended {
     }
 }
 
-/// How often the project has begun this job, by the folders of its runs:
+/// How often the project has begun this job, counted by attempt folders:
 /// `20260102T030405678-write-ch01`.
 fn times_begun(task: &Task) -> usize {
     let job = |run: &str| run.split_once('-').map(|(_, job)| job.to_owned());

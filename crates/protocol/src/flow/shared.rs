@@ -1,5 +1,7 @@
-//! Working in a shared store: following what others commit, saying that one lives, and bearing that
-//! it cannot be reached.
+//! Support for a shared store: applies other workers' commits, sends heartbeats, and retries while
+//! the store is unreachable.
+//!
+//! Only temporary errors are retried. A refusal is final.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
@@ -14,15 +16,14 @@ use super::event::Event;
 use super::worker_loop::Until;
 use crate::project::ProjectError;
 
-/// A worker says so often that it lives; after five times as long in silence others take it for
-/// dead.
+/// The heartbeat interval. Other workers consider a worker dead after five missed heartbeats.
 const BEAT: Duration = Duration::from_secs(2);
-/// How long the shared store is listened to at a time.
+/// How long to wait for a notification from the shared store at a time.
 const LISTEN: Duration = Duration::from_millis(500);
-/// The pause between two tries to reach it.
+/// The pause between two connection attempts.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Whether trying again later may help: nobody did anything wrong.
+/// Whether the error is temporary, so that a retry may help.
 fn passes(error: &StoreError) -> bool {
     matches!(
         error,
@@ -47,14 +48,13 @@ impl AttemptError {
 }
 
 impl Engine<'_> {
-    /// Takes over what others commit, and says that this worker lives, until the flow is left.
+    /// Applies other workers' commits and sends heartbeats until the flow ends.
     pub(super) fn keep_up(&self, over: &AtomicBool) {
         let store = &self.project.store;
         let mut told = Instant::now();
         while !over.load(Ordering::Relaxed) {
             match store.wait(LISTEN) {
-                // What cannot be taken over now is taken over at the next try, or by the next
-                // commit.
+                // If this fails, the next iteration or the next commit applies them.
                 Ok(true) => drop(store.sync()),
                 Ok(false) => {}
                 Err(_) => std::thread::sleep(LISTEN),
@@ -66,8 +66,8 @@ impl Engine<'_> {
         }
     }
 
-    /// Tries again for as long as the shared store cannot be reached: what an agent made is not
-    /// thrown away for that. A lease that ended meanwhile is refused by the store itself.
+    /// Retries while the shared store is unreachable, so that an agent's work is not discarded. If
+    /// the lease expires in the meantime, the store refuses the commit.
     pub(super) fn patiently<T>(
         &self,
         mut work: impl FnMut() -> Result<T, FlowError>,
@@ -89,9 +89,9 @@ impl Engine<'_> {
         }
     }
 
-    /// Commits what a job made, for as long as it takes. Returns the sealed files that stay as
-    /// they are. A try whose answer never came may have been accepted: before the next one it is
-    /// looked for.
+    /// Commits the results of a job and retries as long as necessary. Returns the sealed files that
+    /// were not changed. A try without an answer may have been accepted, so the journal is checked
+    /// before the next one.
     pub(super) fn commit_patiently(&self, wanted: &Wanted<'_>) -> Result<Vec<String>, FlowError> {
         let mut again = false;
         self.patiently(|| {
@@ -111,12 +111,12 @@ impl Engine<'_> {
         })
     }
 
-    /// Whether a worker that stays waits for this to pass.
+    /// Whether a staying worker waits for this error to pass.
     pub(super) fn bears(&self, error: &FlowError) -> bool {
         self.stay.until == Until::Done && error.is_passing() && !self.is_leaving()
     }
 
-    /// Lets some time pass, and hears what ended meanwhile.
+    /// Waits for a while and handles jobs that end in the meantime.
     pub(super) fn rest(&self, error: &FlowError, receiver: &Receiver<Ended>, shift: &mut Shift) {
         self.say_once(error.to_string(), shift);
         if let Ok(ended) = receiver.recv_timeout(PAUSE) {

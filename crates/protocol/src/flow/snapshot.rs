@@ -1,4 +1,6 @@
-//! The project as a flow sees it: versions, markers, sections and leases, looked up once.
+//! A snapshot of the project for a flow: versions, markers, sections and leases, each read once.
+//!
+//! Files and notes must be of the same moment, so they are read again if a commit comes between.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -13,11 +15,11 @@ use super::state::Now;
 use crate::project::{Project, ProjectError};
 use crate::view::slice_section;
 
-/// So often a snapshot is taken again because others commit meanwhile. A snapshot takes
-/// milliseconds, and so does a commit.
+/// How often a snapshot is retried because other commits interfere. A snapshot and a commit each
+/// take milliseconds.
 const TRIES: usize = 200;
 
-/// What was read once and is still the same. Kept over the snapshots of one process.
+/// A cache of unchanged texts and notes, shared by the snapshots of one process.
 #[derive(Debug, Clone, Default)]
 pub struct Memory(Arc<Mutex<Remembered>>);
 
@@ -29,7 +31,7 @@ struct Remembered {
 }
 
 impl Memory {
-    /// What runs noted in the journal, oldest first.
+    /// The notes of attempts in the journal, oldest first.
     pub fn facts(&self, project: &Project) -> Result<Arc<Vec<AttemptFact>>, ProjectError> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let newest = known.facts.last().map_or(0, |f| f.seq);
@@ -42,7 +44,7 @@ impl Memory {
     }
 }
 
-/// A text, and what was found in it: a flow asks the same again and again.
+/// A text with cached results, because a flow repeats the same queries.
 #[derive(Debug)]
 struct Text {
     text: String,
@@ -58,16 +60,16 @@ pub struct Snapshot<'p> {
     paths: Vec<ProjectPath>,
     leases: Vec<Lease>,
     memory: Memory,
-    /// Files that no rule names, as they were when this snapshot first looked.
+    /// Files without a rule, as first read by this snapshot.
     free: RefCell<BTreeMap<String, Option<Version>>>,
     pub survey: Survey,
     pub facts: Arc<Vec<AttemptFact>>,
 }
 
 impl<'p> Snapshot<'p> {
-    /// Takes files and notes of one moment. A commit between the two would show a text from before
-    /// it beside the note that it was accepted, and a job would be done twice: then both are read
-    /// again.
+    /// Takes files and notes of one moment. A commit between the two reads would show an old text
+    /// beside the note that accepted the new one, and a job would be done twice. In that case both
+    /// are read again.
     pub fn take(project: &'p Project, memory: &Memory) -> Result<Snapshot<'p>, ProjectError> {
         for _ in 1..TRIES {
             let seen = project.store.pulse()?;
@@ -106,7 +108,7 @@ impl<'p> Snapshot<'p> {
         })
     }
 
-    /// As if one lease were not held.
+    /// Ignores one lease.
     pub fn look_past(&mut self, lease: Option<&str>) {
         self.leases.retain(|l| Some(l.id.as_str()) != lease);
     }
@@ -127,7 +129,7 @@ impl<'p> Snapshot<'p> {
         let parsed = ProjectPath::parse(path).ok()?;
         let (mut bytes, read) = self.project.store.read(&parsed).ok()??;
         if read != version {
-            // It was written since: the journal has the text of this moment.
+            // The file was written since; the journal has the text of this snapshot.
             let then = self
                 .project
                 .store
@@ -149,7 +151,7 @@ impl<'p> Snapshot<'p> {
         Some(text)
     }
 
-    /// The version of a file that no rule names: told by its stamp while that stays.
+    /// The version of a file without a rule, cached by its file stat.
     fn free_version(&self, path: &str) -> Option<Version> {
         let parsed = ProjectPath::parse(path).ok()?;
         let look = self.project.store.look_of(&parsed).ok()??;
@@ -173,7 +175,7 @@ impl Now for Snapshot<'_> {
         if let Some(version) = self.free.borrow().get(path) {
             return version.clone();
         }
-        // A path that is not on the list, which is in order, needs no look.
+        // `paths` is sorted. A path that is not in it does not exist.
         let listed = self
             .paths
             .binary_search_by(|listed| listed.as_str().cmp(path))
@@ -236,13 +238,13 @@ impl Now for Snapshot<'_> {
     }
 }
 
-/// The marker of a page: its last line, which a Markdown reader would take for a part of the page.
+/// The marker of an HTML page: its last line. A Markdown parser would treat it as part of the page.
 fn html_marker(text: &str) -> Option<String> {
     let line = text.trim_end().lines().next_back()?;
     marker(line).map(|m| m.name.to_owned())
 }
 
-/// The marker that ends a text of some path.
+/// The marker at the end of a text. The format depends on the path.
 pub fn marker_of(path: &str, text: &str) -> Option<String> {
     if path.ends_with(".html") {
         html_marker(text)
@@ -251,7 +253,7 @@ pub fn marker_of(path: &str, text: &str) -> Option<String> {
     }
 }
 
-/// A text without the marker that ends it.
+/// The text without its final marker.
 pub fn unmarked<'t>(path: &str, text: &'t str) -> &'t str {
     let end = text.trim_end();
     match marker_of(path, text) {
@@ -261,12 +263,12 @@ pub fn unmarked<'t>(path: &str, text: &'t str) -> &'t str {
     }
 }
 
-/// A passage with a sign in a text that has none to answer: a count, or a verdict alone.
+/// Finds a sign outside any item that could be answered: a count, or a verdict alone.
 pub fn stray_sign(text: &str, sign: &str) -> Option<String> {
     find_stray_sign(&text.replace(SELECTOR, ""), &plain(sign))
 }
 
-/// What carries a sign, wherever it stands outside code, in one line each. The empty sign takes all
+/// The passages with a sign anywhere outside code, one line each. The empty sign selects all
 /// top-level list items.
 pub fn items_with(text: &str, sign: &str) -> Vec<String> {
     if sign.is_empty() {
@@ -276,7 +278,7 @@ pub fn items_with(text: &str, sign: &str) -> Vec<String> {
     }
 }
 
-/// The top-level list items, in one line each.
+/// The top-level list items, one line each.
 pub fn top_items(text: &str) -> Vec<String> {
     let document = Document::parse(text);
     let lines = document.items().iter().filter(|i| i.depth == 0).map(|i| {
@@ -290,16 +292,16 @@ pub fn top_items(text: &str) -> Vec<String> {
     lines.collect()
 }
 
-/// Only says how the sign before it is drawn.
+/// The variation selector, which only affects how the preceding sign is drawn.
 const SELECTOR: char = '\u{fe0f}';
 
-/// Without the selectors that only say how a sign is drawn.
+/// Removes variation selectors.
 pub fn plain(text: &str) -> String {
     text.replace(SELECTOR, "").trim().to_owned()
 }
 
-/// Whether a text holds one of some words. Latin words must stand alone; others may be part of a
-/// run.
+/// Whether a text contains one of the words. Latin words must be whole words; others may be part of
+/// a longer run.
 fn holds_word(text: &str, words: &[String]) -> bool {
     let text = text.to_lowercase();
     words.iter().any(|word| {

@@ -1,9 +1,9 @@
-//! Where a flow stands: derived, never stored.
+//! The status of a flow: derived, never stored.
 //!
-//! A job is complete if its outputs end with their markers. It is done if, besides, nothing that
-//! it had read has changed since and no one objects. Everything is told from the files as they are
-//! now and from what runs noted in the journal; where the journal knows nothing, a marker is
-//! believed and that is said. Pure: all I/O is behind [`Now`].
+//! A job is complete if its outputs end with their markers. It is done if, in addition, none of its
+//! inputs has changed since and no review objects. The status is derived from the current files and
+//! from the notes of attempts in the journal. If the journal has no note, the marker is trusted and
+//! the status says so. This module is pure: all I/O is behind [`Now`].
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,40 +16,40 @@ use super::derivation::{Derivation, spread_staleness};
 use super::job::{Job, PlannedJob, waits_first};
 use super::note::AttemptFact;
 
-/// The files as they are now.
+/// The current files.
 pub trait Now {
     fn version(&self, path: &str) -> Option<Version>;
     /// A hash of one section.
     fn section(&self, path: &str, section: &str) -> Option<Version>;
     fn marker(&self, path: &str) -> Option<String>;
-    /// List items that begin with a sign.
+    /// Passages that carry a sign.
     fn items(&self, path: &str, sign: &str) -> Vec<String>;
     fn matching(&self, pattern: &Pattern) -> Vec<ProjectPath>;
     fn holds_word(&self, path: &str, words: &[String]) -> bool;
-    /// Whether a running job holds the right to write a path.
+    /// Whether a running job holds a lease on a path.
     fn is_leased(&self, path: &ProjectPath) -> bool;
 }
 
-/// How a job stands.
+/// The state of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// It waits for others.
+    /// It waits for other jobs.
     Pending,
     /// It can begin.
     Ready,
-    /// Someone is at it.
+    /// A worker is doing it.
     Running,
     Done,
-    /// Something that it had read was changed by hand since.
+    /// An input was changed by hand since it was done.
     Stale,
     /// It needs a person.
     Failed,
-    /// It waits for something that needs a person.
+    /// It waits for a job that needs a person.
     Blocked,
-    /// It is a person's job.
+    /// A person must decide.
     Waiting,
-    /// It does not apply here.
+    /// Its conditions do not apply.
     Skipped,
 }
 
@@ -81,51 +81,49 @@ impl State {
     }
 }
 
-/// Why work comes back to a job.
+/// The reason why work was sent back to a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SentBack {
-    /// The step that objects.
+    /// The objecting step.
     pub by: String,
-    /// Which answer this will be.
+    /// The number of the answer to be written.
     pub round: u32,
-    /// The steps whose objections they are.
+    /// The steps that raised the objections.
     pub objectors: Vec<String>,
     pub items: Vec<String>,
 }
 
-/// A job with its state.
 #[derive(Debug, Clone, Serialize)]
 pub struct JobStatus {
     pub job: Job,
     pub state: State,
-    /// In words: what it waits for, what changed, what went wrong.
+    /// The explanation: missing jobs, changed inputs, or errors.
     pub why: Vec<String>,
     /// The jobs that make it stale, pending or blocked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub through: Vec<Job>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sent_back: Option<SentBack>,
-    /// What it wrote is an objection that no one has answered or overruled.
+    /// Whether its output is an objection that is neither answered nor overruled.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub objects: bool,
     /// Failures in a row.
     pub failures: u32,
-    /// What the run had read is on record.
+    /// Whether the inputs of the attempt are recorded.
     pub known: bool,
-    /// Warnings: suspicious, and accepted all the same.
+    /// Warnings: suspicious, but accepted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// The commit that made it so.
+    /// The commit that led to this state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
 }
 
-/// A whole flow.
 #[derive(Debug, Clone)]
 pub struct Flow<'c> {
     pub jobs: Arc<Vec<PlannedJob<'c>>>,
     pub statuses: Vec<JobStatus>,
-    /// For each job those that are open before it: directly, or behind jobs that are done.
+    /// For each job, the open jobs before it: directly, or behind finished jobs.
     pub open_before: Vec<Arc<BTreeSet<usize>>>,
 }
 

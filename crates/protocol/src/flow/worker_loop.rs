@@ -1,5 +1,7 @@
-//! How long a worker stays, and how it waits: for its own jobs to end, for others to go on, for a
-//! person.
+//! The worker loop: how long a worker stays, and how it waits for its own jobs, for other workers
+//! and for a person.
+//!
+//! `engine.rs` starts the jobs.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -10,44 +12,40 @@ use super::job::Job;
 use super::state::{Flow, State};
 use crate::project::read_manifest;
 
-/// How often a worker that has room for more looks whether there is any news: a look costs a few
-/// reads of small files.
+/// How often a worker with free capacity polls for news. A poll reads a few small files.
 const TICK: Duration = Duration::from_millis(150);
-/// Without any news the flow is derived again after so long: a lease may have ended by the clock.
+/// Without news, the flow is derived again after this time, because a lease may have expired.
 const LONGEST: Duration = Duration::from_secs(5);
-/// A worker that stays tries again after so long what could not be done: a person may have fixed
-/// it.
+/// A staying worker retries a stuck job after this time: a person may have fixed it.
 const AGAIN: Duration = Duration::from_secs(30);
 
-/// What a worker waits for.
+/// The condition for a worker to leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Until {
-    /// Until there is nothing that it can do, and no other worker is at anything that might change
-    /// that.
+    /// Until it can do nothing, and no other worker is doing a job that might change that.
     #[default]
     Idle,
-    /// Until everything that was asked for is done, whoever does it; people may take their time.
+    /// Until all selected jobs are done by any worker. Decisions by people may take any time.
     Done,
 }
 
-/// How long a worker stays.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Stay {
     pub until: Until,
-    /// It begins nothing after that.
+    /// No job is started after this time.
     pub leave_at: Option<Instant>,
 }
 
 impl Engine<'_> {
-    /// Whether nothing new is to be begun.
+    /// Whether no further job may be started.
     pub(super) fn is_leaving(&self) -> bool {
         self.stop.is_asked()
             || self.stay.leave_at.is_some_and(|at| Instant::now() >= at)
             || self.rules_changed()
     }
 
-    /// Whether the contract is another by now: whoever works by the old one ends what was begun,
-    /// and looks again.
+    /// Whether the contract has changed. A worker under the old contract finishes its running jobs,
+    /// then reloads.
     pub(super) fn rules_changed(&self) -> bool {
         let now = read_manifest(self.project.store.root());
         now.is_ok_and(|text| quipu_store::Version::of(&text) != self.rules)
@@ -60,8 +58,8 @@ impl Engine<'_> {
             .is_some_and(|at| self.stay.until == Until::Idle || at.elapsed() < AGAIN)
     }
 
-    /// Whether to wait, when nothing can be begun and nothing is running here. `seen` is the
-    /// journal's end before the look.
+    /// Whether to wait when nothing can be started and nothing runs here. `seen` is the journal's
+    /// position before the flow was derived.
     pub(super) fn stays(
         &self,
         flow: &Flow<'_>,
@@ -100,14 +98,14 @@ impl Engine<'_> {
             self.say_waiting(&states, shift);
             return Ok(true);
         }
-        // Whoever was at something may have ended, or died, between the look at the flow and the
-        // look at the workers. What a dead worker held would otherwise count as begun, with nobody
-        // left to end it.
+        // Another worker may have finished or died between the derivation of the flow and the check
+        // of the workers, so check once more. Without this, the lease of a dead worker would count
+        // as running work that nobody completes.
         shift.handed_back = None;
         Ok(self.hand_back(shift)? || self.project.store.pulse()? != seen)
     }
 
-    /// Says once what it waits for.
+    /// Reports once what the worker waits for.
     fn say_waiting(&self, states: &[State], shift: &mut Shift) {
         let count = |state: State| states.iter().filter(|s| **s == state).count();
         let parts = [
@@ -131,7 +129,8 @@ impl Engine<'_> {
         }
     }
 
-    /// Returns when a job of its own has ended, or when there is news and room to begin something.
+    /// Returns when a job of this worker has ended, or when there is news and capacity to start a
+    /// job.
     pub(super) fn wait(
         &self,
         receiver: &Receiver<Ended>,

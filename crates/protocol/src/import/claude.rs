@@ -1,4 +1,7 @@
-//! What Claude Code keeps: the folder of its own memory, and CLAUDE.md with what that imports.
+//! Imports Claude Code's memory: its memory folder, or CLAUDE.md with its imports.
+//!
+//! A link that leads out of the imported folder is not followed, except for a file that the person
+//! named explicitly.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
@@ -10,7 +13,7 @@ use super::folder;
 use super::source::{Piece, Taken};
 use crate::source_file::Sources;
 
-/// Claude Code follows imports of imports so far.
+/// Claude Code follows nested imports up to this depth.
 const DEEPEST: usize = 5;
 
 /// A folder of files that Claude Code reads with CLAUDE.md.
@@ -24,8 +27,8 @@ const BESIDE: [&str; 4] = [
     ".claude/CLAUDE.local.md",
 ];
 
-/// The folder with MEMORY.md: the one that is named, `memory/` in it, or the one around a file that
-/// is named.
+/// Finds the folder with MEMORY.md: the named folder, `memory/` in it, or the parent of a named
+/// file.
 pub(super) fn memory_folder(place: &Path) -> Result<PathBuf, ImportError> {
     let here = if place.is_file() {
         place.parent().unwrap_or(place).to_owned()
@@ -46,7 +49,7 @@ pub(super) fn memory_folder(place: &Path) -> Result<PathBuf, ImportError> {
         })
 }
 
-/// CLAUDE.md, or a folder with one.
+/// Imports CLAUDE.md, or a folder with one.
 pub(super) fn take(place: &Path, sources: Sources<'_>) -> Result<Taken, ImportError> {
     sources.check_absent(place)?;
     let mut taken = Taken::default();
@@ -65,7 +68,7 @@ pub(super) fn take(place: &Path, sources: Sources<'_>) -> Result<Taken, ImportEr
         taken: &mut taken,
     };
     if place.is_file() {
-        // The person named this very file, so a link is followed.
+        // The person named this file explicitly, so a link is followed.
         let name = place
             .file_name()
             .and_then(|n| n.to_str())
@@ -102,9 +105,8 @@ pub(super) fn take(place: &Path, sources: Sources<'_>) -> Result<Taken, ImportEr
     Ok(taken)
 }
 
-/// Where a file or folder below a root really is. The author of a repository can put a link
-/// anywhere in it: one that leads out of the root would bring a file of the importing person's
-/// machine into the memory under another name.
+/// Resolves a file or folder below a root. A repository's author can place links in it: a link out
+/// of the root would copy a private file of the importing person into memory.
 fn place_below(root: &Path, name: &str) -> Result<PathBuf, &'static str> {
     let real = |path: &Path| std::fs::canonicalize(path).map_err(|_| "not there");
     let (top, found) = (real(root)?, real(&root.join(name))?);
@@ -125,8 +127,8 @@ struct Follower<'t> {
 }
 
 impl Follower<'_> {
-    /// Takes a file below the root. One that does not really lie there, or is too large, is left
-    /// out; `by` says what names it.
+    /// Takes a file below the root. A file that is really elsewhere, or too large, is left out.
+    /// `by` says what names it.
     fn file(
         &mut self,
         name: &str,
@@ -177,11 +179,11 @@ impl Follower<'_> {
     }
 }
 
-/// `@path` outside of code, with its line.
+/// Finds `@path` outside code, with its line.
 fn imports(text: &str) -> Vec<(usize, String)> {
     let document = Document::parse(text);
     let mut found = Vec::new();
-    // Each character is looked at once, however many `@` a line holds.
+    // A single pass over the characters, independent of the number of `@`.
     let (mut starts_word, mut in_ticks) = (true, false);
     for (at, c) in text.char_indices() {
         match c {
@@ -202,7 +204,7 @@ fn imports(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// The path from the root, if it does not leave it.
+/// Normalises a path relative to the root. None if it leaves the root.
 fn inside(path: &Path) -> Option<String> {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.components() {

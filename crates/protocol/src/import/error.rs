@@ -1,4 +1,4 @@
-//! Why nothing was imported.
+//! Errors of an import.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ pub enum ImportError {
         path: PathBuf,
         source: std::io::Error,
     },
-    /// The source is there, but not what it was said to be.
+    /// The source exists, but is not of the stated kind.
     #[error("`{}`: {what}", path.display())]
     Other {
         path: PathBuf,

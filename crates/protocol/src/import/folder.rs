@@ -1,4 +1,6 @@
-//! A folder of notes, or one file: every file as it is.
+//! Imports a folder of notes or a single file, each file unchanged.
+//!
+//! Hidden files, links, contracts and files over 8 MiB are left out, each with a reason.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +14,7 @@ use crate::source_file::Sources;
 /// Larger files are data, not memory.
 pub(super) const LARGEST: u64 = 8 << 20;
 
-/// Why a `quipu.toml` is not taken over.
+/// The reason why a `quipu.toml` is not imported.
 const CONTRACT: &str = "a contract of its own: its rules would hold instead of this project's";
 
 pub(super) fn take(
@@ -41,7 +43,7 @@ pub(super) fn take(
     Ok(taken)
 }
 
-/// In the order of names, so that the same folder always gives the same pieces.
+/// Visits files in the order of names, so that the same folder always gives the same pieces.
 pub(super) fn below(
     folder: &Path,
     prefix: &str,

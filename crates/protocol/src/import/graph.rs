@@ -1,9 +1,8 @@
-//! The knowledge graph of the MCP memory server, as pages: one for each entity, with what it
-//! relates to.
+//! Imports the knowledge graph of the MCP memory server: one page per entity, with its relations.
 //!
 //! A line is an entity (`name`, `entityType`, `observations`) or a relation (`from`, `to`,
-//! `relationType`). Whatever else a line says is kept in the page as JSON. An end of a relation
-//! that is no entity still gets its page, so no line is lost.
+//! `relationType`). Other fields of a line are kept in the page as JSON. An end of a relation that
+//! is not an entity still gets a page, so no line is lost.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -19,11 +18,11 @@ struct Entity {
     name: String,
     kind: Option<String>,
     observations: Vec<String>,
-    /// What relates to what, and what else the line said.
+    /// Relations: type, target, and other fields of the line.
     relations: Vec<(String, String, Map<String, Value>)>,
-    /// Fields that nobody has told us of.
+    /// Unknown fields.
     more: Map<String, Value>,
-    /// The lines that it is made of, as they stand in the source.
+    /// The source lines of the entity, unchanged.
     lines: Vec<String>,
 }
 
@@ -114,11 +113,10 @@ fn parse(text: &str) -> Result<Vec<Entity>, (usize, String)> {
     Ok(entities)
 }
 
-/// A file for each name; two names that would share one do not.
+/// Assigns a unique file name to each entity.
 fn pages_of(entities: &[Entity]) -> BTreeMap<String, String> {
     let (mut pages, mut taken) = (BTreeMap::new(), BTreeSet::new());
-    // The next number of each stem, so that a thousand names with one stem are not counted from 1
-    // each.
+    // The next number per stem, so that many names with one stem take linear time.
     let mut next: HashMap<String, usize> = HashMap::new();
     for entity in entities {
         let stem = plain_part(&entity.name);
@@ -238,7 +236,8 @@ mod tests {
         "#);
     }
 
-    /// Names that differ only behind what a page's name keeps. Quadratic, this took minutes.
+    /// The names differ only after the part that a page name keeps. A quadratic version took
+    /// minutes.
     #[test]
     fn many_names_of_one_stem_are_numbered_in_linear_time() {
         let line = |number: usize| {

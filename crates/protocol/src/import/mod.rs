@@ -1,9 +1,9 @@
-//! Memory that was kept elsewhere: taken over once, whole, with a word on where it comes from.
+//! Imports memory from other tools: once, complete, with its provenance.
 //!
-//! A source is read into pieces (`source.rs`, and a file for each kind), each piece gets its place
-//! and its provenance, and all of them become one change that the contract judges like any other.
-//! The journal's note of an import says which piece became which file, so a second import of the
-//! same source adds nothing.
+//! `source.rs` and one file per kind read a source into pieces. Each piece gets a path and its
+//! provenance, and all of them become one change that the contract judges like any other. The
+//! journal's note of an import maps pieces to files, so a second import of the same source adds
+//! nothing.
 
 mod claude;
 mod error;

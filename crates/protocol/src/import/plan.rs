@@ -1,4 +1,6 @@
-//! What becomes of each piece, and the one commit that takes them over.
+//! Decides what happens to each piece of an import, and commits all of them at once.
+//!
+//! A file that was changed after its import is never overwritten.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -15,17 +17,16 @@ use crate::project::Project;
 use crate::reading::may_read_whole;
 use crate::source_file::Sources;
 
-/// What to import, and how.
 #[derive(Debug)]
 pub struct Import<'a> {
     pub source: ImportSource,
     pub place: &'a Path,
-    /// The place as the caller wrote it, for the journal.
+    /// The source as the caller wrote it, for the journal.
     pub told: &'a str,
-    /// The folder of the project that it goes to.
+    /// The target folder in the project.
     pub into: &'a str,
     pub dry_run: bool,
-    /// Words that look like a stand-in for text are meant.
+    /// Import even if a text looks like a placeholder.
     pub force: bool,
     pub lease: Option<LeaseToken>,
 }
@@ -33,17 +34,17 @@ pub struct Import<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Act {
-    /// It was not there.
+    /// The file did not exist.
     New,
-    /// The source has moved on, and the copy has not: it is replaced.
+    /// The source has changed and the copy has not: the copy is replaced.
     Renewed,
-    /// It was imported before, or stands there already.
+    /// It was imported before, or the same text already exists.
     Known,
-    /// Another text stands in its place, or the contract keeps the older one: nothing is written.
+    /// Another text exists at its path, or the contract keeps the older one: nothing is written.
     Differs,
 }
 
-/// A file of the source and its place here.
+/// A file of the source and its path in the project.
 #[derive(Debug, Clone, Serialize)]
 pub struct ImportedFile {
     pub act: Act,
@@ -53,14 +54,14 @@ pub struct ImportedFile {
     pub why: Option<String>,
 }
 
-/// Something that is no memory, or cannot be taken.
+/// A file of the source that is not memory or cannot be imported.
 #[derive(Debug, Clone, Serialize)]
 pub struct LeftOut {
     pub from: String,
     pub why: String,
 }
 
-/// What an import did, or would do.
+/// The result of an import or of a dry run.
 #[derive(Debug, Serialize)]
 pub struct Imported {
     pub files: Vec<ImportedFile>,
@@ -69,14 +70,14 @@ pub struct Imported {
     pub receipt: Option<Receipt>,
 }
 
-/// What an earlier import made of a piece.
+/// The result of an earlier import of a piece.
 struct Earlier {
     hash: String,
     path: String,
     version: Option<Version>,
 }
 
-/// Takes over what a source holds, in one commit.
+/// Imports a source in one commit.
 pub fn import(project: &Project, actor: &Actor, asked: &Import) -> Result<Imported, ImportError> {
     let into = ProjectPath::parse(asked.into.trim_end_matches('/'))?;
     let except = project.store.root().join(into.as_str());
@@ -111,7 +112,7 @@ pub fn import(project: &Project, actor: &Actor, asked: &Import) -> Result<Import
                 secrets.push(found);
             }
             noted.push(json!({"from": piece.from, "path": path, "hash": hash.as_str()}));
-            // What someone makes meanwhile is not overwritten.
+            // `create` does not overwrite a file that appears in the meantime.
             change = if act == Act::New {
                 change.create(&path, bytes)
             } else {
@@ -144,7 +145,7 @@ pub fn import(project: &Project, actor: &Actor, asked: &Import) -> Result<Import
     Ok(imported)
 }
 
-/// Two names that some file system takes for one get places of their own.
+/// Gives different paths to names that some file system treats as equal.
 fn give_each_its_place(pieces: &mut [Piece]) {
     let mut taken = BTreeSet::new();
     for piece in pieces {
@@ -170,8 +171,8 @@ fn give_each_its_place(pieces: &mut [Piece]) {
     }
 }
 
-/// By the name of the piece, what the journal says of earlier imports of the same kind into the
-/// same folder.
+/// Reads the journal's notes about earlier imports of the same kind into the same folder, by the
+/// name of the piece.
 fn earlier_imports(
     project: &Project,
     source: ImportSource,
@@ -214,7 +215,7 @@ fn rendered(piece: &Piece, source: ImportSource, hash: &str) -> Vec<u8> {
         Ok(text) if piece.is_markdown() => {
             with_provenance(text, &format!("{}: {}", source.name(), piece.from), hash).into_bytes()
         }
-        // What is no Markdown stays as it is; the journal says where it comes from.
+        // Other files stay unchanged; the journal records their origin.
         _ => piece.bytes.clone(),
     }
 }
@@ -259,7 +260,7 @@ fn judge_piece(
     }
 }
 
-/// A credential in what would be written, by its line in the source.
+/// Finds a credential in the text to be written, with its line in the source.
 fn secret_in(project: &Project, path: &ProjectPath, piece: &Piece) -> Option<String> {
     let rules = &project.contract.guards;
     if rules

@@ -1,10 +1,10 @@
-//! The word on where a note comes from: two keys of its front matter.
+//! Records the provenance of an imported note in two keys of its front matter.
 
 use quipu_text::{Document, Syntax};
 use serde_json::json;
 
-/// The text with its provenance. Every byte of it stays; the keys go to the end of the front
-/// matter, or make one.
+/// Adds the provenance to a text. All bytes of the text stay; the keys are added to the end of the
+/// front matter, or a new front matter is created.
 pub(super) fn with_provenance(text: &str, from: &str, hash: &str) -> String {
     let yaml = format!(
         "imported_from: {}\nimported_hash: \"{hash}\"\n",

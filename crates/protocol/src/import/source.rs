@@ -1,4 +1,6 @@
-//! The kinds of source, and the pieces that each is read into.
+//! The kinds of import source, and the pieces that a source is read into.
+//!
+//! Reading a source changes nothing; `plan.rs` commits the pieces.
 
 use std::path::Path;
 
@@ -7,14 +9,13 @@ use super::plan::LeftOut;
 use super::{claude, folder, graph, wikilink};
 use crate::source_file::Sources;
 
-/// Where memory comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ImportSource {
     /// A folder of notes with `[[links]]` between them.
     BasicMemory,
-    /// The folder in which Claude Code keeps what it remembers of a project.
+    /// The folder in which Claude Code stores its memory of a project.
     ClaudeMemory,
-    /// A CLAUDE.md with what it imports, and the rules beside it.
+    /// A CLAUDE.md with its imports and the rules beside it.
     ClaudeMd,
     /// The JSON lines of the MCP memory server: entities and relations.
     McpMemory,
@@ -49,8 +50,7 @@ impl ImportSource {
             .ok_or_else(|| ImportError::NoSource(name.to_owned(), known()))
     }
 
-    /// Everything the source holds. `except` is a folder that is not part of it: where the import
-    /// goes.
+    /// Reads all pieces of the source. `except` is a folder to skip: the target of the import.
     pub(super) fn take(
         self,
         place: &Path,
@@ -70,21 +70,21 @@ impl ImportSource {
     }
 }
 
-/// One thing that was remembered.
+/// One unit of imported memory.
 #[derive(Debug, Clone)]
 pub(super) struct Piece {
     /// Its name in the source.
     pub from: String,
-    /// Its place below the folder of the import.
+    /// Its path below the target folder.
     pub to: String,
-    /// As it stands in the source.
+    /// The bytes in the source.
     pub original: Vec<u8>,
-    /// As it shall stand here, but for the word on where it comes from.
+    /// The bytes to be written, without the provenance.
     pub bytes: Vec<u8>,
 }
 
 impl Piece {
-    /// A file that is taken over as it is.
+    /// A file that is imported unchanged.
     pub fn of_file(name: &str, bytes: Vec<u8>) -> Piece {
         Piece {
             from: name.to_owned(),
@@ -114,7 +114,8 @@ impl Taken {
     }
 }
 
-/// A path that a project can hold: nothing hidden, nothing that only some file systems allow.
+/// Converts a name to a valid project path: nothing hidden, no characters that some file systems
+/// reject.
 pub(super) fn place_of(name: &str) -> String {
     name.split('/')
         .map(plain_part)
@@ -122,7 +123,7 @@ pub(super) fn place_of(name: &str) -> String {
         .join("/")
 }
 
-/// As long as a name of a file may be, with room for an ending.
+/// The maximum length of a file name, with room for an extension.
 const LONGEST: usize = 120;
 
 pub(super) fn plain_part(part: &str) -> String {

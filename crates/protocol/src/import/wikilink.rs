@@ -1,7 +1,6 @@
-//! `[[Target]]` between notes: what it names is written behind it, so that it leads there.
+//! Turns `[[Target]]` links between notes into Markdown links.
 //!
-//! `[[Coffee]]` becomes `[[Coffee]](Coffee.md)`: the words stay as they were, and Markdown reads a
-//! link.
+//! `[[Coffee]]` becomes `[[Coffee]](Coffee.md)`: the text stays, and Markdown parsers see a link.
 
 use std::collections::HashMap;
 
@@ -9,7 +8,7 @@ use quipu_text::{Document, slug};
 
 use super::source::Piece;
 
-/// Lets the links between pieces lead to them. What names no piece stays as it is.
+/// Resolves the links between pieces. Links without a matching piece stay unchanged.
 pub(super) fn lead(pieces: &mut [Piece]) {
     let known = names_of(pieces);
     for piece in pieces.iter_mut().filter(|piece| piece.is_markdown()) {
@@ -21,8 +20,7 @@ pub(super) fn lead(pieces: &mut [Piece]) {
     }
 }
 
-/// Every name that a note answers to, in lower case: its path, its file's name, its title, its
-/// permalink.
+/// All names of each note in lower case: its path, file name, title and permalink.
 fn names_of(pieces: &[Piece]) -> HashMap<String, String> {
     let mut known = HashMap::new();
     let mut name = |name: &str, to: &str| {
@@ -46,7 +44,7 @@ fn names_of(pieces: &[Piece]) -> HashMap<String, String> {
             }
         }
     }
-    // The bare name of a file is the weakest: two folders may hold the same.
+    // Add bare file names last: two folders may contain the same name.
     for piece in pieces.iter().filter(|piece| piece.is_markdown()) {
         let stem = piece.from.trim_end_matches(".md");
         name(stem.rsplit('/').next().unwrap_or(stem), &piece.to);
@@ -58,8 +56,8 @@ fn led(text: &str, here: &str, known: &HashMap<String, String>) -> String {
     let document = Document::parse(text);
     let mut out = String::with_capacity(text.len());
     let mut done = 0;
-    // Each is followed along the text, so that many openings cost no more than few: the backticks
-    // since the line began, and the next close.
+    // Track the backticks since the start of the line and the next `]]` in one pass, so that the
+    // cost does not grow with the number of openings.
     let (mut passed, mut ticks, mut close) = (0, 0usize, 0);
     for (at, _) in text.match_indices("[[") {
         for byte in text[passed..at].bytes() {
@@ -101,7 +99,7 @@ fn led(text: &str, here: &str, known: &HashMap<String, String>) -> String {
     out
 }
 
-/// The way from one file to another.
+/// The relative path from one file to another.
 fn relative(here: &str, to: &str) -> String {
     let (here, there): (Vec<&str>, Vec<&str>) =
         (here.split('/').collect(), to.split('/').collect());
@@ -117,7 +115,7 @@ fn relative(here: &str, to: &str) -> String {
         .join("/")
 }
 
-/// With what would end a link's address percent-encoded.
+/// Percent-encodes characters that would end a link's address.
 pub(super) fn address(path: &str) -> String {
     path.replace('%', "%25")
         .replace(' ', "%20")
@@ -130,7 +128,7 @@ pub(super) fn address(path: &str) -> String {
 mod tests {
     use super::*;
 
-    /// If the text were searched again for each opening, this would take minutes.
+    /// Searching the text again for each opening would take minutes.
     #[test]
     fn many_openings_are_read_in_linear_time() {
         let text = "[".repeat(100_000) + "]]";

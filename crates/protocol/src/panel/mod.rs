@@ -1,5 +1,4 @@
-//! A panel of reviewing agents: their reports, what they add up to, and the state file that follows
-//! from them.
+//! A panel of reviewing agents: their reports, the combined result, and the derived state file.
 
 mod report;
 mod state;

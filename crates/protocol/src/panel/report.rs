@@ -1,4 +1,4 @@
-//! The report of one reviewing agent, read to the letter. A fault names its line, so that the agent
+//! Parses the report of one reviewing agent strictly. Each fault names its line, so that the agent
 //! can fix it.
 
 use quipu_text::{Document, Section};
@@ -13,7 +13,7 @@ const PARTS: [&str; 5] = [
     "Detailed Scores",
 ];
 
-/// What a report says.
+/// The content of a report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
     pub name: String,
@@ -26,18 +26,18 @@ pub struct Report {
     pub recommendations: Vec<String>,
     pub critical: Vec<String>,
     pub scores: Vec<(String, u8)>,
-    /// The verdict, where the report gives one.
+    /// The verdict, if the report has one.
     pub verdict: Option<String>,
 }
 
-/// What is wrong, and on which line.
+/// A fault and its line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ReportFault {
     pub line: usize,
     pub what: String,
 }
 
-/// Reads a report. `metrics` are the names that it has to score.
+/// Parses a report. `metrics` are the names that it must score.
 pub fn parse_report(text: &str, metrics: &[&str]) -> Result<Report, Vec<ReportFault>> {
     let document = Document::parse(text);
     let mut faults = Vec::new();
@@ -183,7 +183,7 @@ fn whole(value: &str) -> Option<u8> {
     value.trim().parse().ok().filter(|n| (1..=5).contains(n))
 }
 
-/// An empty list says so.
+/// Whether an item says that the list is empty.
 fn is_none(item: &str) -> bool {
     let item = item.trim().trim_end_matches(['.', '。']).to_lowercase();
     ["none", "none found", "n/a", "无", "没有", "-"].contains(&item.as_str())

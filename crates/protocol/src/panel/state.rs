@@ -1,6 +1,7 @@
-//! The state of a panel, derived from its reports and its flow. It is rebuilt in the commit that
-//! accepts a report, so it cannot disagree with them; who is at work just now is told by `review
-//! status`, not by the file.
+//! Derives the state of a panel from its reports and its flow.
+//!
+//! The state is rebuilt in the commit that accepts a report, so the two cannot disagree. The file
+//! does not show running agents; `review status` does.
 
 use quipu_contract::{Contract, Form, ProjectPath};
 use serde::Serialize;
@@ -12,7 +13,7 @@ use crate::flow::{Flow, State};
 use crate::project::Project;
 use crate::template::{TemplateError, render_template, template_values};
 
-/// How one agent stands.
+/// The status of one agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentStatus {
@@ -43,7 +44,7 @@ pub struct Member {
     pub domain: Option<String>,
     pub phase: Option<String>,
     pub status: AgentStatus,
-    /// Why it does not apply or has failed.
+    /// The reason why it does not apply or has failed.
     pub why: Vec<String>,
     pub path: ProjectPath,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,17 +53,16 @@ pub struct Member {
     pub faults: Vec<ReportFault>,
 }
 
-/// The whole panel.
 #[derive(Debug, Clone, Serialize)]
 pub struct PanelView {
     pub members: Vec<Member>,
     pub phase: Option<String>,
     pub sum: Option<Sum>,
-    /// The verdict of the agent that gives one, beside the one that follows from the scores.
+    /// The verdict of the agent that gives one, beside the verdict derived from the scores.
     pub verdict: Option<String>,
 }
 
-/// Reads every report of a flow. `fresh` is a text that is about to be committed.
+/// Reads every report of a flow. `fresh` has texts that are about to be committed.
 pub fn panel_view(
     contract: &Contract,
     flow: &Flow<'_>,
@@ -72,7 +72,7 @@ pub fn panel_view(
     let mut members = Vec::new();
     for (job, job_status) in flow.jobs.iter().zip(&flow.statuses) {
         let Some(role) = job.role else { continue };
-        // Whoever belongs to another mode is no member of this panel.
+        // An agent of another mode is not a member of this panel.
         let when = &job.step.when;
         if when.var.as_ref().is_some_and(|var| {
             !job.binding
@@ -197,7 +197,7 @@ pub fn derive_panel(
     Ok(Some((path, render_state(base, panel, last))))
 }
 
-/// The state as JSON: the template's own keys, with what the reports say over them.
+/// Renders the state as JSON: the template's keys, overlaid with the results of the reports.
 pub fn render_state(mut base: Value, panel: &PanelView, last: Option<&str>) -> String {
     let ids = |status: &[AgentStatus]| {
         panel
@@ -207,7 +207,7 @@ pub fn render_state(mut base: Value, panel: &PanelView, last: Option<&str>) -> S
             .map(|m| m.id.clone())
             .collect::<Vec<_>>()
     };
-    // Who works just now is no fact that outlives the moment.
+    // Running agents are a temporary status, so the file shows them as pending.
     let lasting = |status: AgentStatus| {
         if status == AgentStatus::InProgress {
             AgentStatus::Pending

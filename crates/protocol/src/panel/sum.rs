@@ -1,5 +1,7 @@
-//! What reports add up to: averages by domain, an overall score weighted by confidence, conflicts,
-//! issues, a verdict. Pure arithmetic; only completed reports are given to it.
+//! Combines reports: averages by domain, an overall score weighted by confidence, conflicts, issues
+//! and a verdict.
+//!
+//! Pure arithmetic. The caller passes only completed reports.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +12,12 @@ use super::report::Report;
 /// From best to worst.
 pub const VERDICTS: [&str; 3] = ["ready", "needs revision", "major revision required"];
 
-/// Scores of one subject that lie this far apart are a conflict.
+/// Scores of one subject that differ by this much are a conflict.
 const GAP: u8 = 2;
-/// Below this the manuscript fails; from that on it may be ready.
+/// A manuscript below the first value fails; from the second value on it may be ready.
 const FAILS_BELOW: f64 = 3.0;
 const READY_FROM: f64 = 4.0;
 
-/// The mean of a domain.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Domain {
     pub name: String,
@@ -30,19 +31,19 @@ pub struct Conflict {
     pub subject: String,
     pub agents: [String; 2],
     pub scores: [u8; 2],
-    /// Both recommendations, where those are the conflict.
+    /// The two recommendations, if they are the conflict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advice: Option<[String; 2]>,
 }
 
-/// Something that an agent holds against the manuscript.
+/// An objection of an agent to the manuscript.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Issue {
     pub agent: String,
     pub what: String,
 }
 
-/// What the reports add up to.
+/// The combined result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Sum {
     pub domains: Vec<Domain>,
@@ -55,14 +56,14 @@ pub struct Sum {
     pub verdict: &'static str,
 }
 
-/// A completed report with its place in the panel.
+/// A completed report with its agent and domain.
 pub struct Counted<'r> {
     pub agent: &'r str,
     pub domain: &'r str,
     pub report: &'r Report,
 }
 
-/// Adds up reports; none if there is none.
+/// Combines reports. None if there are none.
 pub fn sum_up(
     reports: &[Counted<'_>],
     subjects: &BTreeMap<String, Vec<String>>,
@@ -173,8 +174,8 @@ fn find_conflicts(
     found
 }
 
-/// The first two pieces of advice that cannot both be followed: opposite words about the same
-/// thing.
+/// Finds the first two recommendations that contradict each other: opposite words about the same
+/// subject.
 fn opposed(a: &Report, b: &Report, opposites: &[Vec<String>]) -> Option<[String; 2]> {
     for one in &a.recommendations {
         for other in &b.recommendations {
@@ -200,7 +201,7 @@ fn holds(text: &str, word: &str) -> bool {
     }
 }
 
-/// Whether two sentences have a telling word in common, or in Chinese two neighbouring characters.
+/// Whether two sentences share a significant word, or in Chinese three neighbouring characters.
 fn share_subject(a: &str, b: &str, opposites: &[Vec<String>]) -> bool {
     let telling =
         |word: &&str| word.chars().count() > 4 && !opposites.iter().flatten().any(|o| o == word);

@@ -1,8 +1,8 @@
-//! The source files that chapters cite: which of them may be published, and their text.
+//! Selects the source files that chapters cite and that may be published.
 //!
-//! Agents write the citations, so a citation opens nothing by itself: a file is published only if
-//! it is one of the project's files below the folder of the source, is not kept from every role, is
-//! not reached through a link, is text, is not too large, and holds nothing that looks like a
+//! Agents write the citations, so a citation alone grants nothing. A file is published only if it
+//! is one of the project's files below the source folder, is not denied to all roles, is not
+//! reached through a link, is text, is not too large, and contains nothing that looks like a
 //! credential.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,20 +14,19 @@ use super::PublishError;
 use crate::project::Project;
 use crate::reading::{may_read, may_read_whole};
 
-/// A source file that people read is smaller; larger ones are data.
+/// Source code written for people is smaller; larger files are data.
 const MOST_BYTES: u64 = 1 << 20;
-/// All source pages of a book together, so that a book stays something one can send.
+/// The limit for all source pages of a book together, so that the book can still be sent.
 const MOST_TOGETHER: usize = 32 << 20;
 
-/// The cited files.
 #[derive(Default)]
 pub(super) struct Cited {
     pub texts: BTreeMap<String, String>,
-    /// Why a file is not among them.
+    /// The reasons for files that are left out.
     pub withheld: BTreeMap<String, String>,
 }
 
-/// Reads what the chapters cite below `root`; `folder` is where its pages go.
+/// Reads the files that the chapters cite below `root`. `folder` is the target of their pages.
 pub(super) fn collect_cited(
     project: &Project,
     actor: &Actor,
@@ -71,7 +70,7 @@ fn page_of(root: &str, folder: &str, path: &str) -> String {
     )
 }
 
-/// The text of a source file, or why it is not published.
+/// The text of a source file, or the reason why it is not published.
 fn read_source(
     project: &Project,
     actor: &Actor,
@@ -116,9 +115,9 @@ fn read_source(
     }
 }
 
-/// Whether a role is denied a file and no role reads it, for any unit: then the project keeps it
-/// from everyone, readers included. A role alone that is denied a file says nothing of readers: a
-/// writer may be kept from the source that the book is about.
+/// Whether a role is denied a file and no role reads it, for any unit. The project then keeps the
+/// file from everyone, including readers. A denial for a single role does not concern readers: a
+/// writer may be denied the source that the book is about.
 fn is_kept_from_all(project: &Project, place: &ProjectPath) -> bool {
     let contract = &project.contract;
     let binding = contract.binding();

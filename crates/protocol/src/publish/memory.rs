@@ -1,4 +1,7 @@
-//! What memory holds for readers: the terms in force, and which chapter refers to which.
+//! Reads the memory that is published for readers: the terms in force, and references between
+//! chapters.
+//!
+//! Only files that the actor may read are used.
 
 use quipu_contract::{Actor, Form};
 use quipu_publish::{Reference, Term};
@@ -8,8 +11,8 @@ use crate::flow::{folded, table_rows};
 use crate::project::Project;
 use crate::reading::may_read_whole;
 
-/// The text of the file with a form, and its path; none if there is no such file, or the actor may
-/// not read it.
+/// The text and path of the file of a form. None if there is no such file, or the actor may not
+/// read it.
 fn text_of(
     project: &Project,
     actor: &Actor,
@@ -38,8 +41,8 @@ pub(super) fn collect_terms(project: &Project, actor: &Actor) -> Result<Vec<Term
         .map_or_else(Vec::new, |(_, text)| terms_in_force(&text)))
 }
 
-/// Of one term the newest row is in force. A row that supersedes another term replaces that one;
-/// one without a definition is no term.
+/// The newest row of a term is in force. A row that supersedes another term replaces it. A row
+/// without a definition is ignored.
 fn terms_in_force(text: &str) -> Vec<Term> {
     let mut terms: Vec<(String, Term)> = Vec::new();
     for (_, cells) in table_rows(text) {

@@ -1,8 +1,7 @@
-//! Publishing: the final chapters of a project as pages and EPUB, in one commit.
+//! Publishes the final chapters of a project as pages and EPUB, in one commit.
 //!
-//! Which files are chapters and where pages go, the contract says by their forms; a chapter is
-//! final if its marker says so. Files that would not change are not written, so publishing twice is
-//! one commit.
+//! The forms in the contract define which files are chapters and where pages go; a marker makes a
+//! chapter final. Unchanged files are not written, so publishing twice makes one commit.
 
 mod cited;
 mod memory;
@@ -46,34 +45,31 @@ fn render_unfinished(unfinished: &[String]) -> String {
     }
 }
 
-/// Draws Mermaid diagrams. The program plugs in what it has.
+/// Draws Mermaid diagrams. The program provides the implementation.
 pub trait Draw: Sync {
-    /// The picture of a diagram as PNG, or why there is none.
+    /// Draws a diagram as PNG, or returns the reason why it cannot.
     fn draw(&self, diagram: &str) -> Result<Vec<u8>, String>;
 }
 
-/// What to publish, and for whom.
 pub struct PublishRequest<'r> {
     pub actor: &'r Actor,
     pub lease: Option<LeaseToken>,
-    /// Only files that one of these names; all, if there are none.
+    /// Only files that match one of these patterns; all if empty.
     pub only: &'r [Pattern],
     pub draw: Option<&'r dyn Draw>,
 }
 
-/// What was published.
 #[derive(Debug)]
 pub struct Publishing {
-    /// None if every file was as it should be already.
+    /// None if no file changed.
     pub receipt: Option<Receipt>,
     pub chapters: usize,
-    /// Chapters that are declared or begun, and not final.
+    /// Declared or begun chapters that are not final.
     pub unfinished: Vec<String>,
-    /// Where a text could not be set as it was meant.
+    /// Places where a text could not be rendered as intended.
     pub remarks: Vec<Remark>,
 }
 
-/// Publishes the final chapters.
 pub fn publish(
     project: &Project,
     request: &PublishRequest<'_>,
@@ -88,7 +84,7 @@ pub fn publish(
         .grant(request.actor)
         .map_err(ReadError::UnknownActor)?;
     let binding = contract.actor_binding(request.actor);
-    // Derived files are written by Quipu alone, and one commit has one author.
+    // Only Quipu may write derived files, and a commit has one author.
     let mut change = Change::by(&Actor::Runtime).why(format!("published by {}", request.actor));
     (change.lease, change.force) = (request.lease.clone(), true);
     for (path, bytes) in made.files {
@@ -133,7 +129,7 @@ pub fn publish(
     })
 }
 
-/// Prints a flow's step as `quipu publish` would.
+/// Publishes for a flow's step, as `quipu publish` does.
 pub struct HousePress<'d> {
     pub draw: Option<&'d dyn Draw>,
 }
@@ -166,7 +162,7 @@ impl Press for HousePress<'_> {
     }
 }
 
-/// The final chapters with their images, and which chapters are not final.
+/// Collects the final chapters with their images, and the names of unfinished chapters.
 fn collect_book(
     project: &Project,
     actor: &Actor,
@@ -202,7 +198,7 @@ fn collect_book(
             None => unfinished.push(unit),
         }
     }
-    // Declared units come in their order; whatever else there is follows by name.
+    // Declared units come first in their order; others follow by name.
     let declared: Vec<String> = contract
         .units
         .iter()
@@ -288,8 +284,8 @@ fn collect_book(
     Ok((book, unfinished))
 }
 
-/// The pictures of the diagrams. One that was published before is taken as it is: the same book
-/// gives the same bytes, and nothing runs.
+/// Collects the pictures of the diagrams. A published picture is reused, so that the same book
+/// gives the same bytes and no program runs.
 fn collect_drawings(
     project: &Project,
     chapters: &[Chapter],
@@ -329,8 +325,8 @@ fn first_of(contract: &Contract, form: Form) -> Result<&FileRule, PublishError> 
         .ok_or(PublishError::NoForm(form))
 }
 
-/// Where the files of the whole book go: by their rules or, where a rule has a wildcard, by the
-/// step that publishes.
+/// The paths for the files of the whole book: from their rules, or from the publishing step if a
+/// rule has a wildcard.
 fn places(contract: &Contract) -> Result<Places, PublishError> {
     let binding = contract.binding();
     let steps = contract

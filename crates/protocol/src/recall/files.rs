@@ -1,10 +1,9 @@
-//! The files that recall searches, at their current versions, cut into sections.
+//! The files that recall searches, at their current versions, split into sections.
 //!
-//! What a template says about a file is not memory: lines that stand in the template of a file are
-//! left out, and so are HTML comments. What `quipu integrate` writes for agent hosts is none
-//! either: its skills, and its blocks in `CLAUDE.md`, `AGENTS.md` and the like. A section with
-//! nothing of its own is not searched. Front matter is searched as a section of its own. A file
-//! that cannot be searched is remembered as such, so that an answer can name it.
+//! Only memory is searched. Template lines and HTML comments are removed, and so is the text that
+//! `quipu integrate` writes for agent hosts: its skills, and its blocks in `CLAUDE.md`, `AGENTS.md`
+//! and similar files. Sections without content of their own are skipped. Front matter is a section
+//! of its own. A file that cannot be searched is recorded as such, so that an answer can name it.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
@@ -19,14 +18,14 @@ use crate::library::Library;
 use crate::project::Project;
 use crate::reading::find_section;
 
-/// Longer files hold data, not memory.
+/// Larger files are data, not memory.
 const LARGEST: usize = 8 << 20;
-/// Raised when a file of the same version would be cut into other sections: then it is read anew.
+/// Increment this when files are split into different sections, so that they are read again.
 const READING: &str = " 3";
-/// Stands behind the version of a file that is no text, or too much of it.
+/// A suffix to the version of a file that is not text, or too large.
 const NOT_SEARCHED: &str = " not searched";
 
-/// What the index notes of a file as its version.
+/// The version string of a file in the index.
 fn noted(version: &str, is_searched: bool) -> String {
     format!(
         "{version}{READING}{}",
@@ -34,12 +33,12 @@ fn noted(version: &str, is_searched: bool) -> String {
     )
 }
 
-/// The version of a file, from what the index notes of it.
+/// Extracts the version of a file from the index entry.
 pub(super) fn version_of(noted: &str) -> &str {
     noted.split(' ').next().unwrap_or(noted)
 }
 
-/// Whether the index notes that a file could not be searched.
+/// Whether the index entry says that a file could not be searched.
 pub(super) fn is_not_searched(noted: &str) -> bool {
     noted.ends_with(NOT_SEARCHED)
 }
@@ -52,14 +51,14 @@ pub(super) fn covers(noted: &str, version: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest == NOT_SEARCHED)
 }
 
-/// A file that can be searched, at its current version.
+/// A searchable file at its current version.
 pub(super) struct Current {
     pub tier: Tier,
     pub version: String,
 }
 
-/// Every file that holds memory: those a rule names, and Markdown that none names.
-/// Also returns the sight of the files for which that holds.
+/// Lists every memory file: files with a rule, and Markdown files without one. Also returns the
+/// tree fingerprint for which the list is valid.
 pub(super) fn current_files(
     project: &Project,
 ) -> Result<(BTreeMap<String, Current>, Option<Sight>), StoreError> {
@@ -78,7 +77,7 @@ pub(super) fn current_files(
         if !is_memory(&file.path) {
             continue;
         }
-        // A file that was flagged before it was ever committed has no version: it is named as not
+        // A file that was flagged before its first commit has no version; it is reported as not
         // searched.
         let version = match &file.version {
             Some(version) => Some(version.to_string()),
@@ -109,9 +108,9 @@ pub(super) fn current_files(
     Ok((current, sight))
 }
 
-/// The skill that `integrate` writes, wherever a host wants it.
+/// The path suffix of the skill that `integrate` writes for a host.
 const SKILL: &str = "skills/quipu/SKILL.md";
-/// The lines around what `integrate` writes into a file that belongs to someone else.
+/// The markers around the block that `integrate` writes into existing files.
 const BLOCK: (&str, &str) = ("<!-- quipu:begin -->", "<!-- quipu:end -->");
 
 const MARKDOWN: [&str; 2] = [".md", ".markdown"];
@@ -120,7 +119,7 @@ fn is_memory(path: &str) -> bool {
     path != "quipu.toml" && (has_ending(path, &MARKDOWN) || has_ending(path, &[".txt", ".json"]))
 }
 
-/// Whether a path has one of some endings, in whatever letter case.
+/// Whether a path has one of the endings, ignoring case.
 fn has_ending(path: &str, endings: &[&str]) -> bool {
     endings.iter().any(|ending| {
         path.len()
@@ -129,7 +128,7 @@ fn has_ending(path: &str, endings: &[&str]) -> bool {
     })
 }
 
-/// The sections of a file, or only those a role may read.
+/// Loads the sections of a file, or only those that a role may read.
 pub(super) fn load(
     project: &Project,
     path: &str,
@@ -147,7 +146,7 @@ pub(super) fn load(
         .and_then(|(bytes, _)| String::from_utf8(bytes).ok())
         .filter(|text| text.len() <= LARGEST);
     let Some(text) = text else {
-        // Covered as a file without sections: it need not be looked at again.
+        // Recorded as a file without sections, so that it is not read again.
         let version = noted(&current.version, false);
         return Ok(Some(FileText {
             path: path.to_owned(),
@@ -187,7 +186,7 @@ pub(super) fn load(
         .filter(|section| shown(section))
         .map(|section| Section {
             line: u32::try_from(section.line).unwrap_or(u32::MAX),
-            // Headings above a section that alone may be read are not for this reader either.
+            // Headings above the section are hidden too, if the role may read only the section.
             heading_path: document
                 .headings(section)
                 .filter(|above| shown(above))
@@ -208,15 +207,15 @@ pub(super) fn load(
     }))
 }
 
-/// Lines of templates of earlier releases.
+/// Lines from the templates of earlier releases.
 const EARLIER: [&str; 3] = [
     "_Why things are as they are. Append-only: nothing here is edited or deleted. To change a decision, append a new one with `Supersedes:` and the old number; listings show the chain._",
     "_An entry is an H2 with number and title, then Date, Status (Proposed, Accepted, Rejected), Context (what forced a choice), Decision (what was chosen, over what), Consequences (what is easier and what is harder now)._",
     "_每条是一个二级标题（编号与标题），其下为：日期、状态（提议、已采纳、已否决）、背景（是什么迫使做选择）、决策（选了什么，舍了什么）、影响（什么变容易，什么变难）。_",
 ];
 
-/// The lines of a file's template, in both languages: they tell how to use the file and say nothing
-/// of the project.
+/// The lines of a file's template in both languages. They explain the file and contain nothing
+/// about the project.
 #[derive(Default)]
 struct Furniture(HashSet<String>);
 
@@ -253,7 +252,7 @@ impl Furniture {
     }
 }
 
-/// The text with the lines of the tool's own block emptied, so that all others keep their numbers.
+/// Blanks the lines of Quipu's own block. Line numbers are preserved.
 fn without_block(text: String) -> String {
     let Some(begin) = text.find(BLOCK.0) else {
         return text;
@@ -265,7 +264,7 @@ fn without_block(text: String) -> String {
     format!("{}{emptied}{}", &text[..begin], &text[end..])
 }
 
-/// The text without HTML comments: examples in templates and markers are not memory.
+/// Removes HTML comments: template examples and markers are not memory.
 fn without_comments(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut rest = text;

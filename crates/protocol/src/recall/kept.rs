@@ -1,10 +1,10 @@
-//! The recall index of an opened project: opened once, and again when someone changed it; and for
-//! which sight of the files it is known to be complete.
+//! Caches the recall index of an open project, and records the tree fingerprint for which it is
+//! complete.
 //!
-//! Comparing the version of every file with the index costs more than most questions. So it is
-//! noted, in memory and in a small file beside the index, that an index with this mark covers
-//! exactly the files of this sight under this contract. Any other sight, contract or index, or no
-//! note at all: everything is compared as ever.
+//! Comparing the version of every file with the index costs more than most queries. A note, in
+//! memory and in a small file beside the index, therefore records that this index covers exactly
+//! the files with this tree fingerprint under this contract. If any of the three differs, or there
+//! is no note, all files are compared. The index is reopened when another process has changed it.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -13,32 +13,32 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use quipu_store::Sight;
 use quipu_text::recall::{Error, Index};
 
-/// Which manifest an index was opened with: a change replaces the file.
+/// The file stat of the manifest that an index was opened with. A change replaces the file.
 type Stamp = (u64, u64, i64, i64);
 
-/// With a manifest of so many bytes, an index covers some thousand files; in a test of this crate,
-/// some.
+/// An index with a manifest of this size covers some thousand files (in tests of this crate: a
+/// few).
 const LARGE: u64 = if cfg!(test) { 512 } else { 128 << 10 };
 
 const NOTE: &str = "complete";
-/// Raised when what counts as memory changes, so that notes of an older program are not believed.
+/// Increment this when the definition of memory changes, to invalidate notes of older programs.
 const FORMAT: u32 = 2;
 
-/// What a running process keeps between questions.
+/// State that a running process keeps between questions.
 #[derive(Debug, Default)]
 pub(crate) struct KeptIndex(Mutex<Kept>);
 
 #[derive(Debug, Default)]
 struct Kept {
     index: Option<(Stamp, Arc<Index>)>,
-    /// What the last note said.
+    /// The content of the last note.
     complete: Option<String>,
 }
 
 impl KeptIndex {
-    /// The index in a folder as it is now.
+    /// Opens the current index in a folder.
     pub fn open(&self, folder: &Path) -> Result<Arc<Index>, Error> {
-        // Looked at before it is opened: a change in between is seen by the next question.
+        // Read the file stat before opening, so that the next question detects a change in between.
         let stamp = std::fs::metadata(folder.join("manifest"))
             .ok()
             .map(|m| (m.ino(), m.len(), m.mtime(), m.mtime_nsec()));
@@ -53,13 +53,13 @@ impl KeptIndex {
         Ok(index)
     }
 
-    /// Whether the index in a folder covers so many files that looking at them takes longer than
-    /// starting a thread.
+    /// Whether the index covers so many files that checking them takes longer than starting a
+    /// thread.
     pub fn is_large(folder: &Path) -> bool {
         std::fs::metadata(folder.join("manifest")).is_ok_and(|manifest| manifest.len() >= LARGE)
     }
 
-    /// Whether an index is known to cover exactly the files of a sight.
+    /// Whether an index is known to cover exactly the files of a tree fingerprint.
     pub fn is_complete(&self, folder: &Path, index: &Index, sight: Sight, contract: u64) -> bool {
         let note = note(index, sight, contract);
         let mut kept = self.kept();
@@ -73,12 +73,12 @@ impl KeptIndex {
         found
     }
 
-    /// Notes that an index was found to cover exactly the files of a sight.
+    /// Records that an index covers exactly the files of a tree fingerprint.
     pub fn set_complete(&self, folder: &Path, index: &Index, sight: Sight, contract: u64) {
         let note = note(index, sight, contract);
         let mut kept = self.kept();
         if kept.complete.as_ref() != Some(&note) {
-            // A note that cannot be written, or is overwritten by another process, costs time only.
+            // If the note cannot be written, or another process overwrites it, only time is lost.
             let _ = std::fs::write(folder.join(NOTE), &note);
             kept.complete = Some(note);
         }

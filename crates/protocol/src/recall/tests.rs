@@ -1,4 +1,4 @@
-//! Whatever is noted about the index, an answer speaks of the files as they are.
+//! Tests that an answer reflects the current files, regardless of cached notes about the index.
 
 use std::path::Path;
 
@@ -43,7 +43,7 @@ fn paths(recalled: &Recalled) -> Vec<&str> {
         .collect()
 }
 
-/// A few files, and so many that they are looked at beside the question.
+/// With a few files, and with enough files to check them in parallel with the query.
 #[test]
 fn a_note_never_stands_before_the_files() {
     for files in [1, 30] {
@@ -67,13 +67,13 @@ fn a_note_never_stands_before_the_files() {
         let old = std::fs::read(&note).unwrap();
         assert_eq!(asked(&open(), "heron").answer, quiet.answer);
 
-        // Edited in place, as long as before: only the time tells.
+        // Edited in place with the same length: only the modification time differs.
         put(root, "free.md", "# Free\n\nA stork stands here.\n");
         for project in [&running, &open()] {
             assert_eq!(paths(&asked(project, "stork")), ["free.md"]);
             assert_eq!(paths(&asked(project, "heron")), [""; 0]);
         }
-        // A note of an older state, a damaged one, none.
+        // A note of an older state, a damaged note, no note.
         let right = asked(&open(), "stork windows").answer;
         for note_says in [Some(&old[..]), Some(b"quipu recall"), None] {
             match note_says {
@@ -83,7 +83,7 @@ fn a_note_never_stands_before_the_files() {
             assert_eq!(asked(&open(), "stork windows").answer, right);
             assert_eq!(asked(&running, "stork windows").answer, right);
         }
-        // A commit, a new file, a removed one, another contract, no index, a damaged one.
+        // A commit, a new file, a removed file, another contract, no index, a damaged index.
         let path = ProjectPath::parse("notes/00.md").unwrap();
         running
             .store
@@ -114,8 +114,8 @@ fn a_note_never_stands_before_the_files() {
     }
 }
 
-/// Another process may publish an index of what it saw before, at any moment: what it lacks is read
-/// from the files.
+/// Another process may publish an index of an earlier state at any moment. Missing text is then
+/// read from the files.
 #[test]
 fn an_index_of_earlier_files_is_laid_over_with_the_files() {
     let home = tempfile::tempdir().unwrap();

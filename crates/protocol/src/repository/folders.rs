@@ -1,4 +1,6 @@
-//! The top-level folders of a repository, with what is in them.
+//! Describes the top-level folders of a repository and their content.
+//!
+//! Names are untrusted, and counting is bounded.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,13 +9,13 @@ use quipu_contract::Language;
 
 use super::plain_name;
 
-/// So many folders are told.
+/// At most this many folders are described.
 const MOST_FOLDERS: usize = 12;
-/// So many entries of one folder are counted, and so deep.
+/// Limits for counting the entries of one folder.
 const MOST_ENTRIES: usize = 2_000;
 const DEEPEST: usize = 6;
 
-/// Folders that tools make and nobody writes.
+/// Folders with generated content.
 const MADE: [&str; 16] = [
     "node_modules",
     "target",
@@ -33,7 +35,7 @@ const MADE: [&str; 16] = [
     "bower_components",
 ];
 
-/// Names that say what is inside, in English and Chinese.
+/// Folder names with a known meaning, in English and Chinese.
 const KNOWN: [(&[&str], &str, &str); 13] = [
     (&["src", "source", "lib"], "source code", "源码"),
     (&["app", "apps"], "application", "应用"),
@@ -95,7 +97,7 @@ fn subfolders(root: &Path) -> impl Iterator<Item = String> {
         .filter_map(|entry| entry.file_name().into_string().ok())
 }
 
-/// One folder; none if there is no file in it.
+/// Describes one folder. None if it contains no file.
 fn describe(root: &Path, name: &str, language: Language) -> Option<String> {
     let mut endings = BTreeMap::new();
     let mut left = MOST_ENTRIES;
@@ -108,7 +110,7 @@ fn describe(root: &Path, name: &str, language: Language) -> Option<String> {
         .iter()
         .find(|(names, ..)| names.contains(&name.to_lowercase().as_str()));
     let at_least = if left == 0 { "+" } else { "" };
-    // `12 .py files`, or `12 files, mostly .py`, or only how many.
+    // `12 .py files`, `12 files, mostly .py`, or only the number.
     let (all, most) = (
         *of_it == files && !ending.is_empty(),
         of_it * 2 > files && !ending.is_empty(),

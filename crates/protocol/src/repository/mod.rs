@@ -1,9 +1,9 @@
-//! What a repository says about itself, for the first PROJECT.md: its README, its manifests, its
+//! Extracts a repository's description of itself for the first PROJECT.md: README, manifests,
 //! top-level folders.
 //!
-//! Everything read here is foreign text. No link is followed, no command is run, nothing is
-//! fetched; every piece is cut to a few hundred characters on one line, without control characters
-//! and markup, and a piece that holds a credential is left out.
+//! All of this text is untrusted. No link is followed, no command is run, nothing is fetched. Every
+//! piece is cut to one line of a few hundred characters, without control characters and markup. A
+//! piece with a credential is left out.
 
 mod folders;
 mod readme;
@@ -15,26 +15,27 @@ use std::path::Path;
 use quipu_contract::{GuardRules, Language, find_credentials, is_invisible};
 use quipu_store::Below;
 
-/// Longer files are not looked at.
+/// Larger files are ignored.
 const LARGEST_BYTES: u64 = 1 << 20;
 
-/// The names under which templates see it; empty where nothing was found.
+/// The template variables; empty if nothing was found.
 pub(crate) const VALUES: [&str; 3] = ["repository_about", "repository_stack", "repository_folders"];
 
-/// What was found.
+/// The extracted values.
 #[derive(Debug, Clone, Default)]
 pub struct Repository {
     /// The README's title.
     pub title: Option<String>,
-    /// The language most of the README is written in.
+    /// The language of most of the README.
     pub language: Language,
-    /// What was read, for whoever wants to check it.
+    /// The files that were read, so that people can check them.
     pub sources: Vec<String>,
     values: BTreeMap<String, String>,
 }
 
 impl Repository {
-    /// Looks at the files of a folder; `language` is that of the texts made here, if it was chosen.
+    /// Reads the files of a folder. `language` is the language of the generated texts, if it was
+    /// chosen.
     pub fn survey(root: &Path, language: Option<Language>) -> Repository {
         let readme = readme::find_readme(root);
         let language = language.unwrap_or_else(|| {
@@ -82,13 +83,12 @@ impl Repository {
         found
     }
 
-    /// The values that templates use.
     pub(crate) fn values(&self) -> &BTreeMap<String, String> {
         &self.values
     }
 }
 
-/// The text of a plain file of moderate size directly in a folder.
+/// Reads a regular file of moderate size directly in a folder.
 fn load_text(root: &Path, name: &str) -> Option<String> {
     let stat = root.join(name).symlink_metadata().ok()?;
     if !stat.is_file() || stat.len() > LARGEST_BYTES {
@@ -98,7 +98,7 @@ fn load_text(root: &Path, name: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Foreign text as one line of at most so many characters; none if nothing is left, or if it holds
+/// Reduces untrusted text to one line of limited length. None if nothing is left, or if it contains
 /// a credential.
 fn tame(text: &str, longest: usize) -> Option<String> {
     let visible = text
@@ -117,7 +117,7 @@ fn tame(text: &str, longest: usize) -> Option<String> {
         return Some(words);
     }
     let cut: String = words.chars().take(longest).collect();
-    // At the end of a sentence if one ends in the second half, else between two words.
+    // Cut at the end of a sentence in the second half, else between two words.
     let sentence = cut
         .rfind(". ")
         .map(|at| at + 1)
@@ -135,7 +135,7 @@ fn tame(text: &str, longest: usize) -> Option<String> {
     })
 }
 
-/// A name of a package, a script or a folder, if it is a plain one.
+/// Accepts only plain names of packages, scripts and folders.
 fn plain_name(name: &str) -> Option<&str> {
     let plain = |c: char| c.is_alphanumeric() || "@/._-+".contains(c);
     (!name.is_empty() && name.len() <= 60 && name.chars().all(plain)).then_some(name)

@@ -1,4 +1,6 @@
-//! Title and first paragraph of a README.
+//! Extracts the title and the first paragraph of a README.
+//!
+//! The text is untrusted: `tame` in `mod.rs` cleans and cuts it.
 
 use std::path::Path;
 
@@ -6,7 +8,7 @@ use quipu_contract::Language;
 
 use super::{load_text, tame};
 
-/// Where a README lies, the usual name first.
+/// The possible names of a README, the most common first.
 const NAMES: [&str; 8] = [
     "README.md",
     "README",
@@ -49,7 +51,7 @@ pub(super) fn find_readme(root: &Path) -> Option<Readme> {
     })
 }
 
-/// The text without comments, code blocks, tags and images, and with links as their words.
+/// Removes comments, code blocks, tags and images, and replaces links with their text.
 fn without_markup(text: &str) -> String {
     let mut plain = String::new();
     let mut in_code = false;
@@ -57,7 +59,7 @@ fn without_markup(text: &str) -> String {
         let fence = line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~");
         in_code ^= fence;
         if !fence && !in_code {
-            // A title in HTML is one as well.
+            // Treat an HTML title as a heading too.
             plain.push_str(if line.trim_start().to_lowercase().starts_with("<h1") {
                 "# "
             } else {
@@ -70,7 +72,7 @@ fn without_markup(text: &str) -> String {
     plain
 }
 
-/// The text without everything from an opening to its close.
+/// Removes everything between two delimiters.
 fn without_between(text: &str, open: &str, close: &str) -> String {
     let mut kept = String::new();
     let mut rest = text;
@@ -84,7 +86,8 @@ fn without_between(text: &str, open: &str, close: &str) -> String {
     kept + rest
 }
 
-/// `![image](…)` goes, `[words](…)` becomes `words`; twice, because badges are images within links.
+/// Removes `![image](…)` and replaces `[words](…)` with `words`. Runs twice, because badges are
+/// images inside links.
 fn without_links(line: &str) -> String {
     let once = |line: &str| {
         let mut kept = String::new();
@@ -95,7 +98,7 @@ fn without_links(line: &str) -> String {
             let (Some(target), Some(end)) = (target, end) else {
                 break;
             };
-            // The innermost bracket before the target holds the words.
+            // The innermost bracket before the target contains the text.
             let open = rest[..target].rfind('[').unwrap_or(open);
             match rest[..open].strip_suffix('!') {
                 Some(before) => kept.push_str(before),
@@ -108,7 +111,7 @@ fn without_links(line: &str) -> String {
     once(&once(line))
 }
 
-/// The title, and the first paragraph of prose behind it.
+/// The title and the first paragraph of prose after it.
 fn split(text: &str) -> (Option<String>, Option<String>) {
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     let is_rule = |line: &str| {
@@ -155,8 +158,7 @@ fn is_list_item(line: &str) -> bool {
     line.starts_with("- ") || line.starts_with("* ") || numbered
 }
 
-/// Whether more is written in Chinese characters than in words of letters: a word of letters counts
-/// as two characters.
+/// Whether Chinese characters outnumber Latin words; a Latin word counts as two characters.
 fn is_mostly_chinese(text: &str) -> bool {
     let is_chinese = |c: char| matches!(c, '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}');
     let chinese = text.chars().filter(|c| is_chinese(*c)).count();

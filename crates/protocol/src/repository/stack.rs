@@ -1,4 +1,6 @@
-//! The stack of a project, told from the manifests of its build tools.
+//! Derives the stack of a project from the manifests of its build tools.
+//!
+//! The manifests are untrusted: only plain names are taken from them.
 
 use std::path::Path;
 
@@ -7,10 +9,10 @@ use serde_json::Value;
 
 use super::{load_text, plain_name};
 
-/// So many packages and scripts are named.
+/// At most this many packages and scripts are named.
 const MOST_NAMES: usize = 6;
 
-/// What a manifest says: a version or edition, the packages it needs, the scripts it has.
+/// The content of a manifest: version or edition, dependencies, scripts.
 #[derive(Debug, Default)]
 struct Told {
     version: Option<String>,
@@ -20,7 +22,7 @@ struct Told {
 
 type Reader = fn(&str) -> Told;
 
-/// Manifests with what they stand for, and how to read them.
+/// Known manifests, their stacks and their parsers.
 const MANIFESTS: [(&str, &str, Reader); 20] = [
     ("Cargo.toml", "Rust", read_cargo),
     ("package.json", "Node.js", read_package),
@@ -47,7 +49,7 @@ const MANIFESTS: [(&str, &str, Reader); 20] = [
     ("docker-compose.yml", "Docker Compose", |_| Told::default()),
 ];
 
-/// A line for each manifest that is there, with its file.
+/// One line per existing manifest, with its file.
 pub(super) fn describe_stack(root: &Path, language: Language) -> Vec<(String, String)> {
     let mut lines = Vec::new();
     for (file, what, read) in MANIFESTS {
@@ -187,7 +189,7 @@ fn read_requirements(text: &str) -> Told {
     }
 }
 
-/// `httpx[http2]>=0.27; python_version > "3.8"` needs `httpx`.
+/// Extracts `httpx` from `httpx[http2]>=0.27; python_version > "3.8"`.
 fn package_of(need: &str) -> Option<String> {
     let end = need
         .find(|c: char| !c.is_alphanumeric() && !"._-".contains(c))

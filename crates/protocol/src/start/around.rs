@@ -1,23 +1,25 @@
-//! Where a start was called: in a project, above some, or in a folder that has none yet.
+//! Finds the project for a start: the current project, projects in subfolders, or none.
+//!
+//! The search in subfolders is bounded.
 
 use std::path::{Path, PathBuf};
 
 use crate::project::Project;
 
-/// Folders looked into for projects below, and how deep.
+/// Limits of the search for projects in subfolders.
 const MOST_FOLDERS: usize = 500;
 const DEEPEST: usize = 2;
 
-/// What lies around a folder that belongs to no project.
+/// The surroundings of a folder without a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Surroundings {
-    /// The nearest folder upwards that holds such files without a contract.
+    /// The nearest ancestor with memory files but no contract.
     pub joinable: Option<PathBuf>,
-    /// Projects below, each with the first line of its identity.
+    /// Projects in subfolders, each with the first line of its identity.
     pub below: Vec<(PathBuf, String)>,
 }
 
-/// The project's root, or what lies around.
+/// Returns the project's root, or the surroundings.
 pub fn look_around(folder: &Path) -> Result<PathBuf, Surroundings> {
     if let Ok(root) = Project::find_root(folder) {
         return Ok(root);

@@ -1,27 +1,28 @@
-//! Fitting paragraphs into a budget. The order in which they are shown is the scene's; the order in
-//! which they give way is here.
+//! Fits paragraphs into a token budget.
+//!
+//! The scene defines the order of paragraphs; this module defines the order in which they are cut.
 
 use quipu_contract::{Language, Tokens};
 use quipu_text::Counter;
 
 use super::Block;
 
-/// Kept free for the lines that name what was left out.
+/// Reserved for the lines that name omitted paragraphs.
 const ROOM_FOR_NAMES: u64 = 40;
-/// More entries of one paragraph than this are not even counted.
+/// Further entries of a paragraph are not counted.
 const MOST_ENTRIES: usize = 400;
 
-/// How a paragraph gives way.
+/// How a paragraph is cut.
 #[derive(Clone, Copy)]
 enum Cut {
-    /// Every entry takes its short form.
+    /// Every entry uses its short form.
     Short,
-    /// Entries are left out from the end until so many are left.
+    /// Entries are dropped from the end until this many are left.
     To(usize),
 }
 
-/// What gives way first comes first. Unfinished work, the state and the open todos go last; a
-/// paragraph that is not named here is the main matter of its profile, and stays longer still.
+/// The order of cuts, first cut first. Unfinished work, the state and open todos are cut last. A
+/// paragraph not listed here is the main content of its profile and is cut after all of these.
 const GIVES_WAY: &[(&str, Cut)] = &[
     ("others", Cut::To(3)),
     ("sessions", Cut::To(2)),
@@ -66,7 +67,7 @@ const GIVES_WAY: &[(&str, Cut)] = &[
     ("state", Cut::To(0)),
 ];
 
-/// One paragraph while room is made: what each of its entries costs.
+/// The costs of one paragraph's entries while it is being cut.
 struct Plan {
     title: u64,
     whole: Vec<u64>,
@@ -90,8 +91,8 @@ impl Plan {
     }
 }
 
-/// Renders as much of the blocks as fits, in their order, and says of each how much is shown. Where
-/// not even the names of the others fit, it says how many there are.
+/// Renders as much of the blocks as fits, in their order, and records how much of each is shown. If
+/// not even the names of omitted blocks fit, only their number is shown.
 pub(super) fn render_blocks(
     blocks: &mut [Block],
     room: Tokens,
@@ -127,7 +128,7 @@ pub(super) fn render_blocks(
         }
         let text = render(blocks, room, counter, language);
         let tokens = counter.count(&text).0;
-        // Joined, texts may cost a little more than their parts.
+        // A joined text may cost slightly more than the sum of its parts.
         if tokens <= room.0 || plans.iter().all(|plan| plan.shown == 0) {
             return text;
         }
@@ -137,7 +138,7 @@ pub(super) fn render_blocks(
     }
 }
 
-/// Cuts until what is left costs no more than the limit.
+/// Cuts until the cost is within the limit.
 fn make_room(blocks: &[Block], plans: &mut [Plan], limit: u64, total: &dyn Fn(&[Plan]) -> u64) {
     let is_named = |name: &str| GIVES_WAY.iter().any(|(known, _)| *known == name);
     let others: Vec<(&str, Cut)> = blocks
@@ -160,7 +161,7 @@ fn make_room(blocks: &[Block], plans: &mut [Plan], limit: u64, total: &dyn Fn(&[
     }
 }
 
-/// What the names of the paragraphs take that are not shown.
+/// The cost of naming the omitted paragraphs.
 fn names_cost(plans: &[Plan]) -> u64 {
     if plans.iter().any(|plan| plan.shown == 0) {
         ROOM_FOR_NAMES

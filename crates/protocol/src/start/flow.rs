@@ -1,5 +1,7 @@
-//! The paragraph about a flow: how far it is, the next unit, what waits for a person, what failed,
-//! the next command.
+//! The paragraph about a flow: progress, next unit, jobs that wait for a person, failures, next
+//! command.
+//!
+//! Only actors that may see all of the project get it.
 
 use quipu_contract::{Language, Paragraph, Privilege, in_one_line};
 use serde_json::json;
@@ -8,10 +10,10 @@ use super::{Block, Waking};
 use crate::flow::{Flow, FlowError, JobStatus, Memory, State, flow_now, next_command};
 use crate::work::WorkError;
 
-/// So many jobs of one state are told before the rest is only counted.
+/// At most this many jobs per state are listed; the rest are counted.
 const TOLD: usize = 4;
 
-/// Where the flow stands; nothing for a role that only sees its own files.
+/// Renders the status of the flow. None for a role that sees only its own files.
 pub(super) fn flow(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     let contract = &waking.project.contract;
     if contract.steps.is_empty() || waking.actor.may(Privilege::SeeAll).is_err() {
@@ -21,7 +23,7 @@ pub(super) fn flow(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
         Ok(found) => found,
         Err(FlowError::Store(error)) => return Err(error.into()),
         Err(FlowError::Template(error)) => return Err(error.into()),
-        // What else is wrong with it, `quipu status` reports.
+        // `quipu status` reports other errors.
         Err(_) => return Ok(None),
     };
     let mut block = Block::new(
@@ -116,7 +118,7 @@ fn counts(waking: &Waking<'_>, flow: &Flow<'_>) -> String {
     }
 }
 
-/// The first unit that is not done, with what is to be done for it.
+/// The first unit with open jobs, and those jobs.
 fn next_unit(waking: &Waking<'_>, flow: &Flow<'_>) -> Option<String> {
     let contract = &waking.project.contract;
     let is_open = |status: &&JobStatus| !matches!(status.state, State::Done | State::Skipped);

@@ -1,12 +1,12 @@
-//! Gathering the paragraphs. A file that cannot be read costs one line, never the start.
+//! Gathers the paragraphs of a start. An unreadable file costs one line, never the whole start.
 
 use quipu_contract::{Paragraph, Scene, in_one_line};
 
 use super::{Block, PROVIDERS, Waking};
 use crate::work::WorkError;
 
-/// Every paragraph of a scene that has something to show. Only if not one of them can be read, the
-/// first fault is returned.
+/// Gathers all paragraphs of a scene that have content. Returns the first fault only if none can be
+/// read.
 pub(super) fn gather(waking: &Waking<'_>, scene: &Scene) -> Result<Vec<Block>, WorkError> {
     let mut blocks = Vec::new();
     let mut faults = Vec::new();
@@ -16,7 +16,7 @@ pub(super) fn gather(waking: &Waking<'_>, scene: &Scene) -> Result<Vec<Block>, W
         };
         match tell(waking) {
             Ok(block) => blocks.extend(block),
-            // Nothing of the project is at fault: the caller must say who it is.
+            // The project is not at fault: the caller must identify itself.
             Err(error @ WorkError::WhichAgent { .. }) => return Err(error),
             Err(error) => faults.push((*paragraph, error)),
         }
@@ -27,7 +27,7 @@ pub(super) fn gather(waking: &Waking<'_>, scene: &Scene) -> Result<Vec<Block>, W
     let mut told: Vec<String> = Vec::new();
     for (paragraph, error) in faults {
         let line = repair(waking, &error);
-        // Two paragraphs may be read from one file.
+        // Two paragraphs may use the same file.
         if !told.contains(&line) {
             let mut block = Block::new(paragraph, title(waking, paragraph), "quipu status");
             block.entries.push(line.clone());
@@ -46,7 +46,7 @@ fn title(waking: &Waking<'_>, paragraph: Paragraph) -> String {
     )
 }
 
-/// One line about a file that cannot be read, with the command that repairs it.
+/// One line about an unreadable file, with the command that repairs it.
 pub(super) fn repair(waking: &Waking<'_>, error: &WorkError) -> String {
     let (repair, allowed) = match error {
         WorkError::Malformed { path, allowed, .. } => {

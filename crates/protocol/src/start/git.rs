@@ -1,14 +1,14 @@
-//! What git has not committed: the work that a dead session left in the tree.
+//! Lists uncommitted changes in git: work that a dead session left in the tree.
 //!
-//! The repository is not trusted. Without git, or outside a repository, there is nothing to tell.
+//! The repository is not trusted. Without git, or outside a repository, the result is empty.
 
 use std::path::Path;
 
 use crate::untrusted_git::UntrustedRepository;
 
-/// Names of files that differ from the last commit, as git spells them from the top of the
-/// repository; none where git does not tell. Files are compared as they are: no filter runs, so one
-/// that a filter would change is listed if it was touched.
+/// Names of files that differ from the last commit, relative to the top of the repository, as git
+/// prints them. None if git gives no answer. No filter runs, so a touched file that a filter would
+/// normalise is listed.
 pub(super) fn uncommitted(root: &Path) -> Option<Vec<String>> {
     let repository = UntrustedRepository::find(root)?.stand_in()?;
     let status = [
@@ -47,7 +47,7 @@ mod tests {
         );
     }
 
-    /// A repository with a changed file that a filter of this name is declared for.
+    /// A repository with a changed file and a declared filter of this name.
     fn repository(filter: &str) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();

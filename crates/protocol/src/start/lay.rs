@@ -1,4 +1,6 @@
-//! Making what is missing, from the profiles' templates. Nothing that is there is touched.
+//! Creates missing files from the profiles' templates. Existing files are never changed.
+//!
+//! A file that the journal knows is not created again: a person must decide.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +11,10 @@ use crate::init::plan_files;
 use crate::project::Project;
 use crate::work::WorkError;
 
-/// How the reason of a commit begins that only makes the files of the contract.
+/// The prefix of the reason of commits that only create the contract's files.
 pub(crate) const LAID_OUT: &str = "laid out by quipu";
 
-/// Makes the files that the contract creates and that are not there; says which.
+/// Creates the missing files that the contract declares. Returns their names.
 pub(super) fn lay_missing(project: &Project) -> Result<Vec<String>, WorkError> {
     let root = project.store.root();
     let is_missing = |rule: &&quipu_contract::FileRule| {
@@ -28,7 +30,7 @@ pub(super) fn lay_missing(project: &Project) -> Result<Vec<String>, WorkError> {
     let mut change = Change::by(&Actor::Runtime).why(format!("{LAID_OUT} start"));
     let mut made = Vec::new();
     for (path, class, text) in plan_files(&project.contract, &project.library, &BTreeMap::new())? {
-        // A file that the journal knows was removed or lost: that is for a person to decide.
+        // A file with journal events was removed or lost: a person must decide what to do.
         if root.join(path.as_str()).exists() || !project.store.events(&path)?.is_empty() {
             continue;
         }
@@ -47,7 +49,7 @@ pub(super) fn lay_missing(project: &Project) -> Result<Vec<String>, WorkError> {
     }
     match project.judge(change).and_then(|judged| judged.publish()) {
         Ok(_) => Ok(made),
-        // Another agent that starts at this moment has made them.
+        // Another agent that starts at the same time has created them.
         Err(StoreError::Refused(_)) if made.iter().any(|p| root.join(p).exists()) => Ok(Vec::new()),
         Err(error) => Err(error.into()),
     }

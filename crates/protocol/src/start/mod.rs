@@ -1,8 +1,8 @@
-//! The cold start: one bounded text that tells an agent without memory where things stand.
+//! The cold start: one bounded text that brings an agent without memory up to date.
 //!
-//! A scene of the contract says what is shown, and in which order. Each paragraph has a provider
-//! that reads only the files it shows; a file that cannot be read costs its own paragraph and no
-//! other. What the budget leaves no room for is named with the command that shows it (`fit.rs`).
+//! A scene of the contract defines the paragraphs and their order. Each paragraph has a provider
+//! that reads only the files that it shows. An unreadable file costs its own paragraph and no
+//! other. Content that does not fit the budget is named with the command that shows it (`fit.rs`).
 
 mod around;
 mod fit;
@@ -36,29 +36,29 @@ use crate::project::Project;
 use crate::work::WorkError;
 use crate::worldlog::PastSession;
 
-/// What a provider is given.
+/// The arguments of a provider.
 pub struct Waking<'w> {
     pub project: &'w Project,
     pub actor: &'w Actor,
     pub language: Language,
     pub now: jiff::Timestamp,
-    /// Sessions that had not ended before this one began.
+    /// Sessions that were still open when this one began.
     pub sessions: &'w [OpenSession],
-    /// The caller's own session, if its agent has forgotten what it did in it.
+    /// The caller's own session, if its agent has lost its context.
     pub forgotten: Option<(&'w OpenSession, &'w Captured)>,
     /// The newest records of the journal, newest first.
     pub recent: &'w [LogEntry],
-    /// The record with which this agent was last here.
+    /// The journal record of this agent's last visit.
     pub last_here: Option<u64>,
-    /// The order that a child was given.
+    /// The order given to a child.
     pub delegation: Option<&'w str>,
-    /// What the caller says it came for.
+    /// The task stated by the caller.
     pub task: Option<&'w str>,
     near: OnceCell<Vec<PastSession>>,
 }
 
 impl Waking<'_> {
-    /// The text in the project's language.
+    /// Chooses the text in the project's language.
     pub fn say<'t>(&self, en: &'t str, zh: &'t str) -> &'t str {
         Waking::said(self.language, en, zh)
     }
@@ -70,15 +70,15 @@ impl Waking<'_> {
         }
     }
 
-    /// The one file of a form, if there is one and the caller's role reads it.
+    /// The single file of a form, if it exists and the caller's role reads it.
     pub(crate) fn readable(&self, form: Form) -> Option<ProjectPath> {
         resolve_form(self.project, self.actor, form)
             .ok()
             .filter(|_| self.may_see(form))
     }
 
-    /// Whether the caller's role reads files of a form: where two profiles show one scene, not
-    /// every role reads all of it.
+    /// Whether the caller's role reads files of a form. If two profiles share a scene, not every
+    /// role reads all of it.
     pub(crate) fn may_see(&self, form: Form) -> bool {
         let contract = &self.project.contract;
         let binding = contract.actor_binding(self.actor);
@@ -92,19 +92,19 @@ impl Waking<'_> {
     }
 }
 
-/// A paragraph: a title and entries, of which the last may have to be left out.
+/// A paragraph: a title and entries. The last entries may be omitted.
 #[derive(Debug, Clone, Serialize)]
 pub struct Block {
     pub name: &'static str,
     pub title: String,
     pub entries: Vec<String>,
-    /// A shorter form of each entry, for a small budget; empty where there is none.
+    /// A short form of each entry for a small budget; empty if there is none.
     #[serde(skip)]
     pub short: Vec<String>,
-    /// The command that shows all of it.
+    /// The command that shows the whole paragraph.
     pub more: String,
     pub data: Value,
-    /// How many entries are shown, and whether in their short form.
+    /// How many entries are shown.
     pub shown: usize,
     #[serde(skip)]
     pub is_short: bool,
@@ -124,17 +124,16 @@ impl Block {
         }
     }
 
-    /// Adds an entry with a shorter form of it.
+    /// Adds an entry with its short form.
     pub fn push(&mut self, entry: String, short: String) {
         self.entries.push(entry);
         self.short.push(short);
     }
 }
 
-/// Who tells a paragraph; none where there is nothing to tell.
+/// Renders a paragraph; None if it has no content.
 pub(crate) type Provider = fn(&Waking<'_>) -> Result<Option<Block>, WorkError>;
 
-/// Every provider.
 pub(crate) const PROVIDERS: &[(Paragraph, Provider)] = &[
     (Paragraph::Identity, relay::identity),
     (Paragraph::State, state::state),

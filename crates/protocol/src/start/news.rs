@@ -1,5 +1,5 @@
-//! What an agent is told that was told where things stand before, in the same session: only what is
-//! new.
+//! The short start for an agent that has already received a full one in the same session: only
+//! news.
 
 use quipu_contract::{Actor, Paragraph, Scene, Tokens};
 use quipu_store::OpenSession;
@@ -10,7 +10,7 @@ use super::others::others;
 use super::{Awake, Block, Waking};
 use crate::work::WorkError;
 
-/// What others did since, or that there was nothing.
+/// Renders the changes by others since then, or says that there are none.
 pub(super) fn tell_news(
     waking: &Waking<'_>,
     scene: &Scene,

@@ -1,4 +1,4 @@
-//! The first line of a start, and its end: the steps that apply now.
+//! The first line of a start, and its last part: the steps that apply now.
 
 use quipu_contract::{Actor, Language, Moment, Next, Paragraph, Scene};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use crate::project::Project;
 use crate::template::{render_template, template_values};
 use crate::work::WorkError;
 
-/// What this text is, for a reader who has never seen one.
+/// Explains the text to a reader who has never seen one.
 pub(super) fn opening(project: &Project) -> String {
     let name = project.contract.binding().get("project").cloned();
     let folder = || {
@@ -36,8 +36,8 @@ pub(super) fn opening(project: &Project) -> String {
     }
 }
 
-/// What to do next: the steps of the scene whose moment has come, in their short form where the
-/// budget is small.
+/// Renders the next steps: the scene's steps that apply now, in their short form if the budget is
+/// small.
 pub(super) fn render_next(
     project: &Project,
     actor: &Actor,
@@ -51,7 +51,7 @@ pub(super) fn render_next(
         "delegation".into(),
         delegation.unwrap_or_default().to_owned(),
     );
-    // Where two profiles wake in one scene, each says what its own role can do.
+    // If two profiles share a scene, each lists the steps of its own role.
     let roles = &project.contract.roles;
     let is_one = |role: &str, name: &str| {
         role == name
@@ -102,12 +102,12 @@ pub(super) fn render_next(
     Ok(steps.join(if is_list { "\n" } else { "\n\n" }))
 }
 
-/// Whether a moment has come, by what the paragraphs found.
+/// Whether a step applies, based on the gathered paragraphs.
 fn applies(when: Moment, blocks: &[Block]) -> bool {
     let shown = |paragraph: Paragraph| blocks.iter().find(|block| block.name == paragraph.as_str());
     match when {
         Moment::Always => true,
-        // Another who may still be at work needs no successor.
+        // An agent that may still be working needs no successor.
         Moment::Unfinished => shown(Paragraph::Unfinished).is_some_and(|block| {
             block.data["lost"]
                 .as_array()

@@ -1,4 +1,6 @@
-//! What others did.
+//! The paragraph about commits by other actors.
+//!
+//! A role sees only commits that it may read (`ReadScope`).
 
 use quipu_contract::{Form, Paragraph, ProjectPath};
 use quipu_store::{Kind, LogEntry, Who};
@@ -10,12 +12,12 @@ use crate::quoting::headline;
 use crate::read_scope::ReadScope;
 use crate::work::WorkError;
 
-/// For an agent that was never here, so many of the newest commits are told.
+/// The number of newest commits shown to a new agent.
 const FOR_A_STRANGER: usize = 5;
-/// For one that was, at most so many.
+/// The maximum number of commits shown to a returning agent.
 const FOR_A_RETURNER: usize = 50;
 
-/// Commits of others since this agent was last here.
+/// Commits by others since this agent's last visit.
 pub(super) fn others(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     let mine = Who::from(waking.actor);
     let most = if waking.last_here.is_some() {
@@ -51,8 +53,8 @@ pub(super) fn others(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     Ok(Some(block))
 }
 
-/// Whether a commit only laid files out, or adopted what a person wrote into the identity or the
-/// contract: the files say it.
+/// Whether a commit only created initial files, or adopted a person's edit of the identity or the
+/// contract. The files themselves show that.
 fn is_setting_up(waking: &Waking<'_>, entry: &LogEntry) -> bool {
     let is_laid_out = entry
         .why

@@ -1,4 +1,7 @@
 //! Paragraphs about identity, todos, decisions and delegations.
+//!
+//! Each paragraph uses only files that the caller's role reads. A child also sees the inputs that
+//! its order grants.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +25,7 @@ use crate::reading::{ReadError, read_pointer};
 use crate::todos::{LATER, Status, Todo, Todos, is_review_due, load_todos};
 use crate::work::WorkError;
 
-/// Who we are, section by section, without what the template put there.
+/// The identity of the project, section by section, without template text.
 pub(super) fn identity(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     let Some(path) = waking.readable(Form::Identity) else {
         return Ok(None);
@@ -57,8 +60,8 @@ pub(super) fn identity(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> 
             ));
         }
     }
-    // What is cut is cut from the end: lists of folders and long tables go before sentences that a
-    // session must not break.
+    // Entries are cut from the end, so put folder lists and long tables last, after sentences that
+    // a session must not violate.
     block
         .entries
         .sort_by_key(|entry| (is_listing(entry), entry.lines().count() > SHORT_SECTION));
@@ -73,10 +76,10 @@ pub(super) fn identity(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> 
     Ok(Some(block))
 }
 
-/// A section of identity with more lines is cut before shorter ones.
+/// Longer sections of the identity are cut before shorter ones.
 const SHORT_SECTION: usize = 6;
 
-/// Whether an entry is a table or a list of folders. Both can be seen in the project itself.
+/// Whether an entry is a table or a list of folders. Both are visible in the project itself.
 fn is_listing(entry: &str) -> bool {
     let is_row = |line: &str| {
         line.starts_with('|')
@@ -96,7 +99,7 @@ fn is_listing(entry: &str) -> bool {
     !rows.is_empty() && rows.iter().all(|line| is_row(line))
 }
 
-/// `- src/: source code`.
+/// Recognises `- src/: source code`.
 fn names_folder(line: &str) -> bool {
     let first = line
         .strip_prefix("- ")
@@ -105,8 +108,7 @@ fn names_folder(line: &str) -> bool {
     first.trim_matches('`').ends_with('/')
 }
 
-/// Lines that the template of a file puts there, and those that templates of earlier releases put
-/// there.
+/// Lines from the current template of a file and from templates of earlier releases.
 fn boilerplate(waking: &Waking<'_>, path: &ProjectPath) -> BTreeSet<String> {
     const EARLIER: [&str; 14] = [
         "/src        source code",
@@ -124,7 +126,7 @@ fn boilerplate(waking: &Waking<'_>, path: &ProjectPath) -> BTreeSet<String> {
         "- 待办事项：[todos.json](todos.json)",
         "- 委派出去的任务：`delegations/`",
     ];
-    // A template that cannot be rendered is someone else's fault: the start goes on.
+    // A template that cannot be rendered is reported elsewhere; the start continues.
     let now = template_of(waking.project, path).unwrap_or_default();
     now.lines()
         .map(|line| line.trim().to_owned())
@@ -133,7 +135,7 @@ fn boilerplate(waking: &Waking<'_>, path: &ProjectPath) -> BTreeSet<String> {
         .collect()
 }
 
-/// The text without remarks in italics, comments and items that were never filled in.
+/// Removes remarks in italics, comments and items without content.
 pub(super) fn plain(text: &str) -> String {
     let mut in_comment = false;
     let kept = text.lines().filter(|line| {
@@ -153,7 +155,7 @@ pub(super) fn plain(text: &str) -> String {
         .to_owned()
 }
 
-/// What is wrong with a file and how it is repaired. Waking up does not fail because of it.
+/// Describes the problem of a flagged file and its repair. The start does not fail because of it.
 pub(super) fn flagged_line(
     waking: &Waking<'_>,
     path: &ProjectPath,
@@ -181,7 +183,7 @@ pub(super) fn flagged_line(
     )))
 }
 
-/// Open todos, what matters most first.
+/// Open todos, most important first.
 pub(super) fn todos(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     let Some(path) = waking.readable(Form::Todos) else {
         return Ok(None);
@@ -193,7 +195,7 @@ pub(super) fn todos(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     );
     let flagged = flagged_line(waking, &path)?;
     let list = match load_todos(waking.project, waking.actor) {
-        // The line says it.
+        // The flagged line already reports it.
         Err(WorkError::Malformed { .. }) if flagged.is_some() => Todos::default(),
         other => other?,
     };
@@ -212,7 +214,7 @@ pub(super) fn todos(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     Ok(Some(block))
 }
 
-/// `- k7q2m [high, in progress, @main, due 2026-12-12] title`.
+/// Renders `- k7q2m [high, in progress, @main, due 2026-12-12] title`.
 fn todo_line(waking: &Waking<'_>, list: &Todos, todo: &Todo) -> String {
     let ids = || list.todos.iter().map(|t| t.id.as_str());
     let (status, by) = list.standing(todo);
@@ -259,10 +261,10 @@ fn todo_line(waking: &Waking<'_>, list: &Todos, todo: &Todo) -> String {
     )
 }
 
-/// A description of this length is shown with its todo.
+/// Descriptions up to this length are shown with their todo.
 const SHORT_DESCRIPTION: usize = 160;
 
-/// The description where it is short, and the newest note.
+/// The description if it is short, and the newest note.
 fn todo_detail(waking: &Waking<'_>, todo: &Todo, status: Status) -> String {
     let said = todo
         .description
@@ -277,7 +279,7 @@ fn todo_detail(waking: &Waking<'_>, todo: &Todo, status: Status) -> String {
             )
         })
         .unwrap_or_default();
-    // Why it was blocked is news only while it is.
+    // The reason for blocking is shown only while the todo is blocked.
     let is_news = |line: &&str| {
         !line.trim().is_empty() && (status == Status::Blocked || !line.contains(" blocked: "))
     };
@@ -293,7 +295,7 @@ fn todo_detail(waking: &Waking<'_>, todo: &Todo, status: Status) -> String {
     )
 }
 
-/// Decisions that hold, the newest first.
+/// Decisions in force, newest first.
 pub(super) fn decisions(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     let Some(path) = waking.readable(Form::Decisions) else {
         return Ok(None);
@@ -324,7 +326,7 @@ pub(super) fn decisions(waking: &Waking<'_>) -> Result<Option<Block>, WorkError>
     Ok(Some(block))
 }
 
-/// `- k7q2m title (proposed)`, and behind it who decided, when, and why.
+/// Renders `- k7q2m title (proposed)`, followed by the author, the date and the reason.
 fn decision_line(waking: &Waking<'_>, ids: &[&str], decision: &Decision) -> (String, String) {
     let one_line = |text: &String| in_one_line(&text.trim().replace('\n', " ")).into_owned();
     let accepted = |status: &&String| {
@@ -396,7 +398,7 @@ fn decision_line(waking: &Waking<'_>, ids: &[&str], decision: &Decision) -> (Str
     (line, detail)
 }
 
-/// What was handed out and has not been settled.
+/// Delegations that are not settled.
 pub(super) fn delegations(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     if !waking.may_see(Form::Delegation) {
         return Ok(None);
@@ -451,12 +453,12 @@ pub(super) fn delegations(waking: &Waking<'_>) -> Result<Option<Block>, WorkErro
     Ok(Some(block))
 }
 
-/// Orders whose report the state has noted already.
+/// Orders with a report that the state has already recorded.
 fn settled_in_state(waking: &Waking<'_>) -> Result<Vec<(String, String)>, WorkError> {
     let Some(path) = waking.readable(Form::State) else {
         return Ok(Vec::new());
     };
-    // A state that cannot be read is reported by its own paragraph.
+    // An unreadable state is reported by its own paragraph.
     let text = Draft::new(waking.project, waking.actor)
         .text(&path)
         .unwrap_or_default();
@@ -479,7 +481,7 @@ fn settled_in_state(waking: &Waking<'_>) -> Result<Vec<(String, String)>, WorkEr
         .collect())
 }
 
-/// A child's own order, whole.
+/// A child's own order, in full.
 pub(super) fn delegation(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     let Some(id) = waking.delegation else {
         return Ok(None);
@@ -503,7 +505,7 @@ pub(super) fn delegation(waking: &Waking<'_>) -> Result<Option<Block>, WorkError
                 .push(format!("{}\n", below(&section.title, &unquoted(&body))));
         }
     }
-    // Whoever worked on the order before must not be taken for the one who gave it.
+    // Text by earlier workers on the order must not be mistaken for the author's.
     for Part { text, by } in &parts {
         if let Some(by) = by.as_ref().filter(|_| !text.trim().is_empty()) {
             let said = waking.say(
@@ -547,7 +549,7 @@ pub(super) fn delegation(waking: &Waking<'_>) -> Result<Option<Block>, WorkError
     Ok(Some(block))
 }
 
-/// What an input names, whole. The order itself grants it, as far as its author may read it.
+/// The full text of an input. The order grants access to it, as far as its author may read it.
 fn show_input(waking: &Waking<'_>, author: &Actor, input: &str) -> String {
     let pointer = pointer_of(input);
     match read_pointer(waking.project, author, pointer, None) {

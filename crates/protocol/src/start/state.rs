@@ -1,4 +1,6 @@
-//! Paragraphs from the state file: where things stand, facts, notes.
+//! Paragraphs from the state file: current status, facts, notes.
+//!
+//! An invalid file is reported, and the last committed text is shown.
 
 use quipu_contract::{Form, Paragraph, ProjectPath, in_one_line};
 use quipu_text::json::parse_json;
@@ -13,10 +15,10 @@ use crate::quoting::{as_entry_value, quoted};
 use crate::state::{List, check_state, read_list};
 use crate::work::WorkError;
 
-/// So many completed steps are shown.
+/// The number of completed steps shown.
 const COMPLETED_SHOWN: usize = 5;
 
-/// The state as it was last sound, and what is wrong with the file, if anything is.
+/// The last valid state, and the fault of the file, if any.
 fn load(waking: &Waking<'_>, path: &ProjectPath) -> Result<(String, Option<WorkError>), WorkError> {
     match Draft::new(waking.project, waking.actor).text(path) {
         Err(error @ WorkError::Malformed { .. }) => {
@@ -36,7 +38,7 @@ fn load(waking: &Waking<'_>, path: &ProjectPath) -> Result<(String, Option<WorkE
     }
 }
 
-/// Where things stand.
+/// Renders the current status.
 pub(super) fn state(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     let Some(path) = waking.readable(Form::State) else {
         return Ok(None);
@@ -48,7 +50,7 @@ pub(super) fn state(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     );
     let flagged = flagged_line(waking, &path)?;
     let (text, fault) = load(waking, &path)?;
-    // What was flagged is not shown; a fault of the committed text is another matter.
+    // Flagged text is not shown. A fault of the committed text is reported separately.
     if let Some(error) = fault.as_ref().filter(|_| flagged.is_none()) {
         block.entries.push(repair(waking, error));
     }
@@ -63,7 +65,7 @@ pub(super) fn state(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
         return Ok(Some(block));
     };
     let value = root.to_value();
-    // A state that no session has written says what its template says.
+    // A state that no session has written still has the template's content.
     let is_fresh = value["last_session"].is_null()
         && template_of(waking.project, &path).is_ok_and(|fresh| says_the_same(&fresh, &value));
     if !is_fresh {
@@ -73,7 +75,7 @@ pub(super) fn state(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     Ok((!block.entries.is_empty()).then_some(block))
 }
 
-/// Whether a state is that of the template, whatever moment it names.
+/// Whether a state equals the template, ignoring its timestamp.
 fn says_the_same(template: &str, state: &Value) -> bool {
     let without_moment = |mut value: Value| {
         if let Some(keys) = value.as_object_mut() {
@@ -85,7 +87,7 @@ fn says_the_same(template: &str, state: &Value) -> bool {
         .is_ok_and(|root| without_moment(root.to_value()) == without_moment(state.clone()))
 }
 
-/// People, outside systems, dates.
+/// People, external systems, dates.
 pub(super) fn facts(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     listed(
         waking,
@@ -95,7 +97,7 @@ pub(super) fn facts(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     )
 }
 
-/// Notes that stay until they are removed.
+/// Notes that are kept until they are removed.
 pub(super) fn notes(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     listed(
         waking,
@@ -105,7 +107,7 @@ pub(super) fn notes(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     )
 }
 
-/// A list with the numbers by which its entries are removed.
+/// A list with the numbers used to remove its entries.
 fn listed(
     waking: &Waking<'_>,
     paragraph: Paragraph,

@@ -1,5 +1,7 @@
-//! Paragraphs about what is written: threads that are due, the index of files, and what the last
-//! sessions said of their work.
+//! Paragraphs about the written work: threads that are due, the file index, and the reports of the
+//! last finished sessions.
+//!
+//! A role sees the reports of its own sessions; actors that may see all see everyone's.
 
 use quipu_claims::{Memory, Standing};
 use quipu_contract::{Form, Language, Listing, Paragraph, Privilege};
@@ -15,11 +17,11 @@ use crate::index_file::refresh_index;
 use crate::quoting::headline;
 use crate::work::WorkError;
 
-/// So many finishes are told, out of so many records.
+/// The number of finishes shown, and the number of records searched.
 const FINISHES_TOLD: usize = 3;
 const LOOK_BACK: usize = 400;
 
-/// What was planted and must be answered soon, or should have been.
+/// Threads that must be resolved soon, or are overdue.
 pub(super) fn threads(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     if waking.readable(Form::Threads).is_none() {
         return Ok(None);
@@ -99,7 +101,7 @@ pub(super) fn index(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     Ok((!block.entries.is_empty()).then_some(block))
 }
 
-/// What the last sessions said when they finished.
+/// The reports of the last sessions at their finish.
 pub(super) fn finished(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     let mine = Who::from(waking.actor);
     let sees_all = waking.actor.may(Privilege::SeeAll).is_ok();

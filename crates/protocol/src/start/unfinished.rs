@@ -1,7 +1,6 @@
-//! What someone began and never finished: what was asked, what was changed, what was said last,
-//! what was in progress.
+//! The paragraph about unfinished sessions: requests, changes, last message, work in progress.
 //!
-//! All of it is text of others. Texts of several lines are quoted, names are in one line.
+//! All of this text is untrusted. Multi-line texts are quoted, and names are put on one line.
 
 use quipu_contract::{Paragraph, in_one_line};
 use quipu_store::{Kind, LogEntry, OpenSession, Who};
@@ -16,31 +15,32 @@ use crate::read_scope::ReadScope;
 use crate::todos::{Status, load_todos};
 use crate::work::WorkError;
 
-/// So much of the beginning and of the end of the newest request and of the last message is shown,
-/// in characters: a request with several parts ends with the one that was cut off.
+/// How many characters of the beginning and the end of the newest request and the last message are
+/// shown. The end is longer, because a request with several parts ends with the one that was cut
+/// off.
 const SHOWN_BEGINNING: usize = 200;
 const SHOWN_END: usize = 400;
-/// A text of more lines is shown in one.
+/// A text with more lines is shown on one line.
 const SHOWN_LINES: usize = 6;
-/// So much of each earlier request, and so many of them.
+/// The length and number of earlier requests shown.
 const EARLIER_CHARS: usize = 100;
 const EARLIER: usize = 3;
-/// So many names of files are shown, so many commits, so many todos.
+/// The numbers of file names, commits and todos shown.
 const NAMES: usize = 12;
 const COMMITS: usize = 3;
 const COMMIT_CHARS: usize = 120;
 const TODOS: usize = 3;
-/// Of sessions that wrote nothing, so many are named; `--json` names all.
+/// At most this many sessions without commits are named; `--json` lists all.
 const SILENT_NAMED: usize = 3;
 
-/// A session with what is known of it.
+/// A session with everything known about it.
 struct Left<'w> {
     session: &'w OpenSession,
     captured: Captured,
-    /// Its commits, newest first: the first few as lines, and how many there are.
+    /// Its newest commits as lines, newest first; `count` is the total.
     commits: Vec<String>,
     count: usize,
-    /// Whoever wakes may know what was said to this one.
+    /// Whether the caller may see the messages of this session.
     is_open: bool,
 }
 
@@ -49,7 +49,7 @@ impl Left<'_> {
         self.captured.has_changed || self.count > 0
     }
 
-    /// It answered what it was asked, and changed nothing: nothing is left to do.
+    /// Whether it answered its requests and changed nothing, so that nothing is left to do.
     fn owes_nothing(&self) -> bool {
         self.captured.is_hosted
             && !self.has_done()
@@ -57,7 +57,7 @@ impl Left<'_> {
     }
 }
 
-/// Sessions that were begun and never finished, with what they did.
+/// Lists sessions that were begun and never finished, with their work.
 pub(super) fn unfinished(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     let title = waking.say("Begun and not finished", "已开始而未收尾");
     let mut block = Block::new(
@@ -131,15 +131,15 @@ pub(super) fn unfinished(waking: &Waking<'_>) -> Result<Option<Block>, WorkError
     Ok((!block.entries.is_empty()).then_some(block))
 }
 
-/// Whether the agent of a session is gone. Of a host's conversation its process tells; without one,
-/// its name and its age.
+/// Whether the agent of a session is dead. For a host's conversation, its process decides;
+/// otherwise its name and age.
 fn is_lost(waking: &Waking<'_>, left: &Left<'_>) -> bool {
     let by_name = left.session.over || left.session.who == Who::from(waking.actor);
     left.captured.is_alive().map_or(by_name, |alive| !alive)
 }
 
 fn gather<'w>(waking: &Waking<'w>, session: &'w OpenSession, captured: Captured) -> Left<'w> {
-    // What came after the next start under the same name is that one's.
+    // Commits after the next start under the same name belong to that session.
     let next = waking
         .sessions
         .iter()
@@ -155,7 +155,7 @@ fn gather<'w>(waking: &Waking<'w>, session: &'w OpenSession, captured: Captured)
         .filter(is_work)
         .filter(is_within)
         .collect();
-    // That something was written is told of every commit; what, only to whoever may read it.
+    // The existence of a commit is always shown; its content only to actors that may read it.
     let hidden = |e: &LogEntry| LogEntry {
         paths: Vec::new(),
         why: None,
@@ -182,7 +182,7 @@ fn gather<'w>(waking: &Waking<'w>, session: &'w OpenSession, captured: Captured)
     }
 }
 
-/// One entry: what is known of a session below its first line.
+/// Renders one entry: the first line, and the details below it.
 fn tell(waking: &Waking<'_>, left: &Left<'_>, head: String) -> Option<String> {
     let mut parts = Vec::new();
     if left.is_open {
@@ -225,7 +225,7 @@ fn tell(waking: &Waking<'_>, left: &Left<'_>, head: String) -> Option<String> {
     (!parts.is_empty()).then(|| format!("{head}\n{}", parts.join("\n")))
 }
 
-/// The newest request in full, as far as it is short; the earlier ones in a line each.
+/// The newest request in full if it is short; earlier requests on one line each.
 fn tell_requests(waking: &Waking<'_>, captured: &Captured) -> Vec<String> {
     let Some((newest, earlier)) = captured.requests.split_last() else {
         return Vec::new();
@@ -257,7 +257,7 @@ fn tell_requests(waking: &Waking<'_>, captured: &Captured) -> Vec<String> {
     parts
 }
 
-/// Todos that are in progress, of whoever the session was.
+/// Todos in progress that belong to the session's agent.
 fn tell_todos(waking: &Waking<'_>, left: &Left<'_>) -> Option<String> {
     let list = load_todos(waking.project, waking.actor).ok()?;
     let names = [&left.session.who.role, &left.session.who.agent];
@@ -285,7 +285,7 @@ fn tell_at_work(waking: &Waking<'_>, left: &Left<'_>) -> String {
         &left.session.id,
         second(&left.session.since),
     );
-    // How long it has been silent is all that can be known of another's session.
+    // The last commit is the only sign of life of another agent's session.
     let last = left
         .commits
         .first()
@@ -314,8 +314,8 @@ fn tell_at_work(waking: &Waking<'_>, left: &Left<'_>) -> String {
     head + &asked.unwrap_or_default() + &changed.unwrap_or_default()
 }
 
-/// Sessions that wrote nothing, oldest first, in one line for each agent: a host that starts again
-/// and again must not fill the text.
+/// Sessions without commits, oldest first, one line per agent. A host that restarts repeatedly must
+/// not fill the text.
 fn tell_silent(waking: &Waking<'_>, silent: &[&OpenSession]) -> Vec<String> {
     let mut agents: Vec<(&Who, Vec<&OpenSession>)> = Vec::new();
     for session in silent {
@@ -363,7 +363,7 @@ fn as_json(left: &Left<'_>) -> serde_json::Value {
     value
 }
 
-/// A text as a quotation inside an entry, shortened.
+/// Renders a shortened text as a quotation inside an entry.
 fn shown(text: &str) -> String {
     let lines: Vec<&str> = text
         .lines()
@@ -378,7 +378,7 @@ fn shown(text: &str) -> String {
         .join("\n")
 }
 
-/// The beginning and the end of a text, and a sign that something between them is left out.
+/// Keeps the beginning and the end of a text and marks the omission.
 fn cut_middle(text: &str) -> String {
     let count = text.chars().count();
     if count <= SHOWN_BEGINNING + SHOWN_END {
@@ -389,7 +389,7 @@ fn cut_middle(text: &str) -> String {
     format!("{} […] {}", beginning.trim_end(), end.trim_start())
 }
 
-/// Names in one line, the first few of them.
+/// The first few names on one line.
 fn listed(names: &[String]) -> String {
     let more = names.len().saturating_sub(NAMES);
     let told = names

@@ -1,4 +1,7 @@
-//! Waking up: choose the scene, note the start, gather the paragraphs, fit them.
+//! Starts a session: chooses the scene, records the session, gathers the paragraphs and fits them
+//! into the budget.
+//!
+//! A start by a person, or with `peek`, records nothing.
 
 use std::cell::OnceCell;
 
@@ -21,51 +24,49 @@ use crate::moment::now;
 use crate::project::Project;
 use crate::work::WorkError;
 
-/// With fewer tokens than this, the steps at the end take their short form: memory matters more
-/// than how to save it.
+/// Below this budget, the steps at the end use their short form: memory matters more than
+/// instructions for saving it.
 const SMALL_BUDGET: u64 = 800;
-/// So many records of the journal are looked through for what others did.
+/// How many journal records are searched for commits by others.
 const LOOK_BACK: usize = 2_000;
 
-/// What a start is asked for.
 #[derive(Debug, Clone)]
 pub struct StartRequest {
     pub budget: Tokens,
     pub scene: Option<String>,
     pub delegation: Option<String>,
-    /// What the caller came for: patterns and past sessions are matched against it.
+    /// The caller's task: patterns and past sessions are matched against it.
     pub task: Option<String>,
-    /// Only look: leave no trace. A person always only looks.
+    /// Do not record anything. This always applies to a person.
     pub peek: bool,
-    /// Tell everything, also to an agent that was told before.
+    /// Show everything, even to an agent that has already received a full start.
     pub full: bool,
-    /// Where the call comes from.
     pub caller: Caller,
 }
 
-/// A start, told.
+/// The result of a start.
 #[derive(Debug, Clone, Serialize)]
 pub struct Awake {
     pub scene: String,
     pub session: Option<OpenSession>,
-    /// The session was open already and goes on.
+    /// The session was already open and continues.
     pub continues: bool,
-    /// Files that were missing and were made.
+    /// Missing files that were created.
     pub created: Vec<String>,
     pub blocks: Vec<Block>,
     pub next: String,
     pub tokens: u64,
-    /// What the text takes at the least, if that is more than the budget.
+    /// The minimum size of the text, if it exceeds the budget.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub least: Option<u64>,
     #[serde(skip)]
     pub text: String,
-    /// Who woke up: a child is known by its order.
+    /// The resolved actor: a child is identified by its order.
     #[serde(skip)]
     pub actor: Actor,
 }
 
-/// Wakes an actor: one text, and a trace that it is at work.
+/// Starts an actor: returns one text, and records that the actor is working.
 pub fn start(project: &Project, actor: &Actor, request: &StartRequest) -> Result<Awake, WorkError> {
     let scene = choose_scene(project, actor, request)?;
     let actor = match &request.delegation {
@@ -95,7 +96,7 @@ pub fn start(project: &Project, actor: &Actor, request: &StartRequest) -> Result
         lay_missing(project)?
     };
     let mine = Who::from(&actor);
-    // A child that was handed an order begins a session of its own.
+    // A child with an order begins a session of its own.
     let caller = if request.delegation.is_some() {
         Caller::default()
     } else {
@@ -112,7 +113,7 @@ pub fn start(project: &Project, actor: &Actor, request: &StartRequest) -> Result
             .as_ref()
             .is_none_or(|current| current.id != session.id)
     });
-    // Back to when this actor was last here, and to the beginning of whatever is not finished.
+    // Read back to this actor's last visit and to the beginning of every unfinished session.
     let oldest = sessions
         .iter()
         .map(|session| session.seq)
@@ -176,12 +177,12 @@ pub fn start(project: &Project, actor: &Actor, request: &StartRequest) -> Result
         &blocks,
         is_short,
     )?;
-    // The order of a child must be there before a trace says that it is at work on it.
+    // A child's order must exist before its session is recorded.
     let continues = current.is_some();
     let session = match is_looking {
         true => current.clone(),
         false => match begin_or_continue(project, &actor, &caller, current.clone()) {
-            // A disk that takes nothing keeps nobody from reading.
+            // A full disk does not prevent reading.
             Err(WorkError::Store(error)) if error.is_full_disk() => None,
             begun => Some(begun?),
         },
@@ -214,8 +215,8 @@ pub fn start(project: &Project, actor: &Actor, request: &StartRequest) -> Result
             render_blocks(&mut blocks, Tokens(room), counter, language)
         );
         let tokens = counter.count(&text).0;
-        // Joined, texts may cost a token more. What to do next is told in any case, so this ends
-        // with that alone.
+        // A joined text may cost one token more. The next steps are always shown, so the loop ends
+        // with only them at the latest.
         if tokens <= budget || room == 0 {
             break (text, tokens);
         }
@@ -271,7 +272,7 @@ fn choose_scene(
             .get("main")
             .or_else(|| scenes.values().find(|s| !shows_one_order(s)))
     };
-    // A project whose profiles declare no scene still wakes: with what is there.
+    // A project without declared scenes uses all available paragraphs.
     Ok(found.or_else(first).cloned().unwrap_or_else(|| Scene {
         name: "main".into(),
         role: None,

@@ -1,6 +1,6 @@
-//! Paragraphs about the world, the task at hand, what is known about such tasks, and past sessions.
+//! Paragraphs about the world, the current task, related knowledge, and past sessions.
 //!
-//! Nothing here reads all sessions: the newest, and those whose names share words with the task.
+//! Only the newest sessions, and sessions with names that share words with the task, are read.
 
 use quipu_contract::{Form, Paragraph, facts};
 use quipu_text::Document;
@@ -17,10 +17,10 @@ use crate::worldlog::{
     propose, read_knowledge, read_task,
 };
 
-/// So many lessons and past sessions are told.
+/// The numbers of lessons and past sessions shown.
 const LESSONS_TOLD: usize = 7;
 const SESSIONS_TOLD: usize = 5;
-/// Sections of the world that hold what was.
+/// Sections of the world about the past.
 const HISTORY: [&str; 2] = ["History", "历史"];
 
 /// The shared world, section by section.
@@ -46,12 +46,11 @@ pub(super) fn world(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     Ok((!block.entries.is_empty()).then_some(block))
 }
 
-/// The caller's own task, if one is under way: its own, or that of a predecessor that never
-/// finished.
+/// The caller's current task: its own, or that of a predecessor that never finished.
 fn task_at_hand(waking: &Waking<'_>) -> Result<Option<Task>, WorkError> {
     match resolve_form(waking.project, waking.actor, Form::Task) {
         Ok(_) if waking.may_see(Form::Task) => {}
-        // An agent that has no name has no notes: it could neither begin a task nor end one.
+        // An agent without a name has no notes, so it can neither begin nor end a task.
         Err(error @ WorkError::WhichAgent { .. }) if keeps_notes(waking) => return Err(error),
         _ => return Ok(None),
     }
@@ -74,7 +73,7 @@ fn keeps_notes(waking: &Waking<'_>) -> bool {
     })
 }
 
-/// What was begun and is not finished, as far as its agent wrote it down.
+/// The unfinished task, as far as its agent wrote it down.
 pub(super) fn task(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     let Some(task) = task_at_hand(waking)? else {
         return Ok(None);
@@ -114,7 +113,7 @@ pub(super) fn task(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     Ok(Some(block))
 }
 
-/// What this agent has learnt, and what may become a pattern.
+/// The agent's lessons, and candidates for patterns.
 pub(super) fn knowledge(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     if waking.readable(Form::Knowledge).is_none() {
         return Ok(None);
@@ -201,7 +200,7 @@ pub(super) fn knowledge(waking: &Waking<'_>) -> Result<Option<Block>, WorkError>
     Ok((!block.entries.is_empty()).then_some(block))
 }
 
-/// Patterns and past sessions like the task, each with its score and its source.
+/// Patterns and past sessions that match the task, each with its score and source.
 pub(super) fn matches(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     let Some(task) = waking.topic()? else {
         return Ok(None);
@@ -242,7 +241,7 @@ fn rounds(count: u32) -> String {
     }
 }
 
-/// The newest sessions of anyone.
+/// The newest sessions of all agents.
 pub(super) fn sessions(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     let near = waking.near()?;
     if near.is_empty() {
@@ -278,7 +277,7 @@ pub(super) fn sessions(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> 
 }
 
 impl Waking<'_> {
-    /// What there is to match: what the caller says it came for, or the task at hand.
+    /// The text to match: the caller's stated task, or the current task.
     fn topic(&self) -> Result<Option<String>, WorkError> {
         if let Some(task) = self.task {
             return Ok(Some(task.to_owned()));
@@ -286,7 +285,7 @@ impl Waking<'_> {
         Ok(task_at_hand(self)?.map(|task| task.description))
     }
 
-    /// Past sessions that may matter, read once.
+    /// Relevant past sessions, read once.
     fn near(&self) -> Result<&[PastSession], WorkError> {
         if let Some(known) = self.near.get() {
             return Ok(known);

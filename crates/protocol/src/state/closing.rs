@@ -1,4 +1,6 @@
-//! What a finish writes into the state.
+//! Applies a finish to the state file.
+//!
+//! The new state must satisfy the schema (`schema.rs`), else the finish is refused.
 
 use quipu_contract::{Form, in_one_line};
 use quipu_text::json::{JsonPointer, append_item, parse_json, remove_value, set_value};
@@ -14,7 +16,7 @@ use crate::forms::{label, resolve_form};
 use crate::moment::{now, render_moment};
 use crate::work::WorkError;
 
-/// Something that cannot go on, and why.
+/// A blocked item and the reason.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Blocked {
@@ -67,7 +69,7 @@ pub(crate) fn close_state(
         )
         .map_err(&file)?;
     }
-    // Whoever says what was done and not what is half done leaves nothing half done.
+    // A finish that lists completed work but no work in progress leaves nothing in progress.
     let in_progress = said
         .in_progress
         .clone()
@@ -113,7 +115,7 @@ pub(crate) fn close_state(
             .map_err(|e| WorkError::usage(e.to_string(), "--state /notes=…"))?;
         text = set_value(&text, &pointer, value).map_err(&file)?;
     }
-    // The times are of a session that had something to say about the state.
+    // Update the timestamps only if the session changed the state.
     if text != old || closing.has_changed(draft, &path)? {
         text = set_value(&text, &at(&["last_update"]), &moment.into()).map_err(&file)?;
         let session = closing
@@ -123,7 +125,7 @@ pub(crate) fn close_state(
         text = set_value(&text, &at(&["last_session"]), &session.into()).map_err(&file)?;
     }
     if text != old {
-        // A state that was sound before is spoilt by what was said, not by a hand.
+        // If the state was valid before, the finish is at fault, not an earlier edit by hand.
         let was_sound = check_state(&draft.project.contract, &path, &old).is_ok();
         if was_sound {
             refuse_bad_state(draft, &path, &text)?
@@ -135,7 +137,7 @@ pub(crate) fn close_state(
     Ok(Closure::Left)
 }
 
-/// Adds lines to what was completed.
+/// Adds lines to the completed work.
 pub(crate) fn add_completed(draft: &mut Draft<'_>, lines: &[String]) -> Result<(), WorkError> {
     let path = resolve_form(draft.project, draft.actor, Form::State)?;
     let old = draft.text(&path)?;
@@ -152,20 +154,19 @@ pub(crate) fn add_completed(draft: &mut Draft<'_>, lines: &[String]) -> Result<(
     draft.replace(&path, text)
 }
 
-/// Removes next steps that only name a todo which is closed now: by one of its names among the
-/// first words, or by its title.
+/// Removes next steps that only name a todo that is now closed: by its id among the first words, or
+/// by its title.
 pub(crate) fn drop_next_steps(
     draft: &mut Draft<'_>,
     names: &[&str],
     title: &str,
 ) -> Result<(), WorkError> {
-    /// `Finish k7q2m: wire the reader in`: the name of a todo that the step is about comes this
-    /// early.
+    /// In `Finish k7q2m: wire the reader in`, the todo's id is within this many words.
     const FIRST_WORDS: usize = 3;
     if !may_write(draft.project, draft.actor, Form::State) {
         return Ok(());
     }
-    // A state that cannot be read is reported where it is used.
+    // An unreadable state is reported where it is used.
     let Ok(path) = resolve_form(draft.project, draft.actor, Form::State) else {
         return Ok(());
     };
@@ -202,7 +203,7 @@ pub(crate) fn drop_next_steps(
     }
 }
 
-/// A phase that the contract does not have is the caller's mistake: the file is sound.
+/// Refuses an unknown phase as the caller's mistake, because the file itself is valid.
 fn check_phase(draft: &Draft<'_>, said: Option<&str>) -> Result<(), WorkError> {
     let known = phases(&draft.project.contract);
     match said {
@@ -230,7 +231,7 @@ fn current_text(text: &str, pointer: &JsonPointer) -> Option<String> {
     }
 }
 
-/// The text without the block of that name; none if there is no such.
+/// Removes a blocked item by name. None if there is no such item.
 fn unblock(
     text: &str,
     list: &JsonPointer,

@@ -1,4 +1,6 @@
-//! Notes and facts: texts that stay in the state until someone removes them.
+//! Notes and facts: texts that are kept in the state until they are removed.
+//!
+//! Entries that are not texts stay unchanged.
 
 use quipu_contract::{Actor, Form, ProjectPath, in_one_line};
 use quipu_store::{LeaseToken, Receipt};
@@ -11,12 +13,12 @@ use crate::forms::resolve_form;
 use crate::project::Project;
 use crate::work::WorkError;
 
-/// Which of the two.
+/// The kind of list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum List {
-    /// Anything that the next session should know.
+    /// Anything the next session should know.
     Notes,
-    /// People, outside systems, dates.
+    /// People, external systems, dates.
     Facts,
 }
 
@@ -36,7 +38,7 @@ impl List {
     }
 }
 
-/// The entries of a list in a state; an older state has one text in its place.
+/// The entries of a list in a state. An older state has a single text instead of a list.
 pub(crate) fn read_list(state: &Value, list: List) -> Vec<String> {
     let text = |value: &Value| {
         value
@@ -51,8 +53,7 @@ pub(crate) fn read_list(state: &Value, list: List) -> Vec<String> {
     }
 }
 
-/// The text of a state without the entries that go and with the new ones. What is there already is
-/// not added again.
+/// Removes and adds entries in the text of a state. Existing entries are not added again.
 pub(super) fn edit_list(
     path: &ProjectPath,
     text: String,
@@ -83,7 +84,7 @@ pub(super) fn edit_list(
             })
             .map_err(&file);
     }
-    // Entries that are no texts are someone else's: they stay as they are.
+    // Entries that are not texts belong to other tools and stay unchanged.
     let kept: Vec<Value> = match &state[list.key()] {
         Value::Array(items) => items.clone(),
         _ => old.iter().map(|text| text.clone().into()).collect(),
@@ -99,7 +100,7 @@ pub(super) fn edit_list(
     set_value(&text, &at, &all.into()).map_err(&file)
 }
 
-/// The entry with this number, with these words, or the only one that contains them.
+/// Finds an entry by its number, by its text, or as the only one that contains the text.
 fn find_entry(entries: &[String], list: List, asked: &str) -> Result<usize, WorkError> {
     let number = asked
         .trim()
@@ -152,7 +153,7 @@ fn find_entry(entries: &[String], list: List, asked: &str) -> Result<usize, Work
         })
 }
 
-/// Adds entries to a list and removes others, outside a finish. Returns the list as it is then.
+/// Adds and removes entries of a list outside a finish. Returns the new list.
 pub fn change_list(
     project: &Project,
     actor: &Actor,

@@ -1,4 +1,4 @@
-//! The state file: where things stand, as JSON.
+//! The state file: the current status of the project, as JSON.
 
 mod closing;
 mod lists;

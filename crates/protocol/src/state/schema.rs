@@ -1,4 +1,6 @@
-//! What a state file may hold. Unknown fields are someone else's and always allowed.
+//! The schema of a state file. Unknown fields belong to other tools and are always allowed.
+//!
+//! This module only checks; `value.rs`, `lists.rs` and `closing.rs` edit.
 
 use quipu_contract::{Contract, ProjectPath, in_one_line};
 use quipu_text::json::{Node, Shape, parse_json};
@@ -7,7 +9,7 @@ use serde_json::Value;
 use crate::moment::parse_moment;
 use crate::work::WorkError;
 
-/// Checks a state text; an empty one is a state that says nothing yet.
+/// Checks the text of a state. An empty text is valid.
 pub(crate) fn check_state(
     contract: &Contract,
     path: &ProjectPath,
@@ -91,7 +93,7 @@ pub(crate) fn check_state(
     Ok(())
 }
 
-/// The value that is wrong, what is wrong with it, and what is allowed.
+/// The faulty value, the fault, and the allowed values.
 type Fault<'n> = (&'n Node, String, &'static str);
 
 fn check_progress(progress: &Node) -> Result<(), Fault<'_>> {
@@ -129,7 +131,7 @@ fn check_progress(progress: &Node) -> Result<(), Fault<'_>> {
     Ok(())
 }
 
-/// The phases that the contract's variable names.
+/// The phases listed in the contract's variable.
 pub(crate) fn phases(contract: &Contract) -> Vec<String> {
     let said = contract
         .vars

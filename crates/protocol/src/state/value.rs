@@ -1,4 +1,5 @@
-//! Reading and changing single values of the state.
+//! Reads and changes single values of the state. An edit keeps the rest of the text as it is,
+//! except `last_update`.
 
 use quipu_contract::{Actor, Form, ProjectPath};
 use quipu_store::{LeaseToken, Receipt};
@@ -12,7 +13,7 @@ use crate::moment::{now, render_moment};
 use crate::project::Project;
 use crate::work::WorkError;
 
-/// The value at a pointer; the whole state without one.
+/// The value at a pointer, or the whole state without one.
 pub fn get_state(project: &Project, actor: &Actor, pointer: &str) -> Result<Value, WorkError> {
     let path = resolve_form(project, actor, Form::State)?;
     let pointer = parse_pointer(pointer)?;
@@ -37,7 +38,7 @@ pub fn get_state(project: &Project, actor: &Actor, pointer: &str) -> Result<Valu
     }
 }
 
-/// Puts a value at a pointer; every other byte stays.
+/// Sets the value at a pointer. Apart from `last_update`, all other bytes stay unchanged.
 pub fn set_state(
     project: &Project,
     actor: &Actor,
@@ -61,7 +62,7 @@ pub fn set_state(
     )
 }
 
-/// Merges an object key by key (RFC 7396): `null` removes, lists are replaced.
+/// Merges an object key by key (RFC 7396): `null` removes a key, lists are replaced.
 pub fn merge_state(
     project: &Project,
     actor: &Actor,
@@ -124,7 +125,7 @@ fn change_state(
     let ((), receipt) = revise(project, actor, |draft| {
         let old = draft.text(&path)?;
         let new = edit(&old).map_err(|error| match parse_json(&old) {
-            // The state is sound: it is the caller who asks for what cannot be.
+            // The state is valid, so the caller's request is at fault.
             Ok(_) => WorkError::usage(
                 format!("`{path}`, line {}: {}", error.line, error.what),
                 "quipu state get     (what is there)",
@@ -150,8 +151,8 @@ fn change_state(
     Ok(receipt)
 }
 
-/// A value that the schema does not allow is refused; its line would be that of a text no one has
-/// seen.
+/// Refuses a value that the schema does not allow. This is not reported as a fault of the file,
+/// because the new text was never written.
 pub(super) fn refuse_bad_state(
     draft: &Draft<'_>,
     path: &ProjectPath,
@@ -171,7 +172,7 @@ pub(super) fn refuse_bad_state(
     })
 }
 
-/// The time of the last update, where the state keeps one and the change did not set it itself.
+/// Updates `last_update`, if the state has one and the change did not set it.
 fn stamped(
     project: &Project,
     path: &ProjectPath,

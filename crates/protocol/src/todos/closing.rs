@@ -1,4 +1,6 @@
-//! What a finish does to the todos, and what it must not leave behind.
+//! Applies a finish to the todos, and finds todos that it must not leave in progress.
+//!
+//! `moves.rs` applies the transitions.
 
 use std::collections::BTreeMap;
 
@@ -12,22 +14,22 @@ use crate::finish::{Closing, Closure};
 use crate::forms::{label, resolve_form};
 use crate::work::WorkError;
 
-/// The todos part of what is said at a finish.
+/// The todo part of a finish.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TodoMoves {
     pub done: Vec<String>,
     pub cancel: Vec<String>,
-    /// Stays as it is, for the next session.
+    /// Left unchanged for the next session.
     pub leave: Vec<String>,
-    /// Is begun, and goes on in the next session.
+    /// Begun, and continued in the next session.
     pub start: Vec<String>,
     pub unblock: Vec<String>,
-    /// What is said beside a todo that is done or cancelled, by its id.
+    /// Comments on completed or cancelled todos, by id.
     pub comments: BTreeMap<String, String>,
     pub block: Vec<TodoBlock>,
     pub add: Vec<NewTodo>,
-    /// All of them were looked at.
+    /// All todos were reviewed.
     pub reviewed: bool,
 }
 
@@ -44,7 +46,7 @@ impl From<(String, String)> for TodoBlock {
     }
 }
 
-/// This actor's items that are still in progress.
+/// This actor's todos that are still in progress.
 pub(crate) fn hanging<'t>(todos: &'t Todos, actor: &Actor) -> Vec<&'t Todo> {
     let mine = label(actor);
     let is_mine =
@@ -52,7 +54,7 @@ pub(crate) fn hanging<'t>(todos: &'t Todos, actor: &Actor) -> Vec<&'t Todo> {
     todos.todos.iter().filter(is_mine).collect()
 }
 
-/// Whether a todo is already where a step leads: a finish may repeat what was done during the
+/// Whether a todo already has the status that a step leads to. A finish may repeat steps of the
 /// session.
 fn is_there_already(todo: &Todo, step: &Move) -> bool {
     match step {

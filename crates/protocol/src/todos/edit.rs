@@ -1,4 +1,6 @@
-//! Changing the words of an item: title, description, priority, and notes about progress.
+//! Edits the texts of a todo: title, description, priority, and progress notes.
+//!
+//! Status changes are in `moves.rs`.
 
 use quipu_contract::{Actor, Form, check_one_line};
 use quipu_store::{LeaseToken, Receipt};
@@ -12,17 +14,17 @@ use crate::moment::{now, render_moment};
 use crate::project::Project;
 use crate::work::{WorkError, in_language};
 
-/// What is changed; the rest stays as it is.
+/// The fields to change; others stay unchanged.
 #[derive(Debug, Clone, Default)]
 pub struct TodoEdit {
     pub title: Option<String>,
     pub description: Option<String>,
     pub priority: Option<Priority>,
-    /// Added to the notes, with the date.
+    /// Appended to the notes, with the date.
     pub note: Option<String>,
 }
 
-/// Changes the words of an item, whatever its status.
+/// Edits the texts of a todo in any status.
 pub fn edit_todo(
     project: &Project,
     actor: &Actor,

@@ -1,4 +1,6 @@
-//! The list as it is read: every item checked, faults with their line.
+//! Parses the todo list. Every item is checked, and faults are reported with their line.
+//!
+//! Parsing changes nothing: `moves.rs` and `edit.rs` write.
 
 use std::collections::HashMap;
 
@@ -16,10 +18,10 @@ use crate::naming::find_name;
 use crate::project::Project;
 use crate::work::{WorkError, in_language};
 
-/// The tag of a todo that is not for now.
+/// The tag of a postponed todo.
 pub const LATER: &str = "later";
 
-/// How much it matters, most first.
+/// Priority, highest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Default)]
 #[serde(rename_all = "lowercase")]
 pub enum Priority {
@@ -86,13 +88,13 @@ impl Status {
         Status::ALL.into_iter().find(|s| s.as_str() == text)
     }
 
-    /// Whether there is still something to do.
+    /// Whether work is left to do.
     pub fn is_open(self) -> bool {
         !matches!(self, Status::Completed | Status::Cancelled)
     }
 }
 
-/// One item. What else it holds stays in the file.
+/// One todo. Unknown fields stay in the file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Todo {
     pub id: String,
@@ -109,13 +111,13 @@ pub struct Todo {
     pub assignee: Option<String>,
     pub blocked_by: Vec<String>,
     pub notes: Option<String>,
-    /// Its place in the list, and the line on which it begins.
+    /// Its index in the list; `line` is the line on which it begins.
     #[serde(skip)]
     pub index: usize,
     pub line: usize,
 }
 
-/// What a new item is made of.
+/// The fields of a new todo.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NewTodo {
@@ -140,7 +142,7 @@ pub struct NewTodo {
     pub notes: Option<String>,
 }
 
-/// The whole list, with what is counted beside it.
+/// The whole list with its counters.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Todos {
     pub todos: Vec<Todo>,
@@ -150,12 +152,12 @@ pub struct Todos {
 }
 
 impl Todos {
-    /// The item with this id, or the end of it, or this title; the refusal is in the project's
+    /// Finds a todo by its id, the end of its id, or its title. The error is in the project's
     /// language.
     pub fn find(&self, asked: &str, language: Language) -> Result<&Todo, WorkError> {
         let ids = || self.todos.iter().map(|t| t.id.as_str());
         let found = find_name(ids(), asked).and_then(|id| self.todos.iter().find(|t| t.id == id));
-        // The title of one open item means it as well.
+        // The title of a single open todo is accepted too.
         let mut titled = self
             .todos
             .iter()
@@ -173,8 +175,8 @@ impl Todos {
         found.or(only).ok_or_else(missing)
     }
 
-    /// The status of an item as it is in truth, and the unfinished items that block it: what waits
-    /// only for work that is done, waits no longer.
+    /// The effective status of a todo, and the unfinished todos that block it. A todo that waits
+    /// only for finished work is no longer blocked.
     pub fn standing<'t>(&self, todo: &'t Todo) -> (Status, Vec<&'t str>) {
         let is_over = |id: &str| {
             find_name(self.todos.iter().map(|t| t.id.as_str()), id).is_some_and(|name| {
@@ -197,7 +199,7 @@ impl Todos {
         (status, by)
     }
 
-    /// Open items: what matters most first, of equals the oldest.
+    /// Open todos, highest priority first; among equals, the oldest first.
     pub fn open(&self) -> Vec<&Todo> {
         let mut open: Vec<&Todo> = self.todos.iter().filter(|t| t.status.is_open()).collect();
         let rank = |t: &Todo| (t.tags.iter().any(|tag| tag == LATER), t.priority, t.status);
@@ -206,8 +208,7 @@ impl Todos {
     }
 }
 
-/// Whether the last review is older than the contract's variable `review_hours` allows, and how old
-/// it is.
+/// The age of the last review in hours, if it exceeds the contract's variable `review_hours`.
 pub(crate) fn is_review_due(project: &Project, todos: &Todos, now: Timestamp) -> Option<i64> {
     let limit: i64 = project
         .contract
@@ -226,14 +227,13 @@ pub(crate) fn is_review_due(project: &Project, todos: &Todos, now: Timestamp) ->
     (hours >= limit).then_some(hours)
 }
 
-/// The list of the project.
 pub fn load_todos(project: &Project, actor: &Actor) -> Result<Todos, WorkError> {
     let path = resolve_form(project, actor, Form::Todos)?;
     let text = Draft::new(project, actor).text(&path)?;
     parse_todos(&path, &text)
 }
 
-/// Reads a list; a fault names its line and what would be allowed.
+/// Parses a list. A fault names its line and the allowed values.
 pub fn parse_todos(path: &ProjectPath, text: &str) -> Result<Todos, WorkError> {
     if text.trim().is_empty() {
         return Ok(Todos::default());
@@ -268,7 +268,7 @@ pub fn parse_todos(path: &ProjectPath, text: &str) -> Result<Todos, WorkError> {
         todos.push(todo);
     }
     let metadata = root.get("metadata");
-    // The older spelling has the time of the review at the top.
+    // Older files have the time of the review at the top level.
     let review = metadata
         .and_then(|m| m.get("last_review"))
         .or_else(|| root.get("last_review"));
@@ -383,7 +383,7 @@ impl Reader<'_> {
         };
         let read = match node.to_value() {
             Value::Null => Some(Vec::new()),
-            // One text where a list belongs is what a hand writes.
+            // Accept a single text in place of a list, as people write it by hand.
             Value::String(text) => Some(if text.is_empty() {
                 Vec::new()
             } else {

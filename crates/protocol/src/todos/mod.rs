@@ -1,4 +1,4 @@
-//! Todos across sessions: a JSON list whose items go through checked transitions.
+//! Todos across sessions: a JSON list of items with checked status transitions.
 
 mod closing;
 mod edit;

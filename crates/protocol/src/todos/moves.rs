@@ -1,4 +1,6 @@
-//! Changes of the list: new items, and transitions of those that are there.
+//! Changes the todo list: adds items and applies status transitions.
+//!
+//! A transition that the current status does not allow is refused. Unknown fields stay unchanged.
 
 use quipu_contract::{Actor, Form, Language, ProjectPath, check_one_line};
 use quipu_store::{LeaseToken, Receipt};
@@ -14,7 +16,7 @@ use crate::project::Project;
 use crate::state::drop_next_steps;
 use crate::work::{WorkError, in_language};
 
-/// What can be done to an item.
+/// A transition of a todo.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Move {
     Start,
@@ -29,7 +31,7 @@ pub enum Move {
     Cancel {
         reason: Option<String>,
     },
-    /// Stays in progress, but is no longer this actor's: for the next session.
+    /// Stays in progress but is unassigned, for the next session.
     Leave,
 }
 
@@ -56,7 +58,7 @@ impl Move {
     }
 }
 
-/// The verbs that a status allows.
+/// The transitions that a status allows.
 const fn legal(status: Status) -> &'static [&'static str] {
     match status {
         Status::Pending => &["start", "done", "block", "cancel"],
@@ -105,7 +107,7 @@ fn check_move(todo: &Todo, step: &Move, language: Language) -> Result<(), WorkEr
     Err(WorkError::refused(what, remedy))
 }
 
-/// Adds an item and returns its id.
+/// Adds a todo and returns its id.
 pub fn add_todo(
     project: &Project,
     actor: &Actor,
@@ -126,7 +128,7 @@ pub fn add_todo(
     })
 }
 
-/// Takes an item one step further.
+/// Applies a transition to a todo.
 pub fn move_todo(
     project: &Project,
     actor: &Actor,
@@ -149,7 +151,7 @@ pub fn move_todo(
     })
 }
 
-/// Notes that every item was looked at.
+/// Records that all todos were reviewed.
 pub fn review_todos(
     project: &Project,
     actor: &Actor,
@@ -310,7 +312,7 @@ pub(super) fn draft_move(
     match step {
         Move::Start => {
             set("assignee", label(draft.actor).into())?;
-            // What is begun is for now.
+            // A started todo is no longer postponed.
             if todo.tags.iter().any(|tag| tag == LATER) {
                 set(
                     "tags",
@@ -362,7 +364,7 @@ pub(super) fn draft_move(
         )
         .map_err(&file)?;
     }
-    // Completed work that is cancelled is no longer completed.
+    // A completed todo that is cancelled no longer counts as completed.
     if todo.status == Status::Completed {
         text = remove_value(&text, &at.child("completed_at")).map_err(&file)?;
         let left = list.total_completed.saturating_sub(1);
@@ -392,7 +394,7 @@ pub(super) fn draft_review(draft: &mut Draft<'_>, path: &ProjectPath) -> Result<
         text
     };
     let moment = render_moment(now(&draft.project.store));
-    // The older spelling would contradict the newer one.
+    // Remove the older field, which would contradict the new one.
     let text = remove_value(&text, &pointer(&["last_review"])).map_err(&file)?;
     let text = set_value(
         &text,
@@ -403,7 +405,7 @@ pub(super) fn draft_review(draft: &mut Draft<'_>, path: &ProjectPath) -> Result<
     draft.replace(path, text)
 }
 
-/// Adds a line to notes, be they a text, a list or not there.
+/// Adds a line to the notes, which may be a text, a list or missing.
 pub(super) fn add_note(
     text: &str,
     at: &JsonPointer,

@@ -1,8 +1,8 @@
-//! Token counts of texts and their pieces, kept by content.
+//! Caches token counts of texts and their pieces by content.
 //!
-//! The counts of a longer text are kept under `.quipu/tokens/`, named by a hash of the text and of
-//! how it is cut, so that looking at the same text again costs one small read. The folder is
-//! derived: whoever deletes it loses nothing but time.
+//! The counts of longer texts are stored under `.quipu/tokens/`, named by a hash of the text and of
+//! its cuts, so that counting the same text again costs one small read. The folder is derived:
+//! deleting it costs only time.
 
 use std::path::{Path, PathBuf};
 
@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 use super::pieces::PieceText;
 use crate::kept_json::{load_kept, save_kept};
 
-/// Shorter texts are counted faster than their counts are read.
+/// Counting a shorter text is faster than reading its cached counts.
 const KEPT_BYTES: usize = 4096;
 
-/// Changes when counting does.
+/// Increment this when the counting changes.
 const SCHEME: &str = "3";
 
 /// The counts of one text.
@@ -28,7 +28,7 @@ pub struct Counts {
     pub overviews: Vec<Option<Tokens>>,
 }
 
-/// A counter with its kept counts.
+/// A counter with its cache.
 #[derive(Debug, Clone)]
 pub struct CountKeeper {
     pub counter: Counter,
@@ -36,7 +36,7 @@ pub struct CountKeeper {
 }
 
 impl CountKeeper {
-    /// Keeps counts below a project's `.quipu`, or nowhere if it cannot be written.
+    /// Stores counts below a project's `.quipu`, or nowhere if the project is read-only.
     pub fn new(counter: Counter, root: &Path, read_only: bool) -> CountKeeper {
         let folder = root.join(".quipu").join("tokens").join(counter.name());
         CountKeeper {
@@ -45,7 +45,6 @@ impl CountKeeper {
         }
     }
 
-    /// The counts of a text and its pieces.
     pub fn count(&self, text: &str, pieces: &[PieceText]) -> Counts {
         let kept = if text.len() < KEPT_BYTES {
             None
@@ -68,7 +67,7 @@ impl CountKeeper {
                     .map(|p| self.counter.count(&text[p.range.clone()]))
                     .collect(),
             },
-            // With its line end, as it will stand in the view.
+            // Include the line break, as rendered in the view.
             overviews: pieces
                 .iter()
                 .map(|p| {
@@ -79,14 +78,14 @@ impl CountKeeper {
                 .collect(),
         };
         if let Some(file) = kept {
-            // A count that could not be kept is counted again.
+            // If the cache cannot be written, the text is counted again next time.
             let _ = save_kept(&file, &counts);
         }
         counts
     }
 }
 
-/// One text is cut in different ways under different names of files: each has its own counts.
+/// The same text is cut differently under different file names, and each way has its own counts.
 fn name(text: &str, pieces: &[PieceText]) -> String {
     let cut: String = pieces
         .iter()

@@ -1,4 +1,6 @@
-//! The explanation of a view: the arithmetic of the window, pointer by pointer.
+//! Explains a view: how the token window is used, pointer by pointer.
+//!
+//! It only formats a finished view.
 
 use quipu_contract::{Need, Tokens};
 
@@ -19,7 +21,7 @@ pub fn render_explanation(view: &View) -> String {
         text.push('\n');
         text.push_str(&render_stage(view, stage));
     }
-    // A pointer to one text is told by its row.
+    // The row of a pointer to a single text already shows it.
     if view.pointers.iter().any(has_unnamed) {
         text.push_str("\nno room\n");
         for name in view
@@ -149,7 +151,7 @@ fn render_stage(view: &View, stage: &StageView) -> String {
         }
         let cells = row.iter().enumerate().map(|(column, cell)| {
             let pad = " ".repeat(widths[column].saturating_sub(columns(cell)));
-            // Numbers to the right, words to the left.
+            // Numbers are right-aligned, words left-aligned.
             if column == 3 || column == 4 {
                 format!("{pad}{cell}")
             } else {
@@ -169,7 +171,7 @@ fn need(need: Need) -> &'static str {
     }
 }
 
-/// `12,345`
+/// Formats as `12,345`.
 fn grouped(tokens: Tokens) -> String {
     let digits = tokens.to_string();
     let mut text = String::new();
@@ -182,7 +184,7 @@ fn grouped(tokens: Tokens) -> String {
     text
 }
 
-/// The columns that a text takes on a terminal: wide characters take two.
+/// The terminal columns of a text; wide characters take two.
 fn columns(text: &str) -> usize {
     text.chars().map(|c| if matches!(c, '\u{1100}'..='\u{115f}' | '\u{2e80}'..='\u{a4cf}' | '\u{ac00}'..='\u{d7a3}' | '\u{f900}'..='\u{faff}' | '\u{fe30}'..='\u{fe6f}' | '\u{ff00}'..='\u{ff60}' | '\u{ffe0}'..='\u{ffe6}' | '\u{20000}'..='\u{3fffd}') { 2 } else { 1 }).sum()
 }

@@ -1,8 +1,8 @@
-//! A view as a folder: the same relative paths, the bytes that the role is shown, and a manifest
-//! that tells later whether any of it has changed since.
+//! Writes a view to a folder: the same relative paths, the bytes that the role may see, and a
+//! manifest to detect later changes.
 //!
-//! The folder belongs to whoever asked for it. A folder that holds anything but an older view is
-//! not touched: all of it is looked at before the first copy goes, and no link in it is followed.
+//! The folder belongs to the caller. A folder that contains anything but an older view is refused:
+//! all of it is checked before the first file is deleted, and no link in it is followed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
@@ -17,8 +17,7 @@ use super::manifest::{
 use super::{StageView, View};
 use crate::project::Project;
 
-/// Writes a view into a folder of the actor's choice, if a view may go there. Returns what was
-/// written.
+/// Writes a view to a folder chosen by the actor, if this is allowed. Returns the written paths.
 pub fn lay_view(
     project: &Project,
     actor: &Actor,
@@ -32,7 +31,7 @@ pub fn lay_view(
         .canonicalize()
         .map_err(io(project.store.root()))?;
     let inside = real.strip_prefix(&root).ok();
-    // What is outside is none of the contract's business, unless it is another project's.
+    // The contract does not apply to folders outside, unless they belong to another project.
     for part in inside.unwrap_or(&real).components() {
         if let Err(reserved @ BadPath::Reserved { .. }) =
             ProjectPath::parse(&part.as_os_str().to_string_lossy())
@@ -47,8 +46,7 @@ pub fn lay_view(
     write_view(view, &real, folder)
 }
 
-/// Refuses a folder of the project where a copy would take a place that the contract has a rule
-/// for.
+/// Refuses a folder in the project if a copy would have a path with a rule in the contract.
 fn stay_unruled(project: &Project, view: &View, inside: &Path) -> Result<(), FolderError> {
     for (index, stage) in view.stages.iter().enumerate() {
         let folder = stage_folder(index, view.stages.len())
@@ -63,8 +61,8 @@ fn stay_unruled(project: &Project, view: &View, inside: &Path) -> Result<(), Fol
     Ok(())
 }
 
-/// Refuses a role or an agent a folder in a project, this one or another. A unit alone only says
-/// what a person looks at.
+/// Refuses a role or an agent a folder in any project. A unit alone does not count: it only selects
+/// what a person sees.
 pub(super) fn stay_outside(
     project: &Project,
     actor: &Actor,
@@ -79,13 +77,13 @@ pub(super) fn stay_outside(
     Ok(())
 }
 
-/// Writes a view into a folder of Quipu's own.
+/// Writes a view to one of Quipu's own folders.
 pub(crate) fn materialise_view(view: &View, folder: &Path) -> Result<Vec<PathBuf>, FolderError> {
     let real = Below::locate(folder).map_err(io(folder))?;
     write_view(view, &real, folder)
 }
 
-/// Several stages become folders inside the folder.
+/// Several stages become subfolders.
 fn write_view(view: &View, real: &Path, said: &Path) -> Result<Vec<PathBuf>, FolderError> {
     if real.join("quipu.toml").exists() {
         return Err(FolderError::IsProject(said.to_owned()));
@@ -127,7 +125,7 @@ fn stage_folder(index: usize, count: usize) -> Option<String> {
     (count > 1).then(|| format!("stage-{}", index + 1))
 }
 
-/// The texts of a stage by path, and what tells of them.
+/// The texts of a stage by path, and their manifest.
 fn manifest_of<'v>(
     view: &'v View,
     stage: &'v StageView,
@@ -179,9 +177,9 @@ fn manifest_of<'v>(
     (shown, manifest)
 }
 
-/// Makes room: an older view is removed, anything else is left alone and refused.
+/// Deletes an older view. Refuses a folder with any other content.
 fn clear(older: &Below, said: &Path) -> Result<(), FolderError> {
-    // A manifest that cannot be read vouches for nothing.
+    // An unreadable manifest proves nothing.
     let laid = load_manifests(older, said).unwrap_or_default();
     if let Some(stranger) = find_strangers(older, said, &laid)?.into_iter().next() {
         return Err(FolderError::NotEmpty {
@@ -198,7 +196,7 @@ fn clear(older: &Below, said: &Path) -> Result<(), FolderError> {
         })
     };
     for (target, file) in copies() {
-        // What is not the copy that was made here is someone's own.
+        // A file that differs from the copy made here belongs to the user.
         match older.read(&target) {
             Ok(None) => {}
             Ok(Some(bytes)) if Version::of(&bytes) == file.shown => {}
@@ -208,7 +206,7 @@ fn clear(older: &Below, said: &Path) -> Result<(), FolderError> {
     for (target, _) in copies() {
         older.remove(&target).map_err(io(&said.join(&target)))?;
     }
-    // The manifests go last: what was begun can be done again.
+    // Delete the manifests last, so that an interrupted deletion can be repeated.
     for target in laid.iter().map(|l| l.within(NAME)) {
         older.remove(&target).map_err(io(&said.join(&target)))?;
     }
@@ -220,7 +218,7 @@ fn clear(older: &Below, said: &Path) -> Result<(), FolderError> {
     Ok(())
 }
 
-/// The folders that hold the files of a view, those above before those within them.
+/// The folders of a view's files, parents before children.
 fn folders_of(laid: &[Laid]) -> BTreeSet<String> {
     let paths = laid.iter().flat_map(|l| {
         l.manifest
@@ -238,7 +236,7 @@ fn folders_of(laid: &[Laid]) -> BTreeSet<String> {
         .collect()
 }
 
-/// What lies in a folder and belongs to no view: by name, a folder of someone's own as one.
+/// Entries of a folder that do not belong to the view. An unknown subfolder counts as one entry.
 pub(super) fn find_strangers(
     below: &Below,
     said: &Path,
@@ -258,7 +256,7 @@ pub(super) fn find_strangers(
     let mut strangers = Vec::new();
     for folder in std::iter::once(".").chain(folders.iter().map(String::as_str)) {
         let entries = match below.entries(folder) {
-            // What stands in its place is told by the folder above.
+            // The parent folder reports the entry found in its place.
             Err(error)
                 if matches!(
                     error.kind(),
@@ -278,7 +276,7 @@ pub(super) fn find_strangers(
             let known = match kind {
                 Entry::File => files.contains(&path),
                 Entry::Folder => folders.contains(&path),
-                // In the place of a copy it is told as one.
+                // An entry in the place of a copy is reported as that copy.
                 Entry::Other => files.contains(&path),
             };
             if !known {

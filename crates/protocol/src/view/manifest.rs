@@ -1,5 +1,6 @@
-//! What a folder with a view says of itself: which texts it shows, of which versions, and which it
-//! had no room for.
+//! The manifest of a view folder: the shown texts, their versions, and the texts that did not fit.
+//!
+//! A manifest can be forged: `folder.rs` and `verify.rs` check the files against it.
 
 use std::path::{Path, PathBuf};
 
@@ -14,10 +15,10 @@ use crate::reading::ReadError;
 /// The manifest's name in the folder.
 pub const NAME: &str = ".quipu-view.json";
 
-/// What a folder shows, and what it was made from.
+/// The content of a folder and its sources.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Manifest {
-    /// Version of this format. Always 1.
+    /// The format version. Always 1.
     pub format: u32,
     pub role: String,
     pub unit: Option<String>,
@@ -25,10 +26,10 @@ pub struct Manifest {
     pub counter: String,
     pub budget: Tokens,
     pub tokens: Tokens,
-    /// Which stage this is, of how many.
+    /// The number of this stage, and the number of stages.
     pub stage: (usize, usize),
     pub files: Vec<FileEntry>,
-    /// Texts that the pointers name and of which nothing is shown, for lack of room.
+    /// Texts named by pointers that are not shown because they did not fit.
     pub trimmed: Vec<String>,
 }
 
@@ -42,13 +43,13 @@ pub struct FileEntry {
     pub sources: Vec<SourceEntry>,
 }
 
-/// A text that a file of the folder shows, whole or in part.
+/// A text shown in a file of the folder, in full or in part.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SourceEntry {
     pub section: Option<String>,
-    /// The version of the whole file that was read.
+    /// The version of the whole source file.
     pub version: Version,
-    /// A hash of the text that the pointer names.
+    /// A hash of the text that the pointer selects.
     pub text: Version,
     pub bytes: usize,
     pub whole: bool,
@@ -92,15 +93,15 @@ pub(super) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> FolderError + '_
     }
 }
 
-/// A view in a folder, or one stage of it.
+/// A view in a folder, or one of its stages.
 pub(super) struct Laid {
-    /// `stage-2`; nothing for a view of one stage.
+    /// `stage-2`; None for a view with one stage.
     pub stage: Option<String>,
     pub manifest: Manifest,
 }
 
 impl Laid {
-    /// A path of this stage, from the folder down.
+    /// The path of a file of this stage, relative to the folder.
     pub fn within(&self, path: &str) -> String {
         match &self.stage {
             Some(stage) => format!("{stage}/{path}"),
@@ -109,7 +110,8 @@ impl Laid {
     }
 }
 
-/// The manifest of a folder, or those of its stages. The folder is called as the caller said it.
+/// Loads the manifest of a folder, or the manifests of its stages. `said` is the caller's name for
+/// the folder, used in messages.
 pub(super) fn load_manifests(below: &Below, said: &Path) -> Result<Vec<Laid>, FolderError> {
     let entries = below.entries(".").map_err(io(said))?;
     if entries.iter().any(|(name, _)| name == NAME) {

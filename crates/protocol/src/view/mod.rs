@@ -1,9 +1,9 @@
-//! Views: what one role is shown for one unit, within a budget.
+//! Views: the texts that one role may see for one unit, within a token budget.
 //!
-//! Pointers become texts, texts become pieces with token counts, the contract's planner decides,
-//! and the decision is rendered. Counts in a view are those of the text as shown, not of the plan:
-//! if joining pieces costs a token more than planned, the plan is made again with that much less
-//! room.
+//! Pointers are resolved to texts, texts are split into pieces with token counts, the contract's
+//! planner decides, and the decision is rendered. Counts in a view are those of the rendered text,
+//! not of the plan. If joining pieces costs more than planned, the plan is repeated with that much
+//! less space.
 
 mod counts;
 mod explain;
@@ -47,23 +47,22 @@ pub use relevance::{Lexical, Relevance, Topic};
 pub(crate) use render::{render_left_out, render_strategy_note};
 pub use verify::{Drift, Verdict, verify_view};
 
-/// What is asked for.
 #[derive(Debug, Clone)]
 pub struct ViewRequest {
     pub role: ActorName,
     pub unit: Option<UnitId>,
     pub agent: Option<ActorName>,
-    /// Room for reading, in place of the contract's arithmetic.
+    /// The token budget for reading; replaces the contract's calculation.
     pub budget: Option<Tokens>,
     pub window: Option<Tokens>,
     pub reserve: Option<Tokens>,
     pub counter: Counter,
     pub language: Option<Language>,
-    /// Whether to go on without `must` pointers that name nothing yet.
+    /// Whether to continue without `must` pointers that match nothing yet.
     pub partial: bool,
 }
 
-/// What a role is shown.
+/// The view of a role.
 #[derive(Debug, Clone, Serialize)]
 pub struct View {
     pub role: String,
@@ -72,13 +71,13 @@ pub struct View {
     pub kind: AgentKind,
     pub counter: &'static str,
     pub language: Language,
-    /// The arithmetic of the window; none if the budget was given outright.
+    /// The calculation of the window; None if the budget was given explicitly.
     pub window: Option<Budget>,
     pub budget: Tokens,
     pub pointers: Vec<Seen>,
     pub stages: Vec<StageView>,
     pub absent: Vec<Absent>,
-    /// Pointers of which others show a text already.
+    /// Pointers with texts that other pointers already show.
     pub repeated: Vec<Repeated>,
     pub denied: Vec<Denied>,
 }
@@ -87,31 +86,30 @@ pub struct View {
 #[derive(Debug, Clone, Serialize)]
 pub struct Seen {
     pub name: String,
-    /// The section that it names, which stands behind a `#` in its name.
+    /// The section that it names, after the `#` in its name.
     #[serde(skip)]
     pub section: Option<String>,
     pub class: Class,
     pub order: Order,
     pub need: Need,
     pub why: String,
-    /// The files it names.
+    /// The files that it matches.
     pub files: Vec<ProjectPath>,
-    /// Those of them of which no stage shows anything, for lack of room: `notes/a.md`,
-    /// `log.md#ch01`.
+    /// Files or sections that no stage shows because they did not fit: `notes/a.md`, `log.md#ch01`.
     pub left_out: Vec<String>,
-    /// Files that are only listed: the pointer's map does not give them to this unit.
+    /// Files that are only listed, because the pointer's map does not assign them to this unit.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub listed: Vec<ProjectPath>,
-    /// Whether lines are numbered where a brief carries the text: it is a source that others cite.
+    /// Whether a brief numbers the lines of the text, because other texts cite it as a source.
     #[serde(skip)]
     pub numbered: bool,
     pub place: Place,
 }
 
-/// One stage; most views have one.
+/// One stage. Most views have one.
 #[derive(Debug, Clone, Serialize)]
 pub struct StageView {
-    /// For each pointer: how it was fitted, and what that costs.
+    /// For each pointer, how it was fitted and its cost.
     pub shares: Vec<Share>,
     pub tokens: Tokens,
     pub files: Vec<ShownFile>,
@@ -125,7 +123,7 @@ pub struct ShownFile {
     pub path: ProjectPath,
     pub section: Option<String>,
     pub version: Version,
-    /// The text that the pointer names, before any cut.
+    /// The version of the text that the pointer selects, before any cut.
     #[serde(skip)]
     pub source: Version,
     #[serde(skip)]
@@ -135,12 +133,12 @@ pub struct ShownFile {
     pub text: String,
 }
 
-/// A deny rule at work.
+/// A deny rule that took effect.
 #[derive(Debug, Clone, Serialize)]
 pub struct Denied {
     pub path: String,
     pub why: String,
-    /// How many files it keeps out.
+    /// The number of files that it excludes.
     pub files: usize,
     pub place: Place,
 }
@@ -189,7 +187,7 @@ fn render_absent(absent: &[Absent]) -> String {
 }
 
 impl Absent {
-    /// Who would write it; nothing of what is there and cannot be read.
+    /// The writers of a missing text. Empty for an existing file that cannot be read.
     fn render_writers(&self) -> String {
         if self.unreadable.is_some() {
             String::new()
@@ -214,7 +212,7 @@ fn render_writers(writers: &[Writer]) -> String {
     }
 }
 
-/// The unit that a role works on. In a panel each role is its own.
+/// The unit that a role works on. In a panel, each role is its own unit.
 fn unit_of(contract: &Contract, role: &ActorName, named: Option<&UnitId>) -> Option<UnitId> {
     let named_like_role = || {
         contract
@@ -226,7 +224,7 @@ fn unit_of(contract: &Contract, role: &ActorName, named: Option<&UnitId>) -> Opt
     named.or_else(named_like_role).cloned()
 }
 
-/// Who asks: the actor that a view is made for, and the unit it works on.
+/// Resolves the role and the actor of a request, including its unit.
 pub(crate) fn resolve_actor<'c>(
     contract: &'c Contract,
     request: &ViewRequest,
@@ -244,14 +242,13 @@ pub(crate) fn resolve_actor<'c>(
     Ok((role, actor))
 }
 
-/// A target with everything the planner wants to know about it.
+/// A target with all data that the planner needs.
 struct Measured<'c> {
     target: Target<'c>,
     pieces: Vec<Vec<PieceText>>,
     ask: Ask,
 }
 
-/// Makes the view of a role.
 pub fn make_view(
     project: &Project,
     request: &ViewRequest,
@@ -320,7 +317,7 @@ fn budget(mut window: Budget, request: &ViewRequest) -> (Option<Budget>, Tokens)
     }
 }
 
-/// Fewer words than this say too little; then the role itself helps to tell what matters.
+/// A shorter topic is extended with the description of the role.
 const TELLING_CHARS: usize = 24;
 
 fn topic(
@@ -420,7 +417,7 @@ fn shown_name(file: &TargetFile) -> String {
     pointers::shown_name(&file.path, file.section.as_deref())
 }
 
-/// Plans, renders and counts until what is shown fits.
+/// Plans, renders and counts until the result fits.
 fn fit(
     measured: &[Measured<'_>],
     budget: Tokens,
@@ -444,7 +441,7 @@ fn fit(
         if most <= budget {
             return Ok(stages);
         }
-        // Each round has less room, so this ends: at the latest with an overflow.
+        // Each round has less space, so the loop ends, at the latest with an overflow.
         room = room.saturating_sub(most.saturating_sub(budget));
     }
 }

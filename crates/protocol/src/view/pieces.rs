@@ -1,15 +1,15 @@
-//! Texts as pieces: the sections, rows or blocks that a view shows or cuts.
+//! Splits texts into pieces: the sections, rows or blocks that a view shows or cuts.
 //!
-//! Pieces follow one another without a gap: joined, they are the text. A title, a preamble or a
-//! table's header is a frame, which is shown whenever anything of the file is.
+//! Pieces are contiguous: joined, they are the text. A title, a preamble or a table's header is a
+//! frame, which is shown whenever any part of the file is.
 
 use std::ops::Range;
 
 use quipu_contract::ProjectPath;
 use quipu_text::{Document, LineIndex, first_sentence};
 
-/// Blocks of plain text or code are joined until they are this long: a view of single braces helps
-/// nobody.
+/// Blocks of plain text or code are joined up to this length, because single braces are useless in
+/// a view.
 const BLOCK_BYTES: usize = 600;
 
 /// A part of a text.
@@ -17,20 +17,20 @@ const BLOCK_BYTES: usize = 600;
 pub struct PieceText {
     pub range: Range<usize>,
     pub frame: bool,
-    /// Heading and first sentence as one line, without a line end.
+    /// Heading and first sentence on one line, without a line break.
     pub overview: Option<String>,
 }
 
-/// What kind of text a file holds, as far as cutting it goes.
+/// The kind of a text with regard to splitting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Markdown,
-    /// Half of it would be broken, not shorter.
+    /// A part of it would be broken, not shorter.
     Indivisible,
     Blocks,
 }
 
-/// Cuts a text into pieces; never into none.
+/// Splits a text into pieces, at least one.
 pub fn plan_pieces(path: &ProjectPath, text: &str) -> Vec<PieceText> {
     let entries = match form(path) {
         Form::Indivisible => Vec::new(),
@@ -87,7 +87,7 @@ fn form(path: &ProjectPath) -> Form {
     }
 }
 
-/// The sections of the highest level that has more than one; what stands around them is frame.
+/// The sections of the highest level with more than one section. Text around them is frame.
 fn sections(document: &Document<'_>) -> Vec<PieceText> {
     let of_level = |level: u8| document.sections().iter().filter(move |s| s.level == level);
     let Some(level) = (1..=6).find(|level| of_level(*level).count() > 1) else {
@@ -129,7 +129,7 @@ fn items(document: &Document<'_>) -> Vec<PieceText> {
     )
 }
 
-/// Ranges widened to whole lines.
+/// Extends ranges to whole lines.
 fn lines_of(document: &Document<'_>, ranges: impl Iterator<Item = Range<usize>>) -> Vec<PieceText> {
     let text = document.text();
     let mut pieces: Vec<PieceText> = Vec::new();
@@ -164,7 +164,7 @@ fn paragraphs(document: &Document<'_>) -> Vec<PieceText> {
     pieces
 }
 
-/// Cuts at blank lines that are followed by an unindented line, and joins what is short.
+/// Splits at blank lines that are followed by an unindented line, and joins short blocks.
 fn blocks(text: &str, keep_together: impl Fn(usize) -> bool) -> Vec<PieceText> {
     let lines = LineIndex::new(text);
     let mut pieces: Vec<PieceText> = Vec::new();

@@ -1,8 +1,8 @@
-//! From a role's pointers to the texts they name.
+//! Resolves a role's pointers to texts.
 //!
-//! Variables are filled, wildcards list files, sections are looked up. Of two pointers to one text
-//! the first wins, but a `must` goes before an `if-room`, and a whole text takes its sections in.
-//! What is not there is told with who would write it.
+//! Variables are filled, wildcards list files, sections are looked up. If two pointers select one
+//! text, the first wins, but a `must` precedes an `if-room`, and a whole text includes its
+//! sections. A missing text is reported with the role that would write it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ use crate::project::Project;
 use crate::reading::find_section;
 use crate::source_map::{is_named, mapped_paths};
 
-/// A pointer with the texts it names.
+/// A pointer with its texts.
 #[derive(Debug, Clone)]
 pub struct Target<'c> {
     pub pointer: &'c Pointer,
@@ -26,7 +26,7 @@ pub struct Target<'c> {
     pub class: Class,
     pub order: Order,
     pub files: Vec<TargetFile>,
-    /// Files that it names and that the map does not give to this unit: they are listed.
+    /// Matching files that the map does not assign to this unit; they are only listed.
     pub listed: Vec<ProjectPath>,
 }
 
@@ -39,66 +39,66 @@ pub struct TargetFile {
     pub text: String,
 }
 
-/// Where a text stands in a view: what changes least comes first, so that prompts share a prefix.
+/// The position of a text in a view. Stable texts come first, so that prompts share a prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
     Static,
     Append,
     State,
-    /// Bound to the unit or the agent.
+    /// Depends on the unit or the agent.
     Task,
 }
 
-/// A pointer that names nothing yet.
+/// A pointer that matches nothing yet.
 #[derive(Debug, Clone, Serialize)]
 pub struct Absent {
     pub name: String,
     pub need: Need,
-    /// Why it could not be read.
+    /// The reason why it could not be read.
     pub what: String,
     pub writers: Vec<Writer>,
     pub place: Place,
-    /// The role makes it itself, so that it cannot be asked for the first time.
+    /// The role writes the file itself, so it cannot be required the first time.
     pub own: bool,
-    /// It is there, and cannot be shown.
+    /// The file exists but cannot be shown.
     #[serde(skip)]
     pub unreadable: Option<Unreadable>,
 }
 
-/// Why what is there cannot be shown.
+/// The reason why an existing file cannot be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unreadable {
     NotText,
     NotFile,
 }
 
-/// A pointer of which another one shows a text already.
+/// A pointer with a text that another pointer already shows.
 #[derive(Debug, Clone, Serialize)]
 pub struct Repeated {
     pub name: String,
     pub need: Need,
-    /// The texts, as the others show them: `outline.md`, `outline.md#ch01`.
+    /// The texts under the names of the other pointers: `outline.md`, `outline.md#ch01`.
     pub shown: Vec<String>,
     pub place: Place,
 }
 
-/// What the pointers of a role name.
+/// The resolved pointers of a role.
 pub struct Resolved<'c> {
-    /// In the order of a view.
+    /// In the order of the view.
     pub targets: Vec<Target<'c>>,
     pub absent: Vec<Absent>,
     pub repeated: Vec<Repeated>,
 }
 
-/// Who writes a path: a role, a step that Quipu does, or both.
+/// The writer of a path: a role, a built-in step, or both.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Writer {
     pub role: Option<String>,
     pub step: Option<String>,
 }
 
-/// The texts of a role's pointers, and what is not there.
+/// Resolves a role's pointers to texts, and lists what is missing.
 pub fn resolve_pointers<'c>(
     project: &'c Project,
     role: &'c Role,
@@ -110,7 +110,7 @@ pub fn resolve_pointers<'c>(
     let mut repeated = Vec::new();
     let mut taken: BTreeMap<ProjectPath, BTreeSet<Option<String>>> = BTreeMap::new();
     let mut pointers: Vec<(usize, &Pointer)> = role.reads.iter().enumerate().collect();
-    // Who takes a text first: what is needed more, and then a whole text before its sections.
+    // Claim order: required texts first, then whole texts before sections.
     pointers.sort_by_key(|(number, pointer)| {
         (
             pointer.need != Need::Must,
@@ -148,7 +148,7 @@ pub fn resolve_pointers<'c>(
         let mut paths = list(&path, role, binding, all);
         if let Some(mapped) = mapped(project, pointer, binding)? {
             let is_mapped = |path: &ProjectPath| mapped.iter().any(|named| is_named(named, path));
-            // A map that names nothing here would leave the role with nothing.
+            // Ignore a map that assigns nothing here, else the role would see nothing.
             if paths.iter().any(is_mapped) {
                 (paths, target.listed) = paths.into_iter().partition(is_mapped);
             }
@@ -174,12 +174,12 @@ pub fn resolve_pointers<'c>(
                     others.insert(section.clone());
                     target.files.push(file);
                 }
-                // A source tree has images: they are listed, not read.
+                // A source tree may contain images; list them without reading.
                 Err(Lack::Binary(file)) if is_wild && target.class == Class::Free => {
                     others.insert(section.clone());
                     target.files.push(*file);
                 }
-                // What a wildcard finds is meant, each by its own name.
+                // Report each unreadable file that a wildcard matches by its own name.
                 Err(found @ (Lack::Text | Lack::Binary(_) | Lack::Link)) if is_wild => {
                     unreadable.push((path, found))
                 }
@@ -240,7 +240,7 @@ pub fn resolve_pointers<'c>(
     })
 }
 
-/// In the order in which the role declares its pointers.
+/// Sorts by the declared order of the role's pointers.
 fn declared<T>(mut numbered: Vec<(usize, T)>) -> Vec<T> {
     numbered.sort_by_key(|(number, _)| *number);
     in_place(numbered)
@@ -250,7 +250,7 @@ fn in_place<T>(numbered: Vec<(usize, T)>) -> Vec<T> {
     numbered.into_iter().map(|(_, one)| one).collect()
 }
 
-/// `outline.md`, `outline.md#ch01`
+/// Renders `outline.md` or `outline.md#ch01`.
 pub fn shown_name(path: &ProjectPath, section: Option<&str>) -> String {
     match section {
         Some(section) => format!("{path}#{section}"),
@@ -291,7 +291,7 @@ fn fill_text(
     }
 }
 
-/// The files a filled pattern names. A wildcard yields to the role's deny list, as it does for
+/// Lists the files that match a filled pattern. The role's deny list restricts wildcards, as in
 /// every read.
 fn list(
     pattern: &Pattern,
@@ -310,7 +310,8 @@ fn list(
         .collect()
 }
 
-/// Of several names of a section, `Book|全书`, the first that the file has; else the first.
+/// Chooses among several names of a section, `Book|全书`: the first one in the file, else the
+/// first.
 fn pick_section(project: &Project, path: &Pattern, names: &str) -> Result<String, ViewError> {
     let Some((first, _)) = names.split_once('|') else {
         return Ok(names.to_owned());
@@ -330,7 +331,7 @@ fn pick_section(project: &Project, path: &Pattern, names: &str) -> Result<String
     Ok(names.split('|').find(is_there).unwrap_or(first).to_owned())
 }
 
-/// The paths that the map of a pointer names for the unit; none if there is no such map.
+/// The paths that the pointer's map assigns to the unit. None if there is no map.
 fn mapped(
     project: &Project,
     pointer: &Pointer,
@@ -349,12 +350,12 @@ fn mapped(
     Ok(slice_section(&String::from_utf8_lossy(&bytes), unit).map(|section| mapped_paths(&section)))
 }
 
-/// Why there is no text; its words complete "`path` …".
+/// The reason for a missing text, worded to complete "`path` …".
 #[derive(Debug, Clone)]
 enum Lack {
     File,
     Text,
-    /// Not text by any encoding; with the line that stands for it in a listing.
+    /// Not text in any encoding; contains the line that represents it in a listing.
     Binary(Box<TargetFile>),
     Link,
     Section(String),
@@ -381,7 +382,7 @@ impl std::fmt::Display for Lack {
     }
 }
 
-/// A text, or what there is in place of one.
+/// Loads a text, or the reason for its absence.
 fn load(
     project: &Project,
     path: &ProjectPath,
@@ -390,7 +391,7 @@ fn load(
     let (bytes, version) = match project.store.read(path) {
         Ok(Some(found)) => found,
         Ok(None) => return Ok(Err(Lack::File)),
-        // The store follows no link; that is no reason to show nothing else.
+        // The store follows no link. Still show the other texts.
         Err(StoreError::Io { source, .. }) if source.kind() == std::io::ErrorKind::InvalidInput => {
             return Ok(Err(Lack::Link));
         }
@@ -430,8 +431,8 @@ fn load(
     })
 }
 
-/// The text of a section. The blanks and the completion marker behind it are not part of it:
-/// another section may be written there, and this one stays what it is.
+/// The text of a section, without trailing blanks and completion marker. Another section may be
+/// added there later, and this one must stay the same.
 pub fn slice_section(text: &str, anchor: &str) -> Option<String> {
     let document = Document::parse(text);
     let found = find_section(&document, anchor).ok()?;
@@ -455,7 +456,7 @@ fn order(pointer: &Pointer, class: Class) -> Order {
     }
 }
 
-/// Who writes what a pointer names.
+/// The writers of the files that a pointer selects.
 fn writers(contract: &Contract, path: &Pattern, binding: &Binding) -> Vec<Writer> {
     let mut found = Vec::new();
     for role in contract.roles.values() {

@@ -1,24 +1,27 @@
-//! What matters to a unit: the seam between views and recall, and a plain scorer behind it.
+//! Scores the relevance of text to a unit: the interface between views and recall, and a simple
+//! scorer.
+//!
+//! The simple scorer gives the same scores for the same input.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use quipu_contract::ProjectPath;
 
-/// What a unit is about, in words: its title, its section of the outline, the headings of its own
-/// files.
+/// The topic of a unit in words: its title, its section of the outline, the headings of its files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Topic(pub String);
 
-/// Says how much each piece of a text matters to a topic; 0 is not at all.
+/// Scores how relevant each piece of a text is to a topic; 0 means irrelevant.
 pub trait Relevance {
     fn scores(&self, topic: &Topic, path: &ProjectPath, pieces: &[&str]) -> Vec<u32>;
 }
 
-/// Counts shared words: rare ones among the pieces weigh more, long pieces have no advantage.
+/// Counts shared words. Words that are rare among the pieces weigh more; long pieces get no
+/// advantage.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Lexical;
 
-/// English words that tell nothing about a topic.
+/// Common English words without meaning for a topic.
 const COMMON: &[&str] = &[
     "about", "after", "all", "also", "and", "any", "are", "been", "before", "between", "both",
     "but", "can", "chapter", "does", "each", "every", "first", "for", "from", "had", "has", "have",
@@ -48,7 +51,7 @@ impl Relevance for Lexical {
                     .sum();
                 let length = f64::from(u32::try_from(words.len()).unwrap_or(u32::MAX));
                 let score = 100.0 * sum / (1.0 + 0.25 * length.ln_1p());
-                // Rounded, so that the last bits of a logarithm decide nothing; any shared word
+                // Round, so that the last bits of a logarithm decide nothing. Any shared word
                 // counts.
                 named
                     + if sum > 0.0 {
@@ -61,11 +64,11 @@ impl Relevance for Lexical {
     }
 }
 
-/// What a file scores for being named by the topic: more than shared words ever give.
+/// The score of a file that the topic names: higher than shared words can give.
 const NAMED: u32 = 100_000;
 
-/// Whether a text names a path, whole or by its last parts, or a folder above it: `src/lease.rs`,
-/// `lease.rs:12`, `src/store/`.
+/// Whether a text names a path, completely or by its last parts, or a folder above it:
+/// `src/lease.rs`, `lease.rs:12`, `src/store/`.
 fn names_path(text: &str, path: &ProjectPath) -> bool {
     let rooted = format!("/{path}");
     let apart = |c: char| {
@@ -104,7 +107,7 @@ fn names_path(text: &str, path: &ProjectPath) -> bool {
         })
 }
 
-/// The words of a text: English ones without their endings, Chinese ones as pairs of characters.
+/// The words of a text: English words without endings, Chinese words as pairs of characters.
 pub(crate) fn words(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut word = String::new();
@@ -138,7 +141,7 @@ fn kept(word: &str) -> Option<String> {
         .iter()
         .find_map(|end| word.strip_suffix(end).filter(|stem| stem.len() > 3));
     let stem = stem.unwrap_or(word);
-    // `leases` loses `es`, so `lease` loses its `e`.
+    // `leases` loses `es`, so `lease` must lose its `e`.
     Some(
         stem.strip_suffix('e')
             .filter(|short| short.len() > 2)

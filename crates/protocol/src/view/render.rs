@@ -1,5 +1,7 @@
-//! The text of a view: shown pieces joined, every cut marked by a line that says how to read the
+//! Renders a view: joins the shown pieces and marks every cut with a line that says how to read the
 //! rest.
+//!
+//! The contract's planner decides what is shown; this module only renders the decision.
 
 use quipu_contract::Language;
 use quipu_contract::plan::{Shown, Strategy};
@@ -9,7 +11,7 @@ use super::pieces::PieceText;
 /// A part of a staged text: number and count.
 pub type Part = Option<(usize, usize)>;
 
-/// Renders what is shown of a text; none if nothing is.
+/// Renders the shown pieces of a text. None if nothing is shown.
 pub fn render_shown(
     name: &str,
     text: &str,
@@ -62,7 +64,7 @@ pub fn render_shown(
     Some(rendered)
 }
 
-/// The lines about cuts at their longest, for counting before anything is cut.
+/// The longest possible notes about cuts, to reserve their tokens before cutting.
 pub fn render_longest_notes(name: &str, entries: usize, language: Language) -> String {
     let part = Some((99, 99));
     let hidden = [part, None].map(|part| hidden_note(name, entries, entries, part, language));
@@ -101,7 +103,7 @@ fn hidden_note(name: &str, hidden: usize, of: usize, part: Part, language: Langu
     }
 }
 
-/// What a brief says about a cut; nothing where nothing is cut.
+/// The note about a cut in a brief. None if nothing is cut.
 pub fn render_strategy_note(strategy: Strategy, name: &str, language: Language) -> Option<String> {
     Some(match (strategy, language) {
         (Strategy::Whole | Strategy::Section, _) => return None,
@@ -156,7 +158,7 @@ pub fn render_strategy_note(strategy: Strategy, name: &str, language: Language) 
     })
 }
 
-/// What a brief says of the files of a wildcard that are too many to be named.
+/// The note in a brief about wildcard files that are too many to be named.
 pub fn render_left_out(more: usize, role: &str, unit: Option<&str>, language: Language) -> String {
     let unit = unit
         .map(|unit| format!(" --unit {unit}"))

@@ -1,7 +1,7 @@
-//! Whether a folder still shows what is there, and is still the view that was written.
+//! Verifies that a view folder is unmodified and still matches the project.
 //!
-//! A manifest can be forged: what the actor may not read is never looked at, whatever the manifest
-//! says.
+//! A manifest can be forged. Files that the actor may not read are never read, even if it lists
+//! them.
 
 use std::path::Path;
 
@@ -16,21 +16,21 @@ use super::unit_of;
 use crate::project::Project;
 use crate::reading::{ReadError, may_read};
 
-/// How something shown differs from what is there now.
+/// How a shown text differs from the current one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Drift {
     Changed,
-    /// What was shown is still there, and more after it.
+    /// The shown text still exists, with more text after it.
     Grew,
     Gone,
     /// The copy in the folder was edited.
     Edited,
-    /// The copy in the folder, or a whole stage, is not there.
+    /// The copy in the folder, or a whole stage, is missing.
     Missing,
-    /// Where the copy should be is a link, or something else that is no file.
+    /// A link or another non-file is in the place of the copy.
     Link,
-    /// It is in the folder, and the view did not put it there.
+    /// An entry in the folder that is not part of the view.
     Stranger,
 }
 
@@ -48,7 +48,7 @@ impl Drift {
     }
 }
 
-/// Whether a folder still shows what is there.
+/// The result of a verification.
 #[derive(Debug, Clone, Serialize)]
 pub struct Verdict {
     pub role: String,
@@ -57,7 +57,7 @@ pub struct Verdict {
     pub drifted: Vec<(String, Drift)>,
 }
 
-/// Tells whether anything that a folder shows has changed since, here or there.
+/// Checks whether anything that a folder shows has changed since, in the project or in the folder.
 pub fn verify_view(
     project: &Project,
     actor: &Actor,
@@ -122,7 +122,7 @@ pub fn verify_view(
     Ok(verdict)
 }
 
-/// The actor as its view is made for it.
+/// The actor for which the view was made.
 fn seen_as(contract: &Contract, actor: &Actor) -> Actor {
     match actor {
         Actor::Agent {
@@ -160,11 +160,11 @@ fn drift(
     let Some((bytes, version)) = project.store.read(path)? else {
         return Ok(Some(Drift::Gone));
     };
-    // The version is of the whole file, which not everyone may know.
+    // The version covers the whole file, which not every actor may know.
     if readable == Readable::Whole && version == source.version {
         return Ok(None);
     }
-    // Another part of the file may have changed: what counts is the text that the pointer names.
+    // Another part of the file may have changed. Only the text that the pointer selects counts.
     let now = match &source.section {
         None => bytes,
         Some(anchor) => match slice_section(&String::from_utf8_lossy(&bytes), anchor) {

@@ -1,31 +1,31 @@
-//! What an agent's own calls tell about it: the same call failing again and again, long silence in
-//! its task process.
+//! Detects problems in an agent's own calls: the same call fails repeatedly, or the task process
+//! does not change for a long time.
 //!
-//! Kept for one agent in a small derived file, which may be deleted at any time: then counting
-//! begins anew. An agent is told at its next call, once for each time a limit is reached.
+//! The state is kept per agent in a small derived file. Deleting it only resets the counts. The
+//! agent gets a warning at its next call, once each time a limit is reached.
 
 use serde::{Deserialize, Serialize};
 
-/// So many different failing calls are remembered.
+/// The number of different failing calls that are remembered.
 const REMEMBERED: usize = 16;
 
-/// When an agent is told; nothing is said where the contract sets no limit.
+/// The limits for warnings. Without a limit in the contract there is no warning.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Limits {
     pub repeat_calls: Option<u32>,
     pub quiet_rounds: Option<u32>,
 }
 
-/// One call, after it was made.
+/// A completed call.
 #[derive(Debug, Clone)]
 pub struct Call<'c> {
     /// The operation, such as `task note`.
     pub name: &'c str,
-    /// Tells calls with other arguments apart, and does not hold them.
+    /// Distinguishes calls with different arguments without storing the arguments.
     pub fingerprint: String,
-    /// Why it failed, if it did.
+    /// The reason, if it failed.
     pub failure: Option<&'c str>,
-    /// How the task process looked afterwards.
+    /// The task process after the call.
     pub process: String,
 }
 
@@ -49,7 +49,7 @@ struct Failing {
 }
 
 impl Calls {
-    /// What the agent is to be told now. `process` names its task process.
+    /// Returns the due warnings. `process` names the agent's task process.
     pub fn warnings(&mut self, limits: Limits, process: &str) -> Vec<String> {
         let mut told = Vec::new();
         for call in self.failing.iter_mut().filter(|call| {
@@ -75,7 +75,7 @@ impl Calls {
         told
     }
 
-    /// Takes a call into account.
+    /// Records a call.
     pub fn take(&mut self, call: &Call<'_>, limits: Limits) {
         let known = self
             .failing
@@ -104,7 +104,7 @@ impl Calls {
         }
         if self.process == call.process {
             self.quiet += 1;
-            // After as many again it is told again.
+            // Warn again after the same number of further calls.
             if self.quiet_told
                 && limits
                     .quiet_rounds
@@ -164,7 +164,7 @@ mod tests {
             }
             calls.take(&call("x", None, "same"), LIMITS);
         }
-        // The first call saw the process for the first time.
+        // The first call only recorded the process.
         assert_eq!(told, [31, 61]);
         calls.take(&call("x", None, "changed"), LIMITS);
         assert!(calls.warnings(LIMITS, "p").is_empty());

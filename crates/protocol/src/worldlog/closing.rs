@@ -1,9 +1,8 @@
-//! The closing acts of a task, as texts: what they need goes in, the new texts or what is missing
-//! comes out.
+//! Computes the texts that close a task, or the list of missing inputs. This module does no I/O.
 //!
-//! Whoever closes a task commits them together: the record (`compose_session`, `render_session`),
-//! the knowledge (`recount` with the new session among the others), the world (`merge_world`), the
-//! task process (`clear_task`).
+//! The caller commits these texts together: the record (`compose_session`, `render_session`), the
+//! knowledge (`recount`, including the new session), the world (`merge_world`), and the task
+//! process (`clear_task`).
 
 use quipu_contract::{KeyedError, Language, set_fact};
 use serde::Serialize;
@@ -11,7 +10,7 @@ use serde::Serialize;
 use super::session::{Outcome, Session, plan_keywords, session_stem};
 use super::task::{Standing, Task, read_task};
 
-/// One fact of the world that the task changed.
+/// A fact of the world that the task changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorldChange {
     pub section: Option<String>,
@@ -20,7 +19,7 @@ pub struct WorldChange {
 }
 
 impl WorldChange {
-    /// `key=value` or `Section/key=value`.
+    /// Parses `key=value` or `Section/key=value`.
     pub fn parse(text: &str) -> Option<WorldChange> {
         let (place, value) = text.split_once('=')?;
         let (section, key) = match place.rsplit_once('/') {
@@ -36,12 +35,12 @@ impl WorldChange {
     }
 }
 
-/// What the agent says at the end of a task.
+/// The agent's report at the end of a task.
 #[derive(Debug, Clone, Default)]
 pub struct Said {
     pub outcome: Outcome,
     pub problem: Option<String>,
-    /// What was done; for a task that was given up, why.
+    /// The completed work or, for an abandoned task, the reason.
     pub solution: Option<String>,
     pub pattern: Option<String>,
     pub rounds: Option<u32>,
@@ -51,7 +50,7 @@ pub struct Said {
     pub world: Vec<WorldChange>,
 }
 
-/// Something without which a task cannot be closed.
+/// An input without which a task cannot be closed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Lack {
     /// A short name: `task`, `plan`, `solution`, `rounds`, `lesson`.
@@ -61,8 +60,9 @@ pub struct Lack {
     pub command: String,
 }
 
-/// The record of the task in a process file, under the first name that its day, type and keywords
-/// give. A trivial task needs no less; a task that was not done needs no open item closed.
+/// Composes the record of the task in a process file, under the first name from its date, type and
+/// keywords. A trivial task needs the same inputs. A task that was not completed may have open
+/// items.
 pub fn compose_session(
     process: &str,
     said: &Said,
@@ -82,7 +82,7 @@ pub fn compose_session(
         what,
         command: command.to_owned(),
     };
-    // A small task needs no beginning: it is told whole at its end.
+    // A small task need not be started: it is described completely at its end.
     let small = || {
         said.problem.as_ref().map(|problem| Task {
             description: problem.clone(),
@@ -224,12 +224,12 @@ fn seconds_between(started: &str, now: &str) -> Option<u32> {
     u32::try_from(now.as_second() - started.as_second()).ok()
 }
 
-/// Sections that a new fact goes to when none is named.
+/// The default sections for a new fact.
 pub const FACTS: [&str; 2] = ["Current facts", "当前事实"];
 const ACTIVITY: [&str; 2] = ["Agent activity", "Agent 活动"];
 
-/// The world with what a task changed, and the agent's activity. A task that changed nothing leaves
-/// it as it is.
+/// Applies a task's changes and the agent's activity to the world. Without changes, the world stays
+/// as it is.
 pub fn merge_world(
     world: &str,
     changes: &[WorldChange],
@@ -260,7 +260,7 @@ pub fn merge_world(
         Language::En => format!("{session}, finished {now}"),
         Language::Zh => format!("{session}，完成于 {now}"),
     };
-    // Earlier activity is told by the sessions; a world without such a section is not given one.
+    // Sessions record earlier activity. The section is not created if it is missing.
     let named = ACTIVITY
         .iter()
         .find_map(|section| set_fact(&text, Some(section), &[], agent, &activity, "").ok());

@@ -1,5 +1,7 @@
-//! What a finish does with a task: the record, the count, the world and the cleared task process,
-//! in one draft.
+//! Closes a task at a finish: drafts the record, the counts, the world and the cleared task process
+//! in one change.
+//!
+//! `closing.rs` computes the texts.
 
 use quipu_contract::{Actor, Form, ProjectPath};
 use serde::Deserialize;
@@ -18,7 +20,7 @@ use crate::project::Project;
 use crate::reading::ReadError;
 use crate::work::WorkError;
 
-/// Keys of the material that tell about a task.
+/// The keys of the material about a task.
 pub(crate) const TASK_KEYS: &[&str] = &[
     "problem",
     "solution",
@@ -29,10 +31,10 @@ pub(crate) const TASK_KEYS: &[&str] = &[
     "improvement",
     "outcome",
 ];
-/// The key of the material that tells what changed in the world: a list of `Section/key=value`.
+/// The key of the material with changes to the world: a list of `Section/key=value`.
 pub(crate) const WORLD_KEYS: &[&str] = &["world"];
 
-/// What was said about a task, as a file of material writes it.
+/// The task part of the material, as in a material file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Told {
@@ -80,7 +82,7 @@ fn read_said(closing: &Closing<'_>) -> Result<Said, WorkError> {
     Ok(said)
 }
 
-/// The caller's own file of a form. A person has no notes; an agent that has no name must say it.
+/// The caller's own file of a form. A person has none; an agent without a name must give one.
 fn own_file(draft: &Draft<'_>, form: Form) -> Result<Option<ProjectPath>, WorkError> {
     match resolve_form(draft.project, draft.actor, form) {
         Ok(path) => Ok(Some(path)),
@@ -90,7 +92,7 @@ fn own_file(draft: &Draft<'_>, form: Form) -> Result<Option<ProjectPath>, WorkEr
     }
 }
 
-/// Records the task, counts it in the agent's knowledge, clears its task process.
+/// Records the task, updates the agent's counts, and clears its task process.
 pub(crate) fn close_task(
     draft: &mut Draft<'_>,
     closing: &Closing<'_>,
@@ -106,7 +108,7 @@ pub(crate) fn close_task(
     if is_idle && closing.abandoned.is_some() {
         return Ok(Closure::Closed);
     }
-    // A record that was written like any file needs only to be counted.
+    // A record that was written directly only has to be counted.
     let written = is_idle && said.solution.is_none() && closing.has_created(draft, Form::Session);
     let mut session = None;
     if !written {
@@ -132,8 +134,8 @@ pub(crate) fn close_task(
     Ok(Closure::Closed)
 }
 
-/// Drafts the record under a free name: `NAME`, `NAME-2`, … If the name is taken before the draft
-/// is published, the whole composition is done again, with the next one.
+/// Drafts the record under a free name: `NAME`, `NAME-2`, … If the name is taken before the commit,
+/// the whole composition is repeated with the next name.
 fn draft_record(draft: &mut Draft<'_>, mut session: Session) -> Result<Session, WorkError> {
     let folder = folders_of(draft.project, Form::Session)
         .into_iter()
@@ -158,9 +160,8 @@ fn draft_record(draft: &mut Draft<'_>, mut session: Session) -> Result<Session, 
     Ok(session)
 }
 
-/// The first number from 1 on that is free, where those before it are taken: found in as many looks
-/// as it has digits in binary, since thousands of records may share a name. If some between were
-/// freed, one that is free.
+/// Finds the first free number by exponential and binary search, because thousands of records may
+/// share a name. If numbers in between were freed, it returns one of the free numbers.
 fn first_free<E>(mut is_taken: impl FnMut(u32) -> Result<bool, E>) -> Result<u32, E> {
     let (mut taken, mut free) = (0, 1);
     while is_taken(free)? {
@@ -177,7 +178,7 @@ fn first_free<E>(mut is_taken: impl FnMut(u32) -> Result<bool, E>) -> Result<u32
     Ok(free)
 }
 
-/// The agent's knowledge with its numbers counted, the new session among them; and what was learnt.
+/// Updates the counts in the agent's knowledge, including the new session, and adds what it learnt.
 fn count_task(
     draft: &mut Draft<'_>,
     said: &Said,
@@ -217,7 +218,7 @@ fn count_task(
     draft.replace(&path, recount(&text, language, &own)?)
 }
 
-/// The sessions of one agent, oldest first; everyone's for a caller without a name.
+/// The sessions of one agent, oldest first; all sessions for a caller without a name.
 pub fn own_sessions(project: &Project, actor: &Actor) -> Result<Vec<Session>, WorkError> {
     let agent = actor.agent().map(|agent| agent.as_str().to_lowercase());
     let is_own = |past: &Session| {
@@ -234,7 +235,7 @@ pub fn own_sessions(project: &Project, actor: &Actor) -> Result<Vec<Session>, Wo
         .collect())
 }
 
-/// Merges what the task changed into the world, with the line that tells what this agent did last.
+/// Merges the task's changes into the world, with a line about this agent's last activity.
 pub(crate) fn close_world(
     draft: &mut Draft<'_>,
     closing: &Closing<'_>,

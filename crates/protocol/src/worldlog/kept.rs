@@ -1,10 +1,10 @@
-//! `.quipu/sessions.jsonl`: what was read of session records, so that a command reads only what is
-//! new.
+//! `.quipu/sessions.jsonl`: a cache of parsed session records, so that a command reads only new
+//! ones.
 //!
-//! A line is a checksum and a batch: records that were read, and the commit up to which the batch
-//! and those before it are complete. The checksum covers the checksum of the line before, so lines
-//! behind a damaged one do not count. A command appends a batch; the file is rewritten when batches
-//! have become many. It is a cache: without it, records are read again.
+//! A line is a checksum and a batch: parsed records, and the commit up to which this and earlier
+//! batches are complete. Each checksum covers that of the previous line, so lines after a damaged
+//! one are ignored. A command appends a batch; the file is rewritten when there are many batches.
+//! Without the cache, all records are read again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -17,19 +17,19 @@ use super::session::Session;
 use crate::project::Project;
 
 const FILE: &str = ".quipu/sessions.jsonl";
-/// The form of a batch; a file that begins with another is rebuilt.
+/// The format of a batch. A file with another format is rebuilt.
 const FORM: u32 = 2;
-/// So many batches are read before they are made one.
+/// With more batches, the file is rewritten as one.
 const MOST_BATCHES: usize = 500;
 
-/// A commit of the journal: its number, and its id, which another journal does not have.
+/// A commit: its sequence number, and its id, which differs in another journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cursor {
     pub seq: u64,
     pub id: String,
 }
 
-/// A record with the look of its file: inode, size, time.
+/// A record with its file stat: inode, size, time.
 pub type KeptSession = (String, Session);
 
 #[derive(Serialize, Deserialize)]
@@ -41,7 +41,6 @@ struct Batch {
     removed: Vec<String>,
 }
 
-/// What earlier commands read.
 #[derive(Default)]
 pub struct Kept {
     file: PathBuf,
@@ -89,13 +88,13 @@ impl Kept {
                 .for_each(|path| drop(kept.sessions.remove(path)));
             kept.sessions.extend(batch.sessions);
         }
-        // A line that was not written to its end.
+        // An incomplete last line.
         kept.is_sound &= text.ends_with('\n');
         kept
     }
 
-    /// The paths that commits since the last batch changed; none if the end of the journal does not
-    /// tell.
+    /// The paths that commits since the last batch changed. None if the tail of the journal does
+    /// not show them.
     pub fn changed_since(&self, project: &Project) -> Option<BTreeSet<String>> {
         let cursor = self.cursor.as_ref()?;
         let entries = project
@@ -118,8 +117,8 @@ impl Kept {
         })
     }
 
-    /// Adds what was read besides, up to a commit. `all` is everything that is known then. A
-    /// failure is no loss: it is read again.
+    /// Appends newly read records, up to a commit. `all` has all known records. On failure, they
+    /// are read again next time.
     pub fn add(
         &self,
         cursor: Option<Cursor>,
@@ -128,7 +127,7 @@ impl Kept {
         all: &BTreeMap<String, KeptSession>,
     ) {
         if !self.is_sound || self.batches >= MOST_BATCHES {
-            // Borrowed, so that thousands of records are not copied for it.
+            // Borrow, to avoid copying thousands of records.
             let json =
                 serde_json::json!({"form": FORM, "cursor": cursor, "sessions": all}).to_string();
             let _ = super::past::write_derived(
@@ -153,7 +152,7 @@ impl Kept {
     }
 }
 
-/// The newest commit, if the end of the journal tells it.
+/// The newest commit, if the tail of the journal shows it.
 pub fn newest(project: &Project) -> Option<Cursor> {
     let entry = project.store.recent(1).ok()?.pop()?;
     Some(Cursor {

@@ -1,6 +1,6 @@
-//! What one agent has learnt: read, added to, and counted from its sessions.
+//! The knowledge of one agent: parsed, extended, and counted from its sessions.
 //!
-//! Numbers are places that are computed: `recount` splices them and leaves every other byte alone.
+//! Numbers are computed: `recount` replaces only them and leaves every other byte unchanged.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,14 +11,14 @@ use serde::Serialize;
 use super::names::{self, Name, fold, number, said, split_list};
 use super::session::{Outcome, Session};
 
-/// A way of working that has proved itself.
+/// A proven way of working.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Pattern {
     pub name: String,
     pub description: Option<String>,
     pub situation: Option<String>,
     pub steps: Vec<String>,
-    /// Sessions that it came from, by name, where it was proposed from them.
+    /// The names of the sessions from which it was proposed.
     pub sessions: Vec<String>,
     pub frequency: Option<u32>,
     pub success: Option<String>,
@@ -27,7 +27,7 @@ pub struct Pattern {
     pub line: usize,
 }
 
-/// A mistake that came back.
+/// A recurring mistake.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct ErrorPattern {
     pub name: String,
@@ -130,26 +130,24 @@ fn steps(document: &Document<'_>, section: &Section) -> Vec<String> {
         .collect()
 }
 
-/// What parts the names in what a session says of its pattern.
+/// Separators between names in a session's pattern field.
 const APART: [char; 19] = [
     ':', '：', ',', '，', '、', ';', '；', '(', ')', '（', '）', '“', '”', '"', '「', '」', '→',
     '《', '》',
 ];
 
-/// Whether what a session calls its pattern is this one: `已知模式：未定义变量` names `未定义变量`.
+/// Whether a session's pattern field names this pattern: `已知模式：未定义变量` names `未定义变量`.
 pub fn names_pattern(said: &str, pattern: &str) -> bool {
     let wanted = fold(pattern);
     names_in(said).any(|name| name == wanted)
 }
 
-/// The names, folded, that what a session says of its pattern may mean: the whole of it, and each
-/// of its pieces.
+/// The folded names in a session's pattern field: the whole text, and each of its parts.
 fn names_in(said: &str) -> impl Iterator<Item = String> {
     std::iter::once(fold(said)).chain(said.split(APART).map(fold))
 }
 
-/// Patterns by their names and by the sessions that they came from, so that each session finds its
-/// own at once.
+/// Indexes patterns by name and by source session, for fast lookup per session.
 #[derive(Debug, Default)]
 pub(super) struct PatternIndex {
     by_name: HashMap<String, Vec<usize>>,
@@ -179,17 +177,16 @@ impl PatternIndex {
         }
     }
 
-    /// Whether a pattern has this name.
     pub(super) fn holds(&self, name: &str) -> bool {
         self.by_name.contains_key(&fold(name))
     }
 
-    /// Whether what a session says names a pattern.
+    /// Whether a session's text names a pattern.
     pub(super) fn is_named_in(&self, said: &str) -> bool {
         names_in(said).any(|name| self.by_name.contains_key(&name))
     }
 
-    /// The sessions that used, improved or gave rise to each of so many patterns.
+    /// For each pattern, the sessions that used, improved or created it.
     pub(super) fn uses<'s>(
         &self,
         patterns: usize,
@@ -213,14 +210,14 @@ impl PatternIndex {
     }
 }
 
-/// The sessions that used, improved or gave rise to a pattern.
+/// The sessions that used, improved or created a pattern.
 pub fn uses<'s>(pattern: &Pattern, sessions: &'s [Session]) -> Vec<&'s Session> {
     PatternIndex::of(std::slice::from_ref(pattern))
         .uses(1, sessions)
         .swap_remove(0)
 }
 
-/// The numbers of a pattern.
+/// The statistics of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Counted {
     pub frequency: usize,
@@ -229,7 +226,7 @@ pub struct Counted {
     pub best_rounds: Option<u32>,
 }
 
-/// Counts a pattern's uses; sessions come oldest first.
+/// Counts a pattern's uses. Sessions must be oldest first.
 pub fn count_pattern(pattern: &Pattern, sessions: &[Session]) -> Counted {
     count_uses(&uses(pattern, sessions))
 }
@@ -252,7 +249,7 @@ fn count_uses(used: &[&Session]) -> Counted {
     }
 }
 
-/// The text with its numbers counted from an agent's sessions (oldest first). Nothing else changes.
+/// Updates the numbers from an agent's sessions (oldest first). Nothing else changes.
 pub fn recount(
     text: &str,
     language: Language,
@@ -264,7 +261,7 @@ pub fn recount(
         .map(u64::from)
         .sum();
     let counted = sessions.iter().filter(|s| s.rounds.is_some()).count() as u64;
-    // In tenths, half of one rounded up.
+    // In tenths, rounded half up.
     let tenths = (10 * rounds + counted / 2)
         .checked_div(counted)
         .unwrap_or(0);
@@ -285,8 +282,7 @@ pub fn recount(
     let used = PatternIndex::of(&patterns).uses(patterns.len(), sessions);
     for (pattern, used) in patterns.iter().zip(used) {
         let numbers = count_uses(&used);
-        // A file is edited only where a number is another: of many patterns a session uses one or
-        // two.
+        // Edit only changed numbers: a session uses one or two of many patterns.
         let is_counted = pattern.frequency == u32::try_from(numbers.frequency).ok()
             && pattern.success.as_ref() == Some(&numbers.success)
             && pattern.first_rounds == Some(numbers.first_rounds.unwrap_or(0))
@@ -318,7 +314,7 @@ fn find_pattern(document: &Document<'_>, under: &Name, title: &str) -> Option<Se
         .cloned()
 }
 
-/// Sets one key of a section, if it is there and the value is another.
+/// Sets one key of a section, if the section exists and the value differs.
 fn set(
     text: &str,
     language: Language,
@@ -351,7 +347,7 @@ fn set(
     document.set_keyed(&section, &name.key_in(&document, &section, language), value)
 }
 
-/// The text with a section of this name, at its end if it has none yet.
+/// Adds the section at the end, if it is missing.
 fn with_section(text: &str, name: &Name, language: Language) -> Result<String, SpliceError> {
     let document = Document::parse(text);
     match name.section(&document) {
@@ -360,7 +356,7 @@ fn with_section(text: &str, name: &Name, language: Language) -> Result<String, S
     }
 }
 
-/// The text with a pattern added, or with those fields of a known one that are given.
+/// Adds a pattern, or updates the given fields of a known one.
 pub fn put_pattern(
     text: &str,
     language: Language,
@@ -384,7 +380,7 @@ pub fn put_pattern(
     put_entry(text, language, &names::PATTERNS, &pattern.name, &fields)
 }
 
-/// The text with an error pattern added, or with those fields of a known one that are given.
+/// Adds an error pattern, or updates the given fields of a known one.
 pub fn put_error(
     text: &str,
     language: Language,
@@ -427,7 +423,7 @@ fn put_entry(
     Ok(text)
 }
 
-/// The text with a line under its lessons, with the sessions it comes from.
+/// Adds a lesson with its source sessions.
 pub fn add_lesson(
     text: &str,
     language: Language,
@@ -447,7 +443,6 @@ pub fn add_lesson(
     )
 }
 
-/// The text with a line under its ideas.
 pub fn add_idea(text: &str, language: Language, idea: &str) -> Result<String, SpliceError> {
     add_line(text, language, &names::IDEAS, idea)
 }
@@ -517,7 +512,7 @@ mod tests {
     }
 
     proptest! {
-        /// The index finds what comparing each pattern with each session finds.
+        /// The index finds the same uses as comparing each pattern with each session.
         #[test]
         fn uses_are_found_by_name_and_by_session(
             names in prop::collection::vec("[aB ]{1,2}", 0..5),
@@ -541,7 +536,7 @@ mod tests {
         }
     }
 
-    /// If each session were compared with each pattern this would take minutes.
+    /// Comparing each session with each pattern would take minutes.
     #[test]
     fn many_sessions_are_counted_in_linear_time() {
         const MANY: usize = 10_000;

@@ -1,7 +1,7 @@
-//! What is known about a task like this one: patterns and past sessions, with their sources.
+//! Finds patterns and past sessions that match a task, with their sources.
 //!
-//! Words decide, not meaning: the share of the task's words that a pattern or session holds, rare
-//! words counting more. The same input gives the same answer, in the same order.
+//! The match is lexical: the share of the task's words that a pattern or session contains. Rare
+//! words count more. The result and its order are deterministic.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,11 +11,11 @@ use super::knowledge::Pattern;
 use super::session::Session;
 use crate::view::words;
 
-/// Less than this share of the task's words is no match.
+/// The minimum share of the task's words for a match, in percent.
 const LEAST: u32 = 20;
-/// So many matches are shown.
+/// The maximum number of matches.
 const MOST: usize = 5;
-/// A word in the text counts less than one in a name, a situation or keywords, in hundredths.
+/// The weight of a word in the text, relative to one in a name, a situation or keywords.
 const IN_TEXT: f64 = 0.7;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -25,14 +25,14 @@ pub enum Kind {
     Session,
 }
 
-/// Something that is known about a task like this.
+/// A match for a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Match {
     pub kind: Kind,
     pub name: String,
     /// `path:line`
     pub source: String,
-    /// Of 100.
+    /// In percent.
     pub score: u32,
     pub why: String,
 }
@@ -45,8 +45,8 @@ struct Candidate {
     weak: BTreeSet<String>,
 }
 
-/// Matches a description against an agent's patterns (in the file at `knowledge`) and past
-/// sessions, each with its path.
+/// Matches a description with an agent's patterns (from the file `knowledge`) and past sessions,
+/// each with its path.
 pub fn match_task(
     description: &str,
     knowledge: &str,
@@ -103,7 +103,7 @@ fn rank(description: &str, candidates: &[Candidate]) -> Vec<Match> {
         }
     }
     let all = candidates.len() as f64;
-    // A word that nothing holds tells that the task is new, not what it is about: it counts least.
+    // A word that no candidate contains only shows that the task is new, so it counts least.
     let weight = |word: &str| {
         spread.get(word).map_or(std::f64::consts::LN_2, |held| {
             (1.0 + all / f64::from(*held)).ln()
@@ -142,8 +142,8 @@ fn rank(description: &str, candidates: &[Candidate]) -> Vec<Match> {
             });
         }
     }
-    // Equal scores: a pattern before a session, the newer session before the older (names begin
-    // with dates).
+    // Among equal scores, patterns precede sessions, and newer sessions precede older ones (names
+    // begin with dates).
     found.sort_by(|a, b| {
         b.score
             .cmp(&a.score)
@@ -154,7 +154,7 @@ fn rank(description: &str, candidates: &[Candidate]) -> Vec<Match> {
     found
 }
 
-/// The shared words as the description writes them.
+/// The shared words in the spelling of the description.
 fn told(description: &str, shared: &BTreeSet<&str>) -> String {
     let mut pieces: Vec<String> = Vec::new();
     let mut tell = |piece: &mut String| {

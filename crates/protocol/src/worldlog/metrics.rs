@@ -1,8 +1,8 @@
-//! Whether agents learn: pattern reuse, knowledge growth, execution gain, over time.
+//! Measures whether agents learn: pattern reuse, knowledge growth and execution gain over time.
 //!
 //! - reuse: the share of sessions that used a known pattern
 //! - growth: patterns named for the first time, per session
-//! - gain: how many fewer rounds a pattern took than the first time, on average over its later uses
+//! - gain: how many fewer rounds a pattern took than the first time, averaged over its later uses
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ pub struct Point {
     pub date: String,
     pub reuse: f64,
     pub growth: f64,
-    /// None until some pattern was used a second time.
+    /// None until a pattern is used a second time.
     pub gain: Option<f64>,
 }
 
@@ -42,8 +42,7 @@ pub struct Metrics {
     pub points: Vec<Point>,
 }
 
-/// Measures sessions, oldest first. `known` are patterns whose own sources count as their first
-/// uses.
+/// Measures sessions, oldest first. The sources of `known` patterns count as their first uses.
 pub fn measure(sessions: &[Session], known: &[Pattern]) -> Metrics {
     let patterns = all_patterns(sessions, known);
     let uses = PatternIndex::of(&patterns).uses(patterns.len(), sessions);
@@ -103,7 +102,7 @@ pub fn measure(sessions: &[Session], known: &[Pattern]) -> Metrics {
     }
 }
 
-/// The known patterns, and those that sessions name besides.
+/// The known patterns, and further patterns that sessions name.
 fn all_patterns(sessions: &[Session], known: &[Pattern]) -> Vec<Pattern> {
     let mut patterns = known.to_vec();
     let mut index = PatternIndex::of(known);
@@ -115,7 +114,7 @@ fn all_patterns(sessions: &[Session], known: &[Pattern]) -> Vec<Pattern> {
         if index.is_named_in(said) {
             continue;
         }
-        // What follows a colon is the name: `known pattern: undefined variable`.
+        // The name follows the colon: `known pattern: undefined variable`.
         let name = said.rsplit([':', '：']).next().unwrap_or(said).trim();
         if !index.holds(name) {
             let pattern = Pattern {

@@ -1,4 +1,4 @@
-//! Experience: tasks, the sessions they leave behind, and what is learnt from them.
+//! The worldlog: tasks, their session records, and the knowledge learnt from them.
 //!
 //! | file | owns |
 //! |---|---|
@@ -6,12 +6,12 @@
 //! | `task` | the working memory for one task |
 //! | `session` | the record of one task and its name |
 //! | `knowledge` | patterns, errors, lessons, and numbers counted from sessions |
-//! | `matching`, `proposal` | what is known about a task; what may be a pattern |
-//! | `metrics`, `plot` | whether it helps |
-//! | `closing` | the closing acts, as texts |
-//! | `ending` | the closing acts, drafted for a finish |
-//! | `calls` | what an agent is told about its own calls |
-//! | `past` | the sessions of a project; the only file here that looks into folders |
+//! | `matching`, `proposal` | knowledge that matches a task; candidates for patterns |
+//! | `metrics`, `plot` | measurements of learning |
+//! | `closing` | the texts that close a task |
+//! | `ending` | closing a task in the draft of a finish |
+//! | `calls` | warnings about an agent's own calls |
+//! | `past` | the sessions of a project; the only file here that reads folders |
 
 mod calls;
 mod closing;

@@ -1,9 +1,9 @@
-//! Headings and keys in both languages: either is read, the project's own is written.
+//! Headings and keys in both languages: both are read, the project's own is written.
 
 use quipu_contract::Language;
 use quipu_text::{Document, Section};
 
-/// One heading or key: how it is written, and what else is read as the same.
+/// A heading or key: its written forms, and synonyms accepted when reading.
 pub(crate) struct Name {
     en: &'static str,
     zh: &'static str,
@@ -22,11 +22,11 @@ impl Name {
         }
     }
 
-    /// Whether a heading or key means this. A remark in brackets behind it does not matter.
+    /// Whether a heading or key matches. A remark in brackets after it is ignored.
     pub fn is(&self, text: &str) -> bool {
         let text = text.split(['(', '（']).next().unwrap_or_default();
-        // A file is asked for many names: most differ in their first letter already, and nothing is
-        // made to compare.
+        // Compare the first byte before allocating: a file is searched for many names, and most
+        // differ there.
         let first = text.trim_start().bytes().next().unwrap_or_default();
         let begins_alike = |name: &str| {
             name.bytes().next().is_some_and(|b| {
@@ -42,8 +42,7 @@ impl Name {
             .any(|name| same(name))
     }
 
-    /// The section under this heading; one that is spelled as written goes before one that merely
-    /// means the same.
+    /// The section with this heading. The written form is preferred to a synonym.
     pub fn section<'d>(&self, document: &'d Document<'_>) -> Option<&'d Section> {
         self.find(document, 1)
     }
@@ -63,7 +62,7 @@ impl Name {
         find(&name(self.en, self.zh, &[])).or_else(|| find(self))
     }
 
-    /// The value of this key directly under a section, if it says something.
+    /// The value of this key directly below a section, if it has content.
     pub fn value<'t>(&self, document: &Document<'t>, section: &Section) -> Option<&'t str> {
         let line = document
             .keyed_in(&section.body)
@@ -72,7 +71,7 @@ impl Name {
         said(document.slice(&line.value))
     }
 
-    /// This key as it is spelled directly under a section, or as the language writes it.
+    /// The spelling of this key directly below a section, or the form of the language.
     pub fn key_in(&self, document: &Document<'_>, section: &Section, language: Language) -> String {
         let known = document
             .keyed_in(&section.body)
@@ -85,7 +84,7 @@ impl Name {
     }
 }
 
-/// The form under which names are compared: small letters, one blank between words.
+/// Normalises a name for comparison: lower case, single spaces.
 pub(crate) fn fold(text: &str) -> String {
     folded(text).collect()
 }
@@ -97,7 +96,7 @@ fn folded(text: &str) -> impl Iterator<Item = char> {
         .flat_map(move |(at, word)| blank(at).chain(word.chars().flat_map(char::to_lowercase)))
 }
 
-/// A value that is more than a template's stand-in (`_…_`, `[…]`) or a word for nothing.
+/// A value with content: not a template placeholder (`_…_`, `[…]`) and not a word for "none".
 pub(crate) fn said(value: &str) -> Option<&str> {
     let value = value.trim();
     let stand_in = |open: char, close: char| {
@@ -111,7 +110,7 @@ pub(crate) fn said(value: &str) -> Option<&str> {
     (!empty).then_some(value)
 }
 
-/// The first whole number of a value: `12 轮`, `about 40 s`.
+/// The first integer of a value: `12 轮`, `about 40 s`.
 pub(crate) fn number(value: &str) -> Option<u32> {
     let start = value.find(|c: char| c.is_ascii_digit())?;
     let digits = &value[start..];
@@ -121,7 +120,7 @@ pub(crate) fn number(value: &str) -> Option<u32> {
     digits[..end].parse().ok()
 }
 
-/// A list on one line: `a; b; c`, `甲；乙`.
+/// Splits a list on one line: `a; b; c`, `甲；乙`.
 pub(crate) fn split_list(value: &str, between: &[char]) -> Vec<String> {
     value
         .split(between)
@@ -188,7 +187,7 @@ pub(crate) const PREVENTION: Name = name("Prevention", "预防", &[]);
 pub(crate) const LESSONS: Name = name("Lessons", "经验", &["经验教训", "learnings"]);
 pub(crate) const IDEAS: Name = name("Ideas", "想法", &["点子"]);
 
-// The task at hand.
+// The current task.
 pub(crate) const CURRENT: Name = name("Task", "任务", &["当前任务", "current task", "任务信息"]);
 pub(crate) const BEFORE: Name = name("Before starting", "开始前检查", &[]);
 pub(crate) const PLAN: Name = name("Plan", "执行计划", &["todo", "todos", "计划", "初始todo"]);

@@ -1,8 +1,8 @@
-//! Past sessions of a project, as one actor may read them.
+//! Past sessions of a project, as far as an actor may read them.
 //!
-//! Records never change, so what was read of one is kept (`kept.rs`). A start needs less still:
-//! `near_sessions` goes by the names of all files and reads only the newest and those whose names
-//! share words with the task.
+//! Records never change, so parsed records are cached (`kept.rs`). A start needs less:
+//! `near_sessions` scans the names of all files and reads only the newest records and those with
+//! names that share words with the task.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -17,19 +17,19 @@ use crate::project::Project;
 use crate::read_scope::ReadScope;
 use crate::view::words;
 
-/// So many of the newest sessions are read for a match, whatever their names say.
+/// The number of newest sessions read for a match, regardless of their names.
 const NEWEST: usize = 40;
-/// So many more by the words of their names.
+/// The number of further sessions read because of their names.
 const BY_NAME: usize = 20;
-/// So many records are held in memory at once.
+/// The maximum number of records in memory at once.
 const AT_ONCE: usize = 1000;
-/// After commits that changed so many files, how far the journal was looked at is noted again.
+/// After commits that changed this many files, the journal cursor is stored again.
 const FAR_BEHIND: usize = 200;
 
 /// A session with the path of its file.
 pub type PastSession = (String, Session);
 
-/// Every session that the actor may read, oldest first.
+/// All sessions that the actor may read, oldest first.
 pub fn load_sessions(project: &Project, actor: &Actor) -> Result<Vec<PastSession>, StoreError> {
     let current = read_new(project)?;
     let reader = ReadScope::of(project, actor);
@@ -43,8 +43,8 @@ pub fn load_sessions(project: &Project, actor: &Actor) -> Result<Vec<PastSession
     Ok(sessions)
 }
 
-/// Every session, from what is kept and what is new. A record never changes but by a commit, so the
-/// files of those that no commit touched since are not even looked at.
+/// All sessions, from the cache and from new files. A record changes only by a commit, so files
+/// that no commit touched are not checked.
 fn read_new(project: &Project) -> Result<BTreeMap<String, KeptSession>, StoreError> {
     let mut kept = Kept::load(project);
     let cursor = newest(project);
@@ -77,7 +77,7 @@ fn read_new(project: &Project) -> Result<BTreeMap<String, KeptSession>, StoreErr
         );
     }
     current.extend(added.clone());
-    // What is left was removed.
+    // The remaining entries were removed.
     let removed: Vec<String> = std::mem::take(&mut kept.sessions).into_keys().collect();
     let is_behind = changed
         .as_ref()
@@ -88,7 +88,7 @@ fn read_new(project: &Project) -> Result<BTreeMap<String, KeptSession>, StoreErr
     Ok(current)
 }
 
-/// Oldest first.
+/// Sorts oldest first.
 fn sort_by_time(project: &Project, sessions: &mut [PastSession]) -> Result<(), StoreError> {
     sessions.sort_by(|(a, x), (b, y)| (&x.date, &x.time, a).cmp(&(&y.date, &y.time, b)));
     for group in sessions
@@ -100,7 +100,7 @@ fn sort_by_time(project: &Project, sessions: &mut [PastSession]) -> Result<(), S
     Ok(())
 }
 
-/// Sessions of the same second stand in the order in which they were committed.
+/// Sorts sessions of the same second in commit order.
 fn sort_as_committed(project: &Project, group: &mut [PastSession]) -> Result<(), StoreError> {
     let paths: Vec<ProjectPath> = group
         .iter()
@@ -115,8 +115,8 @@ fn sort_as_committed(project: &Project, group: &mut [PastSession]) -> Result<(),
     Ok(())
 }
 
-/// Sessions that may matter to a task, oldest first: a bounded number, however many there are. Of
-/// the others not even the rules are asked, only their names are looked at.
+/// Sessions that may be relevant to a task, oldest first. The number is bounded. Other sessions
+/// cost only a comparison of their names.
 pub fn near_sessions(
     project: &Project,
     actor: &Actor,
@@ -144,8 +144,7 @@ pub fn near_sessions(
     let allowed = |name: &str, folder: &str| {
         session_path(project, &joined(folder, name)).filter(|path| reader.reads(path))
     };
-    // Names begin with their date. Of thousands only the newest are kept, and those that share most
-    // words; the others cost a comparison.
+    // Names begin with their date. Keep only the newest, and those that share the most words.
     let mut newest: BinaryHeap<Reverse<(String, String)>> = BinaryHeap::new();
     let mut by_name: BinaryHeap<Reverse<(usize, String, ProjectPath)>> = BinaryHeap::new();
     let mut pass_over = |name: &str, folder: &str| {
@@ -192,8 +191,7 @@ pub fn near_sessions(
     Ok(sessions)
 }
 
-/// Reads records together: those that came from outside are adopted in one commit, not each in its
-/// own.
+/// Reads records together, so that external edits are adopted in one commit instead of one each.
 fn read(
     project: &Project,
     paths: &[ProjectPath],
@@ -214,13 +212,13 @@ fn read(
         .collect())
 }
 
-/// The name of a session's file without its ending.
+/// The file name of a session without its extension.
 pub fn stem(path: &ProjectPath) -> &str {
     let name = path.as_str().rsplit('/').next().unwrap_or_default();
     name.strip_suffix(".md").unwrap_or(name)
 }
 
-/// The files that the contract calls sessions, in order, and whether each is of class `record`.
+/// The contract's session files in order, and whether each has class `record`.
 fn session_paths(project: &Project) -> Result<Vec<(ProjectPath, bool)>, StoreError> {
     let mut names: Vec<String> = Vec::new();
     each_session_file(project, &mut |folder, name| {
@@ -249,7 +247,7 @@ fn session_rule(project: &Project, name: &str) -> Option<(ProjectPath, Class)> {
     Some((path, rule.class))
 }
 
-/// Tells the Markdown files of the folders that hold sessions, as folder and name, in no order.
+/// Visits the Markdown files in session folders as folder and name, in no particular order.
 fn each_session_file(
     project: &Project,
     tell: &mut dyn FnMut(&str, &str),
@@ -272,7 +270,7 @@ fn joined(folder: &str, name: &str) -> String {
     }
 }
 
-/// Writes a derived file whole: a reader never sees half of it.
+/// Writes a derived file atomically, so that readers never see a partial file.
 pub fn write_derived(file: &std::path::Path, bytes: &[u8]) -> std::io::Result<()> {
     let aside = file.with_extension(format!("{}.tmp", std::process::id()));
     std::fs::write(&aside, bytes)?;
@@ -320,8 +318,8 @@ mod tests {
         assert_eq!(load_sessions(&project, &actor).unwrap().len(), 301);
         assert_eq!(load_sessions(&project, &actor).unwrap().len(), 301);
 
-        // One more is appended to what is kept. The files of the others are not looked at: that
-        // they changed meanwhile is not noticed here.
+        // One more record is appended to the cache. The other files are not checked, so changes to
+        // them are not detected here.
         let kept = folder.path().join(".quipu/sessions.jsonl");
         let lines = || std::fs::read_to_string(&kept).unwrap().lines().count();
         let before = lines();
@@ -333,7 +331,7 @@ mod tests {
         std::fs::remove_file(folder.path().join(".sessions/2026-01-02_fix_new.md")).unwrap();
         assert_eq!(load_sessions(&project, &actor).unwrap().len(), 301);
 
-        // Where a line is damaged or torn, what it and those behind it held is read again.
+        // After a damaged or incomplete line, its records and all later ones are read again.
         let problem_of_7 = || {
             let all = load_sessions(&project, &actor).unwrap();
             (

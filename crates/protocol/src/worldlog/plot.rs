@@ -1,11 +1,13 @@
-//! The metrics as pictures: lines of blocks for a terminal, an SVG for a page.
+//! Draws the metrics: as block characters for a terminal, as SVG for a page.
+//!
+//! `metrics.rs` computes the values.
 
 use quipu_contract::Language;
 
 use super::metrics::{Metrics, Point};
 
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// So many columns at most; more sessions share a column, which shows its last.
+/// The maximum number of columns. With more sessions, a column shows the last of several.
 const COLUMNS: usize = 60;
 
 struct Line {
@@ -50,7 +52,7 @@ impl Line {
     }
 }
 
-/// A line of blocks for each metric, from 0 to 1; what is below 0 is shown as 0.
+/// One line of blocks per metric, from 0 to 1; values below 0 are shown as 0.
 pub fn render_blocks(metrics: &Metrics, language: Language) -> String {
     let mut text = String::new();
     let width = LINES
@@ -78,7 +80,7 @@ pub fn render_blocks(metrics: &Metrics, language: Language) -> String {
     text
 }
 
-/// A Chinese character takes two columns of a terminal.
+/// The terminal columns of a text; a Chinese character takes two.
 fn columns(text: &str) -> usize {
     text.chars().map(|c| if c.is_ascii() { 1 } else { 2 }).sum()
 }
@@ -97,7 +99,7 @@ fn sampled(values: &[Option<f64>]) -> Vec<Option<f64>> {
         .collect()
 }
 
-/// A picture of the three metrics over the sessions.
+/// Draws the three metrics over the sessions.
 pub fn render_svg(metrics: &Metrics, language: Language) -> String {
     let (width, height, left, top, bottom) = (720.0, 360.0, 48.0, 24.0, 64.0);
     let lowest = metrics

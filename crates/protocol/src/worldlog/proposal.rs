@@ -1,8 +1,8 @@
-//! What was done several times in the same way, and so may be a pattern.
+//! Proposes patterns: work that was done several times in the same way.
 //!
-//! Sessions of one type are alike when their steps share most words, or where no steps are told,
-//! their keywords. Groups are formed oldest first around their first session, so that the same
-//! sessions always give the same proposals.
+//! Sessions of one type are similar if their steps share most words or, without steps, their
+//! keywords. Groups form oldest first around their first session, so that the same sessions always
+//! give the same proposals.
 
 use std::collections::BTreeSet;
 
@@ -14,15 +14,15 @@ use super::names::fold;
 use super::session::{Outcome, Session};
 use crate::view::words;
 
-/// Two ways of working are the same when they share so much of their words, in hundredths.
+/// Two sets of steps are similar if they share this percentage of their words.
 const ALIKE: usize = 60;
 /// The same for keywords, of which there are few.
 const ALIKE_WORDS: usize = 50;
 
-/// A way of working used more often than this is proposed, where the contract does not say.
+/// The default number of uses after which a pattern is proposed.
 const PATTERN_AFTER: usize = 3;
 
-/// How often something is done before it is proposed: the variable `pattern_after` of the contract.
+/// The number of uses after which a pattern is proposed: the contract's variable `pattern_after`.
 pub fn pattern_after(contract: &Contract) -> usize {
     contract
         .vars
@@ -31,21 +31,21 @@ pub fn pattern_after(contract: &Contract) -> usize {
         .unwrap_or(PATTERN_AFTER)
 }
 
-/// A pattern that may be taken.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Proposal {
     pub name: String,
     #[serde(rename = "type")]
     pub kind: String,
     pub situation: String,
-    /// The steps of the shortest of the sessions.
+    /// The steps of the shortest session.
     pub steps: Vec<String>,
     pub sessions: Vec<String>,
     pub first_rounds: Option<u32>,
     pub best_rounds: Option<u32>,
 }
 
-/// Proposes what more than `after` sessions (oldest first) did alike and no known pattern covers.
+/// Proposes work that more than `after` sessions (oldest first) did in a similar way and that no
+/// known pattern covers.
 pub fn propose(sessions: &[Session], known: &[Pattern], after: usize) -> Vec<Proposal> {
     let uses = PatternIndex::of(known).uses(known.len(), sessions);
     let covered: BTreeSet<&str> = uses
@@ -83,7 +83,7 @@ fn key_words(session: &Session) -> BTreeSet<String> {
     words(&session.keywords.join(" "))
 }
 
-/// How much two sets have in common, of 100.
+/// The overlap of two sets in percent.
 fn share(a: &BTreeSet<String>, b: &BTreeSet<String>) -> usize {
     let all = a.union(b).count();
     (100 * a.intersection(b).count())
@@ -93,7 +93,7 @@ fn share(a: &BTreeSet<String>, b: &BTreeSet<String>) -> usize {
 
 fn proposal(group: &[&Session]) -> Proposal {
     let first = group[0];
-    // Words that most of them have name the pattern.
+    // Words that most sessions share name the pattern.
     let most = |word: &String| {
         2 * group
             .iter()

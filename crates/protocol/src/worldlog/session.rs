@@ -1,7 +1,7 @@
-//! Session records: the name, and what is in one.
+//! Session records: their names and their content.
 //!
-//! Headings of both languages are read, whatever else stands in a record is left out of the reading
-//! and never written again: a record is made once.
+//! Headings of both languages are accepted. Other content is ignored when reading. A record is
+//! written once and never rewritten.
 
 use quipu_contract::Language;
 use quipu_text::{Document, Section};
@@ -9,11 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use super::names::{self, WORDS_APART, number, said, split_list};
 
-/// How a task ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
-    /// Solved; also where a record does not say.
+    /// Solved. Also the default for a record without an outcome.
     #[default]
     Done,
     Failed,
@@ -46,10 +45,10 @@ impl Outcome {
     }
 }
 
-/// What a record tells.
+/// The content of a record.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Session {
-    /// The name of its file without the ending.
+    /// The file name without its extension.
     pub name: String,
     pub date: String,
     #[serde(rename = "type")]
@@ -65,16 +64,16 @@ pub struct Session {
     pub seconds: Option<u32>,
     pub outcome: Outcome,
     pub steps: Vec<String>,
-    /// The pattern that was recognised, improved or made.
+    /// The pattern that was recognised, improved or created.
     pub learnt: Option<String>,
     pub experience: Option<String>,
     pub improvement: Option<String>,
     pub world: Vec<String>,
-    /// The line of the problem, to cite.
+    /// The line of the problem, for citations.
     pub line: usize,
 }
 
-/// The parts of `{date}_{type}_{keywords}`, and `-2` of a second one of that name.
+/// The parts of `{date}_{type}_{keywords}`, and the number of a repeated name (`-2`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionName {
     pub date: String,
@@ -83,7 +82,7 @@ pub struct SessionName {
     pub nth: u32,
 }
 
-/// Reads a file name without its ending.
+/// Parses a file name without its extension.
 pub fn parse_session_name(stem: &str) -> Option<SessionName> {
     let mut pieces = stem.splitn(3, '_');
     let date = pieces.next().filter(|date| is_date(date))?.to_owned();
@@ -114,8 +113,8 @@ fn is_date(text: &str) -> bool {
         })
 }
 
-/// `{date}_{type}_{keywords}`: only letters and digits in its parts, so that it is a file name
-/// everywhere.
+/// Builds `{date}_{type}_{keywords}` from letters and digits only, so that it is valid on all file
+/// systems.
 pub fn session_stem(date: &str, kind: &str, keywords: &[String]) -> String {
     let plain = |text: &str| -> String {
         let kept: String = text
@@ -145,7 +144,7 @@ pub fn session_stem(date: &str, kind: &str, keywords: &[String]) -> String {
     }
 }
 
-/// The `nth` name for a stem: the second is `-2`.
+/// The `nth` name for a stem: the second one ends in `-2`.
 pub fn nth_name(stem: &str, nth: u32) -> String {
     if nth < 2 {
         stem.to_owned()
@@ -154,7 +153,7 @@ pub fn nth_name(stem: &str, nth: u32) -> String {
     }
 }
 
-/// Words that someone with the same task would look for: at most four of the description.
+/// Chooses up to four words of the description as keywords.
 pub fn plan_keywords(description: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for run in description.split(|c: char| !c.is_alphanumeric()) {
@@ -175,7 +174,7 @@ pub fn plan_keywords(description: &str) -> Vec<String> {
     found
 }
 
-/// Reads a record, however much of it there is.
+/// Parses a record, even an incomplete one.
 pub fn read_session(stem: &str, text: &str) -> Session {
     let document = Document::parse(text);
     let named = parse_session_name(stem);
@@ -254,14 +253,13 @@ pub fn read_session(stem: &str, text: &str) -> Session {
     session
 }
 
-/// The text of a section without a template's stand-in.
+/// The text of a section without template placeholders.
 fn prose(document: &Document<'_>, section: &Section) -> String {
     said(document.slice(&section.body))
         .unwrap_or_default()
         .to_owned()
 }
 
-/// A new record.
 pub fn render_session(language: Language, session: &Session) -> String {
     let none = match language {
         Language::En => "none",
@@ -364,7 +362,7 @@ pub fn render_session(language: Language, session: &Session) -> String {
     text
 }
 
-/// What was said, so that no heading in it cuts the record: `## x` becomes `#### x`.
+/// Lowers headings so that they cannot split the record: `## x` becomes `#### x`.
 fn demoted(said: &str) -> String {
     let lines = said.trim().lines().map(|line| {
         if line.starts_with("# ") || line.starts_with("## ") {

@@ -1,7 +1,7 @@
-//! One agent's working memory: the task at hand, its plan, its results, its rounds.
+//! One agent's working memory: the current task, its plan, its results, its rounds.
 //!
-//! Every function takes the text and gives the text with one thing done to it. Sections it does not
-//! know and prose in those it knows stay as they are, also when the task is cleared.
+//! Every function takes the text and returns it with one change. Unknown sections, and prose in
+//! known sections, stay unchanged, even when the task is cleared.
 
 use quipu_contract::Language;
 use quipu_text::{Document, Item, Place, Section, Splice, SpliceError, Strike, splice_all};
@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use super::names::{self, Name, WORDS_APART, number, said, split_list};
 
-/// How an item of the plan stands.
+/// The status of a plan item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Standing {
@@ -27,7 +27,6 @@ pub struct Todo {
     pub line: usize,
 }
 
-/// The task at hand.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Task {
     pub description: String,
@@ -53,13 +52,13 @@ pub enum TaskError {
     Edit(#[from] SpliceError),
 }
 
-/// Reads the task at hand; nothing where the file is cleared.
+/// Parses the current task. None if the file is cleared.
 pub fn read_task(text: &str) -> Option<Task> {
     let document = Document::parse(text);
     let section = names::CURRENT.section_below(&document);
     let description = match section {
         Some(section) => description(&document, section)?,
-        // A file by hand may hold nothing but a plan; its title tells what it is about.
+        // A file written by hand may contain only a plan; its title is the description.
         None if plan_items(&document).is_empty() => return None,
         None => document
             .sections()
@@ -103,7 +102,7 @@ pub fn read_task(text: &str) -> Option<Task> {
     })
 }
 
-/// The first paragraph that is no template's stand-in and has no key.
+/// The first paragraph that is neither a template placeholder nor a keyed line.
 fn description(document: &Document<'_>, section: &Section) -> Option<String> {
     let body = document.slice(&section.body);
     let mut found: Vec<&str> = Vec::new();
@@ -143,7 +142,6 @@ fn todo(number: usize, item: &Item) -> Todo {
     }
 }
 
-/// A task that begins.
 #[derive(Debug, Clone, Default)]
 pub struct NewTask {
     pub description: String,
@@ -154,7 +152,7 @@ pub struct NewTask {
     pub now: String,
 }
 
-/// The text with a task begun in it. One that is under way is not replaced.
+/// Begins a task in the text. A current task is not replaced.
 pub fn start_task(text: &str, language: Language, new: &NewTask) -> Result<String, TaskError> {
     if let Some(task) = read_task(text) {
         return Err(TaskError::UnderWay(task.description));
@@ -208,7 +206,7 @@ fn with_section(text: &str, name: &Name, language: Language) -> Result<String, S
     document.insert_section(place, 2, name.in_language(language), "")
 }
 
-/// The text with an item added to the plan, last or as number `at`.
+/// Adds an item to the plan, at the end or as number `at`.
 pub fn add_todo(
     text: &str,
     language: Language,
@@ -241,7 +239,7 @@ pub fn add_todo(
     }
 }
 
-/// The text with an item ticked and its result beside it.
+/// Checks an item off and adds its result.
 pub fn finish_todo(text: &str, number: usize, result: Option<&str>) -> Result<String, TaskError> {
     change_item(text, number, |document, item| {
         let mut splices = vec![tick(item)];
@@ -256,7 +254,7 @@ pub fn finish_todo(text: &str, number: usize, result: Option<&str>) -> Result<St
     })
 }
 
-/// The text with an item struck and the reason beside it.
+/// Strikes an item out and adds the reason.
 pub fn strike_todo(
     text: &str,
     language: Language,
@@ -310,7 +308,7 @@ fn change_item(
     let items = plan_items(&document);
     let item = item_at(&items, number)?;
     let splices = plan(&document, item)?;
-    // A box that is not there goes in front of what replaces the text behind it.
+    // A missing checkbox is inserted before the replacement of the text after it.
     match splices.as_slice() {
         [box_, rest] if box_.range.is_empty() && box_.range.start == rest.range.start => {
             Ok(Splice {
@@ -333,7 +331,7 @@ fn item_at<'i>(items: &[&'i Item], number: usize) -> Result<&'i Item, TaskError>
         })
 }
 
-/// The text with an item of the plan put at another place.
+/// Moves a plan item to another position.
 pub fn move_todo(text: &str, number: usize, to: usize) -> Result<String, TaskError> {
     let document = Document::parse(text);
     let items = plan_items(&document);
@@ -366,7 +364,7 @@ pub fn move_todo(text: &str, number: usize, to: usize) -> Result<String, TaskErr
     Ok(splice_all(text, &[cut, paste])?)
 }
 
-/// The text with a result noted, and so many rounds more.
+/// Records a result and adds rounds.
 pub fn note(text: &str, language: Language, note: &str, rounds: u32) -> Result<String, TaskError> {
     let task = read_task(text).ok_or(TaskError::NoTask)?;
     let note = one_line(note)?;
@@ -388,8 +386,7 @@ pub fn note(text: &str, language: Language, note: &str, rounds: u32) -> Result<S
     }
 }
 
-/// The text without its task, ready for the next: the sections it knows are as `template` has them,
-/// all others stay.
+/// Removes the task: known sections are reset to `template`, all others stay.
 pub fn clear_task(text: &str, template: &str) -> Result<String, SpliceError> {
     let fresh = Document::parse(template);
     let mut text = text.to_owned();

@@ -1,13 +1,13 @@
-//! The lines of a finish text, sorted into headings and items. Knows Markdown, not what an item
-//! means.
+//! Splits a finish text into headings and items. This module parses Markdown; the caller interprets
+//! the items.
 
 use super::decision::{field_name, is_field};
 use super::names::{Section, section_of};
 
-/// What stands below one heading or label.
+/// The content below one heading or label.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Block {
-    /// None for a heading that no one knows, or for text before the first.
+    /// None for an unknown heading, or for text before the first heading.
     pub section: Option<Section>,
     pub title: String,
     pub line: usize,
@@ -16,14 +16,14 @@ pub(super) struct Block {
     pub items: Vec<Item>,
 }
 
-/// One entry of a list, or one paragraph.
+/// One list entry or one paragraph.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Item {
     pub line: usize,
     pub text: String,
-    /// Further lines: whether each is an entry of its own below this one.
+    /// Further lines, each with a flag: whether it is a nested list entry.
     pub body: Vec<(bool, String)>,
-    /// What stands in the box before it: `x`, or a space.
+    /// The character in its checkbox: `x` or a space.
     pub checked: Option<char>,
     /// The subheading above it.
     pub group: Option<String>,
@@ -33,7 +33,7 @@ pub(super) struct Item {
 }
 
 impl Item {
-    /// All of its lines in one: entries below it after a semicolon, wrapped lines after a space.
+    /// Joins all lines: nested entries after a semicolon, wrapped lines after a space.
     pub fn whole(&self) -> String {
         let mut whole = self.text.clone();
         let has_code = self
@@ -60,7 +60,7 @@ impl Item {
     }
 }
 
-/// Sorts a text. `keys` are the names that the project's own closers read.
+/// Parses a text. `keys` are the names that the project's own closers read.
 pub(super) fn parse_blocks(text: &str, keys: &[&'static str]) -> Vec<Block> {
     let text = unfenced(text.trim_start_matches('\u{feff}'));
     let mut sorter = Sorter {
@@ -76,7 +76,7 @@ pub(super) fn parse_blocks(text: &str, keys: &[&'static str]) -> Vec<Block> {
     sorter.blocks
 }
 
-/// The numbered lines, without a code fence around all of them.
+/// Returns the numbered lines, without a code fence that encloses all of them.
 fn unfenced(text: &str) -> Vec<(usize, &str)> {
     let lines: Vec<(usize, &str)> = (1..)
         .zip(text.lines().map(|l| l.strip_suffix('\r').unwrap_or(l)))
@@ -98,7 +98,7 @@ fn unfenced(text: &str) -> Vec<(usize, &str)> {
 struct Sorter<'k> {
     keys: &'k [&'static str],
     blocks: Vec<Block>,
-    /// Whether the line before was empty.
+    /// Whether the previous line was empty.
     blank: bool,
     fence: Option<&'static str>,
     comment: bool,
@@ -173,7 +173,7 @@ impl Sorter<'_> {
         }
     }
 
-    /// Whether a line goes on with the decision above it: `Why: …`.
+    /// Whether a line continues the decision above it, as in `Why: …`.
     fn is_field(&self, line: &str) -> bool {
         let Some(block) = self
             .blocks
@@ -204,7 +204,7 @@ impl Sorter<'_> {
                 self.open(Some(section), title, number, level, value)
             }
             _ => match self.blocks.last_mut() {
-                // A subheading begins an item, or names those below it.
+                // A subheading begins an item, or groups the items below it.
                 Some(block)
                     if block.section.is_some() && block.level > 0 && level > block.level =>
                 {
@@ -219,7 +219,7 @@ impl Sorter<'_> {
         self.blank = true;
     }
 
-    /// Whether a known name below the todos only sorts them: `### Done`, `Blocked:`.
+    /// Whether a known name below the todos only groups them, as in `### Done` or `Blocked:`.
     fn is_group(&mut self, section: Section, level: usize, value: &str) -> bool {
         let sorts = matches!(
             section,
@@ -287,7 +287,7 @@ impl Sorter<'_> {
             Some(last) if last.is_entry && indent >= last.indent + 2 => {
                 last.body.push((true, text.to_owned()))
             }
-            // Below a subheading that is a decision, the entries are its fields.
+            // Entries below a subheading that is a decision are its fields.
             Some(last) if takes_all && (last.is_heading || is_field(text)) => {
                 last.body.push((true, text.to_owned()))
             }
@@ -340,7 +340,7 @@ impl Sorter<'_> {
         }
     }
 
-    /// The subheading that the next item stands below.
+    /// The subheading above the next item.
     fn group(&self) -> Option<String> {
         let block = self
             .blocks
@@ -368,13 +368,13 @@ impl Item {
         }
     }
 
-    /// Whether it only names the items below it.
+    /// Whether it only groups the items below it.
     pub fn is_subheading(&self) -> bool {
         self.is_heading && self.body.is_empty()
     }
 }
 
-/// The line without remarks that begin and end in it.
+/// Removes comments that begin and end within the line.
 fn without_comments(line: &str) -> String {
     let mut line = line.to_owned();
     while let Some(start) = line.find("<!--")
@@ -392,7 +392,7 @@ fn heading(line: &str) -> Option<(usize, &str)> {
     is_one.then(|| (level, title.trim().trim_end_matches('#').trim_end()))
 }
 
-/// The text behind a bullet or a number, with what stands in its box.
+/// Returns the text after a bullet or a number, and the character in its checkbox.
 fn entry(line: &str) -> Option<(Option<char>, &str)> {
     let bullet = line
         .strip_prefix(['-', '*', '+', '•', '·', '–', '—', '▪', '●'])
@@ -417,7 +417,7 @@ fn entry(line: &str) -> Option<(Option<char>, &str)> {
     }
 }
 
-/// `[x] text`: what stands in the box, and the text.
+/// Splits `[x] text` into the checkbox character and the text.
 fn boxed(text: &str) -> (Option<char>, &str) {
     for (mark, meaning) in [
         ("☐", ' '),
@@ -446,8 +446,8 @@ fn boxed(text: &str) -> (Option<char>, &str) {
     }
 }
 
-/// `Done:`, `**Phase**: testing`, `Decisions：无`, `**Notes**`: the section, its name and what
-/// stands behind the colon.
+/// Parses `Done:`, `**Phase**: testing`, `Decisions：无` or `**Notes**` into the section, its name
+/// and the text after the colon.
 fn label<'l>(line: &'l str, keys: &[&'static str]) -> Option<(Section, &'l str, &'l str)> {
     if let Some(rest) = line.strip_prefix("**").or_else(|| line.strip_prefix("__")) {
         let end = rest.find("**").or_else(|| rest.find("__"))?;
@@ -474,7 +474,7 @@ fn clean(text: &str) -> String {
         .to_owned()
 }
 
-/// The text without emphasis that begins it: `**Title** rest`.
+/// Removes bold markers: `**Title** rest`.
 fn clean_marks(text: &str) -> String {
     text.replace("**", "").trim().to_owned()
 }

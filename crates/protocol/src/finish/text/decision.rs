@@ -1,5 +1,8 @@
-//! One decision of a finish text: a sentence, with or without its reason, what was rejected and who
-//! decided.
+//! Parses one decision of a finish text: a sentence, optionally with its reason, the rejected
+//! alternatives and the person who decided.
+//!
+//! Text without a field name becomes the title, then the body. `decisions/record.rs` writes the
+//! entry.
 
 use super::blocks::Item;
 use crate::decisions::NewDecision;
@@ -17,7 +20,7 @@ enum Field {
     Id,
 }
 
-/// What each field is called. Longer names come before names that they begin with.
+/// The names of each field. A longer name precedes its own prefixes.
 const FIELDS: &[(Field, &[&str])] = &[
     (
         Field::Why,
@@ -85,7 +88,7 @@ const FIELDS: &[(Field, &[&str])] = &[
     (Field::Id, &["id", "编号"]),
 ];
 
-/// A title beyond this length is cut after its first sentence; the whole goes into the body.
+/// A longer title is cut after its first sentence, and the rest moves into the body.
 const LONGEST_TITLE: usize = 110;
 
 /// Whether a line is a field of the decision above it.
@@ -102,7 +105,7 @@ fn bare(line: &str) -> String {
     line.replace("**", "").replace("__", "").trim().to_owned()
 }
 
-/// The field with which a text begins, and what it says.
+/// The field at the beginning of a text, and its value.
 fn field_at(text: &str) -> Option<(Field, &str)> {
     for (field, names) in FIELDS {
         for name in *names {
@@ -120,7 +123,7 @@ fn field_at(text: &str) -> Option<(Field, &str)> {
     None
 }
 
-/// Reads an item; none where it has no title.
+/// Parses an item. None if it has no title.
 pub(super) fn parse_decision(item: &Item) -> Option<NewDecision> {
     let mut parts: Vec<(Option<Field>, String)> = Vec::new();
     split_fields(&bare(&item.text), &mut parts);
@@ -161,12 +164,12 @@ pub(super) fn parse_decision(item: &Item) -> Option<NewDecision> {
     (!decision.title.is_empty()).then_some(decision)
 }
 
-/// `Title. Why: …; rejected: …`: the text before the first field, then each field.
+/// Splits `Title. Why: …; rejected: …` into the text before the first field and the fields.
 fn split_fields(text: &str, parts: &mut Vec<(Option<Field>, String)>) {
     let mut starts = vec![];
     let (mut may_begin, mut is_behind_space) = (true, false);
     for (at, c) in text.char_indices() {
-        // A name with a capital letter needs no sign before it: `By: Mira Status: proposed`.
+        // A capitalised name needs no separator before it: `By: Mira Status: proposed`.
         let begins = may_begin || is_behind_space && (c.is_uppercase() || !c.is_ascii());
         if begins && !c.is_whitespace() && field_at(&text[at..]).is_some() {
             starts.push(at);
@@ -204,8 +207,7 @@ fn split_fields(text: &str, parts: &mut Vec<(Option<Field>, String)>) {
 }
 
 fn put(decision: &mut NewDecision, field: Option<Field>, text: &str) {
-    // A name, a status and an id are no sentences; what is cut off a title begins with the sign
-    // where it was cut.
+    // Names, statuses and ids need no full stop. Text cut from a title begins with the separator.
     let text = match field {
         Some(Field::By | Field::Status | Field::Id) => {
             text.trim_end_matches(['.', '。', ';', '；']).trim_end()
@@ -251,8 +253,8 @@ fn put(decision: &mut NewDecision, field: Option<Field>, text: &str) {
     );
 }
 
-/// `(proposed)`, `(decided by Mira)`, `(supersedes ADR-1)` at the end, and `Proposed:` at the
-/// beginning.
+/// Parses `(proposed)`, `(decided by Mira)` or `(supersedes ADR-1)` at the end, and `Proposed:` at
+/// the beginning.
 fn take_marks(decision: &mut NewDecision) {
     for (word, status) in [
         ("proposed:", "Proposed"),
@@ -320,7 +322,8 @@ fn take_mark(decision: &mut NewDecision, part: &str) -> bool {
     true
 }
 
-/// The text before a last group in brackets, and what the brackets hold.
+/// Splits off a final group in brackets. Returns the text before it and the content of the
+/// brackets.
 fn last_group(text: &str) -> Option<(String, String)> {
     let bare = text.trim().trim_end_matches(['.', '。']);
     let (open, close) = [('(', ')'), ('（', '）'), ('[', ']')]
@@ -333,7 +336,7 @@ fn last_group(text: &str) -> Option<(String, String)> {
     Some((bare[..start].trim().to_owned(), inner)).filter(|(title, _)| !title.is_empty())
 }
 
-/// `Sort explicitly because ties must be stable`: the title, and the reason.
+/// Splits `Sort explicitly because ties must be stable` into title and reason.
 fn take_reason(decision: &mut NewDecision) {
     if decision.why.is_some() {
         return;
@@ -355,7 +358,7 @@ fn take_reason(decision: &mut NewDecision) {
     }
 }
 
-/// A long title keeps its first sentence; the whole text is the decision.
+/// Cuts a long title to its first sentence and moves the rest into the body.
 fn shorten(decision: &mut NewDecision) {
     let first = first_sentence(&decision.title);
     if decision.title.chars().count() > LONGEST_TITLE && first.len() < decision.title.len() {

@@ -1,9 +1,9 @@
-//! A finish as one Markdown text, the way agents write it.
+//! Parses a finish written as one Markdown text, in the forms that agents use.
 //!
 //! Headings of any level, bold labels and `Name:` lines open a section; bullets, numbers and
-//! paragraphs are its items. Text that no section takes is kept as a note, and the result names it:
-//! nothing that was written is dropped. A heading that is nearly a known one, and a line that
-//! cannot be carried out, are refused with the line to write instead.
+//! paragraphs are its items. No text is dropped: text outside any known section is kept as a note,
+//! and the result lists it. A heading that is nearly a known one, and a line that cannot be
+//! executed, are refused with the line to write instead.
 
 mod blocks;
 mod decision;
@@ -29,11 +29,11 @@ use none::says_none;
 pub use template::finish_template;
 use todo::{Verb, read_todo};
 
-/// What a finish text says.
+/// The parsed text.
 #[derive(Debug, Clone, Default)]
 pub struct FinishText {
     pub material: Material,
-    /// What was understood otherwise than it was written, for whoever wrote it.
+    /// Messages for the author about lines that were interpreted differently than written.
     pub told: Vec<String>,
 }
 
@@ -56,7 +56,7 @@ fn say<'t>(language: Language, en: &'t str, zh: &'t str) -> &'t str {
     if language == Language::Zh { zh } else { en }
 }
 
-/// Reads a Markdown text, or JSON where it begins with a brace. `name` is for messages: a file, or
+/// Parses Markdown, or JSON if the text begins with a brace. `name` is used in messages: a file, or
 /// `stdin`.
 pub fn parse_finish_text(
     project: &Project,
@@ -85,7 +85,7 @@ pub fn parse_finish_text(
             finish_template(project, actor).trim_end(),
         ));
     }
-    // A list that cannot be read is reported by the closer, with its line.
+    // An unreadable list is reported by its closer, with the line.
     let todos = load_todos(project, actor)
         .map(|list| list.todos)
         .unwrap_or_default();
@@ -109,7 +109,7 @@ pub fn parse_finish_text(
     }
 }
 
-/// The text with a blank line for each example that a start printed and nobody filled in.
+/// Blanks out unfilled example lines that `start` printed. Line numbers are preserved.
 fn without_examples(project: &Project, text: &str) -> String {
     let language = project.contract.language;
     let steps = project
@@ -134,7 +134,7 @@ fn without_examples(project: &Project, text: &str) -> String {
         .join("\n")
 }
 
-/// The keys of closers whose files this project has.
+/// The keys of closers that have files in this project.
 fn own_keys(project: &Project) -> Vec<&'static str> {
     let has = |forms: &[Form]| project.contract.of_form(forms[0]).next().is_some();
     CLOSERS
@@ -161,7 +161,7 @@ impl Reader<'_> {
         });
     }
 
-    /// Every fault at once, each with the line to write instead.
+    /// Reports all faults at once, each with the line to write instead.
     fn refusal(&self, name: &str) -> WorkError {
         let mut faults = self.faults.iter().map(|fault| match self.language {
             Language::En => format!("`{name}`, line {}: {}", fault.line, fault.what),
@@ -256,7 +256,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A section that says it is empty.
+    /// Handles a section that says it is empty.
     fn nothing(&mut self, section: Section) {
         let name = match section {
             Section::Decisions => "decisions",
@@ -330,7 +330,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A note or a fact; or `remove 2`, `remove: words of it`.
+    /// Handles a note or a fact, or its removal: `remove 2`, `remove: part of its text`.
     fn keep(&mut self, section: Section, item: &Item) {
         let text = grouped(item);
         let removed = removal(&item.text);
@@ -393,7 +393,7 @@ impl Reader<'_> {
     fn phase(&mut self, item: &Item) {
         let known = phases(&self.project.contract);
         let said = item.text.trim().trim_matches(['`', '.', '。']);
-        // The line of the template, as it was printed.
+        // An unchanged line of the template.
         if said.starts_with('…') {
             return;
         }
@@ -417,7 +417,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `/pointer = value`; anything else about the state is kept as a note.
+    /// Parses `/pointer = value`. Any other text about the state is kept as a note.
     fn state(&mut self, item: &Item) {
         let pair = item
             .text
@@ -469,7 +469,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Text below a heading that is not part of a finish.
+    /// Handles text below an unknown heading.
     fn unknown(&mut self, block: &Block) {
         let items: Vec<&Item> = block.items.iter().filter(|i| !i.is_subheading()).collect();
         // An item of the project's own checklist.
@@ -523,7 +523,7 @@ impl Reader<'_> {
     }
 }
 
-/// A name as a heading has it.
+/// Capitalises a name for use as a heading.
 fn capital(name: &str) -> String {
     let mut letters = name.chars();
     letters
@@ -532,7 +532,7 @@ fn capital(name: &str) -> String {
         .unwrap_or_default()
 }
 
-/// The item, behind the subheading that it stands below.
+/// The item, prefixed with its subheading.
 fn grouped(item: &Item) -> String {
     match &item.group {
         Some(group) => format!("{group}: {}", item.whole()),
@@ -540,7 +540,7 @@ fn grouped(item: &Item) -> String {
     }
 }
 
-/// `remove 2`, `remove: text`, `~~text~~`: which entry goes.
+/// Parses `remove 2`, `remove: text` or `~~text~~` into the entry to remove.
 fn removal(text: &str) -> Option<String> {
     if let Some(inner) = text
         .strip_prefix("~~")
@@ -565,7 +565,7 @@ fn removal(text: &str) -> Option<String> {
         return match (is_number, named) {
             (true, _) => Some(number.to_owned()),
             (false, Some(named)) if !named.is_empty() => Some(named.trim_matches('"').to_owned()),
-            // `Remove the old parser` is a note like any other.
+            // `Remove the old parser` is an ordinary note.
             (false, _) => None,
         };
     }

@@ -1,14 +1,16 @@
 //! The headings of a finish text, in both languages and in the spellings that models use.
+//!
+//! This is the only place that maps a heading to its `Section`.
 
 use super::none::normalised;
 
-/// What a heading or a label says about the lines below it.
+/// The meaning of a heading or a label for the lines below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Section {
     Done,
     Decisions,
     Todos,
-    /// Todos that are not for now.
+    /// Todos that are postponed.
     Later,
     Next,
     Notes,
@@ -26,7 +28,7 @@ pub(super) enum Section {
     Key(&'static str),
 }
 
-/// Every name of each section; the first two are the ones that Quipu prints.
+/// All names of each section. Quipu prints the first two: English and Chinese.
 const NAMES: &[(Section, &[&str])] = &[
     (
         Section::Done,
@@ -199,7 +201,7 @@ const NAMES: &[(Section, &[&str])] = &[
     ),
 ];
 
-/// Names of the keys that a profile's own closer reads.
+/// Names of the keys that a profile's own closers read.
 const KEYS: &[(&str, &[&str])] = &[
     ("problem", &["problem", "任务描述", "问题描述"]),
     ("solution", &["solution", "解决", "解决方案"]),
@@ -212,7 +214,7 @@ const KEYS: &[(&str, &[&str])] = &[
     ("world", &["world", "世界"]),
 ];
 
-/// The section that a heading names, if `keys` are those that the project's closers read.
+/// The section that a heading names. `keys` are those that the project's closers read.
 pub(super) fn section_of(title: &str, keys: &[&'static str]) -> Option<Section> {
     let whole = normalised(title);
     let bare = whole
@@ -242,7 +244,7 @@ fn named(name: &str, keys: &[&'static str]) -> Option<Section> {
     })
 }
 
-/// The heading that an unknown one is probably meant to be.
+/// The known heading that an unknown one probably means.
 pub(super) fn near_miss(title: &str) -> Option<&'static str> {
     let name = normalised(title);
     let far_enough = |known: &str| known.chars().count() >= 4 && name.chars().count() >= 3;
@@ -257,7 +259,7 @@ pub(super) fn near_miss(title: &str) -> Option<&'static str> {
 }
 
 impl Section {
-    /// What Quipu calls it, in English and in Chinese.
+    /// The printed names, in English and in Chinese.
     pub(super) fn names(self) -> (&'static str, &'static str) {
         match self {
             Section::Key(key) => KEYS

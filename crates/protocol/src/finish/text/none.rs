@@ -1,6 +1,8 @@
-//! Lines that say "there is nothing here".
+//! Recognises lines that say "nothing to report" in both languages.
+//!
+//! A text with any further content does not count: it must not be lost.
 
-/// Words that may stand beside `none` without saying anything more.
+/// Words that may accompany `none` without adding content.
 const FILLERS: &[&str] = &[
     "new",
     "decision",
@@ -82,7 +84,7 @@ const FILLERS_ZH: &[&str] = &[
     "了。",
 ];
 
-/// A title without emphasis, numbering, emoji and a colon at its end, in lower case.
+/// Lowercases a title and removes emphasis, numbering, emoji and a trailing colon.
 pub(super) fn normalised(text: &str) -> String {
     let bare: String = text
         .chars()
@@ -108,8 +110,7 @@ pub(super) fn normalised(text: &str) -> String {
         .to_lowercase()
 }
 
-/// Whether a text says that there is nothing: `none`, `n/a`, `No new decisions.`, `无`,
-/// `本次没有新决策`.
+/// Whether a text says "none", as in `none`, `n/a`, `No new decisions.`, `无`, `本次没有新决策`.
 pub(super) fn says_none(text: &str) -> bool {
     let bare: String = text
         .chars()

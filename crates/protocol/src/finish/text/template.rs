@@ -1,4 +1,6 @@
-//! The text to fill in: the headings of a finish, with what is known already.
+//! Renders the finish template: the headings to fill in, with known values already filled in.
+//!
+//! `mod.rs` parses the filled template.
 
 use quipu_contract::{Actor, Form, Language};
 
@@ -9,8 +11,8 @@ use crate::naming::short_name;
 use crate::project::Project;
 use crate::todos::{hanging, load_todos};
 
-/// The command with the headings that this actor fills in. Lines with `…` that are left as they are
-/// count as not said.
+/// Renders the command with the headings that this actor fills in. Unchanged lines with `…` are
+/// ignored when the text is parsed.
 pub fn finish_template(project: &Project, actor: &Actor) -> String {
     let language = project.contract.language;
     let zh = language == Language::Zh;
@@ -52,7 +54,7 @@ pub fn finish_template(project: &Project, actor: &Actor) -> String {
     text + "EOF\n"
 }
 
-/// The todos that this actor has in progress, each with what can be said of it.
+/// The actor's todos in progress, each with the possible answers.
 fn todo_lines(project: &Project, actor: &Actor, zh: bool) -> String {
     let list = load_todos(project, actor).unwrap_or_default();
     let ids = || list.todos.iter().map(|t| t.id.as_str());

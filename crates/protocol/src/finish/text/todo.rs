@@ -1,4 +1,6 @@
-//! One line about todos: a step of one that is there, or a new one.
+//! Parses one line about todos: a step for an existing todo, or a new todo.
+//!
+//! Lines with an unknown id are refused instead of being added as new todos.
 
 use super::blocks::Item;
 use super::none::normalised;
@@ -7,7 +9,7 @@ use crate::moment::parse_moment;
 use crate::naming::{find_name, short_name};
 use crate::todos::{LATER, NewTodo, Priority, Status, Todo, TodoBlock};
 
-/// What a line can do to a todo that is there.
+/// The action that a line applies to an existing todo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verb {
     Done,
@@ -18,7 +20,7 @@ pub(super) enum Verb {
     Leave,
 }
 
-/// The words for each; longer ones come before those that they begin with.
+/// The words for each verb. A longer word precedes its own prefixes.
 const VERBS: &[(Verb, &[&str])] = &[
     (
         Verb::Done,
@@ -98,7 +100,7 @@ const VERBS: &[(Verb, &[&str])] = &[
     ),
 ];
 
-/// Reads one item of the todos.
+/// Parses one item of the todos.
 pub(super) fn read_todo(reader: &mut Reader<'_>, item: &Item, later: bool) {
     let text = item.text.trim();
     if matches!(
@@ -139,7 +141,7 @@ pub(super) fn read_todo(reader: &mut Reader<'_>, item: &Item, later: bool) {
         return reader.unknown_todo(item, verb, &named);
     }
     match boxed.or(group_verb).or_else(|| done_of_none(text)) {
-        // What is done and was never a todo is work that is done.
+        // A completed item without a todo is recorded as completed work.
         Some(Verb::Done) => {
             let whole = item.whole();
             let told = whole
@@ -232,7 +234,7 @@ fn step(reader: &mut Reader<'_>, item: &Item, verb: Verb, id: String, note: &str
     }
 }
 
-/// The verb that a whole group is called by.
+/// The verb that names a whole group.
 fn whole_verb(name: &str) -> Option<Verb> {
     VERBS
         .iter()
@@ -240,8 +242,8 @@ fn whole_verb(name: &str) -> Option<Verb> {
         .map(|(verb, _)| *verb)
 }
 
-/// `done k7q2m`, `k7q2m: done`, `done: Write the tests`, `k7q2m`: the verb if one is said, the
-/// todos, and the rest.
+/// Parses `done k7q2m`, `k7q2m: done`, `done: Write the tests` or `k7q2m` into the verb (if
+/// present), the todos and the rest.
 fn find_step(reader: &Reader<'_>, text: &str) -> Option<(Option<Verb>, Vec<String>, String)> {
     let text = text.trim().trim_matches('`');
     for (verb, rest) in leading_verbs(text) {
@@ -250,7 +252,7 @@ fn find_step(reader: &Reader<'_>, text: &str) -> Option<(Option<Verb>, Vec<Strin
         }
     }
     let (ids, rest) = named(reader, text)?;
-    // What `start` printed behind the id is no news.
+    // Skip the text that `start` printed after the id.
     let rest = skip_marks(&rest);
     let title = reader
         .todos
@@ -267,7 +269,7 @@ fn find_step(reader: &Reader<'_>, text: &str) -> Option<(Option<Verb>, Vec<Strin
     }
 }
 
-/// Every verb that a text begins with, with what stands behind it.
+/// All verbs that a text begins with, each with the remaining text.
 fn leading_verbs(text: &str) -> impl Iterator<Item = (Verb, &str)> {
     let text = text.trim_start_matches(['(', '[', '→', '-', '—', ' ', ':', '：']);
     VERBS.iter().flat_map(move |(verb, words)| {
@@ -290,7 +292,7 @@ fn leading_verbs(text: &str) -> impl Iterator<Item = (Verb, &str)> {
     })
 }
 
-/// The todos that a text begins with, by id or by title, and what stands behind them.
+/// The todos named at the beginning of a text, by id or by title, and the remaining text.
 fn named(reader: &Reader<'_>, text: &str) -> Option<(Vec<String>, String)> {
     let text = text.trim();
     let ids = || reader.todos.iter().map(|t| t.id.as_str());
@@ -349,7 +351,7 @@ fn trim_mark(text: &str) -> &str {
         .trim()
 }
 
-/// The text behind `[high, pending]`.
+/// The text after `[high, pending]`.
 fn skip_marks(text: &str) -> &str {
     let inner = text.strip_prefix('[').and_then(|rest| rest.split_once(']'));
     match inner {
@@ -368,7 +370,7 @@ fn skip_marks(text: &str) -> &str {
     }
 }
 
-/// A step of something that looks like an id and is none.
+/// Finds a step for a word that looks like an id but matches no todo.
 fn unknown_id(text: &str, boxed: Option<Verb>) -> Option<(Verb, String)> {
     let looks_like = |word: &str| {
         let word = word.trim_matches(['`', '"', '.', ',']);
@@ -394,7 +396,7 @@ fn unknown_id(text: &str, boxed: Option<Verb>) -> Option<(Verb, String)> {
     {
         return Some((verb, id));
     }
-    // No title begins so, whatever the one word behind it is.
+    // `done` plus a single word cannot be a title.
     let of_done = ["done ", "Done ", "完成 "]
         .iter()
         .find_map(|word| text.strip_prefix(word))
@@ -407,7 +409,7 @@ fn unknown_id(text: &str, boxed: Option<Verb>) -> Option<(Verb, String)> {
         .or_else(|| misspelt(text, &looks_like))
 }
 
-/// `don k7q2m`: one slip away from a verb that `start` shows, before an id.
+/// Recognises `don k7q2m`: a word one edit away from a verb that `start` shows, followed by an id.
 fn misspelt(text: &str, looks_like: &dyn Fn(&str) -> Option<String>) -> Option<(Verb, String)> {
     let (word, id) = text
         .split_once(' ')
@@ -426,7 +428,7 @@ fn misspelt(text: &str, looks_like: &dyn Fn(&str) -> Option<String>) -> Option<(
     Some((verb, looks_like(id)?))
 }
 
-/// `done: …` about something that is no todo.
+/// Recognises `done: …` about something that is not a todo.
 fn done_of_none(text: &str) -> Option<Verb> {
     let head = text
         .split([':', '：'])
@@ -435,7 +437,7 @@ fn done_of_none(text: &str) -> Option<Verb> {
     (whole_verb(&normalised(head)) == Some(Verb::Done)).then_some(Verb::Done)
 }
 
-/// The priority that a word names, and whether it is for later.
+/// The priority that a word names, and whether the todo is postponed.
 fn priority_of(word: &str) -> Option<(Priority, bool)> {
     let word = normalised(word);
     let word = word
@@ -455,7 +457,7 @@ fn priority_of(word: &str) -> Option<(Priority, bool)> {
     })
 }
 
-/// `title (high, due 2026-12-12, @mira): description`.
+/// Parses `title (high, due 2026-12-12, @mira): description`.
 fn parse_new(reader: &mut Reader<'_>, item: &Item) -> Option<NewTodo> {
     let mut new = NewTodo::default();
     let mut text = item.text.trim().to_owned();
@@ -479,7 +481,7 @@ fn parse_new(reader: &mut Reader<'_>, item: &Item) -> Option<NewTodo> {
         description = behind.trim().to_owned();
         text = title.trim().to_owned();
     }
-    // `@mira` and `#tag` at the end.
+    // Trailing `@mira` and `#tag`.
     while let Some((head, last)) = text.rsplit_once(' ')
         && last.len() > 1
         && last.starts_with(['@', '#'])
@@ -502,7 +504,7 @@ fn parse_new(reader: &mut Reader<'_>, item: &Item) -> Option<NewTodo> {
     (!new.title.is_empty()).then_some(new)
 }
 
-/// The title and the description behind the first colon that stands in no brackets.
+/// Splits at the first colon outside brackets into title and description.
 fn split_title(text: &str) -> Option<(&str, &str)> {
     let mut open = 0_i32;
     for (at, c) in text.char_indices() {
@@ -518,7 +520,7 @@ fn split_title(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// `[high] title`, `high: title`, `(later) title`.
+/// Parses a leading `[high] title`, `high: title` or `(later) title`.
 fn leading_mark(reader: &mut Reader<'_>, item: &Item, new: &mut NewTodo, text: &str) -> String {
     let bracketed = text
         .strip_prefix(['[', '(', '（', '【'])
@@ -537,7 +539,7 @@ fn leading_mark(reader: &mut Reader<'_>, item: &Item, new: &mut NewTodo, text: &
             for part in marks.split([',', '，']) {
                 take_mark(reader, item, new, part.trim());
             }
-            // `--since` is the beginning of a title, `- since` is not.
+            // `--since` belongs to the title; the dash of `- since` does not.
             let rest = rest.trim().trim_start_matches([':', '：']).trim_start();
             rest.strip_prefix("- ")
                 .or_else(|| rest.strip_prefix("— "))
@@ -549,8 +551,8 @@ fn leading_mark(reader: &mut Reader<'_>, item: &Item, new: &mut NewTodo, text: &
     }
 }
 
-/// The first group in brackets in which every part is a mark: the text before it, the marks, the
-/// text behind it.
+/// Finds the first group in brackets that contains only attributes. Returns the text before it, the
+/// attributes and the text after it.
 fn find_marks(reader: &Reader<'_>, text: &str) -> Option<(String, String, String)> {
     for (at, open) in text.match_indices(['(', '（', '[']) {
         let inner = &text[at + open.len()..];
@@ -574,7 +576,8 @@ fn find_marks(reader: &Reader<'_>, text: &str) -> Option<(String, String, String
     None
 }
 
-/// What says that a date follows, and what may also go on in words.
+/// Words before a date. After `DUE`, up to four words count as a date; after `BY`, only a date or
+/// words with a digit.
 const DUE: &[&str] = &["due ", "due:", "期限", "截止", "到期"];
 const BY: &[&str] = &["until ", "by ", "before "];
 const AFTER: &[&str] = &[

@@ -1,4 +1,4 @@
-//! Deriving: what is missing is laid out from its template, and derived files follow their sources.
+//! The derive step: creates missing files from their templates. Existing files are left unchanged.
 
 use quipu_contract::{Class, ProjectPath};
 use quipu_store::{Expect, Op};
@@ -21,7 +21,7 @@ pub enum DeriveError {
     NoTemplate(ProjectPath),
 }
 
-/// The files of a step that are missing.
+/// Returns the missing files of a step.
 pub fn derive(project: &Project, job: &PlannedJob<'_>) -> Result<Made, DeriveError> {
     let contract = &project.contract;
     let values = template_values(&contract.binding(), jiff::Timestamp::now());

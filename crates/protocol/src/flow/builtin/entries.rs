@@ -1,24 +1,25 @@
-//! Remembering facts: each that a report offers goes into the section of the memory file that it
+//! Adds facts from a report to the memory files: each offered fact goes into the section that it
 //! names.
 //!
-//! Nothing that memory says is edited. What would replace a fact, or belongs to no memory file, is
-//! left for a person; what is there already is not added twice, so remembering again is harmless.
+//! Memory is never edited. A fact that would replace another one, or that belongs to no memory
+//! file, is left to a person. A fact that already exists is not added twice, so the step is
+//! idempotent.
 
 use std::collections::BTreeMap;
 
 use quipu_claims::{Proposal, read_offers, with_entry};
 use quipu_contract::{Contract, Pattern, ProjectPath, Step};
 
-/// What a report asks of memory.
+/// The facts that a report offers, sorted.
 #[derive(Debug, Default)]
 pub struct Asked {
     pub by_file: BTreeMap<ProjectPath, Vec<Proposal>>,
-    /// What a person has to put in its place.
+    /// Facts that a person must place.
     pub left: Vec<Proposal>,
 }
 
-/// Sorts the offers of a report by the memory file that they belong to: one that the step writes.
-/// The rest is left to a person.
+/// Sorts the offers of a report by memory file. Only files that the step writes count; other offers
+/// are left to a person.
 pub fn sort_offers(contract: &Contract, step: &Step, report: &str) -> Asked {
     let mut asked = Asked::default();
     for offer in read_offers(report) {
@@ -44,7 +45,8 @@ pub fn sort_offers(contract: &Contract, step: &Step, report: &str) -> Asked {
     asked
 }
 
-/// A memory file with the entries that it lacks, and how many there were; none if it lacks none.
+/// Returns the memory file with the missing entries added, and their number. None if nothing is
+/// missing.
 pub fn with_entries(
     path: &ProjectPath,
     now: Option<&str>,

@@ -1,4 +1,6 @@
-//! Merging: several reports become one, gravest first. Nothing is judged anew, nothing is dropped.
+//! The merge step: combines several reports into one, most severe items first.
+//!
+//! The step drops nothing and judges nothing again.
 
 use quipu_contract::{Contract, Language, Merge, ProjectPath};
 use quipu_text::{Document, marker, render_marker};
@@ -12,7 +14,7 @@ pub struct Source {
     pub text: String,
 }
 
-/// The merged text.
+/// Renders the merged report.
 pub fn merge(contract: &Contract, job: &PlannedJob<'_>, sources: &[Source]) -> String {
     let language = contract.language;
     let plan = job.step.merge.clone().unwrap_or_default();
@@ -40,7 +42,7 @@ pub fn merge(contract: &Contract, job: &PlannedJob<'_>, sources: &[Source]) -> S
     text
 }
 
-/// The role that writes a path: its name and its title.
+/// The role that writes a path: name and title.
 fn writer(
     contract: &Contract,
     job: &PlannedJob<'_>,
@@ -70,7 +72,7 @@ struct Item {
     text: String,
 }
 
-/// The items of all reports under their parts.
+/// Groups the items of all reports by part.
 fn sorted(
     plan: &Merge,
     job: &PlannedJob<'_>,
@@ -83,7 +85,7 @@ fn sorted(
         for (source, (role, _)) in sources.iter().zip(roles) {
             for line in items_with(&source.text, sign) {
                 let text = without_lead(&line, &plain(sign));
-                // Two reviewers who say the same say it once, with both names.
+                // Identical items of two reviewers appear once, with both names.
                 match items.iter_mut().find(|i| i.sign == *sign && i.text == text) {
                     Some(same) => same.roles.push(role.clone()),
                     None => items.push(Item {
@@ -145,7 +147,7 @@ fn sorted(
     text
 }
 
-/// An item without the sign that begins it, which the merged list writes itself.
+/// Removes the leading severity sign from an item, because the merged list prints it.
 fn without_lead(line: &str, sign: &str) -> String {
     let lead = line
         .split_once(sign)
@@ -154,7 +156,7 @@ fn without_lead(line: &str, sign: &str) -> String {
         return line.to_owned();
     };
     let rest = rest.trim_start_matches(['|', ' ']);
-    // The emphasis is of no use if it held nothing but the sign.
+    // Drop emphasis that enclosed only the sign.
     rest.strip_prefix(emphasis).map_or_else(
         || format!("{emphasis}{rest}"),
         |rest| rest.trim().to_owned(),
@@ -165,8 +167,7 @@ fn of_part<'i>(items: &'i [Item], signs: &'i [String]) -> impl Iterator<Item = &
     items.iter().filter(|i| signs.contains(&i.sign))
 }
 
-/// The reports one after another, under the titles of their roles, with a table of the scores in
-/// them.
+/// Concatenates the reports under the titles of their roles, with a table of their scores.
 fn joined(
     plan: &Merge,
     sources: &[Source],
@@ -196,7 +197,7 @@ fn joined(
     text
 }
 
-/// Rows for the lines `- **Name:** 4: the reason` of a report.
+/// Builds table rows from lines such as `- **Name:** 4: the reason`.
 fn scores(text: &str, title: &str) -> Vec<String> {
     let keyed = top_items(text).into_iter().filter_map(|line| {
         let (name, value) = line.strip_prefix("**")?.split_once("**")?;
@@ -216,7 +217,7 @@ fn scores(text: &str, title: &str) -> Vec<String> {
     keyed.collect()
 }
 
-/// A report without its title and marker, its headings a level down.
+/// Removes title and marker from a report and lowers its headings by one level.
 fn lowered(text: &str) -> String {
     let body = marker(text).map_or(text, |m| &text[..m.start]);
     let document = Document::parse(body);

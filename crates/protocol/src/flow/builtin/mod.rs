@@ -1,4 +1,4 @@
-//! The steps that Quipu does itself. Each makes the change; the engine commits it.
+//! The steps that Quipu performs itself. Each step builds a change; the engine commits it.
 
 pub mod derive;
 pub mod entries;
@@ -10,29 +10,29 @@ use quipu_store::{Op, Version};
 
 use super::note::ReadNote;
 
-/// What a built-in step wants to commit.
+/// The change of a built-in step.
 #[derive(Debug, Default)]
 pub struct Made {
     pub ops: Vec<Op>,
     pub reads: Vec<ReadNote>,
     /// Sections for the audit log.
     pub audits: Vec<String>,
-    /// In words, for whoever watches.
+    /// A description for the user.
     pub told: String,
 }
 
-/// What a press printed.
+/// The output of a `Press`.
 #[derive(Debug, Default)]
 pub struct Printed {
     /// Every path that the step writes, with its bytes.
     pub files: Vec<(ProjectPath, Vec<u8>)>,
-    /// Files that it was made from and that no step can name beforehand: images, cited sources.
+    /// Source files that no step can name in advance: images, cited sources.
     pub reads: Vec<(ProjectPath, Version)>,
 }
 
-/// Makes the published form of a book. The program plugs in what it has.
+/// Publishes a book. The program provides the implementation.
 pub trait Press: Sync {
-    /// The files of a step.
+    /// Returns the files of a step.
     fn print(
         &self,
         project: &crate::Project,

@@ -1,9 +1,8 @@
-//! Remembering: the new items of a report are appended to the long-term memory, and a text becomes
+//! The remember step: appends the new items of a report to long-term memory, and makes a text
 //! final.
 //!
-//! Nothing that was remembered is ever edited. An item that contradicts what is in force goes to
-//! the audit log instead, for a person; one that is there already is not added twice, so
-//! remembering again is harmless.
+//! Memory is never edited. An item that contradicts a row in force goes to the audit log, for a
+//! person. An item that already exists is not added twice, so the step is idempotent.
 
 use quipu_contract::{Contract, Remember, RememberItem, RememberKind, RowCheck, parse_span};
 use quipu_text::{Document, count_words, marker, render_marker};
@@ -54,14 +53,14 @@ pub(crate) fn folded(cell: &str) -> String {
         .join(" ")
 }
 
-/// What one kind of memory grows by.
+/// The additions to one memory file.
 #[derive(Debug, Default)]
 pub struct Growth {
     pub text: String,
     pub audits: Vec<String>,
 }
 
-/// What a report lacks for being remembered.
+/// Lists the parts that a report must have but lacks.
 pub fn find_missing(remember: &Remember, text: &str) -> Vec<String> {
     if remember.items.is_empty() {
         return Vec::new();
@@ -90,13 +89,13 @@ pub fn find_missing(remember: &Remember, text: &str) -> Vec<String> {
     missing
 }
 
-/// How far the words of a part may be off, as a share.
+/// Allowed deviation from the requested word count, as a fraction.
 const TOLERANCE: f64 = 0.2;
-/// A part need not be longer than this share of the text that it is about.
+/// A part need not be longer than the source text divided by this number.
 const SHARE: usize = 3;
 
-/// The parts of a report that are much shorter or longer than asked. `whole` is the text that they
-/// are about.
+/// Lists the parts of a report that are much shorter or longer than requested. `whole` is the text
+/// that they summarise.
 pub fn find_wrong_length(remember: &Remember, text: &str, whole: Option<&str>) -> Vec<String> {
     let document = Document::parse(text);
     let room = whole.map_or(usize::MAX, |whole| count_words(whole) / SHARE);
@@ -116,7 +115,7 @@ pub fn find_wrong_length(remember: &Remember, text: &str, whole: Option<&str>) -
     wrong.collect()
 }
 
-/// The parts of a report that say something which cannot be remembered as it stands.
+/// Lists the parts of a report with content that cannot be remembered in its present form.
 pub fn find_unfit(remember: &Remember, text: &str) -> Vec<String> {
     let document = Document::parse(text);
     remember
@@ -132,7 +131,7 @@ pub fn find_unfit(remember: &Remember, text: &str) -> Vec<String> {
 fn find_misfit(item: &RememberItem, title: &str, body: &str) -> Option<String> {
     match item.kind {
         RememberKind::Section => {
-            // Whatever is remembered later stands behind it, and must still be read.
+            // Later entries are appended after this text, so it must not leave a block open.
             let probe = format!("{body}\n\n## behind\n");
             let closed = Document::parse(&probe)
                 .sections()
@@ -159,7 +158,7 @@ fn find_misfit(item: &RememberItem, title: &str, body: &str) -> Option<String> {
     }
 }
 
-/// A part of a report, with its title; none if it is not there, or says that there is nothing.
+/// Returns a part of a report with its title. None if it is missing or says "none".
 fn part_of<'t>(
     document: &'t Document<'t>,
     remember: &Remember,
@@ -196,7 +195,7 @@ fn section_named(
         .map(|s| s.id)
 }
 
-/// What a report adds to one memory file, which holds `memory` now.
+/// Computes the additions of a report to one memory file with the content `memory`.
 pub fn grow(
     contract: &Contract,
     item: &RememberItem,
@@ -298,13 +297,13 @@ fn said(contract: &Contract, done: bool) -> &'static str {
     }
 }
 
-/// The row in force that a new one contradicts. A unit may change its own entries: then the new row
-/// says so.
+/// Finds the row in force that a new row contradicts. A unit may change its own entries; the new
+/// row then records that it supersedes the old one.
 fn find_conflict(known: &[Row], check: RowCheck, unit: &str, row: &mut Row) -> Option<Row> {
     if check == RowCheck::None || row.supersedes() {
         return None;
     }
-    // Of one key the newest row is in force.
+    // The newest row of a key is in force.
     let in_force = |key: &str| known.iter().rev().find(|k| k.key() == key);
     if let Some(earlier) = in_force(&row.key())
         && earlier.value() != row.value()
@@ -332,7 +331,7 @@ fn rows(text: &str) -> Vec<Row> {
         .collect()
 }
 
-/// The rows of the tables in a text, each with its line; headers, comments and code are not rows.
+/// The table rows in a text, each with its line number. Headers, comments and code are skipped.
 pub(crate) fn table_rows(text: &str) -> Vec<(usize, Vec<String>)> {
     let lines = table_lines(text);
     let is_line = |line: &str| line.chars().all(|c| matches!(c, '|' | '-' | ':' | ' '));
@@ -354,7 +353,7 @@ fn header_width(text: &str) -> usize {
         .map_or(0, |(_, line)| cells(line).len())
 }
 
-/// The lines that belong to tables, by number.
+/// The lines that belong to tables, with their numbers.
 fn table_lines(text: &str) -> Vec<(usize, &str)> {
     let (mut lines, mut comment, mut fence) = (Vec::new(), false, false);
     for (at, line) in text.lines().enumerate() {
@@ -376,7 +375,7 @@ fn table_lines(text: &str) -> Vec<(usize, &str)> {
     lines
 }
 
-/// The cells of a row; `\|` is no border.
+/// Splits a row into cells. `\|` does not separate cells.
 fn cells(line: &str) -> Vec<String> {
     let inner = line.trim().trim_start_matches('|');
     let inner = inner
@@ -396,7 +395,7 @@ fn cells(line: &str) -> Vec<String> {
     cells.into_iter().map(|c| c.trim().to_owned()).collect()
 }
 
-/// A draft as a final text: the same, with another marker.
+/// Turns a draft into a final text by replacing its marker.
 pub fn finish(draft: &str, name: &str) -> String {
     let body = marker(draft).map_or(draft, |m| &draft[..m.start]);
     format!("{}\n\n{}\n", body.trim_end(), render_marker(name))

@@ -1,21 +1,25 @@
-//! Taking the declared outputs out of the folder of an attempt, or out of what its agent answered.
+//! Collects the declared outputs of an attempt from its folder or from the agent's answer.
+//!
+//! Only declared outputs are read, and links are never followed. `check/mod.rs` checks their
+//! content.
 
 use quipu_contract::AgentKind;
 
 use crate::flow::job::{Output, PlannedJob};
 use crate::flow::snapshot::marker_of;
 
-/// What came out of a run: the declared outputs with their bytes, and what was not asked for.
+/// The result of collecting: the declared outputs with their bytes, and files that were not
+/// requested.
 #[derive(Debug, Default)]
 pub struct Collected {
     pub files: Vec<(Output, Vec<u8>)>,
     pub dropped: Vec<String>,
     pub faults: Vec<String>,
-    /// Warnings: suspicious, and accepted all the same.
+    /// Warnings: suspicious, but accepted.
     pub warnings: Vec<String>,
 }
 
-/// Takes the declared outputs out of a folder. Anything else is named and left there.
+/// Collects the declared outputs from a folder. Other files are listed in `dropped` and left there.
 pub fn collect(job: &PlannedJob<'_>, out: &std::path::Path, message: Option<&str>) -> Collected {
     let mut collected = Collected::default();
     let mut folders = vec![out.to_owned()];
@@ -30,7 +34,7 @@ pub fn collect(job: &PlannedJob<'_>, out: &std::path::Path, message: Option<&str
                 .into_owned();
             match kind {
                 Ok(kind) if kind.is_dir() => folders.push(path),
-                // A link could point at anything of the machine: it is never followed.
+                // Never follow a link: it could point anywhere on the machine.
                 Ok(kind) if kind.is_file() => found.push(name),
                 _ => collected.dropped.push(name),
             }
@@ -53,7 +57,7 @@ pub fn collect(job: &PlannedJob<'_>, out: &std::path::Path, message: Option<&str
     collected
 }
 
-/// Agents that cannot write files answer with the text: it is stored as the file.
+/// Stores the answer as the output file, for agents that cannot write files.
 fn take_message(job: &PlannedJob<'_>, message: Option<&str>, collected: &mut Collected) {
     let required: Vec<&Output> = job.required().collect();
     let (Some(message), [output]) = (
@@ -74,7 +78,7 @@ fn take_message(job: &PlannedJob<'_>, message: Option<&str>, collected: &mut Col
     }
 }
 
-/// A text that is one fenced block as a whole means what is inside.
+/// Unwraps a text that consists of a single fenced block.
 fn unfenced(text: &str) -> &str {
     let inner = text
         .strip_prefix("```")

@@ -1,6 +1,8 @@
-//! Whether what an agent wrote can be accepted: marker, length, form, schema, and what the
-//! contract's `shape` asks. Each fault says what and where, so that it can be sent back as it is.
-//! What is only suspicious is a warning, and stays with the job.
+//! Decides whether an agent's outputs can be accepted: marker, length, form, schema, and the
+//! contract's `shape`.
+//!
+//! Each fault names the problem and its place, so that it can be sent back to the agent unchanged.
+//! Suspicious findings are warnings; they are recorded with the job.
 
 mod collect;
 mod places;
@@ -18,7 +20,7 @@ use super::snapshot::{items_with, marker_of, stray_sign, unmarked};
 use crate::panel::parse_report;
 use crate::project::Project;
 
-/// More than this is no text that anyone asked for.
+/// Larger outputs are refused.
 const LARGEST_BYTES: usize = 4 << 20;
 
 /// Faults and warnings about the outputs of an attempt.
@@ -28,8 +30,7 @@ pub struct Findings {
     pub warnings: Vec<String>,
 }
 
-/// Everything wrong with what was collected. `before` has the texts that were sent back, if any
-/// were.
+/// Finds all faults of the collected outputs. `before` holds the texts that were sent back, if any.
 pub fn find_faults(
     project: &Project,
     job: &PlannedJob<'_>,
@@ -132,7 +133,7 @@ pub fn find_faults(
     Ok(findings)
 }
 
-/// A verdict that its own items contradict: passed, and yet someone objects.
+/// Finds a verdict that contradicts its own items: the marker says "passed", but an item objects.
 fn find_contradiction(
     job: &PlannedJob<'_>,
     path: &str,
@@ -152,8 +153,8 @@ fn find_contradiction(
     }
 }
 
-/// A sign that sends work back, in a report that has nothing to send back with it. The reviewer
-/// says what is meant, not the writer.
+/// Finds a sign that sends work back in a report without a matching item. The fault goes to the
+/// reviewer, not to the writer.
 fn find_strays(
     contract: &Contract,
     job: &PlannedJob<'_>,
@@ -169,8 +170,8 @@ fn find_strays(
             || step.builtin == Some(Builtin::Merge) && read.any(|path| path == output.path)
     };
     let steps = contract.steps.iter().filter(|step| reads(step));
-    // The gravest part of a merged report is what a revision must answer, whether or not it sends
-    // work back.
+    // A revision must answer the most severe part of a merged report, whether or not it sends work
+    // back.
     let gravest = |step: &quipu_contract::Step| {
         let own = step.objection.as_ref().and_then(|o| o.sign.clone());
         own.or_else(|| step.merge.as_ref()?.parts.first()?.signs.first().cloned())
@@ -184,8 +185,8 @@ fn find_strays(
     ))
 }
 
-/// A report from which a later step will remember must have every part that it takes, as long as it
-/// was asked for.
+/// Checks that a report has every part that a later remember step takes from it, in the requested
+/// length.
 fn find_missing_items(
     project: &Project,
     job: &PlannedJob<'_>,

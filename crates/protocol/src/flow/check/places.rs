@@ -1,8 +1,8 @@
-//! Places in a source tree, as `path:line`: whether they are there.
+//! Checks that places in a source tree (`path:line`) exist.
 //!
-//! A path may start at the project or at the source root, or be the end of one: agents write all
-//! three. Places in quotation marks are another text's words, and places in blocks of code and in
-//! comments are output of programs or not shown: none is checked.
+//! A path may start at the project or at the source root, or be the end of a path: agents write all
+//! three. Places in quotation marks, code blocks and comments are not checked: they are quotations,
+//! program output, or invisible.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -16,22 +16,22 @@ use super::Findings;
 use crate::project::Project;
 use crate::read_scope::ReadScope;
 
-/// Reads the text of a file of the project.
+/// Reads a file of the project.
 type ReadFile<'s> = Box<dyn Fn(&str) -> Option<String> + 's>;
 
-/// The source tree that a text speaks of.
+/// The source tree that a text refers to.
 pub struct Sources<'s> {
     root: String,
     /// Every file of the project.
     files: Vec<String>,
     read: ReadFile<'s>,
     known: RefCell<BTreeMap<String, Option<Rc<SourceText>>>>,
-    /// The files that the writer of the checked text may read. Messages reveal nothing of other
+    /// The files that the writer of the checked text may read. Messages reveal nothing about other
     /// files.
     told: Option<ReadScope<'s>>,
 }
 
-/// A file of the source, read once.
+/// A source file, read once.
 pub struct SourceText {
     pub text: String,
     pub lines: usize,
@@ -75,7 +75,7 @@ impl<'s> Sources<'s> {
         }
     }
 
-    /// The text of a file below the root; none of any other, and of what is no text.
+    /// Returns the text of a file below the root. None for other files and for non-text files.
     pub fn text(&self, path: &str) -> Option<Rc<SourceText>> {
         if let Some(known) = self.known.borrow().get(path) {
             return known.clone();
@@ -103,7 +103,8 @@ impl<'s> Sources<'s> {
             .is_none_or(|told| ProjectPath::parse(path).is_ok_and(|path| told.reads(&path)))
     }
 
-    /// The files that a path may mean: itself, below the root, or the end of one.
+    /// Returns the files that a path may mean: the exact path, a path below the root, or the end of
+    /// a path.
     pub fn resolve(&self, path: &str) -> Vec<&str> {
         let path = path.trim_start_matches("./").trim_start_matches('/');
         let below = format!("{}{path}", self.root);
@@ -122,7 +123,7 @@ impl<'s> Sources<'s> {
             .collect()
     }
 
-    /// Whether a path that is not there was plainly meant to be a file of the source.
+    /// Whether a missing path clearly refers to the source tree.
     fn is_claimed(&self, path: &str) -> bool {
         let path = path.trim_start_matches("./").trim_start_matches('/');
         let Some((first, _)) = path.split_once('/') else {
@@ -135,7 +136,7 @@ impl<'s> Sources<'s> {
             })
     }
 
-    /// Whether files of the source end like this path: `.py`.
+    /// Whether the source tree has files with the extension of this path, such as `.py`.
     fn has_ending(&self, path: &str) -> bool {
         let ending = |path: &str| {
             path.rsplit('/')
@@ -156,10 +157,10 @@ impl<'s> Sources<'s> {
     }
 }
 
-/// More places than this no report names.
+/// Places after this many are not checked.
 const MOST_PLACES: usize = 2_000;
 
-/// Every place in the prose of a text is there.
+/// Checks that every place in the prose of a text exists.
 pub fn check_places(path: &str, blocks: &Blocks, sources: &Sources<'_>, findings: &mut Findings) {
     let all = blocks.prose.iter().flat_map(|(number, line)| {
         find_source_places(line)
@@ -188,7 +189,7 @@ pub fn check_places(path: &str, blocks: &Blocks, sources: &Sources<'_>, findings
                 ));
             }
             Some(_) => {}
-            // A file of the project, or what is no text.
+            // A file of the project outside the source root, or a non-text file.
             None if !files.is_empty() => {}
             None => check_absent(path, *number, named, place.path, sources, findings),
         }
@@ -225,7 +226,7 @@ fn check_absent(
     }
 }
 
-/// Checks places and quotations alike.
+/// Checks places and quotations.
 pub fn check(path: &str, text: &str, sources: &Sources<'_>, findings: &mut Findings) {
     let blocks = split_blocks(text);
     check_places(path, &blocks, sources, findings);
@@ -297,7 +298,8 @@ mod tests {
         );
     }
 
-    /// Markdown ends these blocks, comments and quotations before the place, or in its line.
+    /// In each case, Markdown ends the block, comment or quotation before the place, or in the same
+    /// line.
     #[test]
     fn nothing_that_readers_see_as_prose_hides_a_place() {
         for text in [

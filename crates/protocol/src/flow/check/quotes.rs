@@ -1,8 +1,8 @@
-//! Code that a text quotes with its place: it stands there, line by line.
+//! Checks that code quoted with its place matches the source, line by line.
 //!
-//! Blank lines and indentation do not count. A cut is marked by a line with an ellipsis, or by a
-//! comment that the source does not have: writers say in one what they left out. Of a line with an
-//! ellipsis the parts around it are compared.
+//! Blank lines and indentation are ignored. A cut is marked by a line with an ellipsis, or by a
+//! comment that the source does not have: writers use it to say what they left out. For a line with
+//! an ellipsis, the parts around it are compared.
 
 use std::collections::BTreeSet;
 
@@ -11,19 +11,19 @@ use quipu_text::{Blocks, CodeBlock, SourcePlace, find_source_places};
 use super::Findings;
 use super::places::Sources;
 
-/// Words that may stand beside the place above a block without making it a sentence about something
-/// else.
+/// Words that may accompany the place above a block. Other words make the line a sentence about
+/// something else.
 const LABELS: [&str; 16] = [
     "source", "file", "from", "in", "at", "see", "line", "lines", "excerpt", "code", "出处",
     "来源", "源码", "见", "摘自", "行",
 ];
 const COMMENTS: [&str; 9] = ["//", "#", "/*", "--", ";", "%", "<!--", "*", "'"];
-/// Comments as a writer adds them. `#include` and `*p = 1` are code, and documentation belongs to
-/// the source.
+/// Comment prefixes that a writer uses. `#include` and `*p = 1` are code, and doc comments belong
+/// to the source.
 const REMARKS: [&str; 8] = ["// ", "# ", "/* ", "-- ", "; ", "% ", "<!--", "* "];
-/// So many lines that a quotation may begin at are followed.
+/// At most this many possible start lines of a quotation are tried.
 const MOST_STARTS: usize = 100;
-/// So much of a line is shown in a message.
+/// Lines in messages are cut to this length.
 const SHOWN: usize = 80;
 
 pub fn check_quotes(path: &str, blocks: &Blocks, sources: &Sources<'_>, findings: &mut Findings) {
@@ -70,11 +70,11 @@ fn shown(place: &SourcePlace<'_>) -> String {
     }
 }
 
-/// The places that a block gives for its code, the code, and whether it plainly says that this is
-/// the code there.
+/// Returns the places that a block gives for its code, the code, and whether the block claims
+/// explicitly to quote them.
 fn places_of(block: &CodeBlock) -> Option<(Vec<SourcePlace<'_>>, &[String], bool)> {
     let code = || block.code.as_slice();
-    // The first line may be a comment with the place alone.
+    // The first line may be a comment that contains only the place.
     if let Some(first) = block.code.first()
         && COMMENTS
             .iter()
@@ -96,14 +96,13 @@ fn places_of(block: &CodeBlock) -> Option<(Vec<SourcePlace<'_>>, &[String], bool
     if is_label(&block.above, &places) {
         return Some((places, code(), true));
     }
-    // A sentence that ends with the place: most likely the code there, perhaps what is done with
-    // it.
+    // A sentence that ends with the place: probably a quotation, but perhaps an example of its use.
     let last = places.last()?;
     let ends = !block.above[last.end..].contains(char::is_alphanumeric);
     ends.then(|| (vec![last.clone()], code(), false))
 }
 
-/// Whether a line has nothing but places and labels.
+/// Whether a line contains only places and labels.
 fn is_label(line: &str, places: &[SourcePlace<'_>]) -> bool {
     let mut rest = String::new();
     let mut at = 0;
@@ -121,7 +120,8 @@ fn is_label(line: &str, places: &[SourcePlace<'_>]) -> bool {
         })
 }
 
-/// Whether a block is plainly not of the file: TOML under a place in Python.
+/// Whether the language of a block differs from that of the file, as with TOML under a place in a
+/// Python file.
 fn is_other_language(block: &CodeBlock, places: &[SourcePlace<'_>]) -> bool {
     let kinds: [&[&str]; 12] = [
         &["py", "python", "pyi"],
@@ -155,7 +155,7 @@ fn is_other_language(block: &CodeBlock, places: &[SourcePlace<'_>]) -> bool {
 /// A line of a quotation.
 #[derive(Debug, PartialEq)]
 enum Line<'t> {
-    /// The line as it stands, and, where it has an ellipsis, the parts around each.
+    /// The whole line and, if it has an ellipsis, the parts around each.
     Text(&'t str, Vec<&'t str>),
     Cut,
 }
@@ -176,8 +176,7 @@ fn parse_line<'t>(line: &'t str, source: &BTreeSet<&str>) -> Line<'t> {
     }
 }
 
-/// The parts of a line around each ellipsis. Brackets around it do not count, nor does a comment
-/// behind it.
+/// Splits a line at each ellipsis. Brackets around the ellipsis and a comment after it are dropped.
 fn split_at_ellipses(line: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut rest = line;
@@ -229,8 +228,7 @@ fn is_same(quoted: &Line<'_>, source: &str) -> bool {
     }
 }
 
-/// Whether a line begins with the first part, ends with the last and has the others between them,
-/// in their order.
+/// Whether a line begins with the first part, ends with the last, and contains the others in order.
 fn has_parts(source: &str, parts: &[&str]) -> bool {
     let [first, between @ .., last] = parts else {
         return false;
@@ -247,12 +245,12 @@ fn has_parts(source: &str, parts: &[&str]) -> bool {
     rest.ends_with(last)
 }
 
-/// How a quotation is not what stands at its place.
+/// How a quotation differs from the source.
 #[derive(Debug, PartialEq)]
 enum Off {
-    /// It stands at other lines of the file.
+    /// It matches other lines of the file.
     Elsewhere(usize, usize),
-    /// This line of it is not there, and what is, with its line.
+    /// This line does not match; the second field is the source line at that point.
     Differs(String, Option<(usize, String)>),
 }
 
@@ -302,7 +300,7 @@ fn compare(code: &[String], source: &str, place: &SourcePlace<'_>) -> Result<(),
     let mut starts: Vec<usize> = (0..source.len())
         .filter(|at| is_same(first, source[*at].1))
         .collect();
-    // A line such as `}` stands in thousands of places: the nearest are enough.
+    // A line such as `}` occurs in thousands of places; try only the nearest ones.
     starts.sort_by_key(|at| source[*at].0.abs_diff(place.first()));
     starts.truncate(MOST_STARTS);
     let mut elsewhere = None;
@@ -345,8 +343,8 @@ fn compare(code: &[String], source: &str, place: &SourcePlace<'_>) -> Result<(),
     }))
 }
 
-/// Follows a quotation from one line of the source on: the last line that it reaches, or the line
-/// of it that fits no more and where.
+/// Matches a quotation against the source from one line on. Returns the last matched line, or the
+/// first quoted line that does not match and its position in the source.
 fn follow(
     lines: &[Line<'_>],
     source: &[(usize, &str)],
@@ -399,19 +397,19 @@ mod tests {
     fn code_that_stands_at_its_place_passes() {
         for text in [
             "`source/src/a.py:4`\n\n```python\ndef parse(text):\n    \"\"\"Reads it.\"\"\"\n    if not text:\n        return {}\n```\n",
-            // Without its indentation, within the lines named.
+            // Without its indentation, within the named lines.
             "**`a.py:6-7`**:\n```python\nif not text:\n    return {}\n```\n",
-            // Cuts, and a line that breaks off.
+            // Cuts, and an incomplete line.
             "来源：`src/a.py:4-11`\n```py\ndef parse(text):\n    # …\n    for line in text.splitlines():\n        ...\n    return out\n```\n",
             "`a.py:4`\n```py\ndef parse(text): ...\n```\n",
             "`a.py:4-14`\n```py\ndef parse(text):\n    # left out: all that it does\n\ndef read(line):\n    return line.strip() …\n```\n",
             "`a.py:14`\n```py\ndef read(line):\n    return line… # once\n```\n",
             "`a.py:14`\n```py\ndef read(…):\n    return [...].strip()  # once\n```\n",
-            // The place within the block.
+            // The place inside the block.
             "As follows.\n\n```python\n# src/a.py:14\ndef read(line):\n```\n",
             "```python src/a.py:14\ndef read(line):\n```\n",
-            // No place, no claim; and an example in another language under a sentence about a
-            // place.
+            // A block without a place claims nothing. An example in another language, below a
+            // sentence about a place, claims nothing either.
             "```python\nimport a\na.parse('x')\n```\n",
             "An empty document never gets past `a.py:6`:\n\n```toml\nx = 1\n```\n",
             "This is how `a.py:6` is reached by a caller:\n\n```python\nparse('')\n```\n",
@@ -435,7 +433,7 @@ mod tests {
                 "出处：`a.py:14`\n```py\ndef read(line):\n    return line.strip()\n```\n",
                 "differs: it has `return line.strip()`, and `source/src/a.py:15` has `return line.strip()  # once`",
             ),
-            // A cut that nothing marks.
+            // An unmarked cut.
             (
                 "`a.py:4`\n```py\ndef parse(text):\n    if not text:\n```\n",
                 "it has `if not text:`, and `source/src/a.py:5` has `\"\"\"Reads it.\"\"\"`",
@@ -452,7 +450,7 @@ mod tests {
                 "`a.py:4`\n```py\ndef parse(text):\n    # …\n    yield 1\n```\n",
                 "no line of `source/src/a.py` is `yield 1`",
             ),
-            // Words behind an ellipsis, and code that is indented or in a quotation.
+            // Words after an ellipsis, and code that is indented or in a quotation.
             (
                 "`a.py:4`\n```py\nd… all of this is made up\n```\n",
                 "no line of `source/src/a.py` is `d… all of this is made up`",

@@ -1,4 +1,6 @@
-//! Texts that are no texts of their own: one passage over and over, or another file's words.
+//! Finds texts that repeat one passage many times or copy another file.
+//!
+//! The comparison counts short runs of words.
 
 use std::collections::HashSet;
 
@@ -9,19 +11,20 @@ use quipu_text::split_blocks;
 use super::Findings;
 use crate::project::Project;
 
-/// Words in a row that are compared.
+/// Length of the compared runs, in words.
 const RUN: usize = 4;
-/// Shorter texts repeat themselves without harm.
+/// Repetition in shorter texts is ignored.
 const LEAST_WORDS: usize = 60;
-/// Prose has 90 and more new runs in a hundred, in both languages; lists of like things some 60.
+/// In prose of both languages, 90% or more of the runs are new; in lists of similar items about
+/// 60%.
 const FEW_NEW: f64 = 0.25;
 const RATHER_FEW_NEW: f64 = 0.5;
-/// Chapters of one book share some 5 runs in a hundred; two about one small file may share most of
-/// them, and nobody is at fault.
+/// Chapters of one book share about 5% of their runs. Two chapters about one small file may
+/// legitimately share most of them, so this is only a warning.
 const RATHER_MANY_SHARED: f64 = 0.4;
 
-/// The words of the prose without its headings, in small letters. A Chinese, Japanese or Korean
-/// character is one.
+/// The words of the prose without headings, in lower case. Each Chinese, Japanese or Korean
+/// character counts as one word.
 fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     for (_, line) in split_blocks(text)
@@ -56,7 +59,7 @@ fn share(part: usize, whole: usize) -> f64 {
     part as f64 / whole.max(1) as f64
 }
 
-/// The text does not say one thing over and over.
+/// Checks that the text does not repeat itself.
 fn check_repetition(path: &str, words: &[String], findings: &mut Findings) {
     let (new, all) = (runs(words).len(), words.len().saturating_sub(RUN - 1));
     let what = || {
@@ -74,12 +77,12 @@ fn check_repetition(path: &str, words: &[String], findings: &mut Findings) {
     }
 }
 
-/// The text is not another's.
+/// Checks that the text is not a copy of another.
 fn check_other(path: &str, own: &[String], other: &str, text: &str, findings: &mut Findings) {
     let others = words(text);
     let (own, others) = (runs(own), runs(&others));
     let shared = own.intersection(&others).count();
-    // One word that differs is in as many runs as a run has words.
+    // A single changed word changes as many runs as a run has words.
     let same = own.len().max(others.len()) - shared <= RUN && shared > 2 * RUN;
     let of = share(shared, own.len().min(others.len()));
     if same {
@@ -94,7 +97,7 @@ fn check_other(path: &str, own: &[String], other: &str, text: &str, findings: &m
     }
 }
 
-/// Compares a text with itself and with every other file under its rule.
+/// Compares a text with itself and with every other file under the same rule.
 pub fn check(
     project: &Project,
     rule: &FileRule,

@@ -1,14 +1,16 @@
-//! The sections that a report must have, and the scores that it must give.
+//! Checks that a report has its required sections and scores.
+//!
+//! The caller passes the required names. Findings go back to the agent.
 
 use quipu_contract::Language;
 use quipu_text::{Document, Section, count_words, split_blocks};
 
 use super::Findings;
 
-/// Fewer words than this in a section, on the average of a report, say next to nothing.
+/// A report with fewer words per section on average gets a warning.
 const TELLING_WORDS: usize = 2;
 
-/// A heading as it is compared: letters and digits in small letters, without the number before it.
+/// Normalises a heading for comparison: lower-case letters and digits, without the leading number.
 fn folded(title: &str) -> String {
     let title =
         title.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ')' | ' '));
@@ -26,8 +28,7 @@ fn find<'d>(document: &'d Document<'_>, names: &[String]) -> Option<&'d Section>
         .iter()
         .filter(|section| section.level > 0);
     let is_named = |section: &&Section| names.contains(&folded(&section.title));
-    // The title of the report may hold the name of a section too: what is headed by the name alone
-    // comes first.
+    // Prefer a heading that is exactly the name: the title of the report may also contain it.
     titled.clone().find(is_named).or_else(|| {
         titled.find(|section| {
             section.level > 1 && names.iter().any(|n| folded(&section.title).contains(n))
@@ -35,7 +36,7 @@ fn find<'d>(document: &'d Document<'_>, names: &[String]) -> Option<&'d Section>
     })
 }
 
-/// The name to write, where there is one for each language.
+/// The name in the given language, if there is one per language.
 fn name_in(language: Language, names: &[String]) -> &str {
     let nth = Language::ALL
         .iter()
@@ -65,7 +66,7 @@ pub fn check_sections(
         let empty = body
             .lines()
             .all(|line| line.trim().is_empty() || line.trim_start().starts_with("<!--"));
-        // `## Verdict: pass` says it in the heading.
+        // `## Verdict: pass` has its content in the heading.
         if empty
             && names
                 .iter()
@@ -96,7 +97,7 @@ pub fn check_sections(
     }
 }
 
-/// Each metric has its whole number from 1 to 5, in a line that names it.
+/// Checks that each metric has an integer score from 1 to 5 in a line that names it.
 pub fn check_scores(path: &str, text: &str, metrics: &[&str], findings: &mut Findings) {
     let prose = split_blocks(text).prose;
     for metric in metrics {
@@ -106,7 +107,7 @@ pub fn check_scores(path: &str, text: &str, metrics: &[&str], findings: &mut Fin
             .filter(|(_, line)| after(line, metric).is_some())
             .collect();
         let scored = |(number, line): &(usize, String)| {
-            // A heading may have its score on the line below.
+            // The score of a heading may be on the line below.
             let below = prose
                 .iter()
                 .find(|(at, line)| at > number && !line.trim().is_empty())
@@ -133,15 +134,15 @@ pub fn check_scores(path: &str, text: &str, metrics: &[&str], findings: &mut Fin
     }
 }
 
-/// The rest of a line behind a name, in any case.
+/// The rest of a line after a name, ignoring case.
 fn after<'l>(line: &'l str, name: &str) -> Option<&'l str> {
     let name: Vec<char> = name.to_lowercase().chars().collect();
     line.char_indices()
         .find_map(|(at, _)| without_beginning(&line[at..], &name))
 }
 
-/// The rest of a text behind its beginning, which is given in small letters: these may take other
-/// room than capitals.
+/// The rest of a text after a prefix, which is given in lower case. Compares characters, because
+/// lower and upper case may differ in byte length.
 fn without_beginning<'t>(text: &'t str, beginning: &[char]) -> Option<&'t str> {
     let mut wanted = beginning.iter();
     for (at, letter) in text.char_indices() {
@@ -158,7 +159,7 @@ fn without_beginning<'t>(text: &'t str, beginning: &[char]) -> Option<&'t str> {
     wanted.as_slice().is_empty().then_some("")
 }
 
-/// The first number of a text, with its fraction; a scale such as `(1-5)` is none.
+/// The first number of a text, with its fraction. A scale such as `(1-5)` is skipped.
 fn first_number(text: &str) -> Option<String> {
     let mut rest = text;
     loop {

@@ -1,5 +1,7 @@
-//! What the contract's `shape` of a file asks: headings, length, and the checks of the modules
-//! beside this one.
+//! Checks a file against the contract's `shape`: headings, length, and the checks of the sibling
+//! modules.
+//!
+//! It only collects findings; the caller decides whether the outputs are accepted.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +17,7 @@ use crate::flow::job::{Output, PlannedJob, actor_of, fill_path};
 use crate::project::Project;
 use crate::read_scope::ReadScope;
 
-/// So many passages that a page lacks are named.
+/// At most this many missing passages are named.
 const NAMED: usize = 5;
 
 pub fn check(
@@ -161,7 +163,7 @@ fn find_wrong_length(
     }
 }
 
-/// The words of a chapter are on its page.
+/// Checks that a page contains the words of its chapter.
 fn check_page(
     project: &Project,
     shown: &str,

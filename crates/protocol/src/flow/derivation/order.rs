@@ -1,5 +1,6 @@
-//! What is current: the jobs that are open before a job, and the jobs behind a sealed file, whose
-//! work is over.
+//! Ordering of jobs: the open jobs before a job, and the jobs behind a sealed file.
+//!
+//! Both are parts of the derivation and use its cache.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,9 +12,9 @@ use super::super::state::State;
 use super::Derivation;
 
 impl Derivation<'_, '_> {
-    /// The jobs that a job has to wait for, directly or through jobs that are done: it reads
-    /// current texts only when there are none. Each job is derived behind those that it waits for,
-    /// so this never goes deep.
+    /// The jobs that a job waits for, directly or through finished jobs. Only if there are none
+    /// does it read current texts. Each job is derived after the jobs that it waits for, so the
+    /// recursion stays shallow.
     pub fn open_before(&self, index: usize) -> Arc<BTreeSet<usize>> {
         if let Some(known) = &self.open.borrow()[index] {
             return Arc::clone(known);
@@ -41,7 +42,7 @@ impl Derivation<'_, '_> {
         open
     }
 
-    /// Whether nothing is open before a job but what is stale.
+    /// Whether all open jobs before a job are stale.
     pub(super) fn is_only_stale_before(&self, index: usize) -> bool {
         self.jobs[index].without.is_empty()
             && self
@@ -50,7 +51,7 @@ impl Derivation<'_, '_> {
                 .all(|i| self.state(*i) == State::Stale)
     }
 
-    /// Whether a person passed a gate although a job before it was stale.
+    /// Whether a person approved a gate although a job before it was stale.
     pub(super) fn was_approved_despite(&self, gate: usize, stale: usize) -> bool {
         let Some(approved) = self.known[gate].approved.map(|fact| &self.facts[fact]) else {
             return false;
@@ -64,8 +65,8 @@ impl Derivation<'_, '_> {
                 .contains(&self.jobs[stale].job.to_string())
     }
 
-    /// The jobs whose work ended in a sealed file, so that doing them again would change nothing:
-    /// those that wrote it, and those that only such jobs come after.
+    /// Finds the jobs with work that ended in a sealed file, so that redoing them would change
+    /// nothing: the jobs that wrote it, and jobs with only such jobs after them.
     pub(super) fn find_behind_seals(&self) -> Vec<bool> {
         let is_sealed = |path: &ProjectPath| self.class(path) == Class::Sealed;
         let mut found = vec![false; self.jobs.len()];
@@ -80,7 +81,8 @@ impl Derivation<'_, '_> {
                 later_any.entry(before).or_default().push(index);
             }
         }
-        // Jobs stand behind the steps that they come after, so the later ones are known first.
+        // Jobs are sorted after the steps that they depend on, so iterate backwards to visit later
+        // jobs first.
         for index in (0..self.jobs.len()).rev() {
             let (job, known) = (&self.jobs[index], &self.known[index]);
             if self.lacks(job, is_sealed).next().is_some() {
