@@ -1,4 +1,4 @@
-//! What a stranger's first build costs: CPU seconds of a clean release build, and the binary.
+//! Measures the cost of a first build: CPU seconds of a clean release build, and the binary size.
 
 use std::process::Command;
 
@@ -35,7 +35,7 @@ pub fn run() {
     println!("| binary, MB | 25 | {:.1} |", binary as f64 / 1e6);
 }
 
-/// CPU seconds of all ended children, from the kernel's own account.
+/// CPU seconds of all child processes that have exited, as counted by the kernel.
 fn children_cpu() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
     let fields: Vec<&str> = stat
@@ -44,7 +44,8 @@ fn children_cpu() -> f64 {
         .unwrap()
         .split_whitespace()
         .collect();
-    // Fields 16 and 17 of proc(5), counted from behind the command's closing bracket.
+    // cutime and cstime: fields 16 and 17 of proc(5), counted here after the closing parenthesis of
+    // the command name.
     let ticks: f64 = fields[13].parse::<f64>().unwrap() + fields[14].parse::<f64>().unwrap();
     ticks / 100.0
 }

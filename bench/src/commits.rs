@@ -1,4 +1,5 @@
-//! Commits a second at 1, 8 and 32 writers, as threads and as processes, beside the rivals.
+//! Measures commits per second with 1, 8 and 32 writers, as threads and as processes, beside other
+//! stores.
 
 use std::io::Write;
 use std::path::Path;
@@ -11,7 +12,8 @@ use quipu_store::{Options, Store};
 use crate::machine::{describe, median};
 use crate::writers::{Rival, Work, Writer, contract, prepare, wait_ready};
 
-/// `[ROUNDS] [one-append|four-files] [threads|processes] [WIDTH…]`: nothing named is everything.
+/// Arguments: `[ROUNDS] [one-append|four-files] [threads|processes] [WIDTH…]`. Without a filter,
+/// everything is measured.
 pub fn run(arguments: &[&str]) {
     let rounds: usize = arguments.first().and_then(|a| a.parse().ok()).unwrap_or(3);
     let wanted = |names: &[&str], name: &str| {
@@ -48,17 +50,17 @@ pub fn run(arguments: &[&str]) {
             {
                 let mut speeds: Vec<Vec<f64>> = vec![Vec::new(); Rival::ALL.len()];
                 for round in 0..rounds {
-                    // The rivals take turns within a round: a slow moment of the disk hits all.
-                    // Each round begins with another: what one leaves the disk to do hits each of
-                    // the others in turn.
+                    // The stores take turns within a round, so that a slow moment of the disk
+                    // affects all of them. Each round starts with a different store, because work
+                    // that one leaves to the disk delays the next.
                     for index in (0..Rival::ALL.len()).map(|turn| (round + turn) % Rival::ALL.len())
                     {
                         speeds[index].push(measure(Rival::ALL[index], work, writers, threads));
                     }
                 }
                 let of = |index: usize| median(speeds[index].clone());
-                // Of each round by itself: the disk is another from minute to minute, and a round
-                // is soon over.
+                // The ratio is computed per round: disk latency changes from minute to minute, and
+                // a round is short.
                 let ratio = |ours: usize, theirs: usize| {
                     median(
                         speeds[ours]

@@ -1,4 +1,4 @@
-//! What a table was measured on.
+//! Describes the machine that a table was measured on.
 
 pub fn describe() -> String {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();

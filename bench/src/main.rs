@@ -1,4 +1,4 @@
-//! Measured comparisons, as ratios against rivals in one run. Never asserted in tests.
+//! Benchmarks, reported as ratios against other tools in the same run. Tests never assert on them.
 
 #![allow(
     clippy::unwrap_used,
@@ -23,7 +23,7 @@ mod writers;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// What a measurement may fail with: anything, told to the person who ran it.
+/// A benchmark may fail with any error; `main` prints it.
 type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
 const USAGE: &str =
@@ -43,12 +43,12 @@ fn main() -> ExitCode {
             writers::child(rest);
             Ok(())
         }
-        // One rival's folder, for a look at it with strace or perf.
+        // Prepares the folder of one store, to inspect it with strace or perf.
         ["prepare", rival, folder] => {
             writers::prepare_named(rival, Path::new(folder));
             Ok(())
         }
-        // One question in a fresh process, for a look at it with strace or perf.
+        // Asks one question in a new process, to inspect it with strace or perf.
         ["ask", folder, question, rest @ ..] => {
             search::once(Path::new(folder), question, !rest.contains(&"--no-model"))
         }

@@ -1,4 +1,5 @@
-//! Opening a project with a long past: cost must not grow with the age of the journal.
+//! Measures opening a project with a long history. The cost must not grow with the length of the
+//! journal.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -52,7 +53,7 @@ fn row(root: &Path, commits: usize, files: usize) {
     let path = |index: usize| {
         ProjectPath::parse(&format!("drafts/{:03}/f{index}.md", index % 1000)).unwrap()
     };
-    // Many commits of several files, then many small ones: the files exist, the journal is long.
+    // Many commits of several files, then many small ones: all files exist and the journal is long.
     for chunk in (0..files).collect::<Vec<_>>().chunks(100) {
         let change = chunk.iter().fold(Change::by(&Actor::Person), |c, i| {
             c.write(&path(*i), format!("file {i}\n"), Expect::Any)

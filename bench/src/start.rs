@@ -1,4 +1,4 @@
-//! Waking up in a large project, and closing a session there, beside `git status`.
+//! Measures `start` and `finish` of a session in a large project, beside `git status`.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -55,7 +55,8 @@ pub fn run(arguments: &[&str]) {
     for (name, words) in &commands {
         let before = spent_by_children();
         let wall = median((0..RUNS).map(|_| time(words, root)).collect());
-        // The kernel tells it in hundredths of a second, so over all runs.
+        // The kernel counts CPU time in hundredths of a second, so the figure is an average over
+        // all runs.
         println!(
             "| {name} | {wall:.1} | {:.1} |",
             (spent_by_children() - before) / RUNS as f64
@@ -63,7 +64,8 @@ pub fn run(arguments: &[&str]) {
     }
 }
 
-/// A project of both profiles with so many files: sessions of one agent, and notes of others.
+/// Builds a project with both profiles and this many files: sessions of one agent, and notes of
+/// others.
 fn build(root: &Path, files: usize) {
     let good = |output: Output| {
         assert!(
@@ -108,7 +110,7 @@ fn build(root: &Path, files: usize) {
         )
         .unwrap();
     }
-    // They are taken notice of once, as any edit from outside.
+    // The first command records the files as external edits, once.
     call(&["status"]);
     good(
         Command::new("git")
@@ -126,7 +128,7 @@ fn build(root: &Path, files: usize) {
     );
 }
 
-/// Milliseconds by the clock.
+/// Elapsed milliseconds.
 fn time(words: &[&str], root: &Path) -> f64 {
     let start = Instant::now();
     let output = Command::new(words[0])
@@ -144,10 +146,11 @@ fn time(words: &[&str], root: &Path) -> f64 {
     start.elapsed().as_secs_f64() * 1000.0
 }
 
-/// Processor time, user and system, of the children that have ended, in milliseconds.
+/// User and system CPU time of children that have exited, in milliseconds.
 fn spent_by_children() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // Behind the name, which may hold anything: cutime and cstime are the fourteenth and fifteenth.
+    // The command name may hold any character, so the fields are counted after it: cutime and
+    // cstime are the fourteenth and fifteenth.
     let fields: Vec<&str> = stat
         .rsplit_once(')')
         .map_or("", |(_, rest)| rest)

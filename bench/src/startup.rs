@@ -1,4 +1,4 @@
-//! How long a command takes to start, beside `git --version`.
+//! Measures how long a command takes to start, beside `git --version`.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -68,7 +68,7 @@ fn time(words: &[&str], folder: &Path) -> f64 {
     start.elapsed().as_secs_f64() * 1000.0
 }
 
-/// The program itself, built beside this one.
+/// The path of the `quipu` binary, built beside this one.
 pub fn program() -> std::path::PathBuf {
     let path = std::env::current_exe().unwrap().with_file_name("quipu");
     assert!(path.exists(), "build it first: cargo build --release");

@@ -1,4 +1,4 @@
-//! The rivals: each makes the same payload durable in its own way.
+//! The stores that `commits` compares. Each makes the same payload durable in its own way.
 
 use std::fs::File;
 use std::io::{BufRead, Read, Write};
@@ -8,15 +8,15 @@ use std::sync::Arc;
 use quipu_contract::{Actor, Contract, ProjectPath, Source, resolve_contract};
 use quipu_store::{Change, Expect, Options, Store};
 
-/// Bytes of one file of one commit.
+/// Bytes per file per commit.
 const PAYLOAD: usize = 500;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rival {
-    /// Acknowledged when durable, as the rivals do; the files follow, and the clock runs until they
-    /// are in place.
+    /// Acknowledges when the record is durable, as the other stores do. The files are applied
+    /// later; the clock runs until all are applied.
     QuipuDurable,
-    /// Files in place before each acknowledgement: what a single command does.
+    /// Applies the files before each acknowledgement, as a single command does.
     QuipuInPlace,
     Sqlite,
     RawAppend,
@@ -48,7 +48,7 @@ impl Rival {
         }
     }
 
-    /// Enough to measure, not so much that the slow ones take minutes.
+    /// Number of commits: enough to measure, few enough that slow stores finish within minutes.
     pub fn commits(self, work: Work) -> usize {
         match (self, work) {
             (Rival::Replace, Work::OneAppend) => 320,
@@ -78,7 +78,7 @@ pub fn contract() -> Arc<Contract> {
     Arc::new(resolve_contract(&source, &|name, _| Err(name.to_owned())).unwrap())
 }
 
-/// Prepares a folder for a rival.
+/// Prepares a folder for one store.
 pub fn prepare_named(rival: &str, folder: &Path) {
     prepare(
         Rival::ALL.into_iter().find(|r| r.name() == rival).unwrap(),
@@ -116,7 +116,7 @@ fn sqlite(folder: &Path) -> rusqlite::Connection {
     db
 }
 
-/// What one writer holds open.
+/// The open handles of one writer.
 pub enum Writer {
     Quipu { store: Arc<Store>, behind: bool },
     Sqlite(rusqlite::Connection),
@@ -131,8 +131,8 @@ impl Writer {
                 let store = shared.cloned().unwrap_or_else(|| {
                     Arc::new(Store::open(folder, contract(), Options::default()).unwrap())
                 });
-                // It opens its files when they are first needed; those of the rivals are open
-                // before the clock starts.
+                // Quipu opens its files on first use. The other stores have theirs open before the
+                // clock starts.
                 store.settle().unwrap();
                 Writer::Quipu {
                     store,
@@ -211,7 +211,7 @@ impl Writer {
         }
     }
 
-    /// Nothing counts before it is in place.
+    /// Waits until every commit is applied; nothing counts before that.
     pub fn finish(&self) {
         if let Writer::Quipu { store, .. } = self {
             store.settle().unwrap();
@@ -219,7 +219,7 @@ impl Writer {
     }
 }
 
-/// A writer process: says that it is ready, waits for the word, writes.
+/// Runs a writer process: reports that it is ready, waits for the start signal, writes.
 pub fn child(arguments: &[&str]) {
     let [rival, work, folder, writer, count] = arguments else {
         panic!("commits-writer is started by commits")
