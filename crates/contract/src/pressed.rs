@@ -1,9 +1,8 @@
-//! What a contract file says, read from its row of values (`press.rs`) into the types of
-//! `manifest.rs`.
+//! Decodes an encoded contract file (`press.rs`) into the types of `manifest.rs`.
 //!
-//! Every command resolves the contract, so it must cost next to nothing: the built-in profiles are
-//! pressed when the program is built, and only a project's own files are when it runs. Both come
-//! this way, so there is one reader for them.
+//! Every command resolves the contract, so decoding must be fast. The built-in profiles are encoded
+//! when the program is built; a project's own files are encoded at run time. Both use the same
+//! decoder.
 
 use std::ops::Range;
 
@@ -18,7 +17,7 @@ use serde_spanned::de::{SpannedDeserializer, is_spanned};
 use crate::press::Misread;
 
 impl Misread {
-    /// The innermost place is the one to look at.
+    /// Keeps the innermost span, which is the most precise.
     fn at(mut self, span: Range<usize>) -> Misread {
         self.span.get_or_insert(span);
         self
@@ -42,13 +41,13 @@ impl serde::de::Error for Misread {
     }
 }
 
-/// What a pressed file says.
+/// Decodes an encoded file.
 pub(crate) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Misread> {
     let mut rest = Rest(bytes);
     T::deserialize(rest.value()?)
 }
 
-/// What has not been read yet.
+/// The undecoded bytes.
 struct Rest<'de>(&'de [u8]);
 
 impl<'de> Rest<'de> {
@@ -89,7 +88,7 @@ fn cut_off() -> Misread {
     Misread::custom("a pressed file that is cut off")
 }
 
-/// A value whose head was read.
+/// A value with a decoded header.
 struct Value<'de, 'r> {
     tag: u8,
     span: Range<usize>,
@@ -202,14 +201,14 @@ impl<'de> IntoDeserializer<'de, Misread> for Value<'de, '_> {
     }
 }
 
-/// The rest of an array or of a table.
+/// The remaining elements of an array or a table.
 struct Many<'de, 'r> {
     left: usize,
     rest: &'r mut Rest<'de>,
 }
 
 impl Many<'_, '_> {
-    /// What is left unread would be taken for what comes behind it.
+    /// Checks that every element was read; otherwise the decoder would misread the following bytes.
     fn end(&self) -> Result<(), Misread> {
         match self.left {
             0 => Ok(()),
@@ -261,7 +260,7 @@ impl<'de> MapAccess<'de> for Many<'de, '_> {
     }
 }
 
-/// A variant that holds something: a table of one pair.
+/// An enum variant with content: a table of one pair.
 struct Variant<'de, 'r> {
     name: &'de str,
     rest: &'r mut Rest<'de>,
@@ -319,7 +318,7 @@ mod tests {
         (error.message, text[span].to_owned())
     }
 
-    /// TOML's own reader is the judge of what is said of a fault.
+    /// Returns the message of the `toml` crate, as the reference for error texts.
     fn as_toml_says(text: &str) -> (String, String) {
         let error = toml::from_str::<Manifest>(text).unwrap_err();
         (
