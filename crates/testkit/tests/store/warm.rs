@@ -1,4 +1,4 @@
-//! A process that commits again and again knows the heads by heart: crashes, others, external edits.
+//! A long-running process with a cached file index: crashes, other processes, external edits.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ fn entry(number: usize) -> String {
     format!("entry {number}\n")
 }
 
-/// One commit of an append, a draft and a key.
+/// Makes one commit of an append, a draft and a key.
 fn commit(store: &Store, number: usize) -> Result<(), StoreError> {
     judged(store, number)?.publish().map(|_| ())
 }
 
-/// The same, with files that follow.
+/// Like `commit`, with files applied later.
 fn commit_behind(store: &Store, number: usize) -> Result<(), StoreError> {
     judged(store, number)?.publish_behind().map(|_| ())
 }
@@ -32,7 +32,7 @@ fn judged(store: &Store, number: usize) -> Result<Judged<'_>, StoreError> {
     store.judge(change)
 }
 
-/// How many commits the files hold; the two files must agree.
+/// Counts the commits in the files; the two files must agree.
 fn count(play: &Playground) -> usize {
     let log = play.text("meta/log.md").unwrap_or_default();
     let entries = log.lines().count();
@@ -129,7 +129,7 @@ fn two_stores_take_turns() {
     let play = Playground::new();
     let (one, two) = (play.open(), play.open());
     for number in 0..60 {
-        // Runs of one, then of the other, of every length.
+        // Alternates between the two stores in runs of every length.
         let store = if (number / (1 + number / 10)) % 2 == 0 {
             &one
         } else {
@@ -143,7 +143,7 @@ fn two_stores_take_turns() {
     assert_eq!(third.log(100).unwrap().len(), 60);
 }
 
-/// Threads of two stores, half of them with files that follow: nothing is lost, nothing is twice.
+/// Threads of two stores, half of them with files applied later: no commit is lost or duplicated.
 #[test]
 fn threads_of_two_stores_at_once() {
     let play = Playground::new();
