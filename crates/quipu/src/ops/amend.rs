@@ -1,3 +1,5 @@
+//! The `amend` command: changes a sealed file, or accepts a flagged edit, with a reason.
+
 use std::path::PathBuf;
 
 use clap::Args;

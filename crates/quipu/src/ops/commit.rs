@@ -1,3 +1,5 @@
+//! The `commit` command: changes several files atomically.
+
 use std::path::PathBuf;
 
 use clap::Args;
