@@ -56,6 +56,12 @@ const CALLS: &[Call] = &[
         exit: 0,
     },
     Call {
+        name: "post-tool, nothing is flagged",
+        words: &["post-tool"],
+        said: r#"{"hook_event_name":"PostToolUse","tool_name":"Bash","tool_input":{"command":"cargo test | tail -3"}}"#,
+        exit: 0,
+    },
+    Call {
         name: "pre-compact",
         words: &["pre-compact"],
         said: r#"{"trigger":"auto"}"#,

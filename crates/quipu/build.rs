@@ -5,7 +5,7 @@ fn main() {
     // it.
     println!("cargo:rerun-if-changed=../../page/www");
 
-    // At a fixed address nothing has to be relocated: docs/decisions/0062-fixed-address.md.
+    // At a fixed address nothing has to be relocated when the program starts.
     let is = |key: &str, value: &str| std::env::var(key).is_ok_and(|found| found == value);
     if is("CARGO_CFG_TARGET_OS", "linux") && is("CARGO_CFG_TARGET_ENV", "gnu") {
         println!("cargo:rustc-link-arg-bin=quipu=-no-pie");

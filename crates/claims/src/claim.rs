@@ -1,7 +1,7 @@
-//! Claims: a draft cut into sentences, each with its line.
+//! Splits a draft into claims: sentences with their line numbers.
 //!
-//! Headings, code, comments and front matter claim nothing. What is judged is what a reader of the
-//! rendered text sees. A sentence that wraps over lines keeps the line it begins on.
+//! Headings, code, comments and front matter make no claims. The judges see the rendered text, as a
+//! reader does. A sentence that spans several lines has the number of its first line.
 
 use quipu_text::{Comments, Document, blank_comments, first_sentence, link_labels, rendered_text};
 use serde::Serialize;
@@ -10,17 +10,17 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Claim {
     pub line: usize,
-    /// As readers see it: without Markdown's marks and without what draws nothing.
+    /// The rendered text, without Markdown syntax and invisible characters.
     pub text: String,
-    /// Whether it opens its paragraph: then no one was named before it.
+    /// True if the sentence opens its paragraph, so that no earlier name applies to it.
     #[serde(skip)]
     pub opens: bool,
-    /// Whether its whole line is in italics, as the instructions of templates are.
+    /// True if its whole line is in italics, like the instructions in templates.
     #[serde(skip)]
     pub italic: bool,
 }
 
-/// Lines of a draft that belong together.
+/// Consecutive lines of a draft that form one paragraph.
 #[derive(Default)]
 struct Paragraph {
     text: String,
@@ -29,7 +29,7 @@ struct Paragraph {
     italic: bool,
 }
 
-/// Cuts a draft, or one sentence.
+/// Splits a draft, or a single sentence, into claims.
 pub fn cut_claims(draft: &str) -> Vec<Claim> {
     let document = Document::parse(draft);
     let clean = blank_comments(draft, Comments::Blocks);
@@ -70,8 +70,8 @@ pub fn cut_claims(draft: &str) -> Vec<Claim> {
     claims
 }
 
-/// A line without the marks of quotations and list items before its text, whether it is quoted, and
-/// whether it begins an item.
+/// Strips quotation and list markers from the start of a line. Also returns whether the line is
+/// quoted and whether it begins a list item.
 fn without_block_marks(line: &str) -> (&str, bool, bool) {
     let (mut text, mut quoted, mut item) = (line, false, false);
     loop {
@@ -89,7 +89,7 @@ fn without_block_marks(line: &str) -> (&str, bool, bool) {
     }
 }
 
-/// Cuts a paragraph that is complete into its sentences.
+/// Splits a complete paragraph into sentences.
 fn flush(claims: &mut Vec<Claim>, paragraph: &mut Paragraph, labels: &[String]) {
     let Paragraph {
         text: source,
@@ -98,7 +98,7 @@ fn flush(claims: &mut Vec<Claim>, paragraph: &mut Paragraph, labels: &[String]) 
         ..
     } = std::mem::take(paragraph);
     let shown = rendered_text(&source, labels);
-    // Blanks at the end would be looked at again for each sentence.
+    // Trailing whitespace would be scanned again for each sentence.
     let mut rest = shown.trim_end();
     let (mut opens, mut line) = (true, first_line);
     let newlines = |passed: &str| passed.matches('\n').count();
@@ -124,13 +124,13 @@ fn flush(claims: &mut Vec<Claim>, paragraph: &mut Paragraph, labels: &[String]) 
     }
 }
 
-/// A longer sentence is judged in pieces: what judges do grows faster than a sentence does.
+/// Longer sentences are judged in pieces, because the cost of judging grows faster than linearly.
 const LONGEST: usize = 4000;
-/// Pieces share so much with the next one. Judges look at words near each other, so no cut parts
-/// what they would compare.
+/// The overlap of adjacent pieces. Judges compare words that are near each other, so every such
+/// group is whole in one piece.
 const SHARED: usize = 800;
 
-/// A sentence, or the pieces of a very long one.
+/// Returns a sentence, or the overlapping pieces of a very long one.
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let mut from = Some(0);
     std::iter::from_fn(move || {
@@ -145,7 +145,8 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Words joined by blanks, but none between two Han characters that a line break parted.
+/// Joins words with spaces, but without a space between two non-ASCII characters, such as Han
+/// characters around a line break.
 fn join(words: &[&str]) -> String {
     let mut text = String::new();
     for word in words {
@@ -181,7 +182,7 @@ mod tests {
         assert_eq!(told, expected.map(|(line, text)| (line, text.to_owned())));
     }
 
-    /// Each of these would take minutes if every heading or sentence were compared with all others.
+    /// Each case would take minutes if every heading or sentence were compared with all others.
     #[test]
     fn long_drafts_are_cut_in_linear_time() {
         const MANY: usize = 60_000;
@@ -215,7 +216,7 @@ mod tests {
                     .ends_with("Joss signed with his right hand")
             );
         }
-        // Wherever a cut falls, one of the pieces has it whole.
+        // One of the pieces contains the phrase, at every position of the cut.
         for padding in LONGEST - SHARED - 40..LONGEST + 40 {
             let claims = cut_claims(&format!(
                 "{} Joss is right here {}",

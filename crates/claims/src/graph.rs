@@ -1,9 +1,9 @@
-//! The link graph: which section points where, what is broken, what nothing leads to, what is too
-//! dense.
+//! The link graph: edges between sections, broken links, orphan pages and sections with too many
+//! links.
 //!
-//! `[→ …]`, `[⊣ …]` and wikilinks name paths from the root of the project, Markdown links from the
-//! folder of their file; where that names nothing, the other reading is tried. Edges are in the
-//! order of the pages.
+//! `[→ …]`, `[⊣ …]` and wikilinks name paths from the project's root. Markdown links name paths
+//! from the folder of their file. If no page has that path, the resolver tries the other
+//! interpretation. Edges are in page order.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -15,26 +15,26 @@ use serde::Serialize;
 
 use crate::page::{Page, Place};
 
-/// Below this likeness a suggested path would mislead.
+/// The minimum similarity of a suggested path. A less similar one would mislead.
 const LIKENESS: f64 = 0.6;
 
-/// Longer targets are not compared: no one mistyped them.
+/// Longer targets get no suggestions: they are not typing errors.
 const COMPARED_CHARS: usize = 256;
 
-/// So many names are compared to suggest what broken links may mean: enough for 500 broken links
-/// among 400 pages, and a second at most.
+/// The maximum number of comparisons for suggestions. It covers 500 broken links among 400 pages
+/// and takes at most a second.
 const COMPARED: usize = 200_000;
 
-/// What a link leads to.
+/// The state of a link's target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fate {
     Fine,
-    /// No such file; the nearest path, if one is near.
+    /// The file does not exist. Holds the most similar path, if any is close.
     NoFile(Option<String>),
-    /// The file has no such section; the nearest target, if one is near.
+    /// The file has no such section. Holds the most similar target, if any is close.
     NoSection(Option<String>),
-    /// The file is there and was not read, for this reason.
+    /// The file exists but could not be read, for this reason.
     Unread(String),
 }
 
@@ -42,12 +42,12 @@ pub enum Fate {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Edge {
     pub from: Place,
-    /// The anchor of the section that it stands in.
+    /// The anchor of the section that contains the link.
     pub section: String,
-    /// The path it names; a guess where there is no such file.
+    /// The path that the link names. A guess if no such file exists.
     pub to: String,
     pub anchor: Option<String>,
-    /// Whether it presses on what it names.
+    /// True for a `[⊣ …]` link, which puts pressure on its target.
     pub presses: bool,
     pub fate: Fate,
     #[serde(skip)]
@@ -57,7 +57,7 @@ pub struct Edge {
 }
 
 impl Edge {
-    /// `path#anchor`.
+    /// Returns `path#anchor`.
     pub fn named(&self) -> String {
         match &self.anchor {
             Some(anchor) => format!("{}#{anchor}", self.to),
@@ -66,41 +66,40 @@ impl Edge {
     }
 }
 
-/// A page that no chain of links from the index reaches.
+/// A page that is not reachable from the index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Orphan {
     pub path: String,
-    /// Work in progress is not meant to be reached.
+    /// False for work in progress, which need not be reachable.
     pub is_memory: bool,
 }
 
-/// A section with more outgoing links than the contract likes.
+/// A section with more outgoing links than the contract recommends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Dense {
     pub at: Place,
     pub section: String,
     pub links: usize,
-    /// The file that some of its entries could move to, and their lines.
+    /// The file to move entries to, and the lines of those entries.
     pub split: String,
     pub lines: Vec<usize>,
 }
 
-/// Pages and the links between them.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Graph {
     pub pages: Vec<String>,
-    /// The tier of each page, none for work in progress.
+    /// The tier of each page. `None` for work in progress.
     #[serde(skip)]
     pub tiers: Vec<Option<Tier>>,
     pub edges: Vec<Edge>,
     pub orphans: Vec<Orphan>,
-    /// Memory that the index alone leads to.
+    /// Memory pages that only the index links to.
     pub unlinked: Vec<String>,
     pub dense: Vec<Dense>,
 }
 
 impl Graph {
-    /// Reads the links of all pages. `root` is where reachability begins.
+    /// Reads the links of all pages. Reachability starts at `root`.
     pub fn of(pages: &[Page], root: Option<&str>, most_links: usize) -> Graph {
         let documents: Vec<Document<'_>> = pages
             .iter()
@@ -128,7 +127,8 @@ impl Graph {
                 });
                 let found = by_path.get(to.as_str()).copied();
                 let fate = match (found, &link.anchor) {
-                    // What is no text (a picture) is not among the pages, and cannot be judged.
+                    // Other files, such as images, are not in `pages`, so their links cannot be
+                    // checked.
                     (None, _)
                         if !to.ends_with(".md")
                             && to.rsplit('/').next().is_some_and(|name| name.contains('.')) =>
@@ -164,7 +164,7 @@ impl Graph {
         graph
     }
 
-    /// Says of links to files that are there and could not be read why that is.
+    /// Adds the reason to links to files that exist but could not be read.
     pub fn note_unread(&mut self, unread: &[(String, String)]) {
         let unread: BTreeMap<&str, &str> = unread
             .iter()
@@ -188,7 +188,7 @@ impl Graph {
         self.edges.iter().filter(|edge| edge.fate != Fate::Fine)
     }
 
-    /// The links of each page that has any. For one page alone there is `out_of`.
+    /// Returns the links of each page that has any. Use `out_of` for a single page.
     pub fn by_page(&self) -> BTreeMap<&str, Vec<&Edge>> {
         let mut links: BTreeMap<&str, Vec<&Edge>> = BTreeMap::new();
         for edge in &self.edges {
@@ -251,8 +251,8 @@ impl Graph {
     }
 }
 
-/// The path that a link on a page names, and whether it is read from the root. Where no candidate
-/// is a page, the first.
+/// Resolves a link on a page. Returns the path, and true if it is relative to the root. If no
+/// candidate is a page, returns the first one.
 pub fn resolve_link(
     from: &str,
     written: &str,
@@ -286,7 +286,7 @@ pub fn resolve_link(
     (order[0].0.clone(), root_first)
 }
 
-/// A path with its `.` and `..` taken away.
+/// Resolves `.` and `..` in a path.
 fn tidy(folder: &str, path: &str) -> String {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in path.split('/') {
@@ -301,9 +301,9 @@ fn tidy(folder: &str, path: &str) -> String {
     parts.join("/")
 }
 
-/// Names like those that broken links name. Each name is compared with all that there are, so that
-/// a text full of broken links would cost their product: after `COMPARED` comparisons no more are
-/// suggested. What was asked before is known.
+/// Finds names similar to those in broken links, and caches the results. Each lookup compares a
+/// name with all existing ones, so a text full of broken links would cost their product. After
+/// `COMPARED` comparisons it suggests nothing more.
 struct Suggested<'p> {
     pages: &'p BTreeMap<&'p str, usize>,
     paths: BTreeMap<String, Option<String>>,
@@ -321,7 +321,7 @@ impl<'p> Suggested<'p> {
         }
     }
 
-    /// The nearest path, if one is near.
+    /// Returns the most similar path, if any is close.
     fn path(&mut self, wanted: &str) -> Option<String> {
         if let Some(known) = self.paths.get(wanted) {
             return known.clone();
@@ -332,7 +332,7 @@ impl<'p> Suggested<'p> {
         near
     }
 
-    /// The nearest section of a page, if one is near.
+    /// Returns the most similar section of a page, if any is close.
     fn section(&mut self, path: &str, document: &Document<'_>, anchor: &str) -> Option<String> {
         let key = (path.to_owned(), anchor.to_owned());
         if let Some(known) = self.sections.get(&key) {
@@ -355,7 +355,7 @@ fn nearest_path(wanted: &str, pages: &BTreeMap<&str, usize>) -> Option<String> {
     let length = wanted.chars().count();
     let likeness = |path: &str| {
         let other = path.chars().count();
-        // What differs too much in length need not be compared letter by letter.
+        // Skip the edit distance if the lengths alone differ too much.
         let too_far = length.abs_diff(other) as f64 > (1.0 - LIKENESS) * length.max(other) as f64;
         let whole = if too_far || length > COMPARED_CHARS {
             0.0
@@ -371,8 +371,8 @@ fn nearest_path(wanted: &str, pages: &BTreeMap<&str, usize>) -> Option<String> {
     (best.0 >= LIKENESS).then(|| best.1.to_owned())
 }
 
-/// Sections over the bound, with the entries that could live in a file of their own: the lowest
-/// levels first, until what stays is within the bound (one link is spent on the new file).
+/// Returns the sections over the limit, with the entries to move to a separate file: lowest levels
+/// first, until the rest is within the limit. The link to the new file counts too.
 fn find_dense(page: &Page, document: &Document<'_>, most: usize) -> Vec<Dense> {
     let mut dense = Vec::new();
     for section in document.sections() {
@@ -384,7 +384,7 @@ fn find_dense(page: &Page, document: &Document<'_>, most: usize) -> Vec<Dense> {
         if links.len() <= most {
             continue;
         }
-        // The first tag of a line is the level of its entry.
+        // The first tag on a line is the level of its entry.
         let tags = document.level_tags_in(&section.body).iter().rev();
         let levels: BTreeMap<usize, Level> = tags.map(|tag| (tag.line, tag.level)).collect();
         let mut on_line: BTreeMap<usize, usize> = BTreeMap::new();
@@ -487,7 +487,7 @@ mod tests {
         );
     }
 
-    /// Each of these would take minutes if every link were compared with all others, or with all
+    /// Each case would take minutes if every link were compared with all others, or with all
     /// sections.
     #[test]
     fn hostile_links_are_read_in_linear_time() {

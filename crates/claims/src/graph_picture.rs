@@ -1,8 +1,7 @@
-//! The link graph as a picture: Graphviz's language, and an SVG that needs nothing else.
+//! Draws the link graph, as Graphviz input or as a self-contained SVG.
 //!
-//! Pages stand in columns by their tier or, in a memory without tiers, by their distance from the
-//! root; broken links are dashed, presses have a bar for a head, what the root leads to is drawn
-//! lightly.
+//! Columns show the tiers of pages or, in a memory without tiers, the distance from the root.
+//! Broken links are dashed, pressure links end in a bar, and links from the root are faint.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -15,7 +14,8 @@ const ROW: usize = 46;
 const BOX: (usize, usize) = (170, 28);
 const TOP: usize = 44;
 
-/// Edges between pages, counted, with whether they press and whether any is broken.
+/// Groups the edges by page pair and kind. Returns the number of edges, and whether any of them is
+/// broken.
 fn bundles(graph: &Graph) -> BTreeMap<(&str, &str, bool), (usize, bool)> {
     let mut bundles: BTreeMap<(&str, &str, bool), (usize, bool)> = BTreeMap::new();
     for edge in graph.edges.iter().filter(|edge| edge.from.path != edge.to) {
@@ -82,8 +82,8 @@ pub fn render_svg(graph: &Graph, root: Option<&str>) -> String {
             ""
         };
         let head = if presses { "t" } else { "a" };
-        // Forward links leave on the right; those back, or within a column, bow out so that they do
-        // not cross the boxes.
+        // Forward links leave on the right. Links that go back, or stay within a column, curve
+        // outwards so that they do not cross the boxes.
         let path = if tx > fx {
             let (x1, bend) = (fx + BOX.0, (tx - fx - BOX.0) / 2);
             format!("M{x1} {fy}C{} {fy} {} {ty} {tx} {ty}", x1 + bend, tx - bend)
@@ -121,8 +121,8 @@ pub fn render_svg(graph: &Graph, root: Option<&str>) -> String {
     svg + "</svg>\n"
 }
 
-/// What each column holds, above it, where columns are tiers; and what the red lines mean, if there
-/// are any.
+/// Draws the heading of each column if columns are tiers, and the legend for red lines if there are
+/// any.
 fn render_headings(graph: &Graph, places: &BTreeMap<&str, (usize, usize)>) -> String {
     let mut svg = String::new();
     let tiers = if graph.tiers.contains(&Some(Tier::L2)) {
@@ -149,8 +149,8 @@ fn render_headings(graph: &Graph, places: &BTreeMap<&str, (usize, usize)>) -> St
     svg
 }
 
-/// A column for each tier (or each distance from the root), what is no memory last; rows in the
-/// order of the pages.
+/// Assigns a column to each page by tier (or by distance from the root), with pages outside memory
+/// last. Rows are in page order.
 fn place<'g>(graph: &'g Graph, root: Option<&'g str>) -> BTreeMap<&'g str, (usize, usize)> {
     let columns = if graph.tiers.contains(&Some(Tier::L2)) {
         by_tier(graph, root)

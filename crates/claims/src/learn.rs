@@ -1,11 +1,12 @@
-//! Learning: a sentence of a manuscript, offered as a fact of memory with its link, until someone
-//! accepts it.
+//! Proposals: sentences of a manuscript offered as facts for memory, until a user or an agent
+//! accepts them.
 //!
-//! A proposal is one line of a file that people and agents can read and edit: `- l1a2b3c4d5e:
-//! [scene] The old man's name is Zhou [→ manuscripts/ch01.md#fair] ⇒ characters.md#zhou`
+//! A proposal is one line of a file that people and agents can read and edit:
 //!
-//! What an agent takes out of a whole chapter it lists without ids, under `## FILE` and `###
-//! SECTION`: the same offers.
+//! `- l1a2b3c4d5e: [scene] His name is Zhou [→ manuscripts/ch01.md#fair] ⇒ characters.md#zhou`
+//!
+//! An agent that extracts facts from a whole chapter lists them without IDs, under `## FILE` and
+//! `### SECTION`. These are proposals too.
 
 use quipu_text::{Document, Level, Place as Where, SpliceError, first_sentence};
 use serde::Serialize;
@@ -13,16 +14,16 @@ use serde::Serialize;
 use crate::page::{Page, Place};
 use crate::waiver::finding_id;
 
-/// A fact that is offered.
+/// A proposed fact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Proposal {
     pub id: String,
-    /// The entry as it would stand in memory, level and link included.
+    /// The entry as memory would store it, including level and link.
     pub entry: String,
-    /// `path#section`.
+    /// The destination, as `path#section`.
     pub to: String,
     pub line: usize,
-    /// How many lines of its file it takes.
+    /// The number of lines it occupies in its file.
     #[serde(skip)]
     pub lines: usize,
 }
@@ -54,19 +55,19 @@ impl Proposal {
         }
     }
 
-    /// The file that should know it.
+    /// Returns the destination file.
     pub fn file(&self) -> &str {
         self.to
             .split_once('#')
             .map_or(self.to.as_str(), |(file, _)| file)
     }
 
-    /// The section that should know it.
+    /// Returns the destination section.
     pub fn section(&self) -> Option<&str> {
         self.to.split_once('#').map(|(_, section)| section)
     }
 
-    /// Whether a text holds the entry already.
+    /// Returns true if a text already contains the entry.
     pub fn stands_in(&self, text: &str) -> bool {
         text.lines().any(|line| {
             line.trim()
@@ -75,7 +76,7 @@ impl Proposal {
         })
     }
 
-    /// Whether it takes the place of another fact: then a person has to edit.
+    /// Returns true if the entry replaces another fact, which needs a manual edit.
     pub fn supersedes(&self) -> bool {
         ["supersedes:", "取代：", "取代:"]
             .iter()
@@ -87,7 +88,6 @@ impl Proposal {
     }
 }
 
-/// The proposals of a file.
 pub fn read_proposals(text: &str) -> Vec<Proposal> {
     let read = |(nth, line): (usize, &str)| {
         let (id, rest) = line.strip_prefix("- ")?.split_once(": ")?;
@@ -104,8 +104,8 @@ pub fn read_proposals(text: &str) -> Vec<Proposal> {
     text.lines().enumerate().filter_map(read).collect()
 }
 
-/// The facts that a report offers: list items under `## FILE` and `### SECTION`. What stands
-/// elsewhere is no offer.
+/// Reads the facts that a report offers: list items under `## FILE` and `### SECTION`. Ignores
+/// everything else.
 pub fn read_offers(text: &str) -> Vec<Proposal> {
     let (mut found, mut file, mut section): (Vec<Proposal>, Option<String>, Option<String>) =
         (Vec::new(), None, None);
@@ -133,12 +133,12 @@ pub fn read_offers(text: &str) -> Vec<Proposal> {
             };
         }
     }
-    // An item without a source is a remark, or says that there are none.
+    // An item without a source is a remark, or says that nothing was found.
     found.retain(|offer| offer.entry.contains("[→ "));
     found
 }
 
-/// A page with an entry under a section, which is made if it is not there.
+/// Adds an entry to a section of a page. Creates the section if it does not exist.
 pub fn with_entry(text: &str, section: Option<&str>, entry: &str) -> Result<String, SpliceError> {
     let document = Document::parse(text);
     let line = format!("- {entry}");
@@ -157,8 +157,7 @@ pub fn with_entry(text: &str, section: Option<&str>, entry: &str) -> Result<Stri
     }
 }
 
-/// The sentence of a text that answers a question best, with its line: the one that shares most of
-/// its words.
+/// Returns the sentence that shares the most words with a question, and its line.
 pub fn best_sentence(page: &Page, question: &str) -> Option<(String, Place)> {
     let asked = crate::memory::content(question);
     let stems: Vec<&str> = asked.iter().map(|word| crate::words::stem(word)).collect();
@@ -172,7 +171,7 @@ pub fn best_sentence(page: &Page, question: &str) -> Option<(String, Place)> {
             .iter()
             .filter(|stem| said.iter().any(|word| crate::words::stem(word) == **stem))
             .count();
-        // Among equals the shorter sentence says it more plainly.
+        // Prefer the shorter of two equal sentences.
         let score = shared as f32 - claim.text.chars().count() as f32 / 2000.0;
         if shared > 0 && best.as_ref().is_none_or(|(most, _, _)| score > *most) {
             best = Some((score, claim.text, claim.line));
@@ -186,7 +185,7 @@ pub fn best_sentence(page: &Page, question: &str) -> Option<(String, Place)> {
     })
 }
 
-/// Whether a text speaks of at least half of what is asked.
+/// Returns true if a text contains at least half of the content words of a question.
 pub fn speaks_of(text: &str, question: &str) -> bool {
     let asked = crate::memory::content(question);
     let said = crate::memory::content(text);

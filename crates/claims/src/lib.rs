@@ -1,8 +1,7 @@
-//! What the pages of a memory say of each other: links between them, and whether a new text can
-//! stand beside them.
+//! The links between the pages of a memory, and contradictions between memory and a new text.
 //!
-//! Pure: pages in, values out; no I/O, no clock. A page is a text with its path, tier and form.
-//! Whoever calls decides which pages there are and who may see them.
+//! The crate is pure: it does no I/O and reads no clock. A page is a text with its path, tier and
+//! form. The caller decides which pages exist and which of them an actor may see.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -1,7 +1,7 @@
-//! Lint: facts that will not serve a reader later.
+//! Lint for memory entries: an assertion without a cause, a fact without a source, too many links,
+//! an unknown level, a link in a manuscript.
 //!
-//! A flat assertion where a cause is wanted, a fact without its source, too many links, an unknown
-//! level, a link in a leaf. All are advice.
+//! All findings are advice.
 
 use quipu_contract::Form;
 use quipu_text::recall::Tier;
@@ -80,10 +80,10 @@ const CAUSE: &[&str] = &[
     "直到",
     "除非",
 ];
-/// As close as this, a bracketed word was meant as a level.
+/// The minimum similarity at which a bracketed word is considered a misspelt level.
 const LIKENESS: f64 = 0.6;
 
-/// Advice for all pages, in their order.
+/// Lints all pages. Returns the advice sorted by location.
 pub fn lint(pages: &[Page], most_links: usize) -> Vec<Lint> {
     let mut found = Vec::new();
     for page in pages
@@ -144,7 +144,7 @@ fn lint_item(page: &Page, document: &Document<'_>, item: &quipu_text::Item, foun
         .map(|tag| tag.level);
     let text = plain(source);
     let said = split_key(&text).map_or(text.as_str(), |(_, value)| value);
-    // What happened is told as it happened; what a thread promises has its place in `planted`.
+    // A chronicle records events, which need no cause.
     let happened = page.form == Some(Form::Chronicle);
     let high = level.is_none_or(|level| level <= Level::Arc) && !happened;
     if high && says_any(said, ABSOLUTE) && !says_any(&format!("{said} "), CAUSE) {
@@ -157,7 +157,7 @@ fn lint_item(page: &Page, document: &Document<'_>, item: &quipu_text::Item, foun
             ),
         });
     }
-    // A premise is the author's own; what happened has a place where it happened.
+    // A premise needs no source, because the author sets it. Every other level needs one.
     if level.is_some_and(|level| level > Level::Premise)
         && document.links_in(&item.content).is_empty()
     {

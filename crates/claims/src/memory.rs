@@ -1,9 +1,8 @@
-//! What memory states, taken out of its pages: entities with their names, facts, rules, terms,
-//! metaphors, threads.
+//! Extracts entities, facts, rules, terms, metaphors and threads from the pages of a memory.
 //!
-//! A section of an L1 page is an entity; its entries are facts, keyed where they begin with a key
-//! and a colon. A table with a column `term` holds terms, one with `concept` and `metaphor`
-//! metaphors, whatever file they are in.
+//! Each section of an L1 page is an entity and its entries are facts. An entry that begins with a
+//! key and a colon is a keyed fact. A table with a column `term` holds terms, and a table with
+//! `concept` and `metaphor` holds metaphors, in any file.
 
 use std::collections::BTreeMap;
 
@@ -16,11 +15,11 @@ use crate::page::{Page, Place};
 use crate::threads::{Thread, read_threads};
 use crate::words::{find_all, has_han, lowered, words};
 
-/// Someone or something that memory knows by name.
+/// A named person or thing in memory.
 #[derive(Debug, Clone)]
 pub struct Entity {
     pub name: String,
-    /// The name, aliases, and parts of the name that no one else has.
+    /// The name, its aliases, and those parts of the name that are unique.
     pub names: Vec<String>,
     pub at: Place,
 }
@@ -29,20 +28,20 @@ pub struct Entity {
 #[derive(Debug, Clone)]
 pub struct Fact {
     pub entity: Option<usize>,
-    /// In small letters; empty where the entry has no key.
+    /// In lower case. Empty if the entry has no key.
     pub key: String,
     pub value: String,
-    /// The whole entry without marks.
+    /// The whole entry without Markdown syntax.
     pub text: String,
     pub at: Place,
     pub level: Option<Level>,
     /// Entities that its links name.
     pub links: Vec<String>,
-    /// Whether it has a link to its source.
+    /// True if it links to its source.
     pub has_source: bool,
 }
 
-/// What must not happen: the words that would betray it.
+/// A rule: words that must not occur.
 #[derive(Debug, Clone)]
 pub struct Rule {
     pub patterns: Vec<String>,
@@ -51,7 +50,7 @@ pub struct Rule {
     pub level: Option<Level>,
 }
 
-/// A term and the words that must not stand for it.
+/// A term and the words that must not replace it.
 #[derive(Debug, Clone)]
 pub struct Term {
     pub name: String,
@@ -68,7 +67,7 @@ pub struct Metaphor {
     pub at: Place,
 }
 
-/// Everything the judges look at.
+/// The input of the judges.
 #[derive(Debug, Clone, Default)]
 pub struct Memory {
     pub entities: Vec<Entity>,
@@ -79,7 +78,7 @@ pub struct Memory {
     pub threads: Vec<Thread>,
 }
 
-/// Who stands where in a sentence.
+/// The position of an entity's name in a sentence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Mention {
     pub entity: usize,
@@ -151,7 +150,7 @@ impl Memory {
         memory
     }
 
-    /// The entries of a section, a line each.
+    /// Reads the entries of a section, one per line.
     fn read_entries(
         &mut self,
         page: &Page,
@@ -257,7 +256,7 @@ impl Memory {
                 named(row, &["concept", "概念"]),
                 named(row, &["metaphor", "image", "比喻", "意象"]),
             ) {
-                // A later row for a concept takes the place of the one before; a dash retires it.
+                // A later row for the same concept replaces the earlier one. A dash removes it.
                 match image.as_str() {
                     "" | "—" | "-" => metaphors.remove(&concept),
                     _ => metaphors.insert(concept.clone(), Metaphor { concept, image, at }),
@@ -267,7 +266,7 @@ impl Memory {
         self.metaphors.extend(metaphors.into_values());
     }
 
-    /// `Mara` for Mara Dunn and `素裳` for 李素裳, where that can be no one else.
+    /// Adds short names that are unambiguous: `Mara` for Mara Dunn and `素裳` for 李素裳.
     fn name_parts(&mut self) {
         let mut parts: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (nth, entity) in self.entities.iter().enumerate() {
@@ -306,7 +305,8 @@ impl Memory {
         }
     }
 
-    /// Who is named in a sentence, in order; a longer name hides a shorter one inside it.
+    /// Finds the entities named in a sentence, in order. A longer name hides a shorter one inside
+    /// it.
     pub fn mentions(&self, text: &str) -> Vec<Mention> {
         let mut found: Vec<Mention> = Vec::new();
         let in_capitals = text
@@ -316,7 +316,7 @@ impl Memory {
             for name in &entity.names {
                 let is_capital = name.starts_with(char::is_uppercase);
                 let mut ranges = find_all(text, name, !is_capital && !has_han(name));
-                // A name in capital letters is the same name: `ANNA`. In small ones it may be a
+                // A name in capitals is the same name: `ANNA`. In lower case it may be a common
                 // word: `rose`, `will`.
                 if is_capital && in_capitals && name.contains(char::is_lowercase) {
                     ranges.extend(find_all(text, &name.to_uppercase(), false));
@@ -348,7 +348,7 @@ impl Memory {
 
     pub fn facts_of(&self, entity: usize) -> impl Iterator<Item = &Fact> {
         let name = &self.entities[entity].name;
-        // One name may head a section in several files: a character and the arc named after them.
+        // One name may head sections in several files: a character, and the arc named after them.
         self.facts.iter().filter(move |fact| {
             fact.entity
                 .is_some_and(|owner| owner == entity || self.entities[owner].name == *name)
@@ -356,12 +356,12 @@ impl Memory {
     }
 }
 
-/// Whether a fact only names other names.
+/// Returns true if a fact only lists aliases.
 pub fn is_alias(fact: &Fact) -> bool {
     ALIASES.contains(&fact.key.as_str())
 }
 
-/// A line of Markdown without list marker, level tags, links and emphasis.
+/// Returns a line of Markdown without list marker, level tags, links and emphasis.
 pub fn plain(line: &str) -> String {
     let line = line
         .trim()
@@ -384,7 +384,7 @@ pub fn plain(line: &str) -> String {
             continue;
         }
         text.push_str(inner.trim_start_matches('['));
-        // `[text](target)`: the text stays.
+        // `[text](target)`: keep the text.
         if let Some(target) = rest.strip_prefix('(') {
             rest = target.split_once(')').map_or("", |(_, after)| after);
         }
@@ -396,7 +396,7 @@ pub fn plain(line: &str) -> String {
         .join(" ")
 }
 
-/// `key: value`, where the key is short.
+/// Splits `key: value` if the key is short.
 pub fn split_key(text: &str) -> Option<(&str, &str)> {
     let (at, sign) = text.char_indices().find(|(at, c)| {
         *c == '：'
@@ -417,7 +417,7 @@ pub fn split_key(text: &str) -> Option<(&str, &str)> {
     (short && clean).then(|| (key, text[at + sign.len_utf8()..].trim()))
 }
 
-/// The words after `must not:`.
+/// Returns the words after `must not:`.
 fn split_ban(text: &str) -> Option<(String, Vec<String>)> {
     let lower = lowered(text);
     let (at, sign) = ["must not", "不得出现", "禁止出现"]
@@ -431,7 +431,7 @@ fn split_ban(text: &str) -> Option<(String, Vec<String>)> {
     (!patterns.is_empty()).then(|| (text[..at].trim().to_owned(), patterns))
 }
 
-/// A list in one line: `a, b; c`, `甲、乙，丙`.
+/// Splits a list on one line: `a, b; c`, `甲、乙，丙`.
 pub fn listed(text: &str) -> Vec<String> {
     let parts = text.split([',', '，', '、', ';', '；', '/']);
     parts
@@ -445,7 +445,7 @@ pub fn listed(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The content words of a text: what is left without the smallest words; pairs of Han characters.
+/// Returns the content words of a text: words without stop words, and pairs of Han characters.
 pub fn content(text: &str) -> Vec<String> {
     const SMALL: &[&str] = &[
         "the", "a", "an", "of", "and", "or", "to", "in", "on", "at", "for", "with", "is", "was",

@@ -1,4 +1,6 @@
-//! A page: one text of a memory, as the caller may see it.
+//! The input type of this crate: one text of a memory, as the actor may see it.
+//!
+//! The caller reads the files and hides the parts that the actor may not see.
 
 use std::fmt;
 
@@ -6,13 +8,14 @@ use quipu_contract::Form;
 use quipu_text::recall::Tier;
 use serde::Serialize;
 
-/// A text with its place in the memory. Parts that the reader may not see are blank lines, so that
-/// line numbers hold.
+/// A text with its path and classification. Parts that the actor may not see are blank lines, so
+/// line numbers match the file.
 #[derive(Debug, Clone)]
 pub struct Page {
     pub path: String,
     pub tier: Tier,
-    /// Whether a rule gives it a tier, or none names it at all: work in progress has none.
+    /// True if a file rule gives the page a tier or makes it a glossary or a metaphor table, or if
+    /// no rule matches it. False for work in progress.
     pub is_memory: bool,
     pub form: Option<Form>,
     pub text: String,

@@ -1,10 +1,12 @@
-//! The passages of whole texts, to be searched for what a claim speaks of.
+//! Splits pages into passages and searches them for the text of a claim.
+//!
+//! The index is built in memory with `quipu_text::recall`, without the encoder.
 
 use quipu_text::recall::{Damage, Error, FileText, Index, Options, Overlay, Section, Tier};
 
 use crate::page::{Page, Place};
 
-/// A passage is about this long: enough to judge by, short enough to quote.
+/// The approximate length of a passage: enough context to judge by, short enough to quote.
 const PASSAGE_CHARS: usize = 600;
 
 /// A piece of a page.
@@ -14,11 +16,11 @@ pub struct Passage {
     pub tier: Tier,
     pub heading: String,
     pub text: String,
-    /// The line of the page that each line of the text is from: blank ones are left out.
+    /// The page line of each line of the text. Blank lines are omitted.
     pub lines: Vec<usize>,
 }
 
-/// Pages cut into passages, ready to be asked.
+/// Pages split into passages, with a search index.
 pub struct Passages {
     overlay: Overlay,
     passages: Vec<Vec<Passage>>,
@@ -27,7 +29,7 @@ pub struct Passages {
 }
 
 impl Passages {
-    /// Cuts and reads the pages that `wanted` names.
+    /// Splits and indexes the pages.
     pub fn of<'p>(pages: impl IntoIterator<Item = &'p Page>) -> Result<Passages, Damage> {
         let (mut files, mut passages, mut paths) = (Vec::new(), Vec::new(), Vec::new());
         for page in pages {
@@ -54,7 +56,7 @@ impl Passages {
         })
     }
 
-    /// The passages nearest to a text, best first, with their scores.
+    /// Returns the passages closest to a text with their scores, best first.
     pub fn nearest(&self, text: &str, k: usize) -> Result<Vec<(&Passage, f32)>, Error> {
         let answer = self.index.recall_with(
             &self.overlay,
@@ -72,7 +74,6 @@ impl Passages {
         Ok(found.collect())
     }
 
-    /// Every passage, in order.
     pub fn all(&self) -> impl Iterator<Item = &Passage> {
         self.passages.iter().flatten()
     }
@@ -82,7 +83,7 @@ impl Passages {
     }
 }
 
-/// Paragraphs, joined while they are short and cut at a line where they are long.
+/// Splits a page into paragraphs. Joins short ones and splits long ones at a line break.
 fn cut(page: &Page) -> Vec<Passage> {
     let clean = quipu_text::blank_comments(&page.text, quipu_text::Comments::All);
     let mut passages: Vec<Passage> = Vec::new();

@@ -1,8 +1,8 @@
-//! The constraint query: a draft in, what each of its claims meets in memory out.
+//! The constraint query: checks each claim of a draft against memory.
 //!
-//! Deterministic judges speak first; an outside judge may speak where they were silent. Evidence is
-//! bounded and ranked: facts of those named, what their facts link to, hard rules, then passages of
-//! the manuscripts.
+//! The deterministic judges run first. An external judge may decide the claims that they leave
+//! open. Evidence is limited and ranked: facts of the named entities, facts of entities linked from
+//! them, hard rules, then passages of the manuscripts.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use crate::page::Place;
 use crate::passages::Passages;
 use crate::waiver::finding_id;
 
-/// Longer evidence is cut: it is there to be judged by, not to be read.
+/// The maximum length of a piece of evidence. It serves the judges, not readers.
 const EVIDENCE_CHARS: usize = 700;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -59,7 +59,7 @@ pub fn tier_name<S: serde::Serializer>(tier: &Tier, serializer: S) -> Result<S::
     })
 }
 
-/// Whether a tier was asked, and whether it knew anything.
+/// The result of searching a tier. `No` means that it was not searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Asked {
@@ -68,7 +68,7 @@ pub enum Asked {
     No,
 }
 
-/// What a claim met.
+/// The result for one claim.
 #[derive(Debug, Clone, Serialize)]
 pub struct Checked {
     pub claim: Claim,
@@ -79,19 +79,19 @@ pub struct Checked {
     pub l2: Asked,
 }
 
-/// A finding with the id under which it can be waived.
+/// A finding with the ID for waiving it.
 #[derive(Debug, Clone, Serialize)]
 pub struct Judged {
     pub id: String,
     #[serde(flatten)]
     pub finding: Finding,
-    /// The tier that the evidence is of.
+    /// The tier of the evidence.
     #[serde(serialize_with = "tier_name")]
     pub tier: Tier,
 }
 
-/// Claims with who they are about: a pronoun means the one person that the sentences before it
-/// name.
+/// Resolves the entities of each claim. A pronoun refers to the only entity that the preceding
+/// sentences of the paragraph name.
 pub fn sentences<'m>(
     memory: &'m Memory,
     claims: &'m [Claim],
@@ -123,13 +123,13 @@ pub fn sentences<'m>(
     found
 }
 
-/// How much to return, and for which chapter.
+/// The limits of a query, and the chapter of the draft.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// Evidence for one claim.
+    /// The maximum number of pieces of evidence per claim.
     pub k: usize,
     pub chapter: Option<u64>,
-    /// Findings less sure than this are not told.
+    /// The minimum confidence of a reported finding.
     pub least: f32,
 }
 
@@ -143,7 +143,6 @@ impl Default for Bounds {
     }
 }
 
-/// Checks every claim.
 pub fn check(
     memory: &Memory,
     passages: &Passages,
@@ -179,8 +178,8 @@ fn check_one(
     } else {
         Asked::Hit
     };
-    // What memory does not know is looked for in the manuscripts; what it does know is quoted from
-    // them too, if there is room.
+    // Search the manuscripts if memory has no evidence. Otherwise use them to fill the remaining
+    // places.
     let room = if l1 == Asked::Miss {
         bounds.k
     } else {
@@ -217,7 +216,7 @@ fn check_one(
     }
 }
 
-/// Facts, neighbours and rules that a sentence touches, best first.
+/// Returns the facts, neighbours and rules that match a sentence, best first.
 fn from_memory(sentence: &Sentence<'_>, k: usize) -> Vec<Evidence> {
     let memory = sentence.memory;
     let said: BTreeSet<String> = content(sentence.text).into_iter().collect();
@@ -229,7 +228,7 @@ fn from_memory(sentence: &Sentence<'_>, k: usize) -> Vec<Evidence> {
             .filter(|word| said.contains(*word))
             .count()
     };
-    // A short keyed fact decides more than a long one, and costs less.
+    // Prefer short keyed facts: they are more decisive and cost less.
     let short = |fact: &Fact| {
         if !fact.key.is_empty() && fact.value.chars().count() <= 12 {
             0.5
@@ -381,7 +380,7 @@ mod tests {
         );
     }
 
-    /// Names over and over, joined and apart, with a verb and a number.
+    /// Repeats one name, with and without conjunctions, verbs and numbers.
     #[test]
     fn a_sentence_full_of_one_name_says_a_thing_once() {
         let pages = [page(
@@ -419,7 +418,7 @@ mod tests {
         }
     }
 
-    /// Pieces that judges, parsers and slices could trip over.
+    /// Text fragments that are likely to break judges, parsers and slicing.
     fn soup() -> impl Strategy<Value = String> {
         let piece = prop::sample::select(vec![
             "Otto",

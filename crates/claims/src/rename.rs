@@ -1,5 +1,7 @@
-//! What a rename of one page changes in the others: the bytes of the links that name it, and
-//! nothing else.
+//! Plans a rename: rewrites the links to a renamed page.
+//!
+//! It changes only the bytes of link targets, and keeps the style in which each link was written.
+//! The caller moves the file and writes the pages.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +10,7 @@ use quipu_text::{Splice, splice_all};
 use crate::graph::{Fate, Graph};
 use crate::page::{Page, Place};
 
-/// A page whose links are fixed.
+/// A page with rewritten links.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FixedPage {
     pub path: String,
@@ -17,8 +19,8 @@ pub struct FixedPage {
     pub links: Vec<Place>,
 }
 
-/// The pages that have to change when `old` becomes `new`; `old` itself is among them, under its
-/// old path, if its own links have to.
+/// Returns the pages that change when `old` is renamed to `new`. Includes `old` itself, under its
+/// old path, if its own links change.
 pub fn plan_rename(pages: &[Page], old: &str, new: &str) -> Vec<FixedPage> {
     let graph = Graph::of(pages, None, usize::MAX);
     let edges = graph.by_page();
@@ -26,7 +28,7 @@ pub fn plan_rename(pages: &[Page], old: &str, new: &str) -> Vec<FixedPage> {
     for page in pages {
         let mut splices: Vec<Splice> = Vec::new();
         let mut links = Vec::new();
-        // Links by reference share the target of their definition.
+        // Reference links share the target of their definition.
         let mut seen = BTreeSet::new();
         let edges = edges.get(page.path.as_str()).into_iter().flatten();
         for edge in edges.filter(|edge| !matches!(edge.fate, Fate::NoFile(_))) {
@@ -36,7 +38,7 @@ pub fn plan_rename(pages: &[Page], old: &str, new: &str) -> Vec<FixedPage> {
             }
             let here = if page.path == old { new } else { &page.path };
             let to = if edge.to == old { new } else { &edge.to };
-            // A link that still says the right thing is left as its author wrote it.
+            // Leave a link unchanged if it is still correct.
             if edge.to != old && (edge.from_root || page.path != old || folder(old) == folder(new))
             {
                 continue;
@@ -74,7 +76,7 @@ fn folder(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
-/// A path in the spelling of the one it replaces: without `.md`, or with blanks encoded.
+/// Writes a path in the style of the one it replaces: without `.md`, or with encoded spaces.
 fn spelled(written: &str, path: &str) -> String {
     let old = written.split('#').next().unwrap_or(written);
     let path = if old.ends_with(".md") {
@@ -89,7 +91,7 @@ fn spelled(written: &str, path: &str) -> String {
     }
 }
 
-/// A path as written from another file's folder.
+/// Returns a path relative to another file's folder.
 fn beside(from: &str, to: &str) -> String {
     let base: Vec<&str> = folder(from)
         .split('/')
@@ -153,8 +155,8 @@ mod tests {
         );
     }
 
-    /// If each page were compared with all others, or each name looked for in all pages, this would
-    /// take minutes.
+    /// This would take minutes if each page were compared with all others, or each name searched in
+    /// all pages.
     #[test]
     fn a_page_among_many_is_renamed_in_linear_time() {
         const MANY: usize = 32_000;

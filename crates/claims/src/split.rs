@@ -1,8 +1,7 @@
-//! A page that outgrew its bound, split at its sections, with every link kept.
+//! Plans the split of a page that exceeds its size limit, without breaking links.
 //!
-//! All sections of the second level but the last move to pages of their own, under a folder named
-//! after the page; a link takes the place of each. Links from anywhere into what moved are
-//! rewritten.
+//! All H2 sections except the last move to separate pages, in a folder named after the page. A link
+//! replaces each of them. Links into moved sections are rewritten on all pages.
 
 use std::collections::BTreeSet;
 
@@ -13,16 +12,15 @@ use crate::memory::plain;
 use crate::page::Page;
 use crate::rename::FixedPage;
 
-/// A split page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Split {
-    /// The page itself, and every other page whose links had to change.
+    /// The page itself, and every other page with rewritten links.
     pub changed: Vec<FixedPage>,
     /// New pages: path and text.
     pub created: Vec<(String, String)>,
 }
 
-/// Plans the split of a page; none if it has fewer than two sections to part.
+/// Plans the split of a page. Returns `None` if it has fewer than two H2 sections.
 pub fn plan_split(pages: &[Page], path: &str) -> Option<Split> {
     let page = pages.iter().find(|page| page.path == path)?;
     let document = Document::parse(&page.text);
@@ -43,7 +41,8 @@ pub fn plan_split(pages: &[Page], path: &str) -> Option<Split> {
         )
     };
     let graph = Graph::of(pages, None, usize::MAX);
-    // A link into what moves is rewritten; a moved page links back as others do.
+    // Rewrite links into moved sections. Links from a moved page back to the page are rewritten
+    // too.
     let retarget = |edge: &crate::graph::Edge, from: &str| -> Option<String> {
         let anchor = edge.anchor.as_ref()?;
         if edge.to != path {
@@ -66,7 +65,7 @@ pub fn plan_split(pages: &[Page], path: &str) -> Option<Split> {
     for other in pages {
         let mut splices: Vec<Splice> = Vec::new();
         let mut links = Vec::new();
-        // Links by reference share the target of their definition.
+        // Reference links share the target of their definition.
         let mut seen = BTreeSet::new();
         for edge in edges.get(other.path.as_str()).into_iter().flatten() {
             if let Some(text) = retarget(edge, &other.path)
@@ -118,7 +117,7 @@ pub fn plan_split(pages: &[Page], path: &str) -> Option<Split> {
     Some(Split { changed, created })
 }
 
-/// A section as a page of its own: every heading one level up.
+/// Turns a section into a page: raises every heading by one level.
 fn promoted(section: &str) -> String {
     let document = Document::parse(section);
     let splices: Vec<Splice> = document

@@ -1,8 +1,9 @@
-//! Tension: what presses on each high fact, chapter by chapter, against what it takes to overturn
-//! it.
+//! Tension: the pressure on each section of memory, chapter by chapter, compared with its
+//! threshold.
 //!
-//! An entry with `[⊣ path#anchor]` presses on that section, in the chapter that its source or its
-//! heading names. An entry weighs by its own level; a section stands as firm as its highest level.
+//! An entry with `[⊣ path#anchor]` puts pressure on that section, in the chapter that its source or
+//! its heading names. The weight of an entry depends on its level. The threshold of a section
+//! depends on the highest level in it.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +14,10 @@ use crate::memory::plain;
 use crate::page::{Page, Place};
 use crate::threads::chapter_number;
 
-/// A longer line is cut: each of its marks shows it.
+/// The maximum length of an entry's text. Every press of the entry repeats it.
 const TEXT_CHARS: usize = 700;
 
-/// One entry that presses.
+/// One entry that adds pressure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Press {
     pub chapter: u64,
@@ -25,7 +26,7 @@ pub struct Press {
     pub text: String,
 }
 
-/// A fact under pressure.
+/// A section under pressure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Pressed {
     /// `path#anchor`.
@@ -34,7 +35,7 @@ pub struct Pressed {
     #[serde(serialize_with = "named")]
     pub level: Level,
     pub threshold: u64,
-    /// In the order of the chapters.
+    /// In chapter order.
     pub presses: Vec<Press>,
 }
 
@@ -42,8 +43,8 @@ fn named<S: serde::Serializer>(level: &Level, serializer: S) -> Result<S::Ok, S:
     serializer.serialize_str(level.name())
 }
 
-/// How much it takes to overturn a fact of a level, in weights of entries: a premise needs a book
-/// of pressure, a scene one sentence.
+/// Returns the total weight that overturns a fact of a level: a premise needs a book of pressure, a
+/// scene one sentence.
 pub const fn threshold(level: Level) -> u64 {
     match level {
         Level::Premise => 12,
@@ -53,7 +54,7 @@ pub const fn threshold(level: Level) -> u64 {
     }
 }
 
-/// How much an entry of a level adds.
+/// Returns the weight of an entry of a level.
 pub const fn weight(level: Level) -> u64 {
     match level {
         Level::Premise => 6,
@@ -64,7 +65,7 @@ pub const fn weight(level: Level) -> u64 {
 }
 
 impl Pressed {
-    /// What has added up by the end of a chapter.
+    /// Returns the total pressure at the end of a chapter.
     pub fn at(&self, chapter: u64) -> u64 {
         self.presses
             .iter()
@@ -73,7 +74,7 @@ impl Pressed {
             .sum()
     }
 
-    /// The first chapter in which the pressure reaches the threshold.
+    /// Returns the first chapter in which the pressure reaches the threshold.
     pub fn breaks(&self) -> Option<u64> {
         let mut sum = 0;
         let reaches = |press: &&Press| {
@@ -84,7 +85,7 @@ impl Pressed {
     }
 }
 
-/// A line that presses on something, read once for all its marks.
+/// A line with press links, parsed once for all of them.
 struct PressingLine {
     line: usize,
     level: Level,
@@ -119,7 +120,7 @@ impl PressingLine {
     }
 }
 
-/// Everything that is pressed on, the most strained first.
+/// Returns all sections under pressure, the most strained first.
 pub fn read_tension(pages: &[Page]) -> Vec<Pressed> {
     let memory: Vec<&Page> = pages.iter().filter(|page| page.is_memory).collect();
     let clean: Vec<String> = memory
@@ -210,8 +211,8 @@ pub fn read_tension(pages: &[Page]) -> Vec<Pressed> {
 mod tests {
     use super::*;
 
-    /// Each of these would take minutes if every mark looked at all others of its line, or at all
-    /// facts of its target.
+    /// Each case would take minutes if every link scanned all others on its line, or all facts of
+    /// its target.
     #[test]
     fn many_marks_are_read_in_linear_time() {
         const MANY: usize = 20_000;

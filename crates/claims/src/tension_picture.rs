@@ -1,12 +1,14 @@
-//! Tension as a picture: bars for a terminal, and an SVG in which every fact's threshold is one
-//! line.
+//! Draws tension: bars for a terminal, and an SVG in which one line shows every threshold.
+//!
+//! `tension` computes the values.
 
 use crate::graph_picture::escaped;
 use crate::tension::Pressed;
 
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// A row for each fact: a bar for each chapter, full where the threshold is reached.
+/// Draws a row for each section and a bar for each chapter. A full bar means that the threshold is
+/// reached.
 pub fn render_bars(tension: &[Pressed], last: u64) -> String {
     let wide = |text: &str| {
         text.chars()
@@ -56,7 +58,7 @@ const LEFT: u64 = 64;
 const TOP: u64 = 52;
 const PLOT: (u64, u64) = (560, 300);
 
-/// Pressure as a share of each fact's threshold, over the chapters, as steps.
+/// Draws the pressure as a share of each threshold, over the chapters, as a step chart.
 pub fn render_tension_svg(tension: &[Pressed], last: u64) -> String {
     let last = last.max(2);
     let shown = &tension[..tension.len().min(COLOURS.len())];
@@ -119,7 +121,7 @@ pub fn render_tension_svg(tension: &[Pressed], last: u64) -> String {
         }
         labels.push((y(share(last)), nth));
     }
-    // Labels keep a line's distance from each other, and stay within the picture.
+    // Keep labels at least a line apart and inside the picture.
     labels.sort_unstable();
     let mut free = TOP;
     for (at, nth) in labels {

@@ -1,4 +1,6 @@
-//! Threads: what was planted, when it is due, where it was closed.
+//! Reads narrative threads: the chapters in which a thread is planted, due and closed.
+//!
+//! The status of a thread depends on a chapter, not on the clock.
 
 use quipu_text::Document;
 use serde::Serialize;
@@ -15,19 +17,19 @@ pub struct Thread {
     pub promise: Option<String>,
     pub due: Option<String>,
     pub closed: Option<String>,
-    /// Other names for the thing, if the section gives any.
+    /// Aliases of the thread, if the section lists any.
     #[serde(skip)]
     pub names: Vec<String>,
 }
 
-/// How a thread stands when a chapter has been written.
+/// The status of a thread after a chapter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
     Overdue,
     Due,
     Open,
-    /// Not planted yet at that chapter.
+    /// Not yet planted at that chapter.
     Ahead,
     Closed,
 }
@@ -49,7 +51,7 @@ const PROMISE: &[&str] = &["promise", "question", "悬念", "疑问"];
 const DUE: &[&str] = &["due", "by", "应收", "该收", "计划收"];
 const CLOSED: &[&str] = &["closed", "paid off", "answered", "收于", "收在", "已收"];
 
-/// The threads of a page, a section each.
+/// Reads the threads of a page, one per section.
 pub fn read_threads(page: &Page, document: &Document<'_>) -> Vec<Thread> {
     let mut threads = Vec::new();
     for section in document
@@ -98,7 +100,8 @@ pub fn read_threads(page: &Page, document: &Document<'_>) -> Vec<Thread> {
 }
 
 impl Thread {
-    /// How it stands after chapter `now`, counted from 1; none: after all that is written.
+    /// Returns the status after chapter `now`, counted from 1. `None` means after the last written
+    /// chapter.
     pub fn standing(&self, now: Option<u64>) -> Standing {
         let chapter = |text: &Option<String>| text.as_deref().and_then(chapter_number);
         let Some(now) = now else {
@@ -122,7 +125,8 @@ impl Thread {
     }
 }
 
-/// The number of a chapter in a name: `ch09`, `manuscripts/ch09.md#x`, `第九章`, `chapter 9`.
+/// Returns the number of a chapter from a name: `ch09`, `manuscripts/ch09.md#x`, `第九章`,
+/// `chapter 9`.
 pub fn chapter_number(text: &str) -> Option<u64> {
     let lower = text.split('#').next().unwrap_or(text).to_lowercase();
     let name = lower.rsplit('/').next().unwrap_or(&lower);

@@ -1,7 +1,8 @@
-//! Waivers: a conflict that someone has looked at and lets stand, by the content of both sides.
+//! Waivers: conflicts that a person has reviewed and accepted.
 //!
-//! A waiver holds for one sentence against one entry, wherever they stand. Reword either, and it is
-//! a new question. The file is only added to: a later line for an id takes back an earlier one.
+//! A waiver is keyed by the content of one sentence and one entry, not by their location. If either
+//! is reworded, the conflict must be reviewed again. The file is append-only: a later line for the
+//! same ID overrides an earlier one.
 
 use std::collections::BTreeMap;
 
@@ -9,19 +10,18 @@ use serde::Serialize;
 
 use crate::page::Place;
 
-/// A waived conflict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Waiver {
     pub id: String,
     pub reason: String,
-    /// What it is about, as it was when it was waived.
+    /// A description of the conflict at the time of the waiver.
     pub about: String,
     pub at: Place,
 }
 
-/// The id of a conflict: the same for the same words, however they are broken over lines.
+/// Returns the ID of a conflict. Line breaks and other whitespace do not affect it.
 pub fn finding_id(claim: &str, evidence: &str) -> String {
-    // FNV-1a: short, the same on every machine; nothing depends on its being hard to forge.
+    // FNV-1a is short and portable. The ID need not be hard to forge.
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     for byte in claim
         .split_whitespace()
@@ -34,7 +34,7 @@ pub fn finding_id(claim: &str, evidence: &str) -> String {
     format!("w{:010x}", hash >> 24)
 }
 
-/// The line that waives.
+/// Writes the line that waives a conflict.
 pub fn render_waiver(id: &str, reason: &str, about: &str) -> String {
     format!(
         "- waived {id}: {} | {}\n",
@@ -43,7 +43,7 @@ pub fn render_waiver(id: &str, reason: &str, about: &str) -> String {
     )
 }
 
-/// The line that takes a waiver back.
+/// Writes the line that revokes a waiver.
 pub fn render_revocation(id: &str, reason: &str) -> String {
     format!("- revoked {id}: {}\n", one_line(reason))
 }
@@ -55,7 +55,7 @@ fn one_line(text: &str) -> String {
         .join(" ")
 }
 
-/// The waivers that hold, in the order they were made.
+/// Returns the waivers in force, in file order.
 pub fn read_waivers(path: &str, text: &str) -> Vec<Waiver> {
     let mut held: BTreeMap<String, Waiver> = BTreeMap::new();
     for (nth, line) in text.lines().enumerate() {

@@ -1,11 +1,11 @@
-//! Words, numbers and quotations in English and Chinese, as the judges look at them.
+//! Finds words, numbers and quotations in English and Chinese text, for the judges.
 //!
-//! Offsets are in bytes of the given text. Chinese is matched by characters, English by whole words
-//! in small letters, a possessive `'s` cut off and noted.
+//! Offsets are byte offsets in the given text. Chinese is matched by characters, English by whole
+//! words in lower case. A possessive `'s` is stripped and recorded.
 
 use std::ops::Range;
 
-/// A word of a spaced script.
+/// A word of a script with spaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Word {
     pub range: Range<usize>,
@@ -57,10 +57,11 @@ pub fn words(text: &str) -> Vec<Word> {
     words
 }
 
-/// So much of a text is near a place in it: more than the few words that a judge looks at there.
+/// The size of the context around a position, in bytes. It exceeds the few words that a judge
+/// examines.
 const NEAR: usize = 400;
 
-/// What stands near before a place, from the beginning of a word.
+/// Returns the text shortly before a position, from the start of a word.
 pub fn near_before(text: &str, at: usize) -> &str {
     let from = text.floor_char_boundary(at.saturating_sub(NEAR));
     if from == 0 {
@@ -70,7 +71,7 @@ pub fn near_before(text: &str, at: usize) -> &str {
     &near[near.find(parts_words).unwrap_or(0)..]
 }
 
-/// What stands near behind a place, to the end of a word.
+/// Returns the text shortly after a position, up to the end of a word.
 pub fn near_after(text: &str, at: usize) -> &str {
     let to = text.ceil_char_boundary(at.saturating_add(NEAR).min(text.len()));
     if to == text.len() {
@@ -80,13 +81,13 @@ pub fn near_after(text: &str, at: usize) -> &str {
     &near[..near.rfind(parts_words).unwrap_or(near.len())]
 }
 
-/// Whether no word goes on over this character.
+/// Returns true if the character cannot be inside a word.
 fn parts_words(c: char) -> bool {
     is_han(c) || !(c.is_alphanumeric() || matches!(c, '\'' | '’' | ','))
 }
 
-/// The text in small letters, byte for byte in the same places: letters whose small form is longer
-/// stay as they are.
+/// Converts to lower case without changing byte offsets. Letters with a lower case of another
+/// length stay unchanged.
 pub fn lowered(text: &str) -> String {
     let small = |c: char| {
         let mut lower = c.to_lowercase();
@@ -98,7 +99,7 @@ pub fn lowered(text: &str) -> String {
     text.chars().map(small).collect()
 }
 
-/// Where a name or term stands in a text: whole words in English, characters in Chinese.
+/// Finds all occurrences of a name or term: whole words in English, characters in Chinese.
 pub fn find_all(text: &str, term: &str, any_case: bool) -> Vec<Range<usize>> {
     if term.is_empty() {
         return Vec::new();
@@ -122,7 +123,7 @@ pub fn find_all(text: &str, term: &str, any_case: bool) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// Whether any of these words or phrases stands in the text.
+/// Returns true if the text contains any of these words or phrases.
 pub fn says_any(text: &str, phrases: &[&str]) -> bool {
     phrases.iter().any(|phrase| {
         if has_han(phrase) {
@@ -133,7 +134,7 @@ pub fn says_any(text: &str, phrases: &[&str]) -> bool {
     })
 }
 
-/// The parts of a text between quotation marks.
+/// Returns the parts of a text between quotation marks.
 pub fn quotations(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut open: Option<(usize, char)> = None;
@@ -162,7 +163,6 @@ pub fn is_quoted(text: &str, at: usize) -> bool {
     quotations(text).iter().any(|range| range.contains(&at))
 }
 
-/// A number as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Number {
     pub range: Range<usize>,
@@ -195,7 +195,7 @@ const TENS: [&str; 8] = [
     "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety",
 ];
 
-/// Every number of a text, in digits or in words.
+/// Finds every number of a text, in digits or in words.
 pub fn numbers(text: &str) -> Vec<Number> {
     let mut found = english_numbers(text);
     found.extend(chinese_numbers(text));
@@ -220,7 +220,7 @@ fn english_numbers(text: &str) -> Vec<Number> {
         let (mut total, mut part, mut any) = (0u64, 0u64, false);
         while nth < words.len() {
             let word = words[nth].lower.as_str();
-            // A number's words are apart by a blank or a hyphen, not by a comma or a full stop.
+            // Spaces or hyphens join the words of a number. Commas and full stops do not.
             if nth > start
                 && text[words[nth - 1].range.end..words[nth].range.start]
                     .contains([',', '.', ';', ':', '，', '。', '\n', '—'])
@@ -319,7 +319,7 @@ fn chinese_numbers(text: &str) -> Vec<Number> {
     found
 }
 
-/// The part of a sentence up to `at` that belongs to the same clause.
+/// Returns the part of the clause before `at`.
 pub fn clause_before(text: &str, at: usize) -> &str {
     let before = &text[..at];
     let start = before
@@ -358,7 +358,7 @@ const NEGATIONS: &[&str] = &[
     "别",
 ];
 
-/// Whether what stands at `at` is denied by its own clause.
+/// Returns true if the clause negates the text at `at`.
 pub fn is_negated(text: &str, at: usize) -> bool {
     let clause = clause_before(text, at);
     let tail: String = clause
@@ -426,13 +426,13 @@ const UNREAL: &[&str] = &[
     "想象",
 ];
 
-/// Whether a sentence speaks of what is not so, or not so now: then nothing in it contradicts
-/// anything.
+/// Returns true if a sentence is hypothetical or not about the present, so that it contradicts
+/// nothing.
 pub fn is_unreal(text: &str) -> bool {
     says_any(text, UNREAL)
 }
 
-/// A word without its plural, past or present ending: enough to compare two forms of one word.
+/// Strips plural, past and present endings. Good enough to compare two forms of a word.
 pub fn stem(word: &str) -> &str {
     for ending in ["ing", "ies", "ed", "es", "s"] {
         if let Some(stem) = word.strip_suffix(ending)

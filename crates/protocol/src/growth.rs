@@ -53,6 +53,7 @@ pub fn split_page(
     now: bool,
     lease: Option<LeaseToken>,
 ) -> Result<Grown, GrowthError> {
+    may_read_whole(project, actor, path)?;
     // Pages that the actor sees in part would be written back in part.
     let gathered = gather(project, &Actor::Person)?;
     let Some(page) = gathered
@@ -62,7 +63,6 @@ pub fn split_page(
     else {
         return Err(GrowthError::NotFound(path.clone()));
     };
-    may_read_whole(project, actor, path)?;
     let name = path
         .as_str()
         .trim_end_matches(".md")

@@ -102,7 +102,9 @@ pub use publish::{Draw, HousePress, PublishError, PublishRequest, Publishing, pu
 pub use quipu_text::recall::Tier;
 pub use quoting::{headline, quoted};
 pub use read_scope::ReadScope;
-pub use reading::{ReadError, Reading, may_read_whole, not_found, read_pointer};
+pub use reading::{
+    ReadError, Reading, may_expect, may_read_whole, may_restore, not_found, read_pointer,
+};
 pub use recall::{Ask, RecallError, Recalled, recall};
 pub use repository::Repository;
 pub use rules::is_of_faulty_rules;

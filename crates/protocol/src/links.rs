@@ -122,13 +122,28 @@ pub fn move_file(
     leave: bool,
     lease: Option<LeaseToken>,
 ) -> Result<Moved, MoveError> {
+    // Before anything is said of either file.
+    may_read_whole(project, actor, old)?;
+    project.store.permit(
+        actor,
+        &Op::Remove {
+            path: old.clone(),
+            expect: Expect::Any,
+        },
+    )?;
+    project.store.permit(
+        actor,
+        &Op::Create {
+            path: new.clone(),
+            bytes: Vec::new(),
+        },
+    )?;
     // Links of pages that the actor does not see must be fixed too: the store judges whether it
     // may.
     let gathered = gather(project, &Actor::Person)?;
     let Some((bytes, version)) = project.store.read(old)? else {
         return Err(MoveError::NotFound(old.clone()));
     };
-    may_read_whole(project, actor, old)?;
     if project.store.read(new)?.is_some() {
         return Err(MoveError::Exists(new.clone()));
     }

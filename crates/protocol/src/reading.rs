@@ -1,7 +1,7 @@
 //! Reading a file, or one section of it, as an actor.
 
 use quipu_contract::{Actor, BadPath, Denial, ProjectPath, Readable, nearest};
-use quipu_store::{At, StoreError, Version};
+use quipu_store::{At, Change, Expect, Op, StoreError, Version};
 use quipu_text::{Document, Miss, Section};
 use thiserror::Error;
 
@@ -53,6 +53,42 @@ pub fn may_read_whole(
             sections,
         }),
     }
+}
+
+/// Refuses a change that expects a version of a file that its actor does not read: a version is a
+/// hash of the text, and the answer would confirm a guess. That a file is not there may be expected
+/// of every file that the actor writes.
+pub fn may_expect(project: &Project, change: &Change) -> Result<(), ReadError> {
+    for op in &change.ops {
+        if let Op::Write { expect, .. } | Op::Remove { expect, .. } = op
+            && let Expect::Version(version) = expect
+            && version.if_any().is_some()
+        {
+            project.store.permit(&change.actor, op)?;
+            may_read_whole(project, &change.actor, op.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether an actor may bring a version of a file back, asked before its history is read. An older
+/// version is named by one who reads the file.
+pub fn may_restore(
+    project: &Project,
+    actor: &Actor,
+    path: &ProjectPath,
+    older: bool,
+) -> Result<(), ReadError> {
+    let op = Op::Restore {
+        path: path.clone(),
+        bytes: Vec::new(),
+        older,
+    };
+    project.store.permit(actor, &op)?;
+    if older {
+        may_read_whole(project, actor, path)?;
+    }
+    Ok(())
 }
 
 /// A file that is not there, with the file that was probably meant: one that the actor may read.
@@ -122,6 +158,11 @@ pub fn read_pointer(
             }),
             Readable::Sections(sections) => Err(ReadError::OnlySections { path, sections }),
         };
+    };
+    // The version is a hash of the whole text.
+    let version = match readable {
+        Readable::Whole => version,
+        Readable::Sections(_) => Version::withheld(),
     };
     let text = std::str::from_utf8(&bytes).map_err(|_| ReadError::NotText(path.clone()))?;
     let document = Document::parse(text);

@@ -58,11 +58,49 @@ impl<'c> Sources<'c> {
             file: named.to_owned(),
             source,
         };
-        let mut opened = open(place).map_err(unreadable)?;
+        let mut opened = match open(place) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.check_absent(place)?;
+                return Err(unreadable(error));
+            }
+            other => other.map_err(unreadable)?,
+        };
         self.check(opened.as_raw_fd(), named)?;
         let mut bytes = Vec::new();
         opened.read_to_end(&mut bytes).map_err(unreadable)?;
         Ok(bytes)
+    }
+
+    /// Whether the caller may have a file that it did not name itself. One that it may not have is
+    /// passed over, as if it were not there.
+    pub fn sees(&self, place: &Path) -> Result<bool, SourceError> {
+        let opened = open(place).map_err(|source| SourceError::Unreadable {
+            file: place.to_owned(),
+            source,
+        })?;
+        match self.check(opened.as_raw_fd(), place) {
+            Err(SourceError::Denied(_) | SourceError::NoRule(_)) => Ok(false),
+            other => other.map(|()| true),
+        }
+    }
+
+    /// Refuses a place where nothing is as it would refuse a file there: whether a file exists that
+    /// the caller may not read is not said.
+    pub fn check_absent(&self, place: &Path) -> Result<(), SourceError> {
+        if !matches!(self.actor, Actor::Agent { .. }) || place.symlink_metadata().is_ok() {
+            return Ok(());
+        }
+        let mut above = place.ancestors().skip(1);
+        let Some((folder, real)) =
+            above.find_map(|folder| Some((folder, std::fs::canonicalize(folder).ok()?)))
+        else {
+            return Ok(());
+        };
+        let real = real.join(place.strip_prefix(folder).unwrap_or(place));
+        for root in &roots_around(&real) {
+            self.may_take(root, &real)?;
+        }
+        Ok(())
     }
 
     /// The bytes of stdin. The shell may have opened a file for it: `quipu write a.md < b.md`.

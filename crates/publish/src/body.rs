@@ -1,9 +1,9 @@
-//! The text of a chapter as markup.
+//! Renders the Markdown of a chapter as HTML (for pages) or XHTML (for EPUB).
 //!
-//! One renderer for pages and EPUB: they differ in the spelling of empty elements and in what a
-//! link to a chapter is called. Emphasis of Han text is marked, so that the stylesheet need not
-//! slant it; a line break between two Han characters leaves no space; a paragraph in the other
-//! language says so.
+//! One renderer serves both formats. They differ in the syntax of empty elements and in the
+//! addresses of links to chapters. Emphasis of Han text gets a class, so that the stylesheet can
+//! avoid italics. A line break between two Han characters adds no space. A paragraph in the other
+//! language gets a `lang` attribute.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -25,21 +25,22 @@ use crate::source::{self, Cited};
 use crate::words::{Words, words};
 use crate::{Book, Remark};
 
-/// The address of a source file, or of a line of it, as far as it is published.
+/// Returns the address of a source file, or of a line in it, if that file is published.
 pub(crate) type SourceLink<'e> = dyn Fn(&str, Option<usize>) -> Option<String> + 'e;
 
-/// What differs between a page and an EPUB.
+/// The differences between pages and EPUB.
 pub(crate) struct Edition<'e> {
     pub markup: Markup,
-    /// The address of the chapter at an index.
+    /// Returns the address of the chapter at an index.
     pub address: &'e dyn Fn(usize) -> String,
-    /// The address of an image, from its place in the project.
+    /// Returns the address of an image from its published path.
     pub image: &'e dyn Fn(&str) -> String,
-    /// The address of a source file at a line, where source files are published.
+    /// Returns the address of a line of a source file. `None` if the edition publishes no source
+    /// files.
     pub source: Option<&'e SourceLink<'e>>,
 }
 
-/// The chapter at `at` as markup, and what could not be set.
+/// Renders the chapter at `at`. Also returns remarks about content that could not be rendered.
 pub(crate) fn render(
     book: &Book,
     shelf: &Shelf<'_>,
@@ -49,7 +50,7 @@ pub(crate) fn render(
 ) -> (String, Vec<Remark>) {
     let text = shelf.as_markdown(at);
     let document = Document::parse(&text);
-    // Marks never add or remove a heading, so the sections of both spellings are the same ones.
+    // Rewriting links never adds or removes a heading, so both texts have the same sections.
     let ids = document
         .sections()
         .iter()
@@ -110,13 +111,14 @@ struct Setter<'s> {
     at: usize,
     edition: &'s Edition<'s>,
     words: &'static Words,
-    /// The ids of headings, by where they start.
+    /// Heading IDs by the start offset of the heading.
     ids: HashMap<usize, &'s str>,
     document: &'s Document<'s>,
     out: String,
-    /// Where the elements whose first tag depends on their content begin.
+    /// Start offsets in `out` of elements that get their opening tag only once the content is
+    /// known.
     opened: Vec<usize>,
-    /// Whether each open link was set as one.
+    /// For each open link, whether it was rendered as a link.
     links: Vec<bool>,
     columns: Vec<Alignment>,
     column: usize,
@@ -124,14 +126,14 @@ struct Setter<'s> {
     /// The language and the text of the open code block.
     code: Option<(String, String)>,
     code_start: usize,
-    /// The address of the open paragraph that is a place in the source.
+    /// The link target of the open paragraph, if the paragraph is a source location.
     place_link: Option<String>,
     /// The address and the alternative text of the open image.
     alt: Option<(String, String)>,
-    /// The notes, by number.
+    /// The footnotes, by number.
     notes: Vec<Note>,
     note_numbers: HashMap<String, usize>,
-    /// What was being set when a note's definition began.
+    /// The output that was being written when a footnote definition began.
     outer: Vec<(String, usize)>,
     remarks: Vec<Remark>,
 }
@@ -219,8 +221,7 @@ impl Setter<'_> {
             .push_str(&format!("<br{}\n", self.edition.markup.void()));
     }
 
-    /// Raw HTML: comments are for the workshop and go, a line break stays, all else is shown as
-    /// what it is.
+    /// Renders raw HTML: drops comments, keeps line breaks and shows everything else as text.
     fn raw(&mut self, html: &CowStr<'_>, start: usize) {
         let shown = without_comments(html);
         let trimmed = shown.trim();
@@ -261,7 +262,7 @@ impl Setter<'_> {
                 };
                 (self.code, self.code_start) = (Some((language_of(&info), String::new())), start);
             }
-            // A block of HTML is a paragraph of text, if anything is left of it.
+            // Show a block of HTML as a paragraph of text, if it holds anything but comments.
             Tag::HtmlBlock => {
                 self.opened.push(self.out.len());
                 self.out.push_str("<p class=\"raw\">");
@@ -311,7 +312,7 @@ impl Setter<'_> {
             Tag::Strikethrough => self.out.push_str("<del>"),
             Tag::Link { dest_url, .. } => self.link(&dest_url, start),
             Tag::Image { dest_url, .. } => {
-                // An image within the text of an image is part of that text.
+                // A nested image becomes part of the outer image's alternative text.
                 if self.alt.is_none() {
                     self.alt = Some((dest_url.into_string(), String::new()));
                 }
@@ -327,8 +328,8 @@ impl Setter<'_> {
         }
     }
 
-    /// A paragraph. One that is nothing but a place in the source, as above a block of code, is a
-    /// link to it.
+    /// Opens a paragraph. A paragraph that holds only a source location, as above a code block,
+    /// becomes a link to it.
     fn paragraph(&mut self, range: Range<usize>) {
         self.opened.push(self.out.len());
         self.out.push_str("<p>");
@@ -341,7 +342,7 @@ impl Setter<'_> {
         }
     }
 
-    /// Code within a line; a place in the source is a link to it.
+    /// Renders inline code. A source location becomes a link.
     fn code_span(&mut self, text: &str, start: usize) {
         let free = !self.links.contains(&true) && self.place_link.is_none();
         let link = parse_place(text)
@@ -359,7 +360,7 @@ impl Setter<'_> {
         }
     }
 
-    /// The address of a place in the source; if there is none, a remark says why.
+    /// Returns the address of a source location. If there is none, adds a remark with the reason.
     fn cite(
         &mut self,
         path: &str,
@@ -386,8 +387,8 @@ impl Setter<'_> {
                 self.remark(start, format!("`{written}` is set without a link: {why}"));
                 None
             }
-            // Only a path that begins with the folder is surely meant as a place: `note:1` may be
-            // anything.
+            // Only a path that starts with the source folder is certainly a location: `note:1` may
+            // be anything.
             Cited::Unknown if path.starts_with(&root) => {
                 self.remark(
                     start,
@@ -481,8 +482,8 @@ impl Setter<'_> {
         ));
     }
 
-    /// A paragraph wholly in the other language says so: line breaking, fonts and voices follow
-    /// from it.
+    /// Sets `lang` on a paragraph that is entirely in the other language. Line breaking, fonts and
+    /// screen readers depend on it.
     fn say_language(&mut self) {
         let from = self.opened.pop().unwrap_or_default();
         let (cjk, other) = letters(&without_tags(&self.out[from..]));
@@ -505,8 +506,8 @@ impl Setter<'_> {
         self.code_element(&language, &text);
     }
 
-    /// A diagram: its picture with its text folded away, or its text with a caption. Every word of
-    /// the chapter is there either way.
+    /// Renders a diagram: its image with the source in `<details>`, or the source with a caption.
+    /// The page contains the diagram's text in both cases.
     fn diagram(&mut self, text: &str) {
         self.out.push_str(diagram::DIAGRAM);
         self.out.push('\n');
@@ -555,7 +556,7 @@ impl Setter<'_> {
     }
 
     fn link(&mut self, address: &str, start: usize) {
-        // HTML knows no link within a link, nor one in an image's alternative text.
+        // HTML allows no link inside a link, nor in an image's alternative text.
         let nested = self.alt.is_some() || self.links.contains(&true);
         let found = match self.shelf.resolve(self.at, address) {
             _ if nested => None,
@@ -598,7 +599,7 @@ impl Setter<'_> {
         self.links.push(found.is_some());
     }
 
-    /// The address of a source file that a link leads to.
+    /// Returns the address of a source file that a link points to.
     fn cite_link(&mut self, address: &str, start: usize) -> Option<String> {
         let (path, line) = parse_address(address)?;
         let chapter = self.shelf.volumes[self.at].chapter;
@@ -611,7 +612,7 @@ impl Setter<'_> {
 
     fn image(&mut self) {
         let start = self.opened.pop().unwrap_or_default();
-        // The inner end of a nested image.
+        // This is the end of a nested image. Only the end of the outer one writes the element.
         if self.alt.is_some()
             && self
                 .opened
@@ -710,8 +711,8 @@ fn tag_of(level: HeadingLevel) -> &'static str {
     }
 }
 
-/// An outside address that any validator takes: what an address may not hold is encoded, what is
-/// encoded stays.
+/// Returns an external address that validators accept: percent-encodes invalid characters and
+/// leaves existing escapes as they are.
 fn address_of(address: &str) -> String {
     let mut out = String::with_capacity(address.len());
     for (at, c) in address.char_indices() {
@@ -729,7 +730,7 @@ fn address_of(address: &str) -> String {
     out
 }
 
-/// HTML less its comments; one that is never closed reaches to the end.
+/// Removes HTML comments. An unclosed comment extends to the end.
 fn without_comments(html: &str) -> String {
     let mut out = String::with_capacity(html.len());
     let mut rest = html;

@@ -1,13 +1,13 @@
-//! Colours in code: comments, strings, numbers, keywords, types and calls, told apart by a small
-//! scanner.
+//! Syntax highlighting for code blocks: comments, strings, numbers, keywords, types and calls.
 //!
-//! A scanner knows no syntax, so it never fails: what it does not know stays plain, and every
-//! character of the code is on the page whatever it was taken for.
+//! A small scanner without a parser does the work, so highlighting cannot fail. Unknown tokens stay
+//! plain, and every character of the code appears on the page, however it was classified. The token
+//! rules of each language are in `languages`.
 
 use crate::languages::{Grammar, Quote, grammar};
 use crate::markup::escape_into;
 
-/// Adds code as markup, coloured if its language is known.
+/// Appends code as markup, highlighted if the language is known.
 pub(crate) fn colour(out: &mut String, language: &str, code: &str) {
     if matches!(language, "diff" | "patch") {
         return difference(out, code);
@@ -63,7 +63,7 @@ struct Scanner<'s> {
 }
 
 impl Scanner<'_> {
-    /// Takes one token.
+    /// Consumes one token.
     fn step(&mut self) {
         let rest = &self.code[self.at..];
         if let Some(len) = self.comment(rest) {
@@ -97,7 +97,7 @@ impl Scanner<'_> {
     }
 
     fn comment(&self, rest: &str) -> Option<usize> {
-        // `#` within a word (`a#b`, `$#`) begins no comment.
+        // A `#` inside a word (`a#b`, `$#`) starts no comment.
         let free = self.code[..self.at]
             .chars()
             .next_back()
@@ -138,8 +138,8 @@ impl Scanner<'_> {
             word
         };
         let capital = word.starts_with(char::is_uppercase);
-        // A member may have the name of a keyword, as `re.match`; only Rust has a keyword behind a
-        // dot.
+        // A member may have the name of a keyword, as in `re.match`. Only Rust's `.await` is a
+        // keyword after a dot.
         let is_member = self.code[..self.at].ends_with('.')
             && !self.code[..self.at].ends_with("..")
             && word != "await";
@@ -153,7 +153,7 @@ impl Scanner<'_> {
     }
 }
 
-/// The length of a number, with its fraction, exponent and suffix.
+/// Returns the length of a number, including fraction, exponent and suffix.
 fn number(rest: &str) -> usize {
     let mut len = 0;
     let mut before = ' ';
@@ -172,8 +172,8 @@ fn number(rest: &str) -> usize {
     len
 }
 
-/// The length of a string that `rest` begins with. One that should end with its line and does not
-/// is none.
+/// Returns the length of the string at the start of `rest`. Returns `None` if a single-line string
+/// is not closed on its line.
 fn closed(rest: &str, quote: &Quote) -> Option<usize> {
     let mut at = quote.open.len();
     while at < rest.len() {
@@ -193,7 +193,7 @@ fn closed(rest: &str, quote: &Quote) -> Option<usize> {
     quote.many_lines.then_some(rest.len())
 }
 
-/// `r"…"`, `r#"…"#`, `b"…"`.
+/// Returns the length of a raw string: `r"…"`, `r#"…"#`, `br"…"` or `cr"…"`.
 fn rust_raw(rest: &str) -> Option<usize> {
     let prefix = ["br", "cr", "r"]
         .into_iter()
@@ -210,7 +210,7 @@ fn rust_raw(rest: &str) -> Option<usize> {
     )
 }
 
-/// `'x'` or `'\n'`, but not the lifetime `'a`.
+/// Returns the length of `'x'` or `'\n'`, but not of the lifetime `'a`.
 fn rust_char(rest: &str) -> Option<usize> {
     let inner = rest.strip_prefix('\'')?;
     let mut chars = inner.char_indices();
@@ -269,7 +269,7 @@ mod tests {
         );
     }
 
-    /// Whatever is thrown at it, all of it comes out, and nothing of it as markup.
+    /// The output holds all of the input, and none of it as markup.
     #[test]
     fn no_character_is_lost() {
         let nasty = [

@@ -1,19 +1,19 @@
-//! Mermaid diagrams: which a chapter holds, and the names of their pictures.
+//! Finds the Mermaid diagrams of a chapter and names their image files.
 //!
-//! Nothing is drawn here. A picture is a PNG: Mermaid's SVG keeps labels in HTML and colours in
-//! style rules that a published drawing may not have.
+//! This module draws nothing. Images are PNG files, because Mermaid's SVG relies on HTML labels and
+//! on style rules that `svg` removes.
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
 use crate::Chapter;
 
-/// The word after a fence that begins a diagram.
+/// The info string of a fenced block that holds a diagram.
 pub(crate) const LANGUAGE: &str = "mermaid";
 
-/// The tag that begins a diagram on a published page.
+/// The opening tag of a diagram on a published page.
 pub(crate) const DIAGRAM: &str = "<figure class=\"diagram\">";
 
-/// The word of a fence that says what a block of code is in.
+/// Returns the language named in the info string of a fenced block.
 pub(crate) fn language_of(info: &str) -> String {
     info.split([' ', ',', '{', '\t'])
         .next()
@@ -21,7 +21,7 @@ pub(crate) fn language_of(info: &str) -> String {
         .to_ascii_lowercase()
 }
 
-/// The diagrams of a chapter, as they were written.
+/// Returns the sources of a chapter's diagrams.
 pub fn diagrams_of(chapter: &Chapter) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut inside = false;
@@ -44,7 +44,7 @@ pub fn diagrams_of(chapter: &Chapter) -> Vec<String> {
     found
 }
 
-/// The name of a diagram's picture: another text gives another picture.
+/// Returns the file name of a diagram's image. It contains a hash of the source.
 pub fn drawing_name(diagram: &str) -> String {
     format!(
         "mermaid-{}.png",

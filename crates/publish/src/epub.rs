@@ -1,8 +1,8 @@
-//! The book as EPUB 3.
+//! Writes the book as EPUB 3.
 //!
-//! The archive is written by `zip`: the same book gives the same bytes. What EPUB wants to know of
-//! time is the first moment ZIP can tell, and the identifier follows from title, author and
-//! language, so that a new edition of a book is the same book to a reader's library.
+//! The same book gives the same bytes. The modification date is fixed at 1980-01-01, the earliest
+//! date that ZIP can represent. The identifier is derived from title, author and language, so a
+//! reading app replaces the old edition of a book with the new one.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ use crate::reference::{glossary, see_also};
 use crate::words::words;
 use crate::zip::Zip;
 
-/// The stylesheet of an EPUB is a plainer one than that of the pages.
+/// EPUB has a simpler stylesheet than the pages.
 const STYLE: &str = include_str!("ebook.css");
 
 const CONTAINER: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
@@ -24,7 +24,7 @@ const CONTAINER: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 </container>
 "#;
 
-/// Makes the EPUB.
+/// Builds the EPUB archive.
 pub(crate) fn bind(book: &Book, shelf: &Shelf<'_>, media: &Media<'_>) -> Vec<u8> {
     let mut zip = Zip::default();
     zip.store("mimetype", b"application/epub+zip");
@@ -124,7 +124,7 @@ fn package(book: &Book, media: &Media<'_>) -> String {
     out
 }
 
-/// EPUB knows no book without a title.
+/// EPUB requires a title that is not empty.
 fn named(title: &str) -> String {
     if escaped(title).trim().is_empty() {
         "—".into()
@@ -133,7 +133,7 @@ fn named(title: &str) -> String {
     }
 }
 
-/// A UUID of the version that is for private schemes, from title, author and language.
+/// Returns a version 8 UUID (custom format) derived from title, author and language.
 fn identifier(book: &Book) -> String {
     let mut hasher = blake3::Hasher::new();
     for part in [

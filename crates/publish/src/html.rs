@@ -1,32 +1,32 @@
-//! The text of an HTML page as its readers see it, as far as its own markup tells.
+//! Extracts the text that an HTML page shows to its readers.
 //!
-//! Agents set pages, so this reads markup as browsers do where a difference would hide text:
-//! comments, quoted attributes, elements whose content is no markup. Where in doubt, text counts as
-//! hidden. Style sheets are not read.
+//! Agents write these pages, so the parser follows browsers in every case that could hide text:
+//! comments, quoted attributes, and elements with raw text content. In doubt it treats text as
+//! hidden. It evaluates `style` attributes but not style sheets.
 
-/// Stands where a passage ends.
+/// Marks the end of a passage.
 pub(crate) const BREAK: char = '\u{1}';
 
 /// Elements that end a passage.
 const PASSAGES: [&str; 11] = [
     "p", "li", "h1", "h2", "h3", "h4", "h5", "h6", "td", "th", "pre",
 ];
-/// Elements that are never shown, or only where something else fails.
+/// Elements that browsers never show, or show only as a fallback.
 const UNSHOWN: [&str; 16] = [
     "script", "style", "template", "noscript", "title", "iframe", "noembed", "noframes", "object",
     "audio", "video", "canvas", "datalist", "dialog", "optgroup", "option",
 ];
-/// Those of them whose content is text for browsers, up to the end tag.
+/// The subset of `UNSHOWN` that browsers parse as raw text up to the end tag.
 const RAW: [&str; 7] = [
     "script", "style", "noscript", "title", "iframe", "noembed", "noframes",
 ];
-/// Elements without content: of HTML, and the shapes of drawings.
+/// Elements without content: HTML void elements and SVG shapes.
 const EMPTY: [&str; 24] = [
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source",
     "track", "wbr", "path", "circle", "rect", "line", "polyline", "polygon", "ellipse", "use",
     "stop", "image",
 ];
-/// Declarations that hide an element.
+/// CSS declarations that hide an element.
 const HIDING: [(&str, &[&str]); 5] = [
     ("display", &["none"]),
     ("visibility", &["hidden", "collapse"]),
@@ -35,11 +35,11 @@ const HIDING: [(&str, &[&str]); 5] = [
     ("font-size", &["0", "0px", "0em", "0rem", "0%", "0pt"]),
 ];
 
-/// The text that a page shows, with a `BREAK` at the end of each passage. The text that stands for
-/// an image is shown.
+/// Returns the text that a page shows, with a `BREAK` at the end of each passage. Includes the
+/// alternative text of images.
 pub(crate) fn shown_text(html: &str) -> String {
     let mut out = String::new();
-    // The open elements from the outermost hidden one on.
+    // The open elements, starting with the outermost hidden one.
     let mut hidden: Vec<String> = Vec::new();
     let mut rest = html;
     while let Some(at) = rest.find('<') {
@@ -56,8 +56,8 @@ pub(crate) fn shown_text(html: &str) -> String {
                 if hidden.is_empty() && PASSAGES.contains(&name.as_str()) {
                     out.push(BREAK);
                 }
-                // Browsers close other elements by rules of their own: an end tag that does not fit
-                // closes nothing here.
+                // Browsers have complex rules for closing other elements. Here an end tag that does
+                // not match closes nothing.
                 hidden.pop_if(|open| *open == name);
             }
             Tag::Start(name, attributes) => {
@@ -102,7 +102,8 @@ fn hides(name: &str, attributes: &Attributes) -> bool {
             .any(|(key, value)| key == "hidden" || key == "style" && is_hiding(value))
 }
 
-/// Whether a `style` hides its element. Escapes in it have no other use on a page.
+/// Returns true if a `style` attribute hides its element. An escape counts as hiding, because pages
+/// have no other use for one.
 fn is_hiding(style: &str) -> bool {
     let mut plain = style.to_ascii_lowercase();
     while let Some(at) = plain.find("/*") {
@@ -129,13 +130,13 @@ fn is_hiding(style: &str) -> bool {
 enum Tag {
     Start(String, Attributes),
     End(String),
-    /// A comment, a declaration, or a tag that the page breaks off.
+    /// A comment, a declaration, or a tag that is cut off by the end of the page.
     Nothing,
-    /// A `<` that begins nothing.
+    /// A literal `<`.
     Sign,
 }
 
-/// Reads what a `<` begins, and returns what is behind it.
+/// Parses the markup at a `<`. Returns the tag and the rest of the text.
 fn read_tag(html: &str) -> (Tag, &str) {
     if let Some(comment) = html.strip_prefix("<!--") {
         let at_once = [">", "->"].iter().find_map(|end| comment.strip_prefix(end));
@@ -180,8 +181,8 @@ fn read_tag(html: &str) -> (Tag, &str) {
     )
 }
 
-/// The attributes of a tag that decide what is shown, and what is behind its `>`; none if the page
-/// ends first.
+/// Parses the attributes of a tag and keeps those that affect visibility. Also returns the text
+/// after `>`. Returns `None` if the page ends first.
 fn read_attributes(mut rest: &str) -> Option<(Attributes, &str)> {
     let mut found: Attributes = Vec::new();
     loop {
@@ -203,7 +204,7 @@ fn read_attributes(mut rest: &str) -> Option<(Attributes, &str)> {
                 _ => rest.split_at(rest.find(|c: char| c.is_ascii_whitespace() || c == '>')?),
             };
         }
-        // The first of two attributes with one name counts.
+        // If an attribute occurs twice, the first one counts.
         if ["alt", "hidden", "style"].contains(&name.as_str())
             && !found.iter().any(|(known, _)| *known == name)
         {
@@ -212,7 +213,7 @@ fn read_attributes(mut rest: &str) -> Option<(Attributes, &str)> {
     }
 }
 
-/// The text behind the end tag of an element whose content is no markup.
+/// Returns the text after the end tag of a raw text element.
 fn behind_raw<'h>(html: &'h str, name: &str) -> &'h str {
     let is_end = |at: &usize| {
         let behind = &html.as_bytes()[at + 2..];
@@ -226,7 +227,7 @@ fn behind_raw<'h>(html: &'h str, name: &str) -> &'h str {
     };
     let mut ends = html.match_indices("</").map(|(at, _)| at).filter(is_end);
     let Some(first) = ends.next() else { return "" };
-    // A script in a comment of a script: browsers then end it later.
+    // Browsers end a script later if a comment in it contains another script tag.
     let at = if html[..first].contains("<!--") {
         ends.last().unwrap_or(first)
     } else {
@@ -235,7 +236,7 @@ fn behind_raw<'h>(html: &'h str, name: &str) -> &'h str {
     html[at..].split_once('>').map_or("", |(_, behind)| behind)
 }
 
-/// A text with its entities resolved.
+/// Decodes character references.
 fn resolved(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -271,7 +272,8 @@ fn entity(name: &str) -> char {
         (None, "amp") => '&',
         (None, "quot") => '"',
         (None, "colon") => ':',
-        // Signs and spaces: no letters, whatever they are.
+        // Other named references are punctuation and spaces. None of them is a letter, so a space
+        // will do.
         (None, _) => ' ',
     }
 }

@@ -1,21 +1,24 @@
-//! The ids of headings: from their text, unique on the page, and XML names, for EPUB wants those.
+//! Generates the IDs of headings.
+//!
+//! An ID is derived from the heading's text, unique on its page, and a valid XML name, as EPUB
+//! requires. Footnotes have their own IDs, which start with `_`.
 
 use std::collections::HashSet;
 
 use quipu_text::Document;
 
-/// The ids of one page.
+/// The IDs in use on one page.
 pub(crate) struct Names(HashSet<String>);
 
 impl Default for Names {
     fn default() -> Names {
-        // `text` is the main element of a page.
+        // `text` is the ID of the page's main element.
         Names(HashSet::from(["text".to_owned()]))
     }
 }
 
 impl Names {
-    /// An id that no one has yet, from a text.
+    /// Returns an unused ID derived from a text.
     pub fn take(&mut self, text: &str) -> String {
         let plain = as_name(text);
         let mut id = plain.clone();
@@ -28,7 +31,8 @@ impl Names {
     }
 }
 
-/// An id for each section of a document, in order; empty for text before the first heading.
+/// Returns an ID for each section of a document, in order. Text before the first heading gets an
+/// empty one.
 pub(crate) fn heading_ids(document: &Document<'_>) -> Vec<String> {
     let mut names = Names::default();
     let mut id = |section: &quipu_text::Section| match section.level {
@@ -38,7 +42,7 @@ pub(crate) fn heading_ids(document: &Document<'_>) -> Vec<String> {
     document.sections().iter().map(&mut id).collect()
 }
 
-/// The nearest XML name. None begins with `_`: those are the ids of notes.
+/// Returns the nearest XML name. It never begins with `_`, which is reserved for footnotes.
 fn as_name(text: &str) -> String {
     let name: String = text.chars().filter(|c| is_name_char(*c)).collect();
     match name.chars().next() {

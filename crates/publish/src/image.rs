@@ -1,4 +1,7 @@
-//! Images: which a chapter shows, and under which name they are published.
+//! Collects the images of a book, checks their types and assigns their published names.
+//!
+//! A file is published only if its bytes match its extension. `svg` sanitises SVG files, and the
+//! caller reads the files.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,19 +15,18 @@ use crate::{Book, Chapter, Remark};
 
 const SVG: &str = "image/svg+xml";
 
-/// The kinds of images that every reader of EPUB can show, with how their files begin.
+/// Image types that every EPUB reader supports: extension, media type and magic numbers.
 const KINDS: [(&str, &str, &[&[u8]]); 6] = [
     ("png", "image/png", &[b"\x89PNG\r\n\x1a\n"]),
     ("jpg", "image/jpeg", &[b"\xff\xd8\xff"]),
     ("jpeg", "image/jpeg", &[b"\xff\xd8\xff"]),
     ("gif", "image/gif", &[b"GIF87a", b"GIF89a"]),
     ("webp", "image/webp", &[b"RIFF"]),
-    // Whether it is one is known when it is parsed.
+    // SVG has no magic number. The parser checks it.
     ("svg", SVG, &[b""]),
 ];
 
-/// The project paths that the images of a chapter may stand at, in the order in which they are
-/// tried.
+/// Returns the project paths to try for the images of a chapter.
 pub fn images_of(chapter: &Chapter) -> Vec<String> {
     let document = Document::parse(&chapter.text);
     let images = document
@@ -46,7 +48,8 @@ fn media_type(path: &str) -> Option<&'static str> {
         .map(|(_, kind, _)| *kind)
 }
 
-/// Whether the bytes are what the name says: a text named `.png` would break the EPUB.
+/// Returns true if the bytes match the file's extension. A text file named `.png` would break the
+/// EPUB.
 fn is_what_it_says(path: &str, bytes: &[u8]) -> bool {
     let Some(kind) = media_type(path) else {
         return false;
@@ -56,20 +59,18 @@ fn is_what_it_says(path: &str, bytes: &[u8]) -> bool {
     })
 }
 
-/// A published image.
 pub(crate) struct Image<'b> {
-    /// Below the folder of images.
+    /// The file name in the image folder.
     pub name: String,
     pub kind: &'static str,
     pub bytes: Cow<'b, [u8]>,
 }
 
-/// All images of a book, by their path in the project; pictures of diagrams by the text of the
-/// diagram.
+/// All images of a book by project path, and the images of diagrams by the diagram's source.
 pub(crate) struct Media<'b> {
     folder: String,
     pub images: BTreeMap<&'b str, Image<'b>>,
-    /// What was left out of drawings.
+    /// Remarks about content removed from SVG files.
     pub remarks: Vec<Remark>,
 }
 
@@ -146,14 +147,14 @@ impl<'b> Media<'b> {
         }
     }
 
-    /// The image that a chapter means by a path.
+    /// Returns the image that a path in a chapter refers to.
     pub fn find(&self, chapter: &Chapter, path: &str) -> Option<&Image<'b>> {
         candidates(&chapter.path, path)
             .into_iter()
             .find_map(|path| self.images.get(path.as_str()))
     }
 
-    /// The picture of a diagram.
+    /// Returns the image of a diagram.
     pub fn drawing(&self, diagram: &str) -> Option<&Image<'b>> {
         self.images.get(diagram)
     }

@@ -1,20 +1,22 @@
-//! How the languages of code blocks are written: comments, strings, words. Data for `code`.
+//! Token rules of the languages in code blocks: comments, strings and keywords.
+//!
+//! This file is data; the scanner in `code` applies it.
 
-/// One family of languages that colour alike.
+/// The token rules of one or more languages.
 pub(crate) struct Grammar {
-    /// What code blocks call it.
+    /// The names that code blocks use.
     pub names: &'static [&'static str],
     pub line_comments: &'static [&'static str],
     pub block_comment: Option<(&'static str, &'static str)>,
     pub strings: &'static [Quote],
     pub keywords: &'static [&'static str],
-    /// Keywords in either case, as in SQL.
+    /// Keywords are case-insensitive, as in SQL.
     pub any_case: bool,
-    /// A capital makes a type.
+    /// A capitalised word is a type.
     pub capital_types: bool,
 }
 
-/// A kind of string.
+/// A kind of string literal.
 pub(crate) struct Quote {
     pub open: &'static str,
     pub close: &'static str,
@@ -123,7 +125,7 @@ const C: Grammar = Grammar {
 pub(crate) static GRAMMARS: &[Grammar] = &[
     Grammar {
         names: &["rust", "rs"],
-        // Lifetimes and raw strings are known to `code`.
+        // `code` handles lifetimes and raw strings.
         strings: &[block("\"")],
         keywords: &[
             "as", "async", "await", "break", "const", "continue", "crate", "dyn", "else", "enum",
@@ -606,7 +608,7 @@ pub(crate) static GRAMMARS: &[Grammar] = &[
     },
 ];
 
-/// The grammar that a code block names.
+/// Returns the grammar for the language name of a code block.
 pub(crate) fn grammar(name: &str) -> Option<&'static Grammar> {
     GRAMMARS
         .iter()

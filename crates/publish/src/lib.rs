@@ -1,9 +1,9 @@
-//! From final chapters to what readers get: pages and an EPUB.
+//! Turns final chapters into HTML pages and an EPUB.
 //!
-//! Pure: texts in, files in memory out, the same bytes for the same input; no I/O, no clock. Not a
-//! word of a chapter changes, is added or is lost, but for completion markers and comments, which
-//! are for the workshop. What agents wrote is not trusted: raw HTML is shown as text, and no link
-//! leads to a script.
+//! The crate is pure: it does no I/O and reads no clock, and the same input gives the same bytes.
+//! It publishes the words of a chapter unchanged, except completion markers and comments, which it
+//! drops. It does not trust text that agents wrote: it shows raw HTML as text, and no link can run
+//! a script.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -42,31 +42,31 @@ use crate::markup::{encoded, relative};
 use crate::page::Sheet;
 use crate::words::words;
 
-/// A book, ready to be set.
+/// A book, ready to be rendered.
 #[derive(Debug, Clone)]
 pub struct Book {
     pub title: String,
     pub author: Option<String>,
     pub language: Language,
     pub chapters: Vec<Chapter>,
-    /// Images by their path in the project; what is not here is set as its alternative text.
+    /// Images by project path. An image that is missing here is replaced by its alternative text.
     pub images: BTreeMap<String, Vec<u8>>,
-    /// The pictures of Mermaid diagrams, or why there is none, by the text of the diagram.
+    /// Rendered Mermaid diagrams by source, or the reason why one could not be rendered.
     pub drawings: BTreeMap<String, Result<Vec<u8>, String>>,
-    /// The terms in force, in the order in which the book introduces them.
+    /// The current terms, in the order in which the book introduces them.
     pub terms: Vec<Term>,
     pub references: Vec<Reference>,
-    /// The folder of the source that the book is about.
+    /// The folder of the source code that the book is about.
     pub source_root: String,
-    /// The source files that chapters cite, by their path in the project.
+    /// The source files that chapters cite, by project path.
     pub sources: BTreeMap<String, String>,
-    /// Why a cited file is not among them.
+    /// The reasons why cited files are not in `sources`, by project path.
     pub withheld: BTreeMap<String, String>,
     pub places: Places,
 }
 
 impl Book {
-    /// Where the glossary goes, if there is anything in it.
+    /// Returns the path of the glossary page, if there are any terms.
     pub(crate) fn glossary_page(&self) -> Option<&str> {
         self.places
             .glossary
@@ -75,7 +75,7 @@ impl Book {
     }
 }
 
-/// A term, as the glossary has it.
+/// A term of the glossary.
 #[derive(Debug, Clone)]
 pub struct Term {
     pub term: String,
@@ -84,31 +84,30 @@ pub struct Term {
     pub chapter: String,
 }
 
-/// A row of the cross-references.
+/// A row of the cross-reference table.
 #[derive(Debug, Clone)]
 pub struct Reference {
     pub from: String,
     pub to: String,
     pub about: String,
-    /// Where the row is, for remarks.
+    /// The location of the row, for remarks.
     pub path: String,
     pub line: usize,
 }
 
-/// One final chapter.
 #[derive(Debug, Clone)]
 pub struct Chapter {
     pub id: String,
-    /// Used where the text has no H1 of its own.
+    /// The title if the text has no H1.
     pub title: String,
-    /// Where the text stands in the project: what its relative links start from.
+    /// The path of the text in the project. Relative links start from it.
     pub path: String,
     pub text: String,
-    /// Where its page goes.
+    /// The path of its page.
     pub page: String,
 }
 
-/// Where the files of the whole book go, as paths of the project.
+/// The output paths of the whole book, relative to the project.
 #[derive(Debug, Clone, Default)]
 pub struct Places {
     pub contents: String,
@@ -122,15 +121,15 @@ pub struct Places {
     pub sources: Option<String>,
 }
 
-/// What was made.
+/// The generated files, and remarks.
 #[derive(Debug, Clone, Default)]
 pub struct Published {
-    /// By path.
+    /// File contents by path.
     pub files: BTreeMap<String, Vec<u8>>,
     pub remarks: Vec<Remark>,
 }
 
-/// Something of a chapter that could not be set as it was meant.
+/// A part of a chapter that could not be rendered as intended.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Remark {
     pub path: String,
@@ -138,10 +137,9 @@ pub struct Remark {
     pub what: String,
 }
 
-/// The marker that ends a page.
+/// The completion marker at the end of a page.
 pub const PAGE_MARKER: &str = "HTML_COMPLETE";
 
-/// Sets a book.
 pub fn publish(book: &Book) -> Published {
     let shelf = Shelf::new(book);
     let media = Media::collect(book);

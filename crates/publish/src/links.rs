@@ -1,8 +1,8 @@
-//! Links between chapters: from the paths that authors write to the pages that readers have.
+//! Resolves links between chapters from the paths that authors write to the published pages.
 //!
-//! A link may start from the chapter's own folder or from the project's root, or name a chapter by
-//! its id. Marks that are no Markdown (`[→ path#anchor]`, `[[path|alias]]`) are first spelt as
-//! Markdown links.
+//! A path may be relative to the chapter's folder or to the project's root, or it may be the ID of
+//! a chapter. Link syntax outside Markdown (`[→ path#anchor]`, `[[path|alias]]`) is first rewritten
+//! as Markdown links. `body` renders the result.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use quipu_text::{Document, LinkKind, is_external, parse_target};
 use crate::ids::heading_ids;
 use crate::{Book, Chapter};
 
-/// A chapter with the names of its sections.
+/// A chapter with the IDs of its sections.
 pub(crate) struct Volume<'b> {
     pub chapter: &'b Chapter,
-    /// The text below front matter, as it was written.
+    /// The text after the front matter.
     source: Document<'b>,
-    /// The id of each section.
+    /// The ID of each section.
     pub ids: Vec<String>,
-    /// How many lines stand before that text.
+    /// The number of lines before that text.
     pub lines_before: usize,
 }
 
@@ -28,21 +28,21 @@ pub(crate) struct Heading<'s> {
     pub title: &'s str,
 }
 
-/// Every chapter of a book.
+/// All chapters of a book.
 pub(crate) struct Shelf<'b> {
     pub volumes: Vec<Volume<'b>>,
-    /// How many lines each source file has: counted once, however often it is cited.
+    /// The number of lines of each source file, counted once.
     pub source_lines: BTreeMap<&'b str, usize>,
 }
 
-/// Where a link leads.
+/// The target of a link.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Target<'s> {
-    /// To another site, as it was written.
+    /// Another site, with the address as it was written.
     Outside(String),
-    /// To a section of a chapter, or to its beginning.
+    /// A section of a chapter, or its beginning.
     Chapter { at: usize, id: Option<&'s str> },
-    /// Nowhere that a reader could follow.
+    /// No target that a reader could open.
     Nowhere,
 }
 
@@ -69,7 +69,7 @@ impl<'b> Shelf<'b> {
         }
     }
 
-    /// Where an address written in the chapter at `from` leads.
+    /// Resolves an address written in the chapter at `from`.
     pub fn resolve(&self, from: usize, address: &str) -> Target<'_> {
         if is_external(address) {
             let address = address.trim();
@@ -112,8 +112,8 @@ impl<'b> Shelf<'b> {
         })
     }
 
-    /// The chapter that a cell of a memory file names: `ch02`, `ch02#leases`, or words with its id
-    /// among them.
+    /// Finds the chapter that a cell of a memory file names: `ch02`, `ch02#leases`, or text that
+    /// contains its ID.
     pub fn named(&self, cell: &str) -> Option<(usize, Option<&str>)> {
         let plain: String = cell
             .chars()
@@ -136,7 +136,7 @@ impl<'b> Shelf<'b> {
             .map(|at| (at, None))
     }
 
-    /// The text of a chapter with every mark that links spelt as a Markdown link.
+    /// Returns the text of a chapter with all link syntax rewritten as Markdown links.
     pub fn as_markdown(&self, at: usize) -> String {
         let source = &self.volumes[at].source;
         let text = source.text();
@@ -179,7 +179,7 @@ impl<'b> Shelf<'b> {
         out
     }
 
-    /// What a bare link is called: the heading it leads to.
+    /// Returns the label of a link without one: the heading that it leads to.
     fn label(&self, from: usize, address: &str) -> String {
         match self.resolve(from, address) {
             Target::Chapter { at, id: Some(id) } => {
@@ -197,7 +197,7 @@ impl<'b> Shelf<'b> {
 }
 
 impl Volume<'_> {
-    /// The chapter's H1 or, if it has none, the title of its unit.
+    /// Returns the chapter's H1, or the title of its unit if it has none.
     pub fn title(&self) -> &str {
         let first = self
             .source
@@ -214,7 +214,7 @@ impl Volume<'_> {
             .any(|section| section.level == 1)
     }
 
-    /// The H2 of the chapter.
+    /// Returns the H2 headings of the chapter.
     pub fn headings(&self) -> impl Iterator<Item = Heading<'_>> {
         let sections = self.source.sections().iter().zip(&self.ids);
         sections
@@ -231,7 +231,7 @@ impl Volume<'_> {
     }
 }
 
-/// Whether an outside address is one that a page may link to: no script, and a host that is one.
+/// Returns true if a page may link to an external address: no script, and a valid host.
 fn is_safe(address: &str) -> bool {
     let Some((scheme, rest)) = address.split_once(':') else {
         return false;
@@ -252,14 +252,14 @@ fn is_safe(address: &str) -> bool {
     }
 }
 
-/// A text without byte-order mark and front matter.
+/// Returns a text without byte-order mark and front matter.
 fn readable(text: &str) -> &str {
     let document = Document::parse(text);
     let start = document.front_matter().map_or(0, |front| front.range.end);
     text[start..].trim_start_matches('\u{feff}')
 }
 
-/// The project paths that a path written in the file `from` may mean.
+/// Returns the project paths that a path in the file `from` may refer to.
 pub(crate) fn candidates(from: &str, path: &str) -> Vec<String> {
     let folder = from.rsplit_once('/').map_or("", |(folder, _)| folder);
     let mut paths = Vec::new();
@@ -286,7 +286,7 @@ pub(crate) fn candidates(from: &str, path: &str) -> Vec<String> {
     paths
 }
 
-/// Adds text that Markdown takes literally.
+/// Appends text with Markdown punctuation escaped.
 fn push_literal(out: &mut String, text: &str) {
     for c in text.chars().filter(|c| *c != '\n') {
         if c.is_ascii_punctuation() {

@@ -1,8 +1,11 @@
-//! Text as markup: escaping, and what a script (as in writing) a text is in.
+//! Helpers for markup: escaping, percent-encoding, relative addresses and detection of CJK text.
+//!
+//! Text of chapters becomes markup only through `escape_into`. The JSON of the search page has its
+//! own escaping.
 
 use std::fmt::Write as _;
 
-/// Which of the two spellings of HTML is written.
+/// The syntax to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Markup {
     /// Pages: `<br>`.
@@ -12,7 +15,7 @@ pub(crate) enum Markup {
 }
 
 impl Markup {
-    /// The end of an element that has no content.
+    /// Returns the end of the tag of an empty element.
     pub fn void(self) -> &'static str {
         match self {
             Markup::Html => ">",
@@ -21,8 +24,7 @@ impl Markup {
     }
 }
 
-/// Adds text, with everything that markup could mistake escaped and what neither HTML nor XML may
-/// hold left out.
+/// Appends escaped text. Drops characters that neither HTML nor XML allows.
 pub(crate) fn escape_into(out: &mut String, text: &str) {
     for c in text.chars() {
         match c {
@@ -38,7 +40,7 @@ pub(crate) fn escape_into(out: &mut String, text: &str) {
     }
 }
 
-/// Whether neither HTML nor XML may hold a character.
+/// Returns true if neither HTML nor XML allows the character.
 pub(crate) fn is_unfit(c: char) -> bool {
     c.is_control() || matches!(c, '\u{fdd0}'..='\u{fdef}') || (c as u32) & 0xfffe == 0xfffe
 }
@@ -49,7 +51,7 @@ pub(crate) fn escaped(text: &str) -> String {
     out
 }
 
-/// A path as an address: every byte that an address may not hold is percent-encoded.
+/// Percent-encodes every byte of a path that a URL does not allow.
 pub(crate) fn encoded(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
     for byte in path.bytes() {
@@ -65,13 +67,14 @@ pub(crate) fn encoded(path: &str) -> String {
     out
 }
 
-/// Han characters, kana and hangul, and their punctuation: no space belongs between two of them.
+/// Returns true for Han characters, kana, hangul and their punctuation. No space belongs between
+/// two of them.
 pub(crate) fn is_cjk(c: char) -> bool {
     matches!(c, '\u{2e80}'..='\u{303f}' | '\u{3040}'..='\u{30ff}' | '\u{3100}'..='\u{31ff}' | '\u{3400}'..='\u{4dbf}'
         | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{fe30}'..='\u{fe4f}' | '\u{ff00}'..='\u{ffef}' | '\u{20000}'..='\u{3ffff}')
 }
 
-/// How many letters of a text are Han (or kana) and how many are other letters.
+/// Counts the CJK letters and the other letters of a text.
 pub(crate) fn letters(text: &str) -> (usize, usize) {
     let cjk = text
         .chars()
@@ -83,7 +86,7 @@ pub(crate) fn letters(text: &str) -> (usize, usize) {
     )
 }
 
-/// The address of `to` from the folder of `from`, both paths of the project.
+/// Returns the address of `to` relative to the folder of `from`. Both are project paths.
 pub(crate) fn relative(from: &str, to: &str) -> String {
     let mut here: Vec<&str> = from.split('/').collect();
     here.pop();

@@ -1,9 +1,9 @@
-//! Pages: a chapter with its way forward and back, the contents of the book, and the frame that all
-//! pages share.
+//! Builds the pages: chapters with navigation, the contents page, and the frame that all pages
+//! share.
 //!
-//! They need nothing from elsewhere and no other file than the stylesheet and the images. None but
-//! the search page has a script, and a browser is told so: what agents wrote could not run even if
-//! it got through.
+//! A page loads only the stylesheet and the images of the book. Only the search page has a script,
+//! and a content security policy forbids all others, so text from agents could not run even if the
+//! escaping failed.
 
 use quipu_text::render_marker;
 
@@ -19,16 +19,16 @@ use crate::{Book, PAGE_MARKER, Remark};
 /// The stylesheet of every page.
 pub(crate) const STYLE: &str = include_str!("style.css");
 
-/// A page that is no chapter.
+/// A page other than a chapter.
 pub(crate) struct Sheet<'s> {
     pub here: &'s str,
     pub title: &'s str,
     pub class: &'s str,
-    /// The hash of the one script that may run, as a policy names it.
+    /// The hash of the only script that may run, in the form of a content security policy.
     pub script: Option<&'s str>,
 }
 
-/// The page of the chapter at `at`.
+/// Builds the page of the chapter at `at`.
 pub(crate) fn chapter(
     book: &Book,
     shelf: &Shelf<'_>,
@@ -113,7 +113,6 @@ pub(crate) fn chapter(
     (tail(out), remarks)
 }
 
-/// The contents of the book, as a page.
 pub(crate) fn contents(book: &Book, shelf: &Shelf<'_>) -> String {
     let said = words(book.language);
     let here = book.places.contents.as_str();
@@ -167,7 +166,7 @@ pub(crate) fn contents(book: &Book, shelf: &Shelf<'_>) -> String {
     tail(out)
 }
 
-/// A page with the book's frame around its text.
+/// Builds a page with the book's frame around the body.
 pub(crate) fn sheet(book: &Book, about: &Sheet<'_>, body: &str) -> String {
     let mut out = head(
         book,
@@ -183,7 +182,7 @@ pub(crate) fn sheet(book: &Book, about: &Sheet<'_>, body: &str) -> String {
     tail(out)
 }
 
-/// The top of every page but the contents.
+/// Returns the header of every page except the contents page.
 fn top(book: &Book, here: &str) -> String {
     let contents = escaped(&encoded(&relative(here, &book.places.contents)));
     let mut out = format!(
@@ -201,7 +200,7 @@ fn top(book: &Book, here: &str) -> String {
     out
 }
 
-/// A box that asks the search page; it needs no script.
+/// Returns a form that opens the search page. It works without a script.
 pub(crate) fn search_box(book: &Book, here: &str) -> String {
     let Some(search) = &book.places.search else {
         return String::new();

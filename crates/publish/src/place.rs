@@ -1,7 +1,7 @@
-//! Places in the source as chapters write them (`source/journal.rs:12`, `journal.rs:12-20`), and
-//! the files they name.
+//! Parses source locations in chapters (`source/journal.rs:12`, `journal.rs:12-20`) and lists the
+//! files they may refer to.
 //!
-//! A place counts only below the folder of the source. Whether the file is there is not known here.
+//! Only paths below the source folder count. This module does not check whether a file exists.
 
 use std::collections::BTreeSet;
 
@@ -11,14 +11,14 @@ use quipu_text::{Document, LinkKind, parse_source_place, parse_target};
 use crate::Chapter;
 use crate::links::candidates;
 
-/// The path and the first line of a text that is a place.
+/// Returns the path and the first line if a text is a source location.
 pub(crate) fn parse_place(text: &str) -> Option<(&str, usize)> {
     let place = parse_source_place(text)?;
     let first = *place.lines.first().filter(|line| **line > 0)?;
     Some((place.path, first))
 }
 
-/// Parses the address of a link: `source/journal.rs#L12`, `source/journal.rs:12` or the file alone.
+/// Parses a link address: `source/journal.rs#L12`, `source/journal.rs:12` or the file alone.
 pub(crate) fn parse_address(address: &str) -> Option<(String, Option<usize>)> {
     let (path, anchor) = parse_target(address);
     let line = anchor
@@ -30,18 +30,19 @@ pub(crate) fn parse_address(address: &str) -> Option<(String, Option<usize>)> {
     }
 }
 
-/// The project paths that a path may mean, all below the folder of the source.
+/// Returns the project paths below the source folder that a path may refer to.
 pub(crate) fn below_root(root: &str, path: &str) -> Vec<String> {
     let inside = format!("{root}/");
     let path = path.strip_prefix("./").unwrap_or(path);
     let mut paths = candidates(&format!("{inside}file"), path);
     paths.retain(|path| path.starts_with(&inside));
-    // As it was written first, then from the folder.
+    // Try the path as written first, then relative to the folder.
     paths.reverse();
     paths
 }
 
-/// The project paths that the places and links of a chapter may mean, for whoever reads the files.
+/// Returns the project paths that the locations and links of a chapter may refer to. The caller
+/// reads the files.
 pub fn sources_of(chapter: &Chapter, root: &str) -> Vec<String> {
     let document = Document::parse(&chapter.text);
     let mut found = BTreeSet::new();

@@ -1,8 +1,6 @@
-//! What the book remembers for its readers: terms with their definitions, and which chapter refers
-//! to which.
+//! Renders the glossary and the lists of cross-references between chapters.
 //!
-//! The texts of both come from memory files, cell by cell, and are set as one line of Markdown
-//! each.
+//! Both come from memory files. Each cell is rendered as one line of Markdown.
 
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 
@@ -12,7 +10,8 @@ use crate::markup::{encoded, escape_into, escaped, is_cjk};
 use crate::words::words;
 use crate::{Book, Reference, Remark};
 
-/// The lists of chapters that a chapter refers to, and that refer to it; empty if there are none.
+/// Renders the chapters that a chapter refers to and those that refer to it. Returns an empty
+/// string if there are none.
 pub(crate) fn see_also(
     book: &Book,
     shelf: &Shelf<'_>,
@@ -65,7 +64,7 @@ pub(crate) fn see_also(
     out
 }
 
-/// What is said of references that lead to no published chapter.
+/// Returns remarks about references to chapters that are not published.
 pub(crate) fn unresolved(book: &Book, shelf: &Shelf<'_>) -> Vec<Remark> {
     let missing = |reference: &Reference| {
         let ends = [&reference.from, &reference.to];
@@ -87,7 +86,7 @@ pub(crate) fn unresolved(book: &Book, shelf: &Shelf<'_>) -> Vec<Remark> {
     book.references.iter().filter_map(remark).collect()
 }
 
-/// A term of the glossary with the id of its entry.
+/// A term of the glossary with the ID of its entry.
 pub(crate) struct Entry<'b> {
     pub id: String,
     pub term: &'b str,
@@ -95,8 +94,8 @@ pub(crate) struct Entry<'b> {
     chapter: &'b str,
 }
 
-/// The terms in the order of the glossary: by the alphabet, those in Han characters after it as the
-/// book introduces them.
+/// Returns the terms in glossary order: alphabetical first, then terms in Han characters in the
+/// order in which the book introduces them.
 pub(crate) fn entries(book: &Book) -> Vec<Entry<'_>> {
     let mut names = Names::default();
     let mut terms: Vec<_> = book.terms.iter().enumerate().collect();
@@ -121,7 +120,7 @@ pub(crate) fn entries(book: &Book) -> Vec<Entry<'_>> {
     entries
 }
 
-/// The glossary as markup, the same in pages and EPUB.
+/// Renders the glossary. The markup is the same for pages and EPUB.
 pub(crate) fn glossary(
     book: &Book,
     shelf: &Shelf<'_>,
@@ -152,7 +151,7 @@ pub(crate) fn glossary(
     out
 }
 
-/// One line of Markdown as markup: emphasis and code, everything else as text.
+/// Renders one line of Markdown: emphasis and code as markup, everything else as text.
 fn inline(text: &str) -> String {
     let mut out = String::new();
     for event in Parser::new(text) {
@@ -176,7 +175,7 @@ fn inline(text: &str) -> String {
     out
 }
 
-/// One line of Markdown without its markup.
+/// Returns one line of Markdown as plain text.
 pub(crate) fn plain(text: &str) -> String {
     let text_of = |event| match event {
         Event::Text(text) | Event::Code(text) | Event::Html(text) | Event::InlineHtml(text) => {

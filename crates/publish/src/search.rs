@@ -1,9 +1,9 @@
-//! The search page: the text of every section in one block of data, and one small script that looks
-//! through it.
+//! Builds the search page: the text of every section as JSON, and one small script that searches
+//! it.
 //!
-//! A page opened from disk cannot load another file, so the index is in the page itself. The data
-//! holds no `<`, so no text can end its block, and the browser is told the hash of the one script
-//! that may run. Results are put into the page as text.
+//! A page opened from disk cannot load another file, so the page contains the index. The data
+//! contains no `<`, so no text can end its element. The content security policy names the hash of
+//! the only script that may run. The script inserts results as text.
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use quipu_text::Document;
@@ -16,10 +16,9 @@ use crate::reference::{entries, plain};
 use crate::words::words;
 
 const SCRIPT: &str = include_str!("search.js");
-/// Of `SCRIPT`; a test says what it has to be.
+/// The hash of `SCRIPT`. A test checks it.
 const SCRIPT_HASH: &str = "sha256-ISNG3enHs7NHIKxjlxjmjuYL0x62uslLoYbmL4Jkv+M=";
 
-/// The search page.
 pub(crate) fn page(book: &Book, shelf: &Shelf<'_>, here: &str) -> String {
     let said = words(book.language);
     let body = format!(
@@ -44,7 +43,7 @@ pub(crate) fn page(book: &Book, shelf: &Shelf<'_>, here: &str) -> String {
     )
 }
 
-/// Every section and every term, as JSON that markup cannot mistake for anything else.
+/// Returns every section and every term as JSON that is safe inside markup.
 fn index(book: &Book, shelf: &Shelf<'_>, here: &str) -> String {
     let mut rows: Vec<[String; 4]> = Vec::new();
     for (at, volume) in shelf.volumes.iter().enumerate() {
@@ -76,8 +75,9 @@ fn index(book: &Book, shelf: &Shelf<'_>, here: &str) -> String {
     harmless(&serde_json::to_string(&rows).unwrap_or_else(|_| "[]".to_owned()))
 }
 
-/// JSON in which every character that markup or a script could obey is spelt as an escape. All of
-/// them are inside strings, and what no page may hold is left out.
+/// Escapes every character of the JSON that markup or a script could interpret, and drops
+/// characters that no page may contain. All of them are inside strings, so the escapes are valid
+/// JSON.
 fn harmless(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
@@ -98,7 +98,7 @@ struct Found<'s> {
     text: String,
 }
 
-/// The sections of a chapter with their text as readers see it.
+/// Returns the sections of a chapter with their text as readers see it.
 fn sections<'s>(shelf: &'s Shelf<'_>, at: usize) -> Vec<Found<'s>> {
     let text = shelf.as_markdown(at);
     let document = Document::parse(&text);

@@ -1,21 +1,23 @@
-//! Whether a page shows a text: by letters and digits alone, for markup, spaces and signs may
-//! differ and words may not.
+//! Checks that a page shows the whole text of a chapter.
+//!
+//! The comparison uses letters and digits only, because an agent may change markup, spaces and
+//! punctuation, but not words. `html` extracts the text.
 
 use crate::diagram::DIAGRAM;
 use crate::html::{BREAK, shown_text};
 
-/// The beginning of a passage is shown so long.
+/// Length of the passage excerpts in the report, in characters.
 const SHOWN: usize = 80;
 
-/// What a page lacks of another, by the beginnings of the passages.
+/// The passages of the expected page that the other page lacks, by their beginnings.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct MissingText {
     pub absent: Vec<String>,
-    /// They are on the page, but not where their order has them.
+    /// Passages that are on the page, but not in the expected order.
     pub misplaced: Vec<String>,
 }
 
-/// Compares the passages of a page that `publish` made with what another page shows.
+/// Compares the passages of a page that `publish` made with the text of another page.
 pub fn find_missing_text(expected: &str, page: &str) -> MissingText {
     let (mut missing, mut at) = (MissingText::default(), 0);
     let shown = letters(&shown_text(page));
@@ -32,7 +34,7 @@ pub fn find_missing_text(expected: &str, page: &str) -> MissingText {
     missing
 }
 
-/// The chapter on a page that `publish` made.
+/// Returns the chapter from a page that `publish` made.
 fn article_of(published: &str) -> &str {
     let behind = published
         .split_once("<article")
@@ -43,7 +45,7 @@ fn article_of(published: &str) -> &str {
         .map_or(behind, |(inner, _)| inner)
 }
 
-/// A diagram may be a picture on the page: its source need not be there.
+/// Removes diagrams: the page may show an image without the diagram's source.
 fn without_diagrams(published: &str) -> String {
     let mut parts = published.split(DIAGRAM);
     let first = parts.next().unwrap_or_default().to_owned();

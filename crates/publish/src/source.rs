@@ -1,4 +1,6 @@
-//! The source files that chapters cite, as pages with a line to link to.
+//! Builds a page for each source file that chapters cite, with an anchor for each line.
+//!
+//! Only files in `Book::sources` get a page. `place` parses the locations and `code` highlights.
 
 use crate::Book;
 use crate::code::colour;
@@ -8,7 +10,7 @@ use crate::page::{Sheet, sheet};
 use crate::place::below_root;
 use crate::words::words;
 
-/// Where the page of a source file goes.
+/// Returns the path of a source file's page.
 pub(crate) fn page_of(book: &Book, path: &str) -> Option<String> {
     let folder = book.places.sources.as_ref()?;
     let below = path.strip_prefix(&book.source_root)?.strip_prefix('/')?;
@@ -17,18 +19,18 @@ pub(crate) fn page_of(book: &Book, path: &str) -> Option<String> {
         .then(|| format!("{folder}/{below}.html"))
 }
 
-/// A cited file with the line to go to.
+/// The result of looking up a cited file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Cited<'b> {
-    /// The published file; the line if it has it.
+    /// The published file, and the line if the file has that many.
     File { path: &'b str, line: Option<usize> },
-    /// Why it is not published.
+    /// The reason why the file is not published.
     Withheld(String),
-    /// No file below the folder of the source.
+    /// No such file below the source folder.
     Unknown,
 }
 
-/// Finds the file that a path means.
+/// Finds the file that a path refers to.
 pub(crate) fn find<'b>(
     book: &'b Book,
     shelf: &Shelf<'_>,
@@ -56,7 +58,7 @@ pub(crate) fn find<'b>(
     }
 }
 
-/// The page of a source file: each line has its number and its anchor.
+/// Builds the page of a source file. Each line has a number and an anchor.
 pub(crate) fn page(book: &Book, path: &str, text: &str, here: &str) -> String {
     let said = words(book.language);
     let language = path
@@ -96,8 +98,8 @@ pub(crate) fn page(book: &Book, path: &str, text: &str, here: &str) -> String {
     )
 }
 
-/// The tag of the span that is open at the end of a line. Spans do not nest: `colour` writes none
-/// inside another.
+/// Returns the tag of the span that is open at the end of a line. Spans do not nest, because
+/// `colour` writes none inside another.
 fn open_span(line: &str, open: Option<String>) -> Option<String> {
     let last_open = line.rfind("<span");
     let last_close = line.rfind("</span>");
@@ -113,7 +115,7 @@ fn open_span(line: &str, open: Option<String>) -> Option<String> {
     }
 }
 
-/// The address of a source file from a page, to a line.
+/// Returns the address of a line of a source file, relative to a page.
 pub(crate) fn address(book: &Book, here: &str, path: &str, line: Option<usize>) -> Option<String> {
     let page = page_of(book, path)?;
     let anchor = line.map_or_else(String::new, |line| format!("#L{line}"));

@@ -1,9 +1,8 @@
-//! SVG images as they are published: drawings only.
+//! Sanitises SVG images.
 //!
-//! An SVG file is a document that can run scripts and load files from elsewhere when a reader opens
-//! it. What is published is written anew from the parsed file by lists of what is allowed: shapes,
-//! text, gradients and filters, with references inside the file and embedded bitmaps. The rest is
-//! left out and named.
+//! An SVG file can run scripts and load other files when a reader opens it. This module parses the
+//! file and writes a new one from allowlists: shapes, text, gradients and filters, with references
+//! inside the file and embedded bitmaps. It drops everything else and reports the names.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -15,35 +14,35 @@ use crate::markup::escape_into;
 const SVG: &str = "http://www.w3.org/2000/svg";
 const XLINK: &str = "http://www.w3.org/1999/xlink";
 
-/// Deeper drawings are cut: programs that draw nest a few dozen levels.
+/// Deeper elements are dropped. Drawing programs nest a few dozen levels.
 const MOST_LEVELS: usize = 200;
-/// More parts than any drawing for a page has.
+/// More nodes than any drawing for a page has.
 const MOST_NODES: u32 = 500_000;
 
-/// Larger files are no drawings for a page.
+/// Larger files are refused.
 const MOST_BYTES: usize = 32 << 20;
-/// The parser compares the attributes of one element with each other.
+/// The limit on attributes of one element: the parser compares them with each other.
 const MOST_ATTRIBUTES: usize = 5_000;
 
-/// The parser copies the namespaces of an element to its children and compares each with each.
-/// Drawing programs declare a dozen.
+/// The limit on namespaces: the parser copies those of an element to its children and compares each
+/// with each. Drawing programs declare a dozen.
 const MOST_NAMESPACES: usize = 500;
 
-/// Why there is no drawing.
+/// The reason why a file was refused.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Undrawn {
     NoSvg,
-    /// Reading or publishing it would take far more than its size suggests.
+    /// Parsing or publishing it would cost far more than its size suggests.
     Excessive(&'static str),
 }
 
-/// An SVG file without what could act, and the names of what was left out.
+/// A sanitised SVG file, and the names of the dropped elements and attributes.
 pub(crate) struct Drawing {
     pub bytes: Vec<u8>,
     pub left_out: BTreeSet<String>,
 }
 
-/// Reads a file and writes it anew.
+/// Parses a file and writes the sanitised version.
 pub(crate) fn redraw(bytes: &[u8]) -> Result<Drawing, Undrawn> {
     let text = std::str::from_utf8(bytes).map_err(|_| Undrawn::NoSvg)?;
     if let Some(excess) = excess_of(text) {
@@ -73,7 +72,7 @@ pub(crate) fn redraw(bytes: &[u8]) -> Result<Drawing, Undrawn> {
     })
 }
 
-/// Looks before the file is parsed: the parser writes every entity out, wherever it is used.
+/// Checks the file before it is parsed, because the parser expands every use of an entity.
 fn excess_of(text: &str) -> Option<&'static str> {
     if text.len() > MOST_BYTES {
         return Some("it is larger than 32 MB");
@@ -82,7 +81,7 @@ fn excess_of(text: &str) -> Option<&'static str> {
         return Some("it declares too many namespaces");
     }
     let mut longest = 0;
-    // No attribute holds a `<`, so each piece holds at most the attributes of one element.
+    // No attribute contains a `<`, so each piece holds the attributes of at most one element.
     for piece in text.split('<') {
         if piece.bytes().filter(|byte| *byte == b'=').count() > MOST_ATTRIBUTES {
             return Some("an element has too many attributes");
@@ -103,7 +102,7 @@ fn excess_of(text: &str) -> Option<&'static str> {
         .then_some("its entities make it many times larger")
 }
 
-/// Old files name no namespace at all.
+/// Accepts elements without a namespace, because old files declare none.
 fn is_svg(node: Node<'_, '_>) -> bool {
     matches!(node.tag_name().namespace(), Some(SVG) | None)
 }
@@ -153,7 +152,8 @@ impl Writer {
                     escape_into(&mut self.out, attribute.value());
                     self.out.push('"');
                 }
-                // What drawing programs note for themselves is nothing that a reader misses.
+                // Drawing programs store their own metadata in these attributes. Readers do not
+                // miss it.
                 None if attribute.namespace().is_some_and(|space| space != XLINK)
                     || attribute.name().starts_with("data-") => {}
                 None => drop(self.left_out.insert(attribute.name().to_owned())),
@@ -186,7 +186,7 @@ impl Writer {
     }
 }
 
-/// A reference into the file itself, or a bitmap that the file carries.
+/// Returns true for a reference into the file itself, or an embedded bitmap.
 fn is_own_reference(element: &str, value: &str) -> bool {
     let value = value.trim();
     let is_bitmap = || {
@@ -205,7 +205,7 @@ fn is_own_reference(element: &str, value: &str) -> bool {
     value.starts_with('#') || element == "image" && is_bitmap()
 }
 
-/// Whether every `url(…)` of a value leads into the file itself.
+/// Returns true if every `url(…)` of a value refers to the file itself.
 fn refers_inside(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     let inside = |after: &str| {
@@ -221,15 +221,15 @@ fn refers_inside(value: &str) -> bool {
         && !lower.contains("javascript:")
 }
 
-/// Style that only draws: no rule that loads or imports, no spelling by escapes or comments that
-/// could hide one.
+/// Returns true for styles that only draw: no rule that loads or imports, and no escapes or
+/// comments that could hide one.
 fn is_harmless_style(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     let acts = ["@", "\\", "/*", "<", "expression", "behavior", "binding"];
     refers_inside(text) && !acts.iter().any(|sign| lower.contains(sign))
 }
 
-/// Elements that only group others: their content is kept without them.
+/// Elements that only group others. Their content is kept without them.
 const PASSED_THROUGH: [&str; 2] = ["a", "switch"];
 
 const ELEMENTS: &[&str] = &[
@@ -518,7 +518,8 @@ mod tests {
                 text.contains("<rect width=\"1\"></rect>"),
                 "{vector} -> {text}"
             );
-            // Comments, instructions and the links around a text go without a word.
+            // Comments, processing instructions and links around a text are dropped without a
+            // remark.
             assert_eq!(
                 left_out.is_empty(),
                 vector.starts_with("<?") || vector.starts_with("<a "),

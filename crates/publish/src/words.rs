@@ -1,9 +1,10 @@
-//! The few words that pages say by themselves, in both languages.
+//! The fixed texts of pages, in English and Chinese.
+//!
+//! Both languages fill the same struct, so a text cannot be missing in one of them.
 
 use quipu_contract::Language;
 
 pub(crate) struct Words {
-    /// The value of `lang`.
     pub tag: &'static str,
     pub contents: &'static str,
     pub in_chapter: &'static str,
@@ -24,10 +25,10 @@ pub(crate) struct Words {
     pub glossary: &'static str,
     pub see_also: &'static str,
     pub referred: &'static str,
-    /// Between a name and what is said of it.
+    /// The separator between a name and its description.
     pub colon: &'static str,
     pub search: &'static str,
-    /// The line above the results of a search; `#` is their number.
+    /// The line above the search results. `#` is replaced by their number.
     pub found: &'static str,
     pub nothing: &'static str,
     pub no_script: &'static str,

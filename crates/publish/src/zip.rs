@@ -1,12 +1,13 @@
-//! A ZIP archive in memory: as much of it as EPUB needs, the same bytes for the same files.
+//! Writes a ZIP archive in memory, with only the features that EPUB needs.
 //!
-//! Every entry bears the first moment that ZIP can tell, so that a book made twice is one book.
+//! Every entry has the same date, the earliest that ZIP can represent, so the same files give the
+//! same bytes.
 
 use std::io::Write as _;
 
 use flate2::{Compression, Crc, write::DeflateEncoder};
 
-/// 1980-01-01, as ZIP writes a date.
+/// 1980-01-01 in the date format of ZIP.
 const FIRST_DAY: u16 = (1 << 5) | 1;
 const STORED: u16 = 0;
 const DEFLATED: u16 = 8;
@@ -20,15 +21,15 @@ pub(crate) struct Zip {
 }
 
 impl Zip {
-    /// Adds a file as it is: EPUB wants its first one so.
+    /// Adds a file uncompressed. EPUB requires this for its first entry.
     pub fn store(&mut self, name: &str, bytes: &[u8]) {
         self.entry(name, STORED, bytes, bytes);
     }
 
-    /// Adds a file, compressed.
+    /// Adds a compressed file.
     pub fn deflate(&mut self, name: &str, bytes: &[u8]) {
         let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
-        // Writing into memory cannot fail; if it did, the file is stored as it is.
+        // Writing into memory cannot fail. If it did, the file would be stored uncompressed.
         match encoder.write_all(bytes).and_then(|()| encoder.finish()) {
             Ok(packed) => self.entry(name, DEFLATED, bytes, &packed),
             Err(_) => self.store(name, bytes),

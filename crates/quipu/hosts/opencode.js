@@ -1,5 +1,5 @@
-// Written by `quipu integrate`. Tells where things stand, records what is asked, changed and said last, asks before a tool acts, and
-// holds a session that changed something and is not finished.
+// Written by `quipu integrate`. Tells where things stand, records what is asked, changed and said last, asks before a tool acts,
+// reports what breaks the contract after it, and holds a session that changed something and is not finished.
 import { spawnSync } from "node:child_process"
 
 export const Quipu = async ({ client, directory }) => {
@@ -48,6 +48,11 @@ export const Quipu = async ({ client, directory }) => {
     "tool.execute.before": async (input, output) => {
       const verdict = hook("pre-tool", { session_id: await top(input.sessionID), tool: input.tool, args: output.args })
       if (verdict.status === 2) throw new Error(verdict.stderr)
+    },
+    // Files that break the contract now: the model reads it behind the tool's output.
+    "tool.execute.after": async (input, output) => {
+      const report = hook("post-tool", { session_id: await top(input.sessionID), tool: input.tool, args: input.args }).stdout
+      if (report && typeof output?.output === "string") output.output += `\n\n${report}`
     },
     "experimental.session.compacting": async (input) => {
       const id = input.sessionID

@@ -6,7 +6,7 @@ use quipu_protocol::{
     ChangeFileError, EjectError, InitError, ProjectError, PublishError, ReadError, RecallError,
     SourceError, WorkError,
 };
-use quipu_store::StoreError;
+use quipu_store::{StoreError, Version};
 use serde_json::{Value, json};
 
 /// Exit codes have fixed meanings.
@@ -220,6 +220,11 @@ impl From<StoreError> for Failure {
                 exit::STALE,
                 what,
                 format!("quipu write {path} --expect none     (it is not there; that makes it)"),
+            ),
+            StoreError::Stale { now, .. } if now == Version::withheld() => Failure::new(
+                exit::STALE,
+                what,
+                "quipu contract show     (you do not read this file: append to it, or merge)",
             ),
             StoreError::Stale { path, .. } => Failure::new(
                 exit::STALE,

@@ -1,5 +1,7 @@
-//! A chapter of a story, from its plan to memory: retold, checked by rule, left as it is, and its
-//! facts taken out.
+//! The steps of a story's chapter: scenes from the plan, the check against memory, the edit, and
+//! the extraction of facts.
+//!
+//! The judges that find contradictions are in `quipu_claims`.
 
 use quipu_claims::{Asked, Bounds, Checked, Memory, Page, Passages, check as query, cut_claims};
 use quipu_contract::{FileRule, Form};
@@ -12,14 +14,14 @@ use crate::sheet::{Sheet, quoted, say};
 use crate::task::RehearseTask;
 use crate::view::View;
 
-/// Words by which a sentence gives a cause, a rule or a relation.
+/// Words that mark a cause, a rule or a relation.
 const SIGNS: [&str; 20] = [
     "because", "since", "so that", "never", "always", "must", "cannot", "promised", "afraid",
     "wanted", "因为", "所以", "从不", "总是", "必须", "不能", "答应", "害怕", "想要", "为了",
 ];
-/// So many facts of a text are many.
+/// The maximum number of extracted facts.
 const FACTS: usize = 12;
-/// So many misses are listed.
+/// The maximum number of misses to list.
 const MISSES: usize = 8;
 
 impl RehearseTask {
@@ -30,7 +32,7 @@ impl RehearseTask {
     }
 }
 
-/// The texts of a view as pages, but for those at hand.
+/// Returns the Markdown files of a view as pages, except those at `but`.
 fn pages(view: &View, task: &RehearseTask, but: &[&str]) -> Vec<Page> {
     let others = view
         .texts
@@ -56,7 +58,7 @@ fn pages(view: &View, task: &RehearseTask, but: &[&str]) -> Vec<Page> {
         .collect()
 }
 
-/// The unit's part of a plan, as scenes: each of its lines is one.
+/// Turns the unit's part of a plan into scenes, one per line.
 pub(crate) fn retell(plan: &str, task: &RehearseTask) -> Sheet {
     let l = task.language;
     let (id, title) = task
@@ -97,7 +99,7 @@ pub(crate) fn retell(plan: &str, task: &RehearseTask) -> Sheet {
     sheet
 }
 
-/// The text as it stands, under its next marker, and notes that nothing was changed.
+/// Returns the text unchanged under its next marker, and notes that say so.
 pub(crate) fn edit(text: &str, task: &RehearseTask) -> Vec<(String, Vec<u8>)> {
     let l = task.language;
     let mut body = marker(text)
@@ -142,7 +144,7 @@ pub(crate) fn edit(text: &str, task: &RehearseTask) -> Vec<(String, Vec<u8>)> {
     written
 }
 
-/// A text without parts as one part, below its title if it has one.
+/// Puts a text without parts under one heading, below its title if it has one.
 fn as_one_part(text: &str, name: &str) -> String {
     match text.split_once('\n').filter(|_| text.starts_with("# ")) {
         Some((title, rest)) => format!("{title}\n\n## {name}\n\n{}", rest.trim_start()),
@@ -150,7 +152,8 @@ fn as_one_part(text: &str, name: &str) -> String {
     }
 }
 
-/// Where a draft goes against the memory of the view, by the judges that need no opinion.
+/// Lists the contradictions between a draft and the view's memory, as the deterministic judges find
+/// them.
 pub(crate) fn check(view: &View, path: &str, text: &str, task: &RehearseTask) -> Sheet {
     let l = task.language;
     let pages = pages(view, task, &[path]);
@@ -242,8 +245,8 @@ fn conflicts(path: &str, checked: &Checked, task: &RehearseTask) -> Vec<String> 
         .collect()
 }
 
-/// The sentences of a text that give causes and rules, each under the memory section of whom it
-/// names, and one entry for what happened.
+/// Lists the sentences that give causes and rules, each under the memory section of the entity it
+/// names. Adds one chronicle entry for each text.
 pub(crate) fn extract(view: &View, subjects: &[(&str, &str)], task: &RehearseTask) -> Sheet {
     let l = task.language;
     let title = task

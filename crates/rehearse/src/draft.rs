@@ -1,7 +1,7 @@
-//! A chapter made of what a report quotes: nothing is said that the report does not say.
+//! Writes a chapter from the quotations of a report. It adds no statement of its own.
 //!
-//! The report's list items become paragraphs, the most telling first, until the length is reached.
-//! Form: one H1, three to six H2, no H4.
+//! The report's list items become paragraphs, the most informative first, until the target length
+//! is reached. The chapter has one H1, three to six H2 and no H4.
 
 use quipu_contract::Language;
 use quipu_text::{Document, first_sentence};
@@ -12,14 +12,14 @@ use crate::sheet::{Sheet, code, count_words, quoted, say};
 use crate::task::RehearseTask;
 use crate::view::View;
 
-/// A text may be this much of its target, and no more.
+/// Upper limit of the length, as a share of the target.
 const MOST: f64 = 1.12;
-/// Below this much of its target it takes whatever it can quote.
+/// Below this share of the target, the draft adds further excerpts of code.
 const LEAST: f64 = 0.86;
-/// Excerpts of code, at most.
+/// The usual number of code excerpts.
 const BLOCKS: usize = 2;
 
-/// One statement of a report: what it is about, where that is, and what is said.
+/// One statement of a report: its subject, the location and the text.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Fact {
     pub name: String,
@@ -31,7 +31,7 @@ pub(crate) struct Fact {
 }
 
 impl Fact {
-    /// Reads `**`name`** (word) `place`: what is said. Signature: `…`. Made of: …`.
+    /// Parses ``**`name`** (word) `place`: text. Signature: `…`. Made of: …``.
     pub fn parse(item: &str) -> Option<Fact> {
         let (name, rest) = item.strip_prefix("**`")?.split_once("`**")?;
         let (word, rest) = match rest
@@ -76,7 +76,7 @@ fn cut<'t>(text: &'t str, marks: &[&str]) -> (&'t str, Option<&'t str>) {
     }
 }
 
-/// A report, taken apart: the list items of each H2, and the code with its places.
+/// A parsed report: the list items of each H2, and the code blocks with their locations.
 pub(crate) struct Material {
     pub parts: Vec<Vec<String>>,
     pub blocks: Vec<(String, String)>,
@@ -111,7 +111,7 @@ impl Material {
     }
 }
 
-/// Fenced blocks with the code span that stands on its own just above them.
+/// Returns the fenced blocks, each with the last line of text above it, which holds the location.
 pub(crate) fn blocks(text: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut place = String::new();
@@ -165,10 +165,10 @@ pub(crate) fn draft(view: &View, report: &str, task: &RehearseTask) -> Sheet {
         })
         .collect();
     let room = task.words as f64;
-    // The headings and the closing section, which are written in any case.
+    // Reserve words for the headings and the closing section, which are always written.
     let mut used = count_words(sheet.text()) + if l == Language::Zh { 110 } else { 75 };
-    // The code first, for a chapter about code without any is none; then a paragraph of each part
-    // in turn.
+    // Choose the code first, because a chapter about code needs some. Then take paragraphs from
+    // each part in turn.
     let shown: Vec<&(String, String)> = material
         .blocks
         .iter()
@@ -204,8 +204,7 @@ pub(crate) fn draft(view: &View, report: &str, task: &RehearseTask) -> Sheet {
             }
         }
     }
-    // Where the report has said everything and the chapter is still short, the source speaks for
-    // itself.
+    // If the report is used up and the chapter is still too short, add more code.
     for block in material
         .blocks
         .iter()
@@ -323,7 +322,7 @@ fn opening(view: &View, task: &RehearseTask, title: &str) -> String {
     text
 }
 
-/// A list item of a report as a paragraph.
+/// Turns a list item of a report into a paragraph.
 fn paragraph(part: usize, item: &str, l: Language) -> Option<String> {
     let Some(fact) = Fact::parse(item) else {
         return item.contains('`').then(|| ended(item, l));
@@ -335,7 +334,7 @@ fn paragraph(part: usize, item: &str, l: Language) -> Option<String> {
         said,
         ..
     } = &fact;
-    // A link between doc comments leads nowhere in a chapter; what it names stays.
+    // Doc-comment links have no target in a chapter. Keep only the name.
     let said = if fact.is_documented() {
         said.replace("[`", "`").replace("`]", "`")
     } else {

@@ -1,9 +1,9 @@
-//! The agent that is built in: offline, deterministic, extractive.
+//! The built-in rehearsal agent: offline, deterministic and extractive.
 //!
-//! It reads exactly the folder of its view and writes the outputs of its task, the same bytes for
-//! the same view. It invents nothing: what it writes is quoted, counted or listed, with its place.
-//! It knows kinds of work ([`Rehearsal`]), never the name of a role or a profile; which kind a role
-//! is, the profile says.
+//! The agent reads only the folder of its view and writes the outputs of its task. The same view
+//! gives the same bytes. It invents nothing: it quotes, counts or lists, and names the location of
+//! each statement. It knows kinds of work ([`Rehearsal`]), never the name of a role or a profile;
+//! the profile maps each role to a kind.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -52,8 +52,8 @@ pub enum RehearseError {
     NoSubject { role: String, subject: String },
 }
 
-/// Plays a role: reads the view, writes the outputs below `out`, and says which (paths of the
-/// project, sorted).
+/// Plays a role: reads the view and writes the outputs below `out`. Returns their project paths,
+/// sorted.
 pub fn rehearse(
     view: &Path,
     out: &Path,
@@ -77,7 +77,7 @@ pub fn rehearse(
     Ok(paths)
 }
 
-/// The outputs of a task, in memory.
+/// Returns the outputs of a task, in memory.
 fn play(view: &View, task: &RehearseTask) -> Result<Vec<(String, Vec<u8>)>, RehearseError> {
     let subjects: Vec<(&str, &str)> = task
         .subject
@@ -100,7 +100,7 @@ fn play(view: &View, task: &RehearseTask) -> Result<Vec<(String, Vec<u8>)>, Rehe
     let sheet = match task.kind {
         Rehearsal::Outline => {
             let survey = survey();
-            // The plan goes to the first output, the map to the second.
+            // The plan is the first output and the source map the second.
             let sheets = [outline::outline(&survey, task), outline::map(&survey, task)];
             let outputs = task.outputs.iter().zip(sheets);
             return Ok(outputs
@@ -146,7 +146,7 @@ fn play(view: &View, task: &RehearseTask) -> Result<Vec<(String, Vec<u8>)>, Rehe
         Rehearsal::Report => whole::report(view, task),
     };
     let mut outputs = written(task, sheet, true);
-    // Whatever else the task must leave is a report on what was read.
+    // Every other required output with a marker is a report on the files that were read.
     let first = outputs.first().map(|(path, _)| path.clone());
     for other in task
         .outputs
@@ -161,8 +161,8 @@ fn play(view: &View, task: &RehearseTask) -> Result<Vec<(String, Vec<u8>)>, Rehe
     Ok(outputs)
 }
 
-/// The sheet as the task's output: the first that a marker ends, else the first. What is only
-/// appended to in trouble (an output without a marker beside others with one) stays as it is.
+/// Writes the sheet to the first output with a marker, or to the first output if none has one.
+/// Outputs without a marker beside others with one are only for trouble and stay unchanged.
 fn written(task: &RehearseTask, sheet: Sheet, well: bool) -> Vec<(String, Vec<u8>)> {
     let output = task
         .outputs
@@ -175,8 +175,8 @@ fn written(task: &RehearseTask, sheet: Sheet, well: bool) -> Vec<(String, Vec<u8
         .collect()
 }
 
-/// A sheet with its marker. A section that is asked for and that this agent has nothing for says
-/// so.
+/// Adds the marker to a sheet. For each required section that this agent cannot write, adds one
+/// that says so.
 fn finished(task: &RehearseTask, output: &Output, mut sheet: Sheet, well: bool) -> Vec<u8> {
     let l = task.language;
     let asked = task

@@ -1,8 +1,7 @@
-//! What can be measured of a text, as scores from 1 to 5.
+//! Measures a text and turns the measurements into scores from 1 to 5.
 //!
-//! A measure is a number with a scale, never an opinion. Which measure stands for a metric is
-//! decided by the words of the metric's name; one that none fits is scored by how much the text
-//! says on the subject.
+//! A measure is a number with a scale, never an opinion. The words of a metric's name select the
+//! measure. If none matches, the score depends on how much the text says on the subject.
 
 use quipu_contract::Language;
 
@@ -22,12 +21,12 @@ pub(crate) struct Measured {
     pub explained: usize,
     pub joints: usize,
     pub figures: usize,
-    /// The longest sentence, for quoting.
+    /// The longest sentence, for quotation.
     pub longest: String,
     pub longest_line: usize,
 }
 
-/// A score with the number it rests on.
+/// A score with the measurement behind it.
 pub(crate) struct Scored {
     pub score: u8,
     pub reason: String,
@@ -128,7 +127,7 @@ impl Measured {
         measured
     }
 
-    /// The score for a metric, and why.
+    /// Returns the score for a metric, and the reason.
     pub fn score(&self, metric: &str, l: Language) -> Scored {
         let name = metric.to_lowercase();
         let any = |words: &[&str]| words.iter().any(|word| name.contains(word));
@@ -287,7 +286,7 @@ fn falling(value: f64, steps: [f64; 4]) -> u8 {
     5 - steps.iter().filter(|step| value > **step).count() as u8
 }
 
-/// `[12]`
+/// Counts citations such as `[12]`.
 fn bracketed(line: &str) -> usize {
     line.split('[')
         .skip(1)
@@ -302,7 +301,7 @@ fn bracketed(line: &str) -> usize {
         .count()
 }
 
-/// `` `path:12` ``
+/// Counts source locations such as `` `path:12` ``.
 fn cited_places(line: &str) -> usize {
     line.split('`')
         .skip(1)

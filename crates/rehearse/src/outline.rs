@@ -1,4 +1,7 @@
-//! A plan of the work from its source, and the map from units to files.
+//! Plans the units of a work from its source code, and maps units to files.
+//!
+//! Every module except tests belongs to a unit, and every unit has a module if there is any.
+//! `survey` supplies the parsed source.
 
 use std::collections::BTreeSet;
 
@@ -9,17 +12,16 @@ use crate::source::{ItemKind, Module};
 use crate::survey::Survey;
 use crate::task::{RehearseTask, TaskUnit};
 
-/// A unit with the modules it explains first.
+/// A unit and the modules that it explains first.
 pub(crate) struct Planned<'s> {
     pub unit: TaskUnit,
     pub modules: Vec<&'s Module>,
 }
 
-/// Without declared units, as many as the source has parts, within reason.
+/// The maximum number of invented units, if the project declares none.
 const MOST_UNITS: usize = 12;
 
-/// Gives every module to a unit: to the one whose title names it, else evenly in the order of the
-/// tree.
+/// Assigns every module to a unit: to the unit with a matching title, else evenly in tree order.
 pub(crate) fn plan<'s>(survey: &'s Survey, task: &RehearseTask) -> Vec<Planned<'s>> {
     let mut modules: Vec<&Module> = survey
         .modules
@@ -68,7 +70,7 @@ pub(crate) fn plan<'s>(survey: &'s Survey, task: &RehearseTask) -> Vec<Planned<'
             None => left.push(module),
         }
     }
-    // The rest goes, in order, to whichever unit has least to explain so far.
+    // Assign the rest in order, each to the unit with the fewest lines so far.
     for module in left {
         let lines = |planned: &Planned<'_>| {
             planned
@@ -88,7 +90,7 @@ pub(crate) fn plan<'s>(survey: &'s Survey, task: &RehearseTask) -> Vec<Planned<'
             .modules
             .sort_by_key(|module| path_words(&module.path).is_disjoint(&title));
     }
-    // A unit for which nothing was left explains the largest part once more.
+    // A unit without a module gets the largest one again.
     let largest = planned
         .iter()
         .flat_map(|planned| planned.modules.iter().copied())
@@ -102,7 +104,7 @@ pub(crate) fn plan<'s>(survey: &'s Survey, task: &RehearseTask) -> Vec<Planned<'
     planned
 }
 
-/// Units after the shape of the profile's ids, named after the parts of the source.
+/// Invents units with IDs in the profile's format, named after the parts of the source.
 fn invented_units(modules: &[&Module], task: &RehearseTask) -> Vec<TaskUnit> {
     let mut parts: Vec<String> = Vec::new();
     for module in modules {
@@ -132,7 +134,7 @@ fn invented_units(modules: &[&Module], task: &RehearseTask) -> Vec<TaskUnit> {
     parts.into_iter().enumerate().map(unit).collect()
 }
 
-/// The name a reader would give to a module: its own, or that of its folder.
+/// Returns the name of a module for readers: its own, or that of its folder.
 fn part_of(path: &str) -> String {
     let parts: Vec<&str> = path.split('/').collect();
     let stem = parts
@@ -175,7 +177,7 @@ fn is_test(path: &str) -> bool {
         .any(|part| matches!(part, "test" | "tests" | "spec"))
 }
 
-/// The words of a file's name and folders.
+/// Returns the words of a file's name and folders.
 pub(crate) fn path_words(path: &str) -> BTreeSet<String> {
     title_words(&path.replace(['/', '.', '_', '-'], " "))
 }
@@ -184,21 +186,21 @@ pub(crate) fn title_words(text: &str) -> BTreeSet<String> {
     let words = text
         .split(|c: char| !c.is_alphanumeric())
         .map(str::to_lowercase);
-    // `leases` is about `lease.rs`.
+    // `leases` must match `lease.rs`.
     words
         .filter(|word| word.chars().count() > 2)
         .map(|word| singular(&word).to_owned())
         .collect()
 }
 
-/// `classes` and `class`, `leases` and `lease` become one word.
+/// Reduces `classes` and `class`, `leases` and `lease` to the same stem.
 fn singular(word: &str) -> &str {
     Some(word.trim_end_matches(['e', 's']))
         .filter(|stem| stem.len() > 2)
         .unwrap_or(word)
 }
 
-/// The plan, for people and for the agents that follow it.
+/// Writes the plan, for people and for the agents that follow it.
 pub(crate) fn outline(survey: &Survey, task: &RehearseTask) -> Sheet {
     let l = task.language;
     let planned = plan(survey, task);
@@ -268,7 +270,7 @@ pub(crate) fn outline(survey: &Survey, task: &RehearseTask) -> Sheet {
     sheet
 }
 
-/// What lies near and belongs to another unit.
+/// Returns the title of a neighbouring unit, which the plan names as out of scope.
 fn planned_title(id: &str, at: usize, task: &RehearseTask) -> String {
     let l = task.language;
     let other = task
@@ -303,7 +305,7 @@ fn covered(planned: &Planned<'_>) -> Vec<String> {
     points
 }
 
-/// The map from units to source files.
+/// Writes the map from units to source files.
 pub(crate) fn map(survey: &Survey, task: &RehearseTask) -> Sheet {
     let l = task.language;
     let mut sheet = Sheet::titled(say(l, "Source map", "源码映射"));

@@ -1,4 +1,6 @@
-//! A page made of a chapter, and whether a page holds what its chapter holds.
+//! Typesets a chapter as a page, and checks that a page shows the whole chapter.
+//!
+//! `quipu_publish` does the rendering and compares the texts.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -11,8 +13,8 @@ use crate::sheet::{Sheet, quoted, say};
 use crate::task::RehearseTask;
 use crate::view::View;
 
-/// Sets the chapter as `quipu publish` would, as far as one chapter shows: titles of the others
-/// come from their units.
+/// Renders the chapter as `quipu publish` would. The titles of the other chapters come from their
+/// units.
 fn set(page: &str, path: &str, text: &str, task: &RehearseTask) -> BTreeMap<String, Vec<u8>> {
     let own = task
         .unit
@@ -71,7 +73,8 @@ fn set(page: &str, path: &str, text: &str, task: &RehearseTask) -> BTreeMap<Stri
     publish(&book).files
 }
 
-/// The page of a chapter; with the first unit also the stylesheet, with the last the contents.
+/// Returns the page of a chapter, with the stylesheet for the first unit and the contents page for
+/// the last.
 pub(crate) fn typeset(path: &str, text: &str, task: &RehearseTask) -> Vec<(String, Vec<u8>)> {
     let Some(page) = task
         .outputs
@@ -100,7 +103,7 @@ pub(crate) fn typeset(path: &str, text: &str, task: &RehearseTask) -> Vec<(Strin
         .collect()
 }
 
-/// Whether a page holds every word of its chapter, and nothing of the workshop.
+/// Checks that a page contains every word of its chapter and no text that is only for authors.
 pub(crate) fn inspect(view: &View, page: &str, html: &str, task: &RehearseTask) -> (Sheet, bool) {
     let l = task.language;
     let mut faults: Vec<String> = Vec::new();
@@ -270,7 +273,7 @@ pub(crate) fn inspect(view: &View, page: &str, html: &str, task: &RehearseTask) 
     (sheet, well)
 }
 
-/// Markup without what stands in code, where any sign may be meant.
+/// Removes code elements, because any character may occur in code.
 fn without_code(html: &str) -> String {
     let mut out = String::new();
     let mut rest = html;

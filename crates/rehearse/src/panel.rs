@@ -1,7 +1,8 @@
-//! Scores: a reader's, a reviewing agent's, all of them weighed, and the outcome on one page.
+//! Review panels: a reader's scores, a reviewer's report, the weighted summary of all reports, and
+//! the outcome on one page.
 //!
-//! The headings and the names in bold are the fixed form of such reports, which a program reads, in
-//! every language.
+//! A program parses these reports, so the headings and the bold names are the same in every
+//! language.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +15,10 @@ use crate::sheet::{Sheet, quoted, say};
 use crate::task::RehearseTask;
 use crate::view::View;
 
-/// How sure a mechanical score can be of itself.
+/// The confidence of a mechanical score.
 const CONFIDENCE: u8 = 2;
 
-/// A reader's scores, what is good, what is not, and three wishes.
+/// Writes a reader's report: scores, strengths, weaknesses and three wishes.
 pub(crate) fn read(draft: &str, task: &RehearseTask) -> Sheet {
     let l = task.language;
     let measured = Measured::of(draft);
@@ -77,7 +78,8 @@ pub(crate) fn read(draft: &str, task: &RehearseTask) -> Sheet {
     sheet
 }
 
-/// The part of a manuscript that a subject names, with its line; the whole, if none does.
+/// Returns the section of a manuscript that matches a subject, and its line. Returns the whole text
+/// if none matches.
 fn part_about<'t>(document: &Document<'t>, subject: &str) -> (&'t str, usize, bool) {
     let subject = subject.to_lowercase();
     let words: Vec<&str> = subject
@@ -98,7 +100,7 @@ fn part_about<'t>(document: &Document<'t>, subject: &str) -> (&'t str, usize, bo
     }
 }
 
-/// One agent's report on a manuscript.
+/// Writes one reviewer's report on a manuscript.
 pub(crate) fn score(path: &str, manuscript: &str, task: &RehearseTask) -> Sheet {
     let l = task.language;
     let document = Document::parse(manuscript);
@@ -197,7 +199,6 @@ fn parts(sheet: &mut Sheet, findings: &[String], recommendations: &[String], cri
     }
 }
 
-/// A report as it was written.
 #[derive(Default)]
 struct Report {
     id: String,
@@ -259,7 +260,7 @@ fn read_report(path: &str, text: &str) -> Option<Report> {
     (report.score >= 1.0).then_some(report)
 }
 
-/// The domains of a panel, by how the ids of their agents begin.
+/// The domains of a panel, by the first letter of the reviewers' IDs.
 const DOMAINS: [(&str, &str); 3] = [("s", "Sections"), ("r", "Rigour"), ("w", "Writing")];
 
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
@@ -267,7 +268,7 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// All reports weighed: means, conflicts, issues, verdict.
+/// Combines all reports: means, conflicts, issues and verdict.
 pub(crate) fn weigh(view: &View, task: &RehearseTask) -> Sheet {
     let l = task.language;
     let own = |path: &str| task.outputs.iter().any(|output| output.path == path);
@@ -450,7 +451,7 @@ pub(crate) fn weigh(view: &View, task: &RehearseTask) -> Sheet {
     sheet
 }
 
-/// The outcome on one page: what the weighing says, nothing of its own.
+/// Summarises the weighted result on one page, without adding anything.
 pub(crate) fn sum_up(weighed: &str, task: &RehearseTask) -> Sheet {
     let document = Document::parse(weighed);
     let value = |name: &str| {

@@ -1,19 +1,18 @@
-//! Real parsing of Rust, Python, JavaScript and TypeScript.
+//! Parses Rust, Python, JavaScript and TypeScript with tree-sitter.
 //!
-//! Tree-sitter goes on after an error, so a broken file gives what can be made out of it. Only
-//! containers are entered (modules, impls, classes), and only so deep: hostile nesting costs
-//! nothing.
+//! Tree-sitter continues after an error, so a broken file yields the items that can be recognised.
+//! The parser enters only containers (modules, impls, classes) and limits the depth, so hostile
+//! nesting costs nothing.
 
 use tree_sitter::{Node, Parser};
 
 use crate::source::{Item, ItemKind, Module, SourceLanguage};
 
 const DEPTH: usize = 8;
-/// So many nodes of a body are looked at for calls.
+/// The maximum number of nodes of a body to search for calls.
 const BODY_NODES: usize = 4000;
 const MEMBERS: usize = 24;
 
-/// Parses one file.
 pub(crate) fn module(path: &str, language: SourceLanguage, text: &str) -> Module {
     let mut module = Module {
         path: path.into(),
@@ -28,7 +27,7 @@ pub(crate) fn module(path: &str, language: SourceLanguage, text: &str) -> Module
     let grammar = match language {
         SourceLanguage::Rust => tree_sitter_rust::LANGUAGE,
         SourceLanguage::Python => tree_sitter_python::LANGUAGE,
-        // It reads plain JavaScript and TypeScript as well.
+        // The TSX grammar also parses plain JavaScript and TypeScript.
         SourceLanguage::Script => tree_sitter_typescript::LANGUAGE_TSX,
     };
     let mut parser = Parser::new();
@@ -127,7 +126,7 @@ impl<'t> Walk<'t> {
                 let name = self
                     .field(node, "type")
                     .map(|name| name.split('<').next().unwrap_or(name).to_owned());
-                // What a trait demands is as visible as the trait.
+                // Methods of a trait implementation are as visible as the trait.
                 let of_trait = node.child_by_field_name("trait").is_some();
                 self.body(node, name.as_deref(), of_trait, depth);
             }
@@ -139,7 +138,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// Whether a Rust module is compiled for tests only.
+    /// Returns true if a Rust module is compiled only for tests.
     fn is_test(&self, node: Node<'_>) -> bool {
         node.prev_sibling().is_some_and(|before| {
             before.kind() == "attribute_item" && self.slice(before).contains("cfg(test)")
@@ -197,7 +196,7 @@ impl<'t> Walk<'t> {
             .unwrap_or_default()
     }
 
-    /// `outer` is what a comment stands above: the export, where there is one.
+    /// `outer` is the node below the doc comment: the export statement, if there is one.
     fn script(
         &mut self,
         node: Node<'_>,
@@ -308,7 +307,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// Adds an item; `made_of` holds its body.
+    /// Adds an item. `made_of` is the node with its body.
     fn item(
         &mut self,
         node: Node<'_>,
@@ -405,7 +404,8 @@ impl<'t> Walk<'t> {
         calls
     }
 
-    /// The comment lines right above a node, past lines of another kind that may stand between.
+    /// Returns the comment lines right above a node. Skips lines that start with a prefix in
+    /// `between`, such as attributes.
     fn lines_above(&self, node: Node<'_>, mark: &str, between: &[&str]) -> String {
         let mut found = Vec::new();
         for line in self.lines[..node.start_position().row.min(self.lines.len())]
@@ -423,7 +423,7 @@ impl<'t> Walk<'t> {
         joined(found.into_iter())
     }
 
-    /// The `/** … */` right above a node.
+    /// Returns the `/** … */` comment right above a node.
     fn block_above(&self, node: Node<'_>) -> String {
         let comment = node.prev_sibling().filter(|before| {
             before.kind() == "comment" && before.end_position().row + 1 >= node.start_position().row
@@ -440,7 +440,7 @@ fn has_child(node: Node<'_>, kind: &str) -> bool {
     node.children(&mut cursor).any(|child| child.kind() == kind)
 }
 
-/// The comment that opens a file.
+/// Returns the comment at the start of a file.
 fn opening(language: SourceLanguage, text: &str) -> String {
     let text = text.trim_start_matches('\u{feff}').trim_start();
     match language {
@@ -467,7 +467,7 @@ fn opening(language: SourceLanguage, text: &str) -> String {
             .strip_prefix("/**")
             .and_then(|rest| rest.split_once("*/"))
         {
-            // A comment right above a declaration belongs to it.
+            // A comment right above a declaration belongs to that declaration.
             Some((doc, after))
                 if after.starts_with("\n\n") || after.trim_start().starts_with("import") =>
             {
@@ -495,7 +495,7 @@ fn unquoted(string: &str) -> &str {
     string.trim_matches(['"', '\''])
 }
 
-/// Lines as one, with single spaces.
+/// Joins lines with single spaces.
 pub(crate) fn joined<'l>(lines: impl Iterator<Item = &'l str>) -> String {
     lines
         .flat_map(str::split_whitespace)

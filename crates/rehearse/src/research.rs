@@ -1,4 +1,6 @@
-//! What the source of a unit holds, in six parts, every statement with its place.
+//! Reports the contents of a unit's source in six parts.
+//!
+//! Every statement names its location. `draft` parses this report, so both must agree on its form.
 
 use quipu_contract::Language;
 use quipu_text::first_sentence;
@@ -97,7 +99,7 @@ fn stem(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// A sentence that ends.
+/// Adds a full stop if the text has no final punctuation.
 pub(crate) fn ended(text: &str, language: Language) -> String {
     match text.ends_with(['.', '。', '!', '！', '?', '？', ':', '：', '…']) {
         true => text.to_owned(),
@@ -105,7 +107,7 @@ pub(crate) fn ended(text: &str, language: Language) -> String {
     }
 }
 
-/// One item on one line: name, kind, place, documentation, signature, members.
+/// Writes one item on one line: name, kind, location, documentation, signature and members.
 fn entry(module: &Module, item: &Item, l: Language) -> String {
     let mut text = format!(
         "**{}** ({}) {}: ",
@@ -137,7 +139,8 @@ fn entry(module: &Module, item: &Item, l: Language) -> String {
     text
 }
 
-/// The longest way from a function that nothing else calls, through those it calls.
+/// Lists the functions reachable from a function without callers, in breadth-first order. Chooses
+/// the start with the longest list.
 fn flow(sheet: &mut Sheet, survey: &Survey, l: Language) {
     sheet.h2(say(l, "Execution flow", "执行流程"));
     let functions = survey.functions();
@@ -206,7 +209,7 @@ fn flow(sheet: &mut Sheet, survey: &Survey, l: Language) {
     }
 }
 
-/// Comments that give reasons: the only decisions that a parser can find.
+/// Lists comments that give reasons. A parser cannot find other design decisions.
 fn decisions(sheet: &mut Sheet, view: &View, survey: &Survey, task: &RehearseTask) {
     let l = task.language;
     sheet.h2(say(l, "Design decisions", "设计决策"));
@@ -279,7 +282,7 @@ fn material(
 ) {
     sheet.h2(say(l, "Material for the writer", "写作素材"));
     let mut chosen = 0;
-    // What does something is shown before what only passes it on.
+    // Prefer functions of four or more lines to trivial ones.
     let mut candidates: Vec<&(&Module, &Item)> = functions.iter().chain(types).collect();
     candidates.sort_by_key(|(_, item)| !(4..EXCERPT_LINES).contains(&(item.end - item.line)));
     for (module, item) in candidates {

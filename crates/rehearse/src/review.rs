@@ -1,5 +1,6 @@
-//! Reviews of a draft: against the source, against memory, as a text. What can be looked up or
-//! counted, and no more.
+//! Reviews of a draft: against the source, against memory, and as a text.
+//!
+//! The checks only look up and count; they make no judgement.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ use crate::source::SourceLanguage;
 use crate::task::RehearseTask;
 use crate::view::{Seen, View};
 
-/// What a review found, in the order of its gravity.
+/// The findings of a review, by severity.
 #[derive(Default)]
 pub(crate) struct Findings {
     pub objections: Vec<String>,
@@ -57,7 +58,7 @@ fn quote(l: Language, words: &str) -> String {
     }
 }
 
-/// The code spans of a line with what stands before each.
+/// Returns the code spans of a line, each with the text before it.
 fn spans(line: &str) -> Vec<(&str, &str)> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -71,14 +72,14 @@ fn spans(line: &str) -> Vec<(&str, &str)> {
     found
 }
 
-/// `path:line` of a source file.
+/// Parses `path:line` of a source file.
 fn citation(span: &str) -> Option<(&str, usize)> {
     let (path, line) = span.rsplit_once(':')?;
     SourceLanguage::of(path)?;
     Some((path, line.parse().ok()?))
 }
 
-/// The name that a sentence gives to what it cites: the last code or emphasis before the place.
+/// Returns the name of the cited item: the last code span or emphasis before the location.
 fn name_before(before: &str) -> Option<&str> {
     let start = before.len()
         - before
@@ -99,7 +100,7 @@ fn name_before(before: &str) -> Option<&str> {
     plain.then_some(name)
 }
 
-/// Whether what a draft cites is in the source.
+/// Checks that the code and the locations that a draft cites exist in the source.
 pub(crate) fn against_source(view: &View, draft: &str, task: &RehearseTask) -> Sheet {
     let l = task.language;
     let sources: BTreeMap<&str, &Seen> = view
@@ -245,7 +246,7 @@ fn has_lines(text: &str, wanted: &str) -> bool {
     !wanted.trim().is_empty() && trim(text).contains(&trim(wanted))
 }
 
-/// The lines outside code blocks.
+/// Returns the lines outside code blocks.
 pub(crate) fn prose_lines(text: &str) -> impl Iterator<Item = &str> {
     let mut inside = false;
     text.lines().filter(move |line| {
@@ -257,7 +258,7 @@ pub(crate) fn prose_lines(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The headings of each level: H1, H2, H3, H4 and below.
+/// Counts the headings of each level: H1, H2, H3, H4 and below.
 pub(crate) fn levels(text: &str) -> [usize; 4] {
     let document = Document::parse(text);
     let mut counts = [0; 4];
@@ -271,7 +272,7 @@ pub(crate) fn levels(text: &str) -> [usize; 4] {
     counts
 }
 
-/// Faults of form, in words.
+/// Describes violations of the required form.
 pub(crate) fn form_faults(text: &str, l: Language) -> Vec<String> {
     let [h1, h2, _, h4] = levels(text);
     let mut faults = Vec::new();
@@ -299,7 +300,7 @@ pub(crate) fn form_faults(text: &str, l: Language) -> Vec<String> {
     faults
 }
 
-/// A row of a table that the view shows, by the meaning of its columns.
+/// A row of a table in the view, by the meaning of its columns.
 pub(crate) struct Entry {
     pub key: String,
     pub value: String,
@@ -307,7 +308,7 @@ pub(crate) struct Entry {
     pub supersedes: String,
 }
 
-/// The rows of every table whose first two headers are one of these pairs.
+/// Returns the rows of every table with one of these pairs as its first two headers.
 pub(crate) fn entries(view: &View, headers: &[(&str, &str)]) -> Vec<Entry> {
     let mut found = Vec::new();
     for seen in view.texts.values() {
@@ -350,8 +351,8 @@ pub(crate) const TERMS: [(&str, &str); 2] = [("term", "definition"), ("术语", 
 pub(crate) const METAPHORS: [(&str, &str); 2] = [("concept", "metaphor"), ("概念", "比喻")];
 pub(crate) const REFERENCES: [(&str, &str); 2] = [("from", "to"), ("自", "至")];
 
-/// The terms that a text defines: emphasised at the head of a paragraph, with the sentence that
-/// follows their place.
+/// Returns the terms that a text defines: a term is emphasised at the start of a paragraph, and its
+/// definition follows the location.
 pub(crate) fn defined_terms(text: &str) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = Vec::new();
     for line in prose_lines(text) {
@@ -362,7 +363,7 @@ pub(crate) fn defined_terms(text: &str) -> Vec<(String, String)> {
         else {
             continue;
         };
-        // The first sentence says where it is, the second what it is.
+        // The first sentence gives the location and the second the definition.
         let said = rest
             .split_once("`. ")
             .or_else(|| rest.split_once("`。"))
@@ -381,7 +382,7 @@ pub(crate) fn defined_terms(text: &str) -> Vec<(String, String)> {
     found
 }
 
-/// Whether a draft agrees with memory and form, and what memory should keep of it.
+/// Checks a draft against memory and form, and proposes entries for memory.
 pub(crate) fn against_memory(view: &View, draft: &str, task: &RehearseTask) -> Sheet {
     let l = task.language;
     let mut findings = Findings::default();
@@ -524,7 +525,7 @@ fn rows_or_none(sheet: &mut Sheet, header: &[&str], rows: &[Vec<String>], l: Lan
     }
 }
 
-/// Whether a text names a unit by its id, as a word of its own.
+/// Returns true if a text contains the ID of a unit as a separate word.
 fn mentions(text: &str, id: &str) -> bool {
     text.match_indices(id).any(|(at, _)| {
         let word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '/' || c == '-';
@@ -536,7 +537,8 @@ fn mentions(text: &str, id: &str) -> bool {
     })
 }
 
-/// 200 to 300 words where the chapter has as many: its sentences, cut to size.
+/// Writes a summary of 200 to 300 words from the chapter's own sentences, if the chapter is long
+/// enough.
 fn summary(
     draft: &str,
     terms: &[(String, String)],
@@ -569,7 +571,7 @@ fn summary(
         if count_words(&core) >= 190 {
             break;
         }
-        // What follows the place: the statement itself.
+        // The statement follows the location.
         let Some((place, said)) = paragraph
             .split_once("`. ")
             .or_else(|| paragraph.split_once("`。"))
@@ -621,7 +623,7 @@ fn summary(
     }
 }
 
-/// Words that say nothing, in both languages.
+/// Filler words, in both languages.
 const FILLERS: [&str; 10] = [
     "simply",
     "obviously",
@@ -635,7 +637,7 @@ const FILLERS: [&str; 10] = [
     "非常",
 ];
 
-/// Whether a text reads well, by what can be counted.
+/// Checks the readability of a text by counting.
 pub(crate) fn as_text(view: &View, draft: &str, task: &RehearseTask) -> Sheet {
     let l = task.language;
     let mut findings = Findings::default();
@@ -732,10 +734,10 @@ pub(crate) fn has_word(text: &str, word: &str) -> bool {
     })
 }
 
-/// A paragraph longer than this is not taken apart to its end.
+/// The maximum length of a paragraph to split into sentences, in characters. The rest is ignored.
 const TAKEN_APART: usize = 20_000;
 
-/// The sentences of a paragraph, as far as full stops tell.
+/// Splits a paragraph into sentences at full stops.
 pub(crate) fn sentences(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let end = text

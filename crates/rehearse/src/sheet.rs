@@ -1,9 +1,11 @@
-//! A Markdown text being written, and the few rules of writing that every output shares.
+//! A Markdown writer, and the formatting rules that all outputs share.
+//!
+//! Quoted text cannot end its line or table cell, or open a comment.
 
 use quipu_contract::Language;
 use quipu_text::render_marker;
 
-/// The text for the language that is written.
+/// Selects the text for the output language.
 pub(crate) fn say<'t>(language: Language, en: &'t str, zh: &'t str) -> &'t str {
     match language {
         Language::En => en,
@@ -11,7 +13,7 @@ pub(crate) fn say<'t>(language: Language, en: &'t str, zh: &'t str) -> &'t str {
     }
 }
 
-/// How many words a text has; a Han character counts as one.
+/// Counts the words of a text. A Han character counts as one word.
 pub fn count_words(text: &str) -> usize {
     let mut count = 0;
     let mut inside = false;
@@ -33,13 +35,13 @@ pub(crate) fn is_han(c: char) -> bool {
     matches!(c, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{3040}'..='\u{30ff}' | '\u{20000}'..='\u{3ffff}')
 }
 
-/// A text quoted on one line: no newline, no bar, no comment that could end the file early.
+/// Quotes a text on one line: escapes bars and disarms comments, which could end the file early.
 pub(crate) fn quoted(text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     text.replace("<!--", "<! --").replace('|', "\\|")
 }
 
-/// Code within a line. What holds a backtick is fenced by two.
+/// Formats inline code. Text with a backtick gets double backticks.
 pub(crate) fn code(text: &str) -> String {
     if text.contains('`') {
         format!("`` {text} ``")
@@ -87,7 +89,7 @@ impl Sheet {
         self.text.push('\n');
     }
 
-    /// List items, or one that says there are none.
+    /// Writes list items, or one item that says that there are none.
     pub fn items(&mut self, items: &[String], none: &str) {
         match items {
             [] => self.line(&format!("- {none}")),
@@ -105,7 +107,7 @@ impl Sheet {
         }
     }
 
-    /// A block of code as it stands, fenced by more backticks than it holds.
+    /// Writes a code block verbatim, with a fence longer than any run of backticks in it.
     pub fn block(&mut self, language: &str, code: &str) {
         let longest = code
             .split(|c| c != '`')
@@ -120,7 +122,7 @@ impl Sheet {
         &self.text
     }
 
-    /// Ends the text with a marker: the first alternative if all is well, else the second.
+    /// Ends the text with a marker: the first alternative if `well`, else the second.
     pub fn finish(mut self, marker: Option<&str>, well: bool) -> String {
         if let Some(marker) = marker {
             let mut names = marker.split('|');

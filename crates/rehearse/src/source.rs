@@ -1,9 +1,11 @@
-//! What a source tree holds: modules, types and functions with their documentation and places.
+//! The model of a source tree: modules, types and functions with documentation and locations.
+//!
+//! `parse` fills it in. Generated files are skipped.
 
 use crate::parse;
 use crate::view::Seen;
 
-/// A longer line is no one's handwriting.
+/// Files with a longer line are considered generated.
 const READABLE_LINE: usize = 5000;
 
 /// A source file.
@@ -11,15 +13,15 @@ const READABLE_LINE: usize = 5000;
 pub(crate) struct Module {
     pub path: String,
     pub language: SourceLanguage,
-    /// The comment that opens it.
+    /// The comment at the start of the file.
     pub doc: String,
     pub items: Vec<Item>,
     pub lines: usize,
-    /// Parts of it could not be parsed.
+    /// Some parts could not be parsed.
     pub broken: bool,
-    /// Its lines are not those of the file.
+    /// The view shows only parts of the file, so line numbers are unknown.
     pub cut: bool,
-    /// The title of the unit names it.
+    /// The title of the unit names this module.
     pub focus: bool,
 }
 
@@ -40,7 +42,7 @@ impl SourceLanguage {
         })
     }
 
-    /// What a code block calls it.
+    /// The language name for code blocks.
     pub fn name(self) -> &'static str {
         match self {
             SourceLanguage::Rust => "rust",
@@ -60,10 +62,10 @@ pub(crate) enum ItemKind {
 #[derive(Debug, Clone)]
 pub(crate) struct Item {
     pub kind: ItemKind,
-    /// What its language calls it: `struct`, `class`, `fn`.
+    /// The keyword of the language: `struct`, `class`, `fn`.
     pub word: &'static str,
     pub name: String,
-    /// The type or module it belongs to.
+    /// The type or module that contains it.
     pub owner: Option<String>,
     pub public: bool,
     pub doc: String,
@@ -71,17 +73,17 @@ pub(crate) struct Item {
     pub signature: String,
     /// Fields, variants or members, one line each.
     pub members: Vec<String>,
-    /// The names it calls, in order.
+    /// The names of the functions it calls, in order.
     pub calls: Vec<String>,
     /// 1-based.
     pub line: usize,
     pub end: usize,
-    /// Its own lines.
+    /// The source lines of the item.
     pub code: String,
 }
 
 impl Item {
-    /// `Journal::append`
+    /// Returns a qualified name such as `Journal::append`.
     pub fn full_name(&self) -> String {
         match &self.owner {
             Some(owner) => format!("{owner}::{}", self.name),
@@ -93,7 +95,7 @@ impl Item {
 impl Module {
     pub fn read(path: &str, seen: &Seen) -> Option<Module> {
         let language = SourceLanguage::of(path)?;
-        // Lines that no one could read were made by a program.
+        // Skip generated files.
         if seen.text.lines().any(|line| line.len() > READABLE_LINE) {
             return None;
         }
@@ -102,7 +104,7 @@ impl Module {
         Some(module)
     }
 
-    /// Where an item is, as far as the view can tell.
+    /// Returns the location of an item, without a line if the view shows only parts of the file.
     pub fn place(&self, item: &Item) -> String {
         if self.cut {
             self.path.clone()
@@ -115,7 +117,7 @@ impl Module {
         self.items.iter().filter(move |item| item.kind == kind)
     }
 
-    /// The first sentence of its opening comment.
+    /// Returns the first sentence of the opening comment.
     pub fn gist(&self) -> Option<&str> {
         Some(quipu_text::first_sentence(&self.doc)).filter(|gist| !gist.is_empty())
     }

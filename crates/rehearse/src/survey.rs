@@ -1,4 +1,6 @@
-//! The source tree that a view shows, parsed, and which of it belongs to a unit.
+//! Collects the source files of a view, parses them, and selects those that belong to a unit.
+//!
+//! Files in other languages are listed with their line counts.
 
 use std::collections::BTreeMap;
 
@@ -9,15 +11,15 @@ use crate::source::{Item, ItemKind, Module};
 use crate::task::RehearseTask;
 use crate::view::View;
 
-/// Everything of the source that could be read.
+/// The readable part of the source tree.
 pub(crate) struct Survey {
     pub modules: Vec<Module>,
-    /// Texts in languages that are not parsed, with their lines.
+    /// Files that are not parsed, with their line counts.
     pub others: Vec<(String, usize)>,
 }
 
 impl Survey {
-    /// The files that the task's subject names.
+    /// Reads the files that match the task's subject.
     pub fn of(view: &View, task: &RehearseTask) -> Survey {
         let mut survey = Survey {
             modules: Vec::new(),
@@ -37,8 +39,8 @@ impl Survey {
         survey
     }
 
-    /// Only the modules that a map in the view gives to the task's unit; all, if there is no such
-    /// map.
+    /// Keeps only the modules that a source map in the view assigns to the task's unit. Keeps all
+    /// modules if the view has no such map.
     pub fn for_unit(mut self, view: &View, task: &RehearseTask) -> Survey {
         let mapped = task
             .unit
@@ -69,7 +71,7 @@ impl Survey {
         self
     }
 
-    /// Items of a kind with their modules, the most telling first.
+    /// Returns the items of a kind with their modules, the most important first.
     pub fn ranked(&self, kind: ItemKind) -> Vec<(&Module, &Item)> {
         let mut mentions: BTreeMap<&str, usize> = BTreeMap::new();
         for item in self.modules.iter().flat_map(|module| &module.items) {
@@ -93,12 +95,12 @@ impl Survey {
                     .min(6)
                 + item.members.len().min(3)
         };
-        // A stable sort: equal weights keep the order of the source.
+        // The sort is stable: items of equal weight keep the order of the source.
         found.sort_by_key(|(module, item)| std::cmp::Reverse(weight(module, item)));
         found
     }
 
-    /// Every function by its name; the first of equal names.
+    /// Returns every function by name. If several share a name, the first one counts.
     pub fn functions(&self) -> BTreeMap<&str, (&Module, &Item)> {
         let mut found = BTreeMap::new();
         for module in &self.modules {
@@ -110,8 +112,8 @@ impl Survey {
     }
 }
 
-/// The paths in the first column of the tables of a unit's section, in whichever file has such a
-/// section.
+/// Returns the paths in the first column of the tables in a unit's section, from any file with such
+/// a section.
 fn mapped_paths(view: &View, unit: &str) -> Vec<String> {
     let mut paths = Vec::new();
     for seen in view.texts.values() {

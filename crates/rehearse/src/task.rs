@@ -1,38 +1,39 @@
-//! What the agent is asked to do: the contract's data for one role and unit, resolved.
+//! The agent's task: the contract's data for one role and unit, resolved.
+//!
+//! The other modules read only this struct and never the contract's roles.
 
 use quipu_contract::{Actor, ActorName, Contract, FileRule, Language, Pattern, Rehearsal, UnitId};
 
-/// The length of a text where the contract names none.
+/// The target length if the contract names none.
 const DEFAULT_WORDS: usize = 3000;
 
-/// One assignment.
 #[derive(Debug, Clone)]
 pub struct RehearseTask {
-    /// The role's name, for what the agent says of itself.
+    /// The role's name, for texts in which the agent refers to itself.
     pub role: String,
-    /// What the role is called in the project's language.
+    /// The role's title in the project's language.
     pub title: String,
     pub kind: Rehearsal,
     pub unit: Option<TaskUnit>,
     /// Every unit of the project, in order.
     pub units: Vec<TaskUnit>,
-    /// How ids of units look: `ch##`.
+    /// The format of unit IDs: `ch##`.
     pub shape: Option<String>,
-    /// The files of the view that are the matter at hand.
+    /// The files of the view to work on.
     pub subject: Option<Pattern>,
     pub outputs: Vec<Output>,
     pub language: Language,
-    /// How long a text is to be.
+    /// The target length of a text, in words.
     pub words: usize,
     /// The title of the whole work.
     pub project: String,
-    /// What the role scores.
+    /// The metrics that the role scores.
     pub metrics: Vec<String>,
-    /// The rules over files: which are memory, which manuscripts.
+    /// The file rules, which identify memory and manuscripts.
     pub files: Vec<FileRule>,
 }
 
-/// A unit as a task knows it.
+/// A unit, as seen by a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskUnit {
     pub id: String,
@@ -47,13 +48,12 @@ pub struct Output {
     /// Alternatives joined by `|`, as in the contract.
     pub marker: Option<String>,
     pub format: String,
-    /// The task is done without it.
+    /// The task is complete without it.
     pub optional: bool,
 }
 
 impl RehearseTask {
-    /// The task of a role for a unit, as the contract has it; none if the contract has no such
-    /// role.
+    /// Resolves the task of a role for a unit. Returns `None` if the contract has no such role.
     pub fn of(contract: &Contract, role: &str, unit: Option<&UnitId>) -> Option<RehearseTask> {
         let language = contract.language;
         let declared = contract.roles.get(role)?;

@@ -1,4 +1,7 @@
-//! The folder that the agent may read, and nothing beyond it.
+//! Reads the folder of a view, and nothing outside it.
+//!
+//! Files are sorted by path, so the same view gives the same outputs. Large and binary files are
+//! listed but not read.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,28 +10,27 @@ use quipu_contract::Pattern;
 
 use crate::RehearseError;
 
-/// A file larger than this is listed, not read: no author of a source file wrote so much by hand.
+/// Larger files are listed but not read. No source file of this size is written by hand.
 const READABLE_BYTES: u64 = 2 << 20;
 
-/// The list that a view keeps of itself; it is no part of what the role reads.
+/// The manifest of a view. The agent does not read it as content.
 const MANIFEST: &str = ".quipu-view.json";
 
-/// A text of a view.
 pub(crate) struct Seen {
     pub text: String,
-    /// Whether parts of it were cut to fit: its lines are not those of the file.
+    /// True if parts were cut to fit a budget, so line numbers differ from the file's.
     pub cut: bool,
 }
 
-/// The files of a view, by path, in order.
+/// The files of a view by path, in order.
 pub(crate) struct View {
     pub texts: BTreeMap<String, Seen>,
-    /// What is no text, or too large to be one.
+    /// Files that are not text, or are too large.
     pub unread: Vec<String>,
 }
 
 impl View {
-    /// Reads a view, or the stages of one.
+    /// Reads a view, or all stages of one.
     pub fn read(folder: &Path) -> Result<View, RehearseError> {
         let mut view = View {
             texts: BTreeMap::new(),
@@ -92,7 +94,7 @@ impl View {
             _ => (text, false),
         };
         match self.texts.get_mut(&path) {
-            // Another stage shows another part.
+            // Each stage may show another part of the file.
             Some(seen) if seen.text != text => {
                 seen.text.push('\n');
                 seen.text.push_str(&text);
@@ -103,7 +105,7 @@ impl View {
         }
     }
 
-    /// The texts that a pattern names.
+    /// Returns the texts that match a pattern.
     pub fn matching<'v>(
         &'v self,
         pattern: &'v Pattern,
@@ -116,7 +118,7 @@ impl View {
     }
 }
 
-/// The line with which a view says that something is missing.
+/// Returns true for a line by which a view reports omitted text.
 fn is_cut_note(line: &str) -> bool {
     line.starts_with('[')
         && line.ends_with(']')

@@ -1,4 +1,8 @@
-//! What looks at the whole: an opinion on a plan, the final audit, and a plain report.
+//! Steps that cover the whole work: a review of the plan, the final audit, and a list of the files
+//! read.
+//!
+//! The audit decides whether publication may go ahead; `review` supplies the checks of single
+//! chapters.
 
 use quipu_contract::Language;
 use quipu_text::Document;
@@ -8,7 +12,7 @@ use crate::sheet::{Sheet, code, count_words, quoted, say};
 use crate::task::RehearseTask;
 use crate::view::View;
 
-/// An opinion on a plan: whether each unit says what it must.
+/// Reviews a plan: checks that each unit states what it must.
 pub(crate) fn on_outline(outline: &str, task: &RehearseTask) -> Sheet {
     let l = task.language;
     let document = Document::parse(outline);
@@ -102,7 +106,7 @@ pub(crate) fn on_outline(outline: &str, task: &RehearseTask) -> Sheet {
     sheet
 }
 
-/// All units together. Says whether nothing stands against publishing.
+/// Audits all units together. Returns the report, and true if nothing blocks publication.
 pub(crate) fn audit(view: &View, task: &RehearseTask) -> (Sheet, bool) {
     let l = task.language;
     let chapters: Vec<(&str, &str)> = match &task.subject {
@@ -259,7 +263,7 @@ pub(crate) fn audit(view: &View, task: &RehearseTask) -> (Sheet, bool) {
     (sheet, well)
 }
 
-/// What was read, listed: for a role whose work needs a mind.
+/// Lists the files that were read. Used for roles that need understanding, which this agent lacks.
 pub(crate) fn report(view: &View, task: &RehearseTask) -> Sheet {
     let l = task.language;
     let mut sheet = Sheet::titled(&task.title);

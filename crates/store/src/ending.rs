@@ -6,11 +6,13 @@
 //! Damage before such a place is stepped over and reported by `verify`; at any other place the
 //! journal ends.
 
+use std::collections::BTreeMap;
+
 use crate::clock::parse_time;
 use crate::error::{Result, StoreError};
 use crate::journal::{Line, Position, Seen};
 use crate::live::Tail;
-use crate::record::{ROOT_SUM, Record, parse_sum};
+use crate::record::{ROOT_SUM, Record, Sum, parse_sum};
 use crate::store::Store;
 
 /// Whether bytes that do not count are kept for a person to look at.
@@ -58,6 +60,21 @@ impl Store {
         };
         if from.at > Position::START {
             self.journal.is_end(from.at)?; // an end behind the end of the file is an error
+            // Nothing behind such an end may be cut off as a torn tail.
+            let displaced = match known {
+                Some(known) => self.is_displaced(&known),
+                None => !self.journal.line_ends_at(from.at),
+            };
+            if !self.journal.is_closed(from.at.segment) && displaced {
+                return Err(StoreError::Damaged {
+                    segment: from.at.segment,
+                    line: 0,
+                    what: format!(
+                        "record {} does not end at byte {}, where it ended",
+                        from.seq, from.at.offset
+                    ),
+                });
+            }
         }
         let tail = self.follow(Some(from))?;
         if !self.journal.is_end(tail.at)? {
@@ -77,6 +94,16 @@ impl Store {
             self.apply_files(tail.at)?;
         }
         Ok(tail)
+    }
+
+    /// Whether lines were inserted before a known end of the journal: no line ends there, or the
+    /// line that does is another record.
+    pub(crate) fn is_displaced(&self, tail: &Tail) -> bool {
+        !self.journal.line_ends_at(tail.at)
+            || self
+                .journal
+                .line_before(tail.at)
+                .is_ok_and(|line| Record::decode(&line).is_ok_and(|last| last.sum != tail.sum))
     }
 
     /// The last record that counts, from a known place on. Without one the search begins a segment
@@ -119,15 +146,16 @@ impl Store {
             _ => None,
         });
         let synced = proofs.max().unwrap_or(Position::START);
+        let linked = along_chain(tail, &seen);
         let mut broken = false;
-        for line in seen {
+        for line in &seen {
             let proven = line.end <= synced;
-            match line.line {
+            match &line.line {
                 Line::Record(record)
                     if proven && record.seq > tail.seq
-                        || follows(&record, &tail, broken && line.at <= synced) =>
+                        || follows(record, &tail, broken && line.at <= synced) =>
                 {
-                    tail = Tail::after(&record, line.end, tail.wall_us);
+                    tail = Tail::after(record, line.end, tail.wall_us);
                     broken = false;
                 }
                 _ if proven => {
@@ -137,6 +165,15 @@ impl Store {
                 _ => break,
             }
         }
+        let further = along_chain(tail, &seen);
+        tail = Tail {
+            at: linked.at.max(further.at),
+            ..if linked.seq > further.seq {
+                linked
+            } else {
+                further
+            }
+        };
         // Nothing grows behind a compressed end: a new segment begins there.
         if tail.at.offset > 0 && self.journal.is_closed(tail.at.segment) {
             tail.at = Position {
@@ -197,6 +234,25 @@ impl Store {
         };
         keep().map_err(StoreError::io(format!("cannot keep `.quipu/{name}`")))
     }
+}
+
+/// The last record that the chain leads to from a known one, wherever the records lie. A line that
+/// was doubled or moved stands between records that follow each other, and proves nothing of them.
+fn along_chain(mut tail: Tail, seen: &[Seen]) -> Tail {
+    let next: BTreeMap<Sum, (&Record, Position)> = seen
+        .iter()
+        .filter_map(|line| match &line.line {
+            Line::Record(record) => Some((record.prev, (&**record, line.end))),
+            _ => None,
+        })
+        .collect();
+    while let Some((record, end)) = next
+        .get(&tail.sum)
+        .filter(|(record, _)| record.seq == tail.seq + 1)
+    {
+        tail = Tail::after(record, tail.at.max(*end), tail.wall_us);
+    }
+    tail
 }
 
 /// Right behind damage that was stepped over, the sum before cannot be compared.

@@ -302,6 +302,30 @@ impl Journal {
                 .is_ok_and(|last| last[0] != b'\n' && last[1] == b'\n')
     }
 
+    /// The line that ends at a place, without its newline.
+    pub fn line_before(&self, end: Position) -> Result<Vec<u8>> {
+        let last = end.offset.saturating_sub(1);
+        let mut window = 4096;
+        loop {
+            let from = last.saturating_sub(window);
+            let bytes = self.read_between(
+                Position {
+                    offset: from,
+                    ..end
+                },
+                Position {
+                    offset: last,
+                    ..end
+                },
+            )?;
+            match memchr::memrchr(b'\n', &bytes) {
+                Some(newline) => return Ok(bytes[newline + 1..].to_vec()),
+                None if from == 0 => return Ok(bytes),
+                None => window *= 8,
+            }
+        }
+    }
+
     /// Removes everything behind the end and returns it.
     pub fn cut(&self, end: Position) -> Result<Vec<u8>> {
         let mut left = Vec::new();

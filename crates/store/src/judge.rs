@@ -26,7 +26,7 @@ use crate::heads::Head;
 use crate::journal::Position;
 use crate::lock::Held;
 use crate::merge::merge_object;
-use crate::prepare::{Prepared, did_you_mean, each_op, permit};
+use crate::prepare::{Prepared, did_you_mean, each_op, permit, reads_whole};
 use crate::publish::{Judged, Look, Receipt};
 use crate::record::{Kind, OpKind, RecordOp, Who};
 use crate::rulebook::{Changed, check_rules};
@@ -88,9 +88,9 @@ impl Store {
     /// result is published.
     pub fn judge(&self, change: Change) -> Result<Judged<'_>> {
         if self.order.is_none() {
-            return self.judge_here(&change);
+            return Ok(self.judge_here(&change)?.shown_to(&change.actor));
         }
-        let judged = self.judge_newest(&change)?;
+        let judged = self.judge_newest(&change)?.shown_to(&change.actor);
         Ok(judged.remembering(change))
     }
 
@@ -510,7 +510,11 @@ impl Store {
                     kept,
                 );
             }
-            let found = now.version().cloned().unwrap_or_else(Version::none);
+            let found = match now.version() {
+                Some(version) if reads_whole(contract, actor, path) => version.clone(),
+                Some(_) => Version::withheld(),
+                None => Version::none(),
+            };
             return Err(StoreError::Stale {
                 path: path.as_str().into(),
                 expected: expected.clone(),
@@ -630,7 +634,12 @@ impl Store {
             .version
             .clone()
             .unwrap_or_else(|| Version::of(&bytes));
-        if now.exists() && !repairs && now.version() == Some(&written) {
+        // That nothing changes would confirm what an actor guesses of a text that it does not read.
+        if now.exists()
+            && !repairs
+            && now.version() == Some(&written)
+            && reads_whole(contract, actor, path)
+        {
             return Ok(None);
         }
         let version = if act == Act::RestoreHead {

@@ -2,7 +2,8 @@
 //! While the append lock is held, everyone else waits.
 
 use quipu_contract::{
-    Actor, Binding, Class, Contract, FileRule, Grant, ProjectPath, may_continue_credential,
+    Actor, Binding, Class, Contract, FileRule, Grant, ProjectPath, Readable,
+    may_continue_credential,
 };
 
 use crate::change::{Change, Op};
@@ -29,6 +30,18 @@ pub(crate) struct Prepared<'s> {
 }
 
 impl Store {
+    /// Refuses an operation that the contract forbids its actor, whatever the file holds. Callers
+    /// ask this before they look at the file, so that their answer does not depend on it.
+    pub fn permit(&self, actor: &Actor, op: &Op) -> Result<()> {
+        let grant = self
+            .contract
+            .grant(actor)
+            .map_err(|what| StoreError::refused(what, "quipu contract show"))?;
+        let binding = self.contract.actor_binding(actor);
+        let rule = self.contract.rule(op.path());
+        permit(&self.contract, &grant, &binding, rule, (op, actor)).map(|_| ())
+    }
+
     /// What can be said of each operation without the lock.
     pub(crate) fn prepare<'s>(&'s self, change: &Change) -> Vec<Prepared<'s>> {
         let grant = self.contract.grant(&change.actor).ok();
@@ -95,6 +108,14 @@ pub(crate) fn did_you_mean(path: &ProjectPath, meant: &FileRule) -> StoreError {
         meant.path
     );
     refused_by(what, Some(meant), remedy)
+}
+
+/// Whether an actor reads a whole file, so that its version tells it nothing new.
+pub(crate) fn reads_whole(contract: &Contract, actor: &Actor, path: &ProjectPath) -> bool {
+    let binding = contract.actor_binding(actor);
+    contract
+        .grant(actor)
+        .is_ok_and(|grant| matches!(grant.may_read(path, &binding), Ok(Readable::Whole)))
 }
 
 /// Whether the contract lets someone do this to a file at all, whatever stands there. True if the

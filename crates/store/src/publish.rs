@@ -12,7 +12,7 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use quipu_contract::ProjectPath;
+use quipu_contract::{Actor, Class, Contract, ProjectPath};
 use serde::Serialize;
 
 use crate::adopt::Adopted;
@@ -26,6 +26,7 @@ use crate::live::{Known, Tail, Traced};
 use crate::loaded::Loaded;
 use crate::lock::Held;
 use crate::order::Patience;
+use crate::prepare::reads_whole;
 use crate::record::{FORMAT, Kind, OpKind, Record, RecordOp, Sum, Who};
 use crate::replica::{Submitted, Terms};
 use crate::store::Store;
@@ -78,6 +79,29 @@ impl Receipt {
             unchanged: false,
         }
     }
+
+    /// Without the versions of files that an actor does not read. The index is left out, if the
+    /// actor does not read it: whether it changed says something of the text that was there.
+    fn shown_to(mut self, contract: &Contract, actor: &Actor) -> Receipt {
+        let path_of = |path: &str| ProjectPath::parse(path).ok();
+        let reads =
+            |path: &str| path_of(path).is_some_and(|path| reads_whole(contract, actor, &path));
+        self.versions.retain(|path, version| {
+            let is_read = reads(path);
+            if !is_read && version.if_any().is_some() {
+                *version = Version::withheld();
+            }
+            is_read || path_of(path).is_none_or(|path| contract.class(&path) != Class::Derived)
+        });
+        for adopted in self
+            .adopted
+            .iter_mut()
+            .filter(|adopted| !reads(&adopted.path))
+        {
+            adopted.version = Version::withheld();
+        }
+        self
+    }
 }
 
 /// A change that the contract allows, not yet visible. The append lock is held until it is
@@ -91,6 +115,8 @@ pub struct Judged<'s> {
     touched: Vec<(ProjectPath, Version, Option<Stamp>)>,
     /// For a shared order: it may have to be judged again.
     change: Option<Box<Change>>,
+    /// The actor in a role that gets the receipt; others read everything.
+    reader: Option<Box<Actor>>,
 }
 
 /// What a receipt tells besides the record.
@@ -148,6 +174,7 @@ impl<'s> Judged<'s> {
             merged,
             touched,
             change: None,
+            reader: None,
         }
     }
 
@@ -159,11 +186,17 @@ impl<'s> Judged<'s> {
             merged: Vec::new(),
             touched: Vec::new(),
             change: None,
+            reader: None,
         }
     }
 
     pub(crate) fn remembering(mut self, change: Change) -> Judged<'s> {
         self.change = Some(Box::new(change));
+        self
+    }
+
+    pub(crate) fn shown_to(mut self, actor: &Actor) -> Judged<'s> {
+        self.reader = actor.role().map(|_| Box::new(actor.clone()));
         self
     }
 
@@ -176,25 +209,31 @@ impl<'s> Judged<'s> {
     }
 
     /// Makes the change durable and puts its files in place.
-    pub fn publish(self) -> Result<Receipt> {
-        let store = self.store;
+    pub fn publish(mut self) -> Result<Receipt> {
+        let (store, reader) = (self.store, self.reader.take());
         let (receipt, end) = self.publish_durably()?;
         if let Some(end) = end {
             store.put_in_place_to(&end)?;
         }
-        Ok(receipt)
+        Ok(match reader {
+            Some(reader) => receipt.shown_to(&store.contract, &reader),
+            None => receipt,
+        })
     }
 
     /// Makes the change durable and returns; its files follow with [`Store::settle`] or any later
     /// command. For writers that commit faster than anyone looks at the files.
-    pub fn publish_behind(self) -> Result<Receipt> {
-        let store = self.store;
+    pub fn publish_behind(mut self) -> Result<Receipt> {
+        let (store, reader) = (self.store, self.reader.take());
         let untold = matches!(&self.state, State::Fresh { look, .. } if look.untold);
         let (receipt, end) = self.publish_durably()?;
         if let Some(end) = end {
             store.put_in_place_if_far(&end, untold)?;
         }
-        Ok(receipt)
+        Ok(match reader {
+            Some(reader) => receipt.shown_to(&store.contract, &reader),
+            None => receipt,
+        })
     }
 
     fn publish_durably(mut self) -> Result<(Receipt, Option<Tail>)> {

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::heads::{Head, Heads};
 use crate::journal::{Line, Position};
 use crate::live::Tail;
-use crate::record::OpKind;
+use crate::record::{OpKind, RecordOp};
 use crate::salvage::healed_by;
 use crate::store::Store;
 
@@ -75,7 +75,18 @@ impl Store {
                             return;
                         }
                     };
-                    for op in record.ops.iter().filter(|o| o.op != OpKind::Keep) {
+                    // A line that was doubled or moved says nothing new of its files.
+                    let is_newer = |path: &str| {
+                        newest
+                            .get(path)
+                            .is_none_or(|head: &Head| head.seq <= record.seq)
+                    };
+                    let ops: Vec<&RecordOp> = record
+                        .ops
+                        .iter()
+                        .filter(|o| o.op != OpKind::Keep && is_newer(&o.path))
+                        .collect();
+                    for op in ops {
                         newest.insert(op.path.clone(), Head::after(op, seen.at, record.seq));
                     }
                     for name in healed_by(&record) {
@@ -84,7 +95,9 @@ impl Store {
                     if result.is_ok() {
                         result = note(heads, seen.at, &record);
                     }
-                    tail = Tail::after(&record, seen.end, tail.wall_us);
+                    if record.seq >= tail.seq {
+                        tail = Tail::after(&record, seen.end, tail.wall_us);
+                    }
                 })?;
             result?;
             let mut all_known = were_redone;
@@ -120,16 +133,12 @@ impl Store {
         let mut fixed = Vec::new();
         let mut did = |what: String| fixed.push(Repair { what });
         let known = match self.live()?.tail() {
-            Some(tail) => Ok(tail.at),
-            None => self
-                .heads()
-                .and_then(|heads| heads.applied())
-                .map(|applied| applied.at),
+            Some(tail) => Ok(tail),
+            None => self.heads().and_then(|heads| heads.applied()),
         };
-        let known = known.ok().filter(|end| *end > Position::START);
-        let lost = known.is_some_and(|end| {
-            self.journal.is_end(end).is_err() || !self.journal.line_ends_at(end)
-        });
+        let known = known.ok().filter(|tail| tail.at > Position::START);
+        let lost = known
+            .is_some_and(|tail| self.journal.is_end(tail.at).is_err() || self.is_displaced(&tail));
         if !lost {
             // With the heads as they are: they know what the files looked like. What hinders this
             // is fixed below.

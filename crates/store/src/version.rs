@@ -53,6 +53,12 @@ impl Version {
         Version(SmolStr::new_static("none"))
     }
 
+    /// What an actor is shown of a file that it does not read: a version is a hash of the text, and
+    /// would confirm a guess.
+    pub fn withheld() -> Version {
+        Version(SmolStr::new_static("withheld"))
+    }
+
     /// The version, if it is one of a file that is there.
     pub fn if_any(&self) -> Option<&Version> {
         (self.0 != "none").then_some(self)

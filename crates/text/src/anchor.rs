@@ -1,9 +1,9 @@
-//! Anchors: the names by which a section can be linked to.
+//! Anchors: the names by which links refer to sections.
 //!
-//! A section answers to its explicit ids, its GitHub slug, its heading (CJK headings are usually
-//! linked by themselves) and a heading path such as `Chapter 5/Glossary`. Lookup ignores case,
-//! Unicode form and percent-encoding; the first of equal headings wins, as on GitHub. A miss is a
-//! value that names the nearest anchors.
+//! A section has several names: its explicit IDs, its GitHub slug, its heading (links to CJK
+//! sections usually use the heading itself) and a heading path such as `Chapter 5/Glossary`. Lookup
+//! ignores case, Unicode form and percent-encoding. If headings are equal, the first one wins, as
+//! on GitHub. A failed lookup returns the nearest anchors.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -15,22 +15,21 @@ use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 use crate::link::find_marks;
 use crate::section::{Section, SectionId};
 
-/// How many near anchors a miss names.
+/// The number of near anchors that a miss lists.
 const SUGGESTIONS: usize = 3;
 
-/// Below this likeness a suggestion would mislead rather than help. One of two Han characters must
-/// pass.
+/// The minimum similarity of a suggestion. It must accept a match of one of two Han characters.
 const LIKENESS: f64 = 0.5;
 
-/// Longer anchors are compared by their beginnings, so that a miss stays cheap.
+/// Longer anchors are compared by their first characters, so that a miss stays cheap.
 const COMPARED_CHARS: usize = 64;
 
-/// An anchor that no section answers to.
+/// An anchor that matches no section.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no section `{anchor}`{}", render_nearest(.nearest))]
 pub struct Miss {
     pub anchor: String,
-    /// The nearest anchors that exist, best first.
+    /// The nearest existing anchors, best first.
     pub nearest: Vec<String>,
 }
 
@@ -41,14 +40,14 @@ fn render_nearest(nearest: &[String]) -> String {
     }
 }
 
-/// Makes GitHub slugs, unique within one document.
+/// Generates GitHub slugs that are unique within one document.
 #[derive(Debug, Default)]
 pub struct Slugger {
     seen: HashMap<String, usize>,
 }
 
 impl Slugger {
-    /// The slug of the next heading.
+    /// Returns the slug of the next heading.
     pub fn slug(&mut self, heading: &str) -> String {
         let plain = slug(heading);
         let mut unique = plain.clone();
@@ -62,7 +61,7 @@ impl Slugger {
     }
 }
 
-/// GitHub's slug of one heading: lower case, no punctuation, a hyphen for each space.
+/// Returns GitHub's slug of a heading: lower case, no punctuation, a hyphen for each space.
 pub fn slug(heading: &str) -> String {
     heading
         .trim()
@@ -77,20 +76,20 @@ pub fn slug(heading: &str) -> String {
         .collect()
 }
 
-/// The form under which anchors are compared.
+/// Returns the normalised form in which anchors are compared.
 pub(crate) fn fold(anchor: &str) -> String {
     let decoded = percent_decoded(anchor.trim());
     if decoded.is_ascii() {
         return decoded.to_ascii_lowercase();
     }
-    // Most text is in normal form already, and finding that out is much cheaper than normalising.
+    // Most text is already normalised, and the check is much cheaper than the normalisation.
     match is_nfkc_quick(decoded.chars()) {
         IsNormalized::Yes => decoded.chars().flat_map(char::to_lowercase).collect(),
         _ => decoded.nfkc().flat_map(char::to_lowercase).collect(),
     }
 }
 
-/// Decodes `%E5…`; text that is not a valid encoding stays as it is.
+/// Decodes `%E5…`. Text that is not a valid encoding is returned unchanged.
 pub(crate) fn percent_decoded(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);
@@ -115,7 +114,7 @@ pub(crate) fn percent_decoded(text: &str) -> Cow<'_, str> {
     String::from_utf8(bytes).map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
-/// Splits `Title {#my-id}` into title and id.
+/// Splits `Title {#my-id}` into title and ID.
 pub(crate) fn split_explicit_id(heading: &str) -> (&str, Option<&str>) {
     let split = || {
         let inner = heading.trim_end().strip_suffix('}')?;
@@ -127,7 +126,7 @@ pub(crate) fn split_explicit_id(heading: &str) -> (&str, Option<&str>) {
     split().unwrap_or((heading, None))
 }
 
-/// A heading without its level tags, links and press marks.
+/// Returns a heading without level tags, links and press marks.
 pub(crate) fn strip_marks(heading: &str) -> String {
     let marks = find_marks(heading);
     if marks.is_empty() {
@@ -147,18 +146,18 @@ pub(crate) fn strip_marks(heading: &str) -> String {
     }
 }
 
-/// Every name of every section.
+/// Maps every name to its section.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AnchorIndex {
     names: HashMap<String, SectionId>,
-    /// Built when a heading path is first looked up.
+    /// Built on the first lookup of a heading path.
     parts: OnceLock<PartIndex>,
 }
 
 impl AnchorIndex {
     pub(crate) fn new(sections: &[Section]) -> Self {
         let mut names = HashMap::with_capacity(sections.len() * 2);
-        // Stronger names first: `or_insert` lets the first holder of a name keep it.
+        // Insert stronger names first: `or_insert` keeps the first section for each name.
         for section in sections {
             for id in &section.ids {
                 names.entry(fold(id)).or_insert(section.id);
@@ -184,7 +183,7 @@ impl AnchorIndex {
         }
     }
 
-    /// The section that an anchor names.
+    /// Returns the section that an anchor names.
     pub(crate) fn lookup<'s>(&self, sections: &'s [Section], anchor: &str) -> Option<&'s Section> {
         let key = fold(wanted(anchor));
         let named = |key: &str| self.names.get(key).map(|id| &sections[id.0]);
@@ -205,18 +204,17 @@ impl AnchorIndex {
         self.lookup(sections, anchor).ok_or_else(miss)
     }
 
-    /// The names most like an anchor, best first. Every name is compared.
+    /// Returns the names most similar to an anchor, best first. Compares all names.
     pub(crate) fn nearest(&self, anchor: &str) -> Vec<String> {
         plan_nearest(&self.names, &fold(wanted(anchor)))
     }
 
-    /// How many names there are.
     pub(crate) fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// Resolves `Chapter 5/Glossary`: the last part names the section, the others its ancestors, in
-    /// order.
+    /// Resolves `Chapter 5/Glossary`: the last part names the section, the other parts its
+    /// ancestors in order.
     fn find_path<'s>(&self, sections: &'s [Section], key: &str) -> Option<&'s Section> {
         let parts = key
             .split('/')
@@ -247,8 +245,8 @@ impl AnchorIndex {
                 .min()
                 .map(|id| &sections[id.0]);
         }
-        // Fewer sections are named by the first part: only what lies below them is looked at.
-        // Sections below one are in a row.
+        // The first part matches fewer sections than the last, so search only below those. The
+        // descendants of a section are consecutive.
         let first_below = |tops: &[SectionId], candidates: &'_ [SectionId]| {
             tops.iter().find_map(|top| {
                 let end = sections
@@ -270,19 +268,19 @@ impl AnchorIndex {
     }
 }
 
-/// An anchor as it is looked up: `#glossary` is `glossary`.
+/// Strips the `#`: `#glossary` is `glossary`.
 fn wanted(anchor: &str) -> &str {
     anchor.trim().trim_start_matches('#')
 }
 
-/// The sections by what a part of a heading path may call them: the slug of the title, or an
-/// explicit id.
+/// Sections by the names that a part of a heading path may use: the slug of the title, or an
+/// explicit ID.
 #[derive(Debug, Clone, Default)]
 struct PartIndex {
-    /// In document order each.
+    /// Each list is in document order.
     by_slug: HashMap<String, Vec<SectionId>>,
     by_id: HashMap<String, Vec<SectionId>>,
-    /// The slug of each section; none for level 0, which has no heading.
+    /// The slug of each section. `None` for level 0, which has no heading.
     slugs: Vec<Option<String>>,
 }
 
@@ -309,7 +307,7 @@ impl PartIndex {
         index
     }
 
-    /// The sections that a part, given with its slug, names.
+    /// Returns the sections that a part (given with its slug) names.
     fn answering(&self, (part, slug): &(&str, String)) -> [&[SectionId]; 2] {
         [self.by_slug.get(slug), self.by_id.get(*part)]
             .map(|list| list.map(Vec::as_slice).unwrap_or_default())
@@ -324,7 +322,7 @@ impl PartIndex {
     }
 }
 
-/// The names most like `key`, at most one for each section.
+/// Returns the names most similar to `key`, at most one per section.
 fn plan_nearest(names: &HashMap<String, SectionId>, key: &str) -> Vec<String> {
     let wanted: String = key.chars().take(COMPARED_CHARS).collect();
     if wanted.is_empty() {
@@ -351,12 +349,12 @@ fn plan_nearest(names: &HashMap<String, SectionId>, key: &str) -> Vec<String> {
         .collect()
 }
 
-/// A contained name is near however much longer the other is: CJK headings are often quoted in
-/// part.
+/// Computes the similarity of two names. If one contains the other they are similar at any length,
+/// because CJK headings are often quoted in part.
 fn likeness(wanted: &str, name: &str) -> f64 {
     let contained = !name.is_empty() && (name.contains(wanted) || wanted.contains(name));
     let (one, other) = (wanted.chars().count(), name.chars().count());
-    // What differs too much in length need not be compared letter by letter.
+    // Skip the edit distance if the lengths alone differ too much.
     let too_far = one.abs_diff(other) as f64 > (1.0 - LIKENESS) * one.max(other) as f64;
     let alike = if too_far {
         0.0
@@ -366,7 +364,8 @@ fn likeness(wanted: &str, name: &str) -> f64 {
     if contained { alike.max(0.8) } else { alike }
 }
 
-/// The name to write in a link: explicit id, then the heading itself in CJK text, then the slug.
+/// Returns the anchor to write in a link: the explicit ID, else the heading itself in CJK text,
+/// else the slug.
 pub(crate) fn preferred(section: &Section) -> &str {
     match section.ids.first() {
         Some(id) => id,
@@ -375,8 +374,7 @@ pub(crate) fn preferred(section: &Section) -> &str {
     }
 }
 
-/// Whether a character belongs to a script written without spaces (Han, kana, Hangul syllables
-/// excepted).
+/// Returns true for characters of scripts without spaces (Han and kana, but not Hangul syllables).
 pub(crate) fn is_cjk(c: char) -> bool {
     matches!(c as u32,
         0x2E80..=0x2FDF | 0x3005..=0x3007 | 0x3021..=0x3029 | 0x3040..=0x30FF | 0x3400..=0x4DBF

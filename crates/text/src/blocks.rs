@@ -1,8 +1,7 @@
-//! A Markdown text as its readers see it: lines of prose and blocks of code, with their line
-//! numbers.
+//! Splits a Markdown text into lines of prose and blocks of code, with their line numbers.
 //!
-//! A block ends where Markdown ends it: at the end of its quotation or list item, for one. Comments
-//! are blank; the rest of their lines is prose.
+//! A code block ends as Markdown defines it, for example at the end of its quotation or list item.
+//! Comments are blanked; the rest of their lines counts as prose.
 
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
@@ -13,18 +12,18 @@ use crate::scan::options;
 /// A block of code, fenced or indented.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct CodeBlock {
-    /// The line of its first line of code.
+    /// The line number of its first line of code.
     pub line: usize,
-    /// The text behind the opening fence.
+    /// The info string after the opening fence.
     pub info: String,
-    /// Its lines, without the marks of the quotation or the list that it is in.
+    /// Its lines, without quotation or list markers.
     pub code: Vec<String>,
-    /// The last line of prose before it that is not blank, unless another block is between them.
+    /// The last non-blank line of prose before it, unless another code block is between them.
     pub above: String,
 }
 
 impl CodeBlock {
-    /// The language that it says it is in.
+    /// Returns the language from the info string.
     pub fn language(&self) -> &str {
         self.info
             .split([' ', ',', '{', ':', '\t'])
@@ -36,7 +35,7 @@ impl CodeBlock {
 /// The prose and the code of a text.
 #[derive(Debug, Default)]
 pub struct Blocks {
-    /// Lines outside blocks of code, with their numbers.
+    /// Lines outside code blocks, with their numbers.
     pub prose: Vec<(usize, String)>,
     pub code: Vec<CodeBlock>,
 }
@@ -58,7 +57,7 @@ pub fn split_blocks(text: &str) -> Blocks {
                 let first = lines.line(range.start);
                 let mut above = String::new();
                 while let Some((number, line)) = prose.next_if(|(number, _)| *number < first) {
-                    // A line of a quotation may be blank but for its sign.
+                    // A quoted line may be blank apart from its `>`.
                     let bare = line.trim_start_matches(['>', ' ', '\t']).trim_end();
                     if !bare.is_empty() {
                         above = bare.to_owned();

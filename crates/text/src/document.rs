@@ -1,8 +1,9 @@
 //! A parsed Markdown document over borrowed text.
 //!
-//! `parse` never fails and never panics: whatever is malformed is a value inside. Every range is in
-//! bytes of the given text (a byte-order mark and front matter included), on character boundaries
-//! and in document order. Parsing is linear. The text is not changed here; see `splice`.
+//! `parse` never fails and never panics: malformed parts are represented as values. Every range is
+//! in bytes of the given text, including a byte-order mark and front matter. Ranges are on
+//! character boundaries and in document order. Parsing takes linear time. This module does not
+//! change the text; see `splice`.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -17,14 +18,14 @@ use crate::scan::scan;
 use crate::section::{Section, SectionId, plan_sections};
 use crate::sentence::first_prose_sentence;
 
-/// A Markdown text and where everything in it lies.
+/// A Markdown text and the positions of its elements.
 #[derive(Debug, Clone)]
 pub struct Document<'t> {
     text: &'t str,
     front: Option<FrontMatter>,
     lines: LineIndex,
     sections: Vec<Section>,
-    /// Built when first asked: most readers of a document never look a section up.
+    /// Built on the first lookup, because most callers never look up a section.
     anchors: OnceLock<AnchorIndex>,
     items: Vec<Item>,
     tables: Vec<Table>,
@@ -36,7 +37,6 @@ pub struct Document<'t> {
 }
 
 impl<'t> Document<'t> {
-    /// Parses a text.
     pub fn parse(text: &'t str) -> Self {
         let mark = if text.starts_with('\u{feff}') { 3 } else { 0 };
         let front = parse_front(text, mark);
@@ -76,37 +76,34 @@ impl<'t> Document<'t> {
         }
     }
 
-    /// The text that was parsed.
     pub fn text(&self) -> &'t str {
         self.text
     }
 
-    /// The bytes of a range.
     pub fn slice(&self, range: &Range<usize>) -> &'t str {
         &self.text[range.clone()]
     }
 
-    /// The front matter, if the file opens with any.
+    /// Returns the front matter, if there is any.
     pub fn front_matter(&self) -> Option<&FrontMatter> {
         self.front.as_ref()
     }
 
-    /// Line numbers of byte offsets.
+    /// Returns the index from byte offsets to line numbers.
     pub fn lines(&self) -> &LineIndex {
         &self.lines
     }
 
-    /// All sections in document order; never empty.
+    /// Returns all sections in document order. Never empty.
     pub fn sections(&self) -> &[Section] {
         &self.sections
     }
 
-    /// The section with this id.
     pub fn section(&self, id: SectionId) -> &Section {
         &self.sections[id.0]
     }
 
-    /// The innermost section that holds the byte at `offset`.
+    /// Returns the innermost section that contains the byte at `offset`.
     pub fn section_at(&self, offset: usize) -> &Section {
         let after = self
             .sections
@@ -114,7 +111,7 @@ impl<'t> Document<'t> {
         &self.sections[after.saturating_sub(1)]
     }
 
-    /// The sections with headings from the outermost down to this one.
+    /// Returns the sections with headings, from the outermost down to this one.
     pub fn headings(&self, section: &Section) -> impl Iterator<Item = &Section> {
         let above = std::iter::successors(Some(self.section(section.id)), |below| {
             below.parent.map(|id| self.section(id))
@@ -124,14 +121,14 @@ impl<'t> Document<'t> {
         path.into_iter()
     }
 
-    /// The titles from the outermost heading down to this section.
+    /// Returns the titles from the outermost heading down to this section.
     pub fn heading_path(&self, section: &Section) -> Vec<&str> {
         self.headings(section)
             .map(|section| section.title.as_str())
             .collect()
     }
 
-    /// The sections directly under this one.
+    /// Returns the direct subsections.
     pub fn children(&self, section: &Section) -> impl Iterator<Item = &Section> {
         let id = section.id;
         let end = section.range.end;
@@ -141,24 +138,23 @@ impl<'t> Document<'t> {
             .filter(move |below| below.parent == Some(id))
     }
 
-    /// The section that an anchor, a heading or a heading path names.
+    /// Finds the section that an anchor, a heading or a heading path names.
     pub fn find(&self, anchor: &str) -> Result<&Section, Miss> {
         self.anchors().find(&self.sections, anchor)
     }
 
-    /// The same, without the names of near anchors that explain a miss: finding those compares all
-    /// names.
+    /// Like `find`, but does not search for near anchors after a miss, which compares all names.
     pub fn lookup(&self, anchor: &str) -> Option<&Section> {
         self.anchors().lookup(&self.sections, anchor)
     }
 
-    /// The anchors most like one that names no section, best first. Each of the `anchor_count`
-    /// names is compared.
+    /// Returns the anchors most similar to one that names no section, best first. Compares all
+    /// `anchor_count` names.
     pub fn nearest(&self, anchor: &str) -> Vec<String> {
         self.anchors().nearest(anchor)
     }
 
-    /// How many names the sections have.
+    /// Returns the number of names of all sections.
     pub fn anchor_count(&self) -> usize {
         self.anchors().len()
     }
@@ -168,80 +164,76 @@ impl<'t> Document<'t> {
             .get_or_init(|| AnchorIndex::new(&self.sections))
     }
 
-    /// The anchor to write when linking to a section: explicit id, CJK heading or slug.
+    /// Returns the anchor to use in a link to a section: explicit ID, CJK heading or slug.
     pub fn anchor_of<'s>(&self, section: &'s Section) -> &'s str {
         preferred(section)
     }
 
-    /// Every list item.
     pub fn items(&self) -> &[Item] {
         &self.items
     }
 
-    /// The list items that start in a range (a section's `body` or `range`).
+    /// Returns the list items that start in a range (a section's `body` or `range`).
     pub fn items_in(&self, range: &Range<usize>) -> &[Item] {
         within(&self.items, range)
     }
 
-    /// Every table.
     pub fn tables(&self) -> &[Table] {
         &self.tables
     }
 
-    /// The tables that start in a range.
+    /// Returns the tables that start in a range.
     pub fn tables_in(&self, range: &Range<usize>) -> &[Table] {
         within(&self.tables, range)
     }
 
-    /// The table rows that start in a range.
+    /// Returns the table rows that start in a range.
     pub fn rows_in(&self, range: &Range<usize>) -> &[Row] {
         within(&self.rows, range)
     }
 
-    /// A row as header and cell pairs.
+    /// Returns a row as pairs of header and cell.
     pub fn record<'d>(&'d self, row: &'d Row) -> impl Iterator<Item = (&'d str, &'d Cell)> {
         let header = &self.tables[row.table].header;
         header.iter().map(|cell| cell.text.as_str()).zip(&row.cells)
     }
 
-    /// The cell of a row under a header.
+    /// Returns the cell of a row under a header.
     pub fn cell<'d>(&'d self, row: &'d Row, header: &str) -> Option<&'d Cell> {
         self.record(row)
             .find(|(name, _)| *name == header)
             .map(|(_, cell)| cell)
     }
 
-    /// Every keyed line.
     pub fn keyed_lines(&self) -> &[Keyed] {
         &self.keyed
     }
 
-    /// The keyed lines that start in a range.
+    /// Returns the keyed lines that start in a range.
     pub fn keyed_in(&self, range: &Range<usize>) -> &[Keyed] {
         within(&self.keyed, range)
     }
 
-    /// Every link and press mark.
+    /// Returns every link and press mark.
     pub fn links(&self) -> &[Link] {
         &self.links
     }
 
-    /// The links that start in a range.
+    /// Returns the links that start in a range.
     pub fn links_in(&self, range: &Range<usize>) -> &[Link] {
         within(&self.links, range)
     }
 
-    /// Every level tag.
     pub fn level_tags(&self) -> &[LevelTag] {
         &self.tags
     }
 
-    /// The level tags that start in a range (a section's `heading`, an item's `content`).
+    /// Returns the level tags that start in a range (a section's `heading`, an item's `content`).
     pub fn level_tags_in(&self, range: &Range<usize>) -> &[LevelTag] {
         within(&self.tags, range)
     }
 
-    /// Whether the byte at `offset` lies in a code block.
+    /// Returns true if the byte at `offset` is in a code block.
     pub fn in_code_block(&self, offset: usize) -> bool {
         let before = self
             .code_blocks
@@ -249,7 +241,7 @@ impl<'t> Document<'t> {
         before > 0 && self.code_blocks[before - 1].end > offset
     }
 
-    /// The first sentence of prose in a section or, failing that, in its subsections.
+    /// Returns the first sentence of prose in a section or, if there is none, in its subsections.
     pub fn first_sentence(&self, section: &Section) -> Option<String> {
         let start = section.heading.start.max(section.range.start);
         first_prose_sentence(&self.text[start..section.range.end])

@@ -1,7 +1,7 @@
 //! Entries of a section: list items and table rows.
 //!
-//! An entry is the smallest thing that memory files grow by. Each knows its bytes and its line, so
-//! that it can be cited and edited in place. Keyed lines (`Key: value`) are in `keyed`.
+//! An entry is the smallest unit that is added to memory files. Each has its byte range and line,
+//! so that it can be cited and edited in place. Keyed lines (`Key: value`) are in `keyed`.
 
 use std::ops::Range;
 
@@ -14,21 +14,20 @@ pub enum Task {
     Done,
 }
 
-/// How much of an item is struck through.
+/// The extent of strikethrough in an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strike {
     None,
-    /// Some words inside it.
+    /// Only some words inside it.
     Part,
-    /// It opens with struck text and a remark follows: `~~find the cause~~ (known)`.
+    /// It starts with struck text and a remark follows: `~~find the cause~~ (known)`.
     Lead,
     Whole,
 }
 
-/// A list item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
-    /// Its own first block of text without markup, marker or task box.
+    /// The text of its first block, without markup, list marker and task box.
     pub text: String,
     /// 0 for a top-level list.
     pub depth: u16,
@@ -37,13 +36,13 @@ pub struct Item {
     pub task_mark: Option<Range<usize>>,
     pub strike: Strike,
     pub line: usize,
-    /// The source of `text`, without marker, task box and nested items.
+    /// The source of `text`, without list marker, task box and nested items.
     pub content: Range<usize>,
-    /// The whole item, nested items included.
+    /// The whole item, including nested items.
     pub range: Range<usize>,
 }
 
-/// A table; its rows are kept apart.
+/// A table. Its rows are stored separately.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
     pub header: Vec<Cell>,
@@ -51,26 +50,24 @@ pub struct Table {
     pub range: Range<usize>,
 }
 
-/// A row under a table's header.
+/// A row of a table, without the header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// The index of its table.
     pub table: usize,
     pub cells: Vec<Cell>,
     pub line: usize,
     pub range: Range<usize>,
 }
 
-/// One cell: its text without markup and the bytes it came from.
+/// A cell: its text without markup, and its byte range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cell {
     pub text: String,
     pub range: Range<usize>,
 }
 
-/// Anything with a place in the text.
+/// An element with a position in the text.
 pub trait Placed {
-    /// The bytes it covers.
     fn range(&self) -> &Range<usize>;
 }
 
@@ -93,7 +90,7 @@ placed!(
     crate::LevelTag
 );
 
-/// Those of `sorted` (by start) that start inside `range`.
+/// Returns the elements of `sorted` (by start) that start inside `range`.
 pub(crate) fn within<'a, T: Placed>(sorted: &'a [T], range: &Range<usize>) -> &'a [T] {
     let from = sorted.partition_point(|one| one.range().start < range.start);
     let to = sorted.partition_point(|one| one.range().start < range.end);

@@ -1,9 +1,9 @@
-//! Front matter: the YAML (`---`) or TOML (`+++`) block that may open a file.
+//! Front matter: the YAML (`---`) or TOML (`+++`) block at the start of a file.
 //!
-//! A block counts only when its fence is the very first line (after a byte-order mark) and the line
-//! after it is not blank, and when it holds keys: a document may open with a thematic break. A
-//! malformed block is a value with its line, never a reason to reject the document; what the keys
-//! mean is left to the contract.
+//! The fence must be the first line (after a byte-order mark), the next line must not be blank, and
+//! the block must contain keys. Otherwise the document starts with a thematic break. A malformed
+//! block yields an error with its line, and the rest of the document is still parsed. The contract
+//! interprets the keys.
 
 use std::ops::Range;
 
@@ -18,19 +18,18 @@ pub enum Syntax {
     Toml,
 }
 
-/// The front matter of a document.
 #[derive(Debug, Clone)]
 pub struct FrontMatter {
     pub syntax: Syntax,
-    /// The whole block, both fences and the last line end included.
+    /// The whole block, including both fences and the last line end.
     pub range: Range<usize>,
-    /// What stands between the fences.
+    /// The text between the fences.
     pub content: Range<usize>,
-    /// The parsed keys, or where and why they could not be read.
+    /// The parsed keys, or the reason why they could not be parsed.
     pub value: Result<Value, FrontError>,
 }
 
-/// Why front matter could not be read.
+/// The reason why front matter could not be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: front matter {reason}")]
 pub struct FrontError {
@@ -39,7 +38,7 @@ pub struct FrontError {
     pub reason: String,
 }
 
-/// Reads the front matter of a text whose first byte after any byte-order mark is at `base`.
+/// Parses the front matter of a text. `base` is the offset after any byte-order mark.
 pub(crate) fn parse_front(text: &str, base: usize) -> Option<FrontMatter> {
     let rest = &text[base..];
     let (syntax, fence) = match rest.as_bytes().get(..3)? {
@@ -60,8 +59,7 @@ pub(crate) fn parse_front(text: &str, base: usize) -> Option<FrontMatter> {
         if bare == fence || (syntax == Syntax::Yaml && bare == "...") {
             let content = start..at;
             let value = parse_value(&text[content.clone()], syntax, 2);
-            // Keys make front matter. Anything else that can be read is text between two thematic
-            // breaks.
+            // Front matter has keys. Other valid values are text between two thematic breaks.
             let has_keys = value.as_ref().map_or(true, Value::is_object);
             if !has_keys && !text[content.clone()].trim().is_empty() {
                 return None;
@@ -82,10 +80,9 @@ pub(crate) fn parse_front(text: &str, base: usize) -> Option<FrontMatter> {
     unclosed(text, base, start, syntax, fence)
 }
 
-/// An opening fence without a closing one: an error if keys follow, otherwise just a thematic
-/// break.
+/// Handles an opening fence without a closing one: an error if keys follow, else a thematic break.
 ///
-/// The block is then empty, so that the document is still read from its first line.
+/// The block is empty in this case, so that the document is read from its first line.
 fn unclosed(
     text: &str,
     base: usize,
@@ -130,7 +127,7 @@ fn parse_value(content: &str, syntax: Syntax, first_line: usize) -> Result<Value
     }
 }
 
-/// Dates become strings; everything else keeps its kind.
+/// Converts TOML to JSON. Dates become strings; other values keep their types.
 fn toml_to_json(value: toml::Value) -> Value {
     match value {
         toml::Value::String(text) => Value::String(text),

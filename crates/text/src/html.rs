@@ -1,9 +1,10 @@
-//! Anchors in HTML: `<a id="x">` and `<a name="x">`.
+//! HTML anchors: `<a id="x">` and `<a name="x">`.
 //!
-//! Reads only tags that a Markdown parser already recognised as HTML; anything but anchors is
-//! refused, so that a block of other HTML never passes its ids on to a heading.
+//! The input is a tag that the Markdown parser recognised as HTML. Anything except anchors is
+//! refused, so that a block of other HTML never passes its IDs on to a heading.
 
-/// The ids of `<a id="x">` or `<a name="x">` tags, or nothing if `html` holds anything else.
+/// Returns the IDs of `<a id="x">` or `<a name="x">` tags, or `None` if `html` contains anything
+/// else.
 pub(crate) fn anchor_ids(html: &str) -> Option<Vec<String>> {
     let mut ids = Vec::new();
     let mut rest = html.trim();

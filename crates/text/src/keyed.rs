@@ -1,30 +1,29 @@
 //! Keyed lines: `- **Key:** value`, `Key: value`, `键：值`.
 //!
-//! A key opens a line of running text, is short, and is set off by a colon: an ASCII one with a
-//! blank after it, or a full-width one. A value runs on over wrapped lines until the next key, so
-//! that replacing it leaves no stale tail. Lines in code, tables and headings are never keyed.
+//! A key is short, starts a line of running text and ends with a colon: an ASCII colon followed by
+//! a space, or a full-width one. A value continues over wrapped lines until the next key, so that
+//! replacing it leaves no stale rest. Lines in code, tables and headings are never keyed.
 
 use std::ops::Range;
 
 use crate::scan::{Run, RunKind};
 
-/// A longer "key" is a clause of prose that happens to end in a colon.
+/// The maximum length of a key. A longer one is prose that happens to contain a colon.
 const KEY_CHARS: usize = 40;
 
-/// A key of more words is prose, too.
+/// The maximum number of words in a key.
 const KEY_WORDS: usize = 6;
 
-/// One keyed line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Keyed {
     /// The key without markup.
     pub key: String,
     /// The bytes of `key` in the text.
     pub key_range: Range<usize>,
-    /// The bytes of the value, blanks around it excluded; empty if nothing follows the colon.
+    /// The bytes of the value without surrounding spaces. Empty if nothing follows the colon.
     pub value: Range<usize>,
     pub line: usize,
-    /// From key markup to the end of the value.
+    /// From the markup of the key to the end of the value.
     pub range: Range<usize>,
 }
 
@@ -55,7 +54,7 @@ pub(crate) fn plan_keyed(text: &str, runs: &[Run], holes: &[Range<usize>]) -> Ve
 }
 
 impl Keyed {
-    /// Takes in a wrapped line.
+    /// Extends the value to a wrapped line.
     fn extend_to(&mut self, text: &str, line_start: usize, end: usize) {
         if self.value.is_empty() {
             let line = &text[line_start..end];
@@ -97,13 +96,14 @@ fn parse_keyed(text: &str, line: Range<usize>, holes: &[Range<usize>]) -> Option
     })
 }
 
-/// Key in markup: returns the key's range, the colon and where the value starts.
+/// Parses a key in markup. Returns the range of the key, the position of the colon and the start of
+/// the value.
 fn parse_marked(raw: &str, sign: &str) -> Option<(Range<usize>, usize, usize)> {
     let inner = sign.len();
     let close = inner + raw[inner..].find(sign)?;
     let marked = &raw[inner..close];
     let after = close + sign.len();
-    // The colon may stand inside the markup or right after it.
+    // The colon may be inside the markup or directly after it.
     if let Some(colon) = marked
         .chars()
         .next_back()

@@ -1,9 +1,9 @@
-//! Markdown as memory: sections, anchors, entries, links, markers, sentences, edits and token
-//! counts.
+//! Markdown parsing for memory files: sections, anchors, entries, links, markers, sentences, edits
+//! and token counts.
 //!
-//! Pure but for `recall`: text in, values out, no I/O, no clock, no async. `Document::parse` is the
-//! door to everything that is in a file; `splice` plans edits that keep every other byte; `tokens`
-//! counts. `recall` keeps its derived index in a folder that it is given.
+//! Everything except `recall` is pure: no I/O, no clock, no async. `Document::parse` gives access
+//! to the contents of a file, `splice` plans edits that keep every other byte, and `tokens` counts.
+//! `recall` stores its derived index in a folder that the caller supplies.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -1,8 +1,8 @@
-//! Byte offsets to line and column numbers.
+//! Maps byte offsets to line and column numbers.
 //!
-//! Lines end at `\n`, as editors, `grep -n` and diffs count them; a `\r` before it belongs to the
-//! line's end. Numbers are 1-based and columns count characters. `Positions` walks forward only, so
-//! that a file of one huge line stays linear however many places in it are asked for.
+//! Lines end at `\n`, as in editors, `grep -n` and diffs. A `\r` before it belongs to the line end.
+//! Numbers are 1-based and columns count characters. `Positions` only moves forward, so that many
+//! lookups in a file with one huge line take linear time.
 
 use std::ops::Range;
 
@@ -13,19 +13,19 @@ pub struct LineIndex {
 }
 
 impl LineIndex {
-    /// Reads the line starts of `text`.
+    /// Finds the line starts of `text`.
     pub fn new(text: &str) -> Self {
         let mut starts = vec![0];
         starts.extend(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1));
         Self { starts }
     }
 
-    /// The 1-based line that holds the byte at `offset`.
+    /// Returns the 1-based line that contains the byte at `offset`.
     pub fn line(&self, offset: usize) -> usize {
         self.starts.partition_point(|&start| start <= offset)
     }
 
-    /// The byte range of a 1-based line, its line end included.
+    /// Returns the byte range of a 1-based line, including its line end.
     pub fn range(&self, line: usize, text_len: usize) -> Option<Range<usize>> {
         let start = *self.starts.get(line.checked_sub(1)?)?;
         let end = self.starts.get(line).copied().unwrap_or(text_len);
@@ -33,7 +33,7 @@ impl LineIndex {
     }
 }
 
-/// Turns ascending byte offsets into (line, column) pairs in one walk over the text.
+/// Converts ascending byte offsets to (line, column) pairs in one pass over the text.
 pub(crate) struct Positions<'t> {
     text: &'t str,
     offset: usize,
@@ -51,7 +51,7 @@ impl<'t> Positions<'t> {
         }
     }
 
-    /// Moves to `offset`, which must not lie before the last one asked for.
+    /// Moves to `offset`, which must not precede the previous one.
     pub(crate) fn at(&mut self, offset: usize) -> (usize, usize) {
         let walked = &self.text[self.offset..offset];
         match memchr::memrchr(b'\n', walked.as_bytes()) {

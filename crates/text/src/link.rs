@@ -1,10 +1,9 @@
-//! Links between memory files, level tags and press marks.
+//! Finds links between memory files, level tags and press marks.
 //!
-//! Read are `[→ path#anchor]`, a bare `→ path#anchor` in a list item, Markdown links (inline and by
-//! reference), images, wikilinks and `[⊣ path#anchor]`. Nothing is found in code or HTML, and
-//! addresses with a scheme are left out: they are not memory. Each link knows the bytes of its
-//! target, so that a rename can splice exactly those. Whether a target exists is for the caller to
-//! ask.
+//! The parser recognises `[→ path#anchor]`, a bare `→ path#anchor` in a list item, Markdown links
+//! (inline and reference), images, wikilinks and `[⊣ path#anchor]`. It skips code and HTML, and
+//! addresses with a scheme, which are not memory. Each link has the byte range of its target, so
+//! that a rename can replace exactly those bytes. The caller checks whether a target exists.
 
 use std::ops::Range;
 
@@ -12,7 +11,7 @@ use crate::anchor::percent_decoded;
 use crate::lines::Positions;
 use crate::scan::{MarkdownLink, Run, RunKind};
 
-/// How a link is written.
+/// The syntax of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkKind {
     /// `[→ path#anchor]`
@@ -27,7 +26,7 @@ pub enum LinkKind {
     Image,
     /// `[[path#anchor|alias]]`
     Wiki,
-    /// `[⊣ path#anchor]`: this fact presses on that one
+    /// `[⊣ path#anchor]`: this fact puts pressure on that one
     Press,
 }
 
@@ -35,7 +34,7 @@ pub enum LinkKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
     pub kind: LinkKind,
-    /// The path as written, percent-encoding undone; empty for the same file.
+    /// The path with percent-encoding decoded. Empty for the same file.
     pub path: String,
     pub anchor: Option<String>,
     pub line: usize,
@@ -43,11 +42,10 @@ pub struct Link {
     pub column: usize,
     /// The bytes of `path#anchor`.
     pub target: Range<usize>,
-    /// The whole link.
     pub range: Range<usize>,
 }
 
-/// How hard a fact is to overturn; earlier is harder.
+/// The firmness of a fact. Earlier levels are harder to overturn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
     Premise,
@@ -57,7 +55,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// Reads a level's name, English or Chinese.
+    /// Parses the English or Chinese name of a level.
     pub fn parse(name: &str) -> Option<Self> {
         match name {
             "premise" | "前提" => Some(Self::Premise),
@@ -68,7 +66,7 @@ impl Level {
         }
     }
 
-    /// The English name.
+    /// Returns the English name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Premise => "premise",
@@ -79,7 +77,7 @@ impl Level {
     }
 }
 
-/// A level written on a heading or an entry: `[arc]`.
+/// A level tag on a heading or an entry: `[arc]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LevelTag {
     pub level: Level,
@@ -101,7 +99,7 @@ pub(crate) struct Mark {
     pub target: Range<usize>,
 }
 
-/// The bracketed marks of a short text without code.
+/// Finds the bracketed marks of a short text without code.
 pub(crate) fn find_marks(text: &str) -> Vec<Mark> {
     let mut marks = Vec::new();
     find_marks_in(text, 0..text.len(), false, &[], &mut marks);
@@ -120,7 +118,7 @@ pub(crate) fn plan_links(
         let bare = run.kind == RunKind::Item;
         find_marks_in(text, run.range.clone(), bare, holes, &mut marks);
     }
-    // A mark inside the text of a Markdown link is that link's text.
+    // A mark inside the text of a Markdown link belongs to that link.
     let mut spans: Vec<&Range<usize>> = markdown.iter().map(|link| &link.range).collect();
     spans.sort_by_key(|span| span.start);
     marks.retain(|mark| {
@@ -180,7 +178,7 @@ fn link(kind: LinkKind, raw: &str, target: Range<usize>, range: Range<usize>) ->
     })
 }
 
-/// Splits `path#anchor` and undoes percent-encoding.
+/// Splits `path#anchor` and decodes percent-encoding.
 pub fn parse_target(raw: &str) -> (String, Option<String>) {
     let (path, anchor) = match raw.split_once('#') {
         Some((path, anchor)) => (path, Some(anchor.trim())),
@@ -193,7 +191,7 @@ pub fn parse_target(raw: &str) -> (String, Option<String>) {
     )
 }
 
-/// Whether an address has a scheme (`https:`, `mailto:`) or a host (`//…`).
+/// Returns true if an address has a scheme (`https:`, `mailto:`) or a host (`//…`).
 pub fn is_external(raw: &str) -> bool {
     let raw = raw.trim_start();
     if raw.starts_with("//") {
@@ -209,7 +207,8 @@ pub fn is_external(raw: &str) -> bool {
     })
 }
 
-/// Where the destination of a Markdown link or definition lies: after `opener`, within `span`.
+/// Returns the byte range of the destination of a Markdown link or definition: after `opener`,
+/// within `span`.
 pub(crate) fn destination_range(
     text: &str,
     span: Range<usize>,
@@ -239,7 +238,7 @@ pub(crate) fn destination_range(
     Some(at..at + rest.len())
 }
 
-/// Scans `range` of `text` for marks, skipping `holes` (sorted by start).
+/// Scans `range` of `text` for marks. Skips `holes`, which are sorted by start.
 fn find_marks_in(
     text: &str,
     range: Range<usize>,
@@ -329,7 +328,7 @@ fn wiki_link(text: &str, at: usize, end: usize) -> Option<Mark> {
         return None;
     }
     let content = &text[inner..close];
-    // In a table the bar before an alias is written `\|`.
+    // In a table, the bar before an alias is written as `\|`.
     let target = content.split('|').next().unwrap_or(content);
     let target = target.strip_suffix('\\').unwrap_or(target);
     let start = inner + (target.len() - target.trim_start().len());
@@ -341,11 +340,11 @@ fn wiki_link(text: &str, at: usize, end: usize) -> Option<Mark> {
     })
 }
 
-/// `→ path#anchor`: only what looks like a file or names an anchor; other arrows are prose.
+/// Parses `→ path#anchor` if the target looks like a file or has an anchor. Other arrows are prose.
 fn bare_arrow(text: &str, at: usize, end: usize) -> Option<Mark> {
     let rest = text[at..end].strip_prefix('→')?;
     let start = end - rest.trim_start_matches([' ', '\t']).len();
-    // An arrow ends the path before it, too: a row of arrows is read in linear time.
+    // An arrow also ends the previous path, so that a row of arrows is parsed in linear time.
     let stop = |c: char| c.is_whitespace() || "→，。；、！？（）()[]【】《》“”,;|`".contains(c);
     let token = &text[start..end];
     let mut length = token.find(stop).unwrap_or(token.len());
@@ -368,7 +367,7 @@ fn bare_arrow(text: &str, at: usize, end: usize) -> Option<Mark> {
     })
 }
 
-/// Whether a path ends in an extension.
+/// Returns true if a path ends in an extension.
 fn is_file(path: &str) -> bool {
     path.rsplit_once('.').is_some_and(|(stem, extension)| {
         !stem.is_empty()

@@ -1,9 +1,9 @@
-//! Completion markers: the last line that proves a file complete.
+//! Completion markers: the last line that proves that a file is complete.
 //!
-//! A marker is an HTML comment `<!-- NAME -->` that is the whole last non-blank line, blanks around
-//! it and inside the comment allowed. It must be a comment to a Markdown reader too: in a code
-//! block that was never closed, in indented code, or as the end of a longer comment it proves
-//! nothing. Which name a file needs is for the contract to say; names are compared whole.
+//! A marker is an HTML comment `<!-- NAME -->` that occupies the whole last non-blank line. Spaces
+//! around it and inside the comment are allowed. A Markdown parser must see it as a comment, too:
+//! it does not count in an unclosed code block, in indented code, or as the end of a longer
+//! comment. The contract defines the name that a file needs; names must match exactly.
 
 use std::ops::Range;
 
@@ -11,27 +11,24 @@ use pulldown_cmark::{Event, Parser, Tag};
 
 use crate::scan::options;
 
-/// A completion marker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Marker<'t> {
     /// `[A-Z0-9_]+`
     pub name: &'t str,
-    /// Where the comment starts.
     pub start: usize,
-    /// Where the comment ends.
     pub end: usize,
     /// 1-based.
     pub line: usize,
 }
 
 impl Marker<'_> {
-    /// The bytes of the comment.
+    /// Returns the byte range of the comment.
     pub fn range(&self) -> Range<usize> {
         self.start..self.end
     }
 }
 
-/// The marker that ends a text.
+/// Returns the marker at the end of a text.
 pub fn marker(text: &str) -> Option<Marker<'_>> {
     let last = text.trim_end();
     let line_start = last.rfind('\n').map_or(0, |at| at + 1);
@@ -54,12 +51,12 @@ pub fn marker(text: &str) -> Option<Marker<'_>> {
     })
 }
 
-/// The line that marks a file complete.
+/// Returns the marker line for a name.
 pub fn render_marker(name: &str) -> String {
     format!("<!-- {name} -->")
 }
 
-/// Whether a Markdown reader sees a comment of its own at `start`.
+/// Returns true if a Markdown parser sees a separate comment at `start`.
 fn is_comment(text: &str, start: usize) -> bool {
     let base = if text.starts_with('\u{feff}') { 3 } else { 0 };
     let mut html_block = None;
@@ -78,7 +75,7 @@ fn is_comment(text: &str, start: usize) -> bool {
             _ => {}
         }
     }
-    // In an HTML block the comment must not already be open.
+    // In an HTML block, an earlier comment must not still be open.
     html_block.is_none_or(|from| {
         let before = &text[from..start];
         match (before.rfind("<!--"), before.rfind("-->")) {

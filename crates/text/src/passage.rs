@@ -1,10 +1,9 @@
-//! The passages of a text that carry a sign such as ❌: what a report objects to, wherever its
-//! writer put it.
+//! Finds the passages of a text that carry a sign such as ❌, which reports use for objections.
 //!
-//! A sign counts in list items of any depth, paragraphs, headings, rows of tables, quotations and
-//! HTML, inside emphasis or not; in code and comments it does not. A sign made of letters is a word
-//! that prose may hold, too: it counts only where it begins a list item. Counts (`0 ❌`) and
-//! denials (`❌: none`) are not passages.
+//! A sign counts in list items of any depth, paragraphs, headings, table rows, quotations and HTML,
+//! with or without emphasis, but not in code and comments. A sign made of letters may also occur as
+//! a word in prose, so it counts only at the start of a list item. Counts (`0 ❌`) and denials
+//! (`❌: none`) are not passages.
 
 use std::ops::Range;
 
@@ -13,8 +12,8 @@ use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 use crate::scan::options;
 use crate::sign::{Weight, says_none, says_only_verdict, weigh};
 
-/// The passages with a sign, in one line each, as they are written. What stands below a list item
-/// with a sign belongs to it; a nested item is told with the item it belongs to.
+/// Returns the source of each passage with a sign, on one line. Text below a list item with a sign
+/// belongs to that item's passage. A nested item is reported together with its parent.
 pub fn passages_with(text: &str, sign: &str) -> Vec<String> {
     read(text, sign)
         .into_iter()
@@ -23,8 +22,8 @@ pub fn passages_with(text: &str, sign: &str) -> Vec<String> {
         .collect()
 }
 
-/// A passage that counts signs or names a verdict, in a text without a single one that says what is
-/// wrong.
+/// Returns a passage that only counts signs or states a verdict, if no passage of the text says
+/// what is wrong.
 pub fn find_stray_sign(text: &str, sign: &str) -> Option<String> {
     let found = read(text, sign);
     if found.iter().any(|found| found.is_item(sign)) {
@@ -34,7 +33,6 @@ pub fn find_stray_sign(text: &str, sign: &str) -> Option<String> {
     }
 }
 
-/// A passage with a sign.
 struct Found {
     text: String,
     weight: Weight,
@@ -47,7 +45,7 @@ impl Found {
     }
 }
 
-/// Whether a sign is made of letters.
+/// Returns true if a sign is made of letters.
 fn is_word(sign: &str) -> bool {
     sign.chars().any(|c| c.is_alphanumeric() || c.is_ascii())
 }
@@ -74,18 +72,18 @@ fn read(text: &str, sign: &str) -> Vec<Found> {
     reader.found
 }
 
-/// One line of a block: where it lies, and what it says outside code.
+/// One line of a block: its range, and its text outside code.
 struct Line {
     range: Range<usize>,
     plain: String,
 }
 
-/// A list item that is not over yet.
+/// A list item that has not ended yet.
 #[derive(Default)]
 struct Open {
-    /// Its own first block.
+    /// The text of its first block.
     text: Option<String>,
-    /// The newest passage that it holds itself.
+    /// The index of the newest passage in this item.
     passage: Option<usize>,
 }
 
@@ -95,12 +93,12 @@ struct Reader<'t> {
     word: bool,
     code: bool,
     row: bool,
-    /// Whether that row heads its table.
+    /// True if the current row is the header of its table.
     head: bool,
     heading: bool,
-    /// The lines of the block that is being read.
+    /// The lines of the current block.
     lines: Vec<Line>,
-    /// Whether the last of them goes on.
+    /// True if the last line continues.
     open: bool,
     items: Vec<Open>,
     found: Vec<Found>,
@@ -130,7 +128,7 @@ impl<'t> Reader<'t> {
                 self.speak(range.end..range.end, "");
             }
             Event::Text(said) if !self.code => self.speak(range, &said),
-            // Code says something, but not with a sign.
+            // Code counts as text, but a sign inside it does not count.
             Event::Code(_) => self.speak(range, "`"),
             Event::InlineHtml(_)
             | Event::FootnoteReference(_)
@@ -188,7 +186,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The lines of an HTML block, without its comments.
+    /// Reads the lines of an HTML block, without its comments.
     fn read_html(&mut self, range: Range<usize>) {
         let mut comment = false;
         let mut at = range.start;
@@ -215,8 +213,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The block is over: it is taken for as many passages as it has lines that begin with the
-    /// sign.
+    /// Ends a block. Each line that begins with the sign starts a passage.
     fn close(&mut self) {
         self.open = false;
         let lines = std::mem::take(&mut self.lines);
@@ -257,7 +254,7 @@ impl<'t> Reader<'t> {
         if whole.is_empty() {
             return;
         }
-        // A column may be headed by a sign.
+        // A sign may be the header of a column.
         passages.retain(|(passage, weight)| {
             *weight > Weight::Nothing && !(self.head && says_only_verdict(passage, self.sign))
         });
@@ -291,8 +288,8 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A block without the sign: it belongs to the passage of its list item, or says that there is
-    /// nothing under a heading with the sign.
+    /// Handles a block without the sign: it belongs to the passage of its list item, or it says
+    /// that there is nothing under a heading with the sign.
     fn carry_on(&mut self, whole: &str) {
         if let Some(at) = self.items.iter().rev().find_map(|item| item.passage) {
             self.found[at].text.push(' ');

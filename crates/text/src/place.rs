@@ -1,15 +1,15 @@
-//! Places in a source tree as people and agents write them: `path:12`, `path:12-20`, `path:12,15`,
+//! Parses source locations as people and agents write them: `path:12`, `path:12-20`, `path:12,15`,
 //! `path:12:5`, `path#L12`.
 //!
-//! Whether the file is there is not known here.
+//! This module does not check whether the file exists.
 
-/// A file and lines of it.
+/// A file and lines in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourcePlace<'t> {
     pub path: &'t str,
-    /// Every line that it names, in its order; never empty.
+    /// Every line that it names, in the order written. Never empty.
     pub lines: Vec<usize>,
-    /// Where it begins in the text, and where it ends.
+    /// Its start and end in the text.
     pub at: usize,
     pub end: usize,
 }
@@ -24,7 +24,7 @@ impl SourcePlace<'_> {
     }
 }
 
-/// The place that is the whole of a text. Its path may have any letters.
+/// Parses a text that consists of one location. The path may contain any letters.
 pub fn parse_source_place(text: &str) -> Option<SourcePlace<'_>> {
     let begin = text.len() - text.trim_start().len();
     let text = text.trim();
@@ -45,8 +45,8 @@ pub fn parse_source_place(text: &str) -> Option<SourcePlace<'_>> {
     })
 }
 
-/// The places in a line of prose, those in quotation marks left out: they are another text's words.
-/// Chinese prose has no blanks around a path, so that its letters are ASCII here.
+/// Finds the locations in a line of prose. Skips those in quotation marks, which quote another
+/// text. Paths must be ASCII here, because Chinese prose has no spaces around a path.
 pub fn find_source_places(line: &str) -> Vec<SourcePlace<'_>> {
     let mut places: Vec<SourcePlace<'_>> = Vec::new();
     let (mut quotation, mut read) = (Quotation::of(line), 0);
@@ -62,7 +62,7 @@ pub fn find_source_places(line: &str) -> Vec<SourcePlace<'_>> {
             .map_or(0, |p| {
                 p + line[p..].chars().next().map_or(1, char::len_utf8)
             });
-        // A path begins behind the place before it.
+        // A path starts after the previous location.
         let start = start.max(places.last().map_or(0, |place| place.end));
         let path = &line[start..at];
         quotation.go_on(&line[read.min(start)..start]);
@@ -88,8 +88,8 @@ fn is_path_letter(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '@' | '+')
 }
 
-/// The text from the first digit on, if the sign at `at` joins a path and a line: `:12`, `:L12`,
-/// `#L12`.
+/// Returns the text from the first digit on, if the character at `at` joins a path and a line:
+/// `:12`, `:L12`, `#L12`.
 fn digits_behind(text: &str, at: usize) -> Option<&str> {
     let behind = &text[at + 1..];
     let is_number = |rest: &&str| rest.starts_with(|c: char| c.is_ascii_digit());
@@ -100,15 +100,15 @@ fn digits_behind(text: &str, at: usize) -> Option<&str> {
     })
 }
 
-/// Whether a list of lines goes on behind a blank: `12, 15`.
+/// Selects whether a list of lines may contain spaces: `12, 15`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Spaces {
     Allowed,
     End,
 }
 
-/// The numbers at the beginning of a text, and where they end: `12-20,31`. A column (`12:5`)
-/// belongs to the place and is no line.
+/// Parses the numbers at the start of a text and returns their end: `12-20,31`. A column (`12:5`)
+/// is part of the location but not a line.
 fn take_lines(digits: &str, spaces: Spaces) -> (Vec<usize>, usize) {
     let (mut lines, mut at) = (Vec::new(), 0);
     loop {
@@ -141,13 +141,12 @@ fn take_lines(digits: &str, spaces: Spaces) -> (Vec<usize>, usize) {
     (lines, if column > 0 { at + 1 + column } else { at })
 }
 
-/// The quotation marks of a line, as far as it was read. A quotation that the line does not close
-/// is none.
+/// The quotation marks of a line up to the current position. An unclosed quotation does not count.
 struct Quotation {
     straight: usize,
     curved: isize,
     cornered: isize,
-    /// Where the last closing sign of each kind is.
+    /// The position of the last closing mark of each kind.
     ends: [Option<usize>; 3],
 }
 
@@ -174,7 +173,7 @@ impl Quotation {
         }
     }
 
-    /// Whether what begins here, where the reading is, is quoted.
+    /// Returns true if the text at `at`, the current position, is quoted.
     fn is_around(&self, at: usize) -> bool {
         let open = [self.straight % 2 == 1, self.curved > 0, self.cornered > 0];
         open.into_iter()

@@ -1,8 +1,9 @@
-//! Markdown as its readers see it: without marks, entities resolved, without what draws nothing.
+//! Renders Markdown as plain text: without markup and invisible characters, and with entities
+//! decoded.
 //!
-//! What is compared with memory must be what a reader reads: `*Joss* signed with his
-//! **ri&#8203;ght** hand` says the same as the plain sentence. Every line of the result belongs to
-//! the same line of the source.
+//! Checks against memory must see the text that a reader sees:
+//! `*Joss* signed with his **ri&#8203;ght** hand` says the same as the plain sentence. Every line
+//! of the result corresponds to the same line of the source.
 
 use pulldown_cmark::{BrokenLink, CowStr, Event, Parser};
 use quipu_contract::is_invisible;
@@ -10,11 +11,11 @@ use unicode_normalization::UnicodeNormalization;
 
 use crate::scan::options;
 
-/// Keeps the first line of a paragraph from being read as a block of its own: `1912. A year` is no
-/// list here.
+/// Prevents the first line of a paragraph from being parsed as a block: `1912. A year` must not
+/// become a list.
 const PARAGRAPH: &str = "x ";
 
-/// The labels of link definitions in a whole text, in small letters.
+/// Returns the labels of all link definitions in a text, in lower case.
 pub fn link_labels(text: &str) -> Vec<String> {
     if !text.contains("]:") {
         return Vec::new();
@@ -27,8 +28,7 @@ pub fn link_labels(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The text of one paragraph as it is rendered. `labels` are those of the whole text that the
-/// paragraph is from.
+/// Returns the rendered text of one paragraph. `labels` are the link labels of the whole text.
 pub fn rendered_text(paragraph: &str, labels: &[String]) -> String {
     let source = format!("{PARAGRAPH}{paragraph}");
     let resolve = |link: BrokenLink<'_>| {
@@ -60,7 +60,7 @@ pub fn rendered_text(paragraph: &str, labels: &[String]) -> String {
             | Event::InlineMath(text)
             | Event::DisplayMath(text) => text,
             Event::InlineHtml(tag) if is_tag(&tag, "br") => CowStr::Borrowed(" "),
-            // A line break without a newline: a lone carriage return.
+            // A line break without a newline is a lone carriage return.
             Event::SoftBreak | Event::HardBreak if !source[range.clone()].contains('\n') => {
                 CowStr::Borrowed(" ")
             }
@@ -76,8 +76,8 @@ pub fn rendered_text(paragraph: &str, labels: &[String]) -> String {
     visible(&text).trim_start_matches(' ').to_owned()
 }
 
-/// Whether this is a tag of that name: of `br` also `<br/>` and `<BR class="x">`, of `/sup` the
-/// closing tag.
+/// Returns true if this is a tag of that name. `br` also matches `<br/>` and `<BR class="x">`;
+/// `/sup` matches the closing tag.
 fn is_tag(tag: &str, name: &str) -> bool {
     let tag = tag.trim_start_matches('<');
     let end = tag
@@ -88,10 +88,10 @@ fn is_tag(tag: &str, name: &str) -> bool {
     tag[..end].eq_ignore_ascii_case(name)
 }
 
-/// A raised sign behind a word marks a note and is none of its letters. Units and powers stay:
-/// `m²`, `10²`.
+/// A superscript after a word of at least this many letters is a note reference and is dropped.
+/// Units and powers are kept: `m²`, `10²`.
 const WORD: usize = 3;
-/// The longest sign of a note: `12`, `*`, `a, b`.
+/// The maximum length of a note reference: `12`, `*`, `a, b`.
 const NOTE_SIGN: usize = 6;
 
 fn ends_in_word(text: &str) -> bool {
@@ -113,7 +113,7 @@ fn drop_note_sign(out: &mut String, raised: Option<usize>) {
     }
 }
 
-/// The text without raised digits behind words.
+/// Removes superscript digits after words.
 fn without_note_signs(text: &str) -> String {
     let is_raised = |c: char| matches!(c, '¹' | '²' | '³' | '⁰' | '⁴'..='⁹');
     if !text.contains(is_raised) {
@@ -130,9 +130,9 @@ fn without_note_signs(text: &str) -> String {
     out
 }
 
-/// Characters as they look: what draws nothing is left out, any blank is a space, letters and
-/// digits in a compatibility form (`Ｒ`, `𝐫`, `ﬁ`) are plain ones. Punctuation keeps its width,
-/// which Chinese text needs.
+/// Normalises characters to their appearance: removes invisible ones, turns any whitespace into a
+/// space, and replaces compatibility forms of letters and digits (`Ｒ`, `𝐫`, `ﬁ`). Punctuation
+/// keeps its width, which Chinese text needs.
 pub fn visible(text: &str) -> String {
     if text.is_ascii() {
         return text.to_owned();
@@ -153,17 +153,17 @@ pub fn visible(text: &str) -> String {
     out.nfc().collect()
 }
 
-/// Which comments are blanked.
+/// The comments to blank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comments {
-    /// Those that stand between paragraphs.
+    /// Comments between paragraphs.
     Blocks,
-    /// Those within paragraphs too.
+    /// Also comments within paragraphs.
     All,
 }
 
-/// The text with HTML comments blank, line for line and byte for byte. What only looks like one and
-/// is shown to readers (in code, or never closed within its paragraph) stays.
+/// Replaces HTML comments with spaces and keeps all line and byte positions. Text that only looks
+/// like a comment and is shown to readers (in code, or not closed within its paragraph) is kept.
 pub fn blank_comments(text: &str, which: Comments) -> String {
     if !text.contains("<!--") {
         return text.to_owned();
@@ -174,7 +174,7 @@ pub fn blank_comments(text: &str, which: Comments) -> String {
             || which == Comments::All && matches!(event, Event::InlineHtml(_));
         match spans.last_mut() {
             _ if !wanted => {}
-            // The lines of a block come one by one.
+            // The parser reports the lines of a block one by one.
             Some(last) if matches!(event, Event::Html(_)) && last.end == range.start => {
                 last.end = range.end
             }
@@ -193,7 +193,7 @@ pub fn blank_comments(text: &str, which: Comments) -> String {
             from = close;
         }
     }
-    // Whole comments were replaced, which begin and end between characters.
+    // Only whole comments were replaced, so the result is valid UTF-8.
     String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }
 

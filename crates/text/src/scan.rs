@@ -1,9 +1,9 @@
 //! One pass over the CommonMark events of a document.
 //!
-//! Collects, in document order, where headings, list items, tables, Markdown links, runs of inline
-//! text and holes (code and HTML, where nothing else may be found) lie. Every range is in bytes of
-//! the whole text. What the facts mean is decided by `section`, `entry`, `link` and `keyed`; this
-//! file only knows Markdown.
+//! The scanner collects, in document order, the positions of headings, list items, tables, Markdown
+//! links, runs of inline text, and holes (code and HTML, which other modules must skip). Every
+//! range is in bytes of the whole text. This file only knows Markdown; `section`, `entry`, `link`
+//! and `keyed` interpret the result.
 
 use std::ops::Range;
 
@@ -18,14 +18,14 @@ use crate::link::destination_range;
 pub(crate) struct Heading {
     /// The heading itself, from the start of its line.
     pub range: Range<usize>,
-    /// Where the section starts: earlier than the heading if anchors stand just before it.
+    /// The start of the section, which is before the heading if anchors directly precede it.
     pub start: usize,
     pub level: u8,
     pub plain: String,
     pub ids: Vec<String>,
 }
 
-/// The kind of block that a run of inline text fills.
+/// The kind of block that contains a run of inline text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RunKind {
     Paragraph,
@@ -39,11 +39,11 @@ pub(crate) enum RunKind {
 pub(crate) struct Run {
     pub kind: RunKind,
     pub range: Range<usize>,
-    /// The innermost list item around it.
+    /// The innermost list item that contains it.
     pub item: Option<usize>,
 }
 
-/// A link in Markdown's own notation.
+/// A link in Markdown syntax.
 #[derive(Debug)]
 pub(crate) struct MarkdownLink {
     pub image: bool,
@@ -112,13 +112,13 @@ struct OpenLink {
     label: String,
 }
 
-/// Anchors that wait for the heading after them.
+/// Anchors that apply to the next heading.
 struct Pending {
     start: usize,
     ids: Vec<String>,
 }
 
-/// How much of a run is struck through.
+/// Counts the struck characters of a run.
 #[derive(Default)]
 struct StrikeTally {
     leads: bool,
@@ -165,7 +165,7 @@ struct Scanner<'t> {
     open_links: Vec<OpenLink>,
     heading: Option<Heading>,
     pending: Option<Pending>,
-    /// Whether the open run holds anything but anchors.
+    /// True if the open run contains anything except anchors.
     spoken: bool,
     cells: Vec<Cell>,
 }
@@ -373,7 +373,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// Notes that inline content covers `range`, opening a run if none is open.
+    /// Extends the open run to `range`. Opens a run if there is none.
     fn inline(&mut self, range: &Range<usize>) {
         if let Some(link) = self.open_links.last_mut() {
             link.inner_end = link.inner_end.max(range.end);
@@ -397,7 +397,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// Other content stands between an anchor and the next heading.
+    /// Discards pending anchors, because other content precedes the next heading.
     fn forget_anchors(&mut self) {
         self.spoken = true;
         self.pending = None;
@@ -511,7 +511,7 @@ impl<'t> Scanner<'t> {
     }
 }
 
-/// The start of the line, if only blanks stand before `at`.
+/// Returns the start of the line if only whitespace precedes `at`.
 fn line_start(text: &str, base: usize, at: usize) -> usize {
     let indent = text.as_bytes()[base..at]
         .iter()

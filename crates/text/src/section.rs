@@ -1,8 +1,8 @@
-//! Sections: a document cut at its headings.
+//! Sections: a document split at its headings.
 //!
-//! Sections are in document order and never empty as a list: text before the first heading, or a
-//! file without headings, is a section of level 0. Ranges nest by level, and a body ends where the
-//! next section starts. Only headings outside lists, quotes, code and HTML count.
+//! Sections are in document order. There is always at least one: text before the first heading, or
+//! a file without headings, is a section of level 0. Ranges nest by level, and a body ends at the
+//! start of the next section. Headings inside lists, quotations, code and HTML do not count.
 
 use std::ops::Range;
 
@@ -10,36 +10,36 @@ use crate::anchor::{Slugger, slug, split_explicit_id, strip_marks};
 use crate::lines::LineIndex;
 use crate::scan::Heading;
 
-/// The place of a section in its document.
+/// The index of a section in its document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SectionId(pub usize);
 
-/// A heading with what stands under it.
+/// A heading and its contents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Section {
     pub id: SectionId,
     /// 1 to 6, or 0 for text before the first heading.
     pub level: u8,
-    /// The heading without markup, marks and explicit id; empty for level 0.
+    /// The heading without markup, marks and explicit ID. Empty for level 0.
     pub title: String,
-    /// GitHub's slug of the title, made unique in the document by `-1`, `-2`…; empty for level 0.
+    /// GitHub's slug of the title, made unique in the document by `-1`, `-2`… Empty for level 0.
     pub slug: String,
-    /// GitHub's slug of the heading with its marks (`[arc]`), where it has any.
+    /// GitHub's slug of the heading including its marks (`[arc]`), if it has any.
     pub marked_slug: Option<String>,
-    /// Ids given by `{#id}`, `<a id>` or `<a name>`.
+    /// IDs from `{#id}`, `<a id>` or `<a name>`.
     pub ids: Vec<String>,
     /// The 1-based line of the heading.
     pub line: usize,
-    /// The heading with its line end; empty for level 0.
+    /// The heading with its line end. Empty for level 0.
     pub heading: Range<usize>,
     /// From the end of the heading to the next heading of any level.
     pub body: Range<usize>,
-    /// From the heading (or the anchor just before it) to the end of its last subsection.
+    /// From the heading (or the anchor directly before it) to the end of its last subsection.
     pub range: Range<usize>,
     pub parent: Option<SectionId>,
 }
 
-/// Builds the sections of `text`, whose readable part starts at `base`.
+/// Builds the sections of `text`. `base` is the offset after any front matter.
 pub(crate) fn plan_sections(
     text: &str,
     base: usize,

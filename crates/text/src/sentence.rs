@@ -1,16 +1,16 @@
-//! The first sentence of prose, in English and Chinese.
+//! Finds the first sentence of prose, in English and Chinese.
 //!
 //! Overviews quote one sentence of a section, so a false split (after `e.g.`, in `3.14`, inside a
-//! quotation) is worse than a long sentence: when in doubt the sentence goes on. Headings, tables,
-//! images, code and HTML are skipped; quoted text and list items serve only if nothing else is
-//! there before them.
+//! quotation) is worse than a long sentence. In doubt the sentence continues. Headings, tables,
+//! images, code and HTML are skipped. Quotations and list items are used only if no other prose
+//! precedes them.
 
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 
 use crate::anchor::is_cjk;
 use crate::scan::options;
 
-/// Words whose full stop does not end a sentence.
+/// Words with a full stop that does not end a sentence.
 const ABBREVIATIONS: &[&str] = &[
     "mr", "mrs", "ms", "dr", "prof", "st", "sr", "jr", "rev", "gen", "col", "capt", "lt", "sgt",
     "hon", "vs", "e.g", "i.e", "cf", "al", "ca", "approx", "fig", "figs", "eq", "vol", "ch",
@@ -22,14 +22,14 @@ const ABBREVIATIONS: &[&str] = &[
 /// Abbreviations only before a number: `No. 5`, `p. 12`.
 const BEFORE_NUMBERS: &[&str] = &["no", "nos", "p", "art", "v"];
 
-/// Verbs that tie a clause to the speech before it: `“走吧。”他说。`
+/// Verbs that attach a clause to the preceding speech: `“走吧。”他说。`
 const SPEECH: &[char] = &['说', '道', '问', '喊', '叫', '嚷', '吼', '想'];
 
-/// A clause that only names the speaker is no longer than this.
+/// The maximum length of a clause that only names the speaker.
 const SPEAKER_CHARS: usize = 12;
 
-/// The first sentence of a paragraph of plain text. Nothing behind the sentence is looked at but a
-/// few characters, so that a paragraph can be cut into its sentences in linear time.
+/// Returns the first sentence of a paragraph of plain text. Looks only a few characters past the
+/// sentence, so that a paragraph can be split in linear time.
 pub fn first_sentence(prose: &str) -> &str {
     let prose = prose.trim();
     let mut from = 0;
@@ -86,7 +86,7 @@ fn ends_here(before: &str, run: &str, quoted: bool, rest: &str) -> bool {
     let spaced = rest.starts_with(char::is_whitespace);
     match last {
         '。' | '！' | '？' | '；' | '．' | '｡' => !(quoted && continues_speech(rest)),
-        // An ellipsis usually trails off inside a sentence.
+        // An ellipsis is usually inside a sentence.
         '…' => {
             (quoted && !continues_speech(rest) && !following.is_lowercase())
                 || (spaced && following.is_uppercase())
@@ -108,7 +108,7 @@ fn is_opener(c: char) -> bool {
     matches!(c, '“' | '「' | '『' | '（' | '《' | '"')
 }
 
-/// Whether the clause after a quotation only says who spoke.
+/// Returns true if the clause after a quotation only names the speaker.
 fn continues_speech(rest: &str) -> bool {
     if rest.starts_with(['，', '、', '：', ',']) {
         return true;
@@ -152,7 +152,7 @@ fn is_abbreviation(before: &str, following: char) -> bool {
     }
 }
 
-/// The first sentence of the prose in a piece of Markdown.
+/// Returns the first sentence of the prose in Markdown text.
 pub(crate) fn first_prose_sentence(markdown: &str) -> Option<String> {
     let mut fallback = None;
     let mut text = String::new();
@@ -208,7 +208,7 @@ fn is_skipped(tag: &Tag<'_>) -> bool {
     )
 }
 
-/// Joins wrapped lines: a space in between, except between two CJK characters.
+/// Joins wrapped lines with a space, but without one between two CJK characters.
 fn join_lines(text: &str) -> String {
     let mut joined = String::with_capacity(text.len());
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {

@@ -1,22 +1,21 @@
-//! What a text means by a sign such as ❌: something to answer, or only a count of such things, or
+//! Interprets a sign such as ❌ in a text: an objection, only a count of objections, or a statement
 //! that there are none.
 //!
-//! Models write verdicts as they please: `Pass. 0 ❌, 1 💡.`, `No ❌`, `❌: none`, `| ❌ | 2 |`,
-//! `没有 ❌`. None of these is an objection, and a count without the items that it counts has
-//! nothing to answer.
+//! Models write verdicts in many forms: `Pass. 0 ❌, 1 💡.`, `No ❌`, `❌: none`, `| ❌ | 2 |`,
+//! `没有 ❌`. None of these is an objection. A count without the counted items requires no answer.
 
-/// What one line says with a sign, weakest first.
+/// The meaning of a sign on one line, weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
-    /// It does not mention the sign, or says that there is none.
+    /// The line does not contain the sign, or says that there is none.
     Nothing,
-    /// It counts them, or names a verdict, and says no more.
+    /// The line only counts signs or states a verdict.
     Counted,
-    /// It says something.
+    /// The line makes a statement.
     Said,
 }
 
-/// Answers that mean "none".
+/// Phrases that mean "none".
 const NONE: [&str; 16] = [
     "none",
     "none found",
@@ -36,7 +35,7 @@ const NONE: [&str; 16] = [
     "暂无",
 ];
 
-/// Words of a verdict that say nothing of what is wrong.
+/// Words of a verdict that do not describe a problem.
 const VERDICT: [&str; 28] = [
     "verdict",
     "block",
@@ -68,14 +67,14 @@ const VERDICT: [&str; 28] = [
     "错误",
 ];
 
-/// What may stand between a sign and what is said of it.
+/// Characters between a sign and its text.
 const LEADING: [char; 13] = [
     ' ', ':', '：', '=', '×', '(', '（', '*', '_', '-', '–', '—', '|',
 ];
 
 const UNITS: [char; 7] = ['个', '条', '处', '项', '×', 'x', '次'];
 
-/// What a line, without its markup and code, says with a sign.
+/// Returns the meaning of a sign on a line without markup and code.
 pub fn weigh(line: &str, sign: &str) -> Weight {
     let weights = line
         .match_indices(sign)
@@ -90,7 +89,7 @@ fn weigh_one(before: &str, after: &str) -> Weight {
         _ => {}
     }
     let mut after = after.trim_start_matches(LEADING);
-    // `❌ Objections: none` says the same as `❌: none`.
+    // `❌ Objections: none` means the same as `❌: none`.
     while let Some(word) = VERDICT.iter().find(|word| begins_with_word(after, word)) {
         after = after[word.len()..].trim_start_matches(LEADING);
     }
@@ -109,7 +108,7 @@ fn begins_with_word(text: &str, word: &str) -> bool {
     begins && !(word.is_ascii() && text[word.len()..].starts_with(|c: char| c.is_alphanumeric()))
 }
 
-/// `2 ❌`, `0 个 ❌`.
+/// Parses `2 ❌`, `0 个 ❌`.
 fn count_before(before: &str) -> Option<u32> {
     let before = before
         .trim_end_matches([' ', '*', '_', '(', '（'])
@@ -123,7 +122,7 @@ fn count_before(before: &str) -> Option<u32> {
     number.parse().ok().filter(|_| alone)
 }
 
-/// `no ❌`, `no open ❌`, `没有 ❌`.
+/// Recognises `no ❌`, `no open ❌`, `没有 ❌`.
 fn denied_before(before: &str) -> bool {
     let before = before
         .trim_end_matches([' ', '*', '_', '"', '“', '(', '（'])
@@ -146,7 +145,7 @@ fn denied_before(before: &str) -> bool {
     }
 }
 
-/// `❌ 2`, `❌: 0,`; a number that begins a sentence or a list is no count.
+/// Parses `❌ 2`, `❌: 0,`. A number that begins a sentence or a list does not count.
 fn count_after(after: &str) -> Option<u32> {
     let digits = after.len() - after.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, rest) = after.split_at(digits);
@@ -159,7 +158,7 @@ fn count_after(after: &str) -> Option<u32> {
     number.parse().ok().filter(|_| over)
 }
 
-/// Whether a text says that there is nothing, and no more than that in its first clause.
+/// Returns true if the first clause of a text only says that there is nothing.
 pub fn says_none(text: &str) -> bool {
     let text = text
         .trim()
@@ -183,7 +182,7 @@ fn words_up_to_stop(text: &str) -> usize {
         .split([',', '，', ';', '；', '.', '。', ':', '：', '|', ')', '）'])
         .next()
         .unwrap_or_default();
-    // A run of Chinese is about a word for two characters.
+    // Two Chinese characters count as about one word.
     let wide = clause.chars().filter(|c| *c >= '\u{2e80}').count();
     clause
         .split_whitespace()
@@ -192,8 +191,8 @@ fn words_up_to_stop(text: &str) -> usize {
         + wide.div_ceil(2)
 }
 
-/// Whether a passage names a verdict and not what it is about: `❌`, `Verdict: block ❌`, `### ❌
-/// Must fix (2)`.
+/// Returns true if a passage only states a verdict without the subject: `❌`, `Verdict: block ❌`,
+/// `### ❌ Must fix (2)`.
 pub fn says_only_verdict(passage: &str, sign: &str) -> bool {
     let said = passage.replace(sign, " ").to_lowercase();
     let words = said

@@ -1,5 +1,7 @@
-//! Words as an editor counts them: a run of letters and digits is one, a Chinese, Japanese or
-//! Korean character is one. Code blocks and comments are not prose and do not count.
+//! Counts words as an editor does.
+//!
+//! A run of letters and digits is one word, and so is each Chinese, Japanese or Korean character.
+//! Code blocks and comments do not count.
 
 use crate::Document;
 

@@ -1,17 +1,17 @@
-//! YAML front matter to JSON values.
+//! Converts YAML front matter to JSON values.
 //!
-//! Reads one document of the YAML 1.2 core schema from the parser's events. Front matter is small
-//! and hand-written, so what only helps to blow it up or to surprise (aliases, duplicate keys, keys
-//! that are not scalars, nesting deeper than a page is wide) is an error with its line. Dates stay
-//! text.
+//! The parser reads one document of the YAML 1.2 core schema. Front matter is small and
+//! hand-written, so features that only cause surprises or excessive size (aliases, duplicate keys,
+//! keys that are not scalars, deep nesting) are errors with their line. Dates stay text.
 
 use granit_parser::{Event, Parser, ScalarStyle, Tag};
 use serde_json::{Map, Number, Value};
 
-/// Deeper nesting is no front matter, and values are dropped recursively.
+/// The maximum nesting depth. Values are dropped recursively, so deeper ones could overflow the
+/// stack.
 const MAX_DEPTH: usize = 64;
 
-/// What is wrong, and on which 1-based line.
+/// A syntax error and its 1-based line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct YamlError {
     pub line: usize,
@@ -23,7 +23,7 @@ enum Open {
     Keys(Map<String, Value>, Option<String>),
 }
 
-/// Parses a YAML document; an empty one is `null`.
+/// Parses a YAML document. An empty one is `null`.
 pub(crate) fn parse_yaml(text: &str) -> Result<Value, YamlError> {
     let mut open: Vec<Open> = Vec::new();
     for next in Parser::new_from_str(text) {
@@ -107,7 +107,7 @@ fn number(text: &str) -> Option<Number> {
     {
         return Some(Number::from(integer));
     }
-    // `1.5` and `2e3`, but not `inf`, `nan` or a version such as `1.2.3`.
+    // Accepts `1.5` and `2e3`, but not `inf`, `nan` or a version such as `1.2.3`.
     let shaped = text.contains(|c: char| c.is_ascii_digit())
         && text
             .bytes()

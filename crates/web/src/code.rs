@@ -1,25 +1,24 @@
-//! A one-time code: it is exchanged for the token once, within a short time, and is worth nothing
-//! afterwards.
+//! One-time login codes. A code is exchanged for the token once, within two minutes.
 //!
-//! The code travels where others may see it later (a file that a browser opens, the browser's
-//! history). The token never does.
+//! The code may leak later, through the file that the browser opens or through the browser's
+//! history. It is worthless once it has been redeemed. The token itself never travels that way.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::token::Token;
 
-/// Time for a browser to start and load the page.
+/// Enough time for a browser to start and load the page.
 const LIFETIME: Duration = Duration::from_secs(120);
 
-/// A code that can be used once.
+/// A code that can be redeemed once.
 #[derive(Debug)]
 pub struct OneTimeCode {
     left: Mutex<Option<(Token, Instant)>>,
 }
 
 impl OneTimeCode {
-    /// A new code, and its text.
+    /// Creates a code and returns it together with its text.
     pub fn random() -> Result<(OneTimeCode, Token), getrandom::Error> {
         let code = Token::random()?;
         Ok((
@@ -30,8 +29,8 @@ impl OneTimeCode {
         ))
     }
 
-    /// Uses the code up. False for a wrong guess, which does not use it up, and for a code that was
-    /// used or is too old.
+    /// Redeems the code. Returns false for a wrong guess, which leaves the code valid, and for a
+    /// code that was already redeemed or has expired.
     pub fn redeem(&self, guess: &str) -> bool {
         self.redeem_at(guess, Instant::now())
     }

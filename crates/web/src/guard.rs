@@ -1,9 +1,10 @@
-//! The checks in front of every request: Host, Origin, token, size, time; and the headers behind
-//! it.
+//! Middleware that checks every request (Host, Origin, token, size, time) and sets the security
+//! headers of every response.
 //!
 //! A page of another site can make a browser send requests to loopback. It cannot make the browser
-//! send our own name as Host after a rebinding, nor our own Origin, nor a header with a token that
-//! it does not know. No cookie is ever set, so there is nothing that a browser would add by itself.
+//! send our own name as Host after DNS rebinding, nor our own Origin, nor a header with a token
+//! that it does not know. The server never sets a cookie, so a browser adds no credentials by
+//! itself.
 
 use std::sync::Arc;
 
@@ -23,16 +24,16 @@ use serde_json::json;
 use crate::host::Host;
 use crate::policy::Policy;
 
-/// What a door serves.
+/// The routes of a server.
 #[derive(Debug, Default)]
 pub struct Site {
-    /// What anyone on this machine may fetch: files of the program itself, nothing of a project.
+    /// Routes that any local caller may fetch: files of the program itself, never project data.
     pub open: Router,
-    /// What needs the token.
+    /// Routes that need the token.
     pub guarded: Router,
 }
 
-/// The site behind its guard.
+/// Puts the checks in front of a site.
 pub fn guard(site: Site, policy: &Policy) -> Router {
     let policy = Arc::new(policy.clone());
     let guarded = site
@@ -53,7 +54,7 @@ pub fn guard(site: Site, policy: &Policy) -> Router {
         .layer(from_fn_with_state(policy, with_headers))
 }
 
-/// Refuses callers that reached us under a name, or from a page, that is not ours.
+/// Refuses callers that used a host name, or come from a page, that is not ours.
 async fn comes_from_here(
     State(policy): State<Arc<Policy>>,
     request: Request,
@@ -78,8 +79,8 @@ async fn comes_from_here(
     next.run(request).await
 }
 
-/// The one name that a request calls the server by. An absolute-form target must name the same
-/// host.
+/// Returns the host that a request addresses. The request must have exactly one Host header, and an
+/// absolute-form target must name the same host.
 fn called_as(headers: &HeaderMap, uri: &Uri) -> Option<Host> {
     let mut hosts = headers.get_all(HOST).iter();
     let host = Host::parse(hosts.next()?.to_str().ok()?)?;
@@ -89,7 +90,8 @@ fn called_as(headers: &HeaderMap, uri: &Uri) -> Option<Host> {
     (hosts.next().is_none() && agrees).then_some(host)
 }
 
-/// Loopback under any port (a tunnel may have its own), or a name that the policy lists.
+/// Accepts loopback under any port, because a tunnel may use its own, and any host that the policy
+/// lists.
 fn is_ours(host: &Host, listed: &[String]) -> bool {
     host.is_loopback()
         || listed.iter().any(|own| {
@@ -97,7 +99,7 @@ fn is_ours(host: &Host, listed: &[String]) -> bool {
         })
 }
 
-/// What is wrong with where the request comes from, if it says so.
+/// Returns the reason to refuse the request's origin, if the browser sent one that is not ours.
 fn foreign_origin(request: &Request, host: &Host) -> Option<&'static str> {
     let headers = request.headers();
     for origin in headers.get_all(ORIGIN) {
@@ -111,10 +113,10 @@ fn foreign_origin(request: &Request, host: &Host) -> Option<&'static str> {
     }
     let said = |name: &str| headers.get(name).map(HeaderValue::as_bytes);
     match said("sec-fetch-site") {
-        // `none` is a person who typed the address or followed a link from another program.
+        // Browsers send `none` for an address that the user typed or opened from another program.
         None | Some(b"same-origin" | b"none") => None,
-        // `serve --open` leads the browser here from a file. The start page holds nothing of a
-        // project, and no frame may show it.
+        // `serve --open` opens this page from a local file. The start page holds no project data,
+        // and no frame may show it.
         Some(_)
             if is_start_page(request)
                 && said("sec-fetch-mode") == Some(b"navigate")
@@ -156,7 +158,8 @@ async fn shows_token(State(policy): State<Arc<Policy>>, request: Request, next: 
     next.run(request).await
 }
 
-/// Refuses what is too long before it is read, and gives up on what takes too long.
+/// Refuses requests with a `Content-Length` over the limit before reading them, and times out slow
+/// handlers.
 async fn bounded(State(policy): State<Arc<Policy>>, request: Request, next: Next) -> Response {
     let said = request
         .headers()
@@ -180,7 +183,7 @@ async fn bounded(State(policy): State<Arc<Policy>>, request: Request, next: Next
     }
 }
 
-/// Headers that keep a browser strict with whatever is in the answer.
+/// Sets headers that restrict the browser, in case a response contains hostile content.
 async fn with_headers(State(policy): State<Arc<Policy>>, request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
@@ -205,7 +208,7 @@ async fn with_headers(State(policy): State<Arc<Policy>>, request: Request, next:
     response
 }
 
-/// What was refused and what to do, in the form of every other failure.
+/// Builds a refusal in the same JSON form as every other error.
 fn refusal(status: StatusCode, what: &str, remedy: &str) -> Response {
     let body = json!({"error": what, "rule": null, "do": remedy, "exit": null}).to_string();
     (

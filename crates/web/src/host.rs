@@ -1,23 +1,23 @@
-//! The value of a `Host` header: a name or an address, an optional port, and nothing else.
+//! Parser for the value of a `Host` header: a name or an address, and an optional port.
 //!
-//! Browsers and proxies disagree about odd values (`127.0.0.1:80@evil.example`), so only the plain
-//! forms are accepted.
+//! Browsers and proxies disagree about odd values (`127.0.0.1:80@evil.example`), so the parser
+//! accepts only the plain forms.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A valid `Host` value, in lower case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Host {
-    /// The whole value, with the port if there is one.
+    /// The whole value, including the port if there is one.
     pub whole: String,
     /// The name or address without brackets and port.
     pub name: String,
 }
 
 impl Host {
-    /// Parses `name`, `name:port`, `[address]` or `[address]:port`. User names, percent escapes,
-    /// spaces, empty or oversized ports, zones of IPv6 addresses and names with empty labels (a
-    /// trailing dot) are refused.
+    /// Parses `name`, `name:port`, `[address]` or `[address]:port`. It refuses user names, percent
+    /// escapes, spaces, empty or oversized ports, IPv6 zones and names with empty labels (a
+    /// trailing dot).
     pub fn parse(text: &str) -> Option<Host> {
         let whole = text.to_ascii_lowercase();
         let (name, port) = match whole.strip_prefix('[') {
@@ -49,7 +49,7 @@ impl Host {
         })
     }
 
-    /// Whether it names this machine's own loopback interface.
+    /// Returns true if the value names this machine's loopback interface.
     pub fn is_loopback(&self) -> bool {
         self.name == "localhost"
             || self
@@ -59,9 +59,9 @@ impl Host {
     }
 }
 
-/// Labels of letters, digits and hyphens, separated by single dots. A name whose last label is a
-/// number must be an IPv4 address in its usual form: some resolvers also accept `127.1` and
-/// `0x7f.1`.
+/// Accepts labels of letters, digits, hyphens and underscores, separated by single dots. If the
+/// last label starts with a digit, the name must be an IPv4 address in dotted-quad form, because
+/// some resolvers also accept `127.1` and `0x7f.1`.
 fn is_name(name: &str) -> bool {
     let is_label = |label: &str| {
         let plain = label

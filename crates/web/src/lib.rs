@@ -1,9 +1,8 @@
-//! A guarded HTTP server for one person's machine: who may call it, from where, with what, for how
-//! long.
+//! A guarded HTTP server for local use by one person.
 //!
-//! It knows nothing of projects. A door brings its own router and a [`Policy`]; [`guard`] puts the
-//! checks in front of it and [`serve`] answers until a signal ends it. This is the only place where
-//! an async runtime starts.
+//! The crate owns access control, request limits and the async runtime of the server. It knows
+//! nothing about projects. The caller supplies a router and a [`Policy`], [`guard`] puts the checks
+//! in front of the router, and [`serve`] answers requests until a signal arrives.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -1,26 +1,28 @@
-//! What a server allows: plain values, decided by the door that starts it.
+//! The limits of a server, as plain values.
+//!
+//! The code that starts the server chooses them; `guard` and `serve` enforce them.
 
 use std::time::Duration;
 
 use crate::token::Token;
 
-/// Who may call, and how much a call may ask for.
+/// Access rules and request limits.
 #[derive(Debug, Clone)]
 pub struct Policy {
     pub token: Token,
-    /// Names by which the server may be called besides those of loopback, as `name` or `name:port`.
-    /// Empty means loopback only, and the server then refuses to listen anywhere else.
+    /// Host names that the server accepts besides loopback, as `name` or `name:port`. If empty, the
+    /// server refuses to listen on any address other than loopback.
     pub hosts: Vec<String>,
-    /// The longest body of a request, in bytes.
+    /// The maximum size of a request body, in bytes.
     pub body: usize,
-    /// How long a request may take until its answer begins.
+    /// The maximum time until a response begins.
     pub deadline: Duration,
-    /// The content security policy of every answer.
+    /// The content security policy of every response.
     pub content: &'static str,
 }
 
 impl Policy {
-    /// Loopback, a megabyte, half a minute, nothing from outside.
+    /// Defaults: loopback only, 1 MiB bodies, 30 seconds, and no content from other sites.
     pub fn new(token: Token) -> Policy {
         Policy {
             token,
@@ -32,7 +34,8 @@ impl Policy {
     }
 }
 
-/// Everything from the server itself, nothing inline, nothing evaluated, in nobody's frame.
+/// Allows only content from this server (and `data:` images). Forbids inline scripts, eval and
+/// framing.
 const STRICT: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
                       connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
                       require-trusted-types-for 'script'; trusted-types 'none'";

@@ -1,4 +1,7 @@
-//! Listening: one thread that talks to the network, others for work that blocks, until a signal.
+//! The server loop: one thread does the network I/O, a pool runs blocking work, and a signal ends
+//! both.
+//!
+//! Access control is in `guard`.
 
 use std::future::Future;
 use std::io;
@@ -17,20 +20,19 @@ use tokio::sync::Semaphore;
 use crate::guard::{Site, guard};
 use crate::policy::Policy;
 
-/// A caller has so long to send its headers: one that sends none must not hold a connection.
+/// The maximum time to receive request headers, so that an idle caller cannot hold a connection.
 const HEADERS: Duration = Duration::from_secs(10);
 
-/// Answers under way when a signal comes have so long to end. Streams that never end are cut then.
+/// The grace period for open responses after a signal. Streams that never end are cut off then.
 const FAREWELL: Duration = Duration::from_millis(500);
 
-/// More connections than browsers and agents of one person open; the next one waits.
+/// More connections than the browsers and agents of one person open. Further connections wait.
 const CONNECTIONS: usize = 256;
 
-/// Work that blocks, at most so much of it at a time: most of it waits for a disk, or for another
-/// look at the same thing.
+/// The maximum number of blocking tasks. Most of them wait for the disk or for the next poll.
 const WORKERS: usize = 32;
 
-/// Where to listen, what to serve, what to allow.
+/// The address to listen on, the routes and the policy.
 #[derive(Debug)]
 pub struct Plan {
     pub address: SocketAddr,
@@ -38,7 +40,7 @@ pub struct Plan {
     pub policy: Policy,
 }
 
-/// Why there is no server.
+/// The reason why the server could not start.
 #[derive(Debug, Error)]
 pub enum ServeError {
     #[error("{0} is not loopback, and no host is allowed by name")]
@@ -52,7 +54,8 @@ pub enum ServeError {
     Io(#[from] io::Error),
 }
 
-/// Serves until SIGINT or SIGTERM. `ready` is told the address as soon as callers are answered.
+/// Serves until SIGINT, SIGTERM or SIGHUP. Calls `ready` with the address once the server accepts
+/// connections.
 pub fn serve(plan: Plan, ready: impl FnOnce(SocketAddr)) -> Result<(), ServeError> {
     if !plan.address.ip().is_loopback() && plan.policy.hosts.is_empty() {
         return Err(ServeError::Exposed(plan.address));
@@ -75,13 +78,12 @@ pub fn serve(plan: Plan, ready: impl FnOnce(SocketAddr)) -> Result<(), ServeErro
         answer(listener, router, stop).await;
         Ok::<(), ServeError>(())
     })?;
-    // What still blocks is not waited for: every commit is whole or not there.
+    // Do not wait for blocking tasks: an interrupted commit is either complete or absent.
     runtime.shutdown_background();
     Ok(())
 }
 
-/// Runs work that blocks beside the thread that answers. A panic in it is that request's failure
-/// only.
+/// Runs blocking work off the network thread. A panic fails only that request.
 pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     tokio::task::spawn_blocking(work).await.ok()
 }
@@ -99,14 +101,14 @@ async fn answer(listener: TcpListener, router: Router, stop: impl Future<Output 
             () = &mut stop => break,
             (accepted, place) = accepted => match accepted {
                 Ok(accepted) => (accepted, place),
-                // Out of descriptors, or a caller that left: neither is a reason to end.
+                // The process is out of descriptors or the caller disconnected. Neither is fatal.
                 Err(_) => { tokio::time::sleep(Duration::from_millis(50)).await; continue }
             },
         };
         let connection = graceful.watch(connection(stream, router.clone()));
         tokio::spawn(async move {
             let _place = place;
-            // A caller that breaks off or talks nonsense has had its answer.
+            // Ignore errors of the connection: the caller disconnected or sent an invalid request.
             let _ = connection.await;
         });
     }
@@ -125,7 +127,7 @@ fn connection(
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
 }
 
-/// Ends when someone asks the program to.
+/// Completes when the process receives a termination signal.
 #[cfg(unix)]
 fn signals() -> io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};

@@ -1,5 +1,7 @@
-//! Server-sent events: one probe for each listener, asked now and then, and only while someone
-//! listens.
+//! Server-sent events.
+//!
+//! Each listener has its own probe, which is polled only while the listener is connected. Probes
+//! run as blocking work, off the network thread.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -14,11 +16,12 @@ use tokio::sync::mpsc;
 
 use crate::serve::blocking;
 
-/// After so many quiet looks a comment is sent: a listener that is gone is noticed, one that is
-/// there stays.
+/// Send a comment after this many polls without an event. It detects a closed connection and keeps
+/// an open one alive.
 const QUIET_LOOKS: u32 = 30;
 
-/// A stream of what `probe` finds, looked for `every` so often. It ends with its listener.
+/// Polls `probe` at the interval `every` and streams each result as an event. The stream ends when
+/// the listener disconnects.
 pub fn watch(every: Duration, probe: impl FnMut() -> Option<String> + Send + 'static) -> Response {
     let (sender, receiver) = mpsc::channel(4);
     tokio::spawn(look(every, probe, sender));

@@ -1,19 +1,22 @@
-//! The token: the secret that a caller must show. Made anew for each server unless one is given.
+//! The bearer token that callers must send.
+//!
+//! A server generates one unless the user supplies it. Comparison takes constant time, and `Debug`
+//! output hides the secret.
 
 use std::fmt;
 
-/// Bytes of chance in a token that the server makes itself.
+/// Random bytes in a generated token.
 const CHANCE: usize = 24;
 
-/// A given token must have so many characters: shorter ones can be tried out.
+/// The minimum length of a supplied token. Shorter ones can be guessed by trying.
 const SHORTEST: usize = 16;
 
-/// What a caller must show to be answered.
+/// The secret that authorises a caller.
 #[derive(Clone)]
 pub struct Token(String);
 
 impl Token {
-    /// A token that nobody can guess.
+    /// Generates an unguessable token.
     pub fn random() -> Result<Token, getrandom::Error> {
         let mut bytes = [0; CHANCE];
         getrandom::fill(&mut bytes)?;
@@ -22,7 +25,7 @@ impl Token {
         ))
     }
 
-    /// A token that the caller chose: long enough, and safe in a URL and in a header.
+    /// Parses a token that the user chose: long enough, and safe in a URL and in a header.
     pub fn parse(text: &str) -> Result<Token, String> {
         let plain = text
             .bytes()
@@ -38,7 +41,8 @@ impl Token {
         &self.0
     }
 
-    /// Compares in a time that does not tell how much of the guess was right.
+    /// Compares in constant time, so that the duration does not reveal how much of the guess was
+    /// right.
     pub fn is(&self, guess: &str) -> bool {
         let (own, guess) = (self.0.as_bytes(), guess.as_bytes());
         let mut differences = u8::from(own.len() != guess.len());
@@ -49,7 +53,7 @@ impl Token {
     }
 }
 
-/// A secret is not printed by accident.
+/// Hides the secret, so that it is not printed by accident.
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token(…)")

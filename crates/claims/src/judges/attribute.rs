@@ -1,4 +1,7 @@
-//! Which hand someone uses, and what they do for a living.
+//! Judges handedness and occupation.
+//!
+//! The hand counts only if the sentence shows it at skilled work and gives no reason, such as an
+//! injury. An occupation counts only if the sentence states it of a named entity.
 
 use super::{Finding, Sentence};
 use crate::memory::Fact;
@@ -15,7 +18,7 @@ const HAND_KEYS: &[&str] = &[
     "用手",
 ];
 
-/// What one does with the better hand and seldom with the other.
+/// Activities that people do with the dominant hand.
 const SKILLS: &[&str] = &[
     "wrote",
     "write",
@@ -75,7 +78,7 @@ const SKILLS_ZH: &[&str] = &[
     "握剑", "持剑", "拔剑", "刻", "雕", "缝", "绣", "切", "抄", "夹菜", "射", "瞄准", "开枪",
     "挥刀", "砍", "削", "拨", "舞剑", "刺", "劈", "弹琴", "下棋", "使刀", "扔",
 ];
-/// A cause on the page for using the other hand.
+/// Words that explain the use of the other hand.
 const CAUSES: &[&str] = &[
     "broken",
     "injured",
@@ -120,7 +123,7 @@ impl Hand {
     }
 }
 
-/// The hand that a fact gives someone.
+/// Returns the dominant hand that a fact states.
 fn stated(fact: &Fact) -> Option<Hand> {
     let text = fact.text.to_lowercase();
     let keyed = HAND_KEYS.contains(&fact.key.as_str());
@@ -138,7 +141,7 @@ fn stated(fact: &Fact) -> Option<Hand> {
     }
 }
 
-/// The hand that a sentence shows at work, and where.
+/// Returns the hand that a sentence shows at work, and the position of the work.
 fn shown(text: &str) -> Option<(Hand, usize)> {
     let mut found = Vec::new();
     for (hand, english, chinese) in [(Hand::Left, "left", "左"), (Hand::Right, "right", "右")] {
@@ -157,7 +160,7 @@ fn shown(text: &str) -> Option<(Hand, usize)> {
         }
         if let Some(range) = find_all(text, &format!("{english} hand"), true).first() {
             let before = text[..range.start].to_lowercase();
-            // One adjective may stand before the hand: `with a steady right hand`.
+            // An adjective may precede the hand: `with a steady right hand`.
             let near: String = words(&before)
                 .iter()
                 .rev()
@@ -180,8 +183,7 @@ fn shown(text: &str) -> Option<(Hand, usize)> {
                     .iter()
                     .any(|sign| format!(" {near}").contains(&format!(" {sign} ")))
             };
-            // The work is what the clause did before it came to the hand; whoever did it is named
-            // before the work.
+            // The work is a verb earlier in the clause, and the person is named before that verb.
             let work = words(clause_before(text, range.start))
                 .into_iter()
                 .find(|word| SKILLS.contains(&word.lower.as_str()));
@@ -203,8 +205,8 @@ fn shown(text: &str) -> Option<(Hand, usize)> {
                 {
                     found.push((hand, range.start));
                 }
-                // `reached for the hammer with his right hand and struck`, `With her left hand Mara
-                // drew`
+                // `reached for the hammer with his right hand and struck`,
+                // `With her left hand Mara drew`
                 _ if with(&by) && works_next(&text[range.end..]) => found.push((hand, range.start)),
                 _ => {}
             }
@@ -221,7 +223,7 @@ fn shown(text: &str) -> Option<(Hand, usize)> {
             }
         }
     }
-    // Both hands at once, or one after the other, prove nothing.
+    // A sentence that mentions both hands proves nothing.
     let first = *found.first()?;
     let other = if first.0 == Hand::Left {
         ["right hand", "右手"]
@@ -231,8 +233,8 @@ fn shown(text: &str) -> Option<(Hand, usize)> {
     (found.iter().all(|(hand, _)| *hand == first.0) && !says_any(text, &other)).then_some(first)
 }
 
-/// Whether what follows a hand is its work: `and struck twice`, `Mara drew a map`; not `while
-/// writing`.
+/// Returns true if the text after a hand describes its work: `and struck twice`, `Mara drew a map`,
+/// but not `while writing`.
 fn works_next(after: &str) -> bool {
     let after = after.split([',', ';', '.']).next().unwrap_or_default();
     let next = words(after);
@@ -271,7 +273,8 @@ pub fn judge_hand(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
     if another {
         return;
     }
-    // `With her left hand Mara drew`, `Being left-handed, Otto …`: who it is comes after.
+    // `With her left hand Mara drew`, `Being left-handed, Otto …`: the person is named after the
+    // hand.
     let fronted = sentence
         .mentions
         .first()
@@ -412,14 +415,14 @@ const TRADES_ZH: &[&str] = &[
     "说书人",
 ];
 
-/// Whether a trade is said in front of the name: `As a priest, Otto …`, `身为牧师，奥托……`.
+/// Returns true if an occupation precedes the name: `As a priest, Otto …`, `身为牧师，奥托……`.
 fn is_fronted(before: &str) -> bool {
     let before = before.trim().to_lowercase();
     ["as a", "as an", "身为", "作为", "身为一名"].contains(&before.as_str())
 }
 
-/// Whether what stands between a name and a trade says that this is what they are: `was the best`,
-/// `, a`, `the`, `是城里最好的`, `做了二十年`.
+/// Returns true if the text between a name and an occupation states that the person has it:
+/// `was the best`, `, a`, `the`, `是城里最好的`, `做了二十年`.
 fn is_called(between: &str, after: &str) -> bool {
     if crate::words::has_han(between) || between.is_empty() {
         let between = between.trim_start_matches(['，', ' ']);
@@ -542,7 +545,7 @@ mod tests {
                     &["hand!"],
                 ),
                 ("Otto signed it with his left hand.", &["hand="]),
-                // What a reader sees counts, not how it is marked.
+                // The rendered text counts, not its markup.
                 ("*Otto* signed the log with his **right** hand.", &["hand!"]),
                 (
                     "Ot\u{200b}to signed the log with his ri\u{ad}ght hand.",

@@ -1,9 +1,11 @@
-//! Eyes and hair: the colour that memory gives them.
+//! Judges the colour of eyes and hair.
+//!
+//! Related shades count as equal. Dyed hair, wigs and temporary colours are ignored.
 
 use super::{Finding, Sentence};
 use crate::words::{is_negated, is_quoted, is_unreal, says_any, words};
 
-/// Colours by kinship: within a row, one may stand for another.
+/// Groups of colours that count as equal.
 const COLOURS: &[&[&str]] = &[
     &["black", "raven", "jet", "黑", "乌黑"],
     &["brown", "chestnut", "hazel", "棕", "褐"],
@@ -24,7 +26,7 @@ struct Part {
     keys: &'static [&'static str],
     english: &'static [&'static str],
     chinese: &'static [&'static str],
-    /// Colours that come and go: eyes red with weeping.
+    /// Temporary colours, such as eyes red from weeping.
     passing: &'static [&'static str],
 }
 
@@ -59,7 +61,7 @@ fn kin(word: &str) -> Option<usize> {
     COLOURS.iter().position(|row| row.contains(&word))
 }
 
-/// The colour that a value names.
+/// Returns the colour group that a value names.
 fn stated(value: &str) -> Option<usize> {
     let mut found: Vec<usize> = words(value)
         .iter()
@@ -80,7 +82,8 @@ fn stated(value: &str) -> Option<usize> {
     }
 }
 
-/// The colour that a sentence gives a part, its word and where the part stands.
+/// Returns the colour group that a sentence gives a body part, its word, and the position of the
+/// part.
 fn shown(text: &str, part: &Part) -> Option<(usize, String, usize)> {
     let words = words(text);
     let links = [
@@ -93,7 +96,8 @@ fn shown(text: &str, part: &Part) -> Option<(usize, String, usize)> {
         .enumerate()
         .filter(|(_, word)| part.english.contains(&word.lower.as_str()))
     {
-        // The colour stands right before it, perhaps behind another adjective, or after a verb.
+        // The colour precedes the part, perhaps with another adjective between them, or follows a
+        // verb.
         let before = words[nth.saturating_sub(3)..nth].iter().rev();
         let apart = |w: &&crate::words::Word| {
             !text[w.range.end..word.range.start].contains([',', '.', ';'])
@@ -103,7 +107,7 @@ fn shown(text: &str, part: &Part) -> Option<(usize, String, usize)> {
             .take_while(apart)
             .filter(|w| !["and", "with", "of"].contains(&w.lower.as_str()))
             .find_map(|w| Some((kin(&w.lower)?, w.lower.clone())));
-        // `The eyes of Otto were green`: the owner stands between.
+        // `The eyes of Otto were green`: the owner is between the part and the verb.
         let owned = usize::from(words.get(nth + 1).is_some_and(|w| w.lower == "of")) * 2;
         let verb = words
             .get(nth + 1 + owned)

@@ -1,4 +1,7 @@
-//! Dates: of births and deaths, and of events that memory dates.
+//! Judges dates of birth, death and events.
+//!
+//! Dates may be partial and are compared only in the components that both have. Sentences with
+//! several dates are ignored. `find_dates` also serves other judges.
 
 use std::ops::Range;
 
@@ -7,7 +10,7 @@ use crate::words::{
     find_all, has_han, is_quoted, is_unreal, near_after, near_before, numbers, says_any, words,
 };
 
-/// As much of a date as is said.
+/// A date, possibly partial.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Date {
     pub year: Option<u64>,
@@ -32,7 +35,8 @@ const MONTHS: [&str; 12] = [
 ];
 
 impl Date {
-    /// Whether two dates cannot be one: some part that both say differs.
+    /// Returns true if a component that both dates have differs. Returns `None` if they share no
+    /// component.
     pub fn differs(&self, other: &Date) -> Option<bool> {
         let pairs = [
             (self.year, other.year),
@@ -46,13 +50,13 @@ impl Date {
         (!shared.is_empty()).then(|| shared.into_iter().any(|differs| differs))
     }
 
-    /// For sorting dates of which both know the year.
+    /// Returns a sort key, if the year is known.
     pub fn key(&self) -> Option<(u64, u64, u64)> {
         Some((self.year?, self.month.unwrap_or(0), self.day.unwrap_or(0)))
     }
 }
 
-/// The dates of a text: `14 November 1911`, `November 1911`, `in 1911`, `1911-11-14`,
+/// Finds the dates in a text: `14 November 1911`, `November 1911`, `in 1911`, `1911-11-14`,
 /// `1911年11月14日`.
 pub fn find_dates(text: &str) -> Vec<Date> {
     let mut found = chinese_dates(text);
@@ -74,7 +78,8 @@ fn chinese_dates(text: &str) -> Vec<Date> {
                 .is_empty()
         });
         match unit {
-            // A year is a year of an era that has at least three digits, not a stretch of time.
+            // Only a number of at least three digits is a calendar year. Smaller ones are
+            // durations.
             '年' if (100..3000).contains(&number.value) => found.push(Date {
                 year: Some(number.value),
                 range: number.range.start..end,
@@ -115,8 +120,8 @@ fn english_dates(text: &str) -> Vec<Date> {
                 .ok()
         })
     };
-    // Only blanks and marks part the words of one date: Chinese text between them is no word here,
-    // and no part of a date.
+    // Only spaces and punctuation separate the words of one date. Chinese text between them is not
+    // part of a date.
     let beside = |nth: usize, next: usize| {
         words
             .get(nth)
@@ -296,7 +301,7 @@ const BESIDE: &[&str] = &[
 pub fn judge(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
     let text = sentence.text;
     let dates = find_dates(text);
-    // Two dates in one sentence: which belongs to what is a guess.
+    // With two dates in one sentence, their assignment would be a guess.
     let [date] = dates.as_slice() else { return };
     if is_unreal(&sentence.bare)
         || is_quoted(text, date.range.start)
@@ -337,7 +342,7 @@ pub fn judge(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Whether a date is the date of the event that stands at a place: `broke out in 1912`, `of 1912`,
+/// Returns true if a date belongs to the event at a position: `broke out in 1912`, `of 1912`,
 /// `It was in 1912 that …`, `1912年的那场大火`.
 fn happened(text: &str, start: usize, end: usize, date: &Date) -> bool {
     let last = words(near_before(text, start))
@@ -369,7 +374,7 @@ fn happened(text: &str, start: usize, end: usize, date: &Date) -> bool {
                         .collect::<Vec<_>>(),
                 );
     }
-    // A name inside the date (`May`) is no event that it dates.
+    // A name inside the date (`May`) is not an event.
     let Some(between) = text.get(date.range.end..start).map(str::trim) else {
         return false;
     };
@@ -386,7 +391,8 @@ fn happened(text: &str, start: usize, end: usize, date: &Date) -> bool {
         && !says_any(&text[..date.range.start], &["not"])
 }
 
-/// Where the first name ends: a birth may be told before it (`Born in 1880, Otto …` is left alone).
+/// Returns the end of the first name. A birth mentioned before the name is ignored
+/// (`Born in 1880, Otto …`).
 fn first_end(sentence: &Sentence<'_>) -> usize {
     sentence
         .mentions

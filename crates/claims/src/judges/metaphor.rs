@@ -1,5 +1,6 @@
-//! Metaphors: an image that already belongs to another concept, or a second image for one that has
-//! its own.
+//! Judges metaphors: reports a concept that is described with the image of another concept.
+//!
+//! Only images and concepts from the metaphor tables of memory count.
 
 use super::{Finding, Sentence};
 use crate::words::{find_all, has_han, is_negated, is_unreal, says_any, words};
@@ -22,7 +23,7 @@ const LIKE_ZH: &[&str] = &[
     "像", "如同", "仿佛", "好比", "犹如", "就是", "宛如", "是一", "似",
 ];
 
-/// The image without its article.
+/// Returns the image without its article.
 fn bare(image: &str) -> &str {
     let image = image.trim();
     ["a ", "an ", "the "]
@@ -31,7 +32,7 @@ fn bare(image: &str) -> &str {
         .unwrap_or(image)
 }
 
-/// Whether `image` is said of something in the sentence, and where.
+/// Returns the position of `image` if the sentence applies it to something.
 fn likened(text: &str, image: &str) -> Option<usize> {
     let range = find_all(text, bare(image), true).into_iter().next()?;
     let before = text[..range.start].trim_end();
@@ -44,7 +45,7 @@ fn likened(text: &str, image: &str) -> Option<usize> {
             .into_iter()
             .rev()
             .collect();
-        // 时间是锁链, 时间成了锁链: the verb stands right before the image.
+        // 时间是锁链, 时间成了锁链: the verb directly precedes the image.
         let equated = ["是", "成了", "变成", "变成了", "如", "若"]
             .iter()
             .any(|verb| before.ends_with(verb));
@@ -77,7 +78,7 @@ pub fn judge(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
         if is_negated(&sentence.bare, at) {
             continue;
         }
-        // Whatever concept stands before the image is what it is said of.
+        // The image applies to the nearest concept before it.
         let said_of = metaphors.iter().filter_map(|other| {
             find_all(text, &other.concept, true)
                 .into_iter()

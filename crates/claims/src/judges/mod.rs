@@ -1,9 +1,8 @@
-//! The deterministic judges: each knows one kind of contradiction, says how sure it is, and is
-//! silent when unsure.
+//! The deterministic judges. Each finds one kind of contradiction and reports its confidence.
 //!
-//! A judge sees one sentence and memory. False alarms cost more trust than silences, so whatever is
-//! denied, supposed, dreamt, remembered or said by a character is left alone unless the judge says
-//! otherwise.
+//! A judge sees one sentence and memory. False alarms cost more trust than misses, so a judge
+//! reports nothing in doubt. By default judges ignore statements that are denied, hypothetical,
+//! dreamt, remembered or spoken by a character.
 
 mod attribute;
 mod colour;
@@ -24,21 +23,21 @@ use crate::memory::{Fact, Memory, Mention};
 use crate::page::Place;
 use crate::words::{has_han, says_any, words};
 
-/// A sentence of a draft, with who it is about.
+/// A sentence of a draft, with the entities it mentions.
 pub struct Sentence<'m> {
     pub memory: &'m Memory,
     pub text: &'m str,
     pub mentions: Vec<Mention>,
-    /// Who `he` or `她` must be, if the sentences before it leave no choice.
+    /// The entity that `he` or `她` refers to, if the preceding sentences leave only one candidate.
     pub carried: Option<usize>,
-    /// The chapter that the draft is of.
+    /// The chapter of the draft.
     pub chapter: Option<u64>,
-    /// The text with every name blotted out, byte for byte in the same places: a sign inside a name
-    /// is no sign.
+    /// The text with every name masked, at the same byte offsets, so that a keyword inside a name
+    /// does not match.
     pub bare: String,
 }
 
-/// Someone of someone's: what is said of `Otto's brother` is not said of Otto.
+/// Relatives: a statement about `Otto's brother` does not apply to Otto.
 const KIN: &[&str] = &[
     "brother",
     "sister",
@@ -88,7 +87,7 @@ const KIN: &[&str] = &[
     "仆人",
 ];
 
-/// The text with the mentions blotted out, which stand in their order and apart.
+/// Masks the mentions in a text. They must be sorted and must not overlap.
 pub fn blot(text: &str, mentions: &[Mention]) -> String {
     let mut next = mentions.iter().peekable();
     text.char_indices()
@@ -104,11 +103,11 @@ pub fn blot(text: &str, mentions: &[Mention]) -> String {
         .collect()
 }
 
-/// What a judge found.
+/// The result of a judge.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
     pub judge: &'static str,
-    /// Whether it contradicts; otherwise it says the same as memory.
+    /// True for a contradiction, false for agreement with memory.
     pub conflict: bool,
     pub confidence: f32,
     pub why: String,
@@ -131,7 +130,6 @@ pub(crate) fn level_name<S: serde::Serializer>(
 
 type Judge = fn(&Sentence<'_>, &mut Vec<Finding>);
 
-/// Every judge, with its name.
 pub const JUDGES: &[(&str, Judge)] = &[
     ("hand", attribute::judge_hand),
     ("colour", colour::judge),
@@ -148,7 +146,6 @@ pub const JUDGES: &[(&str, Judge)] = &[
     ("metaphor", metaphor::judge),
 ];
 
-/// Asks every judge.
 pub fn judge(sentence: &Sentence<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (_, judge) in JUDGES {
@@ -160,9 +157,9 @@ pub fn judge(sentence: &Sentence<'_>) -> Vec<Finding> {
 const PRONOUNS: &[&str] = &["he", "she", "his", "her", "they", "their"];
 
 impl<'m> Sentence<'m> {
-    /// Whom what stands at `at` belongs to, and how sure that is: the nearest one named before it,
-    /// or the one a pronoun must mean. Someone named only as owner of something else (`Otto's
-    /// brother`) owns nothing further off.
+    /// Returns the entity that the text at `at` belongs to, and the confidence: the nearest entity
+    /// named before it, or the one that a pronoun refers to. An entity named only as owner of
+    /// something else (`Otto's brother`) owns nothing beyond that.
     pub fn owner(&self, at: usize) -> Option<(usize, f32)> {
         if let Some(mention) = self.mentions.iter().rfind(|mention| mention.end <= at) {
             let between = &self.text[mention.end..at];
@@ -174,8 +171,7 @@ impl<'m> Sentence<'m> {
             if mention.possessive && (!near || says_any(between, KIN)) {
                 return None;
             }
-            // `Otto said that she …`: another person came in by a pronoun of other number; only one
-            // is certain.
+            // A pronoun between the name and `at` (`Otto said that she …`) is not considered.
             return Some((mention.entity, 1.0));
         }
         let carried = self.carried?;
@@ -189,7 +185,7 @@ impl<'m> Sentence<'m> {
         opens.then_some((carried, 0.9))
     }
 
-    /// Who is named right behind `end`, after a comma or nothing: `At forty, Otto …`,
+    /// Returns the entity named right after `end`, perhaps after a comma: `At forty, Otto …`,
     /// `身为铁匠，奥托……`.
     pub fn named_after(&self, end: usize) -> Option<usize> {
         let mention = self
@@ -199,7 +195,7 @@ impl<'m> Sentence<'m> {
         (!mention.possessive && ["", ",", "，", "的"].contains(&between)).then_some(mention.entity)
     }
 
-    /// The facts of whom stands at `at`, with how sure that is.
+    /// Returns the facts of the entity at `at`, and the confidence.
     pub fn facts_at(&self, at: usize) -> Option<(Vec<&'m Fact>, f32)> {
         let (entity, sure) = self.owner(at)?;
         Some((self.memory.facts_of(entity).collect(), sure))
@@ -227,7 +223,7 @@ impl<'m> Sentence<'m> {
 
 #[cfg(test)]
 pub(crate) mod bench {
-    //! A memory of a few lines, and what the judges say of a sentence.
+    //! Test helpers: a memory of a few lines, and the judges' results for a sentence.
 
     use super::*;
     use crate::page::Page;
@@ -249,7 +245,7 @@ pub(crate) mod bench {
         }])
     }
 
-    /// `judge!` for a conflict, `judge=` for agreement.
+    /// Returns `judge!` for a conflict and `judge=` for agreement.
     pub fn says(memory: &Memory, draft: &str) -> Vec<String> {
         let claims = crate::claim::cut_claims(draft);
         let found = sentences(memory, &claims, Some(9))

@@ -1,4 +1,6 @@
-//! Ages, and how many there are of a thing.
+//! Judges ages and counts.
+//!
+//! An age is compared only if it refers to the present, and a count only if it is a total.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +11,7 @@ use crate::words::{
 };
 
 const AGE_KEYS: &[&str] = &["age", "aged", "years old", "年龄", "年纪", "岁数"];
-/// Another time than now.
+/// Signs of a time other than the present.
 const ELSEWHEN: &[&str] = &[
     "when",
     "at the age",
@@ -60,7 +62,7 @@ const ELSEWHEN: &[&str] = &[
     "等",
     "就",
 ];
-/// What says in Chinese that the number after it is an age now.
+/// Chinese words before a number that is a present age.
 const AGED_ZH: &[&str] = &[
     "今年", "现年", "年方", "年仅", "年已", "刚满", "芳龄", "年满",
 ];
@@ -75,7 +77,7 @@ pub fn judge_age(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
         {
             continue;
         }
-        // `At forty, Otto …`, `四十岁的奥托`: who it is comes after.
+        // `At forty, Otto …`, `四十岁的奥托`: the person is named after the age.
         let lead = text[..number.range.start].trim().to_lowercase();
         let rest = number.range.end
             + if text[number.range.end..].starts_with('岁') {
@@ -95,7 +97,7 @@ pub fn judge_age(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
             .iter()
             .filter(|fact| AGE_KEYS.contains(&fact.key.as_str()))
         {
-            // `31 in ch03` is an age at a time, and time goes on.
+            // `31 in ch03` is the age at one point in time and cannot be compared.
             let bare = fact
                 .value
                 .trim_end_matches("years old")
@@ -119,8 +121,8 @@ pub fn judge_age(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Whether a number is someone's age: `34 years old`, `34-year-old`, `aged 34`, `Otto, 34,`, `Otto
-/// was 34.`, `34岁`.
+/// Returns true if a number is an age: `34 years old`, `34-year-old`, `aged 34`, `Otto, 34,`,
+/// `Otto was 34.`, `34岁`.
 fn is_age(sentence: &Sentence<'_>, number: &Number) -> bool {
     let (before, after) = (
         &sentence.text[..number.range.start],
@@ -153,7 +155,7 @@ fn is_age(sentence: &Sentence<'_>, number: &Number) -> bool {
         || after.starts_with("-year-old")
         || after.starts_with(" year old")
     {
-        // `a thirty-year-old whisky`: the number belongs to the noun behind it.
+        // `a thirty-year-old whisky`: the number belongs to the noun after it.
         return !after.trim_start_matches([' ', '-']).starts_with("year")
             || after.contains("years old")
             || person_follows(after);
@@ -240,12 +242,12 @@ const VAGUE: &[&str] = &[
     "剩",
     "还",
 ];
-/// What is wished or planned, or stands beside.
+/// Signs of a wish or a plan, or of another place nearby.
 const NOT_ITS_OWN: &[&str] = &[
     "wanted", "wants", "hoped", "planned", "meant", "wished", "想", "打算", "希望", "计划", "隔壁",
     "旁边", "对面", "附近",
 ];
-/// Signs that all of them are meant.
+/// Signs that a number is a total.
 const WHOLE: &[&str] = &[
     "are", "were", "the", "all", "its", "has", "had", "have", "with", "counts", "counted",
     "numbered", "holds", "exactly",
@@ -265,7 +267,8 @@ pub fn judge_count(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
         if asked.contains(&mention.entity) {
             continue;
         }
-        // `beside the Tower`, `left the Tower for a house of nine rooms`: not the Tower's own.
+        // `beside the Tower`, `left the Tower for a house of nine rooms`: the count is not the
+        // Tower's own.
         let lead = words(near_before(text, mention.start))
             .into_iter()
             .rev()
@@ -288,7 +291,7 @@ pub fn judge_count(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
             let found = numbers(&fact.value);
             let [stated] = found.as_slice() else { continue };
             let dated = !super::date::find_dates(&fact.value).is_empty();
-            // A count is a number and at most its unit.
+            // A count consists of a number and at most a unit.
             if dated
                 || fact.value.chars().count() > stated.range.len() + 12
                 || stated.range.start != 0
@@ -314,7 +317,7 @@ pub fn judge_count(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
     findings.dedup_by(|a, b| a.judge == "count" && a == b);
 }
 
-/// Whether a number says how many of `key` there are in all.
+/// Returns true if a number is the total of `key`.
 fn counts(text: &str, number: &Number, key: &str) -> bool {
     let (before, after) = (
         clause_before(text, number.range.start),

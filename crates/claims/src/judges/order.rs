@@ -1,4 +1,6 @@
-//! The order of two events: as memory says it, or as their dates do.
+//! Judges the order of two events, from facts about the order or from their dates.
+//!
+//! Only sentences that mention exactly two entities are judged.
 
 use super::date::{EVENT_KEYS, find_dates};
 use super::{Finding, Sentence};
@@ -15,7 +17,7 @@ const BEFORE_KEYS: &[&str] = &[
 ];
 const AFTER_KEYS: &[&str] = &["after", "later than", "follows", "后于", "晚于"];
 
-/// Whether the first happened before the second, by which fact.
+/// Returns true if the first event happened before the second, and the fact that says so.
 fn known(memory: &Memory, first: usize, second: usize) -> Option<(bool, &Fact)> {
     let says = |from: usize, to: usize| {
         memory.facts_of(from).find_map(|fact| {
@@ -40,11 +42,11 @@ fn known(memory: &Memory, first: usize, second: usize) -> Option<(bool, &Fact)> 
         Some((find_dates(&fact.value).first()?.key()?, fact))
     };
     let ((a, fact), (b, _)) = (dated(first)?, dated(second)?);
-    // A year against a year and a month says nothing within that year.
+    // A date without a month cannot be ordered within its year.
     (a.0 != b.0 || a.1 != b.1 && a.1 > 0 && b.1 > 0).then_some((a < b, fact))
 }
 
-/// What a sentence says: the first mention happened before the second (true) or after it.
+/// Returns true if the sentence puts the first mention before the second, false if after it.
 fn told(text: &str, first: &Mention, second: &Mention) -> Option<bool> {
     let (lead, middle, tail) = (
         &text[..first.start],

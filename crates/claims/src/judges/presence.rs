@@ -1,4 +1,6 @@
-//! The dead do nothing, and the absent do nothing here.
+//! Judges actions of characters that are dead or absent.
+//!
+//! A name counts only if an action verb follows it. Memories, dreams and quoted speech are ignored.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,7 +51,7 @@ const AWAY: &[&str] = &[
     "出海",
 ];
 
-/// What brings back the past, or what stands for the dead.
+/// Signs of the past, or of something that represents the dead.
 const PAST: &[&str] = &[
     "had",
     "remember",
@@ -211,7 +213,7 @@ const ACTS: &[&str] = &[
     "tore",
     "wept",
 ];
-/// Past tenses that are no doing: what happened to them, or what they were.
+/// Past tenses that are not actions: events that happened to someone, or states.
 const SUFFERED: &[&str] = &[
     "died",
     "lived",
@@ -264,7 +266,7 @@ enum Gone {
     Away,
 }
 
-/// Why someone cannot act in this chapter, by which fact.
+/// Returns the reason why someone cannot act in this chapter, and the fact that says so.
 fn gone<'m>(sentence: &Sentence<'m>, entity: usize) -> Option<(Gone, &'m Fact)> {
     sentence.memory.facts_of(entity).find_map(|fact| {
         let key = fact.key.as_str();
@@ -288,7 +290,8 @@ fn gone<'m>(sentence: &Sentence<'m>, entity: usize) -> Option<(Gone, &'m Fact)> 
         let within = match (sentence.chapter, span.as_slice()) {
             (_, []) => true,
             (None, _) => false,
-            // Dead from that chapter's end on; away from the first chapter named to the last.
+            // With one chapter, the dead cannot act after it, and the absent neither in it nor
+            // after it. Several chapters are a range from the first to the last.
             (Some(now), [from]) => now > *from || away && now == *from,
             (Some(now), [from, .., to]) => (*from..=*to).contains(&now),
         };
@@ -303,7 +306,7 @@ fn gone<'m>(sentence: &Sentence<'m>, entity: usize) -> Option<(Gone, &'m Fact)> 
     })
 }
 
-/// The chapters that a value names, in order.
+/// Returns the chapters that a value names, in order.
 fn chapters(value: &str) -> Vec<u64> {
     let spaced = value.replace(['–', '—', '-', '至', '到', '~'], " ");
     spaced
@@ -354,8 +357,7 @@ pub fn judge(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// For each mention whether a verb of doing stands right behind the name, or behind the one joined
-/// to it.
+/// For each mention, determines whether an action verb follows the name, or the name joined to it.
 fn who_acts(sentence: &Sentence<'_>) -> Vec<bool> {
     let mut acting = vec![false; sentence.mentions.len()];
     let mut next: Option<(&Mention, bool)> = None;
@@ -374,7 +376,7 @@ fn who_acts(sentence: &Sentence<'_>) -> Vec<bool> {
 }
 
 fn acts_alone(text: &str, mention: &Mention, next: Option<&Mention>) -> bool {
-    // `沈舟对她笑了笑`, `Tom, to Mara, nodded`: to whom stands between.
+    // `沈舟对她笑了笑`, `Tom, to Mara, nodded`: the addressee is between name and verb.
     let after = &text[mention.end..];
     let toward = ["对", "朝", "向", "冲"]
         .iter()
@@ -453,12 +455,12 @@ fn does(after: &str) -> bool {
         }
 }
 
-/// Whether a name is the object of what stands before it: `about Tom said nothing more`,
+/// Returns true if a name is the object of the text before it: `about Tom said nothing more`,
 /// `谁也不信沈舟说`.
 fn is_object(sentence: &Sentence<'_>, start: usize, in_chinese: bool) -> bool {
     let before = sentence.text[..start].trim_end();
     if in_chinese {
-        // `阿岳和沈舟骑马`: both do it, if the first one begins the clause.
+        // `阿岳和沈舟骑马`: both act if the first name begins the clause.
         let joined = before.ends_with(['和', '与']);
         let end = before.len().saturating_sub('和'.len_utf8());
         let first = sentence
@@ -506,7 +508,7 @@ mod tests {
                 ("Hale lit the lamp.", &["presence!"]),
                 ("沈舟推开门。", &["presence!"]),
                 ("郝督察笑了。", &["presence!"]),
-                // The draft is of chapter nine: she still lives.
+                // The draft is chapter nine, in which she is still alive.
                 ("Ines opened the door.", &[]),
                 ("She remembered how Tom opened doors.", &[]),
                 ("Tom's door opened.", &[]),

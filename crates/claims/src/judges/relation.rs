@@ -1,9 +1,11 @@
-//! Whom there is only one of: mother, father, wife, husband; and where someone was born.
+//! Judges unique relations (mother, father, wife, husband) and places of birth.
+//!
+//! A relation is compared only if memory gives a name, not a description.
 
 use super::{Finding, Sentence};
 use crate::words::{has_han, is_quoted, is_unreal, says_any, words};
 
-/// Each relation with its words, the first of which are also the keys of facts.
+/// The words of each relation. The first of them are also the keys of facts.
 const RELATIONS: &[&[&str]] = &[
     &["mother", "母亲", "娘"],
     &["father", "父亲", "爹"],
@@ -91,7 +93,7 @@ fn judge_kin(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
                 .next()
                 .unwrap_or_default()
                 .trim();
-            // Only a name can differ from a name.
+            // A name can only be compared with a name.
             if stated.is_empty()
                 || !(has_han(stated) && stated.chars().count() <= 5
                     || stated.starts_with(char::is_uppercase))
@@ -112,7 +114,7 @@ fn judge_kin(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// The name that is said to be a relation: `Ana, Otto's mother,`, `安娜是奥托的母亲`.
+/// Returns the name before a relation: `Ana, Otto's mother,`, `安娜是奥托的母亲`.
 fn name_before(sentence: &Sentence<'_>, at: usize) -> Option<String> {
     let nth = sentence
         .mentions
@@ -138,8 +140,8 @@ fn first_at(text: &str, word: &str) -> Option<usize> {
         .map(|range| range.start)
 }
 
-/// The name right behind a relation: `his mother Ana`, `his mother, Ana,`, `他的母亲安娜`; in
-/// Chinese only one that memory knows.
+/// Returns the name after a relation: `his mother Ana`, `his mother, Ana,`, `他的母亲安娜`. A
+/// Chinese name must be in memory.
 fn name_after(sentence: &Sentence<'_>, at: usize) -> Option<String> {
     let text = sentence.text;
     if let Some(mention) = sentence.mentions.iter().find(|mention| mention.start >= at) {

@@ -1,9 +1,11 @@
-//! Hard rules: the words after `must not:` betray a breach.
+//! Judges hard rules: a sentence must not contain the words after `must not:`.
+//!
+//! Negated, hypothetical and quoted occurrences are ignored.
 
 use super::{Finding, Sentence};
 use crate::words::{find_all, has_han, is_negated, is_quoted, is_unreal, stem, words};
 
-/// Where a pattern stands in a text, whatever the endings of its words; `*` stands for one word.
+/// Finds a pattern in a text, ignoring word endings. `*` matches one word.
 fn find(text: &str, pattern: &str) -> Option<usize> {
     if has_han(pattern) {
         return text.find(pattern);
@@ -22,7 +24,7 @@ fn find(text: &str, pattern: &str) -> Option<usize> {
         })
         .collect();
     let said = words(text);
-    // One word alone must have an ending of its own: `radioed` does not ban the radio.
+    // A single word must be inflected to match by its stem: `radioed` does not ban the radio.
     let ended =
         |word: &crate::words::Word| wanted.len() > 1 || stem(&word.lower).len() < word.lower.len();
     let same = |word: &crate::words::Word, want: &str| {

@@ -1,4 +1,7 @@
-//! Terms: a word that the glossary forbids.
+//! Judges terms: reports words that the glossary forbids.
+//!
+//! Unlike other judges it also checks quoted and hypothetical text, because the wording itself is
+//! wrong.
 
 use super::{Finding, Sentence};
 use crate::words::find_all;
@@ -6,7 +9,7 @@ use crate::words::find_all;
 pub fn judge(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
     let text = sentence.text;
     for term in &sentence.memory.terms {
-        // A forbidden word may be part of the right one: `灯塔` in `大灯塔`.
+        // A forbidden word may be part of the correct one: `灯塔` in `大灯塔`.
         let right = find_all(text, &term.name, true);
         let others: Vec<_> = sentence
             .memory

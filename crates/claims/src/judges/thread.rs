@@ -1,4 +1,6 @@
-//! A closed thread that a text treats as open.
+//! Judges threads: reports a closed thread that a text treats as open.
+//!
+//! `threads` decides whether a thread is closed at the draft's chapter.
 
 use super::{Finding, Sentence};
 use crate::memory::content;
@@ -85,7 +87,7 @@ pub fn judge(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
                 .first()
                 .map(|range| range.start)
         });
-        // By its name, or by most of what it asked.
+        // Match the thread by its name, or by most words of its promise.
         let asked = content(thread.promise.as_deref().unwrap_or_default());
         let shared = asked.iter().filter(|word| said.contains(word)).count();
         let by_promise = asked.len() >= 3 && shared * 2 > asked.len();

@@ -46,6 +46,7 @@ pub struct AttemptNote {
     /// Version of this format.
     pub flow: u32,
     /// The name of its folder in `.quipu/attempts/`.
+    #[serde(alias = "run")]
     pub attempt: String,
     pub step: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,7 +61,7 @@ pub struct AttemptNote {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent_by: Option<String>,
     /// The steps that objected: only they look again.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, alias = "mends", skip_serializing_if = "Vec::is_empty")]
     pub objectors: Vec<String>,
     /// The jobs before a gate that were stale when a person approved all the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -48,6 +48,7 @@ pub(super) fn memory_folder(place: &Path) -> Result<PathBuf, ImportError> {
 
 /// CLAUDE.md, or a folder with one.
 pub(super) fn take(place: &Path, sources: Sources<'_>) -> Result<Taken, ImportError> {
+    sources.check_absent(place)?;
     let mut taken = Taken::default();
     let root = if place.is_file() {
         place
@@ -133,6 +134,7 @@ impl Follower<'_> {
         by: impl Fn() -> String,
     ) -> Result<(), ImportError> {
         let why = match place_below(self.root, name) {
+            Ok(place) if !self.sources.sees(&place)? => return Ok(()),
             Ok(place)
                 if place
                     .metadata()

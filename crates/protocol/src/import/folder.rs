@@ -21,6 +21,7 @@ pub(super) fn take(
     sources: Sources<'_>,
 ) -> Result<Taken, ImportError> {
     let mut taken = Taken::default();
+    sources.check_absent(place)?;
     let kind = fs::metadata(place).map_err(ImportError::unreadable(place))?;
     if kind.is_file() {
         let name = place
@@ -74,6 +75,8 @@ pub(super) fn below(
             taken.leave_out(name, CONTRACT);
         } else if !kind.is_file() {
             taken.leave_out(name, "no file");
+        } else if !sources.sees(&path)? {
+            // Nor is its name for the caller.
         } else if entry
             .metadata()
             .map_err(ImportError::unreadable(&path))?

@@ -233,12 +233,12 @@ fn judge_piece(
         return Ok((Act::Known, None, Expect::Any));
     }
     let differs = |why: &str| Ok((Act::Differs, Some(why.to_owned()), Expect::Any));
+    // An actor that may not read the file gets the same answer for every text, and for none: the
+    // commit is refused if the file is there.
+    if may_read_whole(project, actor, path).is_err() {
+        return Ok((Act::New, None, Expect::Any));
+    }
     let (now, version) = match (project.store.read(path)?, past) {
-        // Nobody who may not read it is told which text it is: the commit is refused, whatever it
-        // is.
-        (Some(_), _) if may_read_whole(project, actor, path).is_err() => {
-            return Ok((Act::New, None, Expect::Any));
-        }
         (Some(there), _) => there,
         (None, None) => return Ok((Act::New, None, Expect::Any)),
         (None, Some(_)) => return differs("it was moved or removed here"),

@@ -247,10 +247,15 @@ impl Call {
         })
     }
 
+    /// Whether it calls a tool of Quipu's own.
+    pub fn is_own_tool(&self) -> bool {
+        is_own_tool(&self.tool)
+    }
+
     /// Everything the tool would plainly do to files, in order. Quipu's own tools are judged when
     /// they act.
     pub fn deeds(&self, cwd: &Path) -> Vec<Deed> {
-        if is_own_tool(&self.tool) {
+        if self.is_own_tool() {
             return Vec::new();
         }
         let mut deeds: Vec<Deed> = Vec::new();

@@ -1,5 +1,5 @@
-//! The events: a session starts, the user asks, a tool is about to act, a context is about to be
-//! compacted, an agent stops.
+//! The events: a session starts, the user asks, a tool is about to act or has acted, a context is
+//! about to be compacted, an agent stops.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use super::UNJUDGED;
 use super::call::{Call, Deed, Unread};
 use super::manner::Manner;
 use super::verdict::Judge;
-use super::{capture, gate};
+use super::{after, capture, gate};
 use crate::answer::{Answer, Failure, exit};
 use crate::session::Session;
 
@@ -32,6 +32,8 @@ pub enum Event {
     Prompt,
     /// Deny an edit that the contract forbids, record what is changed
     PreTool,
+    /// Report files that break the contract after a tool has acted
+    PostTool,
     /// Keep what stands on disk, before a context is compacted
     PreCompact,
     /// Record what was said last, hold an agent that changed something and has not finished
@@ -82,6 +84,7 @@ pub fn hear(event: Event, said: Result<String, String>, asked: Asked, session: &
         Event::SessionStart => session_start(&call, manner, &cwd, asked, session),
         Event::Prompt => capture::prompt(&call, manner, &cwd, session),
         Event::PreTool => pre_tool(&call, manner, &cwd, session),
+        Event::PostTool => Ok(after::post_tool(&call, manner, &cwd, session)),
         Event::PreCompact => pre_compact(&call, manner, &cwd, session),
         Event::Stop => gate::stop(&call, manner, &cwd, session),
     });

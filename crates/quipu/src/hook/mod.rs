@@ -4,6 +4,7 @@
 //! is a finish that nobody carries out. Exit 2 with the reason on stderr is a denial, and nothing
 //! else ever exits so; a host that reads denials from fields of JSON (`manner.rs`) gets them there.
 
+mod after;
 mod call;
 mod capture;
 mod edit;

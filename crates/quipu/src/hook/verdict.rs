@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
-use quipu_contract::{Actor, BadPath, HOST_FILES, ProjectPath, RESERVED};
+use quipu_contract::{Act, Actor, BadPath, HOST_FILES, ProjectPath, RESERVED};
 use quipu_protocol::{Project, may_read_whole};
 use quipu_store::{Change, Expect, Op, Options, StoreError};
 
@@ -173,7 +173,40 @@ impl<'s> Judge<'s> {
         Ok(None)
     }
 
+    /// Why a deed may not be done to one file. Where its text cannot be read, because a record is
+    /// damaged, the class alone decides.
     fn refusal_of(
+        &self,
+        project: &Project,
+        path: &ProjectPath,
+        deed: &Deed,
+    ) -> Result<Option<Failure>, Failure> {
+        self.refusal_by_text(project, path, deed)
+            .or_else(|failure| match self.refusal_by_class(project, path, deed) {
+                Some(refusal) => Ok(Some(refusal)),
+                None => Err(failure),
+            })
+    }
+
+    fn refusal_by_class(
+        &self,
+        project: &Project,
+        path: &ProjectPath,
+        deed: &Deed,
+    ) -> Option<Failure> {
+        let act = match deed {
+            Deed::Remove { .. } => Act::Remove,
+            Deed::Grow { .. } => Act::Append,
+            _ => Act::Replace { expected: true },
+        };
+        let class = project.contract.class(path);
+        let refusal = class.allows(act, &self.actor_in(project), true).err()?;
+        let help = refusal.remedy.replace("{path}", path.as_str());
+        let what = format!("`{path}` {}", refusal.what);
+        Some(Failure::new(exit::REFUSED, what, help))
+    }
+
+    fn refusal_by_text(
         &self,
         project: &Project,
         path: &ProjectPath,

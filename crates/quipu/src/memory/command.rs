@@ -128,8 +128,11 @@ impl Memory<'_> {
         kind
     }
 
+    /// Whether a place is a folder that the role sees. Any other folder gets the answer of a file
+    /// that is not there.
     fn is_folder(&self, place: &ProjectPath) -> bool {
         self.kind(place).is_some_and(|kind| kind.is_dir())
+            && self.sees_into(&self.on_disk(Some(place)))
     }
 
     fn view(&self, path: &str, range: Option<&[i64]>) -> Told {
@@ -243,6 +246,9 @@ impl Memory<'_> {
             return fail(format!("The path {path} is not a file."));
         };
         self.check_reading(&place)?;
+        if self.kind(&place).is_some_and(|kind| kind.is_dir()) {
+            return Err(missing());
+        }
         let (bytes, version) = self.project.store.read(&place)?.ok_or_else(missing)?;
         let text = String::from_utf8(bytes)
             .map_err(|_| ToolError(format!("Unsupported file type for {path}")))?;
@@ -256,16 +262,15 @@ impl Memory<'_> {
 
     fn create(&self, path: &str, text: &str) -> Told {
         let exists = || ToolError(format!("File {path} already exists"));
-        let place = resolve(self.folder, path)?
-            .filter(|place| self.kind(place).is_none())
-            .ok_or_else(exists)?;
-        self.commit(
-            "memory: create",
-            vec![Op::Create {
-                path: place,
-                bytes: text.as_bytes().to_vec(),
-            }],
-        )?;
+        let op = Op::Create {
+            path: resolve(self.folder, path)?.ok_or_else(exists)?,
+            bytes: text.as_bytes().to_vec(),
+        };
+        self.permit(&op)?;
+        if self.kind(op.path()).is_some() {
+            return Err(exists());
+        }
+        self.commit("memory: create", vec![op])?;
         Ok(format!("File created successfully at: {path}"))
     }
 
@@ -327,17 +332,16 @@ impl Memory<'_> {
         let Some(place) = resolve(self.folder, path)? else {
             return fail("Cannot delete the /memories directory itself".into());
         };
+        let remove = |path: &ProjectPath| Op::Remove {
+            path: path.clone(),
+            expect: Expect::Any,
+        };
+        let ops: Vec<Op> = self.files(&place)?.iter().map(remove).collect();
+        self.permit_all(&place, path, &ops)?;
         if !self.is_file_or_folder(&place) {
             return fail(format!("The path {path} does not exist"));
         }
-        let remove = |path| Op::Remove {
-            path,
-            expect: Expect::Any,
-        };
-        self.commit(
-            "memory: delete",
-            self.files(&place)?.into_iter().map(remove).collect(),
-        )?;
+        self.commit("memory: delete", ops)?;
         self.clear(&place);
         Ok(format!("Successfully deleted {path}"))
     }
@@ -347,22 +351,34 @@ impl Memory<'_> {
             return fail("Cannot rename the /memories directory itself".into());
         };
         let exists = || ToolError(format!("The destination {new} already exists"));
-        let to = resolve(self.folder, new)?
-            .filter(|to| self.kind(to).is_none())
-            .ok_or_else(exists)?;
+        let to = resolve(self.folder, new)?.ok_or_else(exists)?;
+        let moved = self.moved(&from, &to)?;
+        let create = |path: &ProjectPath| Op::Create {
+            path: path.clone(),
+            bytes: Vec::new(),
+        };
+        let remove = |path: &ProjectPath| Op::Remove {
+            path: path.clone(),
+            expect: Expect::Any,
+        };
+        let removals: Vec<Op> = moved.iter().map(|(path, _)| remove(path)).collect();
+        self.permit_all(&from, old, &removals)?;
+        for (path, target) in &moved {
+            self.check_reading(path)
+                .map_err(|error| self.unnamed(&from, old, path, error))?;
+            self.permit(&create(target))?;
+        }
+        if moved.is_empty() {
+            self.permit(&create(&to))?;
+        }
+        if self.kind(&to).is_some() {
+            return Err(exists());
+        }
         if !self.is_file_or_folder(&from) {
             return fail(format!("The path {old} does not exist"));
         }
         let mut ops = Vec::new();
-        for path in self.files(&from)? {
-            let target = format!(
-                "{to}{}",
-                path.as_str()
-                    .strip_prefix(from.as_str())
-                    .unwrap_or_default()
-            );
-            let target = ProjectPath::parse(&target).map_err(|e| ToolError(e.to_string()))?;
-            self.check_reading(&path)?;
+        for (path, target) in moved {
             let Some((bytes, version)) = self.project.store.read(&path)? else {
                 continue;
             };
@@ -381,9 +397,58 @@ impl Memory<'_> {
         Ok(format!("Successfully renamed {old} to {new}"))
     }
 
+    /// Each file at a place, and its path below another.
+    fn moved(
+        &self,
+        from: &ProjectPath,
+        to: &ProjectPath,
+    ) -> Result<Vec<(ProjectPath, ProjectPath)>, ToolError> {
+        let target = |path: &ProjectPath| {
+            let below = path.as_str().strip_prefix(from.as_str());
+            ProjectPath::parse(&format!("{to}{}", below.unwrap_or_default()))
+                .map_err(|e| ToolError(e.to_string()))
+        };
+        let files = self.files(from)?.into_iter();
+        files
+            .map(|path| {
+                let target = target(&path)?;
+                Ok((path, target))
+            })
+            .collect()
+    }
+
+    /// Refuses what the contract forbids, before an answer says whether the file is there.
+    fn permit(&self, op: &Op) -> Result<(), ToolError> {
+        Ok(self.project.store.permit(self.actor, op)?)
+    }
+
+    /// The same for all files of a folder, of which the role may see only some.
+    fn permit_all(&self, place: &ProjectPath, path: &str, ops: &[Op]) -> Result<(), ToolError> {
+        for op in ops {
+            self.permit(op)
+                .map_err(|error| self.unnamed(place, path, op.path(), error))?;
+        }
+        Ok(())
+    }
+
+    /// A refusal about one file of a folder. It does not name a file that the role does not see.
+    fn unnamed(
+        &self,
+        place: &ProjectPath,
+        path: &str,
+        file: &ProjectPath,
+        error: ToolError,
+    ) -> ToolError {
+        if file == place || self.check_reading(file).is_ok() {
+            return error;
+        }
+        ToolError(format!(
+            "The directory {path} also holds files that you may not change"
+        ))
+    }
+
     fn is_file_or_folder(&self, place: &ProjectPath) -> bool {
-        self.kind(place)
-            .is_some_and(|kind| kind.is_file() || kind.is_dir())
+        self.kind(place).is_some_and(|kind| kind.is_file()) || self.is_folder(place)
     }
 
     /// Removes empty folders.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use quipu_contract::{Class, ProjectPath};
+use quipu_contract::{Actor, Class, ProjectPath};
 use quipu_store::{Change, Op};
 
 use super::input::Input;
@@ -64,7 +64,8 @@ impl Operate for Amend {
         if !is_given {
             kept.push(path.clone());
         }
-        for path in &kept {
+        // The contract refuses others, whatever the file holds.
+        for path in kept.iter().filter(|_| session.actor == Actor::Person) {
             let is_sealed = project.contract.class(path) == Class::Sealed;
             if is_sealed
                 && project

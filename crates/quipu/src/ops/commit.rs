@@ -1,9 +1,13 @@
 //! The `commit` command: changes several files atomically.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::Args;
-use quipu_protocol::parse_change;
+use quipu_contract::ProjectPath;
+use quipu_protocol::{Project, may_expect, may_read_whole, parse_change};
+use quipu_store::{Judged, OpKind, RecordOp};
+use serde_json::json;
 
 use super::receipt;
 use crate::answer::{Answer, Failure};
@@ -44,24 +48,56 @@ impl Operate for Commit {
         (change.force, change.new_name, change.lease) =
             (self.force, self.force, session.lease.clone());
         let project = session.project()?;
+        may_expect(&project, &change)?;
+        let named: BTreeSet<String> = change.ops.iter().map(|op| op.path().to_string()).collect();
         let judged = project.judge(change)?;
         if self.dry_run {
-            let ops: Vec<_> = judged.records().iter().flat_map(|r| &r.ops).collect();
-            let text = ops
-                .iter()
-                .map(|o| format!("would {} {} → {}\n", verb(o.op), o.path, o.version))
-                .collect::<String>();
-            return Ok(Answer::new(serde_json::json!({"would": ops}), text));
+            return Ok(preview(session, &project, &judged, named));
         }
         Ok(receipt::answer(&judged.publish()?))
     }
 }
 
-fn verb(op: quipu_store::OpKind) -> &'static str {
+/// What would be recorded. A version, a length or the kind of operation would confirm guesses about
+/// a file that the actor does not read: of such a file only the request itself is repeated.
+fn preview(
+    session: &Session,
+    project: &Project,
+    judged: &Judged<'_>,
+    mut named: BTreeSet<String>,
+) -> Answer {
+    let reads = |op: &RecordOp| {
+        ProjectPath::parse(&op.path)
+            .is_ok_and(|path| may_read_whole(project, &session.actor, &path).is_ok())
+    };
+    let (mut would, mut text) = (Vec::new(), String::new());
+    for op in judged.records().iter().flat_map(|record| &record.ops) {
+        if reads(op) {
+            text.push_str(&format!(
+                "would {} {} → {}\n",
+                verb(op.op),
+                op.path,
+                op.version
+            ));
+            would.push(json!(op));
+        } else if named.remove(&op.path) {
+            let act = if op.op == OpKind::Remove {
+                "remove"
+            } else {
+                "write"
+            };
+            text.push_str(&format!("would {act} {}\n", op.path));
+            would.push(json!({"op": act, "path": op.path}));
+        }
+    }
+    Answer::new(json!({"would": would}), text)
+}
+
+fn verb(op: OpKind) -> &'static str {
     match op {
-        quipu_store::OpKind::Write => "write",
-        quipu_store::OpKind::Append => "append to",
-        quipu_store::OpKind::Remove => "remove",
-        quipu_store::OpKind::Keep => "keep aside",
+        OpKind::Write => "write",
+        OpKind::Append => "append to",
+        OpKind::Remove => "remove",
+        OpKind::Keep => "keep aside",
     }
 }

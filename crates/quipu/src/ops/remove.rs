@@ -1,6 +1,7 @@
 //! The `remove` command: removes a file, if its class allows that.
 
 use clap::Args;
+use quipu_protocol::may_expect;
 use quipu_store::{Change, Expect, Op, Version};
 
 use super::receipt;
@@ -32,6 +33,7 @@ impl Operate for Remove {
             .map_or(Expect::Any, |v| Expect::Version(Version::parse(&v)));
         let mut change = Change::by(&session.actor).op(Op::Remove { path, expect });
         (change.why, change.lease) = (self.why, session.lease.clone());
+        may_expect(&project, &change)?;
         let receipt = project.judge(change)?.publish()?;
         Ok(receipt::answer(&receipt).say(format!("quipu restore {} brings it back", self.path)))
     }

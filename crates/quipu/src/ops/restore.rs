@@ -2,7 +2,7 @@
 
 use clap::Args;
 use quipu_contract::{Class, MANIFEST};
-use quipu_protocol::{ReadError, is_of_faulty_rules};
+use quipu_protocol::{ReadError, is_of_faulty_rules, may_restore};
 use quipu_store::{At, Change, StoreError};
 
 use super::receipt;
@@ -48,6 +48,14 @@ impl Operate for Restore {
                 true => session.project()?,
                 false => project,
             };
+        // Nothing is looked up in the history of a file that the actor may not restore.
+        let mut paths = vec![path.clone()];
+        for more in &self.more {
+            paths.push(Session::path(more)?);
+        }
+        for path in &paths {
+            may_restore(&project, &session.actor, path, at.is_some())?;
+        }
         let mut change = Change::by(&session.actor);
         (change.why, change.lease) = (self.why, session.lease.clone());
         let mut change = match project.store.restoring(change, &path, at.as_ref()) {
@@ -62,10 +70,8 @@ impl Operate for Restore {
             }
             other => other?,
         };
-        for path in &self.more {
-            change = project
-                .store
-                .restoring(change, &Session::path(path)?, at.as_ref())?;
+        for path in &paths[1..] {
+            change = project.store.restoring(change, path, at.as_ref())?;
         }
         let done = project.judge(change)?.publish()?;
         let answer = receipt::answer(&done);

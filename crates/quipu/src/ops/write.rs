@@ -1,6 +1,7 @@
 //! The `write` command: creates a file, or replaces all of its text.
 
 use clap::Args;
+use quipu_protocol::may_expect;
 use quipu_store::{Change, Expect, Op, Version};
 
 use super::input::Input;
@@ -49,6 +50,7 @@ impl Operate for Write {
         (change.key, change.why, change.lease, change.force) =
             (self.key, self.why, session.lease.clone(), self.force);
         change.new_name = self.force;
+        may_expect(&project, &change)?;
         Ok(receipt::answer(&project.judge(change)?.publish()?))
     }
 }

@@ -204,9 +204,9 @@ fn tokens_and_their_cost_are_told_and_kept() {
         );
         let noted: Value = data(&desk, &["replay", "write", "--json"]);
         assert_eq!(noted["fact"]["note"]["usage"], accepted["usage"]);
-        let run = noted["fact"]["note"]["run"].as_str().unwrap();
+        let attempt = noted["fact"]["note"]["attempt"].as_str().unwrap();
         let verdict: Value =
-            serde_json::from_str(&desk.text(&format!(".quipu/attempts/{run}/verdict.json")))
+            serde_json::from_str(&desk.text(&format!(".quipu/attempts/{attempt}/verdict.json")))
                 .unwrap();
         assert_eq!(verdict["usage"], accepted["usage"]);
         let said = desk.fine(&["run", "--by", "model", "--step", "write", "--again"]);
@@ -595,7 +595,7 @@ fn whatever_way_an_agent_fails_it_counts_as_a_failure_and_leaves_nothing() {
 
 #[test]
 fn folders_of_old_runs_are_removed_and_replay_says_so() {
-    let desk = desk("\n[runs]\nkeep = 1\ndays = 0\n");
+    let desk = desk("\n[attempts]\nkeep = 1\ndays = 0\n");
     let script = format!(
         "command:sh -c 'printf \"{}\" > \"$QUIPU_OUT/out.md\"'",
         GOOD.replace('\n', "\\n")
@@ -603,7 +603,7 @@ fn folders_of_old_runs_are_removed_and_replay_says_so() {
     );
     desk.fine(&["run", "--by", &script]);
     let first: Value = data(&desk, &["replay", "write", "--json"]);
-    let first = first["fact"]["note"]["run"].as_str().unwrap().to_owned();
+    let first = first["fact"]["note"]["attempt"].as_str().unwrap().to_owned();
     desk.fine(&["run", "--by", &script, "--step", "write", "--again"]);
     assert!(
         desk.root.join(".quipu/attempts").join(&first).exists(),

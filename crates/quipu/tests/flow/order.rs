@@ -637,7 +637,7 @@ fn files_and_notes_of_a_snapshot_are_of_one_moment() {
             for number in 0..COMMITS {
                 let path = ProjectPath::parse("text.md").unwrap();
                 let op = Op::Write { path, bytes: format!("{number}\n").into_bytes(), expect: quipu_store::Expect::Any };
-                let note = serde_json::json!({"flow": 1, "run": number.to_string(), "step": "write", "ruling": "accepted"});
+                let note = serde_json::json!({"flow": 1, "attempt": number.to_string(), "step": "write", "ruling": "accepted"});
                 project.judge(Change::by(&Actor::Person).note(note).op(op)).unwrap().publish().unwrap();
             }
             over.store(true, Ordering::SeqCst);

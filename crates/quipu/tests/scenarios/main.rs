@@ -18,6 +18,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod agents;
+mod documents;
 mod guides;
 mod http;
 mod page;
@@ -45,7 +46,7 @@ fn is_shared() -> bool {
 }
 
 /// Scenarios that differ on a shared store, with the reason.
-const OTHERWISE_SHARED: [(&str, &str); 43] = [
+const OTHERWISE_SHARED: [(&str, &str); 45] = [
     (
         "book/damaged-records",
         "throws the journal away, which comes back from the store",
@@ -119,6 +120,14 @@ const OTHERWISE_SHARED: [(&str, &str); 43] = [
     (
         "relay/gate",
         "hooks contact no shared store, so they note no session and hold no stop",
+    ),
+    (
+        "relay/hooks-after",
+        "hooks contact no shared store, so an edit waits instead of being adopted",
+    ),
+    (
+        "relay/hooks-damaged-record",
+        "damages the journal, which comes back from the store",
     ),
     (
         "relay/heads",

@@ -461,6 +461,52 @@ fn a_lost_journal_is_told_and_doctor_begins_anew() {
     assert_eq!(store.verify().unwrap().problems, []);
 }
 
+/// With a line doubled, the recorded end of the journal lies within a later line. What follows it is
+/// no torn tail: cutting it off would lose acknowledged records, and `doctor` would take the files
+/// that they wrote for edits.
+#[test]
+fn a_doubled_line_costs_no_record_behind_it() {
+    for (doubled, before) in [(6, 2), (6, 5), (2, 6), (1, 0), (1, 7), (2, 7), (7, 6)] {
+        let play = Playground::local();
+        for n in 0..4 {
+            append(&play.open(), "meta/log.md", &format!("entry {n}\n"));
+            write(
+                &play.open(),
+                "drafts/ch01.md",
+                &format!("draft number {n}\n"),
+            );
+        }
+        let journal = segment(&play, 1);
+        let text = std::fs::read_to_string(&journal).unwrap();
+        let mut lines: Vec<&str> = text.trim_end_matches('\n').lines().collect();
+        lines.insert(before, lines[doubled]);
+        let fill = "\n".repeat(text.len() - text.trim_end_matches('\n').len());
+        std::fs::write(&journal, lines.join("\n") + &fill).unwrap();
+        let case = format!("line {doubled} again before line {before}");
+        assert!(
+            matches!(play.open().survey(), Err(StoreError::Damaged { .. })),
+            "{case}"
+        );
+        play.open().doctor().unwrap();
+        assert_eq!(
+            play.text("drafts/ch01.md").unwrap(),
+            "draft number 3\n",
+            "{case}"
+        );
+        let log = play.text("meta/log.md").unwrap();
+        assert!(log.ends_with("entry 2\nentry 3\n"), "{case}: {log}");
+        let newest = lines.last().unwrap();
+        let kept = std::fs::read_to_string(&journal).unwrap();
+        assert!(kept.contains(newest), "{case}: a record was cut off");
+        append(&play.open(), "meta/log.md", "entry 4\n");
+        assert_eq!(
+            play.text("meta/log.md").unwrap(),
+            log + "entry 4\n",
+            "{case}"
+        );
+    }
+}
+
 #[test]
 fn a_failed_sync_is_not_forgotten_by_the_next_one() {
     let play = Playground::local();

@@ -43,7 +43,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         1 => (0..3usize, 2..5usize).prop_map(|(s, f)| Act::Remove(s, f)),
         2 => (0..3usize, line).prop_map(|(s, t)| Act::Several(s, t)),
         // Never a text that was committed: right after a commit, without index and watermarks, an
-        // older version is taken for a loss (0073).
+        // older version is taken for a loss (docs/decisions/04-recovery.md).
         2 => (0..5usize, "[d-f]{1,3}\n").prop_map(|(f, t)| Act::ByHand(f, t)),
         2 => (0..3usize, 0..16usize, prop_oneof![Just(Failure::Stop), Just(Failure::Torn)], line)
             .prop_map(|(s, step, failure, t)| Act::Dies(s, step, failure, t)),

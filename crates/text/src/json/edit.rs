@@ -1,7 +1,7 @@
-//! Edits of a JSON text: one value is set, added or taken away, every other byte stays.
+//! Edits a JSON text: sets, adds or removes one value and keeps every other byte.
 //!
-//! What is new is written as its surroundings are: on lines of its own, indented alike, where the
-//! container has lines; on one line where it has one.
+//! New values follow the layout of their container: on separate lines with the same indentation if
+//! the container has several lines, else on one line.
 
 use serde_json::Value;
 use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
@@ -9,7 +9,7 @@ use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 use super::parse::{JsonError, Node, Shape, line_at, parse_json};
 use super::pointer::JsonPointer;
 
-/// The text with a value put at a pointer. Objects on the way are made where they are missing.
+/// Sets the value at a pointer. Creates missing objects on the path.
 pub fn set_value(text: &str, pointer: &JsonPointer, value: &Value) -> Result<String, JsonError> {
     if text.trim().is_empty() {
         let nested = pointer
@@ -75,8 +75,7 @@ pub fn set_value(text: &str, pointer: &JsonPointer, value: &Value) -> Result<Str
     Ok(replaced(text, node.span.clone(), &rendered))
 }
 
-/// The text with an item added at the end of the list at a pointer; the list is made if it is
-/// missing.
+/// Appends an item to the list at a pointer. Creates the list if it is missing.
 pub fn append_item(text: &str, pointer: &JsonPointer, item: &Value) -> Result<String, JsonError> {
     let root = if text.trim().is_empty() {
         None
@@ -100,7 +99,7 @@ pub fn append_item(text: &str, pointer: &JsonPointer, item: &Value) -> Result<St
     }
 }
 
-/// The text without the value at a pointer; the same text if there is none.
+/// Removes the value at a pointer. Returns the same text if there is none.
 pub fn remove_value(text: &str, pointer: &JsonPointer) -> Result<String, JsonError> {
     let root = parse_json(text)?;
     let Some((last, above)) = pointer.parts().split_last() else {
@@ -132,7 +131,7 @@ pub fn remove_value(text: &str, pointer: &JsonPointer) -> Result<String, JsonErr
     };
     let cut = match (index, spans.len()) {
         (_, 1) => container.span.start + 1..container.span.end - 1,
-        // With the comma behind it, or, for the last, the one before it.
+        // Remove the comma after it or, for the last item, the comma before it.
         (index, count) if index + 1 < count => spans[index].start..spans[index + 1].start,
         (index, _) => spans[index - 1].end..spans[index].end,
     };
@@ -151,7 +150,7 @@ fn replaced(text: &str, span: std::ops::Range<usize>, new: &str) -> String {
     format!("{}{new}{}", &text[..span.start], &text[span.end..])
 }
 
-/// The blanks that the line of an offset begins with.
+/// Returns the indentation of the line that contains an offset.
 fn indent_at(text: &str, offset: usize) -> String {
     let start = text[..offset].rfind('\n').map_or(0, |newline| newline + 1);
     text[start..]
@@ -160,11 +159,11 @@ fn indent_at(text: &str, offset: usize) -> String {
         .collect()
 }
 
-/// How a text is laid out.
+/// The layout of a text.
 struct Style {
     unit: String,
     newline: &'static str,
-    /// The whole text is on one line.
+    /// True if the whole text is on one line.
     flat: bool,
 }
 
@@ -211,7 +210,7 @@ impl Style {
             .unwrap_or_default();
         let whole = &text[container.span.clone()];
         match last {
-            // On lines of their own, or one beside the other: as those before.
+            // Follow the layout of the preceding items: separate lines or one line.
             Some(last) if whole.contains('\n') => {
                 let indent = indent_at(text, last.start);
                 let new = format!(
@@ -258,7 +257,7 @@ fn render(value: &Value, indent: &str, unit: &str, newline: &str) -> String {
         .replace('\n', &format!("{newline}{indent}"))
 }
 
-/// `{"a": 1, "b": [2, 3]}`: one line, with room to breathe.
+/// Formats on one line with spaces: `{"a": 1, "b": [2, 3]}`.
 struct Spaced;
 
 impl Formatter for Spaced {

@@ -1,7 +1,8 @@
-//! JSON files as people keep them: edited in place, every byte that is not meant stays.
+//! In-place edits of JSON files that preserve all other bytes.
 //!
-//! `parse` finds where each value stands, `edit` plans what replaces it. Strict JSON only: a memory
-//! file must be readable by any program. Positions are told as lines, so that a hand can fix them.
+//! `parse` finds the position of each value and `edit` plans the replacement. The parser accepts
+//! only strict JSON, because any program must be able to read a memory file. Errors name the line,
+//! so that people can fix them by hand.
 
 mod edit;
 mod parse;

@@ -1,4 +1,7 @@
-//! Where each value of a JSON text stands.
+//! Parses a JSON text and records the byte range of each value.
+//!
+//! The grammar is strict JSON with a limit on nesting, so that hostile input cannot overflow the
+//! stack. Errors carry a line. `edit` uses the ranges to change a text in place.
 
 use std::ops::Range;
 
@@ -7,10 +10,10 @@ use thiserror::Error;
 
 use super::pointer::JsonPointer;
 
-/// Deeper than this is no memory of anyone's, and would overrun the stack.
+/// The maximum nesting depth. Deeper texts would overflow the stack.
 const DEEPEST: usize = 120;
 
-/// What is wrong with a text, and on which line.
+/// A syntax error and its line.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("line {line}: {what}")]
 pub struct JsonError {
@@ -18,7 +21,7 @@ pub struct JsonError {
     pub what: String,
 }
 
-/// A value and its bytes.
+/// A value and its byte range.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
     pub span: Range<usize>,
@@ -29,11 +32,11 @@ pub struct Node {
 pub enum Shape {
     Object(Vec<Member>),
     List(Vec<Node>),
-    /// A text, a number, `true`, `false` or `null`.
+    /// A string, a number, `true`, `false` or `null`.
     Plain(Value),
 }
 
-/// A key with its value; the span is that of both.
+/// A key with its value. The span covers both.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Member {
     pub key: String,
@@ -42,7 +45,8 @@ pub struct Member {
 }
 
 impl Node {
-    /// The member of an object. Of two with one name the last holds, as everywhere else.
+    /// Returns the member of an object. If a key occurs twice, the last one counts, as in other
+    /// parsers.
     pub fn get(&self, key: &str) -> Option<&Node> {
         match &self.shape {
             Shape::Object(members) => members.iter().rfind(|m| m.key == key).map(|m| &m.value),
@@ -57,7 +61,7 @@ impl Node {
         }
     }
 
-    /// The value at a pointer.
+    /// Returns the value at a pointer.
     pub fn at(&self, pointer: &JsonPointer) -> Option<&Node> {
         pointer
             .parts()
@@ -85,13 +89,13 @@ impl Node {
         }
     }
 
-    /// The 1-based line on which the value begins.
+    /// Returns the 1-based line on which the value begins.
     pub fn line(&self, text: &str) -> usize {
         line_at(text, self.span.start)
     }
 }
 
-/// Reads a text. An empty one is an empty object's place: the error says so.
+/// Parses a text. An empty text is an error.
 pub fn parse_json(text: &str) -> Result<Node, JsonError> {
     let mut reader = Reader { text, at: 0 };
     let node = reader.value(0)?;
@@ -204,7 +208,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether another item follows; takes the comma or the closing bracket.
+    /// Consumes the comma or the closing bracket. Returns true if another item follows.
     fn more(&mut self, close: u8) -> Result<bool, JsonError> {
         self.blanks();
         let found = self.peek();

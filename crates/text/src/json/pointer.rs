@@ -1,8 +1,11 @@
-//! JSON pointers (RFC 6901): `/progress/next_steps/0`, `-` for the place after the last item.
+//! JSON pointers (RFC 6901): `/progress/next_steps/0`.
+//!
+//! `-` is the position after the last item of a list. This module parses and prints pointers;
+//! `parse` resolves them.
 
 use thiserror::Error;
 
-/// A place in a JSON text.
+/// A location in a JSON text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct JsonPointer(Vec<String>);
 
@@ -13,7 +16,8 @@ pub struct JsonPointer(Vec<String>);
 pub struct BadPointer(String);
 
 impl JsonPointer {
-    /// The whole text is `""`. A leading slash may be left out: `phase` is `/phase`.
+    /// Parses a pointer. `""` is the whole text. The leading slash is optional: `phase` is
+    /// `/phase`.
     pub fn parse(text: &str) -> Result<JsonPointer, BadPointer> {
         if text.is_empty() || text == "/" {
             return Ok(JsonPointer::default());
@@ -36,7 +40,7 @@ impl JsonPointer {
         &self.0
     }
 
-    /// One step further down.
+    /// Returns the pointer to a member or item of this value.
     pub fn child(&self, name: impl ToString) -> JsonPointer {
         let mut parts = self.0.clone();
         parts.push(name.to_string());

@@ -1,18 +1,18 @@
-//! How common a word is in general language, whatever the project's files say.
+//! The frequency of words in general language, independent of the project's files.
 //!
 //! In a small collection every rare word looks important: "wondering" occurs once, so it weighs as
-//! much as "orphanage". The table, made by `scripts/build-model` from the unigram scores of the
-//! encoder's vocabulary, tells them apart. It is always built in; it needs no model to run.
+//! much as "orphanage". This table separates them. `scripts/build-model` derives it from the
+//! unigram scores of the encoder's vocabulary. It is always built in and needs no model to run.
 
 use super::terms::Kind;
 
 static TABLE: &[u8] = include_bytes!("../../model/frequency.bin");
 
-/// The least a word of the language's commonest may count, as a share of its full weight.
+/// The minimum factor, which applies to the most common words.
 const FLOOR: f32 = 0.1;
 
-/// Characters that ask or bind in Chinese; a pair that holds only these tells nothing. Sorted, for
-/// binary search.
+/// Chinese question and function characters. A pair of only these carries no information. Sorted
+/// for binary search.
 #[rustfmt::skip]
 const CHINESE_FUNCTION: &[char] = &[
     '与', '个', '为', '么', '之', '了', '于', '什', '从', '何', '其', '几', '到', '及', '吗', '吧',
@@ -20,7 +20,7 @@ const CHINESE_FUNCTION: &[char] = &[
     '谁', '这', '那',
 ];
 
-/// A factor between `FLOOR` and 1: how much of its weight a term keeps.
+/// Returns the share of its weight that a term keeps, between `FLOOR` and 1.
 pub(super) fn share(kind: Kind) -> f32 {
     match kind {
         Kind::Word(key) => FLOOR + (1.0 - FLOOR) * rarity(key),
@@ -29,7 +29,7 @@ pub(super) fn share(kind: Kind) -> f32 {
     }
 }
 
-/// Whether a character mostly carries grammar.
+/// Returns true if a character mostly has a grammatical function.
 pub(super) fn is_function(c: char) -> bool {
     CHINESE_FUNCTION.binary_search(&c).is_ok()
 }

@@ -1,7 +1,7 @@
-//! Bytes on disk: where they come from, how whole numbers are written, and whether they are intact.
+//! Access to the bytes of index files, variable-length integers and checksums.
 //!
-//! Every block that recall reads carries a checksum, so a flipped or missing byte is noticed when
-//! it is read. The sums guard against accidents, not against people: the index is derived.
+//! Every block that recall reads has a checksum, so a changed or missing byte is detected on
+//! reading. The checksums protect against accidents, not attacks: the index is derived.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -14,7 +14,7 @@ use super::Damage;
 
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A 64-bit hash of some bytes, eight at a time. The same on every machine.
+/// Computes a 64-bit hash, eight bytes at a time. It is the same on every machine.
 #[must_use]
 pub fn fingerprint(bytes: &[u8]) -> u64 {
     let mut hash = MULTIPLIER ^ (bytes.len() as u64);
@@ -31,8 +31,8 @@ pub fn fingerprint(bytes: &[u8]) -> u64 {
     hash ^ (hash >> 29)
 }
 
-/// The checksum of a block. Four lanes, since a processor multiplies four times while it waits for
-/// one result, and large blocks are checked before every answer of a fresh process.
+/// Computes the checksum of a block. Four lanes hide the latency of the multiplication. Speed
+/// matters because a fresh process checks large blocks before every answer.
 fn checksum(bytes: &[u8]) -> u32 {
     let (rows, rest) = bytes.as_chunks::<32>();
     let mut lanes = [1u64, 2, 3, 4].map(|lane| MULTIPLIER.wrapping_mul(lane) ^ bytes.len() as u64);
@@ -49,16 +49,15 @@ fn checksum(bytes: &[u8]) -> u32 {
     (joined ^ fingerprint(rest)) as u32
 }
 
-/// The bytes of one file of the index: on disk, or in memory for text that is not indexed yet.
+/// The bytes of one index file: on disk, or in memory for text that is not indexed yet.
 #[derive(Debug, Clone)]
 pub enum Source {
-    /// Read where needed; stays readable after another process removed the name.
+    /// Read on demand. Stays readable after another process deletes the file.
     Disk(Arc<OnDisk>),
-    /// Held whole.
     Memory(Arc<[u8]>),
 }
 
-/// An opened file, and all its bytes once a process that is asked again wants them.
+/// An open file, and its contents once a long-running process has cached them.
 #[derive(Debug)]
 pub struct OnDisk {
     file: File,
@@ -80,7 +79,7 @@ impl OnDisk {
     }
 }
 
-/// Some of the bytes that are in memory.
+/// Returns a slice of bytes in memory.
 fn some(bytes: &[u8], start: u64, len: usize) -> Result<&[u8], Damage> {
     let start = usize::try_from(start).map_err(|_| Damage::Short)?;
     let end = start.checked_add(len).ok_or(Damage::Short)?;
@@ -88,7 +87,7 @@ fn some(bytes: &[u8], start: u64, len: usize) -> Result<&[u8], Damage> {
 }
 
 impl Source {
-    /// A file that is read where needed.
+    /// Opens a file that is read on demand.
     pub fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
         let len = file.metadata()?.len();
@@ -99,20 +98,20 @@ impl Source {
         })))
     }
 
-    /// Reads everything and keeps it: for a process that is asked again and again.
+    /// Reads the whole file into memory, for a process that answers many queries.
     pub fn keep(&self) -> Result<(), Damage> {
         if let Self::Disk(disk) = self
             && disk.kept.get().is_none()
         {
             let mut bytes = vec![0; usize::try_from(disk.len).map_err(|_| Damage::Short)?];
             disk.read_into(0, &mut bytes)?;
-            // Another thread may be first; its bytes are the same.
+            // Another thread may have set it first. The bytes are the same.
             let _ = disk.kept.set(bytes.into());
         }
         Ok(())
     }
 
-    /// Everything, if it is in memory.
+    /// Returns all bytes if they are in memory.
     fn in_memory(&self) -> Option<&[u8]> {
         match self {
             Self::Disk(disk) => disk.kept.get().map(|kept| &kept[..]),
@@ -120,7 +119,6 @@ impl Source {
         }
     }
 
-    /// How many bytes there are.
     #[must_use]
     pub fn len(&self) -> u64 {
         match self {
@@ -129,7 +127,7 @@ impl Source {
         }
     }
 
-    /// The bytes from `start`, exactly `len` of them.
+    /// Returns exactly `len` bytes from `start`.
     pub fn read(&self, start: u64, len: usize) -> Result<Cow<'_, [u8]>, Damage> {
         match (self, self.in_memory()) {
             (Self::Disk(disk), None) => {
@@ -144,8 +142,7 @@ impl Source {
         }
     }
 
-    /// The inside of a sealed block, in a buffer that is used again and again where it must be
-    /// read.
+    /// Returns the contents of a sealed block. If it must be read from disk, reuses `buffer`.
     pub fn read_sealed_into<'b>(
         &'b self,
         start: u64,
@@ -167,7 +164,7 @@ impl Source {
         }
     }
 
-    /// Like `read`, of a block that `seal` closed.
+    /// Like `read`, for a block written with `seal`.
     pub fn read_sealed(&self, start: u64, len: usize) -> Result<Cow<'_, [u8]>, Damage> {
         match self.read(start, len)? {
             Cow::Borrowed(bytes) => Ok(Cow::Borrowed(open_sealed(bytes)?)),
@@ -180,16 +177,16 @@ impl Source {
     }
 }
 
-/// Bytes that `seal` adds.
+/// The number of bytes that `seal` adds.
 pub const SEAL: usize = 4;
 
-/// Closes the block that starts at `from` with its checksum.
+/// Appends the checksum of the block that starts at `from`.
 pub fn seal(out: &mut Vec<u8>, from: usize) {
     let sum = checksum(&out[from..]);
     out.extend(sum.to_le_bytes());
 }
 
-/// The bytes inside a sealed block, if they are intact.
+/// Returns the contents of a sealed block if the checksum matches.
 pub fn open_sealed(bytes: &[u8]) -> Result<&[u8], Damage> {
     let (inside, sum) = bytes.split_last_chunk::<SEAL>().ok_or(Damage::Short)?;
     if checksum(inside) == u32::from_le_bytes(*sum) {
@@ -199,7 +196,7 @@ pub fn open_sealed(bytes: &[u8]) -> Result<&[u8], Damage> {
     }
 }
 
-/// Writes a whole number in as few bytes as it needs.
+/// Writes a variable-length integer (LEB128).
 pub fn put(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
@@ -208,18 +205,18 @@ pub fn put(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Writes bytes after their length.
+/// Writes the length and then the bytes.
 pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put(out, bytes.len() as u64);
     out.extend(bytes);
 }
 
-/// Reads what `put` and `put_bytes` wrote.
+/// Reads values written by `put` and `put_bytes`.
 #[derive(Debug, Clone)]
 pub struct Cursor<'b>(pub &'b [u8]);
 
 impl<'b> Cursor<'b> {
-    /// The next whole number.
+    /// Reads the next integer.
     #[inline]
     pub fn number(&mut self) -> Result<u64, Damage> {
         let mut value = 0;
@@ -234,25 +231,24 @@ impl<'b> Cursor<'b> {
         Err(Damage::Short)
     }
 
-    /// The next whole number, where it must fit an index.
+    /// Reads the next integer as an index.
     pub fn size(&mut self) -> Result<usize, Damage> {
         usize::try_from(self.number()?).map_err(|_| Damage::Short)
     }
 
-    /// The next bytes, `len` of them.
     pub fn take(&mut self, len: usize) -> Result<&'b [u8], Damage> {
         let (taken, rest) = self.0.split_at_checked(len).ok_or(Damage::Short)?;
         self.0 = rest;
         Ok(taken)
     }
 
-    /// The next counted bytes.
+    /// Reads the next length-prefixed bytes.
     pub fn bytes(&mut self) -> Result<&'b [u8], Damage> {
         let len = self.size()?;
         self.take(len)
     }
 
-    /// The next counted bytes, as text.
+    /// Reads the next length-prefixed bytes as text.
     pub fn text(&mut self) -> Result<&'b str, Damage> {
         std::str::from_utf8(self.bytes()?).map_err(|_| Damage::Short)
     }

@@ -1,8 +1,8 @@
-//! A question's direction, and how near the sections of a scope lie to it.
+//! The query vector, and the similarity of the sections of a scope to it.
 //!
-//! Up to some size all sections are compared with it. In a huge project a scan over the signs of
-//! the vectors finds some hundreds worth comparing. Which of the two is decided by the scope alone,
-//! and neither depends on how the index came about.
+//! In a scope of up to `COMPARED` sections all vectors are compared. In a larger one, a scan over
+//! the sign bits of the vectors first selects about a thousand. Only the size of the scope decides
+//! between the two, and neither depends on how the index was built.
 
 use std::borrow::Cow;
 
@@ -16,25 +16,25 @@ use super::scope::{Scope, Slot};
 use super::vectors::{SIGNS, VECTOR, Vector, Vectors, signs, split};
 use super::wide::{Width, Work, most, wide};
 
-/// Sections that are all compared; in a larger scope their signs are scanned first.
-/// In a test of this crate both ways must be gone with few sections.
+/// The largest scope in which all sections are compared. Larger scopes are prefiltered by sign
+/// bits. Tests use a small value so that they cover both paths.
 const COMPARED: u32 = if cfg!(test) { 120 } else { 60_000 };
-/// Sections that a scan over signs leaves to be compared.
+/// The number of sections that the sign scan selects.
 const SCANNED: usize = if cfg!(test) { 40 } else { 1_000 };
-/// Sections taken up for their meaning alone, at least.
+/// The minimum number of candidates selected by similarity alone.
 const SEEDS: usize = 40;
-/// Directions are rounded to whole numbers of at most this size. With codes of at most 127, no sum
-/// of products overflows 32 bits.
+/// The largest component of a quantised query vector. With codes of at most 127, no sum of products
+/// overflows 32 bits.
 const FINEST: f32 = 32_767.0;
-/// Vectors that are compared at a time.
+/// The number of vectors that are compared at a time.
 pub const AT_A_TIME: usize = 4;
-/// Stands for the vector of a section that is not encoded.
+/// The placeholder vector of a section that is not encoded.
 static NOT_ENCODED: Vector = [0; VECTOR];
 
-/// A direction in whole numbers, to be multiplied with the codes of stored vectors.
+/// A quantised vector, for integer products with stored vectors.
 pub struct Rounded {
     numbers: [i16; DIMENSIONS],
-    /// What one stands for.
+    /// The value of one quantisation step.
     unit: f32,
 }
 
@@ -59,15 +59,15 @@ impl Rounded {
         product as f32 * (scale * self.unit)
     }
 
-    /// The inner product with a stored vector.
+    /// Returns the dot product with a stored vector.
     #[inline(always)]
     pub fn dot<W: Width>(&self, lanes: W, vector: &Vector) -> f32 {
         let (scale, codes) = split(vector);
         self.scaled(lanes.product(codes, &self.numbers), scale)
     }
 
-    /// The inner product with each of four stored vectors. Meanwhile it fetches bytes that come
-    /// next.
+    /// Returns the dot products with four stored vectors. Meanwhile prefetches the bytes in
+    /// `ahead`.
     #[inline(always)]
     pub fn dot_four<W: Width>(
         &self,
@@ -88,7 +88,7 @@ impl Rounded {
         products
     }
 
-    /// The inner product with each of some stored vectors. What comes next is fetched meanwhile.
+    /// Returns the dot products with some stored vectors. Prefetches the next ones meanwhile.
     #[inline(always)]
     pub fn dot_each<W: Width>(&self, lanes: W, vectors: &[&Vector]) -> Vec<f32> {
         let mut products = Vec::with_capacity(vectors.len());
@@ -106,29 +106,29 @@ impl Rounded {
     }
 }
 
-/// A question's direction, ready to be compared with the vectors of a scope's segments.
+/// A query vector and the vectors of the scope's segments.
 pub struct Direction<'i> {
     exact: Vec<f32>,
     pub rounded: Rounded,
     vectors: Vec<Option<&'i Vectors>>,
-    /// More questions are to come: what all of them read is kept.
+    /// More queries are expected, so data that all of them read is cached.
     keep: bool,
-    /// Kept with the sections, if the question is asked of all.
+    /// Cached context lengths, if the query covers all files.
     pub lengths: Option<&'i Lengths>,
 }
 
-/// What the encoder makes of some sections.
+/// The similarities of some sections to the query.
 pub struct Meanings<'r> {
-    /// The nearest part of each to the question; none if it is not encoded.
+    /// The similarity of the closest part of each section. `None` if it is not encoded.
     pub nearest: Vec<Option<f32>>,
-    /// How near each lies as a whole.
+    /// The similarity of each section as a whole.
     pub near_as_whole: Vec<f32>,
-    /// Each section as a whole, as it is stored; zeros where it is not encoded.
+    /// The stored vector of each whole section. Zeros if it is not encoded.
     pub wholes: Vec<&'r Vector>,
 }
 
 impl<'i> Direction<'i> {
-    /// The direction of a question.
+    /// Encodes a question.
     pub fn new(
         encoder: &Encoder,
         question: &str,
@@ -143,7 +143,7 @@ impl<'i> Direction<'i> {
         }
     }
 
-    /// A direction that is known.
+    /// Uses a known vector.
     pub fn of(exact: Vec<f32>, vectors: Vec<Option<&'i Vectors>>) -> Self {
         let rounded = Rounded::of(&exact);
         Self {
@@ -155,7 +155,7 @@ impl<'i> Direction<'i> {
         }
     }
 
-    /// How many sections of the scope are encoded.
+    /// Returns the number of encoded sections in the scope.
     pub fn covers(&self, scope: &Scope) -> usize {
         if self
             .vectors
@@ -170,7 +170,7 @@ impl<'i> Direction<'i> {
         scope.stretches().into_iter().map(encoded).sum()
     }
 
-    /// The best sections by meaning alone.
+    /// Returns the best sections by similarity alone.
     pub fn seeds(&self, scope: &Scope, wanted: usize) -> Result<Vec<Slot>, Damage> {
         let count = SEEDS.max(wanted.min(scope.sections() as usize));
         let near = if scope.sections() <= COMPARED {
@@ -190,7 +190,7 @@ impl<'i> Direction<'i> {
             .collect())
     }
 
-    /// The best of all sections, and some that are not.
+    /// Returns the best sections of all, and possibly some others.
     fn nearest_of_all(&self, scope: &Scope, count: usize) -> Result<Vec<(f32, Slot)>, Damage> {
         let mut best = Best::new(count);
         for (at, first, count, slot) in scope.stretches() {
@@ -209,7 +209,7 @@ impl<'i> Direction<'i> {
         Ok(best.found)
     }
 
-    /// The sections whose signs agree best with the question's, in the order of slots.
+    /// Returns the sections with the most sign bits in common with the query, in slot order.
     fn scan(&self, scope: &Scope) -> Result<Vec<Slot>, Damage> {
         let own = words(&signs(self.exact.iter().map(|value| *value > 0.0)));
         let mut close = Close::default();
@@ -243,7 +243,7 @@ impl<'i> Direction<'i> {
         Ok(slots)
     }
 
-    /// The vectors of some sections, given in the order of slots.
+    /// Returns the vectors of some sections, which must be in slot order.
     pub fn side_by_side(
         &self,
         scope: &Scope,
@@ -263,7 +263,7 @@ impl<'i> Direction<'i> {
         Ok(runs)
     }
 
-    /// What the encoder makes of some sections.
+    /// Computes the similarities of some sections.
     pub fn meanings<'r>(&'r self, runs: &'r [SideBySide<'i>]) -> Meanings<'r> {
         wide(Read {
             direction: self,
@@ -284,7 +284,7 @@ impl<'i> Direction<'i> {
 
 #[cfg(test)]
 impl Direction<'_> {
-    /// How near the nearest part of a block lies.
+    /// Returns the similarity of the closest part in a block.
     pub fn nearest_in(&self, block: &[u8]) -> f32 {
         struct One<'o>(&'o Direction<'o>, &'o [u8]);
         impl Work for One<'_> {
@@ -298,10 +298,10 @@ impl Direction<'_> {
     }
 }
 
-/// Sections that lie side by side: their blocks, and how many vectors each has.
+/// Adjacent sections: their blocks, and the number of vectors of each.
 pub type SideBySide<'i> = (Cow<'i, [u8]>, Cow<'i, [u8]>);
 
-/// Finds the vectors of sections, run by run, and compares them.
+/// Compares the vectors of sections, run by run.
 struct Read<'r, 'i> {
     direction: &'r Direction<'i>,
     runs: &'r [SideBySide<'i>],
@@ -359,21 +359,21 @@ fn words(signs: &[u8; SIGNS]) -> SignWords {
     words
 }
 
-/// In how many signs two vectors differ. Written out, so that it is counted in three steps and no
-/// loop.
+/// Counts the sign bits in which two vectors differ. Unrolled, so that it takes three steps without
+/// a loop.
 #[inline(always)]
 fn apart([a, b, c]: SignWords, [d, e, f]: SignWords) -> u32 {
     (a ^ d).count_ones() + (b ^ e).count_ones() + (c ^ f).count_ones()
 }
 
-/// The sections whose signs differ least, as far as they are known.
+/// Collects the sections that differ in the fewest sign bits.
 struct Close {
-    /// More signs than these differ in none that is wanted.
+    /// The largest difference that can still be among the results.
     limit: u32,
-    /// How many sections differ in so many signs, and in no more than the limit.
+    /// The number of sections for each difference, and the number within the limit.
     counts: [usize; DIMENSIONS + 1],
     within: usize,
-    /// All that were within the limit when they came.
+    /// All sections that were within the limit when they were added.
     found: Vec<(u32, Slot)>,
 }
 
@@ -404,7 +404,7 @@ impl Close {
     }
 }
 
-/// Counts, for every living section of a batch, the signs that differ.
+/// Counts the differing sign bits for every live section of a batch.
 struct Scan<'s, L> {
     own: SignWords,
     signs: &'s [u8],
@@ -421,7 +421,7 @@ impl<L: Fn(u32) -> bool> Work for Scan<'_, L> {
     #[inline(always)]
     fn work<W: Width>(self, _: W) {
         let all = self.signs.as_chunks::<SIGNS>().0;
-        // Nearly all sections have one vector, and then there is nothing to count.
+        // Nearly all sections have one vector. In this case nothing needs to be counted.
         let single = all.len() == self.counts.len()
             && self.counts.iter().fold(1, |least, count| least.min(*count)) == 1;
         if single {
@@ -454,8 +454,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Of whatever came, in whatever order: those within the limit are the wanted number and
-        /// their equals.
+        /// For any input in any order, the sections within the limit are the requested number plus
+        /// ties.
         #[test]
         fn the_closest_are_kept(apart in prop::collection::vec(0u32..=DIMENSIONS as u32, 0..600), few in 1u32..=DIMENSIONS as u32) {
             let apart: Vec<u32> = apart.into_iter().map(|apart| apart % few).collect();

@@ -1,8 +1,8 @@
-//! Opens the index for reading and asks it.
+//! Opens the index for reading and answers questions.
 //!
-//! A reader takes the manifest and then the segments it names. If a writer removed one in between,
-//! the manifest has changed and is read again; what is open stays readable. Text that the index
-//! does not cover yet is laid over it and searched by the same rules.
+//! A reader loads the manifest and then the segments it names. If a writer deletes a segment in
+//! between, the manifest has changed and is read again. Open files stay readable. Text that is not
+//! indexed yet is searched as an overlay, by the same rules.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -27,10 +27,10 @@ use super::vectors::{self, Vectors};
 use super::{Answer, Damage, Error, FileText, Hit, Options, Tier, weights};
 
 pub(super) const MANIFEST: &str = "manifest";
-/// An index of so many sections at most is kept in the memory of a running process, about thirty
-/// megabytes.
+/// The maximum number of sections of an index that a long-running process caches in memory, about
+/// 30 MB.
 const KEPT_SECTIONS: usize = 60_000;
-/// How often a reader starts again when writers keep replacing what it opens.
+/// The maximum number of attempts while writers keep replacing files.
 const ATTEMPTS: usize = 20;
 
 pub(super) fn segment_path(folder: &Path, id: u64) -> PathBuf {
@@ -41,12 +41,12 @@ pub(super) fn vectors_path(folder: &Path, id: u64) -> PathBuf {
     folder.join(format!("{id:08}.vec"))
 }
 
-/// The vectors of a segment, if there are any of this model.
+/// Opens the vectors of a segment, if there are any for this model.
 pub(super) fn open_vectors(folder: &Path, id: u64, stamp: u64) -> Option<Vectors> {
     Vectors::open(Source::open(&vectors_path(folder, id)).ok()?, stamp)
 }
 
-/// The manifest and its segments as of one moment.
+/// Loads a consistent snapshot of the manifest and its segments.
 pub(super) fn load(folder: &Path) -> Result<(Catalogue, Vec<Segment>), Error> {
     let damaged = |damage| Error::Damaged {
         folder: folder.to_owned(),
@@ -63,7 +63,7 @@ pub(super) fn load(folder: &Path) -> Result<(Catalogue, Vec<Segment>), Error> {
         };
         let len = file.metadata()?.len();
         let catalogue = Catalogue::read(&mut file, len).map_err(damaged)?;
-        // The same manifest twice: nobody replaced anything, so it is damage and not a race.
+        // The manifest did not change, so this is damage and not a race.
         if before == Some(catalogue.mark()) {
             break;
         }
@@ -91,7 +91,7 @@ fn open(folder: &Path, named: &Named) -> Result<Segment, Damage> {
     }
 }
 
-/// Files that are newer than the index, or gone, ready to be searched with it.
+/// New and deleted files that are not in the index yet, ready to be searched with it.
 #[derive(Debug, Default)]
 pub struct Overlay {
     catalogue: Catalogue,
@@ -101,7 +101,7 @@ pub struct Overlay {
 }
 
 impl Overlay {
-    /// Reads fresh files; their older versions and the `gone` ones are hidden.
+    /// Reads new file versions. They hide the indexed versions, and `gone` hides deleted files.
     pub fn new(fresh: &[FileText], gone: &[String]) -> Result<Self, Damage> {
         let mut overlay = Self {
             gone: gone.iter().cloned().collect(),
@@ -144,7 +144,7 @@ impl Overlay {
         Ok(overlay)
     }
 
-    /// Lets the encoder read up to `limit` of the fresh sections.
+    /// Encodes up to `limit` of the overlay's sections.
     pub fn encode(&mut self, mut limit: usize) -> Result<(), Damage> {
         for (segment, vectors) in self.segments.iter().zip(&mut self.vectors) {
             let mut known = HashMap::new();
@@ -165,7 +165,7 @@ impl Overlay {
     }
 }
 
-/// An opened index. It shows one moment; open it again to see later updates.
+/// An open index. It is a snapshot; open it again to see later updates.
 #[derive(Debug, Default)]
 pub struct Index {
     folder: PathBuf,
@@ -173,18 +173,17 @@ pub struct Index {
     segments: Vec<Segment>,
     /// Opened by the first question that needs them.
     vectors: OnceLock<Vec<Option<Vectors>>>,
-    /// Where everything is, for questions over all files.
+    /// The layout of all files, for questions without a filter.
     layout: OnceLock<Layout>,
-    /// Lengths of the surroundings that such questions have met.
+    /// Cached context lengths for such questions.
     lengths: Lengths,
-    /// Stems of words that questions have met.
+    /// Cached word stems.
     reader: Mutex<Reader>,
-    /// Whether a question was asked before: then more are likely to come.
+    /// True after the first question, when more are likely to follow.
     asked: AtomicBool,
 }
 
 impl Index {
-    /// Opens the index in `folder`.
     pub fn open(folder: &Path) -> Result<Self, Error> {
         let (catalogue, segments) = load(folder)?;
         Ok(Self {
@@ -195,39 +194,39 @@ impl Index {
         })
     }
 
-    /// An index that covers nothing, to search an overlay alone.
+    /// Returns an index without files, to search only an overlay.
     #[must_use]
     pub fn empty() -> Self {
         Self::default()
     }
 
-    /// The version of a file that is covered, if any: compare it with the file's to know whether
-    /// an answer speaks of the current text.
+    /// Returns the indexed version of a file. Compare it with the file's version to detect an
+    /// outdated answer.
     #[must_use]
     pub fn version(&self, path: &str) -> Option<&str> {
         self.catalogue.file(path).map(|file| file.version)
     }
 
-    /// All files covered, with version and tier, sorted by path.
+    /// Returns all indexed files with version and tier, sorted by path.
     pub fn files(&self) -> impl Iterator<Item = (&str, &str, Tier)> {
         self.catalogue
             .entries()
             .map(|file| (file.path, file.version, file.tier))
     }
 
-    /// A number that two indexes that cover different things do not share.
+    /// Returns a fingerprint of the index contents.
     #[must_use]
     pub fn mark(&self) -> u64 {
         self.catalogue.mark()
     }
 
-    /// Bytes of the index on disk.
+    /// Returns the size of the index on disk, in bytes.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.segments.iter().map(Segment::size).sum()
     }
 
-    /// How many sections its segments hold, dead ones included.
+    /// Returns the number of sections in all segments, including dead ones.
     #[must_use]
     pub fn sections(&self) -> usize {
         self.segments
@@ -236,18 +235,17 @@ impl Index {
             .sum()
     }
 
-    /// How many segments it has.
     #[must_use]
     pub fn segments(&self) -> usize {
         self.segments.len()
     }
 
-    /// The sections that best answer `question`.
+    /// Returns the sections that best answer `question`.
     pub fn recall(&self, question: &str, options: &Options) -> Result<Answer, Error> {
         self.recall_with(&Overlay::default(), question, options)
     }
 
-    /// The same, with fresher text laid over the index.
+    /// Like `recall`, with an overlay of newer text.
     pub fn recall_with(
         &self,
         overlay: &Overlay,
@@ -269,7 +267,7 @@ impl Index {
             self.settle_in()?;
         }
         let scope = self.scope(overlay, options)?;
-        // Two questions at once: the second brings a reader of its own.
+        // If another question is running, use a separate reader.
         let mut own = None;
         let mut shared = self.reader.try_lock().ok();
         let reader = match shared.as_deref_mut() {
@@ -316,7 +314,7 @@ impl Index {
         })
     }
 
-    /// Why sections rank as they do: path, line and the value of every feature, for fitting.
+    /// Returns path, line and all feature values of the ranked sections, for fitting the weights.
     pub fn explain(
         &self,
         question: &str,
@@ -352,8 +350,7 @@ impl Index {
         explained().map_err(|damage| self.damaged(damage))
     }
 
-    /// Keeps what every question reads, in a process that is asked again and in a project where
-    /// that is not much.
+    /// Caches data that every question reads, if the project is small enough.
     fn settle_in(&self) -> Result<(), Damage> {
         if self.sections() <= KEPT_SECTIONS {
             self.segments.iter().try_for_each(Segment::keep)?;
@@ -381,7 +378,7 @@ impl Index {
         Ok(Scope::new(layers, Cow::Borrowed(layout)))
     }
 
-    /// The question's direction, if the encoder may take part and has read anything at all.
+    /// Returns the query vector, if the encoder is enabled and any section is encoded.
     fn direction<'i>(
         &'i self,
         overlay: &'i Overlay,

@@ -1,12 +1,14 @@
-//! The table of contents of the index: which files it covers, at which version, and where.
+//! The manifest of the index: the files it covers, their versions and the location of their
+//! sections.
 //!
 //! ```text
 //! header │ segments │ a row for each file │ a row for each extent │ paths and versions
 //! ```
-//! One file, replaced whole by a rename. A section is alive exactly if an extent of a file names
-//! it; all else in a segment is dead weight until the next merge. Rows have one size and are used
-//! where they lie: a fresh process reads this file before it can answer, and there may be many
-//! thousand of them.
+//!
+//! The manifest is one file and is replaced atomically by a rename. A section is live if and only
+//! if an extent of a file contains it. All other sections of a segment are garbage until the next
+//! merge. Rows have a fixed size and are used without parsing, because a fresh process reads this
+//! file before it can answer, and it may have many thousands of rows.
 
 use std::io::Read;
 
@@ -14,63 +16,59 @@ use super::bytes::{SEAL, fingerprint, open_sealed, seal};
 use super::{Damage, Tier};
 
 const MAGIC: &[u8; 8] = b"QUIPUID2";
-/// Magic, format, numbers of segments, files and extents, length of the texts, the next segment,
-/// the seals of what follows and longer sums of it, which make headers of different manifests
-/// differ.
+/// Magic, format, the numbers of segments, files and extents, the length of the texts, the next
+/// segment ID, the seals of the two parts, and 64-bit hashes of them, which make the headers of
+/// different manifests differ.
 const HEADER: usize = 8 + 4 * 5 + 8 + SEAL * 2 + 8 * 2 + SEAL;
-/// Id and stamp.
+/// ID and stamp.
 const SEGMENT: usize = 8 + 8;
-/// Where path, version and extents end, how many terms, which tier.
+/// The ends of path, version and extents, the number of terms, and the tier.
 const FILE: usize = 4 + 4 + 4 + 8 + 1;
-/// The place of the segment among the segments, the first section there, and how many follow.
+/// The index of the segment, the first section in it, and the number of sections.
 const EXTENT: usize = 4 + 4 + 4;
 
-/// A run of sections of one file inside one segment.
+/// Consecutive sections of one file inside one segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
-    /// Which segment.
     pub segment: u64,
-    /// The first section there.
+    /// The first section in it.
     pub first: u32,
-    /// How many follow.
+    /// The number of sections.
     pub count: u32,
 }
 
 /// One file that the index covers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Covered {
-    /// The version of the file whose sections these are, as the caller named it.
+    /// The indexed version of the file, as named by the caller.
     pub version: String,
-    /// The tier of the file.
     pub tier: Tier,
-    /// How many terms its sections hold together.
+    /// The total number of terms in its sections.
     pub terms: u64,
-    /// Where its sections are, in the order of the file.
+    /// The location of its sections, in file order.
     pub extents: Vec<Extent>,
 }
 
-/// A segment file and the stamp its content must have.
+/// A segment file and the stamp that its contents must have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Named {
-    /// Its number, which is its name.
+    /// Its number, which is also its file name.
     pub id: u64,
-    /// The stamp inside it.
     pub stamp: u64,
 }
 
-/// All of the index but its bulk.
+/// The index without its segments' contents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Manifest {
-    /// The number that the next segment gets.
+    /// The number of the next segment.
     pub next: u64,
-    /// The segments in use.
     pub segments: Vec<Named>,
-    /// The files covered, sorted by path.
+    /// The covered files, sorted by path.
     pub files: Vec<(String, Covered)>,
 }
 
 impl Manifest {
-    /// The file at `path`, if covered.
+    /// Returns the file at `path`, if covered.
     #[must_use]
     pub fn file(&self, path: &str) -> Option<&Covered> {
         self.place(path).ok().map(|place| &self.files[place].1)
@@ -81,7 +79,6 @@ impl Manifest {
             .binary_search_by(|(known, _)| known.as_str().cmp(path))
     }
 
-    /// Adds or replaces a file.
     pub fn set(&mut self, path: &str, covered: Covered) {
         match self.place(path) {
             Ok(place) => self.files[place].1 = covered,
@@ -89,7 +86,7 @@ impl Manifest {
         }
     }
 
-    /// Forgets a file; says whether it was there.
+    /// Removes a file. Returns true if it was covered.
     pub fn remove(&mut self, path: &str) -> bool {
         let place = self.place(path);
         if let Ok(place) = place {
@@ -98,7 +95,7 @@ impl Manifest {
         place.is_ok()
     }
 
-    /// The bytes of the manifest file.
+    /// Returns the bytes of the manifest file.
     #[must_use]
     pub fn render(&self) -> Vec<u8> {
         let (mut rows, mut extents, mut texts) = (Vec::new(), Vec::new(), Vec::new());
@@ -114,7 +111,7 @@ impl Manifest {
             } in &file.extents
             {
                 let place = self.segments.iter().position(|named| named.id == *segment);
-                // A segment that is not there makes the file unreadable, and it is built anew.
+                // An unknown segment makes the manifest unreadable, so that the index is rebuilt.
                 extents.extend(place.map_or(u32::MAX, |place| place as u32).to_le_bytes());
                 extents.extend(first.to_le_bytes());
                 extents.extend(count.to_le_bytes());
@@ -155,37 +152,31 @@ impl Manifest {
     }
 }
 
-/// The same as it is read: rows, and one text.
+/// A manifest as read from disk: rows and one string.
 #[derive(Debug, Default)]
 pub struct Catalogue {
-    /// The segments in use.
     pub segments: Vec<Named>,
     next: u64,
     files: usize,
-    /// Rows of segments, files and extents.
+    /// The rows of segments, files and extents.
     rows: Vec<u8>,
-    /// Paths and versions, one after the other.
+    /// All paths and versions, concatenated.
     texts: String,
     mark: u64,
 }
 
-/// One file of a catalogue.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry<'c> {
-    /// Its path.
     pub path: &'c str,
-    /// The version covered.
     pub version: &'c str,
-    /// Its tier.
     pub tier: Tier,
-    /// How many terms its sections hold together.
+    /// The total number of terms in its sections.
     pub terms: u64,
     extents: &'c [[u8; EXTENT]],
 }
 
 impl Entry<'_> {
-    /// Where its sections are, in the order of the file: the place of the segment among all, the
-    /// first section there, and how many.
+    /// Returns the location of its sections, in file order: segment index, first section, count.
     pub fn extents(&self) -> impl Iterator<Item = (usize, u32, u32)> {
         self.extents
             .iter()
@@ -203,7 +194,6 @@ fn eight(bytes: &[u8], at: usize) -> u64 {
     u64::from(four(bytes, at)) | u64::from(four(bytes, at + 4)) << 32
 }
 
-/// The next bytes, so many.
 fn read(from: &mut impl Read, len: usize) -> Result<Vec<u8>, Damage> {
     let mut bytes = vec![0; len];
     from.read_exact(&mut bytes).map_err(|_| Damage::Short)?;
@@ -211,7 +201,7 @@ fn read(from: &mut impl Read, len: usize) -> Result<Vec<u8>, Damage> {
 }
 
 impl Catalogue {
-    /// Reads what `render` wrote, so many bytes in all.
+    /// Reads the output of `render`, which has `len` bytes.
     pub fn read(from: &mut impl Read, len: u64) -> Result<Self, Damage> {
         if len < HEADER as u64 {
             return Err(Damage::Short);
@@ -232,7 +222,7 @@ impl Catalogue {
         }
         let rows = usize::try_from(rows).map_err(|_| Damage::Short)?;
         let [segments, files, _, texts] = counts.map(|count| count as usize);
-        // Each part must have the seal that this header names.
+        // Each part must have the seal that the header names.
         let part = |from: &mut _, len: usize, at: usize| {
             let mut bytes = read(from, len + SEAL)?;
             let is_whole = open_sealed(&bytes).is_ok() && bytes[len..] == fields[at..at + SEAL];
@@ -270,7 +260,7 @@ impl Catalogue {
         }
     }
 
-    /// Whether every row leads to where something is.
+    /// Returns true if all offsets in the rows are valid.
     fn is_sound(&self) -> bool {
         let mut ends = (0, 0);
         let files = self.rows().iter().all(|row| {
@@ -299,13 +289,12 @@ impl Catalogue {
             .0
     }
 
-    /// How many files there are.
     #[must_use]
     pub fn len(&self) -> usize {
         self.files
     }
 
-    /// A file by its number; numbers follow the order of paths.
+    /// Returns a file by its number. Numbers follow the order of paths.
     #[must_use]
     pub fn entry(&self, number: usize) -> Entry<'_> {
         let rows = self.rows();
@@ -323,12 +312,12 @@ impl Catalogue {
         }
     }
 
-    /// All files, sorted by path.
+    /// Returns all files, sorted by path.
     pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
         (0..self.len()).map(|number| self.entry(number))
     }
 
-    /// The file at `path`, if covered.
+    /// Returns the file at `path`, if covered.
     #[must_use]
     pub fn file(&self, path: &str) -> Option<Entry<'_>> {
         let (mut low, mut high) = (0, self.len());
@@ -345,13 +334,13 @@ impl Catalogue {
             .filter(|entry| entry.path == path)
     }
 
-    /// A number that two different catalogues do not share.
+    /// Returns a fingerprint of the catalogue.
     #[must_use]
     pub fn mark(&self) -> u64 {
         self.mark
     }
 
-    /// The same, to be changed.
+    /// Converts to a form that can be changed.
     #[must_use]
     pub fn to_manifest(&self) -> Manifest {
         let extent = |(place, first, count): (usize, u32, u32)| Extent {

@@ -1,11 +1,11 @@
-//! What the encoder says of the candidates: nearest part, surroundings, likeness to the best, whole
-//! section.
+//! Computes the encoder's features of the candidates: closest part, context, similarity to the
+//! best, and whole section.
 //!
-//! The surroundings of a section are the sum of it and a share of each neighbour. The sum itself is
-//! made for the few best only. Its product with a direction is the sum of the products of its
-//! members, and its length follows from their products with each other; a member takes part in
-//! several sums and is multiplied once. A running process keeps the lengths, which no question
-//! changes.
+//! The context vector of a section is the sum of its own vector and a share of each neighbour's. It
+//! is computed only for the few best. For the others, its dot product with the query is the sum of
+//! the members' products, and its length follows from their products with each other. A section is
+//! a member of several contexts, but its products are computed once. A long-running process caches
+//! the lengths, which do not depend on the question.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -18,11 +18,11 @@ use super::scope::{Scope, Slot};
 use super::vectors::{add_stored, split};
 use super::wide::{Width, Work, add_share};
 
-/// Sections that others are compared with.
+/// The number of best sections that others are compared with.
 const ALIKE_TO: usize = 5;
-/// A section and its neighbours.
+/// The number of sections in a context: the section and its neighbours.
 const AROUND: usize = 2 * REACH + 1;
-/// How much of each counts, in the order of the file.
+/// The share of each section in the context, in file order.
 const SHARES: [f32; AROUND] = [
     1.2 * NEIGHBOURS[0].1,
     1.2 * NEIGHBOURS[1].1,
@@ -31,10 +31,9 @@ const SHARES: [f32; AROUND] = [
     1.2 * NEIGHBOURS[3].1,
 ];
 
-/// One over the length of the surroundings of sections, as far as questions have met them: it is
-/// the same for every question.
+/// Cached reciprocal context lengths, which are the same for every question.
 ///
-/// A fraction of 32 bits for each slot, zero where it is not known yet.
+/// One 32-bit float for each slot, zero if not known yet.
 #[derive(Debug, Default)]
 pub struct Lengths(OnceLock<Vec<AtomicU32>>);
 
@@ -48,7 +47,7 @@ impl Lengths {
     }
 }
 
-/// Adds the encoder's features to those of all candidates.
+/// Adds the encoder's features to all candidates.
 pub struct AddMeaning<'a, 'i> {
     pub scope: &'a Scope<'i>,
     pub pool: &'a Pool,
@@ -90,7 +89,7 @@ impl Work for AddMeaning<'_, '_> {
             .iter()
             .for_each(|leader| add_share(&mut sum_of_all, &leader.context, 1.0));
         let weight_of_all: f32 = leaders.iter().map(|leader| leader.weight).sum();
-        // Likeness to all leaders is likeness to their weighted sum.
+        // The similarity to all leaders is the similarity to their weighted sum.
         let near = Rounded::of(&sum_of_all).dot_each(lanes, &meanings.wholes);
         for (at, (_, features)) in ranked.candidates.iter_mut().enumerate() {
             let index = pool.candidates[at];
@@ -125,7 +124,7 @@ impl Work for AddMeaning<'_, '_> {
     }
 }
 
-/// One over the length of the surroundings of each candidate.
+/// Returns the reciprocal context length of each candidate.
 #[inline(always)]
 fn scales<W: Width>(
     lanes: W,
@@ -152,7 +151,7 @@ fn scales<W: Width>(
     if !wanted.contains(&true) {
         return scales;
     }
-    // Of each member: its product with itself, and with those up to four places after it.
+    // For each member: its product with itself, and with the four sections after it.
     let mut products = vec![[0.0f32; AROUND]; pool.slots.len()];
     let mut own_codes = [0i16; DIMENSIONS];
     for index in (0..pool.slots.len()).filter(|index| wanted[*index] && encoded(*index)) {
@@ -195,7 +194,7 @@ fn scales<W: Width>(
     scales
 }
 
-/// The members around a section that there are, with their places.
+/// Returns the existing members of a context, with their positions.
 #[inline(always)]
 fn members(around: &[Option<usize>; AROUND]) -> impl Iterator<Item = (usize, usize)> {
     around
@@ -204,7 +203,7 @@ fn members(around: &[Option<usize>; AROUND]) -> impl Iterator<Item = (usize, usi
         .filter_map(|(place, there)| Some((place, (*there)?)))
 }
 
-/// The sum of some value over a section and the shares of its neighbours.
+/// Returns the weighted sum of a value over a context.
 #[inline(always)]
 fn sum_around(around: &[Option<usize>; AROUND], values: &[f32]) -> f32 {
     members(around)
@@ -216,19 +215,20 @@ fn sum_around(around: &[Option<usize>; AROUND], values: &[f32]) -> f32 {
 struct Leader {
     weight: f32,
     position: Place,
-    /// Its surroundings, scaled to its weight.
+    /// Its context vector, scaled by its weight.
     context: Vec<f32>,
 }
 
 impl Leader {
-    /// Sections so near that they share surroundings are alike for no good reason.
+    /// Returns true if a section shares part of this context, which would make the two similar for
+    /// no good reason.
     #[inline(always)]
     fn is_too_near(&self, (file, ordinal): Place) -> bool {
         self.position.0 == file && self.position.1.abs_diff(ordinal) <= 2 * REACH as u32
     }
 }
 
-/// The candidates that words and meaning together put first.
+/// Returns the best candidates by words and meaning together.
 #[inline(always)]
 fn leaders(
     scope: &Scope,

@@ -1,9 +1,9 @@
-//! Recall: which sections of a project's files answer a question.
+//! Recall: finds the sections of a project's files that answer a question.
 //!
-//! Sections go in as plain data, hits come out with file, line, heading path, tier and version. The
-//! index is derived: it may be deleted at any time, and what it answers after a rebuild is what it
-//! answered before, whatever the order of updates. It starts no threads and never syncs. Reading
-//! Markdown, deciding which files a role may see and noticing that files changed are the caller's.
+//! The input is plain sections. The output is hits with file, line, heading path, tier and version.
+//! The index is derived data: it may be deleted at any time, and a rebuilt index gives the same
+//! answers, independent of the order of updates. This module starts no threads and never syncs. The
+//! caller parses Markdown, decides which files a role may see, and detects changed files.
 //!
 //! | file | owns |
 //! |---|---|
@@ -11,10 +11,10 @@
 //! | `signs` | dates, times, questions |
 //! | `segment`, `manifest`, `bytes` | the index on disk |
 //! | `index`, `writer` | reading and changing it |
-//! | `scope`, `question`, `pool` | which sections a question may mean |
+//! | `scope`, `question`, `pool` | the candidates for a question |
 //! | `rank`, `weights` | their order |
-//! | `encoder`, `parts`, `vectors`, `direction`, `nearest`, `meaning` | meaning beyond words |
-//! | `wide` | arithmetic on many numbers |
+//! | `encoder`, `parts`, `vectors`, `direction`, `nearest`, `meaning` | semantic similarity |
+//! | `wide` | vectorised arithmetic |
 
 mod background;
 mod bytes;
@@ -49,10 +49,10 @@ use std::path::PathBuf;
 pub use index::{Index, Overlay};
 pub use writer::{Receipt, Writer};
 
-/// How close a file is to the agent: what it always sees, what it looks up, what it rarely opens.
+/// The distance of a file from the agent's context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tier {
-    /// The index: short, always in view.
+    /// The index: short and always in context.
     L0,
     /// Memory: looked up by section.
     L1,
@@ -72,41 +72,40 @@ impl Tier {
     }
 }
 
-/// A piece of a file under one heading: the unit of recall.
+/// A part of a file under one heading: the unit of recall.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Section {
     /// The line it starts on, counted from 1.
     pub line: u32,
-    /// The headings above it, outermost first, its own last.
+    /// The headings above it, outermost first, and its own last.
     pub heading_path: Vec<String>,
-    /// Its text without its heading.
+    /// Its text without the heading.
     pub text: String,
 }
 
-/// One file as recall sees it: sections in order, at one version.
+/// One version of a file as an ordered list of sections.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileText {
-    /// Where the file is, relative to the project.
+    /// The path relative to the project.
     pub path: String,
-    /// The version these sections were read from; recall only compares it.
+    /// The version of the file. Recall only compares it.
     pub version: String,
-    /// How close the file is to the agent.
     pub tier: Tier,
-    /// All its sections, in the order of the file.
+    /// All its sections, in file order.
     pub sections: Vec<Section>,
 }
 
-/// Which files a question is asked of: called with path and tier.
+/// A filter for files, called with path and tier.
 pub type Visible<'a> = &'a dyn Fn(&str, Tier) -> bool;
 
-/// How to ask.
 #[derive(Clone, Copy)]
 pub struct Options<'a> {
-    /// How many hits at most.
+    /// The maximum number of hits.
     pub k: usize,
-    /// Files to ask; `None` asks all. The answer is what a project of only these files would give.
+    /// The files to search; `None` searches all. The answer is the same as in a project of only
+    /// these files.
     pub visible: Option<Visible<'a>>,
-    /// Whether the sentence encoder takes part. Without it, words alone decide.
+    /// Use the sentence encoder. If false, only words count.
     pub use_model: bool,
 }
 
@@ -133,72 +132,65 @@ impl std::fmt::Debug for Options<'_> {
 /// A section that may answer the question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hit {
-    /// The file it is in.
     pub path: String,
-    /// The line it starts on.
     pub line: u32,
-    /// The headings above it.
     pub heading_path: Vec<String>,
-    /// The tier of its file.
     pub tier: Tier,
-    /// How well it matches; comparable within one answer only.
+    /// The score, comparable only within one answer.
     pub score: f32,
     /// The part of its text that matches best.
     pub snippet: String,
     /// The version of the file that was searched.
     pub version: String,
-    /// Which section of the file it is, counted from 0.
+    /// The index of the section in the file, counted from 0.
     pub ordinal: u32,
 }
 
-/// The answer to a question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
     /// The best sections, best first.
     pub hits: Vec<Hit>,
-    /// How many files and sections were searched.
+    /// The number of files that were searched.
     pub files: usize,
-    /// How many sections were searched.
+    /// The number of sections that were searched.
     pub sections: usize,
-    /// How many of them the encoder has seen; fewer than `sections` means its part is incomplete.
+    /// The number of those sections that are encoded. If lower than `sections`, semantic similarity
+    /// is incomplete.
     pub encoded: usize,
 }
 
-/// What is wrong with a damaged index. The fix is always the same: rebuild it.
+/// The kind of damage of an index. The fix is always to rebuild it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Damage {
-    /// Bytes are missing.
     #[error("bytes are missing")]
     Short,
     /// Bytes changed after they were written.
     #[error("a checksum does not match")]
     Checksum,
-    /// Another version of Quipu wrote it, or it is no index.
+    /// Another version of Quipu wrote it, or it is not an index.
     #[error("it has another format")]
     Format,
 }
 
-/// Why the index gave no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is no index in the folder yet.
+    /// The folder has no index yet.
     #[error("there is no recall index in {}", .0.display())]
     Missing(PathBuf),
     /// The index cannot be trusted and must be rebuilt.
     #[error("the recall index in {} is damaged: {damage}", .folder.display())]
     Damaged {
-        /// Where it is.
+        /// The folder of the index.
         folder: PathBuf,
-        /// What is wrong.
+        /// The kind of damage.
         damage: Damage,
     },
-    /// The file system refused.
     #[error("recall index: {0}")]
     Io(#[from] std::io::Error),
 }
 
 impl Error {
-    /// Whether building the index anew fixes it.
+    /// Returns true if rebuilding the index fixes the error.
     #[must_use]
     pub fn needs_rebuild(&self) -> bool {
         matches!(self, Self::Missing(_) | Self::Damaged { .. })

@@ -1,8 +1,7 @@
-//! The sections nearest to a question among all of a segment.
+//! Finds the sections of a segment that are most similar to a question.
 //!
-//! All of them are compared, four vectors at a time and in the order of memory. What a bound could
-//! leave unread would be read here and there instead, which takes as long as reading everything in
-//! its order.
+//! The search compares all vectors, four at a time and in memory order. Pruning would cause random
+//! access, which takes as long as reading everything sequentially.
 
 use super::bytes::SEAL;
 use super::direction::{AT_A_TIME, Direction};
@@ -10,22 +9,23 @@ use super::scope::Slot;
 use super::vectors::{VECTOR, Vector, Vectors, place};
 use super::wide::{Width, Work};
 
-/// How far vectors lie apart, where each section has one.
+/// The distance between vectors if each section has one.
 const STRIDE: usize = VECTOR + SEAL;
-/// So many times four vectors before they are needed, they are fetched.
+/// Prefetch distance, in groups of four vectors.
 const AHEAD: usize = 4;
 
-/// The best so far: all of them, and some that were among the best when they came.
+/// Collects the best sections. `found` contains all of them, and some that have since been
+/// displaced.
 #[derive(Debug)]
 pub struct Best {
     count: usize,
-    /// What is below cannot be among the best any more.
+    /// Scores below this cannot be among the best any more.
     least: f32,
     pub found: Vec<(f32, Slot)>,
 }
 
 impl Best {
-    /// None yet, of so many.
+    /// Creates an empty collection for the best `count` sections.
     pub fn new(count: usize) -> Self {
         Self {
             count,
@@ -34,14 +34,14 @@ impl Best {
         }
     }
 
-    /// What a section must reach at least to be among them.
+    /// Returns the minimum score to be among the best.
     #[inline(always)]
     pub fn least(&self) -> f32 {
         self.least
     }
 
-    /// Takes up a section, if it may be among them. Of several parts that come one after the other,
-    /// the best counts.
+    /// Adds a section if its score is high enough. If parts of one section are added consecutively,
+    /// the best one counts.
     #[inline(always)]
     pub fn add(&mut self, near: f32, slot: Slot) {
         if near < self.least {
@@ -56,20 +56,19 @@ impl Best {
         }
     }
 
-    /// Forgets what is worse than the last of the best. Equals stay: which of them is taken is for
-    /// others to say.
+    /// Drops everything below the last of the best. Ties are kept, because the caller breaks them.
     #[cold]
     fn tighten(&mut self) {
         let mut scores: Vec<f32> = self.found.iter().map(|(near, _)| *near).collect();
         let (_, least, _) = scores.select_nth_unstable_by(self.count - 1, |a, b| b.total_cmp(a));
         self.least = *least;
         self.found.retain(|(near, _)| *near >= *least);
-        // Many equals: room for as many more, so that this does not happen for each of them.
+        // With many ties, leave room for as many again, so that this does not run for each of them.
         self.count = self.count.max(self.found.len().div_ceil(2));
     }
 }
 
-/// Compares a run of sections.
+/// Compares consecutive sections with the query.
 pub struct Seek<'c> {
     pub direction: &'c Direction<'c>,
     pub vectors: &'c Vectors,
@@ -98,8 +97,8 @@ impl Work for Seek<'_> {
         let mut rest = &whole[place(vectors.start(first), first)..];
         let mut done = 0;
         while done < counts.len() {
-            // Nearly all sections have one vector. Then they lie at equal distances, and there is
-            // nothing to count.
+            // Nearly all sections have one vector, so they are equally spaced and nothing needs to
+            // be counted.
             let singles = counts[done..]
                 .iter()
                 .take_while(|count| **count == 1)
@@ -128,11 +127,11 @@ impl Work for Seek<'_> {
             let together = fours.len() * AT_A_TIME;
             rest = &rest[together * STRIDE..];
             done += together;
-            // What is left of these, and the one that has more or none.
+            // The rest of the single vectors, and the next section with several vectors or none.
             for count in counts[done..].iter().take(singles - together + 1) {
                 let (block, others) = rest.split_at(usize::from(*count) * VECTOR);
                 rest = others.get(SEAL..).unwrap_or_default();
-                // With several parts, the first vector is their mean and not compared.
+                // If there are several parts, the first vector is their mean and is not compared.
                 let parts = &block.as_chunks().0[usize::from(*count > 1)..];
                 let (fours, few) = parts.as_chunks::<AT_A_TIME>();
                 for [a, b, c, d] in fours {
@@ -149,7 +148,7 @@ impl Work for Seek<'_> {
     }
 }
 
-/// One of the vectors that lie at equal distances.
+/// Returns one of the equally spaced vectors.
 #[inline(always)]
 fn vector(bytes: &[u8; AT_A_TIME * STRIDE], at: usize) -> &Vector {
     bytes[at * STRIDE..]
@@ -167,7 +166,7 @@ mod tests {
     use super::super::wide::wide;
     use super::*;
 
-    /// A vector as it is stored: numbers from -127 to 127 and their scale.
+    /// Returns a stored vector: numbers from -127 to 127 and their scale.
     fn stored(scale: f32, codes: impl Iterator<Item = i8>) -> Vec<u8> {
         let mut vector = scale.to_le_bytes().to_vec();
         vector.extend(codes.map(|code| code as u8));
@@ -177,8 +176,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Of whatever vectors, in whatever order: the best by seeking are the best by comparing
-        /// all, equals included.
+        /// For any vectors in any order, seeking finds the same best sections as comparing all,
+        /// including ties.
         #[test]
         fn seeking_finds_what_comparing_finds(
             seed in any::<u64>(),
@@ -194,8 +193,8 @@ mod tests {
                 state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33
             };
             let mut vector = |number: usize| {
-                // Most of a vector lies in its leading numbers, as in the encoder's; some are
-                // mirrored or alike.
+                // Like the encoder's vectors, most of the length is in the leading components. Some
+                // vectors are mirrored or equal.
                 let kind = if many_equal { number % 3 } else { roll() as usize };
                 let mut own = kind as u64 ^ 0x9e37;
                 let mut next = || { own = own.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1); (own >> 40) as i64 };

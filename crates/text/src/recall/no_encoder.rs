@@ -1,39 +1,40 @@
-//! Stands in for the encoder in a build without the feature `model`: there is none.
+//! A placeholder for the encoder in builds without the feature `model`.
+//!
+//! `built_in` always returns `None` and `Encoder` cannot be constructed, so recall ranks by words
+//! alone.
 
-/// Numbers of a vector.
+/// The length of a vector.
 pub const DIMENSIONS: usize = 192;
 
-/// What an encoder remembers of pieces: nothing.
+/// An empty piece cache.
 #[derive(Default)]
 pub struct Met;
 
-/// Never made.
+/// Never constructed.
 pub struct Encoder(std::convert::Infallible);
 
 impl Encoder {
-    /// Whether this build carries an encoder at all.
+    /// True if this build contains an encoder.
     pub const IS_BUILT_IN: bool = false;
 
-    /// There is no built-in encoder.
+    /// Returns `None`: this build has no encoder.
     #[must_use]
     pub fn built_in() -> Option<&'static Self> {
         None
     }
 
-    /// Never called.
     #[must_use]
     pub fn encode(&self, _: &str) -> Vec<f32> {
         match self.0 {}
     }
 
-    /// Never called.
     #[must_use]
     pub fn encode_all(&self, _: &[&str], _: &mut Met) -> Vec<f32> {
         match self.0 {}
     }
 }
 
-/// No model has this name.
+/// Returns an ID that no model has.
 #[must_use]
 pub fn identity() -> [u8; 16] {
     [0; 16]

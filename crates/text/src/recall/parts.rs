@@ -1,13 +1,16 @@
-//! Cuts a section into parts of a few sentences, the size the encoder was made for.
+//! Splits a section into parts of a few sentences, the size that the encoder was trained for.
+//!
+//! The number of parts per section is limited. `vectors` encodes and stores the parts.
 
 use super::terms::is_unspaced;
 
-/// Characters of a part in a spaced script; a character of Chinese says about three times as much.
+/// The length of a part in characters. A Chinese character counts about three times.
 const LENGTH: usize = 160;
-/// Parts of one section at most; longer sections get longer parts.
+/// The maximum number of parts per section. Longer sections get longer parts.
 const MOST: usize = 24;
 
-/// The parts of a text: lines, cut at sentence ends and packed up to a length. At least one.
+/// Splits a text into parts: lines, split at sentence ends and packed up to a length. Returns at
+/// least one.
 pub fn parts(text: &str) -> Vec<&str> {
     let limit = LENGTH.max(weight(text) / MOST);
     let mut out = Vec::new();
@@ -25,7 +28,7 @@ pub fn parts(text: &str) -> Vec<&str> {
     }
     out.retain(|part| !part.is_empty());
     while out.len() > MOST {
-        // Many short lines: every second one goes, evenly, rather than the end of the section.
+        // With many short lines, drop every second one instead of the end of the section.
         let mut keep = false;
         out.retain(|_| {
             keep = !keep;
@@ -44,7 +47,7 @@ fn weight(text: &str) -> usize {
         .sum()
 }
 
-/// Byte ranges of sentences, which together are the whole line.
+/// Returns the byte ranges of sentences. Together they cover the whole line.
 fn sentences(line: &str) -> Vec<(usize, usize)> {
     let mut out = Vec::new();
     let mut start = 0;

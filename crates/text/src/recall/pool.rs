@@ -1,15 +1,15 @@
-//! The sections that are looked at closely: the best by words or by meaning, and their neighbours.
+//! The candidate pool: the best sections by words or by meaning, and their neighbours.
 //!
-//! A neighbour often holds the answer to what its neighbour asks, so everything near a good section
-//! is a candidate, and what is near a candidate is at hand as its context.
+//! The section next to a match often contains the answer, so the neighbours of a good section are
+//! candidates too, and the neighbours of a candidate are available as its context.
 
 use std::cmp::Ordering;
 
 use super::scope::{Posting, Run, Scope, Slot};
 
-/// Neighbours on each side that count as context.
+/// The number of neighbours on each side that count as context.
 pub const REACH: usize = 2;
-/// Where neighbours stand, and how much of their words counts for a section.
+/// The distance of each neighbour, and the share of its words that counts for a section.
 pub const NEIGHBOURS: [(i32, f32); 2 * REACH] = [(-2, 0.25), (-1, 0.5), (1, 0.5), (2, 0.25)];
 const AWAY: [i32; 2 * REACH] = [
     NEIGHBOURS[0].0,
@@ -21,16 +21,17 @@ const AWAY: [i32; 2 * REACH] = [
 /// The number of a file, and of a section in it.
 pub type Place = (u32, u32);
 
-/// Orders slots by score, best first; equals by path and ordinal, never by slot.
+/// Orders slots by score, best first. Breaks ties by path and ordinal, never by slot.
 pub fn best_first(scope: &Scope, a: (f32, Slot), b: (f32, Slot)) -> Ordering {
     b.0.total_cmp(&a.0)
         .then_with(|| scope.position(a.1).cmp(&scope.position(b.1)))
 }
 
-/// The first `count` of `slots` by score, in order.
+/// Returns the best `count` of `slots`, in order.
 pub fn top(scope: &Scope, mut slots: Vec<(f32, Slot)>, count: usize) -> Vec<(f32, Slot)> {
     if slots.len() / 4 > count && count > 0 {
-        // Scores alone rule out nearly all, and are compared much faster than places.
+        // Scores alone rule out nearly all, and comparing them is much faster than comparing
+        // positions.
         let mut scores: Vec<f32> = slots.iter().map(|(score, _)| *score).collect();
         let (_, least, _) = scores.select_nth_unstable_by(count - 1, |a, b| b.total_cmp(a));
         slots.retain(|(score, _)| score.total_cmp(least).is_ge());
@@ -43,7 +44,7 @@ pub fn top(scope: &Scope, mut slots: Vec<(f32, Slot)>, count: usize) -> Vec<(f32
     slots
 }
 
-/// Calls `each` with every slot and its run. Slots ascend, so that a run is looked up once.
+/// Calls `each` with every slot and its run. Slots are ascending, so each run is looked up once.
 fn with_runs<'s>(scope: &'s Scope, slots: &[Slot], mut each: impl FnMut(Slot, &'s Run)) {
     let mut own: Option<&Run> = None;
     for slot in slots {
@@ -56,10 +57,10 @@ fn with_runs<'s>(scope: &'s Scope, slots: &[Slot], mut each: impl FnMut(Slot, &'
     }
 }
 
-/// Marks slots, which ascend, and their neighbours.
+/// Marks the given slots, which are ascending, and their neighbours.
 fn spread(scope: &Scope, slots: &[Slot], marked: &mut [u64]) {
     with_runs(scope, slots, |slot, run| {
-        // Sections of one run lie side by side, which is nearly always all there is to know.
+        // Sections of one run are adjacent. This covers nearly all cases.
         let (from, to) = (
             slot.saturating_sub(REACH as Slot).max(run.start),
             (slot + 1 + REACH as Slot).min(run.end()),
@@ -77,13 +78,13 @@ fn spread(scope: &Scope, slots: &[Slot], marked: &mut [u64]) {
     });
 }
 
-/// Whether neighbours of a slot may lie in another run of its file.
+/// Returns true if neighbours of a slot may be in another run of its file.
 fn leads_beyond(scope: &Scope, slot: Slot, run: &Run) -> bool {
     let inside = slot >= run.start + REACH as Slot && slot + (REACH as Slot) < run.end();
     !inside && !scope.is_whole_file(run)
 }
 
-/// The marked slots, ascending.
+/// Returns the marked slots, ascending.
 fn slots_of(marked: &[u64]) -> Vec<Slot> {
     let mut slots = Vec::new();
     for (first, bits) in (0..).step_by(64).zip(marked) {
@@ -96,24 +97,24 @@ fn slots_of(marked: &[u64]) -> Vec<Slot> {
     slots
 }
 
-/// Candidates and their surroundings, with the words of the question in each.
+/// Candidates and their context.
 #[derive(Debug)]
 pub struct Pool {
     /// Slots, ascending.
     pub slots: Vec<Slot>,
-    /// For each: where its neighbours are in the pool (as in `NEIGHBOURS`).
+    /// For each member, the pool indices of its neighbours (as in `NEIGHBOURS`).
     pub near: Vec<[Option<u32>; 2 * REACH]>,
-    /// For each: its file and which section of the file it is.
+    /// For each member, its file and its position in the file.
     pub places: Vec<Place>,
-    /// Which of them are candidates.
+    /// The indices of the candidates.
     pub candidates: Vec<usize>,
-    /// A bit for each slot, and how many are set before each word of bits.
+    /// A bitmap of slots, and the number of bits set before each word.
     member: Vec<u64>,
     before: Vec<u32>,
 }
 
 impl Pool {
-    /// The pool around some seeds.
+    /// Builds the pool around some seeds.
     pub fn new(scope: &Scope, seeds: &[Slot]) -> Self {
         let words = scope.slots().div_ceil(64);
         let mut member = vec![0u64; words];
@@ -164,8 +165,8 @@ impl Pool {
         pool
     }
 
-    /// The neighbours of a member in its run. Slots ascend, so each is at most as many members away
-    /// as sections.
+    /// Returns the neighbours of a member in its run. Slots are ascending, so a neighbour is at
+    /// most as many members away as sections.
     fn near_in_run(&self, index: usize, run: &Run) -> [Option<u32>; 2 * REACH] {
         let slot = self.slots[index];
         let at = |there: Option<usize>, wanted: Slot| {
@@ -186,15 +187,15 @@ impl Pool {
         [before(2), before(1), after(1), after(2)]
     }
 
-    /// Where a slot is in the pool.
+    /// Returns the pool index of a slot.
     pub fn index(&self, slot: Slot) -> Option<usize> {
         let word = slot as usize / 64;
         let (bits, bit) = (self.member[word], 1u64 << (slot % 64));
         (bits & bit != 0).then(|| (self.before[word] + (bits & (bit - 1)).count_ones()) as usize)
     }
 
-    /// The members that hold a term, ascending: how often in their text, and whether in their
-    /// heading.
+    /// Returns the members that contain a term, ascending, with its count in the text and whether
+    /// it is in the heading.
     pub fn occurrences(&self, postings: &[Posting]) -> Vec<(usize, f32, bool)> {
         let found = |posting: &Posting| {
             Some((
@@ -206,13 +207,13 @@ impl Pool {
         postings.iter().filter_map(found).collect()
     }
 
-    /// The neighbours of a member, with their share.
+    /// Returns the neighbours of a member with their shares.
     pub fn neighbours(&self, index: usize) -> impl Iterator<Item = (usize, f32)> {
         let near = self.near[index].iter().zip(NEIGHBOURS);
         near.filter_map(|(there, (_, share))| there.map(|there| (there as usize, share)))
     }
 
-    /// A member and its neighbours, in the order of the file.
+    /// Returns a member and its neighbours, in file order.
     #[inline(always)]
     pub fn around(&self, index: usize) -> [Option<usize>; 2 * REACH + 1] {
         let [second_before, before, after, second_after] =
@@ -220,7 +221,7 @@ impl Pool {
         [second_before, before, Some(index), after, second_after]
     }
 
-    /// The members one to four places after a member, as far as the pool leads to them.
+    /// Returns the members one to four positions after a member, if they are in the pool.
     #[inline(always)]
     pub fn after(&self, index: usize) -> [Option<usize>; 2 * REACH] {
         let [_, _, _, one, two] = self.around(index);
@@ -228,12 +229,12 @@ impl Pool {
         [one, two, three, four]
     }
 
-    /// The member just before, if any.
+    /// Returns the member directly before, if any.
     pub fn before(&self, index: usize) -> Option<usize> {
         self.near[index][REACH - 1].map(|there| there as usize)
     }
 
-    /// The member two places before, if any.
+    /// Returns the member two positions before, if any.
     pub fn second_before(&self, index: usize) -> Option<usize> {
         self.near[index][0].map(|there| there as usize)
     }

@@ -1,7 +1,7 @@
-//! A question, read: its terms, how much each may say, and where each occurs.
+//! A parsed question: its terms, their weights and their occurrences.
 //!
-//! A term weighs by how rare it is in the scope and in general language. Weights are summed in the
-//! order of the question, so equal input gives equal bits.
+//! The weight of a term depends on its rarity in the scope and in general language. Weights are
+//! summed in the order of the question, so equal input gives identical results.
 
 use super::Damage;
 use super::background::share;
@@ -12,12 +12,12 @@ use super::signs::{self, Day};
 use super::terms::{Reader, Term};
 use super::wide::most;
 
-/// How fast repetition stops to count, and how much long sections are held back (BM25).
+/// The BM25 parameters k1 (term frequency saturation) and b (length normalisation).
 const SATURATION: f32 = 0.9;
 const LENGTH: f32 = 0.3;
-/// How many sections are taken up for their words, at least.
+/// The minimum number of sections selected by words alone.
 const SEEDS: usize = 60;
-/// Scores that are added up at a time; in a test of this crate, few.
+/// The number of scores that are summed at a time. Tests use a small value.
 const WINDOW: usize = if cfg!(test) { 64 } else { 4096 };
 
 /// One term of the question that occurs in the scope.
@@ -27,27 +27,26 @@ pub struct Sought {
     pub weight: f32,
     /// Its rarity in the scope alone.
     pub rarity: f32,
-    /// Where it occurs.
     pub postings: Vec<Posting>,
 }
 
 /// A question against one scope.
 #[derive(Debug)]
 pub struct Question {
-    /// Terms that occur somewhere, in the order of the question.
+    /// Terms that occur in the scope, in the order of the question.
     pub terms: Vec<Sought>,
-    /// The terms of the question, to be left out when it is widened.
+    /// All terms of the question, which query expansion must skip.
     pub said: Vec<Term>,
-    /// The weights of all terms that occur, together.
+    /// The total weight of all terms that occur.
     pub mass: f32,
-    /// Whether it asks for a time.
+    /// True if the question asks for a time.
     pub asks_when: bool,
-    /// Dates it names.
+    /// The dates that it names.
     pub dates: Vec<Day>,
 }
 
 impl Question {
-    /// Reads a question and finds its terms.
+    /// Parses a question and finds its terms.
     pub fn read(text: &str, scope: &Scope, reader: &mut Reader) -> Result<Self, Damage> {
         let mut said: Vec<Term> = Vec::new();
         let mut shares = Vec::new();
@@ -81,10 +80,12 @@ impl Question {
         })
     }
 
-    /// A first score for every section that shares a term with the question, by text and heading.
+    /// Computes a first score for every section that shares a term with the question in text or
+    /// heading.
     ///
-    /// Scores are added up window by window, in memory that stays in the nearest cache. Each
-    /// section's are added in the order of the question, so the windows show in no bit.
+    /// Scores are summed window by window, in memory that fits the L1 cache. The scores of each
+    /// section are added in the order of the question, so the window size does not affect the
+    /// result.
     pub fn first_scores(&self, scope: &Scope, wanted: usize) -> FirstScores {
         let seeds = SEEDS.max(wanted.min(scope.sections() as usize));
         let mean = scope.mean_length();
@@ -112,7 +113,7 @@ impl Question {
                     *rest = tail;
                     let held = saturate(f32::from(posting.times), f32::from(posting.length), mean);
                     let heading = if posting.in_heading { 0.5 } else { 0.0 };
-                    // Tiny but never zero: zero means untouched.
+                    // Tiny but never zero, because zero means untouched.
                     scores[(posting.slot - window.start) as usize] +=
                         (*weight * (held + heading)).max(f32::MIN_POSITIVE);
                 }
@@ -144,16 +145,17 @@ impl Question {
     }
 }
 
-/// What the question's words alone say.
+/// The scores from the question's words alone.
 #[derive(Debug)]
 pub struct FirstScores {
-    /// The sections that share most with the question, best first.
+    /// The sections with the highest scores, best first.
     pub seeds: Vec<Slot>,
     /// The best score of any section of each file.
     pub files: Vec<f32>,
 }
 
-/// How rare a term is: sections in all against sections that hold it in text or heading.
+/// Returns the inverse document frequency of a term, counting sections with the term in text or
+/// heading.
 pub fn rarity(postings: &[Posting], sections: u32) -> f32 {
     let texts = postings.iter().filter(|posting| posting.times > 0).count();
     let headings = postings.iter().filter(|posting| posting.in_heading).count();
@@ -161,7 +163,7 @@ pub fn rarity(postings: &[Posting], sections: u32) -> f32 {
     (1.0 + (sections as f32 - holders + 0.5) / (holders + 0.5)).ln()
 }
 
-/// What so many occurrences count in a section of such a length.
+/// Returns the BM25 score of a number of occurrences in a section of the given length.
 pub fn saturate(times: f32, length: f32, mean: f32) -> f32 {
     let norm = SATURATION * (1.0 - LENGTH + LENGTH * length / mean);
     times * (SATURATION + 1.0) / (times + norm)

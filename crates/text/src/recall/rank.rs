@@ -1,9 +1,9 @@
-//! What speaks for each candidate, as numbers, and their sum.
+//! Computes the features of each candidate and their weighted sum.
 //!
-//! Each feature is one reason why a section may answer: its own words, its surroundings, its
-//! heading, its date, a question just before it, what the best sections have in common, and what
-//! the encoder makes of it. `weights` says how much each counts. Nothing here depends on when or in
-//! which order sections were indexed.
+//! Each feature is one reason why a section may answer: its own words, its context, its heading,
+//! its date, a question just before it, terms shared by the best sections, and the encoder's
+//! similarity. The weights are in `weights`. The result does not depend on the time or order of
+//! indexing.
 
 use std::sync::OnceLock;
 
@@ -19,7 +19,7 @@ use super::signs::Signs;
 use super::terms::Reader;
 use super::wide::wide;
 
-/// The reasons, in the order of the weights.
+/// The names of the features, in the order of the weights.
 pub const FEATURES: [&str; 16] = [
     "words", "window", "coverage", "heading", "before", "file", "asked", "asks", "when", "date",
     "length", "widened", "meaning", "context", "alike", "whole",
@@ -28,24 +28,26 @@ pub const FEATURES: [&str; 16] = [
 pub type Features = [f32; FEATURES.len()];
 
 const WINDOW_SATURATION: f32 = 1.2;
-/// Sections that a question is widened from, and terms it is widened by.
+/// Query expansion: the number of sections to expand from, of terms to try and of terms to use.
 const WIDEN_FROM: usize = 6;
 const WIDEN_TRIED: usize = 30;
 const WIDEN_BY: usize = 15;
-/// Places of terms read for it at most: in a huge project it would cost more than the question.
+/// The maximum number of postings that query expansion reads. In a huge project it would cost more
+/// than the question itself.
 const WIDEN_READ: usize = 50_000;
-/// In larger projects enough sections share the question's own words.
+/// The largest project with query expansion. In larger ones, enough sections share the question's
+/// own words.
 const WIDEN_UNDER: u32 = 200_000;
 
 /// The candidates of one question.
 #[derive(Debug)]
 pub struct Ranked {
-    /// Slots with their reasons, in the order of slots.
+    /// Slots with their features, in slot order.
     pub candidates: Vec<(Slot, Features)>,
 }
 
 impl Ranked {
-    /// The best `count` under some weights.
+    /// Returns the best `count` candidates under the given weights.
     pub fn best(&self, scope: &Scope, weights: &Features, count: usize) -> Vec<(f32, Slot)> {
         let score = |features: &Features| {
             features
@@ -62,7 +64,8 @@ impl Ranked {
     }
 }
 
-/// Finds and describes the candidates for a question, of which so many sections are wanted.
+/// Finds the candidates for a question and computes their features. `wanted` is the number of
+/// requested hits.
 pub fn rank(
     scope: &Scope,
     question: &Question,
@@ -85,7 +88,7 @@ pub fn rank(
         segment.add_rows(number, run.len() as u32, &mut rows)?;
     }
     let words = Words::new(scope, question, &pool, &rows);
-    // What the encoder says makes widening superfluous, and it is the costliest of the features.
+    // The encoder makes query expansion unnecessary, and expansion is the most expensive feature.
     let widened = match direction {
         None if scope.sections() <= WIDEN_UNDER => {
             widen(scope, question, &pool, &rows, &words, reader)?
@@ -129,7 +132,7 @@ pub fn rank(
     Ok(ranked)
 }
 
-/// The logarithm of a length and one. Most lengths are met again and again.
+/// Returns `ln(length + 1)`. Most lengths are short and come from a table.
 fn logarithm(length: u16) -> f32 {
     static SHORT: OnceLock<[f32; 256]> = OnceLock::new();
     let short = SHORT.get_or_init(|| std::array::from_fn(|length| (length as f32).ln_1p()));
@@ -139,7 +142,7 @@ fn logarithm(length: u16) -> f32 {
         .unwrap_or_else(|| f32::from(length).ln_1p())
 }
 
-/// The question's words in every member of the pool.
+/// The word features of every member of the pool.
 struct Words {
     own: Vec<f32>,
     plain: Vec<f32>,
@@ -170,7 +173,7 @@ impl Words {
                 WINDOW_SATURATION * (0.7 + 0.3 * length / shares / mean)
             })
             .collect();
-        // Only members near an occurrence are looked at; what others have of a term stays zero.
+        // Only members near an occurrence are visited. The values of all others stay zero.
         let mut times = zero();
         let mut headings = vec![false; size];
         let mut seen = vec![0u32; size];
@@ -218,7 +221,8 @@ impl Words {
     }
 }
 
-/// Scores members by the terms that the best sections share beyond those of the question.
+/// Query expansion: scores members by the terms that the best sections share beyond those of the
+/// question.
 fn widen(
     scope: &Scope,
     question: &Question,

@@ -1,8 +1,8 @@
-//! The sections a question is asked of: those of visible files, indexed or fresh, and no others.
+//! The scope of a question: the sections of visible files, indexed or in the overlay.
 //!
-//! Counts are taken within the scope, so an answer over some files is the answer that a project of
-//! only these files would give, and hidden files cannot be sensed through scores. Sections are
-//! named by slots; nothing that ranks may depend on the order of slots, only on path and ordinal.
+//! Statistics are computed within the scope. An answer over some files is therefore the answer of a
+//! project with only these files, and scores reveal nothing about hidden files. Sections are
+//! identified by slots. Ranking must not depend on the order of slots, only on path and ordinal.
 
 use std::borrow::Cow;
 
@@ -14,62 +14,60 @@ use super::{Damage, Visible};
 /// The number of a section within one scope.
 pub type Slot = u32;
 
-/// Slots that share an entry in the table that leads to their runs.
+/// The number of slots per entry of the lookup table for runs.
 const STRIDE: usize = 32;
 
-/// Sections of one file that lie side by side.
+/// Consecutive sections of one file.
 #[derive(Debug, Clone, Copy)]
 pub struct Run {
-    /// The slot of the first.
+    /// The slot of the first section.
     pub start: Slot,
-    /// How many.
     pub count: u32,
     /// The number of their file.
     pub owner: u32,
-    /// Which section of the file the first is.
+    /// The position of the first section in the file.
     ordinal: u32,
 }
 
 impl Run {
-    /// The first slot behind.
+    /// Returns the slot after the last.
     #[inline(always)]
     pub fn end(&self) -> Slot {
         self.start + self.count
     }
 
-    /// The file of a slot of the run, and which section of the file it is.
+    /// Returns the file of a slot in this run, and its position in the file.
     #[inline(always)]
     pub fn place(&self, slot: Slot) -> (u32, u32) {
         (self.owner, self.ordinal + slot - self.start)
     }
 }
 
-/// Which sections are where: all that a scope knows besides the files' bytes. One over all files is
-/// kept with the index.
+/// The location of all sections of a scope. The layout of all files is cached with the index.
 ///
-/// It holds something for each run and nothing for each section: memory that a fresh process
-/// touches for the first time costs more than what is done with it.
+/// It stores data per run, not per section, because a fresh process pays more for touching new
+/// memory than for the work itself.
 #[derive(Debug, Clone, Default)]
 pub struct Layout {
     /// The first slot of each segment, and the end.
     bases: Vec<Slot>,
-    /// Layer and number of each file, in the order of paths.
+    /// The layer and number of each file, in path order.
     files: Vec<(u8, u32)>,
-    /// All runs in the order of slots, and for every `STRIDE` slots how many of them start before.
+    /// All runs in slot order, and for every `STRIDE` slots the number of runs that start before.
     runs: Vec<Run>,
     before: Vec<u32>,
-    /// The runs of all files, each file's in its own order, and where those of each file begin.
+    /// The runs of each file in file order, and the start of each file's runs.
     order: Vec<u32>,
     starts: Vec<u32>,
     sections: u32,
     terms: u64,
 }
 
-/// An index, or what is laid over it: what it covers, and the segments that hold it.
+/// The index or its overlay: a catalogue and its segments.
 pub type Layer<'i> = (&'i Catalogue, &'i [Segment]);
 
 impl Layout {
-    /// The layout of the files that are visible and not hidden.
+    /// Lays out the files that are visible and not hidden.
     pub fn new(
         layers: &[Layer<'_>],
         hidden: &dyn Fn(usize, &str) -> bool,
@@ -93,7 +91,7 @@ impl Layout {
             }
         }
         layout.bases.push(end);
-        // Each layer is in order already.
+        // Each layer is already sorted.
         if layers
             .iter()
             .filter(|(catalogue, _)| catalogue.len() > 0)
@@ -135,7 +133,6 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Brings the runs into the order of slots.
     fn sort_runs(&mut self, slots: usize) {
         if self.runs.is_sorted_by_key(|run| run.start) {
             self.order = (0..self.runs.len() as u32).collect();
@@ -161,7 +158,7 @@ impl Layout {
         }
     }
 
-    /// The run of a slot, if it is alive and visible.
+    /// Returns the run of a slot, if the slot is live and visible.
     #[inline(always)]
     fn run(&self, slot: Slot) -> Option<&Run> {
         let block = slot as usize / STRIDE;
@@ -170,7 +167,7 @@ impl Layout {
         self.runs[..behind].last().filter(|run| slot < run.end())
     }
 
-    /// The runs of a file, in its order.
+    /// Returns the runs of a file, in file order.
     fn runs_of(&self, owner: u32) -> impl Iterator<Item = &Run> {
         let places = &self.order
             [self.starts[owner as usize] as usize..self.starts[owner as usize + 1] as usize];
@@ -178,7 +175,7 @@ impl Layout {
     }
 }
 
-/// Segments and files that a question sees.
+/// The segments and files that a question can see.
 #[derive(Debug)]
 pub struct Scope<'i> {
     layers: Vec<Layer<'i>>,
@@ -186,21 +183,20 @@ pub struct Scope<'i> {
     layout: Cow<'i, Layout>,
 }
 
-/// One section's occurrence of a term.
+/// An occurrence of a term in one section.
 #[derive(Debug, Clone, Copy)]
 pub struct Posting {
-    /// Where.
     pub slot: Slot,
-    /// How many terms the text holds there.
+    /// The number of terms in the section's text.
     pub length: u16,
-    /// How often it occurs in the text.
+    /// The number of occurrences in the text.
     pub times: u8,
-    /// Whether in the heading path.
+    /// True if the term is in the heading path.
     pub in_heading: bool,
 }
 
 impl<'i> Scope<'i> {
-    /// The scope over some layers, as laid out.
+    /// Creates a scope from layers and their layout.
     pub fn new(layers: Vec<Layer<'i>>, layout: Cow<'i, Layout>) -> Self {
         let segments = layers
             .iter()
@@ -213,61 +209,60 @@ impl<'i> Scope<'i> {
         }
     }
 
-    /// How many sections are in it.
     pub fn sections(&self) -> u32 {
         self.layout.sections
     }
 
-    /// How many files are in it.
     pub fn files(&self) -> usize {
         self.layout.files.len()
     }
 
-    /// How many slots there are, dead and hidden ones included.
+    /// Returns the number of slots, including dead and hidden ones.
     pub fn slots(&self) -> usize {
         self.layout.bases.last().map_or(0, |end| *end as usize)
     }
 
-    /// Whether every slot is alive and visible.
+    /// Returns true if every slot is live and visible.
     pub fn is_whole(&self) -> bool {
         self.sections() as usize == self.slots()
     }
 
-    /// Whether a slot is alive and visible.
+    /// Returns true if a slot is live and visible.
     #[inline(always)]
     pub fn is_alive(&self, slot: Slot) -> bool {
         self.layout.run(slot).is_some()
     }
 
-    /// The run of a slot, if it is alive and visible.
+    /// Returns the run of a slot, if the slot is live and visible.
     #[inline(always)]
     pub fn run(&self, slot: Slot) -> Option<&Run> {
         self.layout.run(slot)
     }
 
-    /// Whether a run is all there is of its file.
+    /// Returns true if a run contains its whole file.
     #[inline(always)]
     pub fn is_whole_file(&self, run: &Run) -> bool {
         self.layout.starts[run.owner as usize + 1] - self.layout.starts[run.owner as usize] == 1
     }
 
-    /// All runs, in the order of slots.
+    /// Returns all runs, in slot order.
     pub fn runs(&self) -> &[Run] {
         &self.layout.runs
     }
 
-    /// The mean number of terms of a section.
+    /// Returns the mean number of terms per section.
     pub fn mean_length(&self) -> f32 {
         (self.layout.terms.max(1) as f64 / f64::from(self.sections().max(1))) as f32
     }
 
-    /// The file of a living slot.
+    /// Returns the file of a live slot.
     pub fn file(&self, slot: Slot) -> Option<Entry<'i>> {
         let (layer, number) = self.layout.files[self.layout.run(slot)?.owner as usize];
         Some(self.layers[usize::from(layer)].0.entry(number as usize))
     }
 
-    /// File number and ordinal of a slot: an order that does not depend on how it was indexed.
+    /// Returns the file number and ordinal of a slot. This order does not depend on how the index
+    /// was built.
     pub fn position(&self, slot: Slot) -> (usize, u32) {
         match self.layout.run(slot) {
             Some(run) => (run.owner as usize, run.ordinal + slot - run.start),
@@ -275,14 +270,14 @@ impl<'i> Scope<'i> {
         }
     }
 
-    /// The sections at some distances in the same file.
+    /// Returns the sections at the given distances in the same file.
     pub fn neighbours<const N: usize>(&self, slot: Slot, away: [i32; N]) -> [Option<Slot>; N] {
         let Some(own) = self.layout.run(slot) else {
             return [None; N];
         };
         let mut found = [None; N];
         for (found, away) in found.iter_mut().zip(away) {
-            // Sections of one run lie side by side, which is nearly always all there is to know.
+            // Sections of one run are adjacent. This covers nearly all cases.
             let beside = slot.wrapping_add_signed(away);
             *found = if (own.start..own.end()).contains(&beside) {
                 Some(beside)
@@ -293,7 +288,7 @@ impl<'i> Scope<'i> {
         found
     }
 
-    /// The section at some distance from another, in another run of the same file.
+    /// Returns the section at a distance from another, in another run of the same file.
     #[cold]
     fn beyond(&self, own: &Run, slot: Slot, away: i32) -> Option<Slot> {
         let ordinal = (own.ordinal + slot - own.start).checked_add_signed(away)?;
@@ -302,21 +297,21 @@ impl<'i> Scope<'i> {
         Some(run.start + ordinal - run.ordinal)
     }
 
-    /// The segment of a slot and the section's number there.
+    /// Returns the segment of a slot, and the section's number in it.
     pub fn place(&self, slot: Slot) -> (usize, &'i Segment, u32) {
-        // There are few segments; those without a section share their base with the next.
+        // There are few segments. Empty ones share their base with the next.
         let bases = &self.layout.bases[..self.segments.len()];
         let at = bases.iter().take_while(|base| **base <= slot).count() - 1;
         (at, self.segments[at], slot - bases[at])
     }
 
-    /// Slots in as few pieces as they lie in. They ascend.
+    /// Splits ascending slots into pieces of consecutive slots within one segment.
     pub fn side_by_side<'s>(&self, slots: &'s [Slot]) -> impl Iterator<Item = &'s [Slot]> {
         let begins = |slot: Slot| self.layout.bases.contains(&slot);
         slots.chunk_by(move |a, b| a + 1 == *b && !begins(*b))
     }
 
-    /// Every place of a term within the scope.
+    /// Returns all occurrences of a term within the scope.
     pub fn find(&self, term: Term) -> Result<Vec<Posting>, Damage> {
         let mut found = Vec::new();
         let whole = self.is_whole();
@@ -338,13 +333,12 @@ impl<'i> Scope<'i> {
         Ok(found)
     }
 
-    /// The first slot of a segment.
+    /// Returns the first slot of a segment.
     pub fn base(&self, segment: usize) -> Slot {
         self.layout.bases[segment]
     }
 
-    /// All living sections in as few pieces as they lie in: segment, first section there, count,
-    /// first slot.
+    /// Returns all live sections as consecutive pieces: segment, first section, count, first slot.
     pub fn stretches(&self) -> Vec<(usize, u32, u32, Slot)> {
         let mut stretches: Vec<(usize, u32, u32, Slot)> = Vec::new();
         for run in self.runs() {

@@ -1,12 +1,13 @@
-//! One immutable file of the index: sections, their words, and where each word occurs.
+//! A segment: one immutable file with sections, their terms and an inverted index.
 //!
 //! ```text
 //! header │ records │ rows │ lengths │ postings │ dictionary
 //! ```
-//! A record is what a hit shows (heading path and text), a row what ranking needs of one section, a
-//! posting list says in which sections a term occurs. Each of them is sealed on its own, so a query
-//! reads and checks only what it touches. Which sections are still alive is the manifest's
-//! business.
+//!
+//! A record contains the data that a hit shows (heading path and text), a row contains the data
+//! that ranking needs, and a posting list names the sections that contain a term. Each is sealed
+//! separately, so a query reads and checks only the data it touches. The manifest decides which
+//! sections are live.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -17,37 +18,39 @@ use super::signs::{self, Day, Signs};
 use super::terms::{Reader, Term};
 use super::{Damage, Section};
 
-/// Raised whenever bytes or the meaning of terms change; an older index is rebuilt, not read.
+/// Incremented whenever the bytes or the meaning of terms change. An older index is rebuilt, not
+/// read.
 pub const FORMAT: u32 = 3;
 
 const MAGIC: &[u8; 8] = b"QUIPUSEG";
 const HEADER: usize = 8 + 4 * 3 + 8 * 5 + SEAL;
 const ROW: usize = 36;
 const ENTRY: usize = 16;
-/// Dictionary entries per sealed block: one page and a bit.
+/// Dictionary entries per sealed block: slightly more than one page.
 const ENTRIES: usize = 255;
 const BLOCK: usize = ENTRIES * ENTRY + SEAL;
-/// The bit of a posting that says the term occurs in the heading path.
+/// The flag of a posting for a term in the heading path.
 const IN_HEADING: u8 = 0x80;
-/// A term counts at most this often in one section; ranking saturates long before.
+/// The maximum count of a term in one section. Ranking saturates long before.
 const MOST: u32 = 0x7f;
 
-/// What ranking needs to know of one section.
+/// The data of one section that ranking needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row {
     record: u32,
     size: u32,
-    /// The line its heading or first line is on, counted from 1.
+    /// The line of its heading or first line, counted from 1.
     pub line: u32,
-    /// How many terms its text holds.
+    /// The number of terms in its text.
     pub length: u16,
-    /// What its surface tells: a question, a time, a number.
+    /// Surface features: a question, a time.
     pub signs: Signs,
-    /// The day its heading path names, if any.
+    /// The date in its heading path, if any.
     pub day: Day,
-    /// The hash of its text, the key of its vectors.
+    /// The hash of its text, which is the key of its vectors.
     pub text: u64,
-    /// The hash of all that a hit shows, line included: equal means nothing changed.
+    /// The hash of all data that a hit shows, including the line. Equal hashes mean that nothing
+    /// changed.
     pub whole: u64,
 }
 
@@ -82,7 +85,7 @@ impl Row {
     }
 }
 
-/// The hash of all that a hit of this section shows.
+/// Returns the hash of all data that a hit of this section shows.
 #[must_use]
 pub fn whole_hash(section: &Section) -> u64 {
     let mut bytes = section.line.to_le_bytes().to_vec();
@@ -109,10 +112,9 @@ impl Hasher for AsIs {
     }
 }
 
-/// A map whose keys are hashes already.
+/// A map with keys that are already hashes.
 pub(super) type TermMap<V> = HashMap<Term, V, BuildHasherDefault<AsIs>>;
 
-/// A set of hashes.
 pub(super) type TermSet = HashSet<Term, BuildHasherDefault<AsIs>>;
 
 #[derive(Default)]
@@ -123,7 +125,7 @@ struct List {
 
 impl List {
     fn push(&mut self, section: u32, seen: u8) {
-        // Sections come in rising order; the first one is written as itself.
+        // Sections are ascending. The first one is stored as is, the others as differences.
         put(&mut self.bytes, u64::from(section - self.last));
         self.bytes.push(seen);
         self.last = section;
@@ -140,19 +142,18 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// How many sections it holds.
     #[must_use]
     pub fn sections(&self) -> u32 {
         self.rows.len() as u32
     }
 
-    /// About how many bytes it will write.
+    /// Returns the approximate size of the output in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         self.records.len() * 2
     }
 
-    /// Adds a section of the file at `path`; returns how many terms its text holds.
+    /// Adds a section of the file at `path`. Returns the number of terms in its text.
     pub fn add(&mut self, path: &str, section: &Section, reader: &mut Reader) -> u16 {
         let number = self.sections();
         self.scratch.clear();
@@ -194,7 +195,7 @@ impl Builder {
         length
     }
 
-    /// Joins the living sections of other segments: `keep` names them, in their new order.
+    /// Merges the live sections of other segments. `keep` lists them in their new order.
     pub fn merge(segments: &[&Segment], keep: &[(usize, u32)]) -> Result<Self, Damage> {
         let mut joined = Self::default();
         let mut places: Vec<Vec<u32>> = segments
@@ -240,7 +241,6 @@ impl Builder {
         Ok(joined)
     }
 
-    /// The bytes of the segment.
     #[must_use]
     pub fn finish(self) -> Vec<u8> {
         let mut out = vec![0; HEADER];
@@ -285,7 +285,7 @@ impl Builder {
     }
 }
 
-/// An opened segment. Reads what is asked for, and checks it.
+/// An open segment. Data is checked when it is read.
 #[derive(Debug)]
 pub struct Segment {
     source: Source,
@@ -295,11 +295,11 @@ pub struct Segment {
     postings: u64,
     dictionary: u64,
     stamp: u64,
-    /// Two bytes for each section, as they lie: millions of them are read by every fresh process.
+    /// Two bytes per section, unparsed, because every fresh process reads millions of them.
     lengths: Vec<u8>,
-    /// Blocks of the dictionary that were read before.
+    /// Cached blocks of the dictionary.
     blocks: OnceLock<Vec<OnceLock<Vec<u8>>>>,
-    /// All rows, once a running process has asked for them.
+    /// All rows, cached by a long-running process.
     kept: OnceLock<Vec<Row>>,
 }
 
@@ -340,25 +340,25 @@ impl Segment {
         })
     }
 
-    /// How many sections it holds, dead ones included.
+    /// Returns the number of sections, including dead ones.
     #[must_use]
     pub fn sections(&self) -> u32 {
         self.sections
     }
 
-    /// A number that two different segments do not share.
+    /// Returns a fingerprint of the segment.
     #[must_use]
     pub fn stamp(&self) -> u64 {
         self.stamp
     }
 
-    /// Bytes on disk.
+    /// Returns the size on disk in bytes.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.source.len()
     }
 
-    /// How many terms each section's text holds, each in two bytes.
+    /// Returns the number of terms of each section's text, in two bytes each.
     #[must_use]
     pub fn lengths(&self) -> &[[u8; 2]] {
         self.lengths.as_chunks().0
@@ -368,7 +368,6 @@ impl Segment {
         HEADER as u64 + u64::from(row.record)
     }
 
-    /// One row.
     pub fn row(&self, number: u32) -> Result<Row, Damage> {
         const SEALED: usize = ROW + SEAL;
         if let Some(kept) = self.kept.get() {
@@ -381,14 +380,13 @@ impl Segment {
         )
     }
 
-    /// A run of rows.
     pub fn rows(&self, first: u32, count: u32) -> Result<Vec<Row>, Damage> {
         let mut rows = Vec::with_capacity(count as usize);
         self.add_rows(first, count, &mut rows)?;
         Ok(rows)
     }
 
-    /// Adds a run of rows to others.
+    /// Appends consecutive rows to `rows`.
     pub fn add_rows(&self, first: u32, count: u32, rows: &mut Vec<Row>) -> Result<(), Damage> {
         const SEALED: usize = ROW + SEAL;
         if let Some(kept) = self.kept.get() {
@@ -406,18 +404,18 @@ impl Segment {
         Ok(())
     }
 
-    /// Reads everything and keeps it: for a process that is asked again and again.
+    /// Reads everything into memory, for a process that answers many questions.
     pub fn keep(&self) -> Result<(), Damage> {
         if self.kept.get().is_none() {
             self.source.keep()?;
             let rows = self.rows(0, self.sections)?;
-            // Another thread may be first; its rows are the same.
+            // Another thread may have set it first. The rows are the same.
             let _ = self.kept.set(rows);
         }
         Ok(())
     }
 
-    /// Heading path and text of a section.
+    /// Returns the heading path and text of a section.
     pub fn record(&self, row: &Row) -> Result<(Vec<String>, String), Damage> {
         let bytes = self
             .source
@@ -432,13 +430,13 @@ impl Segment {
         Ok((heading_path, text.to_owned()))
     }
 
-    /// Calls `each(section, times, in_heading)` for every section that holds the term.
+    /// Calls `each(section, times, in_heading)` for every section that contains the term.
     pub fn find(&self, term: Term, mut each: impl FnMut(u32, u8, bool)) -> Result<(), Damage> {
         let blocks = (self.terms as usize).div_ceil(ENTRIES);
         if blocks == 0 {
             return Ok(());
         }
-        // Hashes are spread evenly, so the place of a term can be guessed within a block or two.
+        // Hashes are evenly distributed, so interpolation finds the block within one or two steps.
         let mut block = ((u128::from(term.0) * blocks as u128) >> 64) as usize;
         let mut came_from = None;
         loop {
@@ -487,7 +485,7 @@ impl Segment {
             .read_sealed(start, left.min(ENTRIES) * ENTRY + SEAL)
     }
 
-    /// A block of the dictionary, read and checked once.
+    /// Returns a block of the dictionary. Reads and checks it once.
     fn block(&self, block: usize) -> Result<&[u8], Damage> {
         let blocks = self
             .blocks
@@ -521,7 +519,7 @@ impl Segment {
             .read_sealed(self.postings + u64::from(start), size as usize)?;
         let mut number = 0u32;
         let mut rest = &bytes[..];
-        // Nearly all steps between sections fit one byte; this loop is where long lists spend time.
+        // Nearly all differences fit in one byte. Long lists spend their time in this loop.
         while let [step, tail @ ..] = rest {
             rest = tail;
             if *step < 0x80 {

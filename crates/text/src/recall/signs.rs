@@ -1,15 +1,14 @@
-//! What the surface of a text tells without knowing its words: dates, times, questions.
+//! Surface features of a text: dates, times and questions.
 //!
-//! Conversation and diary questions ask for a time more often than for a topic, and the words of
-//! time ("yesterday", "8 May") never meet the words of the question ("when"). Dates are parsed in
-//! English and Chinese and in figures; a part that is not given is zero.
+//! Questions about conversations and diaries ask for a time more often than for a topic, but words
+//! of time ("yesterday", "8 May") never match the words of the question ("when"). The parser
+//! handles dates in English, Chinese and digits. Missing components are zero.
 
-/// A day, month or year. Zero parts are unknown; `Day::NONE` knows nothing.
+/// A day, month or year. Zero components are unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Day(pub u32);
 
 impl Day {
-    /// No date at all.
     pub const NONE: Self = Self(0);
 
     fn new(year: u32, month: u32, day: u32) -> Self {
@@ -25,7 +24,7 @@ impl Day {
         u32::from(year > 0) + u32::from(month > 0) + u32::from(day > 0)
     }
 
-    /// The most exact date that the headings name, innermost first, or else the path.
+    /// Returns the most precise date in the headings, innermost first, or else in the path.
     pub fn of_place(heading_path: &[String], path: &str) -> Self {
         let places = heading_path.iter().rev().map(String::as_str).chain([path]);
         let mut best = Self::NONE;
@@ -37,7 +36,8 @@ impl Day {
         best
     }
 
-    /// How near two dates are, from 0 to 1: days apart if both have days, else the same month.
+    /// Returns the similarity of two dates, from 0 to 1: by distance if both have days, else by
+    /// month.
     #[must_use]
     pub fn nearness(self, other: Self) -> f32 {
         let ((year, month, day), (year2, month2, day2)) = (self.parts(), other.parts());
@@ -59,7 +59,7 @@ impl Day {
     }
 }
 
-/// Bits that are found once, when a section is indexed.
+/// Flags that are computed once, when a section is indexed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Signs(pub u8);
 
@@ -69,7 +69,7 @@ impl Signs {
     /// It names a time.
     pub const TIME: u8 = 2;
 
-    /// Whether a bit is set.
+    /// Returns true if a flag is set.
     #[must_use]
     pub fn has(self, bit: u8) -> bool {
         self.0 & bit != 0
@@ -108,7 +108,7 @@ fn month(word: &str) -> Option<u32> {
     found.map(|index| index as u32 + 1)
 }
 
-/// What a section's text tells.
+/// Computes the flags of a section's text.
 #[must_use]
 pub fn read(text: &str) -> Signs {
     let mut bits = 0;
@@ -138,7 +138,7 @@ fn is_ordinal_or_year(word: &str) -> bool {
         && (matches!(ending, "st" | "nd" | "rd" | "th") || ending.is_empty() && figures.len() == 4)
 }
 
-/// Whether a question asks for a time.
+/// Returns true if a question asks for a time.
 #[must_use]
 pub fn asks_when(question: &str) -> bool {
     let lower = question.to_lowercase();
@@ -204,7 +204,7 @@ fn pieces(text: &str) -> Vec<Piece<'_>> {
     out
 }
 
-/// Every date that a text names.
+/// Returns every date in a text.
 #[must_use]
 pub fn dates(text: &str) -> Vec<Day> {
     use Piece::{Mark, Number, Word};

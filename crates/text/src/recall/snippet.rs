@@ -1,14 +1,16 @@
-//! The part of a section that shows why it was found.
+//! Selects the part of a section that shows why it was found.
+//!
+//! A snippet has a maximum length and is not cut inside a word. It does not affect the ranking.
 
 use super::segment::TermSet;
 use super::terms::{Reader, Term};
 
-/// Characters of a snippet at most.
+/// The maximum length of a snippet in characters.
 const LENGTH: usize = 240;
 
-/// The stretch of whole words of `text` that holds most different terms of the question, with what
-/// stands around them: a quarter of the rest before the first, since the answer mostly follows the
-/// words of the question.
+/// Returns the excerpt of `text` with the most distinct terms of the question, cut at word
+/// boundaries. A quarter of the remaining space goes before the first term, because the answer
+/// mostly follows the words of the question.
 pub fn snippet(text: &str, said: &TermSet, reader: &mut Reader) -> String {
     let mut flat = String::with_capacity(text.len());
     for word in text.split_whitespace() {
@@ -21,7 +23,7 @@ pub fn snippet(text: &str, said: &TermSet, reader: &mut Reader) -> String {
         return flat;
     }
     let starts: Vec<usize> = flat.char_indices().map(|(at, _)| at).collect();
-    // Every term of the question that occurs, with the characters it stands on.
+    // All occurrences of the question's terms, in character positions.
     let character = |byte: usize| starts.partition_point(|start| *start < byte);
     let mut places: Vec<(usize, usize, Term)> = Vec::new();
     reader.read_places(&flat, |range, term, _| {
@@ -30,10 +32,10 @@ pub fn snippet(text: &str, said: &TermSet, reader: &mut Reader) -> String {
         }
     });
     let step = LENGTH / 4;
-    // How many terms, and the characters from the first to the last of them.
+    // The number of distinct terms, and the range from the first to the last.
     let mut best = (0, 0..0);
     let mut found: Vec<Term> = Vec::new();
-    // Places are in the order of the text: what is behind one window is behind the next.
+    // Occurrences are sorted, so those before one window are also before the next.
     let mut ahead = &places[..];
     for first in (0..starts.len() - LENGTH + step).step_by(step) {
         ahead = &ahead[ahead
@@ -64,7 +66,7 @@ pub fn snippet(text: &str, said: &TermSet, reader: &mut Reader) -> String {
         .min(starts.len() - LENGTH);
     let end = starts.get(first + LENGTH).copied().unwrap_or(flat.len());
     let mut cut = &flat[starts[first]..end];
-    // Begin and end at a space where there is one, so that no word is torn.
+    // Cut at a space if there is one nearby, so that no word is split.
     if first > 0 {
         cut = cut
             .split_once(' ')

@@ -1,8 +1,8 @@
 //! Turns text into terms: English stems, numbers, and bigrams and single characters of Chinese.
 //!
-//! A term is the hash of its normal form, so the index holds no strings. The same function reads
-//! sections, headings and questions; nothing else in recall looks inside a word. Which terms matter
-//! is not decided here but by `weigh`.
+//! A term is the hash of its normalised form, so the index contains no strings. The same function
+//! reads sections, headings and questions. No other module of recall looks inside a word.
+//! `question` decides the weight of a term.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -19,22 +19,21 @@ use super::segment::TermMap;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Term(pub u64);
 
-/// What kind of token a term came from; it decides how common the term is in general language.
+/// The kind of token. It determines the term's frequency in general language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A word in an alphabet, with the key of its stem in the table of word frequencies.
     Word(u32),
-    /// A number.
     Number,
-    /// Two neighbouring characters of a script written without spaces.
+    /// Two adjacent characters of a script without spaces.
     Pair,
     /// One such character.
     Single,
-    /// One or two such characters that carry grammar only.
+    /// One or two such characters with only a grammatical function.
     Function,
 }
 
-/// Words that carry grammar, not content. Sorted, for binary search.
+/// Words with only a grammatical function. Sorted for binary search.
 #[rustfmt::skip]
 const STOP_WORDS: &[&str] = &[
     "a", "about", "above", "after", "again", "against", "all", "also", "am", "an", "and", "any",
@@ -71,14 +70,14 @@ fn irregular() -> &'static HashMap<&'static str, &'static str> {
     })
 }
 
-/// Whether a character belongs to a script that is written without spaces between words.
+/// Returns true for characters of scripts without spaces between words.
 pub(super) fn is_unspaced(c: char) -> bool {
     matches!(c as u32,
         0x3040..=0x30ff | 0x3400..=0x4dbf | 0x4e00..=0x9fff | 0xac00..=0xd7af | 0xf900..=0xfaff
         | 0x20000..=0x323af)
 }
 
-/// Full-width letters and digits become their ordinary forms.
+/// Converts full-width letters and digits to their ordinary forms.
 fn narrow(c: char) -> char {
     match c as u32 {
         code @ 0xff01..=0xff5e => char::from_u32(code - 0xfee0).unwrap_or(c),
@@ -88,10 +87,10 @@ fn narrow(c: char) -> char {
     }
 }
 
-/// Reads terms out of text and remembers stems, which are the costly part.
+/// Reads terms from text and caches stems, which are expensive to compute.
 pub struct Reader {
     stemmer: Stemmer,
-    /// By the hash of the word as it is written, in small letters.
+    /// Stems by the hash of the word in lower case.
     known: TermMap<Option<(Term, u32)>>,
 }
 
@@ -101,11 +100,11 @@ impl Default for Reader {
     }
 }
 
-/// Stems remembered at most; beyond that the memory would grow with the corpus.
+/// The maximum number of cached stems, so that the cache does not grow with the corpus.
 const KNOWN_LIMIT: usize = 200_000;
 
 impl Reader {
-    /// A reader with nothing remembered.
+    /// Creates a reader with an empty cache.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -114,12 +113,12 @@ impl Reader {
         }
     }
 
-    /// Calls `each` for every term of `text`, in order, stop words left out.
+    /// Calls `each` for every term of `text`, in order, without stop words.
     pub fn read(&mut self, text: &str, mut each: impl FnMut(Term, Kind)) {
         self.read_places(text, |_, term, kind| each(term, kind));
     }
 
-    /// The same, with the range of bytes of each.
+    /// Like `read`, with the byte range of each term.
     pub fn read_places(&mut self, text: &str, mut each: impl FnMut(Range<usize>, Term, Kind)) {
         let at = |rest: &str| text.len() - rest.len();
         let mut run = String::new();
@@ -191,19 +190,20 @@ impl Reader {
     }
 }
 
-/// The first character, full-width forms narrowed.
+/// Returns the first character, with full-width forms converted.
 fn first(text: &str) -> Option<char> {
     text.chars().next().map(narrow)
 }
 
-/// The text after its first character.
+/// Returns the text after its first character.
 fn skip(text: &str) -> &str {
     let mut chars = text.chars();
     chars.next();
     chars.as_str()
 }
 
-/// Reads a word in small letters; the rest of a contraction ("n't", "'s") carries no content.
+/// Reads a word in lower case. Drops the rest of a contraction ("n't", "'s"), which carries no
+/// content.
 fn take_word<'t>(text: &'t str, word: &mut String) -> &'t str {
     word.clear();
     let plain = text.bytes().take_while(u8::is_ascii_alphabetic).count();
@@ -227,7 +227,7 @@ fn take_word<'t>(text: &'t str, word: &mut String) -> &'t str {
     rest
 }
 
-/// Reads figures with their inner marks ("1,000" as 1000, "3.5", "10:30").
+/// Reads digits with inner punctuation ("1,000" as 1000, "3.5", "10:30").
 fn take_number<'t>(text: &'t str, number: &mut String) -> &'t str {
     number.clear();
     let mut rest = text;
@@ -261,7 +261,7 @@ fn unspaced(chars: &[char]) -> Term {
     Term(fingerprint(&bytes[..4 * chars.len()]))
 }
 
-/// The key of a stem in the frequency table: FNV-1a, which the model script also computes.
+/// Returns the key of a stem in the frequency table: FNV-1a, as in the model script.
 fn word_key(stem: &str) -> u32 {
     stem.bytes().fold(0x811c_9dc5, |hash, byte| {
         (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)

@@ -1,5 +1,5 @@
-//! The promises of recall as a whole: it finds, it survives damage and company, and how the index
-//! came about does not show in its answers.
+//! Tests of recall as a whole: it finds sections, handles damage and concurrent writers, and gives
+//! answers that do not depend on the history of the index.
 
 use std::fs;
 use std::path::Path;
@@ -245,7 +245,8 @@ fn every_damaged_byte_is_noticed_or_harmless() {
         publish(Writer::create(home.path()).unwrap(), &files);
         assert_eq!(ask().unwrap(), right, "rebuilt after {name}");
         if name == "manifest" {
-            // The rebuilt segment has a new name; give it the one the loop looks for.
+            // The rebuilt segment has a new name. Start over, so that it has the name that the loop
+            // expects.
             fs::remove_dir_all(home.path()).unwrap();
             publish(Writer::create(home.path()).unwrap(), &files);
         }
@@ -321,9 +322,9 @@ fn the_encoder_finds_other_words() {
     assert!(index.recall("猫在睡觉", &words()).unwrap().hits.is_empty());
 }
 
-/// Updates in pieces, files that grew, shrank, moved their sections and went, encoded a few
-/// sections at a time: once all are encoded, the answers are those of an index built anew, to the
-/// last bit of every score.
+/// Updates in pieces: files grow, shrink, reorder their sections and are deleted, and a few
+/// sections at a time are encoded. Once all are encoded, the answers match those of a rebuilt index
+/// exactly, including every score.
 #[test]
 fn a_rebuilt_index_answers_the_same_with_the_encoder() {
     const TEXTS: [&str; 9] = [
@@ -399,8 +400,8 @@ fn a_rebuilt_index_answers_the_same_with_the_encoder() {
     }
 }
 
-/// What is worked out from products of neighbours is what sums of vectors give, but for the 8 bits
-/// that vectors are kept in.
+/// Values derived from products of neighbours equal those from sums of vectors, except for the
+/// 8-bit quantisation.
 #[test]
 fn surroundings_are_sums_of_neighbours() {
     const TEXTS: [&str; 12] = [
@@ -503,16 +504,16 @@ fn damaged_vectors_are_noticed_or_harmless() {
         bad[at] ^= 0x10;
         fs::write(&path, &bad).unwrap();
         match ask() {
-            // A file of vectors that is not one counts as absent, and the answer says so; signs are
-            // only for huge projects.
+            // A corrupt vector file counts as absent, and the answer says so. Sign bits are only
+            // used in huge projects.
             Ok(answer) => assert!(answer == right || answer.encoded == 0, "byte {at}"),
             Err(error) => assert!(error.needs_rebuild(), "byte {at}: {error}"),
         }
     }
 }
 
-/// A process that is asked again keeps what it read, and finds the nearest without comparing all to
-/// the end. Neither shows.
+/// A long-running process caches data and finds the nearest sections without comparing all
+/// completely. Neither changes the answers.
 #[test]
 fn an_index_that_was_asked_before_answers_as_one_just_opened() {
     let home = tempfile::tempdir().unwrap();
@@ -541,7 +542,7 @@ fn an_index_that_was_asked_before_answers_as_one_just_opened() {
                 let deed =
                     |step: usize| deeds[(number * step + at * (step + 1) + at / 7) % deeds.len()];
                 let one = format!("{subject} {}.", deed(1));
-                // Every third has several parts.
+                // Every third section has several parts.
                 if at % 3 == 0 {
                     format!(
                         "{} Then, in the year {at}, it {}. {subject} {}",
@@ -563,7 +564,7 @@ fn an_index_that_was_asked_before_answers_as_one_just_opened() {
     let mut writer = Writer::create(home.path()).unwrap();
     files.iter().for_each(|file| writer.replace(file).unwrap());
     assert_eq!(writer.publish().unwrap().unencoded, 0);
-    // All of them are found by their signs, all but one file by comparing.
+    // Searches over all files use the sign bits. Searches without one file compare all vectors.
     let running = Index::open(home.path()).unwrap();
     let visible = |path: &str, _: Tier| path != "3.md";
     for question in [
@@ -619,7 +620,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Whatever the updates were, the answers are those of an index built anew.
+    /// After any updates, the answers are those of a rebuilt index.
     #[test]
     fn a_rebuilt_index_answers_the_same(steps in steps()) {
         const TEXTS: [&str; 8] = [

@@ -1,13 +1,14 @@
-//! What the encoder made of each section, kept beside its segment.
+//! The vectors of each section, stored in a file beside its segment.
 //!
 //! ```text
 //! header │ how many vectors each section has │ signs of all vectors, in batches │ a block for each section
 //! ```
-//! A section has one vector for each of its parts and, if there are several, their mean first. A
-//! vector is a scale and a byte for each dimension; its signs, a bit for each, are kept apart so
-//! that a huge project can be scanned, batch by batch in little memory. The file names the model
-//! and the segment it belongs to; a file of another model counts as absent. It may cover only some
-//! sections: encoding may be spread.
+//!
+//! A section has one vector for each of its parts, preceded by their mean if there are several. A
+//! vector consists of a scale and a byte for each dimension. The sign bits of all vectors are
+//! stored separately, so that a huge project can be scanned batch by batch in little memory. The
+//! file names its model and segment; a file of another model counts as absent. It may cover only
+//! some sections, because encoding may be spread over several updates.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -22,26 +23,24 @@ use super::wide::{Width, Work, add_share, most, normalise, wide};
 
 const MAGIC: &[u8; 8] = b"QUIPUVE4";
 const HEADER: usize = 8 + 16 + 8 + 4 + 4 + SEAL;
-/// One vector: a scale and a byte for each dimension.
+/// The size of a vector: a scale and a byte for each dimension.
 pub const VECTOR: usize = 4 + DIMENSIONS;
-/// A vector as it is stored.
 pub type Vector = [u8; VECTOR];
-/// The signs of a vector.
+/// The size of a vector's sign bits.
 pub const SIGNS: usize = DIMENSIONS / 8;
-/// Sections that go through the encoder in one call.
+/// The number of sections per call of the encoder.
 const TOGETHER: usize = 64;
 
-/// The vectors of one section as they are stored.
+/// The stored vectors of one section.
 pub type Block = Vec<u8>;
 
-/// For every so many sections it is kept where their vectors start; in between, it is counted.
+/// The start of the vectors is stored for every `STRIDE` sections, and counted in between.
 const STRIDE: usize = 32;
-/// Sections whose signs are read and checked together: as much as stays in a processor's second
-/// cache.
+/// The number of sections per batch of sign bits. A batch fits the L2 cache.
 const BATCH: usize = if cfg!(test) { 2 * STRIDE } else { 2048 };
 const _: () = assert!(BATCH.is_multiple_of(STRIDE));
 
-/// The scale of a stored vector and its codes.
+/// Returns the scale and the codes of a stored vector.
 #[inline(always)]
 pub fn split(vector: &Vector) -> (f32, &[u8]) {
     let (scale, codes) = vector.split_at(4);
@@ -51,7 +50,7 @@ pub fn split(vector: &Vector) -> (f32, &[u8]) {
     )
 }
 
-/// Adds a share of a stored vector to a sum.
+/// Adds `share` times a stored vector to a sum.
 #[inline(always)]
 pub fn add_stored(sum: &mut [f32], vector: &Vector, share: f32) {
     let (scale, codes) = split(vector);
@@ -61,7 +60,7 @@ pub fn add_stored(sum: &mut [f32], vector: &Vector, share: f32) {
         .for_each(|(sum, code)| *sum += f32::from(*code as i8) * share);
 }
 
-/// Stores the vectors of a section's parts, their mean first if there are several.
+/// Quantises the vectors of a section's parts, preceded by their mean if there are several.
 struct Store<'v>(&'v [f32]);
 
 impl Work for Store<'_> {
@@ -95,7 +94,7 @@ fn put(vector: &[f32], out: &mut Vec<u8>) {
     );
 }
 
-/// Encodes texts, part by part: a block for each.
+/// Encodes the parts of each text. Returns a block for each text.
 fn encode(encoder: &Encoder, texts: &[String], met: &mut Met) -> Vec<Block> {
     let cut: Vec<Vec<&str>> = texts.iter().map(|text| parts(text)).collect();
     let all: Vec<&str> = cut.iter().flatten().copied().collect();
@@ -110,7 +109,7 @@ fn encode(encoder: &Encoder, texts: &[String], met: &mut Met) -> Vec<Block> {
     blocks
 }
 
-/// The bytes of a vector file: a block for each section, empty where it is not encoded yet.
+/// Returns the bytes of a vector file. The block of a section that is not encoded yet is empty.
 pub fn render(stamp: u64, blocks: &[Block]) -> Vec<u8> {
     let vectors = blocks
         .iter()
@@ -141,7 +140,7 @@ pub fn render(stamp: u64, blocks: &[Block]) -> Vec<u8> {
     out
 }
 
-/// One bit for each dimension.
+/// Packs one sign bit for each dimension.
 pub fn signs(positive: impl Iterator<Item = bool>) -> [u8; SIGNS] {
     let mut bits = [0; SIGNS];
     for (at, positive) in positive.enumerate() {
@@ -150,35 +149,33 @@ pub fn signs(positive: impl Iterator<Item = bool>) -> [u8; SIGNS] {
     bits
 }
 
-/// Where the block of a section lies whose first vector is `start`.
+/// Returns the offset of a section's block. `start` is the index of its first vector.
 #[inline(always)]
 pub fn place(start: usize, number: u32) -> usize {
     start * VECTOR + number as usize * SEAL
 }
 
-/// An opened vector file.
 #[derive(Debug)]
 pub struct Vectors {
     source: Source,
-    /// How many vectors each section has.
+    /// The number of vectors of each section.
     counts: Vec<u8>,
-    /// The first vector of every section whose number is a multiple of `STRIDE`.
+    /// The first vector of every `STRIDE`th section.
     starts: Vec<u32>,
-    /// How many vectors there are.
     vectors: usize,
-    /// Whether every section is encoded.
+    /// True if every section is encoded.
     full: bool,
-    /// Where the signs are, and where the blocks.
+    /// The offsets of the sign bits and of the blocks.
     signs: u64,
     body: u64,
-    /// Everything, once a question has compared everything.
+    /// All blocks, cached once a question has compared everything.
     whole: OnceLock<Vec<u8>>,
-    /// All signs, once a running process has scanned them.
+    /// All sign bits, cached by a long-running process.
     kept_signs: OnceLock<Vec<u8>>,
 }
 
 impl Vectors {
-    /// Opens the vectors of a segment; `None` if they are of another model or segment.
+    /// Opens the vectors of a segment. Returns `None` if they belong to another model or segment.
     pub fn open(source: Source, stamp: u64) -> Option<Self> {
         let header = source.read_sealed(0, HEADER).ok()?;
         let four = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four"));
@@ -217,13 +214,13 @@ impl Vectors {
         })
     }
 
-    /// Whether a section is encoded.
+    /// Returns true if a section is encoded.
     #[inline(always)]
     pub fn has(&self, number: u32) -> bool {
         self.counts[number as usize] > 0
     }
 
-    /// How many sections of a run are encoded.
+    /// Returns the number of encoded sections in a range.
     pub fn encoded(&self, first: u32, count: u32) -> usize {
         if self.full {
             count as usize
@@ -234,18 +231,18 @@ impl Vectors {
         }
     }
 
-    /// How many vectors each of some sections has.
+    /// Returns the number of vectors of each section in a range.
     #[inline(always)]
     pub fn counts(&self, first: u32, count: u32) -> &[u8] {
         &self.counts[first as usize..(first + count) as usize]
     }
 
-    /// How many sections there are.
     pub fn sections(&self) -> u32 {
         self.counts.len() as u32
     }
 
-    /// The first vector of a section, or of those behind the last.
+    /// Returns the index of a section's first vector, or the end if `number` is past the last
+    /// section.
     #[inline(always)]
     pub fn start(&self, number: u32) -> usize {
         let at = number as usize;
@@ -260,13 +257,13 @@ impl Vectors {
                 .sum::<usize>()
     }
 
-    /// Whether every section is encoded.
+    /// Returns true if every section is encoded.
     pub fn is_full(&self) -> bool {
         self.full
     }
 
-    /// Calls `each(first section, count, signs)` with the signs of all vectors, batch by batch,
-    /// read and checked. They are kept if more questions are to come.
+    /// Calls `each(first section, count, signs)` for each batch of sign bits, after checking it.
+    /// Caches them if `keep` is set.
     pub fn each_signs(
         &self,
         keep: bool,
@@ -276,7 +273,7 @@ impl Vectors {
             let size = (self.body - self.signs) as usize;
             let read = self.source.read(self.signs, size)?.into_owned();
             self.each_batch(|_, _, start, len| open_sealed(&read[start..start + len]).map(drop))?;
-            // Another thread may be first; its bytes are the same.
+            // Another thread may have set it first. The bytes are the same.
             let _ = self.kept_signs.set(read);
         }
         let mut buffer = Vec::new();
@@ -293,7 +290,8 @@ impl Vectors {
         })
     }
 
-    /// Calls `each(first section, count, place, length)` for every batch of signs, seal included.
+    /// Calls `each(first section, count, offset, length)` for every batch of sign bits. The length
+    /// includes the seal.
     fn each_batch(
         &self,
         mut each: impl FnMut(u32, u32, usize, usize) -> Result<(), Damage>,
@@ -311,7 +309,7 @@ impl Vectors {
         Ok(())
     }
 
-    /// Where the block of a section lies, and its length with its seal.
+    /// Returns the offset of a section's block, and its length including the seal.
     #[inline(always)]
     fn range(&self, number: u32) -> (usize, usize) {
         (
@@ -320,7 +318,6 @@ impl Vectors {
         )
     }
 
-    /// The block of one section.
     pub fn block(&self, number: u32) -> Result<Block, Damage> {
         let (start, len) = self.range(number);
         if let Some(whole) = self.whole.get() {
@@ -332,7 +329,7 @@ impl Vectors {
             .into_owned())
     }
 
-    /// The blocks of a run of sections as they lie, checked.
+    /// Returns the stored blocks of consecutive sections, after checking them.
     pub fn blocks(&self, first: u32, count: u32) -> Result<Cow<'_, [u8]>, Damage> {
         let (from, behind) = (self.start(first), self.start(first + count));
         let (start, end) = (place(from, first), place(behind, first + count));
@@ -344,7 +341,7 @@ impl Vectors {
         Ok(bytes)
     }
 
-    /// Checks the blocks of a run of sections.
+    /// Checks the blocks of consecutive sections.
     fn check(&self, mut bytes: &[u8], first: u32, count: u32) -> Result<(), Damage> {
         for vectors in self.counts(first, count) {
             let (block, rest) = bytes
@@ -356,7 +353,7 @@ impl Vectors {
         Ok(())
     }
 
-    /// Reads and checks everything once, and gives it.
+    /// Reads and checks all blocks once.
     pub fn whole(&self) -> Result<&[u8], Damage> {
         if let Some(whole) = self.whole.get() {
             return Ok(whole);
@@ -364,13 +361,13 @@ impl Vectors {
         let len = usize::try_from(self.source.len() - self.body).map_err(|_| Damage::Short)?;
         let whole = self.source.read(self.body, len)?.into_owned();
         self.check(&whole, 0, self.sections())?;
-        // Another thread may be first; its bytes are the same.
+        // Another thread may have set it first. The bytes are the same.
         Ok(self.whole.get_or_init(|| whole))
     }
 }
 
-/// The blocks of a segment: those it has, those known by their text, and up to `limit` new ones.
-/// Says how many living sections are still without.
+/// Returns the blocks of a segment: existing ones, ones known by their text, and up to `limit` new
+/// ones. Also returns the number of live sections that are still not encoded.
 pub fn complete(
     segment: &Segment,
     has: Option<&Vectors>,

@@ -1,8 +1,9 @@
-//! How much each reason counts.
+//! The weights of the ranking features.
 //!
-//! Fitted by `scripts/fit-ranking` (a listwise logistic regression) on one half of the groups of
-//! three public sets at once, so that no set's wording decides; the figures for both halves are in
-//! `docs/performance-recall.md`. One set of weights for words alone, one with the encoder.
+//! `scripts/fit-ranking` fits them (a listwise logistic regression) on one half of the groups of
+//! three public data sets at once, so that they do not overfit the wording of one set. The figures
+//! for both halves are in `docs/performance-recall.md`. There is one set of weights for words alone
+//! and one with the encoder.
 
 use super::rank::Features;
 

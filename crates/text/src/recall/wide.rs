@@ -1,43 +1,40 @@
-//! Arithmetic over many numbers, compiled for several kinds of processor and chosen at run time.
+//! Vectorised arithmetic, compiled for several processor types and selected at run time.
 //!
-//! Whole numbers are exact in any order. Sums of fractions run in sixteen lanes whose order is
-//! written down. So equal input gives equal bits on every processor: wide registers only make it
-//! faster.
+//! Integer sums are exact in any order. Float sums use sixteen lanes in a fixed order. Equal input
+//! therefore gives identical results on every processor; wide registers only make it faster.
 
-/// Work that is compiled for wide registers where there are any.
+/// Work that is compiled for wide registers if the processor has them.
 ///
-/// Everything it calls in its loops must be inlined always: only then is it compiled so.
+/// Everything that it calls in its loops must be `#[inline(always)]`. Otherwise the callee is not
+/// compiled for wide registers.
 pub trait Work {
-    /// What comes out.
     type Out;
-    /// Does it.
     fn work<W: Width>(self, width: W) -> Self::Out;
 }
 
-/// Inner products of whole numbers, as a kind of processor does them best.
+/// Integer dot products, in the fastest form for a processor type.
 ///
-/// Of whatever is multiplied, the length is a multiple of 32.
+/// The length of all operands is a multiple of 32.
 pub trait Width: Copy {
-    /// So many of the few rows at a time keep all sums in registers; at most four.
+    /// The number of rows, at most four, for which all sums fit in registers.
     const ROWS: usize;
-    /// Four rows with each of some columns.
+    /// Multiplies four rows with each column.
     fn products<const C: usize>(self, four: [&[i16]; 4], columns: [&[i16]; C]) -> [[i32; 4]; C];
-    /// A few rows with each of four columns of 8 bits. Meanwhile it fetches as many bytes of
-    /// `ahead`, some with each step: at once they would have to wait for each other, and everything
-    /// else for them.
+    /// Multiplies a few rows with each of four 8-bit columns. Meanwhile prefetches the bytes in
+    /// `ahead`, some with each step, because a burst of prefetches would stall.
     fn few_products<const R: usize>(
         self,
         rows: [&[i16]; R],
         four: [&[u8]; 4],
         ahead: &[u8],
     ) -> [[i32; 4]; R];
-    /// Numbers of 8 bits with numbers of 16 bits.
+    /// Multiplies 8-bit numbers with 16-bit numbers.
     fn product(self, small: &[u8], large: &[i16]) -> i32;
-    /// Lets the processor fetch bytes that are soon read. Nothing depends on it but time.
+    /// Prefetches bytes. Affects only speed.
     fn fetch(self, bytes: &[u8]);
 }
 
-/// Whatever the compiler makes of it.
+/// The portable implementation.
 #[derive(Clone, Copy)]
 struct Plain;
 
@@ -79,7 +76,7 @@ impl Width for Plain {
     fn fetch(self, _: &[u8]) {}
 }
 
-/// Does some work with the widest registers of this processor.
+/// Runs work with the widest registers of this processor.
 #[cfg(all(feature = "model", target_arch = "x86_64"))]
 pub fn wide<W: Work>(work: W) -> W::Out {
     match pulp::Arch::new() {
@@ -89,15 +86,15 @@ pub fn wide<W: Work>(work: W) -> W::Out {
     }
 }
 
-/// Does some work as the compiler sees fit.
+/// Runs work with the portable implementation.
 #[cfg(not(all(feature = "model", target_arch = "x86_64")))]
 pub fn wide<W: Work>(work: W) -> W::Out {
     work.work(Plain)
 }
 
-/// Processors with registers of 256 bits, which nearly all are, and of 512 bits.
+/// Implementations for processors with 256-bit registers (nearly all) and 512-bit registers.
 ///
-/// Loops are written out where a closure would be shorter: a closure that is not inlined is not
+/// Loops are written out instead of using closures, because a closure that is not inlined is not
 /// compiled for wide registers.
 #[cfg(all(feature = "model", target_arch = "x86_64"))]
 mod x86 {
@@ -120,7 +117,7 @@ mod x86 {
         }
     }
 
-    /// Slices in chunks of a register, each as many as the first has.
+    /// Splits slices into chunks of register size, `count` from each.
     #[inline(always)]
     fn chunks<T, const N: usize, const S: usize>(
         slices: [&[T]; S],
@@ -133,7 +130,7 @@ mod x86 {
         chunks
     }
 
-    /// Fetches line by line, each of 64 bytes.
+    /// Prefetches cache lines of 64 bytes.
     #[inline(always)]
     fn fetch(sse: Sse, bytes: &[u8]) {
         for line in bytes.as_chunks::<64>().0 {
@@ -141,7 +138,7 @@ mod x86 {
         }
     }
 
-    /// The sum of each of four registers.
+    /// Returns the sum of each of four registers.
     #[inline(always)]
     fn sums_256(v3: V3, [a, b, c, d]: [__m256i; 4]) -> [i32; 4] {
         let pairs = v3.avx2._mm256_hadd_epi32(
@@ -369,7 +366,6 @@ fn gather(lanes: [f32; LANES]) -> f32 {
     (four[0] + four[1]) + (four[2] + four[3])
 }
 
-/// The inner product.
 #[inline(always)]
 pub fn dot(a: &[f32], b: &[f32]) -> f32 {
     let mut lanes = [0.0f32; LANES];
@@ -388,7 +384,6 @@ pub fn dot(a: &[f32], b: &[f32]) -> f32 {
     gather(lanes) + rest
 }
 
-/// The sum.
 #[inline(always)]
 pub fn sum(values: &[f32]) -> f32 {
     let mut lanes = [0.0f32; LANES];
@@ -402,7 +397,7 @@ pub fn sum(values: &[f32]) -> f32 {
     gather(lanes) + rest
 }
 
-/// The largest of the absolute values, at least `least`.
+/// Returns the largest absolute value, or `least` if that is larger.
 #[inline(always)]
 pub fn most(values: &[f32], least: f32) -> f32 {
     let mut lanes = [least; LANES];
@@ -488,7 +483,7 @@ mod tests {
         let codes: Vec<u8> = (0..256).map(|at| (at * 37) as u8).collect();
         let plain = Products(&numbers, &codes).work(Plain);
         assert_eq!(wide(Products(&numbers, &codes)), plain);
-        // Where registers are wider, those of 256 bits are still tried.
+        // On processors with wider registers, also test the 256-bit implementation.
         #[cfg(all(feature = "model", target_arch = "x86_64"))]
         if let Some(v3) = pulp::x86::V3::try_new() {
             assert_eq!(

@@ -1,8 +1,8 @@
-//! Changes the index: one writer at a time, many readers meanwhile.
+//! Changes the index: one writer at a time, with concurrent readers.
 //!
-//! New sections go into a new segment; the manifest that names it is renamed into place last, so a
-//! reader sees all of an update or none. A file that only grew keeps the sections it had. Nothing
-//! is synced: what a crash tears is found by its checksum, reported and rebuilt.
+//! New sections go into a new segment. The manifest that names it is renamed into place last, so a
+//! reader sees all of an update or none. A file that only grew keeps its indexed sections. Nothing
+//! is synced: a checksum detects data torn by a crash, and the index is then rebuilt.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -17,23 +17,22 @@ use super::terms::Reader;
 use super::vectors::{self, Block, Vectors};
 use super::{Damage, Error, FileText};
 
-/// So many segments of about one size are merged into one.
+/// The number of segments of similar size that are merged into one.
 const FAN: usize = 8;
-/// Segments of this size are left alone: merging them would make one update wait for seconds.
+/// Larger segments are not merged, because that would delay an update by seconds.
 const LARGEST: u64 = 48 << 20;
-/// A batch is cut into segments of about this size.
+/// The approximate size at which a batch is split into segments.
 const BATCH: usize = 24 << 20;
 
-/// What an update did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Receipt {
     /// Sections that were read and indexed.
     pub indexed: usize,
-    /// Sections that were kept because nothing in them changed.
+    /// Sections that were kept because they did not change.
     pub kept: usize,
-    /// Segments that were joined into larger ones.
+    /// Segments that were merged into larger ones.
     pub merged: usize,
-    /// Sections that the encoder has not read yet; a later update goes on with them.
+    /// Sections that are not encoded yet. A later update continues with them.
     pub unencoded: usize,
 }
 
@@ -47,10 +46,10 @@ pub struct Writer {
     builder: Builder,
     reader: Reader,
     receipt: Receipt,
-    /// Vectors of sections that a replaced file had, by the hash of their text.
+    /// Vectors of the sections of replaced files, by the hash of their text.
     carried: HashMap<u64, Block>,
     encode_at_most: usize,
-    /// Removed from the folder once the manifest no longer names them.
+    /// Deleted from the folder once the manifest no longer names them.
     old: Vec<u64>,
     _lock: File,
 }
@@ -68,7 +67,7 @@ impl std::fmt::Debug for Reader {
 }
 
 impl Writer {
-    /// Opens the index in `folder` for changes, waiting for another writer to finish.
+    /// Opens the index in `folder` for changes. Waits for another writer to finish.
     pub fn open(folder: &Path) -> Result<Self, Error> {
         let lock = lock(folder)?;
         let (catalogue, segments) = load(folder)?;
@@ -89,7 +88,7 @@ impl Writer {
         Ok(Self::new(folder, manifest, segments, lock))
     }
 
-    /// Starts an empty index in `folder`; what was there is forgotten at `publish`.
+    /// Starts an empty index in `folder`. `publish` replaces the previous contents.
     pub fn create(folder: &Path) -> Result<Self, Error> {
         fs::create_dir_all(folder)?;
         let lock = lock(folder)?;
@@ -126,23 +125,23 @@ impl Writer {
         }
     }
 
-    /// Lets the encoder read at most so many sections in this update; zero leaves it out.
+    /// Limits the number of sections to encode in this update. Zero disables the encoder.
     pub fn encode_at_most(&mut self, sections: usize) {
         self.encode_at_most = sections;
     }
 
-    /// The version of a file that the index covers, if any.
+    /// Returns the indexed version of a file, if any.
     #[must_use]
     pub fn version(&self, path: &str) -> Option<&str> {
         self.manifest.file(path).map(|file| file.version.as_str())
     }
 
-    /// The paths of all files covered.
+    /// Returns the paths of all covered files.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.manifest.files.iter().map(|(path, _)| path.as_str())
     }
 
-    /// Makes the index cover this version of a file. Sections that did not change are kept.
+    /// Indexes this version of a file. Keeps sections that did not change.
     pub fn replace(&mut self, file: &FileText) -> Result<(), Error> {
         let mut covered = Covered {
             version: file.version.clone(),
@@ -178,19 +177,19 @@ impl Writer {
         Ok(())
     }
 
-    /// Forgets a file; says whether it was covered.
+    /// Removes a file. Returns true if it was covered.
     pub fn remove(&mut self, path: &str) -> bool {
         self.manifest.remove(path)
     }
 
-    /// Keeps the sections at the start of the file that the index already has.
+    /// Keeps the leading sections of the file that the index already has.
     fn keep(&mut self, file: &FileText, covered: &mut Covered) -> Result<usize, Error> {
         let Some(known) = self.manifest.file(&file.path).cloned() else {
             return Ok(0);
         };
         let (mut kept, mut same_so_far) = (0, true);
         for extent in &known.extents {
-            // Sections that wait in the builder have no rows to compare yet.
+            // Sections that are still in the builder have no rows to compare yet.
             let Some(segment) = self.segments.get(&extent.segment) else {
                 break;
             };
@@ -227,7 +226,7 @@ impl Writer {
         Ok(kept)
     }
 
-    /// Writes what was collected as a segment.
+    /// Writes the collected sections as a segment.
     fn flush(&mut self) -> Result<(), Error> {
         if self.builder.sections() == 0 {
             return Ok(());
@@ -266,7 +265,7 @@ impl Writer {
         fs::write(&fresh, bytes)?;
         fs::rename(&fresh, self.folder.join(MANIFEST))?;
         for id in &self.old {
-            // A reader that still holds it open keeps it; a name left behind does no harm.
+            // Readers with an open file can still read it. A file left behind does no harm.
             let _ = fs::remove_file(segment_path(&self.folder, *id));
             let _ = fs::remove_file(vectors_path(&self.folder, *id));
         }
@@ -284,7 +283,7 @@ impl Writer {
         Ok(fs::rename(&fresh, vectors_path(&self.folder, id))?)
     }
 
-    /// Gives vectors to living sections that have none.
+    /// Encodes live sections that have no vectors.
     fn encode(&mut self) -> Result<(), Error> {
         if !Encoder::IS_BUILT_IN {
             return Ok(());
@@ -366,7 +365,8 @@ impl Writer {
         }
     }
 
-    /// Segments that are worth joining: many of one size, or one that is mostly dead.
+    /// Returns segments that are worth merging: several of similar size, or one that is mostly
+    /// dead.
     fn mergeable(&self) -> Option<Vec<u64>> {
         let living = self.living();
         let mut classes: HashMap<u32, Vec<u64>> = HashMap::new();
@@ -444,7 +444,7 @@ impl Writer {
     }
 }
 
-/// Takes the lock that keeps two writers apart. The kernel frees it when the process ends.
+/// Takes the writer lock. The kernel releases it when the process ends.
 fn lock(folder: &Path) -> Result<File, Error> {
     if !folder.is_dir() {
         return Err(Error::Missing(folder.to_owned()));

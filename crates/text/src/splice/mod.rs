@@ -1,10 +1,10 @@
 //! Edits that keep every other byte.
 //!
-//! An edit is planned as one `Splice` (a byte range and what replaces it), so bytes outside the
-//! range cannot change. Inserted text takes on the line ends of the document. Before an edit is
-//! handed out the result is parsed again: text that would swallow the sections after it (an open
-//! code fence), leave its own section or land in code is refused. A completion marker stays the
-//! last line.
+//! An edit is planned as one `Splice` (a byte range and its replacement), so bytes outside the
+//! range cannot change. Inserted text gets the line ends of the document. Before an edit is
+//! returned, the result is parsed again. The edit is refused if the text would swallow the
+//! following sections (an open code fence), leave its own section or end up in code. A completion
+//! marker stays the last line.
 
 mod plan;
 
@@ -14,14 +14,13 @@ use crate::document::Document;
 use crate::marker::marker;
 use crate::section::{Section, SectionId};
 
-/// A byte range and the text to put there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Splice {
     pub range: Range<usize>,
     pub text: String,
 }
 
-/// Where a new section goes.
+/// The position of a new section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     Before(SectionId),
@@ -30,7 +29,7 @@ pub enum Place {
     End,
 }
 
-/// Why an edit was refused.
+/// The reason why an edit was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpliceError {
     #[error(
@@ -56,7 +55,7 @@ pub enum SpliceError {
 }
 
 impl Splice {
-    /// The text with this splice made.
+    /// Applies the splice to a text.
     pub fn apply(&self, text: &str) -> String {
         let mut edited = String::with_capacity(text.len() + self.text.len());
         edited.push_str(&text[..self.range.start]);
@@ -66,7 +65,7 @@ impl Splice {
     }
 }
 
-/// Makes several splices at once, in any order given.
+/// Applies several splices, given in any order.
 pub fn splice_all(text: &str, splices: &[Splice]) -> Result<String, SpliceError> {
     let mut sorted: Vec<&Splice> = splices.iter().collect();
     sorted.sort_by_key(|splice| (splice.range.start, splice.range.end));
@@ -89,15 +88,13 @@ pub fn splice_all(text: &str, splices: &[Splice]) -> Result<String, SpliceError>
 }
 
 impl Document<'_> {
-    /// The text with a section's own body replaced; blank lines around it, subsections and marker
-    /// stay.
+    /// Replaces a section's own body. Keeps surrounding blank lines, subsections and marker.
     pub fn replace_body(&self, section: &Section, body: &str) -> Result<String, SpliceError> {
         let splice = self.plan_replace_body(section, body);
         self.checked(section, &splice)
     }
 
-    /// The text with an entry added at the end of a section's own body, joined to a list or table
-    /// there.
+    /// Adds an entry at the end of a section's own body, and joins it to a list or table there.
     pub fn append_entry(&self, section: &Section, entry: &str) -> Result<String, SpliceError> {
         let splice = self.plan_append_entry(section, entry);
         let edited = self.checked(section, &splice)?;
@@ -109,7 +106,6 @@ impl Document<'_> {
         Ok(edited)
     }
 
-    /// The text with a new section.
     pub fn insert_section(
         &self,
         place: Place,
@@ -137,8 +133,8 @@ impl Document<'_> {
         }
     }
 
-    /// The text with the value of a keyed line of a section set, or the line added in the style of
-    /// its neighbours.
+    /// Sets the value of a keyed line in a section, or adds the line in the style of its
+    /// neighbours.
     pub fn set_keyed(
         &self,
         section: &Section,
@@ -159,7 +155,7 @@ impl Document<'_> {
         })
     }
 
-    /// Applies a splice, if a completion marker survives it.
+    /// Applies a splice if the completion marker survives.
     fn applied(&self, splice: &Splice) -> Result<String, SpliceError> {
         let edited = splice.apply(self.text());
         let kept = marker(self.text())
@@ -175,7 +171,7 @@ impl Document<'_> {
         self.sections().iter().filter(|section| section.level > 0)
     }
 
-    /// Applies a splice inside one section's body, if the outline around it stays the same.
+    /// Applies a splice inside one section's body if the outline around it stays the same.
     fn checked(&self, section: &Section, splice: &Splice) -> Result<String, SpliceError> {
         let edited = self.applied(splice)?;
         let parsed = Document::parse(&edited);

@@ -1,6 +1,6 @@
-//! Plans single splices; pure, and without judging the result (that is `splice`'s).
+//! Plans single splices. `splice` checks the results.
 //!
-//! Every plan stays inside the section it is asked about, blank lines included.
+//! Every plan stays inside its section, including blank lines.
 
 use std::ops::Range;
 
@@ -46,7 +46,7 @@ impl Document<'_> {
         }
     }
 
-    /// Plans a new section; also says how many headings stand before it.
+    /// Plans a new section. Also returns the number of headings before it.
     pub(super) fn plan_insert_section(
         &self,
         place: Place,
@@ -130,7 +130,7 @@ impl Document<'_> {
         Ok(self.plan_keyed_like(model, key, value))
     }
 
-    /// A new keyed line after `model`, written as it is.
+    /// Plans a new keyed line after `model`, in the same style.
     fn plan_keyed_like(&self, model: &Keyed, key: &str, value: &str) -> Splice {
         let text = self.text();
         let line = text[..model.range.start].rfind('\n').map_or(0, |at| at + 1);
@@ -138,7 +138,7 @@ impl Document<'_> {
         let lead = &text[line..model.key_range.start];
         let mut gap = text[model.key_range.end..model.value.start].to_owned();
         if let Some(first) = gap.find(['\r', '\n']) {
-            gap.truncate(first); // the value stood on the next line
+            gap.truncate(first); // the value is on the next line
         }
         if !gap.ends_with([' ', '：']) {
             gap.push(' ');
@@ -159,7 +159,7 @@ impl Document<'_> {
         }
     }
 
-    /// The line ends of the document, judged by its first.
+    /// Returns the line end of the document, taken from its first line.
     fn eol(&self) -> &'static str {
         match memchr::memchr(b'\n', self.text().as_bytes()) {
             Some(at) if at > 0 && self.text().as_bytes()[at - 1] == b'\r' => "\r\n",
@@ -175,7 +175,7 @@ impl Document<'_> {
         }
     }
 
-    /// Where content ends: before a completion marker, if there is one.
+    /// Returns the end of the content: before a completion marker, if there is one.
     fn end(&self) -> usize {
         let text = self.text();
         marker(text).map_or(text.len(), |marker| {
@@ -185,7 +185,7 @@ impl Document<'_> {
         })
     }
 
-    /// A section's own body without a completion marker.
+    /// Returns the range of a section's own body without a completion marker.
     fn area(&self, section: &Section) -> Range<usize> {
         let end = match section.body.end == self.text().len() {
             true => section.body.end.min(self.end()),
@@ -194,7 +194,7 @@ impl Document<'_> {
         section.body.start..end.max(section.body.start)
     }
 
-    /// An area without the blank lines around it.
+    /// Returns an area without surrounding blank lines.
     fn content(&self, area: &Range<usize>) -> Range<usize> {
         let raw = self.slice(area);
         let start = area.start + raw.len() - trim_leading_lines(raw).len();
@@ -202,7 +202,7 @@ impl Document<'_> {
         start.min(end.max(area.start))..end.max(area.start)
     }
 
-    /// Fills an area that has, or shall have, no content.
+    /// Fills an area that is empty, or empties it.
     fn plan_fill(&self, section: &Section, area: Range<usize>, body: &str) -> Splice {
         let eol = self.eol();
         let mut text = String::new();
@@ -223,7 +223,7 @@ impl Document<'_> {
         Splice { range: area, text }
     }
 
-    /// Whether an entry continues the list or table at the end of `content`.
+    /// Returns true if an entry continues the list or table at the end of `content`.
     fn joins(&self, content: &Range<usize>, entry: &str) -> bool {
         let reaches =
             |range: &Range<usize>| range.start + self.slice(range).trim_end().len() >= content.end;
@@ -241,7 +241,7 @@ impl Document<'_> {
     }
 }
 
-/// The keyed line of a range whose key is `key`, however cased.
+/// Finds the keyed line with this key in a range, ignoring case.
 pub(super) fn find_keyed<'d>(
     document: &'d Document<'_>,
     range: &Range<usize>,
@@ -264,7 +264,7 @@ fn one_line(text: &str) -> Result<&str, SpliceError> {
     Ok(trimmed)
 }
 
-/// Drops blank lines at both ends but keeps the first line's indent.
+/// Removes blank lines at both ends, but keeps the first line's indentation.
 fn trim_blank_lines(text: &str) -> &str {
     trim_leading_lines(text).trim_end()
 }

@@ -1,14 +1,14 @@
-//! Estimates o200k_base counts from pairs of byte classes.
+//! Estimates o200k_base token counts from pairs of byte classes.
 //!
-//! Every byte adds a weight that depends on its class and on the class of the byte before it: a
-//! letter after a space starts a word, a dash after a dash rarely costs a token, the second byte of
-//! a Han character tells how common it is. The weights were fitted by `examples/calibrate.rs` and
-//! lie in `data/estimate.bin`; their error is measured by `compare`, never assumed. One table
-//! look-up per byte keeps it far below a microsecond per kilobyte.
+//! Every byte adds a weight that depends on its class and on the class of the previous byte: a
+//! letter after a space starts a word, a dash after a dash rarely costs a token, and the second
+//! byte of a Han character indicates how common it is. `examples/calibrate.rs` fits the weights,
+//! which are in `data/estimate.bin`. `compare` measures their error. One table lookup per byte
+//! keeps the cost far below a microsecond per kilobyte.
 
 use super::{Counter, Tokens};
 
-/// Room for byte classes; a power of two, so that a pair is a shift away.
+/// The maximum number of byte classes. A power of two, so that the index of a pair is a shift.
 pub const CLASSES: usize = 64;
 
 /// Weights are in this fraction of a token.
@@ -18,16 +18,16 @@ static WEIGHTS: [u16; CLASSES * CLASSES] = weights(include_bytes!("../../data/es
 
 static CLASS: [u8; 256] = classes();
 
-/// What stands before the first byte.
+/// The assumed byte before the first.
 const START: u8 = b'\n';
 
-/// The index of a pair of neighbouring bytes among the weights.
+/// Returns the index of a pair of adjacent bytes in the weights.
 #[inline]
 pub fn pair_index(before: u8, byte: u8) -> usize {
     usize::from(CLASS[usize::from(before)]) * CLASSES + usize::from(CLASS[usize::from(byte)])
 }
 
-/// The indices of all pairs of a text.
+/// Returns the indices of all pairs of a text.
 pub fn pair_indices(text: &str) -> impl Iterator<Item = usize> {
     let before = std::iter::once(START).chain(text.bytes());
     before
@@ -38,7 +38,7 @@ pub fn pair_indices(text: &str) -> impl Iterator<Item = usize> {
 pub(crate) fn estimate(text: &str) -> u64 {
     let mut sum = 0u64;
     let mut before = CLASS[usize::from(START)];
-    // Blocks keep the inner sum in 32 bits; masks tell the compiler that no index is out of bounds.
+    // Blocks keep the inner sum in 32 bits. The mask lets the compiler remove bounds checks.
     for block in text.as_bytes().chunks(32_768) {
         let mut part = 0u32;
         for &byte in block {
@@ -62,7 +62,7 @@ const fn weights(bytes: &[u8; CLASSES * CLASSES * 2]) -> [u16; CLASSES * CLASSES
     table
 }
 
-/// Classes group bytes that behave alike in the vocabulary.
+/// Groups bytes that behave alike in the vocabulary.
 const fn classes() -> [u8; 256] {
     let mut table = [0u8; 256];
     let mut byte = 0;
@@ -119,18 +119,18 @@ const fn classes() -> [u8; 256] {
     table
 }
 
-/// How far the estimate is from the exact count.
+/// The error of the estimate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Comparison {
     pub exact: Tokens,
     pub estimate: Tokens,
-    /// The mean of the absolute errors of the chunks, in per cent.
+    /// The mean absolute error over the chunks, in per cent.
     pub mean_error: f64,
-    /// The largest of them.
+    /// The largest error of a chunk, in per cent.
     pub worst_error: f64,
 }
 
-/// Compares both counters on a text, whole and in chunks of about `chunk` bytes.
+/// Compares both counters on a text, as a whole and in chunks of about `chunk` bytes.
 pub fn compare(text: &str, chunk: usize) -> Comparison {
     let (mut sum, mut worst, mut count) = (0.0, 0.0f64, 0u32);
     for part in chunks(text, chunk) {
@@ -148,7 +148,8 @@ pub fn compare(text: &str, chunk: usize) -> Comparison {
     }
 }
 
-/// Cuts a text at line ends (or, failing those, characters) into chunks of at least `size` bytes.
+/// Splits a text at line ends (or at characters, if there are none) into chunks of at least `size`
+/// bytes.
 pub fn chunks(text: &str, size: usize) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {

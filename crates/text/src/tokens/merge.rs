@@ -1,9 +1,8 @@
-//! Counts o200k_base tokens by merging the bytes of each piece.
+//! Counts o200k_base tokens by byte pair encoding.
 //!
-//! The pair with the lowest rank merges first until none is left; what remains are the tokens.
-//! Short pieces scan for the lowest rank, long ones keep a heap, so no input is quadratic. Frequent
-//! short pieces are remembered in a small table of the thread; it only ever holds counts that
-//! merging gave.
+//! The pair with the lowest rank merges first, until none is left. The remaining parts are the
+//! tokens. Short pieces scan for the lowest rank and long ones use a heap, so no input takes
+//! quadratic time. A small thread-local cache holds the counts of frequent short pieces.
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -12,16 +11,16 @@ use std::collections::BinaryHeap;
 use super::pieces::each_piece;
 use super::table::{NO_MERGE, SAFE, byte_rank, class_byte, pair_rank};
 
-/// Pieces up to this length are remembered: their bytes and length fill one `u128`.
+/// The maximum length of cached pieces: their bytes and length fit one `u128`.
 const REMEMBERED_BYTES: usize = 15;
 
-/// Remembered pieces per thread (256 KB); a newer one takes the place of an older.
+/// Cached pieces per thread (256 KB). A newer piece replaces an older one.
 const REMEMBERED: usize = 8192;
 
-/// From this many parts on a heap beats a scan.
+/// From this number of parts on, a heap is faster than a scan.
 const HEAP_PARTS: usize = 160;
 
-/// The number of tokens in `text`.
+/// Returns the number of tokens in `text`.
 pub(crate) fn count(text: &str) -> u64 {
     thread_local!(static MERGER: RefCell<Merger> = RefCell::new(Merger::new()));
     MERGER.with_borrow_mut(|merger| {
@@ -83,7 +82,7 @@ impl Merger {
         }
     }
 
-    /// Pushes a character merged as far as its own bytes go.
+    /// Pushes a character after merging its own bytes.
     fn push_char(&mut self, c: char) {
         let mut buffer = [0; 4];
         match c.encode_utf8(&mut buffer).as_bytes() {
@@ -132,7 +131,7 @@ impl Merger {
     }
 }
 
-/// The same by a heap of candidates; outdated ones are recognised by their ranks and dropped.
+/// Merges with a heap of candidates. Outdated candidates are recognised by their ranks and dropped.
 fn merge_with_heap(initial: &[u32]) -> u64 {
     const GONE: u32 = u32::MAX;
     let mut ranks = initial.to_vec();
@@ -173,7 +172,7 @@ mod tests {
 
     use super::*;
 
-    /// Merging bytes one pair at a time, with no shortcut.
+    /// Merges bytes one pair at a time, without optimisations.
     fn plainly(piece: &str) -> u64 {
         let mut ranks: Vec<u32> = piece.bytes().map(byte_rank).collect();
         loop {

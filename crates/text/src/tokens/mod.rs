@@ -1,9 +1,9 @@
 //! Token counts.
 //!
-//! `O200k` is exact (OpenAI's o200k_base), `Estimate` is a calibrated guess that costs next to
-//! nothing. Both are deterministic and need no loading: the tables lie in the program's read-only
-//! data. Special tokens in a text are counted as the plain text they are. How counts are budgeted
-//! is the contract's business.
+//! `O200k` is exact (OpenAI's o200k_base). `Estimate` is a calibrated estimate that costs almost
+//! nothing. Both are deterministic and need no loading, because the tables are in the program's
+//! read-only data. Special tokens in a text are counted as plain text. The contract defines
+//! budgets.
 
 mod estimate;
 mod merge;
@@ -14,7 +14,6 @@ pub use quipu_contract::Tokens;
 
 pub use estimate::{CLASSES, Comparison, UNIT, chunks, compare, pair_index, pair_indices};
 
-/// A way to count tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Counter {
     /// Exact counts by o200k_base.
@@ -24,7 +23,6 @@ pub enum Counter {
     Estimate,
 }
 
-/// A counter that does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no token counter `{name}`; there are `o200k` and `estimate`")]
 pub struct UnknownCounter {
@@ -34,7 +32,6 @@ pub struct UnknownCounter {
 impl Counter {
     pub const ALL: [Self; 2] = [Self::O200k, Self::Estimate];
 
-    /// Reads a counter's name.
     pub fn parse(name: &str) -> Result<Self, UnknownCounter> {
         match name {
             "o200k" | "o200k_base" => Ok(Self::O200k),
@@ -45,7 +42,6 @@ impl Counter {
         }
     }
 
-    /// The counter's name.
     pub fn name(self) -> &'static str {
         match self {
             Self::O200k => "o200k",
@@ -53,7 +49,6 @@ impl Counter {
         }
     }
 
-    /// Counts the tokens of a text.
     pub fn count(self, text: &str) -> Tokens {
         Tokens(match self {
             Self::O200k => merge::count(text),
@@ -66,7 +61,7 @@ impl Counter {
 mod tests {
     use super::*;
 
-    /// Counts by OpenAI's own rank file through `tiktoken-rs` 0.12.
+    /// Compares with counts by `tiktoken-rs` 0.12, which uses OpenAI's own rank file.
     #[test]
     fn counts_are_those_of_the_reference() {
         for (text, expected) in [

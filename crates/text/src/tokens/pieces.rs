@@ -1,12 +1,12 @@
-//! Cuts text into the pieces that o200k_base merges on their own.
+//! Splits text into the pieces that o200k_base merges separately.
 //!
-//! The vocabulary defines its pieces by a regular expression with a look-ahead; this is that
-//! expression by hand, alternative by alternative and with its backtracking, because a regular
-//! expression engine is most of the cost of a count. A test holds it against the expression itself.
+//! The vocabulary defines its pieces by a regular expression with a look-ahead. This module
+//! implements that expression by hand, including its backtracking, because a regular expression
+//! engine would dominate the cost of a count. A test compares it with the expression itself.
 
 use super::table::class_byte;
 
-/// What the expression can tell apart about a character.
+/// The character classes that the expression distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Class {
@@ -17,7 +17,7 @@ pub enum Class {
     Lower = 2,
     /// `\p{Lm}\p{Lo}`: counts as upper and as lower
     Letter = 3,
-    /// `\p{M}`: joins letters, but is no letter
+    /// `\p{M}`: joins letters, but is not a letter
     Mark = 4,
     /// `\p{N}`
     Number = 5,
@@ -69,7 +69,7 @@ impl Class {
     }
 }
 
-/// The class and length of the character at a byte offset.
+/// Returns the class and length of the character at a byte offset.
 #[inline]
 fn at(text: &str, offset: usize) -> Option<(Class, usize)> {
     let byte = *text.as_bytes().get(offset)?;
@@ -134,7 +134,7 @@ fn piece_end(text: &str, start: usize) -> usize {
 /// `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+`
 fn words_end(text: &str, start: usize) -> Option<usize> {
     let mut end = start;
-    // Backtracking lands after the last character that is both upper and lower.
+    // Backtracking ends after the last character that is both upper and lower.
     let mut last_both = None;
     while let Some((class, length)) = at(text, end) {
         if class == Class::Lower {
@@ -151,7 +151,7 @@ fn words_end(text: &str, start: usize) -> Option<usize> {
     last_both
 }
 
-/// `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+` where `words_end` found nothing: capitals only.
+/// `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+` if `words_end` found nothing: capitals only.
 fn capitals_end(text: &str, start: usize) -> Option<usize> {
     let end = run(text, start, Class::is_upperish);
     (end > start).then_some(end)
@@ -228,7 +228,7 @@ mod tests {
     const LOWER: &str = r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]";
     const CONTRACTION: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?";
 
-    /// The published expression, its look-ahead replayed by hand.
+    /// The published expression, with its look-ahead implemented by hand.
     struct Oracle {
         all: Regex,
         spaces: Regex,

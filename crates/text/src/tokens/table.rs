@@ -1,8 +1,8 @@
 //! The o200k_base tables, read in place from `data/o200k.bin`.
 //!
-//! Three tables: the rank of every single byte, the rank of every pair of ranks that merges (a
-//! perfect hash), and a class for every character. They are written by `examples/build_o200k.rs`,
-//! which shares this file's layout and hash; nothing is built or allocated at run time. Ranks fit
+//! There are three tables: the rank of every single byte, the rank of every pair of ranks that
+//! merges (a perfect hash), and a class for every character. `examples/build_o200k.rs` writes them
+//! and shares this file's layout and hash. Nothing is built or allocated at run time. Ranks fit in
 //! 18 bits.
 
 /// The rank of a pair that does not merge.
@@ -11,14 +11,14 @@ pub(crate) const NO_MERGE: u32 = u32::MAX;
 /// Characters per block of the class table.
 pub const BLOCK: usize = 256;
 
-/// The blocks that cover Unicode.
+/// The number of blocks that cover Unicode.
 pub const BLOCKS: usize = 0x11_0000 / BLOCK;
 
 /// Bytes per slot of the pair table: left, right and rank, 18 bits each.
 pub const SLOT: usize = 7;
 
-/// Marks a character at which no token holds only part of a neighbour: among such characters alone,
-/// each may be merged on its own first.
+/// Marks a character that no token combines with only part of a neighbour. In a text of such
+/// characters, each one may be merged separately first.
 pub const SAFE: u8 = 0x80;
 
 const BYTES_AT: usize = 16;
@@ -26,20 +26,20 @@ const CLASSES_AT: usize = BYTES_AT + 256 * 4;
 
 static DATA: &[u8] = include_bytes!("../../data/o200k.bin");
 
-/// The rank of a single byte.
+/// Returns the rank of a single byte.
 #[inline]
 pub(crate) fn byte_rank(byte: u8) -> u32 {
     read_u32(BYTES_AT + usize::from(byte) * 4)
 }
 
-/// The class byte of a character: `pieces::Class` and `SAFE`.
+/// Returns the class byte of a character: `pieces::Class` and `SAFE`.
 #[inline]
 pub(crate) fn class_byte(c: char) -> u8 {
     let block = usize::from(DATA[CLASSES_AT + c as usize / BLOCK]);
     DATA[CLASSES_AT + BLOCKS + block * BLOCK + c as usize % BLOCK]
 }
 
-/// The rank that two neighbouring ranks merge to, or `NO_MERGE`.
+/// Returns the rank that two adjacent ranks merge to, or `NO_MERGE`.
 #[inline]
 pub(crate) fn pair_rank(left: u32, right: u32) -> u32 {
     let layout = layout();
@@ -58,7 +58,7 @@ pub(crate) fn pair_rank(left: u32, right: u32) -> u32 {
     }
 }
 
-/// The hash of a pair; its high bits choose the bucket.
+/// Returns the hash of a pair. Its high bits select the bucket.
 #[inline]
 pub fn pair_hash(left: u32, right: u32) -> u64 {
     let key = u64::from(left) << 18 | u64::from(right);
@@ -66,7 +66,7 @@ pub fn pair_hash(left: u32, right: u32) -> u64 {
     mixed ^ (mixed >> 29)
 }
 
-/// The slot of a hash under a displacement.
+/// Returns the slot of a hash under a displacement.
 #[inline]
 pub fn slot_of(hash: u64, displacement: u16, slots: usize) -> usize {
     let turned = hash.wrapping_add(u64::from(displacement).wrapping_mul(0xD6E8_FEB8_6659_FD93));
@@ -89,7 +89,8 @@ struct Layout {
     slots_at: usize,
 }
 
-/// The header: magic, blocks of classes, buckets and slots; constant, so the reads fold away.
+/// The header: magic, class blocks, buckets and slots. It is constant, so the compiler folds the
+/// reads.
 #[inline]
 fn layout() -> Layout {
     let buckets = read_u32(8) as usize;

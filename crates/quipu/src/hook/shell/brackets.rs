@@ -13,6 +13,8 @@ const DEEPEST_BRACKETS: usize = 64;
 pub struct Mark {
     pub text: String,
     pub is_quoted: bool,
+    /// `<<-`: tabs before a line do not count.
+    strips: bool,
 }
 
 /// The text up to the bracket that closes one which was read already.
@@ -69,13 +71,11 @@ fn copy_enclosed(
                     text.push(c);
                     continue;
                 }
-                let mut ahead = letters.clone();
-                ahead.next_if_eq(&'-');
-                marks.push(mark(&mut ahead));
+                marks.push(mark(&mut letters.clone()));
             }
             '\n' => {
                 for mark in marks.drain(..) {
-                    text.push_str(&document(letters, &mark.text));
+                    text.push_str(&document(letters, &mark, true));
                     text.push_str(&mark.text);
                     text.push('\n');
                 }
@@ -131,8 +131,9 @@ fn copy_dollar(letters: &mut Peekable<Chars>, level: usize, text: &mut String) {
     }
 }
 
-/// The word behind `<<`, without its quotes.
+/// The word behind `<<` or `<<-`, without its quotes.
 pub fn mark(letters: &mut Peekable<Chars>) -> Mark {
+    let strips = letters.next_if_eq(&'-').is_some();
     while letters.next_if(|c| *c == ' ' || *c == '\t').is_some() {}
     let (mut text, mut quote, mut is_quoted) = (String::new(), None, false);
     while let Some(c) = letters.next_if(|c| quote.is_some() || !is_blank(*c) && !ENDS.contains(*c))
@@ -141,19 +142,42 @@ pub fn mark(letters: &mut Peekable<Chars>) -> Mark {
         match (c, quote) {
             ('\\', None | Some('"')) => text.extend(letters.next()),
             ('\'' | '"', None) => quote = Some(c),
+            // Nothing is run in a mark: it is taken as it is written.
+            ('$', None) if letters.next_if_eq(&'(').is_some() => {
+                text.push_str(&format!("$({})", enclosed(letters, '(', ')')));
+            }
             (c, Some(begun)) if c == begun => quote = None,
             _ => text.push(c),
         }
     }
-    Mark { text, is_quoted }
+    Mark {
+        text,
+        is_quoted,
+        strips,
+    }
 }
 
-/// The lines of a here-document.
-pub fn document(letters: &mut Peekable<Chars>, mark: &str) -> String {
+/// The lines of a here-document. Within brackets it also ends at `MARK)`, and the bracket is read
+/// next.
+pub fn document(letters: &mut Peekable<Chars>, mark: &Mark, is_enclosed: bool) -> String {
     let mut text = String::new();
     while letters.peek().is_some() {
+        let begin = letters.clone();
         let line: String = letters.by_ref().take_while(|c| *c != '\n').collect();
-        if line.trim_start_matches('\t') == mark {
+        let bare = match mark.strips {
+            true => line.trim_start_matches('\t'),
+            false => &line,
+        };
+        if bare == mark.text {
+            break;
+        }
+        let behind = bare.strip_prefix(&mark.text).unwrap_or_default();
+        if is_enclosed && behind.starts_with(')') {
+            let read = line.chars().count() - behind.chars().count();
+            *letters = begin;
+            for _ in 0..read {
+                letters.next();
+            }
             break;
         }
         text.push_str(&line);

@@ -4,6 +4,7 @@
 //! that it quotes counts as written.
 
 use super::programs::Arguments;
+use super::stream::Stream;
 use super::word::Word;
 use super::{How, Shell};
 
@@ -63,6 +64,8 @@ const CHANGES: &[&str] = &[
 const GROWTH: &[&str] = &["appendFile", "FILE_APPEND", "O_APPEND"];
 /// Languages in which `>` writes.
 const WITH_REDIRECTIONS: &[&str] = &["perl", "awk", "gawk", "mawk"];
+/// Words for the arguments of a program.
+const ARGUMENTS: &[&str] = &["argv", "ARGV", "args"];
 /// Words that run a command.
 const RUNS: &[&str] = &[
     "system",
@@ -76,7 +79,7 @@ const RUNS: &[&str] = &[
 ];
 
 impl Shell {
-    pub(super) fn code(&mut self, arguments: &Arguments, documents: &[String]) {
+    pub(super) fn code(&mut self, arguments: &Arguments, input: &Stream) {
         let name = arguments
             .name
             .trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
@@ -92,12 +95,17 @@ impl Shell {
         if flags.is_empty() || name == "sed" && texts.is_empty() {
             texts.extend(named.first().and_then(Word::text));
         } else if named.is_empty() || named.iter().any(|word| word.text().as_deref() == Some("-")) {
-            texts.extend(documents.iter().cloned());
+            texts.extend(self.texts_of(input).iter().map(Word::spelled));
         }
-        texts.iter().for_each(|text| self.program_text(name, text));
+        for text in texts {
+            // A program may write the files that its arguments name.
+            let takes = ARGUMENTS.iter().any(|word| text.contains(word));
+            let given = if takes { &named[..] } else { &[] };
+            self.program_text(name, &text, given);
+        }
     }
 
-    fn program_text(&mut self, language: &str, text: &str) {
+    fn program_text(&mut self, language: &str, text: &str, given: &[Word]) {
         // In `sed` a file stands without quotes behind `w`.
         if language == "sed" {
             for line in text.lines().filter_map(|line| line.rsplit_once("w ")) {
@@ -105,10 +113,13 @@ impl Shell {
             }
             return;
         }
-        let quoted = quoted_in(text);
+        let mut quoted = quoted_in(text);
         let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
         if has(RUNS) {
-            quoted.iter().for_each(|quoted| self.run(quoted));
+            quoted.iter().for_each(|quoted| drop(self.run(quoted)));
+            for words in lists_in(text) {
+                self.simple(words, &Stream::default());
+            }
         }
         let opens = |modes: &[&str]| quoted.iter().any(|quoted| modes.contains(&quoted.as_str()));
         let redirects = |sign: &str| {
@@ -119,10 +130,33 @@ impl Shell {
             () if has(GROWTH) || opens(GROWING_MODES) || redirects("»") => How::Grow,
             () => return,
         };
+        quoted.extend(given.iter().filter_map(Word::text));
         quoted
             .iter()
             .for_each(|quoted| self.mention(how, quoted.trim_start_matches(['>', '<', '+', ' '])));
     }
+}
+
+/// The quoted words from a bracket to the next one, which may be a command: `run(["rm", "a.md"])`.
+fn lists_in(text: &str) -> Vec<Vec<Word>> {
+    let brackets = [['[', ']'], ['(', ')']];
+    let parts = brackets.iter().flat_map(|pair| text.split(pair).skip(1));
+    parts
+        .map(words_in)
+        .filter(|words| words.len() > 1)
+        .collect()
+}
+
+/// The quoted words of a text, each with its own pair of quotes.
+fn words_in(text: &str) -> Vec<Word> {
+    let (mut words, mut rest) = (Vec::new(), text);
+    while let Some(at) = rest.find(['\'', '"']) {
+        let (quote, behind) = rest[at..].split_at(1);
+        let (word, behind) = behind.split_once(quote).unwrap_or((behind, ""));
+        words.push(Word::plain(word));
+        rest = behind;
+    }
+    words
 }
 
 /// The texts in quotes, whichever kind.

@@ -2,12 +2,13 @@
 //! are judged.
 
 use super::programs::Arguments;
+use super::stream::Stream;
 use super::word::{Piece, Word};
 use super::{How, Shell};
 use crate::hook::call::Deed;
 
 impl Shell {
-    pub(super) fn git(&mut self, arguments: &Arguments, documents: &[String]) {
+    pub(super) fn git(&mut self, arguments: &Arguments, input: &Stream) {
         let folders = self.folders.clone();
         let mut words = arguments.words.iter();
         let mut command = None;
@@ -28,11 +29,11 @@ impl Shell {
             name: command.unwrap_or_default(),
             words: words.cloned().collect(),
         };
-        self.subcommand(&rest, documents);
+        self.subcommand(&rest, input);
         self.folders = folders;
     }
 
-    fn subcommand(&mut self, arguments: &Arguments, documents: &[String]) {
+    fn subcommand(&mut self, arguments: &Arguments, input: &Stream) {
         let named = arguments.named();
         let is_split = |word: &Word| word.text().as_deref() == Some("--");
         let paths_begin = arguments.words.iter().position(is_split);
@@ -49,11 +50,10 @@ impl Shell {
                     name: "mv".into(),
                     words: arguments.words.clone(),
                 },
-                &[],
-                None,
+                &Stream::default(),
             ),
             "apply" | "am" if !arguments.has(&["--check", "--stat", "--cached"]) => {
-                self.apply_patch_files(arguments, documents)
+                self.apply_diffs(arguments, input)
             }
             "checkout" if !arguments.has(&["-b", "-B", "--orphan"]) => {
                 let before: Vec<Word> = arguments.words[..paths_begin.unwrap_or(0)]
@@ -160,7 +160,7 @@ impl Shell {
         }
     }
 
-    fn listed(&mut self, how: How, mut listing: Vec<String>, paths: &[Word]) {
+    pub(super) fn listed(&mut self, how: How, mut listing: Vec<String>, paths: &[Word]) {
         // Patterns are git's own as well as a shell's, and a path that is not known may be any.
         let spelled: Option<Vec<String>> = paths.iter().map(Word::text).collect();
         listing.extend(["-z".to_owned(), "--".to_owned()]);

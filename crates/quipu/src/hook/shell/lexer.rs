@@ -45,6 +45,14 @@ pub enum Token {
 }
 
 impl Token {
+    /// Whether a simple command ends here.
+    pub fn ends_command(&self) -> bool {
+        matches!(
+            self,
+            Token::End | Token::Or | Token::Background | Token::Pipe | Token::Open | Token::Close
+        )
+    }
+
     pub fn word(self) -> Option<Word> {
         match self {
             Token::Word(word) | Token::Inner(word) => Some(word),
@@ -141,7 +149,7 @@ fn tokens_in(command: &str, mut read: Read) -> Vec<Token> {
             '\n' => {
                 read.close();
                 for mark in documents.drain(..) {
-                    let text = document(&mut letters, &mark.text);
+                    let text = document(&mut letters, &mark, false);
                     if !mark.is_quoted {
                         read.tokens.extend(inner(&text));
                     }
@@ -490,7 +498,6 @@ fn reading(letters: &mut Peekable<Chars>, read: &mut Read, documents: &mut Vec<M
                 read.tokens.push(Token::Here);
                 return;
             }
-            letters.next_if_eq(&'-');
             documents.push(mark(letters));
         }
         _ => {

@@ -12,7 +12,9 @@ mod code;
 mod git;
 mod lexer;
 mod parameter;
+mod patches;
 mod programs;
+mod stream;
 #[cfg(test)]
 mod tests;
 mod word;
@@ -22,6 +24,7 @@ use std::path::{Path, PathBuf};
 
 use lexer::{Token, tokens};
 use programs::Arguments;
+use stream::Stream;
 pub use word::{Piece, Word};
 
 use super::call::Deed;
@@ -72,15 +75,10 @@ pub fn deeds_of_words(words: &[String], cwd: &Path) -> Vec<Deed> {
     let mut shell = Shell::new(cwd);
     shell.simple(
         words.iter().map(|word| Word::plain(word)).collect(),
-        &[],
-        None,
+        &Stream::default(),
     );
     shell.deeds
 }
-
-/// A simple command with its words filled in and what it reads, whose output the next one may read.
-#[derive(Clone)]
-struct Printed(Vec<Word>, Vec<String>);
 
 struct Shell {
     cwd: PathBuf,
@@ -96,6 +94,8 @@ struct Shell {
     links: BTreeMap<Word, BTreeSet<Word>>,
     /// The output of commands that are read like files.
     processes: Vec<Word>,
+    /// The input of loops: `done < FILE`.
+    loops: Stream,
     deeds: Vec<Deed>,
     /// Files of folders that are copied.
     copied: usize,
@@ -117,6 +117,7 @@ impl Shell {
             variables: BTreeMap::new(),
             links: BTreeMap::new(),
             processes: Vec::new(),
+            loops: Stream::default(),
             deeds: Vec::new(),
             copied: 0,
             expanded: 0,
@@ -126,25 +127,21 @@ impl Shell {
         }
     }
 
-    fn run(&mut self, command: &str) {
+    /// Reads a command, and returns what it prints.
+    fn run(&mut self, command: &str) -> Stream {
+        let mut output = Stream::default();
         if self.depth >= DEEPEST {
-            return self.give_up("commands within commands, too deep");
+            self.give_up("commands within commands, too deep");
+            return output;
         }
         self.depth += 1;
-        let (mut outer, mut simple, mut printed) = (Vec::new(), Vec::new(), None);
+        let (mut outer, mut simple, mut piped) = (Vec::new(), Vec::new(), Stream::default());
         let tokens = tokens(command);
+        self.note_loops(&tokens);
         let (stood, led) = (self.folders.clone(), self.leads);
         let mut leads = !tokens.contains(&Token::Background);
         for token in tokens.into_iter().chain([Token::End]) {
-            if !matches!(
-                token,
-                Token::End
-                    | Token::Or
-                    | Token::Background
-                    | Token::Pipe
-                    | Token::Open
-                    | Token::Close
-            ) {
+            if !token.ends_command() {
                 simple.push(token);
                 continue;
             }
@@ -153,9 +150,12 @@ impl Shell {
             }
             leads &= token == Token::End && (simple.is_empty() || is_plain_cd(&simple));
             self.leads = leads;
-            let before = self.tokens(std::mem::take(&mut simple), printed.take());
+            let printed = self.command(std::mem::take(&mut simple), std::mem::take(&mut piped));
             match token {
-                Token::Pipe => printed = before,
+                Token::Pipe => piped = printed,
+                _ => output.merge(printed),
+            }
+            match token {
                 Token::Open => outer.push(self.folders.clone()),
                 Token::Close => self.folders = outer.pop().unwrap_or_else(|| self.folders.clone()),
                 _ => {}
@@ -167,25 +167,46 @@ impl Shell {
         if self.depth > 0 {
             self.stand(stood);
         }
+        output
     }
 
-    /// One simple command with its redirections.
-    fn tokens(&mut self, simple: Vec<Token>, printed: Option<Printed>) -> Option<Printed> {
-        let (mut words, mut documents) = (Vec::new(), Vec::new());
+    /// Notes the input of loops before their bodies are read: `while read f; do …; done < FILE`.
+    fn note_loops(&mut self, tokens: &[Token]) {
+        for simple in tokens.split(Token::ends_command) {
+            let is_done = matches!(simple.first(), Some(Token::Word(word)) if word.text().as_deref() == Some("done"));
+            let reads =
+                |token: &Token| matches!(token, Token::In | Token::Here | Token::Document(_));
+            if is_done && simple.iter().any(reads) {
+                let input = self.redirected(simple.to_vec(), false).1;
+                self.loops.merge(input);
+            }
+        }
+    }
+
+    /// The words of a simple command, and what it reads by redirections. Notes what it writes by
+    /// them.
+    fn redirected(&mut self, simple: Vec<Token>, writes: bool) -> (Vec<Word>, Stream) {
+        let (mut words, mut input) = (Vec::new(), Stream::default());
         let mut tokens = simple.into_iter();
         while let Some(token) = tokens.next() {
             match token {
                 Token::Word(word) => words.push(word),
-                Token::Document(text) => documents.push(text),
+                Token::Document(text) => input.texts.push(Word::plain(&text)),
                 Token::TooMany => self.give_up("more brackets than are told apart"),
                 Token::Inner(word) => drop(self.expanded(&word)),
                 Token::In | Token::Here => {
                     let Some(Token::Word(read)) = tokens.next() else {
                         continue;
                     };
+                    // `<<< "$(…)"` and `< <(…)` read what the command prints.
+                    if let [Piece::Output(command) | Piece::Process(command)] = &read.0[..] {
+                        input.merge(self.run(command));
+                        continue;
+                    }
                     let read = self.expanded(&read);
-                    if token == Token::Here {
-                        documents.extend(read.iter().map(Word::spelled));
+                    match token {
+                        Token::Here => input.texts.extend(read),
+                        _ => input.files.extend(read),
                     }
                 }
                 Token::Out { appends } => {
@@ -194,12 +215,21 @@ impl Shell {
                     };
                     let how = if appends { How::Grow } else { How::Change };
                     for target in self.expanded(&target) {
-                        self.write(how, &target);
+                        if writes {
+                            self.write(how, &target);
+                        }
                     }
                 }
                 _ => {}
             }
         }
+        (words, input)
+    }
+
+    /// One simple command with its redirections. Returns what it prints.
+    fn command(&mut self, simple: Vec<Token>, piped: Stream) -> Stream {
+        let (mut words, mut input) = self.redirected(simple, true);
+        input.merge(piped);
         let first = words
             .iter()
             .position(|word| assignment(word).is_none())
@@ -212,8 +242,12 @@ impl Shell {
             self.set(&name, values);
         }
         let expanded: Vec<Word> = rest.iter().flat_map(|word| self.expanded(word)).collect();
-        self.simple(expanded.clone(), &documents, printed.as_ref());
-        (!expanded.is_empty()).then_some(Printed(expanded, documents))
+        if expanded.is_empty() {
+            return Stream::default();
+        }
+        let output = self.output(&expanded, &input);
+        self.simple(expanded, &input);
+        output
     }
 
     /// A variable may have these values, too. `NAME+` adds them to those that it has.
@@ -259,7 +293,7 @@ impl Shell {
                 };
                 may_split |= values
                     .iter()
-                    .any(|value| value.0.contains(&Piece::Char(' ')));
+                    .any(|value| value.0.iter().any(stream::is_blank));
                 if words.len() * values.len() > word::MOST_WORDS {
                     return vec![Word::too_many()];
                 }
@@ -281,10 +315,8 @@ impl Shell {
             if may_split {
                 let parts: Vec<Vec<Piece>> = words
                     .iter()
-                    .flat_map(|word| {
-                        word.split(|p| *p == Piece::Char(' '))
-                            .map(<[Piece]>::to_vec)
-                    })
+                    .flat_map(|word| word.split(stream::is_blank).map(<[Piece]>::to_vec))
+                    .filter(|part| !part.is_empty())
                     .collect();
                 words.extend(parts);
             }
@@ -381,44 +413,17 @@ impl Shell {
         }
     }
 
-    /// What a command prints, where that is plain.
+    /// The values that the output of a command may have, where that is plain.
     fn output_of(&mut self, command: &str) -> Vec<Word> {
-        self.run(command);
-        if self.is_given_up {
-            return vec![Word::any()];
-        }
-        let mut words = Vec::new();
-        for token in tokens(command) {
-            match token {
-                Token::Word(word) => words.extend(self.expanded_value(&word)),
-                _ => return vec![Word::any()],
-            }
-        }
-        let name = words.first().and_then(Word::text).unwrap_or_default();
-        match name.as_str() {
-            "echo" | "printf" => echoed(&words[1..]),
-            "pwd" => self.value_of("PWD"),
-            // A new file of its own, which no rule of a project names.
-            "mktemp" => vec![Word::plain("/tmp/new-file")],
-            _ => vec![Word::any()],
-        }
-    }
-
-    /// As `expanded`, for a word whose commands were run already.
-    fn expanded_value(&mut self, word: &Word) -> Vec<Word> {
-        match word.0.iter().any(|piece| {
-            matches!(
-                piece,
-                Piece::Output(_) | Piece::Process(_) | Piece::Computed(_)
-            )
-        }) {
+        let output = self.run(command);
+        match self.is_given_up {
             true => vec![Word::any()],
-            false => self.expanded(word),
+            false => output.values(),
         }
     }
 
     /// One command, its words filled in.
-    fn simple(&mut self, words: Vec<Word>, documents: &[String], printed: Option<&Printed>) {
+    fn simple(&mut self, words: Vec<Word>, input: &Stream) {
         if words
             .first()
             .is_some_and(|word| word.0.contains(&Piece::TooMany))
@@ -436,7 +441,7 @@ impl Shell {
         }
         readings
             .iter()
-            .for_each(|arguments| self.program(arguments, documents, printed));
+            .for_each(|arguments| self.program(arguments, input));
         if folder.is_some() {
             self.folders = stood;
         }
@@ -599,25 +604,6 @@ fn assignment(word: &Word) -> Option<(String, Word)> {
     let is_name = plain.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && plain.chars().all(lexer::is_name);
     is_name.then_some((name, value))
-}
-
-/// What `echo` and `printf` print of their words: each of them, and all together.
-fn echoed(words: &[Word]) -> Vec<Word> {
-    let shown: Vec<&Word> = words
-        .iter()
-        .filter(|word| !word.is_flag() && !word.beginning().starts_with('%'))
-        .collect();
-    match shown[..] {
-        [] => vec![Word::any()],
-        [one] => vec![one.clone()],
-        _ => vec![Word(
-            shown
-                .iter()
-                .map(|word| word.0.clone())
-                .collect::<Vec<_>>()
-                .join(&Piece::Char(' ')),
-        )],
-    }
 }
 
 /// A word for a message.

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use super::stream::{Stream, found};
 use super::word::{Piece, Word};
-use super::{How, PROCESS, Printed, Shell, assignment, echoed};
+use super::{How, PROCESS, Shell, assignment};
 
 /// Words before a command that do not change what it does to files.
 const PREFIXES: &[&str] = &[
@@ -41,6 +42,24 @@ const WITH_OUTPUT: &[&str] = &[
 ];
 /// So many files of a folder that is copied are looked at.
 const MOST_COPIED: usize = 10_000;
+
+/// Options of `xargs` with a value behind them.
+const XARGS_VALUES: &[&str] = &[
+    "-n",
+    "-P",
+    "-L",
+    "-d",
+    "-s",
+    "-E",
+    "--max-args",
+    "--max-procs",
+    "--max-lines",
+    "--max-chars",
+    "--delimiter",
+    "--eof",
+];
+/// More words than these `xargs` gives to one command.
+const MOST_TARGETS: usize = 64;
 
 /// A command's name and the words behind it.
 #[derive(Debug, Clone)]
@@ -231,25 +250,20 @@ fn is_number(word: &Word) -> bool {
 }
 
 impl Shell {
-    pub(super) fn program(
-        &mut self,
-        arguments: &Arguments,
-        documents: &[String],
-        printed: Option<&Printed>,
-    ) {
+    pub(super) fn program(&mut self, arguments: &Arguments, input: &Stream) {
         let named = arguments.named();
         let name = arguments.name.as_str();
-        self.settings(arguments, &named);
+        self.settings(arguments, &named, input);
         match name {
             "cd" | "pushd" => self.change_folder(&named),
             "popd" => self.change_folder(&[]),
-            "git" => self.git(arguments, documents),
+            "git" => self.git(arguments, input),
             "eval" | "trap" => self.run_words(if name == "trap" {
                 &named[..named.len().min(1)]
             } else {
                 &arguments.words
             }),
-            "xargs" | "parallel" => self.for_each(arguments, printed),
+            "xargs" | "parallel" => self.for_each(arguments, input),
             "find" => self.find(arguments),
             "tee" | "sponge" => {
                 let how = if arguments.short('a') || arguments.has(&["--append"]) {
@@ -284,15 +298,15 @@ impl Shell {
             }
             "ln" | "link" => self.link(arguments, &named),
             "mv" | "cp" | "install" | "rsync" => self.copy(arguments, &named),
-            "patch" => self.patch(arguments, documents),
-            "." | "source" => self.script(&named, documents, printed),
-            _ if SHELLS.contains(&name) => self.shell(arguments, &named, documents, printed),
+            "patch" => self.patch(arguments, input),
+            "." | "source" => self.script(&named, input),
+            _ if SHELLS.contains(&name) => self.shell(arguments, &named, input),
             _ if IN_PLACE.contains(&name) && is_in_place(arguments) => {
                 edited_files(&arguments.words)
                     .iter()
                     .for_each(|word| self.write(How::Change, word));
             }
-            _ => self.code(arguments, documents),
+            _ => self.code(arguments, input),
         }
         if WITH_OUTPUT.contains(&name) {
             let mut files =
@@ -313,7 +327,7 @@ impl Shell {
     }
 
     /// Variables that a command sets.
-    fn settings(&mut self, arguments: &Arguments, named: &[Word]) {
+    fn settings(&mut self, arguments: &Arguments, named: &[Word], input: &Stream) {
         match (arguments.name.as_str(), named) {
             ("export" | "local" | "declare" | "typeset" | "readonly", _) => {
                 for (name, value) in named.iter().filter_map(assignment) {
@@ -321,8 +335,9 @@ impl Shell {
                 }
             }
             ("for" | "select", [variable, rest @ ..]) => {
+                // Without a list a loop takes the arguments.
                 let values = if rest.is_empty() {
-                    vec![Word::any()]
+                    self.value_of("@")
                 } else {
                     rest[1..].to_vec()
                 };
@@ -334,12 +349,11 @@ impl Shell {
                 self.set("@", named.iter().cloned().chain([Word::any()]).collect())
             }
             ("read" | "mapfile" | "readarray", _) => {
-                self.variables.extend(
-                    named
-                        .iter()
-                        .filter_map(Word::text)
-                        .map(|name| (name, vec![Word::any()])),
-                );
+                let input = if input.is_empty() { &self.loops } else { input };
+                let values = self.items_of(input);
+                let names = named.iter().filter_map(Word::text);
+                self.variables
+                    .extend(names.map(|name| (name, values.clone())));
             }
             _ => {}
         }
@@ -368,13 +382,7 @@ impl Shell {
         self.run(&joined.spelled());
     }
 
-    fn shell(
-        &mut self,
-        arguments: &Arguments,
-        named: &[Word],
-        documents: &[String],
-        printed: Option<&Printed>,
-    ) {
+    fn shell(&mut self, arguments: &Arguments, named: &[Word], input: &Stream) {
         if arguments.short('c') {
             self.set(
                 "@",
@@ -388,11 +396,11 @@ impl Shell {
                 .for_each(|word| self.run_words(std::slice::from_ref(word)));
             return;
         }
-        self.script(named, documents, printed);
+        self.script(named, input);
     }
 
     /// Commands that are read from the command line. A script in a file is not read.
-    fn script(&mut self, named: &[Word], documents: &[String], printed: Option<&Printed>) {
+    fn script(&mut self, named: &[Word], input: &Stream) {
         let file = named.iter().filter_map(Word::text).next();
         match file.as_deref() {
             Some(PROCESS) => std::mem::take(&mut self.processes)
@@ -407,36 +415,30 @@ impl Shell {
             None if !named.is_empty() => return,
             _ => {}
         }
-        documents.iter().for_each(|text| self.run(text));
-        if let Some(words) = printed.and_then(printed_words) {
-            self.run_words(&words);
+        for text in self.texts_of(input) {
+            self.run_words(&[text]);
         }
     }
 
-    /// `xargs`: a command for the words that the command before it prints.
-    fn for_each(&mut self, arguments: &Arguments, printed: Option<&Printed>) {
-        let targets = match printed {
-            Some(Printed(words, _))
-                if words.first().and_then(Word::text).as_deref() == Some("find") =>
-            {
-                found(&Arguments {
-                    name: "find".into(),
-                    words: words[1..].to_vec(),
-                })
-            }
-            Some(printed) => printed_words(printed).unwrap_or_else(|| vec![Word::any()]),
-            None => vec![Word::any()],
-        };
+    /// `xargs`: a command for the words that it reads.
+    fn for_each(&mut self, arguments: &Arguments, input: &Stream) {
+        let mut input = input.clone();
         let mut words = arguments.words.iter().peekable();
         let mut marks = Vec::new();
         while let Some(flag) = words.next_if(|word| word.is_flag()) {
             match flag.text().as_deref() {
                 Some("-I" | "--replace") => marks.extend(words.next().cloned()),
-                Some("-n" | "-P" | "-L" | "-d" | "-a" | "-s" | "-E") => drop(words.next()),
+                Some("-i") => marks.push(Word::plain("{}")),
+                Some("-a" | "--arg-file") => input.files.extend(words.next().cloned()),
+                Some(flag) if XARGS_VALUES.contains(&flag) => drop(words.next()),
                 _ => {}
             }
         }
         let command: Vec<Word> = words.cloned().collect();
+        let targets = self.items_of(&input);
+        if marks.is_empty() && targets.len() > MOST_TARGETS {
+            return self.simple([command, targets].concat(), &Stream::default());
+        }
         for target in &targets {
             let mut filled: Vec<Word> = command
                 .iter()
@@ -449,7 +451,7 @@ impl Shell {
             if marks.is_empty() {
                 filled.push(target.clone());
             }
-            self.simple(filled, &[], None);
+            self.simple(filled, &Stream::default());
         }
     }
 
@@ -484,7 +486,7 @@ impl Shell {
                     .iter()
                     .map(|word| word.replaced(&Word::plain("{}"), target))
                     .collect();
-                self.simple(filled, &[], None);
+                self.simple(filled, &Stream::default());
             }
         }
     }
@@ -582,48 +584,6 @@ impl Shell {
         };
         self.write(how, &target);
     }
-
-    /// A patch names its files itself.
-    fn patch(&mut self, arguments: &Arguments, documents: &[String]) {
-        let files = arguments
-            .named()
-            .into_iter()
-            .chain(arguments.values(&["-i", "--input"]));
-        let read: Vec<String> = files
-            .filter_map(|file| std::fs::read_to_string(self.place(&file)?).ok())
-            .collect();
-        arguments
-            .named()
-            .iter()
-            .take(1)
-            .for_each(|file| self.write(How::Change, file));
-        for line in documents.iter().chain(&read).flat_map(|text| text.lines()) {
-            let Some(file) = line
-                .strip_prefix("+++ ")
-                .or_else(|| line.strip_prefix("--- "))
-            else {
-                continue;
-            };
-            let file = file.split('\t').next().unwrap_or_default();
-            for (at, _) in std::iter::once((0, ' ')).chain(
-                file.char_indices()
-                    .filter(|(_, c)| *c == '/')
-                    .map(|(at, c)| (at + 1, c)),
-            ) {
-                self.mention(How::Change, &file[at..]);
-            }
-        }
-    }
-
-    pub(super) fn apply_patch_files(&mut self, arguments: &Arguments, documents: &[String]) {
-        self.patch(
-            &Arguments {
-                name: "patch".into(),
-                words: arguments.words.clone(),
-            },
-            documents,
-        );
-    }
 }
 
 impl Word {
@@ -643,77 +603,6 @@ impl Word {
             }
         }
         Word(pieces)
-    }
-}
-
-/// What a command prints of its own words.
-fn printed_words(Printed(words, documents): &Printed) -> Option<Vec<Word>> {
-    let name = words.first().and_then(Word::text)?;
-    match name.rsplit('/').next().unwrap_or_default() {
-        "cat" | "tee" if !documents.is_empty() => Some(vec![Word::plain(&documents.join("\n"))]),
-        "echo" | "printf" => Some(echoed(&words[1..])),
-        "ls" => Some(
-            words[1..]
-                .iter()
-                .filter(|word| !word.is_flag())
-                .cloned()
-                .collect(),
-        ),
-        _ => None,
-    }
-}
-
-/// The files that `find` may find: below its folders, with its names.
-fn found(find: &Arguments) -> Vec<Word> {
-    let is_root =
-        |word: &&Word| !word.is_flag() && !matches!(word.text().as_deref(), Some("(" | "!" | ")"));
-    let mut roots: Vec<Word> = find.words.iter().take_while(is_root).cloned().collect();
-    if roots.is_empty() {
-        roots.push(Word::default());
-    }
-    let names: Vec<Word> = find
-        .values(&["-name", "-iname"])
-        .iter()
-        .map(Word::as_pattern)
-        .collect();
-    let names = if names.is_empty() {
-        vec![Word(vec![Piece::All])]
-    } else {
-        names
-    };
-    let below = |root: &Word, name: &Word| {
-        let slash: &[Piece] = if root.0.is_empty() {
-            &[]
-        } else {
-            &[Piece::Char('/')]
-        };
-        // The folder itself, or any below it.
-        let deep = Word(
-            [
-                &root.0[..],
-                slash,
-                &[Piece::All, Piece::Char('/')],
-                &name.0[..],
-            ]
-            .concat(),
-        );
-        [Word([&root.0[..], slash, &name.0[..]].concat()), deep]
-    };
-    roots
-        .iter()
-        .flat_map(|root| names.iter().flat_map(move |name| below(root, name)))
-        .collect()
-}
-
-impl Word {
-    /// A quoted pattern that a program reads as one.
-    fn as_pattern(&self) -> Word {
-        let piece = |piece: &Piece| match piece {
-            Piece::Char('*') => Piece::Star,
-            Piece::Char('?') => Piece::One,
-            other => other.clone(),
-        };
-        Word(self.0.iter().map(piece).collect())
     }
 }
 

@@ -1,8 +1,9 @@
-//! The encoder's arithmetic: three convolutions over pieces, a sum, four dense layers, a rotation.
+//! The forward pass of the encoder: three convolutions over word pieces, a sum, four dense layers
+//! and a rotation.
 //!
-//! All weights stay as they lie in the binary, in 4 and 8 bits, so there is nothing to load. Many
-//! texts go through at once. What the layers up to the first convolution make of a piece does not
-//! depend on the text around it, so it is worked out once for all its places.
+//! All weights are used directly from the binary, in 4 and 8 bits, so nothing is loaded. Many texts
+//! are encoded at once. The output of the layers up to the first convolution depends only on the
+//! piece, not on its context, so it is computed once per piece and cached.
 
 use std::collections::HashMap;
 
@@ -12,14 +13,15 @@ use super::{floats, take, take_numbers};
 
 const WIDTH: usize = 512;
 const BRANCH: usize = 256;
-/// Width of each convolution's window and how many pieces of it lie to the left.
+/// The width of each convolution's window, and the number of its pieces to the left.
 const WINDOWS: [(usize, usize); 3] = [(2, 0), (3, 1), (5, 2)];
 const BRANCHES: usize = WINDOWS.len() * BRANCH;
 const FEATURES: usize = WIDTH + BRANCHES;
-/// What is kept of a piece: its projection, and its share in each place of each window.
+/// Cached values per piece: its projection, and its contribution to each position of each window.
 const KEPT: usize = BRANCHES + (2 + 3 + 5) * BRANCH;
 const EPSILON: f32 = 1e-12;
-/// Pieces kept at most, about 27 MB. A thousand pieces make up most of a language's texts.
+/// The maximum number of cached pieces, about 27 MB. A thousand pieces make up most text of a
+/// language.
 const MOST_KEPT: usize = 2048;
 
 pub struct Network<'b> {
@@ -30,7 +32,7 @@ pub struct Network<'b> {
     vectors: Vec<Vec<f32>>,
 }
 
-/// What the first layers made of pieces met before. It only saves time.
+/// A cache of the first layers' output by piece. It does not affect the results.
 #[derive(Default)]
 pub struct Met {
     places: HashMap<u32, usize>,
@@ -44,7 +46,7 @@ impl Met {
     }
 }
 
-/// Sizes of the matrices in the model, in their order.
+/// The shapes of the model's matrices, in order.
 #[rustfmt::skip]
 const SHAPES: [(usize, usize); 15] = [
     (WIDTH, BRANCHES), (2 * BRANCH, BRANCH), (3 * BRANCH, BRANCH), (5 * BRANCH, BRANCH), (2 *
@@ -52,7 +54,7 @@ const SHAPES: [(usize, usize); 15] = [
     320), (WIDTH, 320), (320, 320), (320, WIDTH), (320, WIDTH), (WIDTH, WIDTH), (WIDTH,
     super::DIMENSIONS),
 ];
-/// Lengths of the vectors in the model, in their order.
+/// The lengths of the model's vectors, in order.
 #[rustfmt::skip]
 const LENGTHS: [usize; 12] = [
     BRANCHES, BRANCHES, BRANCHES, BRANCH, BRANCH, BRANCH, BRANCH, BRANCH, BRANCH,
@@ -83,7 +85,8 @@ impl<'b> Network<'b> {
         })
     }
 
-    /// The vectors of some texts, given as pieces, row after row and not yet of length one.
+    /// Returns the vectors of some texts, given as pieces. They are concatenated and not
+    /// normalised.
     pub fn run(&self, texts: &[Vec<u32>], met: &mut Met) -> Vec<f32> {
         let mut fresh: Vec<u32> = texts.iter().flatten().copied().collect();
         fresh.sort_unstable();
@@ -120,7 +123,7 @@ impl<'b> Network<'b> {
     }
 }
 
-/// Works out the first layers for pieces that were not met before.
+/// Computes the first layers for pieces that are not cached.
 struct Meet<'m> {
     network: &'m Network<'m>,
     fresh: &'m [u32],
@@ -188,7 +191,7 @@ impl Work for Meet<'_> {
     }
 }
 
-/// The rest of the way, for all texts together.
+/// Computes the remaining layers for all texts together.
 struct Encode<'e> {
     network: &'e Network<'e>,
     texts: &'e [Vec<u32>],
@@ -241,7 +244,7 @@ impl Work for Encode<'_> {
             }
             at += text.len();
         }
-        // Which place of the same text lies so many steps away.
+        // The begin and end of the text at each position, to clip windows to their text.
         let mut ends = Vec::with_capacity(places);
         let mut end = 0;
         for text in texts {
@@ -276,7 +279,7 @@ impl Work for Encode<'_> {
                 rectify(row, &once[from..from + BRANCH]);
             }
         }
-        // The sum over pieces and the projection commute: one row for each text.
+        // The sum over pieces and the projection commute, so project one row per text.
         let mut sums = vec![0.0; texts.len() * FEATURES];
         let mut rows = features.chunks_exact_mut(FEATURES);
         for (text, sum) in texts.iter().zip(sums.chunks_exact_mut(FEATURES)) {
@@ -305,7 +308,7 @@ impl Work for Encode<'_> {
     }
 }
 
-/// What is below zero becomes zero, and the input is added.
+/// Applies ReLU and adds the input (a residual connection).
 #[inline(always)]
 fn rectify(row: &mut [f32], input: &[f32]) {
     row.iter_mut()
@@ -337,7 +340,7 @@ fn layer_norm(row: &mut [f32], gain: &[f32], shift: &[f32]) {
     }
 }
 
-/// A 16-bit float as NumPy writes it. The model holds no infinities.
+/// Converts a 16-bit float. The model contains no infinities.
 fn half_float(bits: u16) -> f32 {
     let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
     let (exponent, fraction) = (i32::from(bits >> 10 & 31), f32::from(bits & 1023));

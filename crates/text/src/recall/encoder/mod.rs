@@ -1,9 +1,10 @@
-//! The sentence encoder: text in, a direction in 192 dimensions out. English and Chinese share
-//! them.
+//! The sentence encoder: maps a text to a vector of 192 dimensions. English and Chinese share the
+//! vector space.
 //!
-//! It is Google's multilingual universal sentence encoder, pruned and shrunk by
-//! `scripts/build-model`, and travels inside the binary. Nothing is loaded until the first text is
-//! encoded. Equal text gives equal vectors on one machine; vectors are derived and never leave it.
+//! The model is Google's multilingual universal sentence encoder, pruned and quantised by
+//! `scripts/build-model` and embedded in the binary. Nothing is loaded until the first text is
+//! encoded. On one machine, equal text gives equal vectors. Vectors are derived data and never
+//! leave the machine.
 
 mod forward;
 mod pieces;
@@ -17,18 +18,17 @@ use pieces::Pieces;
 
 use super::wide::normalise;
 
-/// Numbers of a vector.
+/// The length of a vector.
 pub const DIMENSIONS: usize = 192;
 
 static BYTES: &[u8] = include_bytes!("../../../model/encoder.bin");
 static HASHES: &str = include_str!("../../../model/HASHES");
 
-/// Pieces of one text that are looked at; the rest adds little and costs as much.
+/// The maximum number of pieces of one text. Further pieces add little and cost as much.
 const LONGEST: usize = 128;
-/// Texts go through together up to so many pieces: as much as stays in a processor's second cache.
+/// The maximum number of pieces in one batch of texts. Their data fits the L2 cache.
 const TOGETHER: usize = 256;
 
-/// The encoder, ready to run.
 pub struct Encoder {
     pieces: Pieces<'static>,
     network: Network<'static>,
@@ -36,10 +36,10 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// Whether this build carries an encoder at all.
+    /// True if this build contains an encoder.
     pub const IS_BUILT_IN: bool = true;
 
-    /// The built-in encoder. `None` if its bytes are not what this version expects.
+    /// Returns the built-in encoder. `None` if this version does not recognise the model's bytes.
     #[must_use]
     pub fn built_in() -> Option<&'static Self> {
         static ENCODER: OnceLock<Option<Encoder>> = OnceLock::new();
@@ -61,8 +61,8 @@ impl Encoder {
         })
     }
 
-    /// The direction of a text, of length one. Questions share words: a running process keeps what
-    /// it met.
+    /// Returns the normalised vector of a text. Questions share words, so a long-running process
+    /// caches the pieces it has seen.
     #[must_use]
     pub fn encode(&self, text: &str) -> Vec<f32> {
         match self.met.try_lock() {
@@ -71,7 +71,7 @@ impl Encoder {
         }
     }
 
-    /// The directions of some texts, one after the other. `met` saves time if it is kept for more.
+    /// Returns the concatenated vectors of some texts. Keep `met` between calls to save time.
     #[must_use]
     pub fn encode_all(&self, texts: &[&str], met: &mut Met) -> Vec<f32> {
         let mut vectors = Vec::with_capacity(texts.len() * DIMENSIONS);
@@ -95,7 +95,7 @@ impl Encoder {
     }
 }
 
-/// Which model made a vector: its name and the start of its hash. Vectors of another are not used.
+/// Identifies the model by the start of its hash. Vectors of another model are not used.
 #[must_use]
 pub fn identity() -> [u8; 16] {
     let mut name = [b'-'; 16];
@@ -130,9 +130,9 @@ fn floats(bytes: &[u8]) -> Vec<f32> {
 mod tests {
     use super::*;
 
-    /// Vectors that NumPy computed from the same weights in floating point. Here the input of each
-    /// layer is rounded to 14 bits, so they agree within 0.002 in every number and 0.9999 in
-    /// cosine.
+    /// Compares with vectors that NumPy computed from the same weights in floating point. Here the
+    /// input of each layer is rounded to 14 bits, so the vectors agree within 0.002 per component
+    /// and 0.9999 in cosine.
     #[test]
     fn agrees_with_numpy() {
         let mut bytes: &[u8] = include_bytes!("../../../model/expected.bin");

@@ -1,8 +1,8 @@
-//! Splits text into the pieces that the encoder knows.
+//! Splits text into the word pieces of the encoder's vocabulary.
 //!
-//! The likeliest split under the unigram scores (Viterbi), after Unicode normalisation, with spaces
-//! written as `▁`. The vocabulary is a hash table of all beginnings of pieces inside the model's
-//! bytes, so there is nothing to build at load.
+//! The result is the most probable split under the unigram scores (Viterbi), after Unicode
+//! normalisation and with spaces written as `▁`. The vocabulary is a hash table of all prefixes of
+//! pieces inside the model's bytes, so nothing is built at load time.
 
 use unicode_normalization::UnicodeNormalization;
 
@@ -37,7 +37,8 @@ impl<'b> Pieces<'b> {
         })
     }
 
-    /// `None`: no piece begins so. `Some(None)`: pieces begin so, none ends here.
+    /// Returns `None` if no piece has this prefix, and `Some(None)` if the prefix itself is not a
+    /// piece.
     fn look_up(&self, hash: u64) -> Option<Option<u32>> {
         let mask = self.values.len() / 2 - 1;
         let check = ((hash >> 32) as u32).max(1);
@@ -58,7 +59,7 @@ impl<'b> Pieces<'b> {
         }
     }
 
-    /// The numbers of the pieces of a text, between the marks for begin and end.
+    /// Returns the IDs of the pieces of a text, between the begin and end markers.
     pub fn split(&self, text: &str) -> Vec<u32> {
         let mut plain = String::with_capacity(text.len() + 8);
         let visible = text
@@ -72,7 +73,8 @@ impl<'b> Pieces<'b> {
         if plain.is_empty() {
             return vec![BEGIN, UNKNOWN, END];
         }
-        // best[i]: score of the best split of the first i bytes, where its last piece began.
+        // best[i]: the score of the best split of the first i bytes, the start of its last piece,
+        // and that piece.
         let mut best = vec![(f32::NEG_INFINITY, 0usize, UNKNOWN); plain.len() + 1];
         best[0].0 = 0.0;
         for (start, first) in plain.char_indices() {

@@ -1,28 +1,28 @@
-//! Products of many rows with a matrix in 8 bits, in whole numbers.
+//! Integer matrix products: many rows of activations with an 8-bit matrix.
 //!
-//! Rows are rounded to 14 bits. Of many rows, sixteen columns at a time are widened and meet four
-//! rows at a time, so that both stay in the nearest cache and every result is written in whole
-//! lines. A few rows meet the columns where they lie, each widened in a register.
+//! Rows are rounded to 14 bits. For many rows, sixteen columns at a time are widened and multiplied
+//! with four rows at a time, so that both stay in the L1 cache and results are written in whole
+//! cache lines. For a few rows, the columns are widened in registers, directly from the model.
 
 use super::super::wide::{Width, Work, most, wide};
 use super::{floats, take, take_numbers};
 
-/// Activations are rounded to whole numbers of at most this size. With weights of at most 127 and
-/// sums of at most 1,280 products, nothing overflows 32 bits.
+/// The largest quantised activation. With weights of at most 127 and sums of at most 1,280
+/// products, nothing overflows 32 bits.
 const FINEST: f32 = 8191.0;
-/// Added to a small number, it leaves the nearest whole number in the low bits.
+/// Adding this to a small float leaves the nearest integer in the low bits.
 const ROUND: f32 = 12_582_912.0;
-/// Columns of one tile; every matrix has a multiple of them.
+/// Columns per tile. Every matrix has a multiple of them.
 pub const TILE: usize = 16;
-/// Rows that meet a column together.
+/// Rows that are multiplied with a column together.
 const ROWS: usize = 4;
-/// So many rows are a question and no batch: widening columns beforehand would cost more than it
-/// saves.
+/// Up to this many rows count as a single question. Widening columns in advance would then cost
+/// more than it saves.
 const FEW: usize = 24;
-/// A column falls into at most so many parts: the widest window of a convolution.
+/// The maximum number of parts of a column: the widest window of a convolution.
 const MOST_PARTS: usize = 5;
 
-/// Rows of whole numbers, with what one unit of each row stands for.
+/// Quantised rows, with the quantisation step of each.
 pub struct Whole {
     depth: usize,
     codes: Vec<i16>,
@@ -55,7 +55,7 @@ impl Whole {
     }
 }
 
-/// A matrix in 8 bits, column after column, each with its own scale. It is used where it lies.
+/// An 8-bit matrix in column order, with a scale for each column. It borrows the model's bytes.
 pub struct Matrix<'b> {
     pub rows: usize,
     pub columns: usize,
@@ -76,13 +76,13 @@ impl<'b> Matrix<'b> {
         })
     }
 
-    /// Adds to `out` the product of each row of `input` with each part of the columns that is as
-    /// long as it. `starts` says for each part and each row where its columns begin there;
-    /// [`NOWHERE`] leaves it out. Parts are added in their order, and a product is a whole number:
-    /// which way is taken shows in no bit.
+    /// Multiplies each row of `input` with each part of the columns of the same length and adds the
+    /// products to `out`. `starts` gives, for each part and row, the offset in `out`; [`NOWHERE`]
+    /// skips it. Parts are added in order and products are integers, so the code path does not
+    /// affect the result.
     ///
-    /// It is compiled once for each kind of processor, whoever asks: the compiler takes longer for
-    /// it than for all the rest.
+    /// This function is compiled once per processor type, not inlined into its callers, because it
+    /// takes the compiler longer than everything else.
     pub fn add_products(&self, input: &Whole, starts: &[usize], out: &mut [f32]) {
         wide(Products {
             matrix: self,
@@ -91,18 +91,17 @@ impl<'b> Matrix<'b> {
         });
     }
 
-    /// A part of a column.
     #[inline(always)]
     fn column(&self, at: usize, part: usize, depth: usize) -> &[u8] {
         &self.codes[at * self.rows + part * depth..][..depth]
     }
 
-    /// One question: its rows meet the columns where those lie, in the order of memory. What comes
-    /// next is fetched meanwhile: the weights of all layers are more than the near caches hold.
+    /// Handles a single question: multiplies its rows with the columns in memory order and
+    /// prefetches the next columns, because the weights of all layers exceed the L1 and L2 caches.
     #[inline(always)]
     fn few_rows<W: Width>(&self, width: W, input: &Whole, parts: usize, sink: &mut Sink<'_>) {
         let count = input.steps.len();
-        // Rows that meet a column together: groups about as large as each other.
+        // Rows per step, so that all groups have about the same size.
         let group = count.div_ceil(count.div_ceil(W::ROWS).max(1));
         let mut tiles = [[[0.0f32; TILE]; FEW]; MOST_PARTS];
         for first in (0..self.columns).step_by(TILE) {
@@ -118,7 +117,7 @@ impl<'b> Matrix<'b> {
                         self.column(first + from + 2, part, input.depth),
                         self.column(first + from + 3, part, input.depth),
                     ];
-                    // Each part fetches its share of the next four columns.
+                    // Each part prefetches its share of the next four columns.
                     let mut ahead = next
                         .get(part * 4 * input.depth..(part + 1) * 4 * input.depth)
                         .unwrap_or_default();
@@ -225,7 +224,7 @@ impl<'b> Matrix<'b> {
         }
     }
 
-    /// `input × self`, added to `out`; both are row after row.
+    /// Adds `input × self` to `out`. Both are in row order.
     #[inline(always)]
     pub fn multiply(&self, input: &[f32], out: &mut [f32]) {
         let whole = Whole::round(self.rows, input.chunks_exact(self.rows));
@@ -243,10 +242,10 @@ impl<'b> Matrix<'b> {
     }
 }
 
-/// Where a product goes that no one wants.
+/// The offset of a product that is dropped.
 pub const NOWHERE: usize = usize::MAX;
 
-/// What takes products.
+/// The destination of products.
 struct Sink<'s> {
     starts: &'s [usize],
     out: &'s mut [f32],
@@ -295,7 +294,7 @@ impl Work for Products<'_, '_> {
     }
 }
 
-/// Puts four sums into the tile of each row.
+/// Stores four sums in the tile of each row.
 #[inline(always)]
 fn put<const R: usize>(tiles: &mut [[f32; TILE]], from: usize, sums: [[i32; 4]; R]) {
     for (tile, sums) in tiles.iter_mut().zip(sums) {
