@@ -128,8 +128,8 @@ impl Memory<'_> {
         kind
     }
 
-    /// Whether a place is a folder that the role sees. Any other folder gets the answer of a file
-    /// that is not there.
+    /// Whether a place is a folder that the role sees. Any other folder gets the answer for a
+    /// missing file.
     fn is_folder(&self, place: &ProjectPath) -> bool {
         self.kind(place).is_some_and(|kind| kind.is_dir())
             && self.sees_into(&self.on_disk(Some(place)))
@@ -397,7 +397,7 @@ impl Memory<'_> {
         Ok(format!("Successfully renamed {old} to {new}"))
     }
 
-    /// Each file at a place, and its path below another.
+    /// Returns each file at a place, with its path below another place.
     fn moved(
         &self,
         from: &ProjectPath,
@@ -417,12 +417,12 @@ impl Memory<'_> {
             .collect()
     }
 
-    /// Refuses what the contract forbids, before an answer says whether the file is there.
+    /// Refuses a forbidden operation before any answer reveals whether the file exists.
     fn permit(&self, op: &Op) -> Result<(), ToolError> {
         Ok(self.project.store.permit(self.actor, op)?)
     }
 
-    /// The same for all files of a folder, of which the role may see only some.
+    /// Like `permit`, for all files of a folder; the role may see only some of them.
     fn permit_all(&self, place: &ProjectPath, path: &str, ops: &[Op]) -> Result<(), ToolError> {
         for op in ops {
             self.permit(op)
@@ -431,7 +431,7 @@ impl Memory<'_> {
         Ok(())
     }
 
-    /// A refusal about one file of a folder. It does not name a file that the role does not see.
+    /// Refuses because of one file of a folder, without naming a file that the role does not see.
     fn unnamed(
         &self,
         place: &ProjectPath,

@@ -48,7 +48,7 @@ impl Operate for Restore {
                 true => session.project()?,
                 false => project,
             };
-        // Nothing is looked up in the history of a file that the actor may not restore.
+        // The history of a file is not searched for an actor that may not restore it.
         let mut paths = vec![path.clone()];
         for more in &self.more {
             paths.push(Session::path(more)?);

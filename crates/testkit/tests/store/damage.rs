@@ -461,9 +461,9 @@ fn a_lost_journal_is_told_and_doctor_begins_anew() {
     assert_eq!(store.verify().unwrap().problems, []);
 }
 
-/// With a line doubled, the recorded end of the journal lies within a later line. What follows it is
-/// no torn tail: cutting it off would lose acknowledged records, and `doctor` would take the files
-/// that they wrote for edits.
+/// With a line doubled, the recorded end of the journal lies within a later line. The bytes after it
+/// are not a torn tail: truncating them would lose acknowledged records, and `doctor` would take the
+/// files of these records for external edits.
 #[test]
 fn a_doubled_line_costs_no_record_behind_it() {
     for (doubled, before) in [(6, 2), (6, 5), (2, 6), (1, 0), (1, 7), (2, 7), (7, 6)] {
