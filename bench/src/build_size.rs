@@ -1,4 +1,4 @@
-//! What a stranger's first build costs: CPU seconds of a clean release build, and the binary.
+//! Measures the cost of a first build: CPU seconds of a clean release build, and the binary size.
 
 use std::process::Command;
 

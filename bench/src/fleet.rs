@@ -1,9 +1,9 @@
-//! Many writers on one project and on sixteen, on local files and on PostgreSQL, in one run;
-//! claims; how long a commit takes to another host; and what follows from that on paper for a large
-//! fleet.
+//! Measures many writers on one project and on sixteen, on local files and on PostgreSQL; lease
+//! claims; and the time a commit takes to reach another host. Extrapolates from these figures to a
+//! large fleet.
 //!
-//! Every writer of the shared store has a working copy of its own, as a host would; all of them,
-//! and the server, on this machine.
+//! Every writer of the shared store has its own working copy, as a host would. All writers and the
+//! server run on this machine.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Barrier, mpsc};
@@ -26,17 +26,17 @@ const PROJECTS: [usize; 2] = [1, 16];
 const COMMITS: usize = 640;
 const SYNCS: usize = 100;
 
-/// Where memory is kept.
+/// The store that a benchmark uses.
 #[derive(Clone, Copy)]
 enum Site<'c> {
     Local,
-    /// A working copy for each writer, as if each had a host of its own.
+    /// PostgreSQL, with one working copy per writer, as if each writer had its own host.
     Shared(&'c Cluster),
-    /// So many working copies of each project, as on so many hosts, and writers take turns in them.
+    /// PostgreSQL, with this many working copies of each project. The writers share them in turn.
     Hosts(&'c Cluster, usize),
 }
 
-/// Commits or claims a second, and how long one takes.
+/// Operations per second, and latency of one operation.
 struct Speed {
     rate: f64,
     p50: f64,
@@ -78,7 +78,7 @@ pub fn run(arguments: &[&str]) {
     }
 }
 
-/// Returns the commits a second of sixteen writers, on one project and on sixteen.
+/// Returns the commits per second of sixteen writers, on one project and on sixteen.
 fn print_commits(cluster: &Cluster, disk: &Path, commits: usize) -> [f64; 2] {
     println!(
         "{commits} commits a cell, {PAYLOAD} bytes each, every writer a file of its own; milliseconds a commit\n"
@@ -128,7 +128,7 @@ fn print_commits(cluster: &Cluster, disk: &Path, commits: usize) -> [f64; 2] {
     rates
 }
 
-/// Where the time of a lone commit goes, as the server itself counts it.
+/// Breaks down the latency of a single commit by the server's own statistics.
 fn print_lone(cluster: &Cluster, disk: &Path, commits: usize) {
     let count = |settings: [&str; 2]| {
         cluster.sql(&format!(
@@ -146,7 +146,7 @@ fn print_lone(cluster: &Cluster, disk: &Path, commits: usize) {
     cluster.sql("SELECT pg_stat_reset_shared('wal')");
     let local = measure(Site::Local, disk, 1, 1, commits, commit);
     let shared = measure(Site::Shared(cluster), disk, 1, 1, commits, commit);
-    std::thread::sleep(Duration::from_secs(2)); // the server counts behind
+    std::thread::sleep(Duration::from_secs(2)); // the server publishes statistics with a delay
     let number = |sql: &str| -> f64 { cluster.sql(sql).parse().unwrap_or(0.0) };
     let of = |name: &str| {
         number(&format!(
@@ -211,7 +211,7 @@ fn told(speed: &Speed) -> String {
     format!("{:.0} | {:.2} | {:.2}", speed.rate, speed.p50, speed.p99)
 }
 
-/// One act of a writer.
+/// One operation of a writer.
 type Act = fn(&Store, usize, usize);
 
 fn path_of(writer: usize) -> ProjectPath {
@@ -258,7 +258,7 @@ fn measure(
         for (writer, store) in stores.iter().enumerate() {
             let (barrier, sender) = (&barrier, sender.clone());
             scope.spawn(move || {
-                act(store, writer, 0); // connected, and everything by heart
+                act(store, writer, 0); // connects and fills the caches
                 barrier.wait();
                 for number in 1..=each {
                     let begun = Instant::now();
@@ -282,7 +282,7 @@ fn measure(
     }
 }
 
-/// Makes a project, where it is to be kept.
+/// Creates a project on the given site.
 fn begin(site: Site<'_>, folder: &TempDir, number: usize) -> PathBuf {
     let root = folder.path().join(format!("p{number}"));
     std::fs::create_dir(&root).unwrap();
@@ -295,7 +295,7 @@ fn begin(site: Site<'_>, folder: &TempDir, number: usize) -> PathBuf {
     root
 }
 
-/// What a writer works in: the project's folder, or a working copy of its own.
+/// Opens the store for a writer: the project's folder, or a working copy of its own.
 fn open(site: Site<'_>, folder: &TempDir, places: &[PathBuf], writer: usize) -> Store {
     let number = writer % places.len();
     let (cluster, copies) = match site {
@@ -321,7 +321,7 @@ fn percentiles(mut times: Vec<Duration>) -> (f64, f64) {
     (at(0.5), at(0.99))
 }
 
-/// From one host to another.
+/// Measures the latency from one host to another.
 fn print_crossing(cluster: &Cluster, disk: &Path) {
     let crossing = cross(cluster, disk, SYNCS);
     let between = if crossing.apart {
@@ -351,7 +351,7 @@ fn print_crossing(cluster: &Cluster, disk: &Path) {
     println!();
 }
 
-/// The arithmetic for a large fleet, with what was measured above.
+/// Extrapolates the measured figures to a large fleet.
 fn project_fleet(one: f64, sixteen: f64) {
     const AGENTS: f64 = 10_000.0;
     const PROJECTS: f64 = 1_000.0;

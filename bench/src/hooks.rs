@@ -1,4 +1,4 @@
-//! How long an agent host waits for each hook, beside `git --version`.
+//! Measures how long an agent host waits for each hook, beside `git --version`.
 
 use std::io::Write;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::machine::{describe, median};
 
 const RUNS: usize = 40;
 
-/// A call of a host: what it is, the words, what it sends, the exit that is right.
+/// A call by a host: label, arguments, standard input, and the expected exit code.
 struct Call {
     name: &'static str,
     words: &'static [&'static str],
@@ -139,7 +139,7 @@ fn time(quipu: &Path, call: &Call, folder: &Path) -> f64 {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    // A program that does not read its input has gone by now.
+    // A program that does not read its input may have exited already.
     let _ = child.stdin.take().unwrap().write_all(call.said.as_bytes());
     let status = child.wait().unwrap();
     let took = start.elapsed().as_secs_f64() * 1000.0;

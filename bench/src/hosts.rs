@@ -1,10 +1,9 @@
-//! How long a commit takes from one host to the files of another.
+//! Measures the time from a commit on one host to the updated file on another.
 //!
-//! Two hosts, each a network namespace with a working copy and the program itself in it, and the
-//! server on the bridge between them: every byte goes over TCP and a pair of virtual cables. One
-//! host commits; on the other `quipu sync --follow` puts what it hears of into the files. The clock
-//! runs from before the commit is asked for until a reader finds the new text in the other host's
-//! file.
+//! Each of the two hosts is a network namespace with a working copy and its own Quipu process. The
+//! server is on the bridge between them, so every byte travels over TCP and a veth pair. One host
+//! commits; on the other, `quipu sync --follow` applies new commits to the files. The clock runs
+//! from before the commit request until a reader finds the new text in the other host's file.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -20,25 +19,26 @@ use serde_json::{Value, json};
 use crate::machine::program;
 use crate::small::{contract, prepare};
 
-/// The file that travels.
+/// The file that is committed and synced.
 const FILE: &str = "drafts/w0.md";
-/// How often the reader looks.
+/// Polling interval of the reader.
 const LOOK: Duration = Duration::from_micros(200);
-/// Between two commits, so that none is measured in the wake of the one before.
+/// Pause between two commits, so that one commit does not affect the next measurement.
 const PAUSE: Duration = Duration::from_millis(25);
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What was measured, and between what.
+/// The measured latencies.
 pub struct Crossing {
-    /// Whether hosts were really apart.
+    /// Whether the hosts ran in separate network namespaces.
     pub apart: bool,
-    /// A process that stays commits: the time to the other host's file, and to its own answer.
+    /// Commits by a long-running process: time until the other host's file changed, and until the
+    /// process answered.
     pub standing: (Vec<Duration>, Vec<Duration>),
-    /// A command is started for each commit.
+    /// Commits by a new process each.
     pub command: (Vec<Duration>, Vec<Duration>),
 }
 
-/// A process that is ended with this value.
+/// A child process that is killed on drop.
 struct Ended(Child);
 
 impl Drop for Ended {
@@ -103,7 +103,7 @@ pub fn cross(cluster: &Cluster, disk: &Path, commits: usize) -> Crossing {
         writer.ask(&text);
         let seen = seen_in(&file, &text, begun);
         writer.hear();
-        // The first makes the connection.
+        // The first commit opens the connection and is not counted.
         if number > 0 {
             standing.0.push(seen);
             standing.1.push(writer.answered.duration_since(begun));
@@ -133,7 +133,7 @@ fn text_of(number: usize) -> String {
     format!("{number:08} {}\n", "x".repeat(490))
 }
 
-/// The program on a host.
+/// Builds a command that runs Quipu on a host.
 fn on(host: &Host) -> Command {
     let mut command = host.command(program().to_str().unwrap());
     for name in [
@@ -149,7 +149,7 @@ fn on(host: &Host) -> Command {
     command
 }
 
-/// Looks into a file until it holds a text.
+/// Polls a file until it holds a text.
 fn seen_in(file: &Path, text: &str, begun: Instant) -> Duration {
     while !std::fs::read_to_string(file).is_ok_and(|found| found.trim_end() == text.trim_end()) {
         assert!(
@@ -162,8 +162,7 @@ fn seen_in(file: &Path, text: &str, begun: Instant) -> Duration {
     begun.elapsed()
 }
 
-/// A process that stays and commits when it is asked to: the server of the Model Context Protocol
-/// that an agent has.
+/// A long-running process that commits on request: the MCP server of an agent.
 struct Standing {
     child: Ended,
     input: ChildStdin,
@@ -220,8 +219,8 @@ impl Standing {
     }
 }
 
-/// A shell on a host that starts a command for each line: what starting the host itself takes is
-/// not counted.
+/// A shell on a host that starts a command for each line, so that the time to enter the namespace
+/// is not counted.
 struct Shell {
     _child: Ended,
     input: ChildStdin,
@@ -253,7 +252,7 @@ impl Shell {
         writeln!(self.input, "{}", text.trim_end()).unwrap();
     }
 
-    /// When the command ended.
+    /// Returns the time at which the command ended.
     fn hear(&mut self) -> Instant {
         let (at, code) = self.answers.recv_timeout(PATIENCE).unwrap();
         assert_eq!(code, "0");
@@ -261,7 +260,7 @@ impl Shell {
     }
 }
 
-/// Lines, each with the moment at which it came.
+/// Reads lines, each with its arrival time.
 fn heard(output: ChildStdout) -> std::sync::mpsc::Receiver<(Instant, String)> {
     let (sender, receiver) = std::sync::mpsc::channel();
     std::thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! An ordinary project to measure in: one file for each session, one section for each text.
+//! The project layout used by the benchmarks: one file per session, one section per text.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::Outcome;
 
 const CONTRACT: &str = "quipu = 1\n\n[[files]]\npath = \"sessions/**\"\nclass = \"append\"\n";
 
-/// Makes an empty project in a folder, or opens the one that is there.
+/// Creates an empty project in a folder, or opens the existing one.
 pub fn open_project(root: &Path) -> Outcome<Project> {
     if !root.join("quipu.toml").exists() {
         std::fs::create_dir_all(root.join("sessions"))?;
@@ -19,8 +19,7 @@ pub fn open_project(root: &Path) -> Outcome<Project> {
     Ok(Project::open(root, Options::default())?)
 }
 
-/// A text as it stands in a Markdown file, where no line of it may begin a section or a block that
-/// swallows the next.
+/// Escapes a text for a Markdown file, so that no line of it starts a section or an unclosed block.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 1);
     for line in text.lines() {

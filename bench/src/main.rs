@@ -1,4 +1,4 @@
-//! Measured comparisons, as ratios against rivals in one run. Never asserted in tests.
+//! Benchmarks, reported as ratios against other tools in the same run. Tests never assert on them.
 
 #![allow(
     clippy::unwrap_used,
@@ -20,7 +20,7 @@ mod small;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// What a measurement may fail with: anything, told to the person who ran it.
+/// A benchmark may fail with any error; `main` prints it.
 type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
 const USAGE: &str =

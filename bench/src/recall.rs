@@ -1,10 +1,11 @@
-//! How often recall finds the sections that answer a question.
+//! Measures how often recall finds the sections that answer a question.
 //!
-//! `corpus.jsonl` holds texts in order, `queries.jsonl` questions with the ids of the texts that
-//! answer them. Every group becomes a project of its own on disk: one Markdown file per session (or
-//! per text where there are no sessions), one section per text, its date and speaker as headings.
-//! No id reaches the project. A question is asked within its group by `quipu_protocol::recall`,
-//! which is all that the command calls. A hit counts for the text whose lines it lies in.
+//! `corpus.jsonl` holds texts in order; `queries.jsonl` holds questions with the ids of the texts
+//! that answer them. Every group becomes its own project on disk: one Markdown file per session (or
+//! per text if there are no sessions), one section per text, with its date and speaker as headings.
+//! No id reaches the project. The benchmark asks each question within its group through
+//! `quipu_protocol::recall`, the function behind the command. A hit counts for the text that
+//! contains its line.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
@@ -28,14 +29,14 @@ struct Group {
 }
 
 impl Group {
-    /// The id of the text that a line lies in.
+    /// Returns the id of the text that contains a line.
     fn id(&self, path: &str, line: u32) -> &str {
         let texts = &self.ids[path];
         &texts[texts.partition_point(|(first, _)| *first <= line).max(1) - 1].1
     }
 }
 
-/// A group, laid out and opened.
+/// An open project with the files of a group.
 struct Laid {
     group: Group,
     project: Project,
@@ -79,14 +80,14 @@ impl Tally {
     }
 }
 
-/// Runs the measurement over one folder.
+/// Runs the benchmark on one folder.
 pub fn run(arguments: &[String]) -> Outcome {
     let folder = arguments.iter().find(|word| !word.starts_with("--"));
     let folder = Path::new(folder.ok_or("recall needs a folder")?);
     let groups = load_groups(&folder.join("corpus.jsonl"))?;
     let asked = load_questions(&folder.join("queries.jsonl"))?;
     let temporary = tempfile::tempdir()?;
-    // Encoding takes minutes: a folder that is kept lets the next run start from its projects.
+    // Encoding takes minutes. With `--keep`, the next run reuses the projects.
     let kept = arguments.iter().position(|word| word == "--keep");
     let home = kept
         .and_then(|at| arguments.get(at + 1))
@@ -103,7 +104,7 @@ pub fn run(arguments: &[String]) -> Outcome {
                 std::fs::write(root.join(path), text)?;
             }
         }
-        // The first question finds the files, indexes them and lets the encoder read them all.
+        // The first question indexes the files and encodes them all.
         let started = Instant::now();
         let first = recall(
             &project,
@@ -136,7 +137,7 @@ pub fn run(arguments: &[String]) -> Outcome {
     Ok(())
 }
 
-/// A question as every measurement asks it.
+/// Builds a question with the settings that all benchmarks use.
 pub fn ask(question: &str, use_model: bool) -> Ask<'_> {
     Ask {
         question,
@@ -175,7 +176,7 @@ fn measure(laid: &BTreeMap<String, Laid>, asked: &[Asked], use_model: bool) -> O
             .entry(&question.category)
             .or_default()
             .add(&found, &question.gold);
-        // Weights were fitted on every other group (every other question of a lone group).
+        // The weights were fitted on every other group (every other question of a single group).
         let half = if order.len() > 1 {
             order[question.group.as_str()]
         } else {

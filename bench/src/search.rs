@@ -1,10 +1,11 @@
-//! How fast recall is, beside ripgrep over the same tree and SQLite FTS5 over the same texts.
+//! Measures the speed of recall beside ripgrep over the same tree and SQLite FTS5 over the same
+//! texts.
 //!
-//! Texts are made up: words and Chinese characters drawn by Zipf's law, so that common and rare
-//! terms occur as they do in prose. They lie in an ordinary project. A fresh process is `quipu
-//! recall`, from start to exit; a running one calls `quipu_protocol::recall`. Both look at every
-//! file each time. Since the machine may be shared, the time on the processor stands beside the
-//! time that passed.
+//! The texts are synthetic: words and Chinese characters drawn by Zipf's law, so that common and
+//! rare terms occur as in prose. They are stored in an ordinary project. The new-process case runs
+//! `quipu recall` from start to exit; the in-process case calls `quipu_protocol::recall`. Both
+//! check every file each time. The machine may be shared, so CPU time is printed beside elapsed
+//! time.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -22,10 +23,10 @@ use crate::machine::program;
 use crate::recall::ask;
 
 const PER_FILE: usize = 50;
-/// Where the encoder takes part, so many texts at most are different; beyond, they repeat.
+/// Maximum number of distinct texts when the encoder is used; further texts repeat.
 const DIFFERENT: usize = 20_000;
 
-/// A small generator of even numbers; the same texts on every machine.
+/// A small uniform random generator with a fixed seed: the same texts on every machine.
 struct Dice(u64);
 
 impl Dice {
@@ -40,7 +41,7 @@ impl Dice {
         (self.roll() >> 11) % end
     }
 
-    /// A rank from `common` to `end`, drawn with chance 1/rank.
+    /// Draws a rank from `common` to `end` with probability proportional to 1/rank.
     fn rank(&mut self, end: f64, common: u64) -> u64 {
         loop {
             let even = (self.roll() >> 11) as f64 / (1u64 << 53) as f64;
@@ -52,8 +53,7 @@ impl Dice {
     }
 }
 
-/// What texts are made of, the commonest first: the words and characters of `--words FILE`, or
-/// made-up ones.
+/// The words and characters of the texts, most frequent first: from `--words FILE`, or synthetic.
 #[derive(Default)]
 struct Vocabulary {
     words: Vec<String>,
@@ -61,7 +61,7 @@ struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// The words and Chinese characters of a text, by how often they occur.
+    /// Collects the words and Chinese characters of a text, sorted by frequency.
     fn of(text: &str) -> Self {
         let is_chinese = |c: char| ('\u{4e00}'..='\u{9fff}').contains(&c);
         let mut words: HashMap<String, usize> = HashMap::new();
@@ -127,8 +127,8 @@ impl Vocabulary {
         }
     }
 
-    /// Five words or six characters, not among the commonest: those stand for "the", "of" and 的,
-    /// which no question is searched by.
+    /// Draws five words or six characters, skipping the most frequent. Those represent "the", "of"
+    /// and 的, which nobody searches for.
     fn question(&self, dice: &mut Dice) -> String {
         if dice.below(4) == 0 {
             (0..6).map(|_| self.character(dice, 30)).collect()
@@ -158,9 +158,9 @@ fn made_up(rank: u64) -> String {
     out
 }
 
-/// Runs the measurement: `search [SECTIONS…] [--model] [--words FILE]… [--keep DIR] [--running]`,
-/// by default 10,000 and 1,000,000. `--running` leaves out fresh processes, updates and rivals: for
-/// a profile.
+/// Runs the benchmark: `search [SECTIONS…] [--model] [--words FILE]… [--keep DIR] [--running]`; the
+/// default sizes are 10,000 and 1,000,000. `--running` skips new processes, updates and other
+/// tools, for profiling.
 pub fn run(arguments: &[String]) -> Outcome {
     let mut sizes: Vec<usize> = arguments
         .iter()
@@ -199,7 +199,7 @@ pub fn run(arguments: &[String]) -> Outcome {
     Ok(())
 }
 
-/// Asks one question and says how long it took.
+/// Asks one question and prints how long it took.
 pub fn once(root: &Path, question: &str, use_model: bool) -> Outcome {
     let started = Instant::now();
     let project = open_project(root)?;
@@ -318,8 +318,7 @@ fn measure(
         .map(|entry| Ok(entry?.metadata()?.len()))
         .sum::<Outcome<u64>>()?;
     println!("  index on disk: {:.0} MB", index as f64 / 1e6);
-    // Half a gigabyte of index is on its way to the disk, and no question should wait for that:
-    // neither ours nor a rival's.
+    // Half a gigabyte of index is being written back. No measured question should wait for that.
     Command::new("sync").status()?;
     println!(
         "  {:<40}{:>10}{:>10}{:>10}{:>14}",
@@ -348,7 +347,7 @@ fn measure(
                     if !model {
                         command.arg("--no-model");
                     }
-                    // It exits with 1 if it finds nothing.
+                    // ripgrep exits with 1 if it finds nothing.
                     command
                         .status()?
                         .code()
@@ -431,7 +430,7 @@ fn row(
     row_after(name, count, words, dice, &mut || Ok(()), ask)
 }
 
-/// Like `row`, where something happens before each question that is not measured.
+/// Like `row`, with unmeasured work before each question.
 fn row_after(
     name: &str,
     count: usize,
@@ -461,8 +460,8 @@ fn row_after(
     Ok(())
 }
 
-/// Milliseconds on the processor so far, of this process and of those it waited for. Counted in
-/// hundredths of a second by the kernel, so it takes many questions to tell.
+/// CPU milliseconds so far, of this process and of the children it has waited for. The kernel
+/// counts in hundredths of a second, so a reliable figure needs many questions.
 fn cpu() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields = stat.rsplit(')').next().unwrap_or("").split_whitespace();

@@ -1,4 +1,4 @@
-//! The constraint query, measured: whole novels, and a synthetic set.
+//! Benchmarks of the constraint query: whole novels, and a synthetic set.
 
 mod novels;
 mod second_set;

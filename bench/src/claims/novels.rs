@@ -1,10 +1,10 @@
-//! Claims about whole novels: whether the passage that decides is among the evidence, how much is
-//! shown, how long it takes.
+//! Benchmarks the constraint query on claims about whole novels: whether the deciding passage is
+//! among the evidence, how much text is shown, and how long it takes.
 //!
-//! The passage that decides is not marked in the data. For a false claim with an explanation it is
-//! taken to be the passage that shares most with the explanation and the true twin of the claim, by
-//! words weighted with their rarity in the book: texts that the query never sees, by a scorer that
-//! is not the one that is measured.
+//! The data does not mark the deciding passage. For a false claim with an explanation, the
+//! benchmark picks the passages that share most words with the explanation and with the true twin
+//! of the claim, weighted by rarity in the book. The query never sees these texts, and the scorer
+//! is independent of the one under test.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use crate::Outcome;
 
 const DEPTHS: [usize; 4] = [1, 3, 6, 10];
-/// So many passages may be the one that decides: an explanation seldom points at one alone.
+/// Number of passages accepted as deciding. An explanation seldom points at only one.
 const DECIDING: usize = 3;
 
 struct Told {
@@ -74,7 +74,7 @@ fn words(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The passages that share most with a text, rare words weighing more.
+/// Returns the passages that share most words with a text. Rare words weigh more.
 fn deciding(
     passages: &[(String, BTreeSet<String>)],
     rarity: &HashMap<String, f64>,

@@ -1,5 +1,6 @@
-//! A second set of sentences, of the same kinds and in other words: written without a look at the
-//! judges, to be run on them blind. The holes are those of the first set, in `templates.rs`.
+//! A second set of sentences: the same kinds as `templates.rs`, in other words. It was written
+//! without looking at the judges, so that they can be tested blind. The placeholders are those of
+//! `templates.rs`.
 
 use super::templates::Kind;
 

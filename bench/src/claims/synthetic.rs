@@ -1,5 +1,5 @@
-//! The synthetic set: contradictions and near-misses of every kind, from templates, always the
-//! same.
+//! The synthetic set: contradictions and near-misses of every kind, generated deterministically
+//! from templates.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -12,7 +12,7 @@ use super::templates::Kind;
 use super::{second_set, templates};
 use crate::Outcome;
 
-/// Kinds of both languages with the names that fill them.
+/// The kinds of both languages, with the names that fill them.
 pub struct Set {
     en: (&'static [Kind], &'static [&'static str]),
     zh: (&'static [Kind], &'static [&'static str]),
@@ -27,7 +27,7 @@ pub const SECOND: Set = Set {
     zh: (second_set::ZH, second_set::NAMES_ZH),
 };
 
-/// Contradictions, and as many near-misses.
+/// Number of contradictions; the set has the same number of near-misses.
 const EACH: usize = 200;
 
 struct Case {
@@ -38,8 +38,8 @@ struct Case {
     contradicts: bool,
 }
 
-/// Every template with every pair of values, names in turn, then every n-th of them: as many of
-/// each kind as of the others.
+/// Expands every template with every pair of values, cycling through the names, then samples evenly
+/// so that each kind has the same number of cases.
 fn cases(set: &Set, contradicts: bool) -> Vec<Case> {
     let kinds = set.en.0.len() + set.zh.0.len();
     let mut all = Vec::new();

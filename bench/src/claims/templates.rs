@@ -1,11 +1,11 @@
-//! Sentences for the synthetic set: for each kind what memory says, sentences that contradict it,
-//! and harmless ones that come near. `{n}` is a name, `{m}` another, `{x}` what memory says, `{y}`
-//! what it does not.
+//! Sentences for the synthetic set. Each kind has the statement in memory, sentences that
+//! contradict it, and harmless near-misses. `{n}` is a name, `{m}` another name, `{x}` the value in
+//! memory, `{y}` a different value.
 
 pub struct Kind {
     pub name: &'static str,
     pub memory: &'static str,
-    /// Pairs of what memory says and what it does not.
+    /// Pairs: the value in memory and a different value.
     pub values: &'static [(&'static str, &'static str)],
     pub bad: &'static [&'static str],
     pub fine: &'static [&'static str],

@@ -1,4 +1,5 @@
-//! The one trait behind which all agents are alike, the handle that stops them, and their deadline.
+//! The `Adapter` trait that every agent implements, the handle that stops an agent, and the
+//! deadline.
 
 use crate::assignment::Assignment;
 use crate::outcome::{Event, Outcome};
@@ -6,26 +7,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Something that can carry out an assignment: a program, a model behind HTTP, a person, a
-/// rehearsal.
+/// An agent that can carry out an assignment: a program, a model over HTTP, a person, a rehearsal.
 pub trait Adapter: Send + Sync {
-    /// The name it was asked for by.
+    /// The name that the caller selected the agent by.
     fn name(&self) -> &str;
 
-    /// Prepares for an assignment. Nothing starts before `first`; its deadline begins here.
+    /// Prepares for an assignment. The deadline starts here; the agent starts with `first`.
     fn open<'a>(&'a self, assignment: &'a Assignment, watch: Watch<'a>) -> Box<dyn Turns + 'a>;
 }
 
-/// The turns of one agent on one assignment. Dropping it ends whatever still runs.
+/// The turns of one agent on one assignment. Dropping the value ends any process that still runs.
 pub trait Turns {
     /// Sends the brief and waits for the end of the turn.
     fn first(&mut self) -> Outcome;
 
-    /// Sends the exact fault of the work back, in the same session where the agent has one.
+    /// Sends the exact fault of the work back, in the same session if the agent has one.
     fn again(&mut self, fault: &str) -> Outcome;
 }
 
-/// How the caller takes part while an agent works.
+/// The caller's callbacks and stop handle while an agent works.
 #[derive(Clone, Copy)]
 pub struct Watch<'a> {
     pub events: &'a (dyn Fn(Event) + Sync),
@@ -38,11 +38,11 @@ impl Watch<'_> {
     }
 }
 
-/// Ends an agent from outside, as on Ctrl-C. Clones stop the same agents.
+/// Ends an agent from another thread, as on Ctrl-C. Clones stop the same agents.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
-/// A flag that someone else holds, and sets.
+/// Wraps a flag that another owner sets.
 impl From<Arc<AtomicBool>> for Stop {
     fn from(flag: Arc<AtomicBool>) -> Self {
         Stop(flag)
@@ -59,14 +59,14 @@ impl Stop {
     }
 }
 
-/// The moment at which an assignment's time is up.
+/// The deadline of an assignment.
 #[derive(Clone, Copy, Debug)]
 pub struct Limit(Instant);
 
 impl Limit {
     pub fn after(time: Duration) -> Self {
         let now = Instant::now();
-        // A deadline too far to be told is as good as a year.
+        // `Instant` cannot represent a deadline this far away; a year serves as well.
         Limit(
             now.checked_add(time)
                 .unwrap_or(now + Duration::from_secs(365 * 24 * 3600)),

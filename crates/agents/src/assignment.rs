@@ -1,4 +1,4 @@
-//! What an agent is asked to do, and the folders and limits it is given for it.
+//! One assignment for an agent: the brief, the folders and the limits.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,18 +18,19 @@ pub struct Assignment {
     /// The files expected in `out`, as relative paths. Without any, the final message is the
     /// result.
     pub outputs: Vec<String>,
-    /// For outputs that end with a marker: the lines any of which ends a whole one.
+    /// For outputs that end with a marker: the accepted last lines. An output with another last
+    /// line is incomplete.
     pub last_lines: BTreeMap<String, Vec<String>>,
-    /// Who the agent is, for its environment.
+    /// The agent's identity, for its environment.
     pub names: Names,
-    /// How long all its turns may take together.
+    /// Time limit of all turns together.
     pub deadline: Duration,
     /// The folder for the transcript and the record of the sandbox.
     pub record: PathBuf,
-    /// The command line of an MCP server to hand to the agent's host.
+    /// The command line of an MCP server for the agent's host.
     pub mcp: Option<Vec<String>>,
-    /// Folders that the agent's program must not reach even where it lies in a folder of the
-    /// system: the project.
+    /// Folders that the agent's program must not reach even if they lie inside a system folder: the
+    /// project.
     pub keep_out: Vec<PathBuf>,
     /// The language of the few lines that an adapter adds to the brief.
     pub language: Language,
@@ -46,7 +47,7 @@ pub struct Names {
     pub attempt: String,
 }
 
-/// The language an adapter speaks to the agent.
+/// The language of the text that an adapter adds to the brief.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Language {
     #[default]
@@ -54,23 +55,23 @@ pub enum Language {
     Chinese,
 }
 
-/// How much an agent may use and produce before it is stopped or its words are dropped; in bytes,
-/// but for tasks.
+/// Limits on an agent. Beyond them it is stopped or its output is dropped. In bytes, except
+/// `tasks`.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// Transcript on disk. What comes after is counted, not kept.
+    /// Size of the transcript on disk. Further bytes are counted but not stored.
     pub transcript: u64,
-    /// One file that the agent's program writes.
+    /// Size of one file that the agent's program writes.
     pub file: u64,
-    /// All of the out folder.
+    /// Total size of the out folder.
     pub out: u64,
-    /// All of the private home, with its temporary files.
+    /// Total size of the private home, including temporary files.
     pub home: u64,
-    /// Memory of all processes of its program together.
+    /// Memory of all processes of the program together.
     pub memory: u64,
-    /// Processes and threads of its program that live at once.
+    /// Number of processes and threads of the program that exist at once.
     pub tasks: u64,
-    /// The final message.
+    /// Size of the final message.
     pub message: usize,
 }
 
@@ -89,7 +90,7 @@ impl Default for Bounds {
 }
 
 impl Assignment {
-    /// The brief with the folders named, for an agent that works on files.
+    /// Returns the brief with the folders named, for an agent that works on files.
     pub(crate) fn placed_brief(&self) -> String {
         let mut text = self.brief.trim_end().to_string();
         let (read, write, message) = match self.language {
@@ -123,7 +124,7 @@ impl Assignment {
         text
     }
 
-    /// What goes back to an agent whose work has a fault.
+    /// Returns the message that sends faulty work back to the agent.
     pub(crate) fn returned(&self, fault: &str) -> String {
         let fault = fault.trim();
         match self.language {
@@ -138,7 +139,7 @@ impl Assignment {
         }
     }
 
-    /// The variables that tell a program who it is and where its folders are.
+    /// Returns the environment variables that give a program its identity and its folders.
     pub(crate) fn environment(&self) -> Vec<(String, String)> {
         let folder = |path: &Path| path.display().to_string();
         let mut pairs = vec![

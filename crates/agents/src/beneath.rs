@@ -1,8 +1,8 @@
-//! Files below a folder that an agent may write to.
+//! File access below a folder that an agent may write to.
 //!
-//! Invariant: no path leads out of the folder and no link is followed, neither at the end of a path
-//! nor on the way. On Linux the kernel resolves the path in one step, so an agent that swaps a
-//! folder for a link gains nothing.
+//! Invariant: no path leads out of the folder, and no link is followed, neither at the end of a
+//! path nor on the way. On Linux the kernel resolves the path in one step, so an agent that swaps a
+//! folder for a link cannot redirect it.
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -13,8 +13,8 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-/// Parses a path that must stay below a folder: relative, not empty, without `..`. Parts that are
-/// `.` are left out.
+/// Parses a path that must stay below a folder: relative, not empty, without `..`. `.` components
+/// are dropped.
 pub fn parse_relative(path: &Path) -> Option<PathBuf> {
     let mut parts = PathBuf::new();
     for part in path.components() {
@@ -33,7 +33,7 @@ pub fn open(root: &Path, relative: &Path, flags: OFlags, mode: Mode) -> Result<O
     if relative.as_os_str().is_empty() {
         return Ok(folder);
     }
-    // Without NONBLOCK a fifo would block its reader for ever.
+    // Without NONBLOCK, opening a fifo would block its reader forever.
     let flags = flags | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOFOLLOW;
     let mode = if flags.contains(OFlags::CREATE) {
         mode
@@ -58,7 +58,7 @@ fn resolve(folder: &OwnedFd, relative: &Path, flags: OFlags, mode: Mode) -> Resu
     rustix::fs::openat2(folder, relative, flags, mode, how)
 }
 
-/// Elsewhere the parts are opened one by one, none of them through a link.
+/// Other systems open the components one by one, none of them through a link.
 #[cfg(not(target_os = "linux"))]
 fn resolve(folder: &OwnedFd, relative: &Path, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
     let mut at = folder.try_clone().map_err(|_| Errno::MFILE)?;
@@ -83,7 +83,7 @@ pub fn make_parents(root: &Path, relative: &Path, mode: Mode) -> Result<OwnedFd,
             Ok(()) | Err(Errno::EXIST) => {}
             Err(why) => return Err(why),
         }
-        // One part below an open folder: nothing can be swapped on the way to it.
+        // A single component below an open folder leaves no intermediate folder to swap.
         let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let name = Path::new(part.as_os_str());
         holder = resolve(&holder, name, flags, Mode::empty())
@@ -92,7 +92,7 @@ pub fn make_parents(root: &Path, relative: &Path, mode: Mode) -> Result<OwnedFd,
     Ok(holder)
 }
 
-/// `ENOTDIR` is the kernel's answer to a link where a folder was wanted; a link is reported as one.
+/// The kernel answers `ENOTDIR` for a link in place of a folder; this reports the link instead.
 fn link_or(holder: &OwnedFd, name: &Path, why: Errno) -> Errno {
     let is_link = || {
         let stat = rustix::fs::statat(holder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
@@ -105,7 +105,7 @@ fn link_or(holder: &OwnedFd, name: &Path, why: Errno) -> Errno {
     }
 }
 
-/// Creates a file that must not exist yet, with its folders. Folders get `0700`.
+/// Creates a file that must not exist yet, and its parent folders with mode `0700`.
 pub fn create_new(root: &Path, relative: &Path, mode: Mode) -> Result<File, Errno> {
     let folder = make_parents(root, relative, Mode::RWXU)?;
     let name = relative.file_name().ok_or(Errno::INVAL)?;
@@ -113,8 +113,8 @@ pub fn create_new(root: &Path, relative: &Path, mode: Mode) -> Result<File, Errn
     rustix::fs::openat(&folder, name, flags, mode).map(File::from)
 }
 
-/// Replaces a regular file, or creates it, as a new file: an old file that has other names keeps
-/// its bytes.
+/// Creates a regular file or replaces it by a new one. Other hard links to the old file keep their
+/// bytes.
 pub fn replace(root: &Path, relative: &Path, bytes: &[u8], mode: Mode) -> io::Result<()> {
     let folder = make_parents(root, relative, Mode::RWXU)?;
     let name = relative.file_name().ok_or(Errno::INVAL)?;
@@ -131,7 +131,7 @@ pub fn replace(root: &Path, relative: &Path, bytes: &[u8], mode: Mode) -> io::Re
     file.write_all(bytes)
 }
 
-/// Why the bytes of an open file were not read.
+/// The reason why an open file was not read.
 pub enum Unread {
     NotAFile,
     TooLong,
@@ -155,19 +155,21 @@ pub fn read(file: OwnedFd, bound: u64) -> Result<Vec<u8>, Unread> {
     }
 }
 
-/// How many files and folders a walk visits at most: an agent may have filled the folder.
+/// Maximum number of entries that a directory walk visits, because an agent may have filled the
+/// folder.
 pub const MOST_WALKED: usize = 200_000;
 
-/// How much of a folder was visited.
+/// The extent of a directory walk.
 pub enum Walked {
     Whole,
-    /// There are more entries than a walk visits.
+    /// The folder has more entries than a walk visits.
     TooMany,
     /// This folder could not be listed; the others were.
     Unreadable(PathBuf),
 }
 
-/// Visits everything below a folder that can be listed, up to a number of entries.
+/// Visits everything below a folder, up to `MOST_WALKED` entries. Folders that cannot be listed are
+/// skipped.
 pub fn walk(root: &Path, visit: &mut dyn FnMut(&Path, FileType)) -> Walked {
     let mut seen = 0;
     let mut walked = Walked::Whole;
@@ -217,7 +219,7 @@ pub fn walk(root: &Path, visit: &mut dyn FnMut(&Path, FileType)) -> Walked {
     walked
 }
 
-/// Explains an error to a person: a link is named as one, which the kernel's words do not.
+/// Explains an error to a person: names a link as the cause, which the kernel's message does not.
 pub fn explain(why: io::Error) -> io::Error {
     match Errno::from_io_error(&why) {
         Some(Errno::LOOP | Errno::XDEV) => {

@@ -1,8 +1,7 @@
-//! Takes what an agent wrote out of its folder: the declared outputs, and the names of everything
-//! else.
+//! Collects an agent's output: the declared files, and the names of all other files.
 //!
-//! The folder was in an agent's hands. Links are not followed, nothing but regular files is read,
-//! and no more of them than the bounds allow.
+//! The agent controlled the folder. Links are therefore not followed, only regular files are read,
+//! and reading stops at the bounds.
 
 use crate::assignment::Assignment;
 use crate::beneath::walk;
@@ -10,20 +9,20 @@ use crate::workspace::{WorkspaceError, open_beneath, read_bytes};
 use rustix::fs::{FileType, OFlags};
 use std::path::Path;
 
-/// What was found in an out folder.
+/// The contents of an out folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Collected {
     /// Declared outputs with their bytes, in the order declared.
     pub files: Vec<(String, Vec<u8>)>,
-    /// Declared outputs that are not there.
+    /// Declared outputs that do not exist.
     pub missing: Vec<String>,
-    /// Declared outputs that cannot be taken, and why.
+    /// Declared outputs that cannot be accepted, with the reason.
     pub unfit: Vec<Unfit>,
-    /// Everything else that was written. It is dropped.
+    /// All other files. They are dropped.
     pub strays: Vec<String>,
 }
 
-/// A declared output that cannot be taken.
+/// A declared output that cannot be accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unfit {
     pub path: String,
@@ -49,7 +48,7 @@ pub fn collect(assignment: &Assignment) -> Collected {
             }),
         }
     }
-    // Strays beyond what a walk visits are dropped as well, without being named.
+    // Files beyond the walk limit are dropped too, but not listed.
     let _ = walk(&assignment.out, &mut |relative, kind| {
         let name = relative.to_string_lossy().into_owned();
         if kind != FileType::Directory && !assignment.outputs.contains(&name) {

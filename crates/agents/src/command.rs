@@ -1,7 +1,7 @@
-//! The `command` adapter: any program that takes a prompt and ends.
+//! The `command` adapter: runs any program that takes a prompt and exits.
 //!
-//! Its exit code is recorded and not believed. What a host prints on a failure that it hides from
-//! its exit code is in the host's data.
+//! The exit code is recorded but not trusted. The host's table lists the texts (`lies`) that show a
+//! failure despite exit code 0.
 
 use crate::adapter::{Adapter, Limit, Turns, Watch};
 use crate::assignment::{Assignment, Bounds};
@@ -13,9 +13,9 @@ use crate::transcript::Transcript;
 use crate::workspace::Workspace;
 use std::time::Duration;
 
-/// Longest prompt that goes as an argument: the kernel takes 128 KiB in one.
+/// Longest prompt passed as an argument. The kernel limits one argument to 128 KiB.
 const LONGEST_ARGUMENT: usize = 96 * 1024;
-/// How often stop and deadline are looked at.
+/// Interval at which the stop flag and the deadline are checked.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A program that is started for each turn.
@@ -131,7 +131,7 @@ impl CommandTurns<'_> {
         Ok(running)
     }
 
-    /// Listens until the program ends or is ended.
+    /// Reads the program's output until it exits or is ended.
     fn attend(&self, running: &mut Running, transcript: &mut Transcript) -> Outcome {
         let host = &self.agent.host;
         let mut reading = Reading::new(&host.answer, &host.lies, self.assignment.bounds.message);
@@ -178,7 +178,7 @@ impl CommandTurns<'_> {
     }
 }
 
-/// How a program that ended by itself ended.
+/// Classifies the end of a program that exited by itself.
 fn judge_end(reading: &Reading, report: &Report, exit: Option<i32>) -> Ending {
     if let Some(why) = &report.failed {
         return Ending::NotStarted { why: why.clone() };
@@ -208,7 +208,7 @@ fn judge_end(reading: &Reading, report: &Report, exit: Option<i32>) -> Ending {
     }
 }
 
-/// The outcome of a program's turn from what it said and what its helper reported.
+/// Builds the outcome of a turn from the program's output and the helper's report.
 pub(crate) fn conclude(
     ending: Ending,
     final_message: Option<String>,
@@ -230,7 +230,7 @@ pub(crate) fn conclude(
     }
 }
 
-/// The outcome of a program that never ran.
+/// Builds the outcome of a program that did not start.
 pub(crate) fn not_started(transcript: std::path::PathBuf, why: String) -> Outcome {
     Outcome {
         ending: Ending::NotStarted { why },
@@ -245,7 +245,7 @@ pub(crate) fn not_started(transcript: std::path::PathBuf, why: String) -> Outcom
     }
 }
 
-/// A private home with what the host needs of the caller's.
+/// Creates a private home with the caller's files that the host needs.
 pub(crate) fn prepare_home(host: &Host, general: &Bounds) -> Result<PrivateHome, String> {
     let home = PrivateHome::make().map_err(|why| format!("a private home: {why}"))?;
     if let Some(from) = std::env::home_dir() {
@@ -255,8 +255,8 @@ pub(crate) fn prepare_home(host: &Host, general: &Bounds) -> Result<PrivateHome,
     Ok(home)
 }
 
-/// The values of a host's places for one turn. A prompt that is too long for an argument goes into
-/// a file.
+/// Returns the placeholder values of a host for one turn. A prompt too long for an argument goes
+/// into a file.
 pub(crate) fn plan_places(
     assignment: &Assignment,
     home: &PrivateHome,
@@ -273,8 +273,8 @@ pub(crate) fn plan_places(
     places.put("unit", assignment.names.unit.clone().unwrap_or_default());
     places.put("model", model.or(host.model.as_deref()).unwrap_or_default());
     places.put("whole_brief", prompt);
-    // The first turn's prompt is the brief; with a fault behind it, the fault goes behind the whole
-    // view too.
+    // The first prompt is the brief. A later prompt appends the fault; the fault is then appended
+    // to the inline brief too.
     let fault = prompt
         .strip_prefix(assignment.placed_brief().as_str())
         .unwrap_or_default();
@@ -320,7 +320,7 @@ pub(crate) fn plan_places(
                 .collect::<Vec<_>>()
                 .join(" "),
         );
-        // Over ACP the server is named when the session is opened.
+        // Over ACP, the server is passed when the session is opened.
         if host.via == Via::Command {
             files.extend(&host.mcp.files);
         }
@@ -332,7 +332,7 @@ pub(crate) fn plan_places(
     Ok(places)
 }
 
-/// A word of a command line: quoted as a shell wants it where it would fall apart.
+/// Quotes a word of a command line for a shell, if it needs quotes.
 fn quoted(word: &str) -> String {
     if word.contains(|c: char| c.is_whitespace() || "'\"\\$`".contains(c)) {
         format!("'{}'", word.replace('\'', "'\\''"))

@@ -1,8 +1,8 @@
-//! What a host needs, as data: program, flags, environment, how it takes an MCP server, how its
-//! answer is read.
+//! Host tables: program, flags, environment, how the host takes an MCP server, how its answer is
+//! read.
 //!
-//! The built-in table is `hosts.toml`. A table of the user's own has the same form; `like` takes
-//! everything that it does not say from another host.
+//! The built-in table is `hosts.toml`. A user's own table has the same form; with `like`, it
+//! inherits every missing setting from another host.
 
 use crate::assignment::Bounds;
 use crate::beneath::parse_relative;
@@ -10,21 +10,20 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The hosts that are built in.
+/// The built-in host tables.
 const BUILT_IN: &str = include_str!("../hosts.toml");
 
-/// Names that mean an agent without being a host of the table.
+/// Agent names that are not hosts of the table.
 const RESERVED: [&str; 4] = ["rehearse", "script", "command", "http"];
 
-/// Why a host cannot be used.
+/// The reason why a host cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
     #[error("no agent is called `{name}`: there are {known}")]
     Unknown { name: String, known: String },
     #[error("agent `{name}`: {why}")]
     Faulty { name: String, why: String },
-    /// A project that is run with `--by claude` must get the program that this name means
-    /// everywhere.
+    /// `--by claude` must mean the same program in every project.
     #[error("`[agents.{0}]` would replace the built-in agent `{0}`")]
     BuiltIn(String),
     #[error("agents: {0}")]
@@ -41,7 +40,7 @@ pub enum Via {
     Person,
 }
 
-/// The form of a model's HTTP interface.
+/// The API of a model over HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Api {
@@ -49,7 +48,7 @@ pub enum Api {
     Anthropic,
 }
 
-/// How a model behind HTTP gets its material.
+/// The way a model over HTTP gets its material.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Material {
@@ -60,7 +59,7 @@ pub enum Material {
     Inline,
 }
 
-/// One host. Strings may hold `{{…}}` places, which the adapter fills.
+/// One host. Strings may hold `{{…}}` placeholders, which the adapter fills.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Host {
@@ -72,7 +71,7 @@ pub struct Host {
     pub program: Option<String>,
     #[serde(default)]
     pub args: Vec<String>,
-    /// Added if a model was named.
+    /// Added if a model was selected.
     #[serde(default)]
     pub model_args: Vec<String>,
     /// Added for each file of the view.
@@ -81,57 +80,58 @@ pub struct Host {
     /// Added for each output.
     #[serde(default)]
     pub each_output: Vec<String>,
-    /// What the program reads from its standard input.
+    /// Standard input of the program.
     #[serde(default)]
     pub stdin: Option<String>,
     /// All arguments of a second turn in the same session. Without them the brief is sent again
     /// with the fault.
     #[serde(default)]
     pub again: Vec<String>,
-    /// Variables that are set.
+    /// Environment variables to set.
     #[serde(default)]
     pub set: BTreeMap<String, String>,
-    /// Variables that pass from the caller's environment.
+    /// Environment variables to pass on from the caller.
     #[serde(default)]
     pub pass: Vec<String>,
-    /// Files below the caller's home that are copied into the private one: logins and settings.
+    /// Files below the caller's home to copy into the private home: logins and settings.
     #[serde(default)]
     pub credentials: Vec<String>,
-    /// Files to write into the private home, by path. JSON is put over what `credentials` brought.
+    /// Files to write into the private home, by path. JSON is merged over files copied by
+    /// `credentials`.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
     /// Further paths that the program reads; `~` is the caller's home.
     #[serde(default)]
     pub reads: Vec<String>,
-    /// No sockets.
+    /// Denies sockets.
     #[serde(default)]
     pub offline: bool,
-    /// Mebibytes that the private home of a run may hold.
+    /// Size limit of the private home, in MiB.
     #[serde(default)]
     pub home_mib: Option<u64>,
-    /// Mebibytes of memory that all processes of a run may use together.
+    /// Memory limit of all processes of the agent together, in MiB.
     #[serde(default)]
     pub memory_mib: Option<u64>,
-    /// Processes and threads of a run that may live at once.
+    /// Limit on processes and threads that exist at once.
     #[serde(default)]
     pub processes: Option<u64>,
     #[serde(default)]
     pub mcp: Mcp,
-    /// It is handed an MCP server over its view and its out folder.
+    /// Gives the host an MCP server over its view and its out folder.
     #[serde(default)]
     pub with_mcp: bool,
     #[serde(default)]
     pub answer: Answer,
-    /// Texts in the output that mean a refusal, whatever the exit code says.
+    /// Texts in the output that mean a refusal, regardless of the exit code.
     #[serde(default)]
     pub lies: Vec<String>,
-    /// ACP: the host uses its own file tools and is offered none of its client.
+    /// ACP: the host uses its own file tools; the client offers none.
     #[serde(default)]
     pub own_files: bool,
-    /// HTTP: the address before the path of the interface.
+    /// HTTP: the address before the path of the API.
     #[serde(default)]
     pub base: Option<String>,
-    /// HTTP: a variable that goes before `base`.
+    /// HTTP: an environment variable that takes precedence over `base`.
     #[serde(default)]
     pub base_from: Option<String>,
     #[serde(default)]
@@ -141,21 +141,21 @@ pub struct Host {
     pub key: Option<String>,
     #[serde(default)]
     pub model: Option<String>,
-    /// HTTP: tokens that an answer may have.
+    /// HTTP: maximum tokens of an answer.
     #[serde(default)]
     pub max_output: Option<u64>,
     #[serde(default)]
     pub material: Material,
-    /// HTTP: how often a call is tried again after a failure that may pass.
+    /// HTTP: number of retries after a transient failure.
     #[serde(default)]
     pub retries: Option<u32>,
-    /// HTTP: further fields of each request.
+    /// HTTP: additional fields of each request.
     #[serde(default)]
     pub body: serde_json::Map<String, serde_json::Value>,
 }
 
 impl Host {
-    /// The bounds of a run of this host: those of its table before the general ones.
+    /// Returns the bounds for this host. Values in its table override the general ones.
     pub(crate) fn bounds(&self, general: &Bounds) -> Bounds {
         let bytes = |mib: u64| mib.saturating_mul(1 << 20);
         Bounds {
@@ -166,7 +166,7 @@ impl Host {
         }
     }
 
-    /// The first path of the table that does not stay below the private home, with its field.
+    /// Returns the first path of the table that leaves the private home, with its field.
     fn leaving_home(&self) -> Option<(&'static str, &str)> {
         let leaves =
             |path: &str| path.starts_with('~') || parse_relative(Path::new(path)).is_none();
@@ -181,7 +181,7 @@ impl Host {
     }
 }
 
-/// How a host is handed an MCP server.
+/// The way a host receives an MCP server.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mcp {
@@ -189,7 +189,7 @@ pub struct Mcp {
     pub args: Vec<String>,
     #[serde(default)]
     pub set: BTreeMap<String, String>,
-    /// Files to write into the private home, by path. JSON is put over JSON that is there.
+    /// Files to write into the private home, by path. JSON is merged over existing JSON.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
 }
@@ -200,7 +200,7 @@ impl Mcp {
     }
 }
 
-/// How a host's answer is read from its standard output.
+/// Rules that read a host's answer from its standard output.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Answer {
@@ -226,7 +226,8 @@ pub struct Pick {
     pub when: BTreeMap<String, String>,
     /// The JSON pointer of the text.
     pub text: String,
-    /// Pieces are joined instead of the last one winning; another kind of line begins anew.
+    /// Joins the pieces instead of keeping the last one; a line of another kind starts a new
+    /// message.
     #[serde(default)]
     pub join: bool,
 }
@@ -237,10 +238,10 @@ pub struct Pick {
 pub struct UsagePick {
     #[serde(default)]
     pub when: BTreeMap<String, String>,
-    /// JSON pointers whose numbers are added up.
+    /// JSON pointers to numbers that are added up.
     pub input: Vec<String>,
     pub output: Vec<String>,
-    /// Each line tells of one call and all are added, instead of the last one telling of all.
+    /// Each line counts one call and all are added. Otherwise the last line counts all calls.
     #[serde(default)]
     pub each: bool,
 }
@@ -252,7 +253,7 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// The hosts that are built in.
+    /// Loads the built-in hosts.
     pub fn built_in() -> Result<Self, HostError> {
         let mut hosts = Hosts {
             tables: BTreeMap::new(),
@@ -261,7 +262,7 @@ impl Hosts {
         Ok(hosts)
     }
 
-    /// Adds the tables of a project. The names of built-in agents cannot be used for others.
+    /// Adds a project's tables. They cannot redefine the names of built-in agents.
     pub fn add_project(&mut self, text: &str) -> Result<(), HostError> {
         let parsed: BTreeMap<String, toml::Table> = toml::from_str(text)?;
         if let Some(name) = parsed
@@ -273,12 +274,12 @@ impl Hosts {
         self.add(text)
     }
 
-    /// Adds tables, one for each host; a name that is known is replaced.
+    /// Adds tables, one per host. A known name is replaced.
     pub fn add(&mut self, text: &str) -> Result<(), HostError> {
         let parsed: BTreeMap<String, toml::Table> = toml::from_str(text)?;
         let names: Vec<String> = parsed.keys().cloned().collect();
         for (name, table) in parsed {
-            // A host may be like the one that it replaces.
+            // A host may inherit from the host that it replaces.
             let table = self.inherit(&name, table)?;
             self.tables.insert(name, table);
         }
@@ -292,7 +293,7 @@ impl Hosts {
         self.tables.keys().map(String::as_str)
     }
 
-    /// The host with a name.
+    /// Returns the host with this name.
     pub fn resolve(&self, name: &str) -> Result<Host, HostError> {
         let table = self.tables.get(name).ok_or_else(|| self.unknown(name))?;
         let host: Host =
@@ -364,7 +365,7 @@ impl Hosts {
     }
 }
 
-/// Puts one table over another: tables are joined, everything else is replaced.
+/// Merges one table over another: nested tables are merged, everything else is replaced.
 fn overlay(below: &mut toml::Table, above: toml::Table) {
     for (key, value) in above {
         match (below.get_mut(&key), value) {
@@ -376,7 +377,7 @@ fn overlay(below: &mut toml::Table, above: toml::Table) {
     }
 }
 
-/// The values for the `{{…}}` places of a host's strings.
+/// The values of the `{{…}}` placeholders in a host's strings.
 #[derive(Clone, Debug, Default)]
 pub struct Places(BTreeMap<&'static str, String>);
 
@@ -385,7 +386,7 @@ impl Places {
         self.0.insert(name, value.into());
     }
 
-    /// Fills all places. What is filled in is not looked at again, so a brief may hold anything.
+    /// Fills all placeholders. Inserted text is not scanned again, so a brief may hold any text.
     pub fn fill(&self, template: &str) -> String {
         let mut filled = String::new();
         let mut rest = template;

@@ -1,9 +1,8 @@
 //! Agents behind one trait, and the sandbox that their programs run in.
 //!
-//! An agent gets a folder to read, a folder to write and a brief. Nothing here knows the store, the
-//! contract or a profile: what an agent may see was decided by whoever made the folder, and what it
-//! wrote is judged by whoever collects it. An agent's word that it finished is never taken for
-//! proof.
+//! An agent gets a folder to read, a folder to write and a brief. This crate does not know the
+//! store, the contract or a profile: the caller decides which files the agent sees and judges the
+//! files it wrote. An agent's claim that it finished is never accepted as proof.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

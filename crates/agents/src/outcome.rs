@@ -1,25 +1,25 @@
-//! How an agent's turn ended, and what was seen of it on the way.
+//! The outcome of an agent's turn, and the events reported during it.
 //!
-//! `Ending::Finished` means that the agent says so. Whether its work is there and right is for the
-//! caller to judge.
+//! `Ending::Finished` means that the agent reports success. The caller judges whether its work
+//! exists and is correct.
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// What is known after a turn.
+/// The result of a turn.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
     pub ending: Ending,
-    /// The last thing the agent said, where it can be told from the rest.
+    /// The agent's last message, if it can be separated from the rest of the output.
     pub final_message: Option<String>,
     pub usage: Usage,
-    /// What the agent tried and was denied, in the order first tried.
+    /// Denied attempts, in the order of the first try.
     pub denied: Vec<Attempt>,
-    /// What kept the agent to its folders.
+    /// The mechanism that confined the agent to its folders.
     pub confinement: Confinement,
-    /// Processes that the agent left behind and that were ended.
+    /// Processes that the agent left running and that were ended.
     pub left_behind: Vec<String>,
-    /// What was said, in JSON lines.
+    /// The path of the transcript, in JSON lines.
     pub transcript: PathBuf,
 }
 
@@ -29,23 +29,23 @@ pub struct Outcome {
 pub enum Ending {
     /// The agent ended its turn by itself.
     Finished { exit: Option<i32> },
-    /// Time was up; everything it had started was ended.
+    /// The deadline passed; every process it started was ended.
     Deadline,
     /// The caller stopped it.
     Stopped,
-    /// It never ran.
+    /// The agent did not start.
     NotStarted { why: String },
-    /// The model's server, or the host before it, said no: credentials, rights, quota, a request it
-    /// rejects.
+    /// The model's server, or the host, refused: credentials, permissions, quota, an invalid
+    /// request.
     Refused { status: Option<u16>, why: String },
-    /// It ended, or its answer ended, in a way that cannot be worked with.
+    /// The program or its answer ended in a way that cannot be used.
     Broken { why: String },
-    /// It produced more than the bounds allow, or its answer was cut at a limit.
+    /// The output exceeded a bound, or the answer was cut at a limit.
     TooLong { what: String },
 }
 
 impl Ending {
-    /// Whether the agent ended its turn by itself and nothing is known against it.
+    /// Whether the agent ended its turn by itself, without a sign of failure.
     pub fn is_finished(&self) -> bool {
         matches!(
             self,
@@ -77,7 +77,7 @@ impl std::fmt::Display for Ending {
     }
 }
 
-/// Tokens, as far as the agent or its server told. `None` is unknown, not zero.
+/// Token counts reported by the agent or its server. `None` is unknown, not zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Usage {
     pub input: Option<u64>,
@@ -96,46 +96,46 @@ impl Usage {
     }
 }
 
-/// Something the agent tried and was denied.
+/// Access that the agent tried and was denied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
-    /// What it wanted: `read`, `write`, `make`, `remove`, `rename`, `link`, `run`, `list`,
+    /// The operation: `read`, `write`, `make`, `remove`, `rename`, `link`, `run`, `list`,
     /// `connect`, or a tool's name.
     pub act: String,
-    /// The path as the program gave it, made absolute where its folder was known.
+    /// The path as the program gave it, made absolute if its folder was known.
     pub path: String,
-    /// Where that path leads, if through a link.
+    /// The target of that path, if it goes through a link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leads_to: Option<String>,
     /// The short name of the program that tried.
     pub program: String,
-    /// Who said no: `kernel`, or `adapter` for a tool call.
+    /// The refusing side: `kernel`, or `adapter` for a tool call.
     pub by: String,
-    /// How often.
+    /// Number of tries.
     pub times: u64,
 }
 
-/// What kept the agent's program to its folders.
+/// The mechanism that confined the agent's program to its folders.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "how", rename_all = "kebab-case")]
 pub enum Confinement {
     /// The kernel refused everything else. `observed` says whether refusals are in the record.
     Kernel { abi: i32, observed: bool },
-    /// The kernel could not confine it. Only the collected files can be verified.
+    /// The kernel could not confine the program. Only the collected files can be verified.
     VerificationOnly { why: String },
-    /// No program of the agent's ran on this machine: its tools are those of the adapter.
+    /// The agent ran no program on this machine; it only had the adapter's tools.
     ToolsOnly,
-    /// A person works where they please.
+    /// A person is not confined.
     Person,
 }
 
-/// What is told while an agent works.
+/// Events reported while an agent works.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// One line on what is going on.
+    /// One line of progress.
     Progress(String),
     /// Tokens used so far in this turn.
     Usage(Usage),
-    /// Something was denied.
+    /// An access was denied.
     Denied(Attempt),
 }

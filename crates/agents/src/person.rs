@@ -1,8 +1,8 @@
-//! The `person` adapter: shows the brief, and waits until the files are there.
+//! The `person` adapter: shows the brief, and waits until the files are written.
 //!
-//! A file counts as written when it ends with its marker, is not what lay there before, and has
-//! stood unchanged for a moment: editors write in steps, people save what is half done, and what
-//! was sent back lies in the out folder from the start.
+//! A file counts as written when it ends with its marker, differs from the file found at the start,
+//! and has not changed for a moment. Editors write in steps, people save unfinished work, and
+//! returned work is in the out folder from the start.
 
 use crate::adapter::{Adapter, Limit, Turns, Watch};
 use crate::assignment::{Assignment, Language};
@@ -11,12 +11,12 @@ use crate::transcript::Transcript;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
-/// How often the out folder is looked at.
+/// Polling interval of the out folder.
 const LOOK: Duration = Duration::from_millis(100);
-/// How long a file must stand unchanged.
+/// Time for which a file must stay unchanged.
 const SETTLED: Duration = Duration::from_millis(500);
 
-/// A person at a desk.
+/// A person who does the work by hand.
 pub struct PersonAgent {
     pub name: String,
 }
@@ -41,12 +41,12 @@ struct PersonTurns<'a> {
     limit: Limit,
 }
 
-/// Length and time of change of an output; `None` while it is missing.
+/// Length and modification time of an output; `None` if it does not exist.
 type Look = Option<(u64, Option<SystemTime>)>;
 
 impl Turns for PersonTurns<'_> {
     fn first(&mut self) -> Outcome {
-        // What was sent back lies there without its marker: each of these has to be changed.
+        // Returned work lies in the out folder without its marker. Each of these files must change.
         let before = self.look();
         let sent_back: Vec<usize> = (0..before.len())
             .filter(|at| before[*at].is_some())
@@ -55,8 +55,8 @@ impl Turns for PersonTurns<'_> {
     }
 
     fn again(&mut self, fault: &str) -> Outcome {
-        // What was refused still lies there: only a file that differs from it is an answer. A fault
-        // names the files that have it.
+        // The refused files are still in the out folder, so only a changed file is an answer. The
+        // fault names the files that must change.
         let refused = self.look();
         let named: Vec<usize> = (0..refused.len())
             .filter(|at| fault.contains(&format!("`{}`", self.assignment.outputs[*at])))
@@ -66,8 +66,8 @@ impl Turns for PersonTurns<'_> {
 }
 
 impl PersonTurns<'_> {
-    /// Shows a text and waits: all outputs must be whole, one must be another than `before`, and
-    /// each of `due` must be.
+    /// Shows a text and waits until all outputs are whole, at least one differs from `before`, and
+    /// each of `due` differs.
     fn ask(&self, text: &str, before: &[Look], due: &[usize]) -> Outcome {
         let record = &self.assignment.record;
         let transcript = match Transcript::open(record, self.assignment.bounds.transcript) {
@@ -113,7 +113,8 @@ impl PersonTurns<'_> {
                 if open.is_empty() && due.iter().all(|at| last[*at] != before[*at]) {
                     return Ending::Finished { exit: None };
                 }
-                // Someone who forgot the last line would wait as long as we do.
+                // Without this hint, a person who forgot the last line would wait until the
+                // deadline.
                 for at in open
                     .into_iter()
                     .filter(|at| last[*at].is_some() && last[*at] != before[*at])
@@ -138,7 +139,7 @@ impl PersonTurns<'_> {
             .collect()
     }
 
-    /// Whether an output is there, and ends as it must.
+    /// Whether an output exists and ends with its marker.
     fn is_whole(&self, at: usize) -> bool {
         let output = &self.assignment.outputs[at];
         let path = self.assignment.out.join(output);

@@ -1,4 +1,4 @@
-//! From a name to an agent.
+//! Resolves a name to an agent.
 
 use crate::acp::AcpAgent;
 use crate::adapter::Adapter;
@@ -8,15 +8,15 @@ use crate::http::HttpAgent;
 use crate::person::PersonAgent;
 use crate::sandbox::Sandbox;
 
-/// What the caller decides beside the host.
+/// The caller's settings, independent of the host.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    /// The model to ask for, where the host lets one choose.
+    /// The model to request, if the host allows a choice.
     pub model: Option<String>,
     pub sandbox: Sandbox,
 }
 
-/// The agent that a name stands for. Agents that are no hosts (a rehearsal) implement [`Adapter`]
+/// Resolves a name to its agent. Agents without a host (a rehearsal) implement [`Adapter`]
 /// elsewhere.
 pub fn resolve_agent(
     name: &str,

@@ -1,5 +1,5 @@
-//! The transcript of a run: JSON lines, bounded, so that an agent that never stops talking cannot
-//! fill the disk.
+//! The transcript of an agent: JSON lines with a size bound, so that an agent with endless output
+//! cannot fill the disk.
 
 use serde_json::json;
 use std::fs::{File, OpenOptions};
@@ -7,10 +7,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Bytes of one text that are kept in one line.
+/// Maximum bytes stored of one text.
 const LONGEST_TEXT: usize = 256 * 1024;
 
-/// Writes what was said, until its bound is reached; from then on it counts.
+/// Writes lines until the bound is reached, then only counts bytes.
 pub struct Transcript {
     file: Option<File>,
     path: PathBuf,
@@ -39,7 +39,7 @@ impl Transcript {
         &self.path
     }
 
-    /// Adds one line: who spoke (`brief`, `out`, `err`, `sent`, `got`, `note`) and what.
+    /// Appends one line: the source (`brief`, `out`, `err`, `sent`, `got`, `note`) and the text.
     pub fn say(&mut self, who: &str, text: &str) {
         let kept = cut(text, LONGEST_TEXT);
         let mut line =
@@ -61,7 +61,7 @@ impl Transcript {
         }
     }
 
-    /// Bytes that did not fit.
+    /// Returns the number of bytes that did not fit.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
@@ -71,13 +71,13 @@ impl Drop for Transcript {
     fn drop(&mut self) {
         if let (Some(file), true) = (&mut self.file, self.dropped > 0) {
             let text = format!("{} more bytes were said and not kept", self.dropped);
-            // The transcript is a witness, not a result: a full disk must not fail the run.
+            // The transcript is only a log: a full disk must not fail the agent's work.
             let _ = writeln!(file, "{}", json!({ "who": "note", "text": text }));
         }
     }
 }
 
-/// The longest beginning of a text that has at most so many bytes.
+/// Returns the longest prefix of a text with at most this many bytes.
 pub(crate) fn cut(text: &str, bytes: usize) -> &str {
     if text.len() <= bytes {
         return text;

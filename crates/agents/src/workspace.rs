@@ -1,8 +1,8 @@
 //! The two folders of an assignment, for tools that an adapter serves itself.
 //!
-//! Reading reaches the view and the out folder, writing the out folder alone. A path is resolved by
-//! the kernel below its folder, without following any link: an agent that lays a symlink into its
-//! out folder gains nothing.
+//! Tools read the view and the out folder, and write only the out folder. The kernel resolves a
+//! path below its folder without following links, so an agent cannot escape with a symlink in its
+//! out folder.
 
 use crate::beneath::{self, Unread, parse_relative, walk};
 use rustix::fs::{FileType, Mode, OFlags};
@@ -12,7 +12,7 @@ use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// Why a tool's path was not served.
+/// The reason why a tool's path was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkspaceError {
     #[error("`{0}` is outside the folders of this task")]
@@ -30,7 +30,7 @@ pub enum WorkspaceError {
 }
 
 impl WorkspaceError {
-    /// Whether the agent reached for what it was not given.
+    /// Whether the agent tried to leave its workspace or to write an undeclared output.
     pub fn is_denial(&self) -> bool {
         matches!(
             self,
@@ -39,7 +39,7 @@ impl WorkspaceError {
     }
 }
 
-/// The folders, and what may be written.
+/// The folders, and the files that may be written.
 pub struct Workspace<'a> {
     pub view: &'a Path,
     pub out: &'a Path,
@@ -48,7 +48,8 @@ pub struct Workspace<'a> {
 }
 
 impl Workspace<'_> {
-    /// The text of a file: from the out folder if the agent wrote it there, else from the view.
+    /// Returns the text of a file: from the out folder if the agent wrote it there, else from the
+    /// view.
     pub fn read(&self, path: &str) -> Result<String, WorkspaceError> {
         let mut missing = WorkspaceError::Missing(path.to_string());
         for (root, relative) in self.places(path, &[self.out, self.view])? {
@@ -61,7 +62,7 @@ impl Workspace<'_> {
         Err(missing)
     }
 
-    /// Writes one of the outputs whole.
+    /// Writes one complete output.
     pub fn write(&self, path: &str, text: &str) -> Result<(), WorkspaceError> {
         let places = self.places(path, &[self.out])?;
         let Some((root, relative)) = places.into_iter().next() else {
@@ -96,11 +97,11 @@ impl Workspace<'_> {
             })
     }
 
-    /// The files of the view, and those already written, as sorted relative paths.
+    /// Returns the files of the view, and those already written, as sorted relative paths.
     pub fn list(&self) -> Vec<String> {
         let mut found = Vec::new();
         for root in [self.view, self.out] {
-            // A list that is too long for a walk is too long for a model as well.
+            // A list too long for a walk is too long for a model as well.
             let _ = walk(root, &mut |relative, kind| {
                 if kind == FileType::RegularFile {
                     found.push(relative.to_string_lossy().into_owned());
@@ -112,8 +113,8 @@ impl Workspace<'_> {
         found
     }
 
-    /// The folders that a path may lie in, each with the path below it. A relative path may lie in
-    /// any of them.
+    /// Returns the folders that may contain a path, each with the relative path. A relative path
+    /// may lie in any of them.
     fn places<'r>(
         &self,
         path: &str,

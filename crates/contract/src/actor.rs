@@ -1,7 +1,7 @@
-//! Who is acting.
+//! Actors: a person, an agent, or Quipu itself.
 //!
-//! A caller that names neither a role nor an agent is a person. Anyone else is bound by the role's
-//! pointers and can never do what only a person may.
+//! A caller that names neither a role nor an agent is a person. Every other caller is bound by its
+//! role's pointers and is refused actions reserved to people.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use thiserror::Error;
 use crate::characters::{is_invisible, quotable};
 use crate::unit::UnitId;
 
-/// The name of a role or an agent: one plain path part, so that it can stand in a path.
+/// The name of a role or an agent: a single plain path component, so that it can be part of a path.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ActorName(String);
@@ -28,7 +28,7 @@ pub enum BadName {
 
 impl ActorName {
     pub fn parse(text: &str) -> Result<ActorName, BadName> {
-        // Hangul fillers are letters that draw nothing.
+        // Hangul fillers are letters without a glyph.
         let plain = |c: char| (c.is_alphanumeric() && !is_invisible(c)) || c == '-' || c == '_';
         let good = text.chars().next().is_some_and(char::is_alphanumeric)
             && text.chars().all(plain)
@@ -41,8 +41,8 @@ impl ActorName {
         }
     }
 
-    /// Parses the name that a caller or a contract gives: those that the journal has for people,
-    /// for Quipu and for edits from outside are taken.
+    /// Parses a name given by a caller or a contract. Names that the journal uses for people, for
+    /// Quipu and for external edits are refused.
     pub fn parse_given(text: &str) -> Result<ActorName, BadName> {
         let name = ActorName::parse(text)?;
         if is_taken(text) {
@@ -57,7 +57,7 @@ impl ActorName {
     }
 }
 
-/// Whether a name, in whatever case, means someone who is no agent.
+/// Whether a name is reserved for an actor that is not an agent, in any letter case.
 pub fn is_taken(name: &str) -> bool {
     const TAKEN: [&str; 6] = ["person", "quipu", "outside", "人", "用户", "外部"];
     TAKEN.contains(&name.to_lowercase().as_str())
@@ -69,18 +69,18 @@ impl fmt::Display for ActorName {
     }
 }
 
-/// Who wants to read or write.
+/// The actor of a read or write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Actor {
-    /// Someone at a keyboard: no role, no agent name.
+    /// A person at a keyboard: no role, no agent name.
     Person,
-    /// An agent, in a role or without one, for a unit or for none.
+    /// An agent, with or without a role and a unit.
     Agent {
         role: Option<ActorName>,
         unit: Option<UnitId>,
         agent: Option<ActorName>,
     },
-    /// Quipu itself, writing what it derives.
+    /// Quipu itself, for derived files.
     Runtime,
 }
 

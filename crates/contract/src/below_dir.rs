@@ -1,10 +1,9 @@
-//! A folder for the memory files: every path that a profile names is moved below it before anything
-//! is resolved.
+//! The `dir` setting: moves every path of a profile below one folder before paths are resolved.
 
 use crate::manifest::ProfileFile;
 use crate::path::ProjectPath;
 
-/// The folder that `dir` names, without a slash at its end.
+/// Parses the folder in `dir`, without a trailing slash.
 pub(crate) fn parse_dir(text: &str) -> Result<String, String> {
     let plain = text.trim_start_matches("./").trim_end_matches('/');
     if plain.contains(['*', '?', '{', '}', '[', ']']) {
@@ -15,7 +14,7 @@ pub(crate) fn parse_dir(text: &str) -> Result<String, String> {
         .map_err(|error| error.to_string())
 }
 
-/// Moves every path of a profile's file below a folder.
+/// Moves every path of a profile file below a folder.
 pub(crate) fn move_below(dir: &str, file: &mut ProfileFile) {
     let below = |path: &mut String| *path = format!("{dir}/{path}");
     file.folders

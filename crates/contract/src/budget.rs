@@ -1,30 +1,30 @@
-//! Budgets: how much text an agent's context window has room for.
+//! Budgets: how much text fits into an agent's context window.
 //!
-//! Room for reading is the window less the system prompt less what is kept free for the answer.
+//! Room for reading is the window minus the system prompt minus the reserve for the answer.
 
 use serde::Serialize;
 
 use crate::role::AgentKind;
 use crate::tokens::Tokens;
 
-/// The arithmetic of one agent's window.
+/// The parts of one agent's context window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Budget {
-    /// Everything the agent can hold at once.
+    /// Size of the context window.
     pub window: Tokens,
     /// The system prompt: the host's own, and the brief.
     pub system: Tokens,
-    /// Kept free for what the agent writes.
+    /// Reserved for the agent's answer.
     pub reserve: Tokens,
-    /// Whether the contract states the reserve. Where it does not, it follows from what the role
-    /// usually writes.
+    /// Whether the contract states the reserve. Otherwise it is derived from the role's usual
+    /// output.
     #[serde(skip)]
     pub reserve_is_stated: bool,
 }
 
 impl Budget {
-    /// What holds where the contract says nothing. An agent that explores answers with a report;
-    /// one that writes needs room for a chapter and for thinking about it.
+    /// Returns the default budget of a kind. An agent that explores answers with a report; one that
+    /// writes needs room for a chapter and for reasoning.
     pub fn of_kind(kind: AgentKind) -> Budget {
         let (window, reserve) = match kind {
             AgentKind::Explore => (128_000, 8_000),
@@ -38,7 +38,7 @@ impl Budget {
         }
     }
 
-    /// The room for reading.
+    /// Returns the room for reading.
     pub fn room(&self) -> Tokens {
         self.window
             .saturating_sub(self.system)

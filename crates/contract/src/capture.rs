@@ -1,4 +1,4 @@
-//! How much of a host's conversations the journal records without the agent's help.
+//! The `capture` setting: how much of a host's conversation the journal records automatically.
 
 use serde::{Deserialize, Serialize};
 

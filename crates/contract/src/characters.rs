@@ -1,20 +1,20 @@
-//! Characters that deceive whoever reads a text: line breaks where one line is meant, characters
-//! that draw nothing, controls that a terminal obeys.
+//! Characters that mislead readers: line breaks in one-line fields, invisible characters, terminal
+//! controls.
 //!
-//! The tables are properties of Unicode 17 with their code points, because no crate of the
-//! workspace holds them. Text that is stored keeps all of these characters; only names, one-line
-//! fields and what is shown to a person are restricted.
+//! The tables list properties of Unicode 17 by code point, because no crate of the workspace
+//! provides them. Stored text keeps all of these characters; only names, one-line fields and
+//! printed output are restricted.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Whether some reader of a text begins a new line at this character: the line breaks of Unicode
-/// (UAX #14, classes BK, CR, LF and NL) and the separators that Python and some terminals add.
+/// Whether some reader starts a new line at this character: the line breaks of Unicode (UAX #14,
+/// classes BK, CR, LF and NL) and the separators that Python and some terminals add.
 pub fn is_line_break(c: char) -> bool {
     matches!(c, '\n'..='\r' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
-/// Whether the character draws nothing, so that two texts with and without it look the same.
+/// Whether the character has no visible glyph, so that texts with and without it look the same.
 pub fn is_invisible(c: char) -> bool {
     is_default_ignorable(c) || is_blank(c)
 }
@@ -30,20 +30,19 @@ fn is_default_ignorable(c: char) -> bool {
         | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Characters that Unicode calls visible and that draw nothing all the same: the empty Braille
-/// cell, the musical null note head, the Khitan filler; interlinear and hieroglyph format controls.
+/// Characters that Unicode classes as visible but that have no glyph: the empty Braille cell, the
+/// musical null note head, the Khitan filler; interlinear and hieroglyph format controls.
 fn is_blank(c: char) -> bool {
     matches!(c, '\u{2800}' | '\u{1d159}' | '\u{16fe4}' | '\u{fff9}'..='\u{fffb}'
         | '\u{13430}'..='\u{13440}' | '\u{13447}'..='\u{13455}')
 }
 
-/// Whether the code point stands for no character of its own: noncharacters, and the two that
-/// programs put in place of something they could not show.
+/// Whether the code point is a noncharacter or a replacement character (U+FFFC, U+FFFD).
 pub(crate) fn is_stand_in(c: char) -> bool {
     matches!(c, '\u{fffc}' | '\u{fffd}' | '\u{fdd0}'..='\u{fdef}') || c as u32 & 0xfffe == 0xfffe
 }
 
-/// Whether a terminal or a reader of bidirectional text may act on the character instead of drawing
+/// Whether a terminal or a bidirectional text renderer may act on the character instead of drawing
 /// it.
 fn is_terminal_control(c: char) -> bool {
     c.is_control()
@@ -52,8 +51,8 @@ fn is_terminal_control(c: char) -> bool {
             | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// A text of several lines as it may be shown to a person: everything that a terminal would obey is
-/// spelled out (`\u{1b}`). Line feeds, a carriage return before one, and tabs stay.
+/// Escapes a multi-line text for printing: every terminal control is spelled out (`\u{1b}`). Line
+/// feeds, a carriage return before one, and tabs stay.
 pub fn printable(text: &str) -> Cow<'_, str> {
     let kept = |at: usize, c: char| match c {
         '\n' | '\t' => true,
@@ -63,13 +62,12 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     spelled_out(text, kept)
 }
 
-/// A text as it may be shown within one line: as [`printable`], with line breaks and tabs spelled
-/// out too.
+/// Escapes a text for one line: like [`printable`], with line breaks and tabs spelled out too.
 pub fn in_one_line(text: &str) -> Cow<'_, str> {
     spelled_out(text, |_, c| !is_line_break(c) && !is_terminal_control(c))
 }
 
-/// A name as messages quote it: everything that cannot be seen in it is spelled out.
+/// Escapes a name for messages: every invisible character is spelled out.
 pub fn quotable(name: &str) -> String {
     let shown =
         |c: char| c != '\\' && !is_line_break(c) && !is_terminal_control(c) && !is_invisible(c);
@@ -78,7 +76,7 @@ pub fn quotable(name: &str) -> String {
 }
 
 fn spelled_out(text: &str, kept: impl Fn(usize, char) -> bool) -> Cow<'_, str> {
-    // Nearly every text is kept as it is.
+    // Most texts need no escape.
     let Some((first, _)) = text.char_indices().find(|(at, c)| !kept(*at, *c)) else {
         return Cow::Borrowed(text);
     };
@@ -97,7 +95,7 @@ fn spelled_out(text: &str, kept: impl Fn(usize, char) -> bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The first line break of a field that is one line by its meaning, as an error to be told.
+/// Refuses a line break in a one-line field.
 pub fn check_one_line(what: &str, text: &str) -> Result<(), NotOneLine> {
     match text.chars().find(|c| is_line_break(*c)) {
         Some(found) => Err(NotOneLine {
@@ -108,7 +106,7 @@ pub fn check_one_line(what: &str, text: &str) -> Result<(), NotOneLine> {
     }
 }
 
-/// A line break in a field that is one line by its meaning.
+/// A line break in a one-line field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} must be one line, and this one holds a line break ({})", .found.escape_default())]
 pub struct NotOneLine {

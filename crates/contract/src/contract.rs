@@ -1,4 +1,4 @@
-//! The resolved contract and what it can be asked.
+//! The resolved contract and its queries. `resolve.rs` builds it; the store enforces it.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ use crate::role::Role;
 use crate::scene::Scene;
 use crate::unit::{Unit, UnitId, UnitKind};
 
-/// A rule over files, with the place it came from.
+/// A rule for files, with its source line.
 #[derive(Debug, Clone, Serialize)]
 pub struct FileRule {
     #[serde(serialize_with = "as_text")]
@@ -37,23 +37,23 @@ pub struct FileRule {
     pub create: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shape: Option<Shape>,
-    /// Whether a text that contradicts memory is refused: `warn`, `block`, or a variable that says
-    /// which.
+    /// Whether text that contradicts memory is refused: `warn`, `block`, or a variable with one of
+    /// these values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conflicts: Option<String>,
-    /// Whether agents are kept from it whatever their pointers: the contract itself.
+    /// Whether agents are denied regardless of their pointers: the contract's own files.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub people_only: bool,
-    /// The profile that says so; none for `quipu.toml`.
+    /// The profile that states the rule; `None` for `quipu.toml`.
     pub profile: Option<String>,
     pub place: Place,
 }
 
-/// Endings of files that are text where no form says what they are.
+/// Extensions of text files, for rules without a form.
 const TEXT_ENDINGS: [&str; 5] = [".md", ".markdown", ".json", ".toml", ".txt"];
 
 impl FileRule {
-    /// Whether a file under this rule is text, and so UTF-8.
+    /// Whether a file under this rule is text, and therefore UTF-8.
     pub fn is_text(&self, path: &ProjectPath) -> bool {
         self.form.map_or_else(
             || {
@@ -66,17 +66,17 @@ impl FileRule {
     }
 }
 
-/// A profile that the contract takes.
+/// A profile used by the contract.
 #[derive(Debug, Clone, Serialize)]
 pub struct Profile {
     pub name: String,
     pub about: Localized,
     #[serde(skip)]
     pub welcome: Localized,
-    /// What agents are told about it: which commands to use, and when.
+    /// Instructions for agents: which commands to use, and when.
     #[serde(skip)]
     pub guide: Localized,
-    /// By the command of another profile: what to use here.
+    /// Maps a command of another profile to its replacement here.
     #[serde(skip)]
     pub instead: BTreeMap<String, String>,
     pub unit: Option<UnitKind>,
@@ -88,16 +88,16 @@ pub struct Profile {
 pub struct Var {
     pub value: Option<String>,
     pub about: Localized,
-    /// A profile names it. Others are the project's own.
+    /// Declared by a profile; otherwise the project's own.
     #[serde(skip)]
     pub declared: bool,
 }
 
-/// Everything a project's files and actors must obey.
+/// The rules for a project's files and actors.
 #[derive(Debug, Clone, Serialize)]
 pub struct Contract {
     pub language: Language,
-    /// The folder that every path of the profiles is below, if it is not the project's own.
+    /// The folder above every path of the profiles, if it is not the project root.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dir: Option<String>,
     pub profiles: Vec<Profile>,
@@ -107,43 +107,43 @@ pub struct Contract {
     pub files: Vec<FileRule>,
     pub roles: BTreeMap<String, Role>,
     pub steps: Vec<Step>,
-    /// What must be so before anyone may say "done", in order.
+    /// The checklist of `quipu finish`, in order.
     pub finish: Vec<FinishItem>,
-    /// The ways to wake up.
+    /// The scenes of `quipu start`.
     pub scenes: BTreeMap<String, Scene>,
-    /// Whether a finish makes a git commit of the memory files.
+    /// Whether `finish` commits the memory files to git.
     pub git_at_finish: bool,
-    /// What the journal records of a host's conversations.
+    /// How much of a host's conversation the journal records.
     pub capture: Capture,
-    /// What happens to a host's edit that cannot be judged.
+    /// The decision on a host's edit that cannot be judged.
     pub hook_fail: Fail,
     pub budgets: Budgets,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub prices: BTreeMap<String, Price>,
-    /// How long the folders of attempts are kept.
+    /// Retention of the folders of attempts.
     #[serde(skip)]
     pub attempts: AttemptsKept,
-    /// Which old texts `quipu history prune` keeps; all without it.
+    /// The old versions that `quipu history prune` keeps; without a value, all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub history_keep: Option<Keep>,
-    /// Tables of agents, as they stand in `quipu.toml`: whoever starts agents reads them.
+    /// Agent tables of `quipu.toml`, uninterpreted; the agents crate parses them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub agents: BTreeMap<String, toml::Table>,
-    /// Where the project's order is kept, if not in the project itself.
+    /// The address of the shared store, if the project uses one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store: Option<String>,
     #[serde(skip)]
     pub guards: GuardRules,
-    /// What is left out when the files are looked through.
+    /// Paths excluded from directory walks.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "as_texts")]
     pub ignore: Vec<Pattern>,
-    /// A number that two contracts with different texts do not share.
+    /// A hash of the contract's texts, to detect changes.
     #[serde(skip)]
     pub mark: u64,
 }
 
 impl Contract {
-    /// The rule that names a path: the first that matches, `quipu.toml` before the profiles.
+    /// Returns the rule for a path: the first match, `quipu.toml` before the profiles.
     pub fn rule(&self, path: &ProjectPath) -> Option<&FileRule> {
         self.files.iter().find(|rule| self.binds(rule, path))
     }
@@ -175,7 +175,7 @@ impl Contract {
         self.rule(path).map_or(Class::Free, |rule| rule.class)
     }
 
-    /// Whether a text that contradicts memory is refused at this path.
+    /// Whether text that contradicts memory is refused at this path.
     pub fn blocks_conflicts(&self, path: &ProjectPath) -> bool {
         let said = self.rule(path).and_then(|rule| rule.conflicts.as_deref());
         let value = |said: &str| {
@@ -186,20 +186,20 @@ impl Contract {
         said.and_then(value).as_deref() == Some("block")
     }
 
-    /// The rules whose files have a form, in order.
+    /// Returns the rules of a form, in order.
     pub fn of_form(&self, form: Form) -> impl Iterator<Item = &FileRule> {
         self.files
             .iter()
             .filter(move |rule| rule.form == Some(form))
     }
 
-    /// The rule that a path pretends to be named by: other letter case, other Unicode form.
-    /// Such a path would be free here and the ruled file itself on another file system.
+    /// Returns the rule that a path imitates with other letter case or another Unicode form. Such a
+    /// path would be free here and the ruled file on another file system.
     pub fn look_alike(&self, path: &ProjectPath) -> Option<&FileRule> {
         if self.rule(path).is_some() {
             return None;
         }
-        // A path that a pattern names but whose unit is unknown is spelled right: it is merely
+        // A path that matches a pattern but has an unknown unit is spelled correctly, so it is
         // free.
         let folded = fold(path.as_str());
         self.files.iter().find(|rule| {
@@ -207,9 +207,9 @@ impl Contract {
         })
     }
 
-    /// The declared unit with this id.
+    /// Returns the declared unit with this id.
     pub fn unit(&self, id: &UnitId) -> Option<&Unit> {
-        // Units are in natural order: `resolve` sorts them.
+        // `resolve` sorts the units in natural order.
         self.units
             .binary_search_by(|unit| unit.id.natural_cmp(id))
             .ok()
@@ -226,7 +226,7 @@ impl Contract {
                 .any(|k| k.accepts(unit))
     }
 
-    /// The units that a step is done for, in natural order: those of its own profile.
+    /// Returns the units of a step's own profile, in natural order.
     pub fn units_of(&self, step: &Step) -> Vec<&Unit> {
         let kind = self
             .profiles
@@ -240,7 +240,7 @@ impl Contract {
         self.units.iter().filter(belongs).collect()
     }
 
-    /// Whether a write pointer of any role names a path, for whatever unit and agent.
+    /// Whether a write pointer of any role matches a path, for any unit and agent.
     pub fn has_writer(&self, path: &ProjectPath) -> bool {
         self.roles
             .values()
@@ -248,8 +248,8 @@ impl Contract {
             .any(|write| write.path.matches(path.as_str()).is_some())
     }
 
-    /// Whether neither a profile nor a role names a path: it is free, or the project gave it a
-    /// class itself.
+    /// Whether no profile and no role names a path: it is free, or the project itself gave it a
+    /// class.
     pub fn is_projects_own(&self, path: &ProjectPath) -> bool {
         let pointed_at = |role: &Role| {
             let reads = role
@@ -270,7 +270,7 @@ impl Contract {
         self.steps.iter().find(|s| s.name == name)
     }
 
-    /// The gate that makes a file: whoever writes that file has passed the gate.
+    /// Returns the gate that produces a file. An actor that writes this file passes the gate.
     pub fn gate_that_makes(&self, path: &ProjectPath) -> Option<&Step> {
         let makes = |text: &String| {
             Pattern::parse(text).is_ok_and(|pattern| pattern.matches(path.as_str()).is_some())
@@ -280,7 +280,7 @@ impl Contract {
             .find(|step| step.builtin == Some(Builtin::Gate) && step.writes.iter().any(makes))
     }
 
-    /// What a million tokens cost with an agent, if the contract says.
+    /// Returns the price of a million tokens with an agent, if the contract has one.
     pub fn price(&self, agent: &str) -> Option<Price> {
         self.prices
             .get(agent)
@@ -288,7 +288,7 @@ impl Contract {
             .copied()
     }
 
-    /// Where a profile keeps the template of a file: under the path that the profile itself writes.
+    /// Returns the template of a file in its profile, under the profile's own path (without `dir`).
     pub fn template_path(&self, language: Language, path: &str) -> String {
         let below = self
             .dir
@@ -297,8 +297,9 @@ impl Contract {
         format!("templates/{}/{}", language.as_str(), below.unwrap_or(path))
     }
 
-    /// The role in which a session of an agent works, if the profiles give it one: that of the
-    /// scene `main`. Where profiles share the scene, the role that is the others as well.
+    /// Returns the role of an agent's session, if the profiles define one: the role of the scene
+    /// `main`. If profiles share the scene, it is the role that includes the others, or else the
+    /// first.
     pub fn session_role(&self) -> Option<&str> {
         let named = self.session_roles();
         let is_all = |role: &&&str| {
@@ -312,7 +313,7 @@ impl Contract {
         named.iter().find(is_all).or(named.first()).copied()
     }
 
-    /// Every role that the scene `main` wakes, the profiles in order.
+    /// Returns every role of the scene `main`, in profile order.
     fn session_roles(&self) -> Vec<&str> {
         let scene = self.scenes.get("main");
         scene
@@ -327,13 +328,13 @@ impl Contract {
             .collect()
     }
 
-    /// Whether sessions work in a role. Such a role works on the project itself; one of a flow or
-    /// of a delegation writes what its pointers name and nothing else.
+    /// Whether sessions use a role. A session role works on the whole project; a role of a flow or
+    /// a delegation writes only the targets of its pointers.
     pub(crate) fn wakes_session(&self, role: &str) -> bool {
         self.session_roles().contains(&role)
     }
 
-    /// The variables with a value, for filling patterns and templates.
+    /// Returns the variables with values, to fill patterns and templates.
     pub fn binding(&self) -> Binding {
         self.vars
             .iter()

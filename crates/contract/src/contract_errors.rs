@@ -1,5 +1,5 @@
-//! Everything that cannot be taken of a contract file, where the reader stops at the first: what it
-//! stumbles over is left out, and it reads again.
+//! Collects all errors of a contract file. The deserializer stops at the first error, so this
+//! module removes the offending value and reads again.
 
 use std::ops::Range;
 
@@ -9,18 +9,17 @@ use toml::de::{DeArray, DeTable, DeValue};
 
 use crate::press::{Misread, press_table};
 
-/// Nobody fixes more at once.
+/// Maximum number of reported errors.
 const MOST: usize = 50;
 
-/// What of a text cannot be read, in the order it was found, and what the rest says.
+/// The errors of a text, in the order found, and the parsed remainder.
 pub(crate) struct Reading<T> {
     pub misreads: Vec<Misread>,
-    /// None if what was left out may be what the rest rests on: then it would be full of faults
-    /// that are none.
+    /// `None` if other parts may depend on a removed value; they would then report false errors.
     pub rest: Option<T>,
 }
 
-/// Reads what can be read of a text.
+/// Parses a text and collects its errors.
 pub(crate) fn read_all<T: DeserializeOwned>(text: &str) -> Reading<T> {
     let mut table = match DeTable::parse(text) {
         Ok(table) => table,
@@ -53,14 +52,14 @@ pub(crate) fn read_all<T: DeserializeOwned>(text: &str) -> Reading<T> {
         };
         misread.message = in_plain_words(&misread.message);
         let place = misread.span.clone();
-        // What is missing because it was left out is there.
+        // A value that is reported missing because it was removed is not an error.
         if !left_out
             .iter()
             .any(|key| misread.message == format!("missing field `{key}`"))
         {
             misreads.push(misread);
         }
-        // What is wrong with the file as a whole hides the rest.
+        // An error about the whole file hides the rest.
         let mut path = Vec::new();
         let Some(whole) = place.and_then(|place| leave_out(table.get_mut(), &place, &mut path))
         else {
@@ -78,12 +77,12 @@ pub(crate) fn read_all<T: DeserializeOwned>(text: &str) -> Reading<T> {
     }
 }
 
-/// Tables whose keys are names that others use.
+/// Tables with keys that other parts refer to.
 const NAMING: [&str; 4] = ["vars", "units", "profiles", "include"];
 
-/// Leaves out the innermost key or value at a place, tells the keys that lead there, and whether it
-/// was more than a plain value: the first of several tables of one name begins where all of them
-/// do. None if there is nothing.
+/// Removes the innermost key or value at a place. Returns the keys on the path to it, and whether
+/// it was more than a plain value, because the span of the first of several tables with one name
+/// covers all of them. `None` if nothing is at the place.
 fn leave_out(
     table: &mut DeTable<'_>,
     place: &Range<usize>,
@@ -101,7 +100,7 @@ fn leave_out(
         .find(|(key, value)| key.span() == *place || value.span() == *place)
         .map(|(key, _)| key.clone())?;
     path.push(at_place.get_ref().to_string());
-    // A key that nobody knows names nothing, whatever it holds.
+    // Nothing refers to an unknown key, regardless of its value.
     let is_unknown = at_place.span() == *place;
     table.remove(&at_place).map(|value| {
         !is_unknown && matches!(value.get_ref(), DeValue::Table(_) | DeValue::Array(_))
@@ -134,7 +133,7 @@ fn leave_out_of(
     }
 }
 
-/// The reader names types as programs do.
+/// Replaces Rust type names in the deserializer's messages.
 fn in_plain_words(message: &str) -> String {
     const WORDS: [(&str, &str); 9] = [
         ("expected f64", "expected a number"),

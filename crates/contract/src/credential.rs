@@ -1,7 +1,7 @@
-//! Text that looks like a credential: a key of a known service, a private key, an address with a
-//! password in it, or a random-looking value behind a name such as `api_key`, `token` or `密码`.
+//! Detects text that looks like a credential: a key of a known service, a private key, a URL with a
+//! password, or a random-looking value after a name such as `api_key`, `token` or `密码`.
 //!
-//! One pass finds the few lines that hold a hint; only those are looked at closely.
+//! One pass finds the few lines with a hint; only those are examined closely.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ use crate::guard::{Finding, GuardRules};
 struct Shape {
     what: &'static str,
     prefix: &'static str,
-    /// Characters that may follow the prefix, besides letters and digits.
+    /// Characters allowed after the prefix, besides letters and digits.
     also: &'static str,
     least: usize,
 }
@@ -243,11 +243,11 @@ const SHAPES: [Shape; 37] = [
     },
 ];
 
-/// Text that looks like an API key, a private key or a token.
+/// Finds text that looks like an API key, a private key or a token.
 pub fn find_credentials(rules: &GuardRules, text: &str) -> Option<Finding> {
     let lowered = lowered(text.as_bytes());
-    // One pass over the text finds the few places that are worth a closer look. What ends as a
-    // value does says no more than the value.
+    // One pass finds the few candidates. A name inside a value that was already examined is
+    // skipped.
     let (mut from, mut end, mut valued) = (0, 0, 0);
     while let Some((hint, at)) = find_hint(&lowered[from..]).map(|(hint, at)| (hint, from + at)) {
         from = at + 1;
@@ -264,7 +264,7 @@ pub fn find_credentials(rules: &GuardRules, text: &str) -> Option<Finding> {
                 if is_digest(text, at, at + name.len(), start) {
                     return None;
                 }
-                // A dot behind it ends the sentence.
+                // A trailing dot ends the sentence.
                 let value = text[start..valued].trim_end_matches('.');
                 shaped(text, start, end)
                     .or_else(|| looks_random(value).then_some(("a secret", value)))
@@ -284,7 +284,7 @@ pub fn find_credentials(rules: &GuardRules, text: &str) -> Option<Finding> {
     None
 }
 
-/// What a hint hints at.
+/// The kind of credential that a hint announces.
 #[derive(Clone, Copy)]
 enum Hint {
     Shape,
@@ -292,7 +292,7 @@ enum Hint {
     Address,
 }
 
-/// What a line with a credential must hold, in whatever case.
+/// Every line with a credential contains one of these words, in any letter case.
 const HINTS: [&str; SHAPES.len() + SECRET_NAMES.len() + 1] = {
     let mut words = [""; SHAPES.len() + SECRET_NAMES.len() + 1];
     let mut index = 0;
@@ -308,9 +308,9 @@ const HINTS: [&str; SHAPES.len() + SECRET_NAMES.len() + 1] = {
     words
 };
 
-/// What finds hints in text that was lowered.
+/// Searches for hints in lowercased text.
 enum HintSearch {
-    /// Many bytes at a time, on processors that can.
+    /// SIMD search, on processors that support it.
     Packed(Searcher),
     Automaton(AhoCorasick),
 }
@@ -323,16 +323,16 @@ static HINT_SEARCH: LazyLock<HintSearch> = LazyLock::new(|| {
     }
 });
 
-/// The letters of ASCII lowered, eight bytes at a time: this crate is compiled to be small, and
-/// byte by byte this alone would take longer than the search.
+/// Lowercases ASCII letters eight bytes at a time. This crate is compiled for size, and a byte loop
+/// alone would take longer than the search.
 fn lowered(text: &[u8]) -> Vec<u8> {
     const EACH: u64 = u64::from_ne_bytes([1; 8]);
     let mut lowered = text.to_vec();
     let (eights, rest) = lowered.as_chunks_mut::<8>();
     for eight in eights {
         let bytes = u64::from_ne_bytes(*eight);
-        // The highest bit of each byte tells whether it is at least `A`, and whether it is more
-        // than `Z`.
+        // The highest bit of each byte records whether it is at least `A`, and whether it is
+        // greater than `Z`.
         let low = bytes & (0x7f * EACH);
         let from_a = low + (0x80 - u64::from(b'A')) * EACH;
         let beyond_z = low + (0x7f - u64::from(b'Z')) * EACH;
@@ -343,7 +343,7 @@ fn lowered(text: &[u8]) -> Vec<u8> {
     lowered
 }
 
-/// The first place in lowered text where a hint stands.
+/// Finds the first hint in lowercased text.
 fn find_hint(lowered: &[u8]) -> Option<(Hint, usize)> {
     let hit = match &*HINT_SEARCH {
         HintSearch::Packed(search) => search.find(lowered),
@@ -358,10 +358,10 @@ fn find_hint(lowered: &[u8]) -> Option<(Hint, usize)> {
     Some((hint, hit.start()))
 }
 
-/// A key of a known service that begins at a place of a text.
+/// Returns a key of a known service that starts at this offset.
 fn shaped(text: &str, at: usize, end: usize) -> Option<(&'static str, &str)> {
-    // Chinese has no spaces: a key may follow a word directly. A long prefix that ends with a sign
-    // is a key behind any other sign, too.
+    // Chinese has no spaces, so a key may follow a word directly. A long prefix that ends with a
+    // punctuation character counts after any other punctuation, too.
     let before = text[..at].bytes().next_back();
     let continues = before.is_some_and(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
     let is_word = before.is_some_and(|b| b.is_ascii_alphabetic());
@@ -376,8 +376,8 @@ fn shaped(text: &str, at: usize, end: usize) -> Option<(&'static str, &str)> {
             .take_while(|b| b.is_ascii_alphanumeric() || shape.also.as_bytes().contains(b))
             .count();
         let body = &tail[..length];
-        // A placeholder such as `sk-xxxxxxxx…` repeats itself; a key does not.
-        // The one that Amazon prints wherever it shows a key says that it is none.
+        // A placeholder such as `sk-xxxxxxxx…` repeats itself; a key does not. Amazon's
+        // documentation key contains a word that marks it as an example.
         let is_key = length >= shape.least
             && variety(body) >= 8
             && !(shape.prefix == "AKIA" && body.ends_with("EXAMPLE"))
@@ -386,7 +386,7 @@ fn shaped(text: &str, at: usize, end: usize) -> Option<(&'static str, &str)> {
     })
 }
 
-/// The line that begins a private key, if a name in it is that of one.
+/// Returns the line that begins a private key, if the name in it is that of one.
 fn private_key<'t>(
     text: &'t str,
     at: usize,
@@ -433,21 +433,21 @@ const SECRET_NAMES: [&str; 25] = [
 ];
 /// The name in the line that begins a private key.
 const PRIVATE_KEY: &str = "private key";
-/// The one name that its value follows without a sign.
+/// The only name that its value follows without an assignment character.
 const BEARER: &str = "bearer";
 
-/// What may stand around a name or a value: quotes, emphasis, blanks.
+/// Characters allowed around a name or a value: quotes, emphasis, blanks.
 const AROUND: [char; 15] = [
     ' ', '\t', '"', '\'', '`', '*', '(', '（', '\u{3000}', '“', '”', '‘', '’', '「', '」',
 ];
-/// What says that a value follows. The bar is that of a table.
+/// Characters that announce a value. The bar separates table cells.
 const ASSIGNS: [char; 8] = ['=', ':', '：', '＝', '是', '为', '|', '→'];
-/// How much may stand between a name and the sign behind it: `AWS_SECRET_ACCESS_KEY=`, `the
+/// Longest text between a name and the assignment character: `AWS_SECRET_ACCESS_KEY=`, `the
 /// password of the test server is`.
 const LONGEST_BETWEEN: usize = 40;
 
-/// Where the value of a name begins that ends at `from`: `api_key = "…"`, `Authorization: Bearer
-/// …`, `| token | … |`, `密码：…`.
+/// Returns the start of the value for a name that ends at `from`: `api_key = "…"`, `Authorization:
+/// Bearer …`, `| token | … |`, `密码：…`.
 fn value_behind(line: &str, from: usize, name: &str) -> Option<usize> {
     const SCHEMES: [&str; 4] = ["Basic ", "Bearer ", "Token ", "ApiKey "];
     let rest = &line[from..];
@@ -476,8 +476,8 @@ fn value_behind(line: &str, from: usize, name: &str) -> Option<usize> {
     Some(line.len() - value.len())
 }
 
-/// Whether a value was drawn rather than chosen: words, names of models and files, dates and
-/// numbers of versions were not.
+/// Whether a value looks random. Words, names of models and files, dates and version numbers do
+/// not.
 fn looks_random(value: &str) -> bool {
     let digits = value.bytes().filter(u8::is_ascii_digit).count();
     let letters = value.bytes().filter(u8::is_ascii_alphabetic).count();
@@ -503,10 +503,10 @@ fn looks_random(value: &str) -> bool {
     is_short || is_long || is_mixed
 }
 
-/// A random-looking value is at least so long.
+/// Minimum length of a random-looking value.
 const SHORTEST: usize = 12;
 
-/// How often small letters, capitals and digits follow each other, but for the capitals that begin
+/// Counts the changes between lowercase letters, capitals and digits, except capitals that begin
 /// words.
 fn turns(text: &str) -> usize {
     let kind = |b: &u8| match b {
@@ -527,8 +527,8 @@ fn turns(text: &str) -> usize {
         .count()
 }
 
-/// The password of an address such as `postgres://user:…@host/db`, if it is no example. The text
-/// begins behind the scheme.
+/// Returns the password of a URL such as `postgres://user:…@host/db`, unless it is an example. The
+/// text begins after the scheme.
 fn secret_in_address(text: &str) -> Option<(&'static str, &str)> {
     let rest = text.strip_prefix(SCHEME_END)?;
     let end = rest
@@ -545,11 +545,11 @@ fn secret_in_address(text: &str) -> Option<(&'static str, &str)> {
     (is_secret && !is_name).then_some(("an address with a password", password))
 }
 
-/// What stands in every address, before whoever has one.
+/// Part of every URL, before any user name.
 const SCHEME_END: &str = "://";
 
-/// Whether what stands around a name says that the value is public: a hash of a secret, the address
-/// or the number of a token.
+/// Whether the text around a name marks the value as public: the hash of a secret, the address or
+/// the id of a token.
 fn is_digest(text: &str, at: usize, behind: usize, value: usize) -> bool {
     const PUBLIC: [&str; 12] = [
         "hash",
@@ -573,11 +573,11 @@ fn is_digest(text: &str, at: usize, behind: usize, value: usize) -> bool {
         .any(|around| PUBLIC.iter().any(|word| around.contains(word)))
 }
 
-/// Signs that passwords have besides what keys are made of. Those that stand between a text and its
-/// password are none of them.
+/// Punctuation found in passwords but not in keys. Characters that separate a text from its
+/// password are excluded.
 const PASSWORD_SIGNS: &[u8] = b"!#$%^&~";
 
-/// How far the value of a name goes.
+/// Returns the length of a value.
 fn value_run(text: &str) -> usize {
     text.bytes()
         .take_while(|b| is_key_byte(*b) || PASSWORD_SIGNS.contains(b))
@@ -588,9 +588,9 @@ fn is_key_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-_+/=.".contains(&byte)
 }
 
-/// Whether a text may go on with a credential that the line before it has begun: its first word
-/// could be the end of one, or its first line holds what could be one. Most texts cannot, and
-/// nobody need look at what they are added to.
+/// Whether a text may continue a credential that the preceding line began: its first word could be
+/// the end of one, or its first line contains a candidate. For all other texts, the caller need not
+/// read the file they are appended to.
 pub fn may_continue_credential(text: &[u8]) -> bool {
     let line = &text[..memchr::memchr(b'\n', text).unwrap_or(text.len())];
     let is_end = |run: &[u8]| {
@@ -602,8 +602,8 @@ pub fn may_continue_credential(text: &[u8]) -> bool {
     first.is_some_and(is_end) || memchr::memchr(b'@', line).is_some() || has_secret(line)
 }
 
-/// Whether a line has a run of letters and digits as long as a secret behind a name must be. Such a
-/// run has one byte in every so many: the others need not be looked at.
+/// Whether a line has a run of letters and digits of at least `SHORTEST`. Such a run covers one
+/// byte in every `SHORTEST`, so the others need not be read.
 fn has_secret(line: &[u8]) -> bool {
     const LENGTH: usize = SHORTEST;
     let mut at = LENGTH - 1;
@@ -632,7 +632,7 @@ fn has_secret(line: &[u8]) -> bool {
     false
 }
 
-/// How many different characters a text has.
+/// Counts the distinct characters of a text.
 fn variety(text: &str) -> usize {
     let mut seen = [false; 256];
     text.bytes()
@@ -692,20 +692,20 @@ mod tests {
             ["ok\nname-gh", "p_a8Kd02mZx91LqPw73RtYvB5nHc6JsE4u.txt"].concat(),
             format!("ok\nx =0{key}"),
             ["ok\napi_key = \"q8Zk2LmQ8x", "Wv5Rt7YpB3nHc\""].concat(),
-            // Chinese has no spaces, and colons of its own.
+            // Chinese has no spaces, and its own colons.
             format!("好\n密钥{key}"),
             ["好\n令牌是gh", "p_a8Kd02mZx91LqPw73RtYvB5nHc6JsE4u"].concat(),
             ["好\npassword：q8Zk2LmQ8x", "Wv5Rt7YpB3nHc"].concat(),
             ["好\n- **密码**：“q8Zk2LmQ8x", "Wv5Rt7YpB3nHc”"].concat(),
             ["好\n数据库口令为 q8Zk2LmQ8x", "Wv5Rt7YpB3nHc"].concat(),
-            // Not the first of its name in the line.
+            // The second occurrence of the name in the line.
             [
                 "ok\nask for the password of prod; password: q8Zk2LmQ8x",
                 "Wv5Rt7YpB3nHc",
             ]
             .concat(),
             ["ok\npassword: none, password = q8Zk2LmQ8x", "Wv5Rt7YpB3nHc"].concat(),
-            // The name goes on behind the word, or the value is shorter, or in a table.
+            // The name continues after the word, or the value is shorter, or in a table.
             [
                 "ok\nAWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfi",
                 "CYEXAMPLEKEY",
@@ -758,7 +758,7 @@ mod tests {
         }
     }
 
-    /// Each place of a text is looked at once, however many hints stand in one line.
+    /// The scan is linear, even if one line holds many hints.
     #[test]
     fn a_long_line_of_hints_takes_no_longer_than_others() {
         let rules = GuardRules::default();

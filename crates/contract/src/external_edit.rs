@@ -1,21 +1,22 @@
-//! Edits made outside Quipu: which of them the contract allows.
+//! Judges external edits: decides which of them the contract allows.
 //!
-//! An agent that edits files with its own tools is normal. What its class allows is adopted; the
-//! rest is flagged and keeps its bytes until someone decides. Nothing is ever undone here.
+//! Agents may edit files with their own tools. An edit that the file's class allows is adopted; any
+//! other edit is flagged and keeps its bytes until a person or agent decides. This module never
+//! reverts an edit.
 
 use std::borrow::Cow;
 
 use crate::class::Class;
 use crate::loss::lost_names;
 
-/// What an external edit amounts to.
+/// The verdict on an external edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outside {
     /// Adopted: bytes were added at the end, from this offset on.
     Grew { from: usize },
     /// Adopted: another version of the whole file.
     Replaced,
-    /// Adopted: the file is gone, and may be.
+    /// Adopted: the file was deleted, and its class allows that.
     Removed,
     /// Not allowed; completes the sentence "`path` …". `line` is the first line that broke the
     /// rule.
@@ -25,19 +26,18 @@ pub enum Outside {
     },
 }
 
-/// How the flag of a state file begins from which something vanished, or which holds an older text
-/// again.
+/// Prefixes of a flag on a state file: names vanished, or an older text is back.
 const LOST: &str = "lost ";
 const WENT_BACK: &str = "went back to ";
 
-/// Whether a flag says that a state file lost something: a person may accept it.
+/// Whether a flag reports a loss in a state file, which a person may accept.
 pub fn is_loss(what: &str) -> bool {
     what.starts_with(LOST) || what.starts_with(WENT_BACK)
 }
 
-/// Judges the bytes found (`None`: the file is gone) against the bytes last journalled. `before` is
-/// `None` where the file was not known before. `earlier` finds the commit after which the file held
-/// the bytes found; it is asked only about state files.
+/// Judges the bytes found (`None`: the file is deleted) against the last bytes in the journal.
+/// `before` is `None` for an unknown file. `earlier` finds the commit after which the file held
+/// these bytes; it is called only for state files.
 pub fn judge_outside(
     class: Class,
     path: &str,
@@ -54,7 +54,7 @@ pub fn judge_outside(
             Class::Overwrite | Class::Free => Outside::Removed,
             _ => flag("was removed outside Quipu", None),
         },
-        // A new file: whatever its class, someone has to begin.
+        // A new file is allowed in every class.
         (None, Some(after)) => match invalid_json(class, path, after) {
             Some(line) => flag("is not valid JSON", Some(line)),
             None => Outside::Replaced,
@@ -82,8 +82,8 @@ pub fn judge_outside(
     }
 }
 
-/// Values may change and names may be added. A name that vanished, or a text that was there before,
-/// is what `git stash`, `git checkout` and an old backup leave.
+/// Values may change and names may be added. A name that vanished, or an earlier text, is the
+/// result of `git stash`, `git checkout` or an old backup.
 fn judge_state(
     path: &str,
     before: &[u8],
@@ -104,8 +104,8 @@ fn judge_state(
     }
 }
 
-/// Growth at the end is allowed; so is a merge of two branches, where new lines stand between old
-/// ones and no old line is missing or changed.
+/// Allows growth at the end, and a merge of two branches: new lines between old ones, with no old
+/// line missing or changed.
 fn judge_append(before: &[u8], after: &[u8]) -> Outside {
     if after.starts_with(before) {
         return Outside::Grew { from: before.len() };
@@ -116,7 +116,7 @@ fn judge_append(before: &[u8], after: &[u8]) -> Outside {
         .map(trim_line)
         .enumerate()
     {
-        // A line that is no text may be repaired.
+        // A line that is not UTF-8 may be repaired.
         if std::str::from_utf8(line).is_err() {
             continue;
         }
@@ -131,7 +131,7 @@ fn judge_append(before: &[u8], after: &[u8]) -> Outside {
     Outside::Replaced
 }
 
-/// A last line that gained its newline is the same line.
+/// A last line that gained its newline counts as the same line.
 fn trim_line(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\n").unwrap_or(line)
 }
@@ -145,7 +145,7 @@ fn changed_line(before: &[u8], after: &[u8]) -> Option<usize> {
     Some(before[..at].iter().filter(|b| **b == b'\n').count() + 1)
 }
 
-/// The line where a `state` file ending in `.json` stops being JSON.
+/// Returns the line of the first JSON error in a `state` file ending in `.json`.
 fn invalid_json(class: Class, path: &str, bytes: &[u8]) -> Option<usize> {
     if class != Class::State || !path.ends_with(".json") {
         return None;

@@ -1,4 +1,4 @@
-//! Faults of a contract: what is wrong, where, and what would be allowed.
+//! Faults of a contract: the error, its place, and the remedy.
 
 use std::fmt;
 
@@ -19,26 +19,26 @@ impl fmt::Display for Place {
     }
 }
 
-/// One thing wrong with a contract.
+/// One fault of a contract.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Fault {
     pub place: Place,
     pub what: String,
-    /// The second place, where two rules contradict each other.
+    /// The second place, if two rules contradict each other.
     pub other: Option<Place>,
-    /// What would be allowed here, or how to fix it.
+    /// The allowed values, or how to fix the fault.
     pub remedy: String,
 }
 
-/// How many names a message lists.
+/// Maximum number of names in a message.
 const NAMES_SHOWN: usize = 30;
 
-/// "one of a, b, c": the names that would be allowed here.
+/// "one of a, b, c": the allowed names.
 pub(crate) fn one_of(names: impl Iterator<Item = impl fmt::Display>) -> String {
     format!("one of {}", list(names))
 }
 
-/// "a, b, c", or the first names where there are too many to read.
+/// "a, b, c"; a long list is cut after `NAMES_SHOWN`.
 pub(crate) fn list(mut names: impl Iterator<Item = impl fmt::Display>) -> String {
     let shown: Vec<String> = names
         .by_ref()
@@ -52,13 +52,13 @@ pub(crate) fn list(mut names: impl Iterator<Item = impl fmt::Display>) -> String
     shown.join(", ") + &more
 }
 
-/// Everything wrong with a contract, in the order of its files and lines.
+/// All faults of a contract, in the order of its files and lines.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", render(.0))]
 pub struct Faults(pub Vec<Fault>);
 
-/// A contract may come from a stranger, and messages quote its keys and values: no line break in
-/// them begins a line.
+/// A contract may come from a stranger, and messages quote its keys and values. A line break in a
+/// value must not start a new line of output.
 fn render(faults: &[Fault]) -> String {
     let mut text = String::new();
     for (index, fault) in faults.iter().enumerate() {

@@ -1,7 +1,8 @@
-//! The finish checklist: what must be so before anyone may say "done".
+//! The checklist of `quipu finish`: the conditions for ending a session.
 //!
 //! An item names files by their form, a condition out of a small vocabulary, and the command that
-//! supplies what is missing. Whoever finishes evaluates it; here it is only said.
+//! supplies the missing part. This module only defines the items; the finish command evaluates
+//! them.
 
 use std::fmt;
 
@@ -11,39 +12,39 @@ use crate::fault::Place;
 use crate::form::Form;
 use crate::language::Localized;
 
-/// One item of the checklist, with the place it came from.
+/// One item of the checklist, with its source line.
 #[derive(Debug, Clone, Serialize)]
 pub struct FinishItem {
     pub name: String,
-    /// What is asked for, as whoever finishes reads it.
+    /// The request, as shown to the actor that finishes.
     pub text: Localized,
-    /// The files it is about.
+    /// The form of the files it concerns.
     pub form: Form,
     pub need: Condition,
     pub when: Occasion,
-    /// The roles it is asked of; everyone without. Whoever acts in no role is always asked.
+    /// The roles it applies to; empty means all. An actor without a role is always asked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub roles: Vec<String>,
-    /// The command that supplies it.
+    /// The command that fulfils it.
     #[serde(rename = "do")]
     pub supply: String,
     pub place: Place,
 }
 
-/// What must hold of the files of a form, once the finish is written.
+/// A condition on the files of a form after the finish is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition {
     /// Changed since this session began, or by the finish itself.
     Changed,
-    /// A new file of this form was made since this session began, or is made by the finish.
+    /// A file of this form was created since this session began, or is created by the finish.
     Created,
-    /// Changed, or it was said that there is nothing: `--none NAME`.
+    /// Changed, or explicitly answered with nothing: `--none NAME`.
     Answered,
     /// A JSON value (`/next_steps`) or a section (`#Goal`) is neither empty nor a placeholder.
     Filled(String),
-    /// Nothing is left in it.
+    /// The file holds no task, or no content.
     Cleared,
-    /// Nothing of this actor's own is left open in it: no todo in progress.
+    /// This actor has left nothing open in it: no todo in progress.
     Settled,
 }
 

@@ -1,8 +1,8 @@
-//! Flows: steps over units. Progress is never stored: it is derived elsewhere, from markers,
+//! Flows: steps over units. Progress is never stored; the protocol crate derives it from markers,
 //! versions and the journal.
 //!
-//! Everything that tells one flow from another is here as data: when a step applies, who may object
-//! and to whom the work then goes back, how a batch ends, what is merged and what is remembered.
+//! All differences between flows are data in this module: when a step applies, who may object and
+//! which steps repeat then, how a batch ends, which files are merged and which are remembered.
 
 use std::collections::BTreeMap;
 
@@ -38,38 +38,38 @@ pub enum Builtin {
     Gate,
 }
 
-/// One step of a flow.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Step {
     pub name: String,
     pub about: Localized,
-    /// The role that does it, or none for a built-in step.
+    /// The role that does it; `None` for a built-in step.
     pub role: Option<String>,
     pub builtin: Option<Builtin>,
     pub each: Each,
     pub after: Vec<String>,
-    /// The part of the flow it belongs to, for whoever watches.
+    /// The phase of the flow it belongs to, for display.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
-    /// Scores of steps with one domain are averaged together; without one they are not.
+    /// Scores of steps with the same domain are averaged together; steps without one are not
+    /// averaged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
     #[serde(skip_serializing_if = "When::is_empty")]
     pub when: When,
-    /// What in an output sends the work back, or stops it.
+    /// The text in an output that sends the work back, or stops it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub objection: Option<Objection>,
-    /// To which steps an objection sends the work.
+    /// The steps to repeat after an objection.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub back: Vec<String>,
-    /// How often an objection may send the work back before a person is asked.
+    /// Maximum number of objections before a person is asked.
     pub rounds: Option<u32>,
-    /// So many failures in a row, and a person is asked.
+    /// Maximum consecutive failures before a person is asked.
     pub retries: u32,
-    /// How long one attempt may take.
+    /// Time limit of one attempt.
     pub deadline_seconds: u64,
-    /// This step ends a batch of so many units: none of the next begins before all of these are
-    /// through it.
+    /// This step ends a batch of this many units. No unit of the next batch begins before all of
+    /// these have passed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub batch: Option<usize>,
     /// Files a built-in step reads and writes.
@@ -82,16 +82,16 @@ pub struct Step {
     pub remember: Option<Remember>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub declare: Option<Declare>,
-    /// Two files of which the brief shows the difference, the older first.
+    /// Two files to compare in the brief, the older first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub compare: Vec<String>,
-    /// Steps that judge one subject: scores far apart are a conflict.
+    /// Steps that judge one subject. Scores far apart count as a conflict.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub subjects: BTreeMap<String, Vec<String>>,
-    /// Words of advice that cannot both be followed.
+    /// Pairs of contradictory advice.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub opposites: Vec<Vec<String>>,
-    /// The profile that says so; empty for `quipu.toml`.
+    /// The profile that states it; empty for `quipu.toml`.
     #[serde(skip)]
     pub profile: String,
     pub place: Place,
@@ -285,7 +285,7 @@ pub struct Price {
 }
 
 impl Price {
-    /// What so many tokens cost.
+    /// Returns the cost of this many tokens.
     #[allow(clippy::cast_precision_loss, reason = "a price is an estimate")]
     pub fn cost(self, input: u64, output: u64) -> f64 {
         (input as f64 * self.input + output as f64 * self.output) / 1e6
@@ -313,34 +313,35 @@ impl Default for AttemptsKept {
     }
 }
 
-/// What a finished text must look like.
+/// The required shape of a finished text.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Shape {
-    /// The variable or number that says how many words are wanted.
+    /// The wanted number of words: a number, or a variable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub words: Option<String>,
-    /// How far the words may be off, as a share.
+    /// Allowed deviation from the number of words, as a fraction.
     pub tolerance: f64,
-    /// How many headings of each level, at least and at most.
+    /// Minimum and maximum number of headings per level.
     pub headings: BTreeMap<u8, (u32, u32)>,
-    /// The sections that it has, each under any of some names.
+    /// The required sections, each with its accepted titles.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sections: Vec<Vec<String>>,
-    /// The folder whose files it names and quotes.
+    /// The folder of the files it names and quotes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub places: Option<String>,
-    /// Whether it scores every metric of its role.
+    /// Whether it must score every metric of its role.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub scores: bool,
-    /// Whether it is a text of its own: no other's, and not one passage over and over.
+    /// Whether the text must be original: no copy of another text, and no passage repeated over and
+    /// over.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub distinct: bool,
-    /// The Markdown text whose words this page shows.
+    /// The Markdown text that this page must contain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shows: Option<String>,
 }
 
-/// A length of time: `90s`, `30m`, `2h`.
+/// Parses a duration: `90s`, `30m`, `2h`.
 pub(crate) fn parse_seconds(text: &str) -> Option<u64> {
     let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
     let number: u64 = digits.parse().ok()?;
@@ -353,7 +354,7 @@ pub(crate) fn parse_seconds(text: &str) -> Option<u64> {
     number.checked_mul(times).filter(|seconds| *seconds > 0)
 }
 
-/// How many headings or words: `1`, `3-6`.
+/// Parses a number or a range: `1`, `3-6`.
 pub fn parse_span(text: &str) -> Option<(u32, u32)> {
     let (least, most) = text.split_once('-').unwrap_or((text, text));
     let (least, most) = (least.trim().parse().ok()?, most.trim().parse().ok()?);

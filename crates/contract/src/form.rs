@@ -1,7 +1,7 @@
-//! Forms: what is inside a file, for the commands that read and write parts of it.
+//! Forms: the content type of a file, for the commands that read and write parts of it.
 //!
 //! A command such as `quipu todo add` does not know a path: it asks the contract which file has the
-//! form `todos`. So any profile can lay such a file where it likes.
+//! form `todos`. A profile can therefore choose any path for such a file.
 
 use serde::{Deserialize, Serialize};
 
@@ -103,7 +103,7 @@ impl Form {
         Form::Waivers,
     ];
 
-    /// As the contract writes it.
+    /// The name in the contract.
     pub const fn as_str(self) -> &'static str {
         match self {
             Form::Identity => "identity",
@@ -138,13 +138,13 @@ impl Form {
         }
     }
 
-    /// Whether such a file is text. The others hold images and archives.
+    /// Whether such a file is text. Other forms are images and archives.
     pub const fn is_text(self) -> bool {
         !matches!(self, Form::Media | Form::Ebook)
     }
 }
 
-/// The line of the first byte that is not UTF-8.
+/// Returns the line of the first byte that is not UTF-8.
 pub fn bad_line(bytes: &[u8]) -> Option<usize> {
     let error = std::str::from_utf8(bytes).err()?;
     Some(

@@ -1,23 +1,23 @@
-//! Guards on what is written: lost text here, stand-ins for text in `placeholder`, credentials in
+//! Guards on writes: lost text here, placeholders for text in `placeholder`, credentials in
 //! `credential`.
 //!
-//! Each finding names its line. A person or agent who means it says so with `--force` (shrink and
-//! placeholder) or in the contract (credentials). Scanners are tables of words rather than regular
-//! expressions: they run on every write and must cost microseconds.
+//! Each finding names its line. A person or agent confirms the write with `--force` (shrink and
+//! placeholder) or in the contract (credentials). The scanners use word tables instead of regular
+//! expressions, because they run on every write and must cost microseconds.
 
 use serde::Serialize;
 
 use crate::pattern::Pattern;
 
-/// A reason to stop a write.
+/// A reason to refuse a write.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     pub line: usize,
-    /// What was found, never the secret itself.
+    /// The finding in words. It never contains the secret itself.
     pub what: String,
 }
 
-/// A number that is to be from 0 to 1.
+/// A number that should be from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fraction(pub f64);
 
@@ -46,13 +46,13 @@ impl<'de> serde::Deserialize<'de> for Fraction {
 /// The contract's settings for the guards.
 #[derive(Debug, Clone)]
 pub struct GuardRules {
-    /// Replacing a file by less than this share of it needs `--force`.
+    /// Replacing a file by less than this fraction of its size needs `--force`.
     pub shrink_below: f64,
     /// Files shorter than this may shrink freely.
     pub shrink_from_bytes: usize,
-    /// Paths in which text that looks like a credential is allowed.
+    /// Paths that may contain text that looks like a credential.
     pub credentials_in: Vec<Pattern>,
-    /// Literal texts that look like credentials and are none.
+    /// Allowed literal texts that only look like credentials.
     pub credentials: Vec<String>,
 }
 
@@ -67,15 +67,15 @@ impl Default for GuardRules {
     }
 }
 
-/// Whether replacing `before` by `after` loses much of it.
+/// Whether replacing `before` by `after` loses too much text.
 pub fn find_shrink(rules: &GuardRules, before: usize, after: usize) -> Option<String> {
     let lost =
         before >= rules.shrink_from_bytes && (after as f64) < before as f64 * rules.shrink_below;
     lost.then(|| format!("would shrink from {before} to {after} bytes"))
 }
 
-/// Whether a text says nothing: it is empty, a word that stands for a text to come, or one in
-/// brackets that a template left.
+/// Whether a text is empty, a word for text to come ("TODO"), or a bracketed placeholder left by a
+/// template.
 pub fn says_nothing(text: &str) -> bool {
     const TO_COME: [&str; 13] = [
         "todo",
@@ -96,7 +96,7 @@ pub fn says_nothing(text: &str) -> bool {
     let inner = text
         .strip_prefix(['[', '<', '［', '【'])
         .and_then(|rest| rest.strip_suffix([']', '>', '］', '】']));
-    // What leads somewhere, or is only begun and ended by brackets, was written by someone.
+    // A link, or text with further brackets inside, was written by someone.
     let bracketed = inner.is_some_and(|inner| !inner.contains(['[', ']', '<', '>', '→', '/', ':']))
         || text.starts_with('_') && text.ends_with('_');
     let bare = text

@@ -1,4 +1,4 @@
-//! What the hooks of agent hosts do when an edit cannot be judged.
+//! The `hooks` setting: the decision on a host's edit that cannot be judged.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,8 +15,8 @@ pub enum Fail {
 }
 
 impl Fail {
-    /// What a `quipu.toml` says that cannot be read as a contract: a fault elsewhere in it must not
-    /// open what was closed.
+    /// Reads the setting from a `quipu.toml` that is not a valid contract, so that an error
+    /// elsewhere in the file does not turn `closed` into `open`.
     pub fn told_by(text: &str) -> Fail {
         let mut inside = false;
         for line in text.lines().map(str::trim) {

@@ -1,21 +1,19 @@
-//! What is left out when a project is looked through: folders that tools fill by themselves, and
-//! what `ignore` names.
+//! Paths excluded from directory walks: folders that tools generate, and the `ignore` patterns.
 //!
-//! Leaving out is for files that nobody calls memory. A file that a rule names, or that a commit
-//! ever touched, is never left out, wherever it lies; that is for whoever looks through the files
-//! to see to.
+//! Exclusion applies only to files that are not memory. A file that a rule names, or that a commit
+//! ever touched, is never excluded; the directory walk enforces that.
 
 use serde::Serializer;
 
 use crate::contract::Contract;
 use crate::pattern::Pattern;
 
-/// Folders of tools, by name. Others are known by what lies in them, see [`CACHE_MARKS`].
+/// Tool folders by name. Others are recognized by a file in them, see [`CACHE_MARKS`].
 const TOOL_FOLDERS: [&str; 5] = ["node_modules", "__pycache__", ".hg", ".jj", ".svn"];
 
-/// Files that mark the folder they lie in as one that a tool can make anew, with what they must
-/// begin with: <https://bford.info/cachedir/>, as cargo writes it, and the configuration of a
-/// Python environment.
+/// Files that mark their folder as a cache that a tool can rebuild, with their required first
+/// bytes: <https://bford.info/cachedir/>, as cargo writes it, and the configuration of a Python
+/// environment.
 pub const CACHE_MARKS: [(&str, &[u8]); 2] = [
     (
         "CACHEDIR.TAG",
@@ -25,27 +23,27 @@ pub const CACHE_MARKS: [(&str, &[u8]); 2] = [
 ];
 
 impl Contract {
-    /// Whether a folder is left out, as far as its name tells.
+    /// Whether a folder is excluded by its name.
     pub fn ignores_folder(&self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or(path);
         TOOL_FOLDERS.contains(&name) || self.ignores_file(path)
     }
 
-    /// Whether a file is left out for its own name, and not for the folder that it lies in.
+    /// Whether a file is excluded by its own name, not by its folder.
     pub fn ignores_file(&self, path: &str) -> bool {
         self.ignore
             .iter()
             .any(|pattern| pattern.matches(path).is_some())
     }
 
-    /// Whether a rule may name a file below a folder.
+    /// Whether a rule may match a file below a folder.
     pub fn may_name_below(&self, folder: &str) -> bool {
         let below = Pattern::below(folder);
         self.files.iter().any(|rule| rule.path.overlaps(&below))
     }
 }
 
-/// Patterns as they are written.
+/// Serializes patterns as text.
 pub(crate) fn as_texts<S: Serializer>(
     patterns: &[Pattern],
     serializer: S,
@@ -53,7 +51,7 @@ pub(crate) fn as_texts<S: Serializer>(
     serializer.collect_seq(patterns.iter().map(Pattern::as_str))
 }
 
-/// A folder may be written with or without what stands for all below it.
+/// Strips a trailing `/` or `/**`, which may follow a folder.
 pub(crate) fn folder_or_file(text: &str) -> &str {
     text.strip_suffix("/**")
         .or_else(|| text.strip_suffix('/'))

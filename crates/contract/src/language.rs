@@ -1,4 +1,4 @@
-//! The two languages everything is written in, and texts that exist in both.
+//! The two languages of all texts, and texts that exist in both.
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
@@ -54,7 +54,7 @@ impl Default for Localized {
     }
 }
 
-/// What stands in a file: a string, or a table of `en` and `zh`.
+/// The form in a file: a string, or a table of `en` and `zh`.
 impl<'de> Deserialize<'de> for Localized {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Localized, D::Error> {
         struct Texts;

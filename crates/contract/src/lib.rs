@@ -1,7 +1,8 @@
-//! The contract: what a project's files are, who may read and write them, and how each may change.
+//! The contract: the classes of a project's files, who may read and write them, and how each may
+//! change.
 //!
-//! Everything here is pure: no I/O, no clock, no async. The store asks this crate for a verdict and
-//! carries it out; doors only print what is decided here.
+//! This crate is pure: no I/O, no clock, no async. The store asks it for a verdict and enforces it;
+//! the interfaces only print the verdict.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

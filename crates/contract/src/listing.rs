@@ -1,7 +1,7 @@
 //! The index of a project: path and first line of each file, sorted.
 //!
-//! A contract has one if a derived file has the form `index`. One row changes when one file does,
-//! so the index can be kept in the commit that changes what it lists. Text before the first row is
+//! A contract has an index if a derived file has the form `index`. A change of one file changes one
+//! row, so the commit that changes a file can update the index too. Text before the first row is
 //! kept.
 
 use std::collections::BTreeMap;
@@ -12,9 +12,9 @@ use crate::form::Form;
 use crate::path::ProjectPath;
 
 const ROW: &str = "- [→ ";
-/// A bracket in a path, which would end it.
+/// The escape of a closing bracket, which would end the path.
 const BRACKET: &str = "%5D";
-/// A first line longer than this is cut: the index is read whole, every time.
+/// A longer first line is cut, because the index is always read whole.
 const LINE_CHARS: usize = 120;
 
 /// An index as text, row by row.
@@ -44,12 +44,12 @@ impl Listing {
         listing
     }
 
-    /// The first line of a file, as the listing has it.
+    /// Returns the listed first line of a file.
     pub fn first_line_of(&self, path: &str) -> Option<&str> {
         self.rows.get(path).map(String::as_str)
     }
 
-    /// The text of an index from its first row on.
+    /// Returns the text of an index from its first row on.
     pub fn from_first_row(text: &str) -> &str {
         let head: usize = text
             .split_inclusive('\n')
@@ -59,7 +59,7 @@ impl Listing {
         &text[head..]
     }
 
-    /// The same head over other rows.
+    /// Returns a listing with the same head and other rows.
     pub fn with_rows(&self, rows: impl IntoIterator<Item = (String, String)>) -> Listing {
         Listing {
             head: self.head.clone(),
@@ -67,7 +67,7 @@ impl Listing {
         }
     }
 
-    /// Sets the first line of a file, or takes the file out.
+    /// Sets the first line of a file, or removes the file.
     pub fn set(&mut self, path: &str, first: Option<String>) {
         match first {
             Some(first) => self.rows.insert(path.to_owned(), first),
@@ -86,7 +86,7 @@ impl Listing {
     }
 }
 
-/// What a file says first: its first heading or line, without markup, behind front matter.
+/// Returns the first heading or line of a file after the front matter, without markup.
 pub fn first_line(text: &str) -> String {
     let text = text.trim_start_matches('\u{feff}');
     let body = match text
@@ -109,7 +109,7 @@ pub fn first_line(text: &str) -> String {
 }
 
 impl Contract {
-    /// The file that lists the others, if the contract has one.
+    /// Returns the path of the index file, if the contract has one.
     pub fn index_path(&self) -> Option<ProjectPath> {
         let rule = self
             .of_form(Form::Index)

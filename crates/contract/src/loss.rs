@@ -1,8 +1,8 @@
-//! What an external edit took out of a state file.
+//! Detects names that an external edit removed from a state file.
 //!
-//! A state file is edited by many hands, and values change all the time. What has a name of its own
-//! does not disappear in ordinary work: a key of an object, an item with an `id`, a keyed line of
-//! Markdown. Where one is missing, an older copy of the file was probably put in its place.
+//! Many actors edit a state file, and its values change all the time. Named entries (a key of an
+//! object, an item with an `id`, a keyed line of Markdown) do not disappear in ordinary work. If
+//! one is missing, an older copy of the file was probably restored over it.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ use serde_json::Value;
 use crate::characters::quotable;
 use crate::keyed::facts;
 
-/// So many names are told before the rest is only counted.
+/// Maximum number of names listed; the rest is counted.
 const NAMED: usize = 3;
 
-/// The names that were in one text of a state file and are not in the next, in words; `None` if all
+/// Returns the names that vanished between two texts of a state file, as a phrase; `None` if all
 /// are there.
 pub(crate) fn lost_names(path: &str, before: &[u8], after: &[u8]) -> Option<String> {
     let mut lost = Vec::new();
@@ -40,7 +40,7 @@ pub(crate) fn lost_names(path: &str, before: &[u8], after: &[u8]) -> Option<Stri
             }
         }));
     }
-    // A whole item says more than a field of another.
+    // A whole item is more informative than a field of another.
     lost.sort_by_key(|name| name.matches('/').count());
     let mut named = lost
         .iter()
@@ -81,7 +81,7 @@ fn lose_values(before: &Value, after: &Value, at: &str, lost: &mut Vec<String>) 
                 }
             }
         }
-        // Something with names in it became something else.
+        // A value with named entries was replaced by another kind of value.
         (Value::Object(names), _) if !names.is_empty() => lost.push(if at.is_empty() {
             "/".into()
         } else {

@@ -1,7 +1,7 @@
-//! What `quipu.toml` and a profile's TOML files may say, as serde sees it.
+//! The format of `quipu.toml` and of a profile's TOML files, as serde types.
 //!
-//! Unknown keys are faults. Values that need a line in later messages are [`Spanned`]. The same
-//! types give the JSON Schema that editors complete from.
+//! Unknown keys are faults. Values that later messages refer to by line are [`Spanned`]. The JSON
+//! Schema for editors is generated from the same types.
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,9 @@
-//! Merging two branches of one file, by its class.
+//! Merges two branches of one file, by its class.
 //!
-//! An append file keeps every entry of both sides. A state file in JSON merges key by key, lists of
-//! items by their id; a shared world by section and keyed line. Anything else is merged by lines.
-//! Where both sides changed the same thing differently, no one is guessed to be right: it stays a
-//! conflict for a person.
+//! An append file keeps every entry of both sides. A JSON state file merges key by key, and its
+//! lists by item id; a shared world merges by section and keyed line. Any other file is merged by
+//! lines. If both sides changed the same value differently, the merge does not guess: the conflict
+//! is left to a person.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -14,21 +14,21 @@ use crate::class::Class;
 use crate::form::Form;
 use crate::keyed::merge_keyed;
 
-/// What a merge of three texts came to.
+/// The result of a three-way merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Merged {
     pub text: String,
-    /// Where both sides changed the same thing differently.
+    /// The values that both sides changed differently.
     pub conflicts: Vec<String>,
 }
 
-/// How two branches of a file are merged.
+/// The settings of a merge.
 #[derive(Debug, Clone, Copy)]
 pub struct Way<'w> {
     pub class: Class,
     pub form: Option<Form>,
     pub path: &'w str,
-    /// The time that a section's history tells for the older of two values.
+    /// The time that a section's history records for the older of two values.
     pub now: &'w str,
     pub theirs_is_newer: bool,
 }
@@ -65,7 +65,8 @@ pub fn merge_branches(way: Way<'_>, base: &str, ours: &str, theirs: &str) -> Mer
     }
 }
 
-/// All of ours, then what is only theirs. Both sides only ever grew, so nothing else can be lost.
+/// Returns all of ours, then the lines only in theirs. Both sides only appended, so nothing is
+/// lost.
 fn merge_append(base: &str, ours: &str, theirs: &str) -> String {
     if let (Some(our_tail), Some(their_tail)) = (ours.strip_prefix(base), theirs.strip_prefix(base))
     {
@@ -77,8 +78,8 @@ fn merge_append(base: &str, ours: &str, theirs: &str) -> String {
         }
         return format!("{}{their_tail}", with_newline(ours));
     }
-    // A side that was itself merged before: keep the order of ours, add their lines where they
-    // stand.
+    // One side was itself merged before: keeps the order of ours and inserts their lines at their
+    // places.
     let merge = TextMerge::from_lines(base, ours, theirs);
     let mut text = String::new();
     for region in merge.regions() {
@@ -187,8 +188,7 @@ fn merge_values(
     }
 }
 
-/// What both sides may change without contradicting each other: counts that only grow add up, of
-/// two times the later one holds.
+/// Resolves changes that do not contradict: counters add up, and the later of two times wins.
 fn settle(base: Option<&Value>, ours: &Value, theirs: &Value, at: &str) -> Option<Value> {
     let key = at.rsplit('/').next().unwrap_or_default();
     if key.starts_with("total_") {
@@ -199,7 +199,7 @@ fn settle(base: Option<&Value>, ours: &Value, theirs: &Value, at: &str) -> Optio
         );
         return Some((ours + theirs).checked_sub(base)?.into());
     }
-    // Who was here last is told by the journal; the state's word for it is worth no conflict.
+    // The journal records the last session, so this field is not worth a conflict.
     if key == "last_session" {
         return Some(ours.clone());
     }
@@ -237,7 +237,8 @@ fn merge_objects(
             (Some(o), Some(t), base) => {
                 merged.insert(key.clone(), merge_values(base, o, t, &place, conflicts));
             }
-            // One side removed what the other left alone; what it changed is kept and told.
+            // One side removed a value. If the other side changed it, the change is kept and
+            // reported.
             (Some(kept), None, Some(base)) | (None, Some(kept), Some(base)) => {
                 if kept != base {
                     conflicts.push(place);
@@ -253,7 +254,7 @@ fn merge_objects(
     merged
 }
 
-/// Items with an `id` are merged by it, others by what they are. Of two with one name the first
+/// Merges items by their `id`, and others by their value. If two items have one name, the first
 /// counts.
 fn merge_lists(
     old: &[Value],
@@ -305,7 +306,7 @@ fn item_name(item: &Value) -> String {
         .map_or_else(|| item.to_string(), ToString::to_string)
 }
 
-/// The first item of each name.
+/// Returns the first item of each name.
 fn first_of<'v>(names: &'v [String], items: &'v [Value]) -> HashMap<&'v str, &'v Value> {
     let mut first = HashMap::with_capacity(items.len());
     for (name, item) in names.iter().zip(items) {
@@ -369,7 +370,7 @@ mod tests {
         );
     }
 
-    /// Each of these would take minutes if every item were compared with all others.
+    /// With a comparison of every pair of items, each of these cases would take minutes.
     #[test]
     fn long_files_are_merged_in_linear_time() {
         const MANY: usize = 20_000;

@@ -1,24 +1,23 @@
-//! Whether a pattern can name a path at all.
+//! Checks whether a pattern can match any valid path.
 //!
-//! Paths are checked before they are matched: none begins with `./`, has an empty part or a
-//! decomposed letter. A pattern that only such a path could match would be a rule that holds
-//! nothing, and nobody would notice.
+//! Paths are validated before they are matched: none begins with `./`, has an empty component or a
+//! decomposed letter. A pattern that only an invalid path could match would be a rule without
+//! effect, and nobody would notice.
 
 use crate::characters::quotable;
 use crate::path::{BadPath, ProjectPath, normal_form};
 use crate::pattern::Pattern;
 
-/// Why no path is named by a pattern, and what was probably meant.
+/// The reason why a pattern matches no path, and the probable intention.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamesNothing {
     pub bad: BadPath,
-    /// The same pattern as it would name something, where that can be told.
+    /// The corrected pattern, if it is clear.
     pub instead: Option<String>,
 }
 
 impl Pattern {
-    /// Whether some path of a project can match; variables and wildcards stand for something that may
-    /// be there.
+    /// Whether some project path can match. Variables and wildcards are filled with sample text.
     pub fn can_name(&self) -> Result<(), NamesNothing> {
         let bad = match bad_path(&self.stand_in()) {
             Some(bad) => bad.told_of(self.as_str()),
@@ -35,8 +34,8 @@ impl Pattern {
     }
 }
 
-/// What is wrong with a path as it stands. A command may say `./a.md` and mean `a.md`; a rule is
-/// matched letter by letter.
+/// Validates a path exactly as written. A command accepts `./a.md` for `a.md`; a rule is matched
+/// literally.
 fn bad_path(text: &str) -> Option<BadPath> {
     match ProjectPath::parse(text) {
         Ok(path) if path.as_str() != text => Some(BadPath::Leaves(text.to_owned())),
@@ -46,7 +45,7 @@ fn bad_path(text: &str) -> Option<BadPath> {
 }
 
 impl BadPath {
-    /// The same fault, told of the text that someone wrote.
+    /// Returns the same error for the text as the user wrote it.
     fn told_of(self, text: &str) -> BadPath {
         let path = quotable(text);
         match self {
@@ -64,7 +63,7 @@ impl BadPath {
     }
 }
 
-/// A pattern without what says nothing in it; a folder becomes all that lies below it.
+/// Removes empty and `.` components of a pattern; a trailing slash becomes `/**`.
 fn plain_spelling(text: &str) -> String {
     let parts: Vec<&str> = text
         .split('/')

@@ -1,24 +1,24 @@
-//! Names that are one slip away from a file of the contract: `decisons.md`, `todo.json`,
+//! Detects paths that are one typo away from a file of the contract: `decisons.md`, `todo.json`,
 //! `state.jsn`.
 //!
-//! Text that goes to such a file is lost to everyone who reads the file that was meant. Only rules
-//! that name one file are compared: where a pattern names many, similar names are ordinary. So are
-//! names that differ in their digits.
+//! Readers of the intended file would never see text written to such a path. Only rules that name a
+//! single file are compared, because similar names are ordinary below a pattern. Names that differ
+//! only in digits are ordinary too.
 
 use crate::contract::{Contract, FileRule};
 use crate::path::ProjectPath;
 
-/// One letter tells shorter names apart too often.
+/// Shorter names often differ by one letter.
 const SHORTEST: usize = 4;
-/// Endings that are written for one another.
+/// Extensions that are often confused with each other.
 const ENDINGS: [&[&str]; 2] = [
     &["md", "markdown", "mdown", "mkd", "txt", ""],
     &["json", "jsonc", "json5", "jsn"],
 ];
 
 impl Contract {
-    /// The rule whose file a path probably means: in the same folder, with a name that differs by
-    /// one slip. None for a path that a rule names or that the contract ignores.
+    /// Returns the rule for the file that a path probably means: same folder, and a name that
+    /// differs by one typo. `None` for a path that a rule names or that the contract ignores.
     pub fn near_name(&self, path: &ProjectPath) -> Option<&FileRule> {
         let named = self
             .files
@@ -43,8 +43,8 @@ impl Contract {
 }
 
 impl Contract {
-    /// The rule whose file a new one probably means that has its name and stands in a folder above
-    /// it: `decisions.md` where the contract has `memory/decisions.md`.
+    /// Returns the rule for a file of the same name in a folder below: `decisions.md` if the
+    /// contract has `memory/decisions.md`.
     pub fn same_name_below(&self, path: &ProjectPath) -> Option<&FileRule> {
         let named = self
             .files
@@ -99,8 +99,8 @@ fn is_slip(name: &str, meant: &str) -> bool {
     stem == its_stem && (ENDINGS.iter().any(alike) || is_one_edit(&chars(&end), &chars(&its_end)))
 }
 
-/// Whether two words are the same but for one letter that is added, left out, replaced, or
-/// exchanged with its neighbour.
+/// Whether two words differ by one letter that is inserted, deleted, replaced, or swapped with its
+/// neighbour.
 fn is_one_edit(one: &[char], other: &[char]) -> bool {
     let begin = one.iter().zip(other).take_while(|(a, b)| a == b).count();
     let (one, other) = (&one[begin..], &other[begin..]);

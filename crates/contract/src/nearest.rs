@@ -1,8 +1,8 @@
-//! Suggestions: the known name that a mistyped one most likely meant. Every "did you mean" comes
-//! from here.
+//! Suggestions: finds the known name closest to a mistyped one. Every "did you mean" comes from
+//! this module.
 
-/// The known name nearest to `typed`, if it is near enough to be a slip of the fingers. Case does
-/// not count, and a name that was cut short is near. Names that differ only in their numbers are
+/// Returns the known name nearest to `typed`, if it is close enough for a typo. The comparison
+/// ignores case, and a truncated name is close. Names that differ only in their numbers are
 /// different names: `ch05` is not suggested for `ch06`.
 pub fn nearest<'k>(typed: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let wanted = typed.to_lowercase();
@@ -25,14 +25,15 @@ pub fn nearest<'k>(typed: &str, known: impl IntoIterator<Item = &'k str>) -> Opt
         .map(|(_, name)| name)
 }
 
-/// `: did you mean `claude`?`, to stand behind what is unknown; empty if nothing is near.
+/// Returns `: did you mean `claude`?`, to append to a message; empty if no name is close.
 pub fn did_you_mean<'k>(typed: &str, known: impl IntoIterator<Item = &'k str>) -> String {
     nearest(typed, known)
         .map(|name| format!(": did you mean `{name}`?"))
         .unwrap_or_default()
 }
 
-/// `unknown role `writter`: did you mean `writer`?`; if nothing is near, the names there are.
+/// Returns `unknown role `writter`: did you mean `writer`?`; if no name is close, lists the known
+/// names.
 pub fn unknown<'k>(kind: &str, typed: &str, known: impl IntoIterator<Item = &'k str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     match nearest(typed, known.iter().copied()) {
@@ -51,7 +52,7 @@ fn allowed_edits(length: usize) -> usize {
     }
 }
 
-/// Whether two names have the same words and other numbers.
+/// Whether two names have the same words but different numbers.
 fn differ_in_number(one: &str, other: &str) -> bool {
     let words = |name: &str| {
         name.chars()

@@ -1,4 +1,4 @@
-//! Order: units and steps that wait for others must be able to begin.
+//! Checks the dependencies between units and between steps: no cycle may keep one from starting.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,10 +6,10 @@ use crate::contract::Contract;
 use crate::fault::{Fault, one_of};
 use crate::unit::Unit;
 
-/// A longer round is cut: nobody reads it, and the first names are enough to find it.
+/// Maximum number of names shown for a cycle; the first names are enough to find it.
 const ROUND_SHOWN: usize = 12;
 
-/// More steps than this are a mistake, and each of them may send work back to any other.
+/// More steps than this are a mistake, and each step may send work back to any other.
 const MOST_STEPS: usize = 1_000;
 
 pub(crate) fn check_units(found: &mut Vec<Fault>, units: &[Unit]) {
@@ -159,10 +159,10 @@ pub(crate) fn check_steps(found: &mut Vec<Fault>, contract: &Contract) {
     }
 }
 
-/// What each name waits for.
+/// The dependencies of each name.
 type After<'n> = BTreeMap<&'n str, Vec<&'n str>>;
 
-/// A step and every step that it waits for, directly or through others.
+/// Returns a step and all its direct and indirect dependencies.
 fn all_before<'n>(step: &'n str, after: &After<'n>) -> BTreeSet<&'n str> {
     let (mut open, mut seen) = (vec![step], BTreeSet::new());
     while let Some(name) = open.pop() {
@@ -173,20 +173,20 @@ fn all_before<'n>(step: &'n str, after: &After<'n>) -> BTreeSet<&'n str> {
     seen
 }
 
-/// A name whose needs are being followed.
+/// A name on the current path of the depth-first search.
 struct Open<'n> {
     name: &'n str,
-    /// How many of its needs were followed.
+    /// Number of its dependencies already visited.
     followed: usize,
-    /// The highest place in the row, up to here, that is part of a reported round.
+    /// The highest position on the path, up to here, that belongs to a reported cycle.
     reported: Option<usize>,
 }
 
-/// Rounds of names that wait for each other: `a`, `b` for a → b → a. No two of them share a name,
-/// and each group of names that cannot begin has one. Every name and every need is looked at once.
+/// Finds dependency cycles: `a`, `b` for a → b → a. The cycles are disjoint, and every strongly
+/// connected group has at least one. Every name and dependency is visited once.
 fn find_cycles<'n>(names: impl Iterator<Item = &'n str>, after: &After<'n>) -> Vec<Vec<&'n str>> {
     let mut rounds = Vec::new();
-    // Where a name is in the row that is being followed; none once it was left.
+    // The position of a name on the current path; `None` after it was left.
     let mut seen: BTreeMap<&str, Option<usize>> = BTreeMap::new();
     let mut row: Vec<Open<'n>> = Vec::new();
     for start in names {
@@ -227,7 +227,7 @@ fn find_cycles<'n>(names: impl Iterator<Item = &'n str>, after: &After<'n>) -> V
     rounds
 }
 
-/// `a → b → a`.
+/// Formats `a → b → a`.
 fn render_round(round: &[&str]) -> String {
     let shown = round[..round.len().min(ROUND_SHOWN)].join(" → ");
     match round.len() {
@@ -241,7 +241,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Whether a name leads back to itself, found by following every way from it.
+    /// Whether a name depends on itself, found by exhaustive search.
     fn is_in_a_round(start: &str, after: &After<'_>) -> bool {
         after
             .get(start)

@@ -1,15 +1,15 @@
-//! Lines that stand for text someone was too lazy to write: "… rest unchanged", 「其余不变」.
+//! Detects lines that replace text instead of containing it: "… rest unchanged", 「其余不变」.
 //!
-//! Such a line is short and says two things: what is meant (the rest, the sections before) and what
-//! became of it (unchanged, left out). Words that ordinary prose uses as well count only in
+//! Such a line is short and has two parts: the text it refers to (the rest, the sections before)
+//! and its state (unchanged, left out). Words that are common in ordinary prose count only in
 //! brackets or beside an ellipsis.
 
 use crate::guard::Finding;
 
-/// The first line that stands for text which is not there.
+/// Finds the first line that replaces text.
 pub fn find_placeholder(text: &str) -> Option<Finding> {
     for (index, line) in text.lines().enumerate() {
-        // Long lines are prose that mentions such words, not a placeholder.
+        // A long line is prose that mentions such words, not a placeholder.
         if line.len() <= 160 && may_be_placeholder(line) && is_placeholder(line) {
             return Some(Finding {
                 line: index + 1,
@@ -20,7 +20,7 @@ pub fn find_placeholder(text: &str) -> Option<Finding> {
     None
 }
 
-/// Whether a line begins as a stand-in can: most do not, and cost a glance.
+/// Quick check whether a line can be a placeholder; rejects most lines.
 fn may_be_placeholder(line: &str) -> bool {
     let Some(at) = line.find(|c: char| c.is_alphanumeric()) else {
         return false;
@@ -60,7 +60,7 @@ fn is_placeholder(line: &str) -> bool {
     let inner = start.trim_start_matches([' ', '/', '#']);
     let dotted = line.contains("...") || line.contains('…');
     let bracketed = dotted || inner.starts_with(['[', '(', '<', '（', '【', '［', '〔', '「']);
-    // Why it was left out says nothing about what was.
+    // The reason for leaving text out does not matter here.
     let bare = REASONS
         .iter()
         .find_map(|why| bare.strip_suffix(why))
@@ -75,7 +75,7 @@ fn is_placeholder(line: &str) -> bool {
     is_english(bare, sort, dotted) || (!bare.is_ascii() && is_chinese(&simplified(bare), bracketed))
 }
 
-/// What a line looks like: the more it does like a note, the less it need say.
+/// The appearance of a line. The more it looks like a note, the fewer words it needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sort {
     /// In brackets, or with an ellipsis.
@@ -92,7 +92,7 @@ const REASONS: [&str; 5] = [
     " for now",
 ];
 
-/// What became of the text that is meant.
+/// States of the text that a line refers to.
 const STATES: [&str; 22] = [
     "unchanged",
     "unmodified",
@@ -119,7 +119,7 @@ const STATES: [&str; 22] = [
 ];
 
 fn is_english(bare: &str, sort: Sort, dotted: bool) -> bool {
-    /// In brackets these are said of nothing but a text.
+    /// In brackets, these words can only describe text.
     const ALONE: [&str; 9] = [
         "truncated",
         "omitted",
@@ -131,7 +131,7 @@ fn is_english(bare: &str, sort: Sort, dotted: bool) -> bool {
         "same as before",
         "same as above",
     ];
-    /// What can hardly mean anything but text, so that it needs no brackets.
+    /// Words that almost always refer to text and need no brackets.
     const REST: [&str; 5] = [
         "rest ",
         "the rest ",
@@ -139,7 +139,7 @@ fn is_english(bare: &str, sort: Sort, dotted: bool) -> bool {
         "the remaining ",
         "remainder ",
     ];
-    /// What a comment or a note in brackets means by it.
+    /// References used in a comment or a bracketed note.
     const OTHER: [&str; 8] = [
         "existing ",
         "previous ",
@@ -159,8 +159,8 @@ fn is_english(bare: &str, sort: Sort, dotted: bool) -> bool {
     if words <= 11 && STATES.iter().any(means) {
         return sort == Sort::Bracketed || begins(&REST) || sort == Sort::Comment && begins(&OTHER);
     }
-    // What says only which text is meant. A heading may well be about what exists, and a link about
-    // the chapter before.
+    // A bracketed reference needs an ellipsis or one of these nouns: a heading may be about
+    // existing things, and a link about the chapter before.
     let generic = [
         "content",
         "contents",
@@ -182,7 +182,7 @@ fn is_english(bare: &str, sort: Sort, dotted: bool) -> bool {
     }
 }
 
-/// Whether words say nothing but which text is meant: "the other sections are", "content".
+/// Whether words only name a text: "the other sections are", "content".
 fn only_means_text(words: &str) -> bool {
     const TEXTS: [&str; 36] = [
         "content",
@@ -263,7 +263,7 @@ fn only_means_text(words: &str) -> bool {
     }) && meant
 }
 
-/// The letters of stand-ins in their simplified form.
+/// Converts the traditional characters used in placeholders to simplified ones.
 fn simplified(text: &str) -> String {
     const PAIRS: [(char, char); 18] = [
         ('餘', '余'),
@@ -295,18 +295,17 @@ fn simplified(text: &str) -> String {
         .collect()
 }
 
-/// The longest line that is taken for a Chinese stand-in, in characters.
+/// Longest Chinese placeholder, in characters.
 const LONGEST_CHINESE: usize = 16;
-/// How much may stand before what is meant (`第三章其余不变`) or behind what was left out
-/// (`此处省略三百字`).
+/// Longest text before the reference (`第三章其余不变`) or after the omission (`此处省略三百字`).
 const LONGEST_BESIDE: usize = 6;
 
 fn is_chinese(bare: &str, bracketed: bool) -> bool {
-    /// What is left over, and can hardly mean anything but text.
+    /// Words for the remainder, which almost always refer to text.
     const REST: [&str; 9] = [
         "其余", "其他", "其它", "剩余", "剩下", "余下", "以下", "后文", "此处",
     ];
-    /// In brackets they need not say what they mean.
+    /// In brackets, these words need no reference.
     const ALONE: [&str; 18] = [
         "保持原样",
         "保持不变",
@@ -328,7 +327,7 @@ fn is_chinese(bare: &str, bracketed: bool) -> bool {
         "此处略",
     ];
     const KEPT: [&str; 4] = ["内容保留", "原文保留", "正文保留", "其余保留"];
-    /// What prose speaks of as well.
+    /// Words that prose uses as well.
     const TEXTS: [&str; 13] = [
         "前文", "上文", "下文", "以上", "原文", "正文", "全文", "内容", "章节", "段落", "部分",
         "前面", "后面",
@@ -351,7 +350,7 @@ fn is_chinese(bare: &str, bracketed: bool) -> bool {
         || TEXTS.iter().any(|subject| says(subject, false))
 }
 
-/// Whether the rest of a line says that the text which is meant is as it was, or left out.
+/// Whether the rest of a line states that the text is unchanged or left out.
 fn is_left(rest: &str, is_meant: bool, bracketed: bool) -> bool {
     const BETWEEN: [&str; 25] = [
         "的",
@@ -391,7 +390,7 @@ fn is_left(rest: &str, is_meant: bool, bracketed: bool) -> bool {
         "未修改",
     ];
     const LEFT_OUT: [&str; 2] = ["省略", "略去"];
-    /// Localized in prose as well.
+    /// Words that prose uses as well; they count only in brackets.
     const IN_BRACKETS: [&str; 11] = [
         "略",
         "从略",
@@ -409,7 +408,7 @@ fn is_left(rest: &str, is_meant: bool, bracketed: bool) -> bool {
     while let Some(behind) = BETWEEN.iter().find_map(|word| rest.strip_prefix(word)) {
         rest = behind;
     }
-    // An ellipsis (省略号) is a sign, and there are ways to leave a word out.
+    // 省略号 means the punctuation mark, and 省略 also has other meanings in ordinary prose.
     let left_out = |word: &&str| {
         rest.strip_prefix(*word).is_some_and(|behind| {
             behind.chars().count() <= LONGEST_BESIDE

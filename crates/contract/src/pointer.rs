@@ -1,4 +1,4 @@
-//! Pointers: what a role reads and writes, why, and how a read may shrink.
+//! Pointers: the files a role reads and writes, why, and how a read may shrink.
 
 use serde::Serialize;
 
@@ -31,18 +31,18 @@ impl Need {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shrink {
-    /// Whatever fits best, tried in the order of the strategies.
+    /// The best fit, trying the strategies in order.
     #[default]
     Auto,
     /// The newest n sections whole, one sentence of each older.
     Recent(u32),
-    /// The sections that matter to this unit.
+    /// The sections relevant to this unit.
     Relevant,
     /// Only the section named by the pointer.
     Section,
     /// As much as fits from the beginning.
     Head,
-    /// Split the task, a plan for each stage.
+    /// Split the task, with one plan per stage.
     Stage,
     /// Whole or not at all.
     Never,
@@ -75,7 +75,7 @@ impl Shrink {
     }
 }
 
-/// Something a role reads.
+/// A read pointer of a role.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Pointer {
     #[serde(serialize_with = "as_text")]
@@ -84,13 +84,13 @@ pub struct Pointer {
     pub why: Localized,
     pub need: Need,
     pub shrink: Shrink,
-    /// A file whose section for the unit names the files to show; the others are only listed.
+    /// A file with a section per unit that names the files to show; other files are only listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub map: Option<String>,
     pub place: Place,
 }
 
-/// Something a role may ask a question, and does not read.
+/// A file that a role may query with questions but does not read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AskPointer {
     #[serde(serialize_with = "as_text")]
@@ -98,7 +98,7 @@ pub struct AskPointer {
     pub place: Place,
 }
 
-/// Something a role writes.
+/// A write pointer of a role.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WritePointer {
     #[serde(serialize_with = "as_text")]
@@ -106,10 +106,10 @@ pub struct WritePointer {
     /// The marker that proves the file complete.
     pub marker: Option<String>,
     pub format: Localized,
-    /// A run may go without it.
+    /// An attempt may omit it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub optional: bool,
-    /// How many words it usually has, for estimates.
+    /// Usual number of words, for estimates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub words: Option<u32>,
     pub place: Place,

@@ -1,27 +1,27 @@
-//! Writes what a contract file says as a row of values, each with its place in the text;
-//! `pressed.rs` reads the row.
+//! Encodes a contract file as a flat sequence of values, each with its span in the text;
+//! `pressed.rs` decodes it.
 //!
-//! A value is a tag, where it begins and ends in the text, and what it holds; numbers are
-//! little-endian, `u32` unless said otherwise:
+//! A value is a tag, the start and end of its span, and its content. Numbers are little-endian,
+//! `u32` unless noted:
 //!
 //! `s` length, UTF-8 · `i` i64 · `f` f64 · `b` u8 · `a` count, values · `t` count, pairs of a key
 //! (written as an `s` without its tag) and a value
 //!
-//! The build script of the crate that holds the profiles presses them with this file too.
+//! The build script of the crate that holds the profiles uses this file too.
 
 use std::ops::Range;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// What a contract file says that cannot be taken, and where.
+/// An error in a contract file, and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Misread {
     pub message: String,
     pub span: Option<Range<usize>>,
 }
 
-/// The row of a text.
+/// Encodes a text.
 pub fn press(text: &str) -> Result<Vec<u8>, Misread> {
     let parsed = DeTable::parse(text).map_err(|error| Misread {
         message: error.message().to_owned(),
@@ -101,8 +101,8 @@ fn press_text(text: &str, span: &Range<usize>, row: &mut Vec<u8>) {
     row.extend(text.as_bytes());
 }
 
-/// Places and lengths; a contract file of four gigabytes is cut off somewhere, and reading the row
-/// says so.
+/// Encodes an offset or a length. In a contract file over 4 GiB the number saturates, and decoding
+/// reports the error.
 fn press_number(number: usize, row: &mut Vec<u8>) {
     row.extend(u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes());
 }

@@ -23,7 +23,7 @@ use serde_spanned::de::{SpannedDeserializer, is_spanned};
 use crate::press::Misread;
 
 impl Misread {
-    /// The innermost place is the one to look at.
+    /// Keeps the innermost span, which is the most precise.
     fn at(mut self, span: Range<usize>) -> Misread {
         self.span.get_or_insert(span);
         self
@@ -47,13 +47,13 @@ impl serde::de::Error for Misread {
     }
 }
 
-/// What a pressed file says.
+/// Decodes an encoded file.
 pub(crate) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Misread> {
     let mut rest = Rest(bytes);
     T::deserialize(rest.value()?)
 }
 
-/// What has not been read yet.
+/// The undecoded bytes.
 struct Rest<'de>(&'de [u8]);
 
 impl<'de> Rest<'de> {
@@ -94,7 +94,7 @@ fn cut_off() -> Misread {
     Misread::custom("a pressed file that is cut off")
 }
 
-/// A value whose head was read.
+/// A value with a decoded header.
 struct Value<'de, 'r> {
     tag: u8,
     span: Range<usize>,
@@ -207,14 +207,14 @@ impl<'de> IntoDeserializer<'de, Misread> for Value<'de, '_> {
     }
 }
 
-/// The rest of an array or of a table.
+/// The remaining elements of an array or a table.
 struct Many<'de, 'r> {
     left: usize,
     rest: &'r mut Rest<'de>,
 }
 
 impl Many<'_, '_> {
-    /// What is left unread would be taken for what comes behind it.
+    /// Checks that every element was read; otherwise the decoder would misread the following bytes.
     fn end(&self) -> Result<(), Misread> {
         match self.left {
             0 => Ok(()),
@@ -266,7 +266,7 @@ impl<'de> MapAccess<'de> for Many<'de, '_> {
     }
 }
 
-/// A variant that holds something: a table of one pair.
+/// An enum variant with content: a table of one pair.
 struct Variant<'de, 'r> {
     name: &'de str,
     rest: &'r mut Rest<'de>,
@@ -324,7 +324,7 @@ mod tests {
         (error.message, text[span].to_owned())
     }
 
-    /// TOML's own reader is the judge of what is said of a fault.
+    /// Returns the message of the `toml` crate, as the reference for error texts.
     fn as_toml_says(text: &str) -> (String, String) {
         let error = toml::from_str::<Manifest>(text).unwrap_err();
         (

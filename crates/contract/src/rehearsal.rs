@@ -1,7 +1,7 @@
-//! Rehearsals: what the built-in agent does when it plays a role.
+//! Rehearsals: the behaviour of the built-in agent in a role.
 //!
-//! A profile says on each role which of these it is, and which of the files that it reads is the
-//! matter at hand. The agent knows kinds of work, never the names of roles or profiles.
+//! A profile selects one behaviour per role and the input file it works on. The agent knows kinds
+//! of work, never the names of roles or profiles.
 
 use serde::{Deserialize, Serialize};
 
@@ -54,12 +54,12 @@ pub enum Rehearsal {
     Report,
 }
 
-/// How a role is rehearsed.
+/// The rehearsal settings of a role.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Rehearsed {
     #[serde(rename = "as")]
     pub kind: Rehearsal,
-    /// The matter at hand, among what the role reads.
+    /// The input file, among those the role reads.
     #[serde(serialize_with = "maybe_text", skip_serializing_if = "Option::is_none")]
     pub from: Option<Pattern>,
 }

@@ -1,6 +1,6 @@
-//! From contract files to a [`Contract`]: profiles first, `quipu.toml` over them.
+//! Resolves contract files to a [`Contract`]: profiles first, `quipu.toml` over them.
 //!
-//! Reading the files is left to the caller. Every fault is collected, so that one look fixes all.
+//! The caller reads the files. All faults are collected, so that the user can fix them in one pass.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -35,11 +35,11 @@ use crate::source::Source;
 use crate::tokens::Tokens;
 use crate::unit::{Unit, UnitId, UnitKind};
 
-/// The names that every pattern may use besides variables.
+/// The variables that every pattern may use besides the declared ones.
 const ACTOR_HOLES: [&str; 2] = ["unit", "agent"];
 
-/// Resolves a project's contract. `load` returns a file of a profile: `("book", "profile.toml")`,
-/// or the sentence that says why there is none.
+/// Resolves a project's contract. `load` returns a file of a profile, such as `("book",
+/// "profile.toml")`, or a sentence that explains why it is missing.
 pub fn resolve_contract(
     manifest: &Source,
     load: &dyn Fn(&str, &str) -> Result<Source, String>,
@@ -80,7 +80,7 @@ pub fn resolve_contract(
             }
         }
     }
-    // Without its profiles everything that rests on them would be a fault.
+    // Without the profiles, every reference to them would be reported as a false fault.
     if resolver.found.len() > found_before {
         return Err(resolver.faults());
     }
@@ -106,7 +106,7 @@ pub fn resolve_contract(
     }
 }
 
-/// The units that were declared so far.
+/// The units declared so far.
 type Units = BTreeMap<UnitId, Unit>;
 
 struct Loaded {
@@ -117,7 +117,7 @@ struct Loaded {
 #[derive(Default)]
 pub(crate) struct Resolver {
     pub(crate) found: Vec<Fault>,
-    /// Variables that a unit sets: they stay open in the pointers of roles until the unit is known.
+    /// Variables that units set. They stay open in the pointers of roles until the unit is known.
     of_units: BTreeSet<String>,
 }
 
@@ -155,7 +155,7 @@ impl Resolver {
                     misreads
                 } {
                     let span = error.span.unwrap_or(0..0);
-                    // serde says "expected one of …" itself; that is the list of allowed values.
+                    // serde's message already lists the allowed values ("expected one of …").
                     self.fault(
                         source,
                         span,
@@ -288,8 +288,8 @@ impl Resolver {
             .flat_map(|unit| unit.get_ref().vars.keys().cloned())
             .collect();
 
-        // In the pointers of roles a variable that units set stays open, whatever value it has for
-        // all of them.
+        // In the pointers of roles, a variable that units set stays open, even if it has a global
+        // value.
         let role_names = &names | &self.of_units;
         let role_binding: Binding = binding
             .clone()
@@ -386,7 +386,7 @@ impl Resolver {
                 for (name, table) in &file.scenes {
                     let scene = session::scene(source, name, table);
                     match contract.scenes.get_mut(name) {
-                        // Two profiles that wake one role show what both have to say.
+                        // If two profiles define the scene of one role, the scene shows both.
                         Some(first) => first.join(scene),
                         None => drop(contract.scenes.insert(name.clone(), scene)),
                     }
@@ -404,7 +404,7 @@ impl Resolver {
         let mut places = first_places(contract.steps.iter().map(|step| &step.name));
         for step in &parsed.steps {
             let mut step = self.step(manifest, step, "", &contract.vars);
-            // A step that replaces another stands in its place, for the units of its profile.
+            // A step that replaces another takes its position, for the units of its profile.
             match places.get(&step.name) {
                 Some(at) => {
                     step.profile.clone_from(&contract.steps[*at].profile);
@@ -470,7 +470,8 @@ impl Resolver {
         contract
     }
 
-    /// The contract's own files: whoever could write them would write the rules.
+    /// Returns the rules for the contract's own files. An agent that could write them could change
+    /// the rules.
     fn contract_files(manifest: &Source, parsed: &Manifest) -> Vec<FileRule> {
         let folders = parsed
             .profiles
@@ -747,7 +748,7 @@ impl Resolver {
         Some(marker.get_ref().clone())
     }
 
-    /// Two profiles may name the same path only if they agree on its class.
+    /// Refuses a path that two profiles name with different classes.
     fn refuse_double_claims(&mut self, rules: &[FileRule], own: usize) {
         let (own, profiles) = rules.split_at(own);
         let own: BTreeSet<&str> = own.iter().map(|rule| rule.path.as_str()).collect();
@@ -924,7 +925,7 @@ impl Resolver {
         })
     }
 
-    /// The map of a pointer: a file of the project.
+    /// Parses the map of a pointer: a file of the project.
     fn map_path(&mut self, source: &Source, table: &PointerTable) -> Option<String> {
         let map = table.map.as_ref()?;
         if let Err(error) = ProjectPath::parse(map.get_ref()) {
@@ -956,8 +957,8 @@ impl Resolver {
             }
             match UnitId::parse(id) {
                 Ok(id) => {
-                    // A later file replaces a unit, which stays one of the profile that declared it
-                    // first.
+                    // A later file may replace a unit; the unit still belongs to the profile that
+                    // declared it first.
                     let profile = units
                         .get(&id)
                         .map_or_else(|| profile.map(str::to_owned), |unit| unit.profile.clone());
@@ -1062,8 +1063,8 @@ impl Resolver {
         names: &BTreeSet<String>,
     ) -> Option<Pattern> {
         let plain = Spanned::new(text.span(), folder_or_file(text.get_ref()).to_owned());
-        // What no one can write anyway may be left out by name: people copy such lists from
-        // elsewhere.
+        // Reserved paths may be listed in `ignore` although nobody can write them, because people
+        // copy such lists from other tools.
         if let Ok(pattern) = Pattern::parse(plain.get_ref())
             && matches!(
                 pattern.can_name(),
@@ -1079,7 +1080,7 @@ impl Resolver {
     }
 }
 
-/// Where each name stands first.
+/// Maps each name to its first position.
 fn first_places<'n>(names: impl Iterator<Item = &'n String>) -> BTreeMap<String, usize> {
     let mut places = BTreeMap::new();
     for (at, name) in names.enumerate() {
@@ -1088,7 +1089,7 @@ fn first_places<'n>(names: impl Iterator<Item = &'n String>) -> BTreeMap<String,
     places
 }
 
-/// A hash of all that was read.
+/// Returns a hash of all texts read.
 fn mark(manifest: &Source, loaded: &[Loaded]) -> u64 {
     let mut hash = DefaultHasher::new();
     manifest.text.hash(&mut hash);

@@ -1,8 +1,7 @@
-//! Resolving names of files: a path in a contract that can name nothing is a fault, wherever it
-//! stands.
+//! Checks the paths in a contract: a path that can match nothing is a fault.
 //!
-//! What is filled when the contract is read is checked there. Here are the paths that stay text
-//! until a step runs, and the pointers that wait for a unit's variables.
+//! Paths that are filled while the contract is read are checked there. This module checks the paths
+//! that stay text until a step runs, and the pointers that depend on a unit's variables.
 
 use toml::Spanned;
 
@@ -18,7 +17,7 @@ use crate::source::Source;
 use crate::unit::Unit;
 
 impl Resolver {
-    /// The folders that `init` makes.
+    /// Checks a folder that `init` creates.
     pub(crate) fn check_folder(&mut self, source: &Source, folder: &Spanned<String>) {
         let plain = folder.get_ref().trim_end_matches('/');
         let what = match ProjectPath::parse(plain) {
@@ -41,8 +40,8 @@ impl Resolver {
         );
     }
 
-    /// Whether the paths of steps, and of pointers with a unit's variables, name something whatever
-    /// unit is at work.
+    /// Checks that the paths of steps, and of pointers with a unit's variables, are valid for every
+    /// unit.
     pub(crate) fn check_names(&mut self, contract: &Contract) {
         let own = contract.binding();
         let units: Vec<&Unit> = contract
@@ -92,7 +91,7 @@ impl Resolver {
     }
 }
 
-/// A path that names nothing, with what to write instead.
+/// Builds the fault for a path that matches nothing, with its correction.
 pub(crate) fn fault(
     place: Place,
     written: &Pattern,
@@ -121,7 +120,7 @@ pub(crate) fn fault(
     }
 }
 
-/// Every path that a role points to.
+/// Returns every path that a role points to.
 fn pointers(role: &Role) -> impl Iterator<Item = (&Pattern, &Place)> {
     let read = role
         .reads
@@ -138,7 +137,7 @@ fn pointers(role: &Role) -> impl Iterator<Item = (&Pattern, &Place)> {
     read.chain(written).chain(asked).chain(rehearsed)
 }
 
-/// Every path that a step names.
+/// Returns every path that a step names.
 fn paths(step: &Step) -> impl Iterator<Item = &String> {
     let remembered = step.remember.iter().flat_map(|remember| {
         let named = [

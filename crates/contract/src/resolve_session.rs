@@ -1,4 +1,4 @@
-//! Resolving what a session wakes with and what it must leave: scenes and the finish checklist.
+//! Resolves the session parts of a contract: scenes and the finish checklist.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ impl Resolver {
         })
     }
 
-    /// A scene wakes a role that there is.
+    /// Checks that the role of each scene exists.
     pub(super) fn check_scenes(&mut self, contract: &Contract) {
         for scene in contract.scenes.values() {
             if let Some(role) = scene
@@ -83,7 +83,7 @@ impl Resolver {
     }
 }
 
-/// A role that is another as well reads and writes what that one does, besides its own.
+/// Adds the pointers of the roles in `also` to a role's own.
 pub(super) fn join_roles(roles: &mut BTreeMap<String, Role>) {
     let alone = roles.clone();
     for role in roles.values_mut() {

@@ -1,4 +1,5 @@
-//! From a step's table to a [`Step`]: what may stand together, and which names it may use.
+//! Resolves a step's table to a [`Step`]: checks which settings may be combined, and which names it
+//! may use.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +12,11 @@ use crate::manifest::StepTable;
 use crate::resolve::Resolver;
 use crate::source::Source;
 
-/// So many failures in a row, and a person is asked.
+/// Default number of consecutive failures before a person is asked.
 const RETRIES: u32 = 3;
 /// Long enough for a chapter, short enough that a hanging agent does not cost a night.
 const DEADLINE_SECONDS: u64 = 30 * 60;
-/// More at a time than this is a mistake.
+/// A larger batch is a mistake.
 const LARGEST_BATCH: usize = 50;
 
 impl Resolver {
@@ -155,8 +156,7 @@ impl Resolver {
         }
     }
 
-    /// A table that only one kind of step reads must not stand on another: it would do nothing,
-    /// silently.
+    /// Refuses a table on a step of another kind, where it would silently have no effect.
     fn check_builtin_tables(&mut self, source: &Source, table: &StepTable) {
         let name = table.name.get_ref();
         let tables = [
@@ -191,7 +191,7 @@ impl Resolver {
         }
     }
 
-    /// What a `remember` takes is named in one way or in the other.
+    /// Checks that a `remember` names its source in exactly one way.
     fn check_remember(&mut self, source: &Source, table: &StepTable) {
         let name = table.name.get_ref();
         let remedy = "section and items, or entries = true".to_owned();

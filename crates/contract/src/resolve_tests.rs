@@ -1,4 +1,4 @@
-//! What contracts resolve to, and how faulty ones are told.
+//! Tests of resolved contracts, and of the messages for faulty ones.
 
 use super::*;
 use crate::{Actor, ActorName, ProjectPath};
@@ -267,7 +267,7 @@ fn a_role_has_its_pointers_and_no_more() {
     assert!(contract.grant(&lost).is_err());
 }
 
-/// At a cost that grows with the square of their number these would take minutes.
+/// A quadratic algorithm would take minutes here.
 #[test]
 fn many_units_are_resolved_in_linear_time() {
     const UNITS: usize = 20_000;

@@ -1,11 +1,11 @@
-//! Retention: how many old texts the history keeps.
+//! Retention: how many old versions the history keeps.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// How many old texts of each file the history keeps: `50` versions, or those of `180 days`.
+/// The old versions of each file that the history keeps: `50` versions, or those of `180 days`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
     Versions(u32),
@@ -18,7 +18,7 @@ impl Keep {
         "a number of versions (50) or of days (\"180 days\"), at least 1";
 }
 
-/// A text that says none of the accepted forms.
+/// The error for a text in none of the accepted forms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoKeep;
 

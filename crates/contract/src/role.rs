@@ -1,4 +1,4 @@
-//! Roles: who does what, and the pointers that bound it.
+//! Roles: the duty of an agent, and the pointers that limit it.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,6 @@ pub enum AgentKind {
     GeneralPurpose,
 }
 
-/// A role of a profile.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Role {
     pub name: String,
@@ -27,20 +26,20 @@ pub struct Role {
     /// Completes "You are the {title}, responsible for …".
     pub duty: Localized,
     pub kind: AgentKind,
-    /// Roles that it is as well, where the contract has them.
+    /// Further roles that it includes, if the contract has them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<String>,
     pub reads: Vec<Pointer>,
     pub writes: Vec<WritePointer>,
-    /// What the role must not read, with the reason; shown when it asks for it all the same.
+    /// Paths that the role must not read, with the reason. The refusal shows the reason.
     pub denies: Vec<Pointer>,
-    /// What the role may ask one question at a time, although it does not read it.
+    /// Files that the role may query one question at a time but does not read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub asks: Vec<AskPointer>,
     pub standards: Vec<Localized>,
-    /// Score names, where the role scores.
+    /// Score names, if the role scores.
     pub metrics: Vec<Localized>,
-    /// What the built-in agent does in this role.
+    /// The rehearsal behaviour of the built-in agent in this role.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rehearse: Option<Rehearsed>,
     /// The profile that declares it, for its brief template.

@@ -1,30 +1,29 @@
-//! Scenes: the ways to wake up, and what each is shown.
+//! Scenes: the variants of `quipu start`, and the paragraphs that each shows.
 
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Place;
 use crate::language::Localized;
 
-/// A way to wake up.
+/// A variant of `quipu start`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Scene {
     pub name: String,
-    /// The role that wakes so; a caller in that role gets this scene unasked.
+    /// The role of the scene. A caller in that role gets this scene by default.
     pub role: Option<String>,
     pub show: Vec<Paragraph>,
-    /// What to do next, in the order of the profiles that say it, each for the role that its
-    /// profile wakes.
+    /// The next steps, in the order of the profiles, each for the role of its profile's scene.
     pub next: Vec<Next>,
     pub place: Place,
 }
 
-/// One step that a profile says to do next.
+/// A next step suggested by a profile.
 #[derive(Debug, Clone, Serialize)]
 pub struct Next {
     pub role: Option<String>,
     pub when: Moment,
     pub text: Localized,
-    /// The same in fewer words, for a small budget.
+    /// A shorter form, for a small budget.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub short: Option<Localized>,
 }
@@ -47,7 +46,7 @@ pub enum Moment {
 }
 
 impl Scene {
-    /// What another profile says of the same scene, behind this one's.
+    /// Appends another profile's part of the same scene.
     pub(crate) fn join(&mut self, other: Scene) {
         self.role = self.role.take().or(other.role);
         let new: Vec<Paragraph> = other
@@ -128,7 +127,7 @@ impl Paragraph {
         Paragraph::Finished,
     ];
 
-    /// As the contract writes it.
+    /// The name in the contract.
     pub const fn as_str(self) -> &'static str {
         match self {
             Paragraph::Identity => "identity",

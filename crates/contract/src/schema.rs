@@ -1,7 +1,7 @@
-//! The JSON Schemas of the files that a contract is written in, so that editors complete them.
+//! The JSON Schemas of the contract files, for completion in editors.
 //!
-//! They are made from the types in `manifest.rs` by the test below, and lie in the binary as they
-//! are printed.
+//! The test below generates them from the types in `manifest.rs`. The binary embeds the generated
+//! files.
 
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ mod tests {
     use super::*;
     use crate::manifest::{Manifest, ProfileFile};
 
-    /// `QUIPU_RECORD=1 cargo test -p quipu-contract schema` writes them anew.
+    /// `QUIPU_RECORD=1 cargo test -p quipu-contract schema` rewrites the schema files.
     #[test]
     fn the_schemas_are_those_of_the_types() {
         for (name, printed, types) in [

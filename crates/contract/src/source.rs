@@ -1,7 +1,7 @@
 //! Contract files as texts, and the lines that messages name.
 //!
-//! Every rule, pointer and unit knows its line. The lines are indexed once for each file, so that a
-//! contract of many thousand units is resolved in linear time.
+//! Every rule, pointer and unit knows its line. The lines are indexed once per file, so that a
+//! contract with many thousand units is resolved in linear time.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -16,15 +16,14 @@ use crate::press::{Misread, press};
 pub struct Source {
     pub file: String,
     pub text: Cow<'static, str>,
-    /// What the text says, if it was parsed when the program was built.
+    /// The encoded form, if it was produced at build time.
     pub pressed: Option<&'static [u8]>,
     lines: OnceLock<Lines>,
 }
 
-/// The lines of a file.
 #[derive(Debug, Clone, Default)]
 struct Lines {
-    /// Where each line starts, in bytes.
+    /// Byte offset of each line start.
     starts: Vec<usize>,
     /// The first line of each table header: `roles.writer` for `[roles.writer]`.
     headers: HashMap<String, usize>,
@@ -40,7 +39,7 @@ impl Source {
         }
     }
 
-    /// A file of the program itself, with the form it was compiled into.
+    /// A file built into the program, with its encoded form.
     pub fn compiled(
         file: impl Into<String>,
         text: impl Into<Cow<'static, str>>,
@@ -52,7 +51,7 @@ impl Source {
         }
     }
 
-    /// What a file says: from its text, if it was not parsed before.
+    /// Parses the file: from its encoded form, or from its text.
     pub fn parse<T: serde::de::DeserializeOwned>(&self) -> Result<T, Misread> {
         match self
             .pressed
@@ -63,7 +62,7 @@ impl Source {
         }
     }
 
-    /// The line on which a span begins.
+    /// Returns the line on which a span begins.
     pub(crate) fn place(&self, span: Range<usize>) -> Place {
         let line = self
             .lines()
@@ -75,7 +74,7 @@ impl Source {
         }
     }
 
-    /// The line of `[HEADER]`: the span of a table that is filled by several headers begins
+    /// Returns the line of `[HEADER]`. The span of a table that several headers fill begins
     /// elsewhere.
     pub(crate) fn header_place(&self, header: &str, span: Range<usize>) -> Place {
         match self.lines().headers.get(header) {

@@ -1,6 +1,6 @@
-//! Numbers of tokens.
+//! Token counts.
 //!
-//! What a token is, a counter decides; here they are only added up and compared.
+//! A counter in another crate defines a token; this type only adds and compares.
 
 use std::fmt;
 use std::iter::Sum;
@@ -8,7 +8,6 @@ use std::ops::{Add, AddAssign};
 
 use serde::{Deserialize, Serialize};
 
-/// A number of tokens.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -18,7 +17,7 @@ pub struct Tokens(pub u64);
 impl Tokens {
     pub const ZERO: Self = Self(0);
 
-    /// What is left after spending `other`; nothing if it is more.
+    /// Subtracts, stopping at zero.
     pub fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }

@@ -9,7 +9,7 @@ use crate::actor::{ActorName, BadName};
 use crate::fault::Place;
 use crate::language::Localized;
 
-/// The id of a unit, one plain path part: `ch05`.
+/// The id of a unit, a single plain path component: `ch05`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct UnitId(ActorName);
@@ -23,7 +23,7 @@ impl UnitId {
         self.0.as_str()
     }
 
-    /// As people count: `s2` before `s10`.
+    /// Compares in natural order: `s2` before `s10`.
     pub fn natural_cmp(&self, other: &UnitId) -> std::cmp::Ordering {
         natural_parts(self.as_str())
             .cmp(&natural_parts(other.as_str()))
@@ -31,8 +31,8 @@ impl UnitId {
     }
 }
 
-/// Runs of digits as numbers, the rest as text. A longer number is a greater one, so no number is
-/// too long.
+/// Splits a text into runs of digits and other text. A longer number is greater, so numbers of any
+/// length compare correctly.
 fn natural_parts(text: &str) -> Vec<(&str, usize, &str)> {
     let mut parts = Vec::new();
     let mut rest = text;
@@ -56,7 +56,7 @@ impl fmt::Display for UnitId {
     }
 }
 
-/// What a profile's units are called and how their ids look: `ch##` means `ch` and digits.
+/// The name of a profile's units and the shape of their ids: `ch##` means `ch` and digits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UnitKind {
     pub name: Localized,
@@ -65,7 +65,7 @@ pub struct UnitKind {
 }
 
 impl UnitKind {
-    /// Whether an id has this kind's shape. A run of `#` stands for at least that many digits.
+    /// Whether an id has this kind's shape. A run of `#` matches at least that many digits.
     pub fn accepts(&self, unit: &UnitId) -> bool {
         if self.id == "*" {
             return true;

@@ -1,4 +1,4 @@
-//! What an operation returns, whichever door it was called through.
+//! The result of an operation, independent of the interface that called it, and its exit code.
 
 use quipu_contract::{BadPath, Fault, Faults, Place, Withheld, in_one_line};
 use quipu_protocol::flow::{FlowError, GateError, ReplayError};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 /// Exit codes have fixed meanings.
 pub mod exit {
     pub const FINE: u8 = 0;
-    /// The answer is no: conflicts found, verification failed.
+    /// Negative result: conflicts found, verification failed.
     pub const NO: u8 = 1;
     pub const USAGE: u8 = 2;
     /// Refused by the contract.
@@ -20,11 +20,11 @@ pub mod exit {
     /// Stale version or lost lease.
     pub const STALE: u8 = 4;
     pub const NOT_FOUND: u8 = 5;
-    /// An agent failed, and a person has to look.
+    /// An agent failed, and a person must act.
     pub const AGENT: u8 = 6;
     pub const IO: u8 = 7;
 
-    /// Every code with its meaning, as the reference tells it.
+    /// Every code with its meaning, for the reference.
     #[cfg(test)]
     pub const MEANINGS: [(u8, &str); 8] = [
         (FINE, "fine"),
@@ -47,16 +47,16 @@ pub mod exit {
     ];
 }
 
-/// What an operation found or did.
+/// The result of a successful operation.
 #[derive(Debug, Default)]
 pub struct Answer {
-    /// The data, for `--json`.
+    /// The data for `--json`.
     pub json: Value,
-    /// The data, for people.
+    /// The data as text for people.
     pub text: String,
-    /// The data byte for byte, where not even a newline may be added.
+    /// The exact bytes of the data, if not even a newline may be added.
     pub raw: Option<Vec<u8>>,
-    /// What is said beside the data.
+    /// Messages printed beside the data.
     pub talk: Vec<String>,
     /// JSON on one line: the last of several.
     pub compact: bool,
@@ -75,7 +75,7 @@ impl Answer {
         }
     }
 
-    /// Text that programs read: exact where stdout is no terminal, with a line break at its end.
+    /// Text that programs read: exact if stdout is not a terminal, with a newline at its end.
     pub fn data(json: Value, text: impl Into<String>) -> Answer {
         let mut answer = Answer::new(json, text);
         let end = if answer.text.is_empty() || answer.text.ends_with('\n') {
@@ -98,13 +98,13 @@ pub fn count(number: usize, of: &str) -> String {
     format!("{number} {of}{}", if number == 1 { "" } else { "s" })
 }
 
-/// Why an operation did nothing.
+/// The reason why an operation failed.
 #[derive(Debug)]
 pub struct Failure {
     pub what: String,
     pub rule: Option<(Place, String)>,
     pub remedy: Option<String>,
-    /// What is wrong with the contract, if that is why.
+    /// The faults of the contract, if they are the reason.
     pub faults: Option<Box<Faults>>,
     pub exit: u8,
 }
@@ -139,9 +139,9 @@ impl Failure {
         json
     }
 
-    /// What happened, as it may be shown.
+    /// Returns the reason, escaped for display.
     pub fn shown_what(&self) -> String {
-        // What a contract's faults say is one line each already.
+        // Contract faults are escaped and split into lines already.
         if self.what.starts_with(FAULTY) {
             self.what.clone()
         } else {
@@ -149,7 +149,7 @@ impl Failure {
         }
     }
 
-    /// What, which rule, and the command that fixes it.
+    /// Formats the message: the reason, the rule, and the command that fixes it.
     pub fn render(&self) -> String {
         let mut text = format!("error: {}", self.shown_what());
         if let Some(faults) = &self.faults {
@@ -168,22 +168,22 @@ impl Failure {
     }
 }
 
-/// How a refusal begins that lists the faults of a contract.
+/// Prefix of a refusal that lists the faults of a contract.
 const FAULTY: &str = "the contract would be faulty\n";
 
-/// What lines of a message begin with.
+/// Labels at the start of message lines.
 const LABELS: [&str; 5] = ["error:", "  rule  ", "  help  ", "  at    ", "  and   "];
 
-/// What happened, as it may be shown. Values of others stand in it: names, keys, texts. Quipu sets
-/// further lines of its own in; a line that is not, or that begins with a label, comes from such a
-/// value, and its line break is spelled out.
+/// Escapes a message for display. A message contains foreign values: names, keys, texts. Quipu
+/// indents its own further lines; a line without indent, or with a label, comes from such a value,
+/// so its line break is spelled out.
 fn in_own_lines(text: &str) -> String {
     joined(text, |line| {
         line.starts_with("  ") && !LABELS.iter().any(|label| line.starts_with(label))
     })
 }
 
-/// A remedy as it may be shown: it may be a text to copy, but has no line that looks like another
+/// Escapes a remedy for display. It may be a text to copy, but no line of it may look like another
 /// part of a message.
 fn without_labels(text: &str) -> String {
     joined(text, |line| {
@@ -191,7 +191,7 @@ fn without_labels(text: &str) -> String {
     })
 }
 
-/// The lines of a text; the line break before one that is not `own` is spelled out.
+/// Joins the lines of a text, spelling out the line break before a line that is not `own`.
 fn joined(text: &str, own: impl Fn(&str) -> bool) -> String {
     let mut shown = String::new();
     for (nth, line) in text.split('\n').enumerate() {
@@ -294,7 +294,7 @@ impl From<StoreError> for Failure {
                 },
             ),
             StoreError::NoStore(_) => Failure::new(exit::NOT_FOUND, what, "quipu init"),
-            // No command brings back what the record said.
+            // No command can recover the lost record.
             StoreError::Damaged { segment: 0, .. } => Failure::new(
                 exit::IO,
                 what,
@@ -309,8 +309,8 @@ impl From<StoreError> for Failure {
                 Failure::new(exit::IO, what, "quipu verify; quipu doctor")
             }
             StoreError::Io { ref source, .. } => {
-                // The kernel's refusal of a link or an odd file is a rule of ours, not a fault of
-                // the disk.
+                // The kernel refuses a link or a special file because of Quipu's rule; it is not a
+                // disk fault.
                 if source.kind() == std::io::ErrorKind::InvalidInput {
                     return Failure::new(
                         exit::REFUSED,

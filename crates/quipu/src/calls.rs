@@ -1,7 +1,8 @@
-//! Watching an agent's calls: the derived file behind what it is told at its next call.
+//! Watches an agent's calls for loops: maintains the derived file behind the notice that the agent
+//! gets with its next call.
 //!
-//! Only a caller that names its agent is watched, and only where the contract sets a limit.
-//! Whatever goes wrong here is no reason for a command to fail.
+//! Only a caller that names its agent is watched, and only if the contract sets a limit. A failure
+//! in this module never fails a command.
 
 use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -13,7 +14,7 @@ use quipu_protocol::{Project, resolve_form};
 
 use crate::answer::{Answer, Failure};
 
-/// What is watched for one agent of one project.
+/// The watch on one agent of one project.
 #[derive(Debug, Clone)]
 pub struct Watched {
     file: PathBuf,
@@ -53,7 +54,7 @@ impl Watched {
         })
     }
 
-    /// Takes a call into account and returns what the calls before it have to tell.
+    /// Records a call and returns the notice that earlier calls caused.
     pub fn take(
         &self,
         operation: &str,
@@ -98,7 +99,7 @@ impl Watched {
     }
 }
 
-/// Arguments may hold what was written, so only their hash is kept.
+/// Arguments may contain written text, so only their hash is stored.
 fn fingerprint(arguments: &[OsString]) -> String {
     let mut hasher = DefaultHasher::new();
     arguments

@@ -1,5 +1,5 @@
-//! The command line: arguments in, data on stdout, talk on stderr, an exit code that means
-//! something.
+//! The command line: parses arguments, prints data to stdout and messages to stderr, and sets the
+//! exit code.
 
 use std::env::VarError;
 use std::ffi::OsString;
@@ -39,7 +39,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let result = session(inner, operation.name).and_then(|session| {
         let session = Session { json, ..session };
         let result = (operation.call)(inner, &session);
-        // An agent that gets nowhere is told so, beside whatever this call says.
+        // An agent that makes no progress gets a notice beside the answer of this call.
         let told = session
             .watched
             .get()
@@ -47,24 +47,24 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             .unwrap_or_default();
         told.iter()
             .for_each(|warning| terminal::say(&format!("warning: {warning}")));
-        // Neither is an edit replaced without a word.
+        // An edit that this command replaced is always reported.
         let aside = session
             .aside
             .get()
             .and_then(|aside| aside.told(&result, json));
         aside.iter().for_each(|told| terminal::say(told));
-        // A refusal says it itself.
+        // A failure already reports the offline store.
         let offline = session.offline.get().filter(|_| result.is_ok());
         offline.iter().for_each(|told| terminal::say(told));
         result
     });
-    // A hook answers by itself; whatever failed before it could is no denial.
+    // A hook prints its own verdict. A failure before that must not count as a denial.
     let failed_early = operation.name == "hook" && result.is_err();
     ExitCode::from(never_a_denial(failed_early, print(result, json)))
 }
 
-/// Agent hosts read exit 2 of a hook as a denial, so a hook that was called wrongly must not exit
-/// so.
+/// Agent hosts treat exit 2 of a hook as a denial, so a hook with wrong arguments must not exit
+/// with 2.
 fn never_a_denial(hook_failed: bool, code: u8) -> u8 {
     if hook_failed && code == DENIED {
         UNJUDGED
@@ -73,8 +73,8 @@ fn never_a_denial(hook_failed: bool, code: u8) -> u8 {
     }
 }
 
-/// The first word of a command line that is no flag and no value of one: the operation or its
-/// group.
+/// Returns the first word of a command line that is neither a flag nor a flag's value: the
+/// operation or its group.
 fn first_word(arguments: &[OsString]) -> Option<&str> {
     let mut words = arguments.iter().skip(1);
     while let Some(word) = words.next() {
@@ -87,13 +87,13 @@ fn first_word(arguments: &[OsString]) -> Option<&str> {
     None
 }
 
-/// The whole command line, derived from the table.
+/// Builds the whole command line from the table of operations.
 pub fn command() -> Command {
     command_with(&|_| true)
 }
 
-/// What of the command line is needed to understand a call of this operation or group, all of it if
-/// there is none: most of what a short command takes would else be the making of all the others.
+/// Builds only the part of the command line for this operation or group, or all of it if the word
+/// is unknown. Building all commands would take most of the time of a short one.
 fn command_of(word: Option<&str>) -> Command {
     let known = TABLE
         .iter()
@@ -221,7 +221,7 @@ fn session(matches: &ArgMatches, operation: &str) -> Result<Session, Failure> {
         lease: flag("lease"),
         session: None,
     };
-    // A name that cannot be read is still one: whoever has it is not a person.
+    // A name that is not UTF-8 still marks the caller as an agent, not a person.
     let variable = |name: &str| match std::env::var(name) {
         Err(VarError::NotUnicode(_)) => Err(Failure::usage(
             format!("{name} is not UTF-8"),
@@ -236,8 +236,8 @@ fn session(matches: &ArgMatches, operation: &str) -> Result<Session, Failure> {
         lease: variable("QUIPU_LEASE")?,
         session: variable("QUIPU_SESSION")?,
     };
-    // An agent host's hooks and server say who it usually is; whoever started it for another task
-    // says so in the environment.
+    // The flags of a host's hooks and MCP server are its defaults; the environment overrides them
+    // for a particular task.
     let flags = if ["hook", "mcp"].contains(&operation) {
         flags.unless(&environment)
     } else {
@@ -257,11 +257,11 @@ fn print_overview(overview: &Overview) -> u8 {
     }
 }
 
-/// Prints the help that was asked for, or what is wrong with the line.
+/// Prints the requested help, or the error in the command line.
 fn print_misuse(error: &clap::Error, arguments: &[OsString]) -> u8 {
     match misuse(error, arguments) {
         Some(failure) => print(Err(failure), arguments.iter().any(|word| word == "--json")),
-        // Help repeats nothing of the line, so clap may write it with colours.
+        // Help does not repeat the user's input, so clap may print it with colours.
         None => {
             let _ = error.print();
             if error.use_stderr() {
@@ -273,7 +273,7 @@ fn print_misuse(error: &clap::Error, arguments: &[OsString]) -> u8 {
     }
 }
 
-/// Prints an answer. A reader that closed the pipe has what it wanted.
+/// Prints an answer. A closed pipe is not an error: the reader has all it wanted.
 fn print(result: Result<Answer, Failure>, json: bool) -> u8 {
     match result {
         Ok(answer) => {

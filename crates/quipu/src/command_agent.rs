@@ -1,6 +1,6 @@
-//! A program that is consulted: JSON in on stdin, JSON out on stdout, within a time limit.
+//! Consults an external program: JSON in on stdin, JSON out on stdout, within a time limit.
 //!
-//! `command:PROGRAM ARGS…` is run by the shell. Its exit code is not believed; what it prints is.
+//! The shell runs `command:PROGRAM ARGS…`. Its exit code is not trusted; its output is.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
@@ -12,14 +12,14 @@ use serde_json::Value;
 use crate::answer::Failure;
 use crate::terminal;
 
-/// A program that has said nothing for so long will say nothing.
+/// Time limit of a program.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// What a program wrote to stderr before it ended is there at once; a child of its own that lives
-/// on may hold the pipe open.
+/// How long to wait for stderr after the program exits. Its own output is there at once, but a
+/// surviving child may hold the pipe open.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// A longer line of stderr is shown in parts.
 const LONGEST_LINE: u64 = 64 << 10;
-/// How deep questions are nested, for programs that ask in turn.
+/// Nesting depth of questions, for programs that ask in turn.
 pub const DEPTH: &str = "QUIPU_ASK_DEPTH";
 
 pub struct CommandAgent {
@@ -67,7 +67,8 @@ impl CommandAgent {
             let _ = told.send(());
         });
         let asked = question.to_string();
-        // A program that does not read must not keep us from reading what it says.
+        // The writer has its own thread, so that a program that does not read cannot block reading
+        // its output.
         std::thread::spawn(move || {
             let _ = stdin.write_all(asked.as_bytes());
         });
@@ -89,7 +90,7 @@ impl CommandAgent {
     }
 }
 
-/// Shows what a program writes to stderr, line by line, as messages are shown.
+/// Prints a program's stderr line by line, as messages.
 fn relay(stderr: impl Read) {
     let mut reader = BufReader::new(stderr);
     loop {
@@ -105,7 +106,7 @@ fn relay(stderr: impl Read) {
     }
 }
 
-/// How deep we are asked.
+/// Returns the current nesting depth.
 pub fn depth() -> usize {
     std::env::var(DEPTH)
         .ok()

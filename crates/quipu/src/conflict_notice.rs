@@ -1,4 +1,5 @@
-//! Edits that met newer commits: what is said of them, by whichever command put them aside.
+//! Reports conflict copies: edits that conflicted with newer commits and were saved by the current
+//! command.
 
 use std::path::{Path, PathBuf};
 
@@ -8,11 +9,11 @@ use quipu_store::{Conflict, Kept, Options, Store, conflict_names, take_set_aside
 
 use crate::answer::{Answer, Failure};
 
-/// The edits that lay aside before a command.
+/// The conflict copies that existed before a command.
 #[derive(Debug, Clone)]
 pub struct Aside {
     root: PathBuf,
-    /// The reader: a role is shown no file that it may not read.
+    /// The reader. A role is shown no file that it may not read.
     actor: Actor,
     before: Vec<String>,
 }
@@ -26,7 +27,8 @@ impl Aside {
         }
     }
 
-    /// What is to be said of edits that the command put aside, where its answer does not name them.
+    /// Returns the notice about conflict copies that the command made, unless its answer already
+    /// names them.
     pub fn told(&self, result: &Result<Answer, Failure>, json: bool) -> Option<String> {
         let mut names = conflict_names(&self.root.join(".quipu"));
         names.retain(|name| !self.before.contains(name) && !names_it(result, json, name));
@@ -37,7 +39,7 @@ impl Aside {
         }
         let project = Project::open(&self.root, Options::default()).ok()?;
         let scope = ReadScope::of(&project, &self.actor);
-        // In a working copy the conflict copy is told of.
+        // In a working copy, the notice about the conflict copy covers it.
         set_aside.retain(|kept| {
             project.store.order().is_none() && scope.names_all(std::slice::from_ref(&kept.path))
         });
@@ -68,12 +70,12 @@ fn told_kept(kept: &Kept) -> String {
     )
 }
 
-/// The arguments that show an edit which is kept in the journal.
+/// Returns the arguments that show an edit stored in the journal.
 pub fn kept_at(kept: &Kept) -> String {
     format!("{} --at @{} --aside", kept.path, kept.seq)
 }
 
-/// What was put aside, where it lies, and how it is taken back.
+/// Describes conflict copies: what was saved, where, and how to restore it.
 pub fn told_conflicts(store: &Store, names: &[String]) -> Option<String> {
     let all = store.conflicts().unwrap_or_default();
     let known = |name: &String| {
@@ -91,7 +93,7 @@ pub fn told_conflicts(store: &Store, names: &[String]) -> Option<String> {
     (!names.is_empty()).then(|| names.iter().map(told).collect::<Vec<_>>().join("\n"))
 }
 
-/// The line of `status` about an edit that lies aside.
+/// Returns the line of `status` about a conflict copy.
 pub fn told_in_status(conflict: &Conflict) -> String {
     match &conflict.path {
         Some(path) => {

@@ -1,8 +1,8 @@
-//! The demonstration: a small book about Quipu's own source, from outline to pages, and every
-//! sentence it prints was just done, by the program itself.
+//! The demonstration: writes a small book about Quipu's own source, from outline to pages. It
+//! performs every action that it prints, with the program itself.
 //!
-//! It runs this very program as separate processes, because that is what agents are. It needs no
-//! network, no key and no source tree: the files that the book is about are in the program.
+//! It runs this program as separate processes, as agents do. It needs no network, no key and no
+//! source tree: the source files of the book are embedded.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,13 +12,13 @@ use serde_json::json;
 
 use crate::answer::{Answer, Failure, exit};
 
-/// How many agents write at once, and how often each.
+/// Number of concurrent agents, and of appends by each.
 const AGENTS: usize = 8;
 const APPENDS: usize = 3;
-/// How long the run is left alone before it is killed.
+/// Delay before the run is killed.
 const BEFORE_THE_KILL: Duration = Duration::from_millis(250);
 
-/// What the book is about.
+/// The source files that the book describes.
 const SOURCE: [(&str, &str); 7] = [
     (
         "contract/path.rs",
@@ -193,7 +193,7 @@ impl Demo {
         self.told.push_str(&format!("\n{line}\n"));
     }
 
-    /// Puts the source and the chapters into the project, as its owner would.
+    /// Writes the source and the chapters into the project, as its owner would.
     fn lay_source(&self) -> std::io::Result<()> {
         for (path, text) in SOURCE {
             let place = self.root.join("source").join(path);
@@ -205,7 +205,7 @@ impl Demo {
         std::fs::write(manifest, format!("{}\n{CHAPTERS}", old.trim_end()))
     }
 
-    /// Runs a command of this program and tells it with what it printed, or the last lines of that.
+    /// Runs a command of this program and prints it with its output, or the last lines of it.
     fn show(
         &mut self,
         arguments: &[&str],
@@ -247,7 +247,7 @@ impl Demo {
         Ok(())
     }
 
-    /// Starts the flow and kills it in the middle. Whether it was still alive.
+    /// Starts the flow and kills it midway. Returns whether it was still running.
     fn kill_a_run(&self) -> std::io::Result<bool> {
         let mut run = command(&self.program, &self.root, &["run", "--by", "rehearse"])
             .stdout(Stdio::null())
@@ -260,7 +260,7 @@ impl Demo {
         Ok(alive)
     }
 
-    /// Many processes at once, some killed; returns the lines that were acknowledged.
+    /// Runs many processes at once and kills some. Returns the acknowledged lines.
     fn crowd(&self) -> std::io::Result<Vec<String>> {
         let mut acknowledged = Vec::new();
         for round in 0..APPENDS {

@@ -1,4 +1,4 @@
-//! How a change of part of a file that cannot be made is told.
+//! Messages for edits of a part of a file that cannot be applied.
 
 use quipu_contract::KeyedError;
 use quipu_protocol::worldlog::TaskError;

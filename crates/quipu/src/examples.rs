@@ -1,8 +1,8 @@
 //! Examples for each command, shown by its help and by the message for a wrong call.
 //!
-//! A test parses every one of them.
+//! A test parses all of them.
 
-/// The commands of the table with their examples, the plainest first.
+/// The commands of the table with their examples, the simplest first.
 const EXAMPLES: &[(&str, &[&str])] = &[
     (
         "init",
@@ -344,7 +344,7 @@ pub fn first_example(name: &str) -> Option<&'static str> {
     examples(name).first().copied()
 }
 
-/// The part of a command's help that shows its examples.
+/// Returns the examples section of a command's help.
 pub fn render_examples(name: &str) -> String {
     let lines: Vec<String> = examples(name)
         .iter()

@@ -1,4 +1,4 @@
-//! A flow as people read it: counts by step, what needs someone, and the command that comes next.
+//! A flow as text: counts by step, the jobs that need a person, and the next command.
 
 use quipu_contract::{Builtin, Class, UnitId};
 use quipu_protocol::Project;
@@ -8,10 +8,10 @@ use quipu_protocol::flow::{
 
 use crate::answer::Failure;
 
-/// So many jobs of one kind are named before the rest is only counted.
+/// Maximum number of jobs listed per kind; the rest is counted.
 const NAMED: usize = 8;
 
-/// The flow in a few lines.
+/// Summarizes the flow in a few lines.
 pub fn render_flow(project: &Project, flow: &Flow<'_>) -> String {
     if flow.jobs.is_empty() {
         return "flow: no unit is declared yet: [units.ID] in quipu.toml\n".into();
@@ -40,7 +40,7 @@ pub fn render_flow(project: &Project, flow: &Flow<'_>) -> String {
                 .count()
         };
         let all = flow.statuses.iter().filter(|s| s.job.step == step).count();
-        // Steps that wait for others, and those that are over, say nothing new.
+        // Steps that only wait, and finished steps, carry no news.
         if of(State::Pending) < all && of(State::Done) + of(State::Skipped) < all {
             rows.push(vec![format!("  {step}"), counts(&of)]);
         }
@@ -97,8 +97,8 @@ pub fn render_flow(project: &Project, flow: &Flow<'_>) -> String {
             doubted.len() - NAMED
         ));
     }
-    // A sealed file is never stale, whatever its job would have read: one that a person wrote
-    // raises no doubt.
+    // A sealed file is never stale, even if its inputs changed: a file written by a person raises
+    // no doubt.
     let sealed = |t: &PlannedJob<'_>| {
         t.required()
             .all(|output| project.contract.class(&output.path) == Class::Sealed)
@@ -123,7 +123,7 @@ pub fn render_flow(project: &Project, flow: &Flow<'_>) -> String {
     text
 }
 
-/// A unit as a plan has it.
+/// Formats a unit of a plan.
 pub fn render_unit(unit: &PlannedUnit) -> String {
     let needs = unit
         .needs
@@ -139,7 +139,8 @@ pub fn render_unit(unit: &PlannedUnit) -> String {
     format!("{} \"{}\"{needs}", unit.id, unit.title)
 }
 
-/// What approving a plan would declare, and where a plan and the declared units disagree.
+/// Shows the units that approving a plan would declare, and differences between a plan and the
+/// declared units.
 pub fn render_plans(project: &Project, flow: &Flow<'_>) -> Result<String, Failure> {
     let mut text = String::new();
     for (planned, status) in flow.jobs.iter().zip(&flow.statuses) {
@@ -173,7 +174,7 @@ pub fn render_plans(project: &Project, flow: &Flow<'_>) -> Result<String, Failur
     Ok(text)
 }
 
-/// Tokens and what they cost.
+/// Formats tokens and their cost.
 pub fn render_usage(used: Usage) -> String {
     let cost = used
         .cost
@@ -182,7 +183,7 @@ pub fn render_usage(used: Usage) -> String {
     format!("{} tokens read, {} written{cost}", used.input, used.output)
 }
 
-/// An amount with two digits that say something.
+/// Formats an amount with two decimals, or four if it is below 0.1.
 pub fn render_cost(cost: f64) -> String {
     if cost == 0.0 || cost >= 0.1 {
         format!("{cost:.2}")
@@ -191,7 +192,7 @@ pub fn render_cost(cost: f64) -> String {
     }
 }
 
-/// The plan of a dry run.
+/// Formats the plan of a dry run.
 pub fn render_estimate(estimate: &Estimate) -> String {
     let priced = estimate.cost.is_some();
     let mut rows = vec![
@@ -244,7 +245,7 @@ pub fn render_estimate(estimate: &Estimate) -> String {
     table(&rows) + &render_batches(&estimate.batches)
 }
 
-/// What a run used against what was estimated, by step.
+/// Compares the usage of a run with the estimate, by step.
 pub fn render_compared(steps: &[StepUsage]) -> String {
     let priced = steps.iter().any(|step| step.used.cost.is_some());
     let head: &[&str] = if priced { &["cost", "estimated"] } else { &[] };
@@ -292,7 +293,7 @@ pub fn render_compared(steps: &[StepUsage]) -> String {
     table(&rows)
 }
 
-/// Which units are worked on together: they follow from what each needs.
+/// Shows which units are processed together, derived from their dependencies.
 fn render_batches(batches: &[Vec<UnitId>]) -> String {
     if batches.is_empty() {
         return String::new();
@@ -313,7 +314,7 @@ fn render_batches(batches: &[Vec<UnitId>]) -> String {
     )
 }
 
-/// Rows with their columns aligned; wide characters take two.
+/// Aligns the columns of rows; wide characters take two columns.
 pub fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns)

@@ -1,8 +1,8 @@
-//! The user's key for signing heads of journals: ed25519, in the user's configuration folder, never
-//! in a project.
+//! The user's key for signing journal heads: ed25519, in the user's configuration folder, never in
+//! a project.
 //!
-//! A signature shows that a head was noted by someone who could read this key. That is every
-//! program of the same user, so it proves nothing against an attacker who has the account.
+//! A signature shows that the signer could read this key. Every program of the same user can, so it
+//! proves nothing against an attacker with access to the account.
 
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -26,7 +26,7 @@ pub fn path() -> Option<PathBuf> {
     Some(config.join("quipu").join(FILE))
 }
 
-/// Makes a key and returns its public part; refuses to replace one.
+/// Creates a key and returns its public part. Refuses to replace an existing key.
 pub fn make() -> std::io::Result<String> {
     let random = |_| std::io::Error::other("no randomness to be had");
     let path =
@@ -54,12 +54,12 @@ fn load() -> Option<Ed25519KeyPair> {
     Ed25519KeyPair::from_pkcs8(&STANDARD.decode(text.trim()).ok()?).ok()
 }
 
-/// The public part of the user's key; none without a readable key.
+/// Returns the public part of the user's key; `None` without a readable key.
 pub fn public_key() -> Option<String> {
     load().map(|pair| STANDARD.encode(pair.public_key()))
 }
 
-/// Public key and signature of a text; none without a key.
+/// Returns the public key and the signature of a text; `None` without a key.
 pub fn sign(text: &str) -> Option<(String, String)> {
     let pair = load()?;
     Some((

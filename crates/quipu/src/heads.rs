@@ -1,8 +1,8 @@
-//! Heads of the journal that were noted outside it, and the comparison of the journal with them.
+//! Journal heads recorded outside the journal, and their comparison with it.
 //!
-//! `finish` writes the head into the git commit that it makes, and signs it if the user has a key.
-//! An attacker who rewrites the journal and recomputes its hashes passes every check of the journal
-//! alone; these notes show it.
+//! `finish` writes the head into its git commit, and signs it if the user has a key. An attacker
+//! who rewrites the journal and recomputes its hashes passes every check of the journal alone;
+//! these records reveal it.
 
 use std::path::Path;
 
@@ -17,16 +17,15 @@ use crate::head_key;
 /// The trailers of a git commit: `Quipu-Head: SEQ:HASH JOURNAL [FOLDER]`, and a signature of it.
 const TRAILER: &str = "Quipu-Head";
 const SIGNATURE: &str = "Quipu-Head-Signature";
-/// So many commits with a head are compared, the newest first; so many entries of the reflog are
-/// read.
+/// Maximum number of commits with a head to compare, newest first, and of reflog entries to read.
 const MOST_COMMITS: &str = "--max-count=500";
 /// The file of signed heads, below `.quipu/`.
 pub const SIGNED: &str = "signed-heads";
 
-/// Where a head was noted.
+/// The place where a head was recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Noted {
-    /// In a commit; `local` if the reflog says that it was made in this clone.
+    /// In a commit; `local` if the reflog shows that this clone made it.
     Git {
         commit: String,
         time: i64,
@@ -46,26 +45,27 @@ struct NotedHead {
     signature: Option<(String, String)>,
 }
 
-/// What came of the comparison.
+/// The result of the comparison.
 #[derive(Debug, Default, Serialize)]
 pub struct Compared {
-    /// Heads in git commits and in the file of signed heads that the journal holds.
+    /// Number of recorded heads, in git commits and in the file of signed heads, that the journal
+    /// contains.
     pub agree: usize,
-    /// Of these, how many are signed with the user's key.
+    /// Number of these that are signed with the user's key.
     pub signed: usize,
-    /// Heads that are not this journal's: of other clones, or of a journal before this one.
+    /// Heads of other journals: of other clones, or of a journal before this one.
     pub of_other_journals: usize,
-    /// Signatures by keys that are not the user's: not checked.
+    /// Signatures by other keys; they are not checked.
     pub by_other_keys: usize,
-    /// Place, what is wrong, what to do.
+    /// Place, problem, remedy.
     #[serde(skip)]
     pub problems: Vec<(String, String, String)>,
-    /// Whether anything was noted at all.
+    /// Whether any head was recorded.
     #[serde(skip)]
     pub any: bool,
 }
 
-/// Compares the journal with every noted head that can be found without a network.
+/// Compares the journal with every recorded head that can be found without a network.
 pub fn compare(store: &Store) -> Result<Compared, StoreError> {
     let folder = folder_in_repository(store.root()).unwrap_or_default();
     let mut noted = heads_in_git(store.root());
@@ -129,7 +129,7 @@ pub fn compare(store: &Store) -> Result<Compared, StoreError> {
     Ok(compared)
 }
 
-/// Compares the journal with one head that the caller noted.
+/// Compares the journal with one head that the caller supplies.
 pub fn compare_one(
     store: &Store,
     head: &ExpectedHead,
@@ -140,8 +140,8 @@ pub fn compare_one(
         .then(|| (differs(head, is, found.newest), AFTER_DIFFERENCE.to_owned())))
 }
 
-/// Compares a working copy's journal with the shared store. What came of it: a report line, the
-/// JSON of it, and a problem.
+/// Compares a working copy's journal with the shared store. Returns a report line, its JSON, and a
+/// problem.
 pub fn compare_shared(store: &Store) -> Result<Option<ComparedShared>, StoreError> {
     let Some(order) = store.order() else {
         return Ok(None);
@@ -180,7 +180,7 @@ pub fn compare_shared(store: &Store) -> Result<Option<ComparedShared>, StoreErro
     }))
 }
 
-/// How a working copy's journal agrees with its shared store.
+/// The comparison of a working copy's journal with its shared store.
 pub struct ComparedShared {
     pub report: String,
     pub json: serde_json::Value,
@@ -213,10 +213,11 @@ fn differs(head: &ExpectedHead, is: &HeadFound, newest: u64) -> String {
     }
 }
 
-/// Whether a head must be in this journal: it carries the journal's name, or the reflog says that
-/// this clone made the commit after the journal began, in a later second: commits have whole
-/// seconds. The second rule counts where the first record was rewritten as well. In a working copy
-/// of a shared store each checkout has a journal of its own, so there only the name counts.
+/// Whether a head must be in this journal. It must if it carries the journal's name, or if the
+/// reflog shows that this clone made the commit in a later second than the journal's first record
+/// (commit times have whole seconds). The second rule matters if the first record was rewritten as
+/// well. In a working copy of a shared store each checkout has its own journal, so only the name
+/// counts.
 fn is_of(
     note: &NotedHead,
     found: &HeadsFound,
@@ -236,8 +237,8 @@ fn is_of(
             folder,
             ..
         } => *local && !is_shared && folder == own_folder && *time > began,
-        // It lies beside the journal and goes with it: a journal that was honestly begun anew has
-        // none of another.
+        // The file lies beside the journal and is deleted with it, so a legitimate new journal has
+        // no file of an older one.
         Noted::File { .. } => {
             !is_shared
                 && note
@@ -253,7 +254,7 @@ fn signed_text(head: &ExpectedHead, journal: &str) -> String {
     format!("quipu head 1\n{head}\n{journal}\n")
 }
 
-/// The trailers for a commit that this head goes into.
+/// Returns the trailers for a git commit with this head.
 pub fn trailers(root: &Path, head: &JournalHead) -> String {
     let folder = folder_in_repository(root).unwrap_or_default();
     let line = format!("{TRAILER}: {head} {} {folder}", head.journal);
@@ -263,7 +264,7 @@ pub fn trailers(root: &Path, head: &JournalHead) -> String {
     format!("{}{signature}", line.trim_end())
 }
 
-/// The signature of a head by the user's key; none without a key.
+/// Signs a head with the user's key; `None` without a key.
 fn sign(head: &JournalHead) -> Option<(String, String)> {
     let expected = ExpectedHead {
         seq: Some(head.seq),
@@ -272,7 +273,7 @@ fn sign(head: &JournalHead) -> Option<(String, String)> {
     head_key::sign(&signed_text(&expected, &head.journal))
 }
 
-/// Adds the signed head to the file of signed heads; false without a key.
+/// Appends the head to the file of signed heads. Returns false without a key.
 pub fn note_signed(root: &Path, head: &JournalHead) -> std::io::Result<bool> {
     use std::io::Write;
     let Some((key, signature)) = sign(head) else {
@@ -305,7 +306,7 @@ fn heads_in_file(root: &Path) -> Vec<NotedHead> {
     (1..).zip(text.lines()).filter_map(head).collect()
 }
 
-/// The project's folder in its repository: several projects may share one.
+/// Returns the project's folder in its repository, because several projects may share one.
 fn folder_in_repository(root: &Path) -> Option<String> {
     let prefix = UntrustedRepository::find(root)?.prefix(root)?;
     Some(
@@ -316,7 +317,7 @@ fn folder_in_repository(root: &Path) -> Option<String> {
     )
 }
 
-/// The heads in commits that are reachable from HEAD or named by its reflog.
+/// Returns the heads in commits that are reachable from HEAD or listed in its reflog.
 fn heads_in_git(root: &Path) -> Vec<NotedHead> {
     let trailer = |key: &str| format!("%(trailers:key={key},valueonly,separator=%x1f)");
     let format = format!(
@@ -377,7 +378,7 @@ fn parse_commit(entry: &str) -> Option<NotedHead> {
     else {
         return None;
     };
-    // Only the last trailer counts: a squashed commit holds those of several.
+    // Only the last trailer counts, because a squashed commit contains those of several.
     let value = heads.split('\x1f').next_back()?.trim();
     let mut parts = value.splitn(3, ' ');
     let (head, journal, folder) = (

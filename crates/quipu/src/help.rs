@@ -1,5 +1,5 @@
-//! `quipu --help`: the commands by section, those that a session needs first. Only what this
-//! project's contract uses is shown.
+//! `quipu --help`: the commands by section, session commands first. Only commands that this
+//! project's contract uses are shown.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::uses::has_what_it_needs;
 
 const TITLE: &str = "Quipu: memory for AI agents in plain files, with rules that are enforced";
 
-/// Shown with what they do, if the project uses them.
+/// Shown with a description, if the project uses them.
 const FIRST: &[&str] = &[
     "start", "finish", "recall", "todo", "decide", "task", "world", "run", "approve", "review",
     "check", "threads", "status",
@@ -51,7 +51,7 @@ const SHORT: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// What to begin with where there is no project.
+/// Commands shown outside a project.
 const BEGIN: &[&str] = &["init", "integrate", "profile list", "demo"];
 
 /// Every command, for `--help --all`.
@@ -122,7 +122,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Flags of `finish` that only the closers of some forms read.
+/// Flags of `finish` that matter only for some forms.
 const FINISH_FLAGS: [(Form, &[&str]); 2] = [
     (
         Form::Session,
@@ -140,7 +140,7 @@ const FINISH_FLAGS: [(Form, &[&str]); 2] = [
     (Form::World, &["world"]),
 ];
 
-/// The command line without the flags that this project has no use for, where help is asked for.
+/// Hides the flags that this project does not use, when help is requested.
 pub fn hide_unused(command: Command, arguments: &[OsString]) -> Command {
     let folder = arguments
         .iter()
@@ -169,16 +169,16 @@ pub fn hide_unused(command: Command, arguments: &[OsString]) -> Command {
     command.mut_subcommand("finish", hide)
 }
 
-/// A call for the overview: `quipu`, `quipu --help`, `quipu help`, with `--all` or not.
+/// A request for the overview: `quipu`, `quipu --help`, `quipu help`, with or without `--all`.
 pub struct Overview {
     folder: PathBuf,
     all: bool,
-    /// Nothing was asked: the overview is a reminder, and the call a mistake.
+    /// The call had no arguments: the overview is printed, and the call counts as a usage error.
     pub is_reminder: bool,
 }
 
 impl Overview {
-    /// None if the line asks for something else.
+    /// Returns `None` if the command line is another request.
     pub fn asked(arguments: &[OsString]) -> Option<Overview> {
         let mut overview = Overview {
             folder: PathBuf::from("."),
@@ -212,7 +212,7 @@ impl Overview {
 enum Found {
     Nothing,
     Contract(Box<Contract>),
-    /// A project whose rules are faulty: all commands are shown.
+    /// A project with a faulty contract: all commands are shown.
     Unreadable,
 }
 
@@ -225,11 +225,10 @@ fn load_contract(folder: &Path) -> Found {
     })
 }
 
-/// Whether a command, or a group of commands, has anything to do under this contract.
+/// Whether a command, or a group of commands, is useful under this contract.
 pub fn is_used(command: &str, contract: &Contract) -> bool {
     let has = |form: Form| contract.of_form(form).next().is_some();
-    // Besides what is refused, the overview leaves out what works everywhere and is of use only
-    // here and there.
+    // The overview also omits commands that work everywhere but are seldom useful.
     has_what_it_needs(contract, command)
         && match command {
             "metrics" => has(Form::Session),
@@ -327,7 +326,7 @@ fn render_all() -> String {
     text
 }
 
-/// The first words of all commands, each once.
+/// Returns the first word of every command, without duplicates.
 fn words() -> Vec<&'static str> {
     let mut words: Vec<&str> = TABLE
         .iter()

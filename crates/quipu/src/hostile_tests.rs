@@ -1,5 +1,5 @@
-//! The program's own parsers of hostile input: messages of MCP clients, and what agent hosts hand
-//! to hooks.
+//! Fuzzes the program's parsers of untrusted input: messages of MCP clients, and the input of
+//! hooks.
 
 use proptest::prelude::*;
 use quipu_testkit::{Playground, mutated};
@@ -26,13 +26,13 @@ const CALLS: &[&str] = &[
     r#"{"hook_event_name":"UserPromptSubmit","session_id":"s","prompt":"the key is sk-ant-a1B2c3D4e5F6g7H8i9J0k1L2"}"#,
 ];
 
-/// Lines of a host's record of a conversation.
+/// Lines of a host's transcript.
 const TRANSCRIPTS: &[&str] = &[
     "{\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"hi\"}}\n{\"type\":\"assistant\",\"message\":{\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"## Now\\nDone.\"}]}}\n",
     "{\"type\":\"response_item\",\"payload\":{\"role\":\"assistant\",\"content\":[{\"type\":\"output_text\",\"text\":\"key = sk-ant-a1B2c3D4e5F6g7H8i9J0k1L2\"}]}}\n",
 ];
 
-/// Commands for a shell, with much of what its language has.
+/// Shell commands that cover much of the shell's grammar.
 const COMMANDS: &[&str] = &[
     "cd meta && F=glossary.md; for f in *.md $F {a,b}.md; do sed -i \"s/a/$(date)/\" \"$f\"; done 2>&1 | tee -a log",
     "bash <<'E'\npython3 -c \"open('outline.md','w')\"\nE\nfind . -name '*.md' -exec rm {} + ; git stash push -- meta",
@@ -68,7 +68,7 @@ proptest! {
         let asked = Asked { budget: 1_000, in_fields: false, is_unheard: false };
         let judged = |text: String| hear(Event::PreTool, Ok(text), asked, &session(&play)).exit;
         prop_assert!(judged(call) != 1, "not judged");
-        // Whatever stands behind it, a plain write before it is seen.
+        // A plain write must be detected regardless of the text after it.
         let plain = serde_json::json!({"tool_name": "Bash", "cwd": play.root(), "tool_input": {"command": format!("rm meta/glossary.md\n{command}")}});
         prop_assert_eq!(judged(plain.to_string()), 2);
     }

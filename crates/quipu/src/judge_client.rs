@@ -1,9 +1,9 @@
-//! Whoever is consulted: a judge of one claim, a reader of one text. It is given that and nothing
+//! Consults a judge for one claim, or a reader for one text. The judge is given that and nothing
 //! else.
 //!
-//! `command:PROGRAM` gets JSON on stdin (see `command_agent`); every other name is an agent of
-//! `quipu-agents`, asked in words in a folder of its own, outside the project. What it says is
-//! believed only in the form that was asked for.
+//! `command:PROGRAM` gets JSON on stdin (see `command_agent`). Every other name is an agent of
+//! `quipu-agents`, prompted in words in a separate folder outside the project. An answer is
+//! accepted only in the requested form.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,10 +18,10 @@ use crate::agents::{kept_out, open_adapter};
 use crate::answer::Failure;
 use crate::command_agent::CommandAgent;
 
-/// One question is no day's work.
+/// Time limit of one question.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Someone who can be asked.
+/// A program or an agent that answers questions.
 pub enum JudgeClient {
     Program(CommandAgent),
     Agent {
@@ -58,7 +58,7 @@ impl JudgeClient {
         }
     }
 
-    /// The answer to a question: as JSON to a program, in words to an agent.
+    /// Asks a question: as JSON to a program, in words to an agent.
     fn answer(
         &self,
         question: &Value,
@@ -75,7 +75,7 @@ impl JudgeClient {
         }
     }
 
-    /// One sentence and its line.
+    /// Asks for one sentence and its line.
     pub fn read(
         &self,
         text: &str,
@@ -135,7 +135,7 @@ impl ClaimJudge for JudgeClient {
     }
 }
 
-/// Asks an agent in a folder of its own; an answer that is no JSON goes back once.
+/// Asks an agent in a folder of its own. An answer that is not JSON is sent back once.
 fn consult(
     agent: &dyn Adapter,
     name: &str,
@@ -202,7 +202,7 @@ fn consult(
     found
 }
 
-/// The JSON object in what someone said, whatever stands around it.
+/// Extracts the JSON object from an answer with other text around it.
 fn find_object(said: &str) -> Result<Value, String> {
     let inner = said
         .find('{')

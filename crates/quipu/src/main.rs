@@ -1,4 +1,4 @@
-//! The program `quipu`: one table of operations, and the doors to it.
+//! The program `quipu`: one table of operations, and the interfaces to it.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 #![warn(clippy::print_stdout, clippy::print_stderr)]
@@ -40,8 +40,7 @@ mod view_errors;
 use quipu_protocol::{Setting, is_trusted};
 
 fn main() -> std::process::ExitCode {
-    // The program is its own sandbox: called so, it becomes an agent's keeper, before any thread is
-    // there.
+    // The program is its own sandbox helper. Called that way, it must act before any thread starts.
     if let Some(code) = quipu_agents::sandbox_main(std::env::args_os().skip(1)) {
         return code;
     }

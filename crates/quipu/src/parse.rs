@@ -19,7 +19,7 @@ pub fn parse(command: Command, arguments: &[OsString]) -> Result<ArgMatches, cla
     if !arguments[..options].iter().any(|word| is_text(word)) {
         return command.try_get_matches_from(arguments);
     }
-    // `-C"my folder"` has a blank and is a flag with its value.
+    // `-C"my folder"` contains a blank but is a flag with its value.
     if let Ok(matches) = command.clone().try_get_matches_from(arguments) {
         return Ok(matches);
     }
@@ -40,7 +40,7 @@ fn is_text(word: &OsStr) -> bool {
         .all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
 }
 
-/// The line as it would be if its texts began with something else.
+/// Returns the command line with the hyphens of its texts removed.
 fn without_hyphens(arguments: &[OsString], options: usize) -> Vec<OsString> {
     let bare = |(at, word): (usize, &OsString)| match word.to_str() {
         Some(text) if at < options && is_text(word) => {
@@ -51,7 +51,7 @@ fn without_hyphens(arguments: &[OsString], options: usize) -> Vec<OsString> {
     arguments.iter().enumerate().map(bare).collect()
 }
 
-/// The line with the text of each option joined to it: `--why=- so`.
+/// Returns the command line with the text of each option joined to it: `--why=- so`.
 fn join_values(command: &Command, arguments: &[OsString], options: usize) -> Vec<OsString> {
     let mut words: Vec<OsString> = Vec::with_capacity(arguments.len());
     for (at, word) in arguments.iter().enumerate() {
@@ -104,7 +104,7 @@ mod tests {
         parse(command(), &line)
     }
 
-    /// The value that an argument of the innermost command got.
+    /// Returns the value that an argument of the innermost command got.
     fn value(line: &[&str], argument: &str) -> Option<String> {
         let matches = parsed(line).unwrap_or_else(|error| panic!("{line:?}: {error}"));
         let mut inner = &matches;

@@ -1,7 +1,7 @@
-//! What is going on while a flow runs: a line for each running job on a terminal, plain lines in a
-//! pipe, JSON events.
+//! Progress of a running flow: a line per running job on a terminal, plain lines in a pipe, or JSON
+//! events.
 //!
-//! Talk goes to stderr, events are data and go to stdout.
+//! Messages go to stderr; events are data and go to stdout.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -14,13 +14,13 @@ use crate::answer::count;
 use crate::flow_text::{render_usage, width};
 use crate::terminal;
 
-/// How often the running lines are drawn anew.
+/// Interval at which the lines of running jobs are redrawn.
 const TICK: Duration = Duration::from_millis(500);
 
 pub struct Progress {
     json: bool,
     terminal: bool,
-    /// How wide a running line may be: one that wraps could not be drawn over.
+    /// Maximum width of a line; a line that wraps could not be overwritten.
     columns: usize,
     running: Mutex<Shown>,
 }
@@ -28,7 +28,7 @@ pub struct Progress {
 #[derive(Default)]
 struct Shown {
     jobs: Vec<(Job, Instant, String)>,
-    /// Lines of running jobs on the screen now.
+    /// Number of lines of running jobs on the screen.
     lines: usize,
 }
 
@@ -46,7 +46,7 @@ impl Progress {
         }
     }
 
-    /// Runs something while the lines are kept fresh.
+    /// Runs `work` while the lines are refreshed.
     pub fn during<T>(&self, work: impl FnOnce() -> T) -> T {
         if !self.terminal {
             return work();
@@ -79,7 +79,7 @@ impl Progress {
         }
     }
 
-    /// Keeps the list of running jobs, and says what the event is in words.
+    /// Updates the list of running jobs, and returns the event in words.
     fn note(&self, event: &Event) -> Option<String> {
         let mut shown = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let mut end = |job: &Job| shown.jobs.retain(|(t, _, _)| t != job);
@@ -118,7 +118,7 @@ impl Progress {
                     let who = note.split(": ").next().unwrap_or_default().to_owned();
                     *note = format!("{who}: {first}").chars().take(100).collect();
                 }
-                // Many lines are for someone to read: a brief for a person.
+                // Text of several lines is meant to be read, such as a brief for a person.
                 if line.trim().lines().count() < 2 {
                     return None;
                 }
@@ -214,7 +214,7 @@ impl Progress {
         })
     }
 
-    /// Rewrites the running lines, below a new line if there is one.
+    /// Redraws the lines of running jobs, after a new line if there is one.
     fn draw(&self, line: Option<&str>) {
         let mut shown = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let mut text = String::new();
@@ -234,8 +234,7 @@ impl Progress {
     }
 }
 
-/// A text behind the word that says what happened: its further lines are set in, so that none of
-/// them looks like an event.
+/// Indents the further lines of a text, so that none of them looks like an event.
 fn indented(text: &str) -> String {
     let lines = text
         .split(is_line_break)
@@ -243,7 +242,7 @@ fn indented(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n           ")
 }
 
-/// As much of a line as fits.
+/// Cuts a line to the width.
 fn clipped(line: &str, columns: usize) -> String {
     let mut room = columns.saturating_sub(1);
     let fits = line.chars().take_while(|c| {
@@ -254,7 +253,7 @@ fn clipped(line: &str, columns: usize) -> String {
     fits.collect()
 }
 
-/// What a job used, behind its line.
+/// Formats the usage of a job, to append to its line.
 fn used(usage: Option<Usage>) -> String {
     usage
         .map(|used| format!("  ({})", render_usage(used)))

@@ -1,6 +1,6 @@
-//! The reference of the command line, `docs/cli.md`, written from the table of operations.
+//! Generates the reference of the command line, `docs/cli.md`, from the table of operations.
 //!
-//! `QUIPU_RECORD=1 cargo test -p quipu reference` writes it anew.
+//! `QUIPU_RECORD=1 cargo test -p quipu reference` rewrites it.
 
 use std::path::{Path, PathBuf};
 
@@ -89,7 +89,7 @@ fn usage(name: &str, command: &Command) -> String {
     words.join(" ")
 }
 
-/// `PATH`, `--at VERSION`, `-n N`.
+/// Formats `PATH`, `--at VERSION`, `-n N`.
 fn shown(argument: &Arg) -> String {
     let value = argument
         .get_value_names()
@@ -184,10 +184,10 @@ fn every_argument_says_what_it_is() {
     }
 }
 
-/// Commands of the design that profiles may already name.
+/// Planned commands that profiles may already name.
 const COMING: [&str; 1] = ["ask"];
 
-/// The commands that a line of text tells the reader to type.
+/// Returns the commands that a line of text suggests to type.
 fn named(line: &str) -> impl Iterator<Item = &str> {
     line.match_indices("quipu ").filter_map(|(at, quipu)| {
         let typed = line[..at]
@@ -206,7 +206,7 @@ fn exists(command: &Command, word: &str) -> bool {
     command.find_subcommand(word).is_some() || COMING.contains(&word)
 }
 
-/// What profiles tell people and agents to type has to exist.
+/// Every command in a profile's text must exist.
 #[test]
 fn profiles_name_commands_that_exist() {
     let root = command();
@@ -237,7 +237,7 @@ fn transcripts() -> Vec<String> {
     texts
 }
 
-/// A message that names the command that fixes it must name one there is.
+/// Every command in a message must exist.
 #[test]
 fn messages_name_commands_that_exist() {
     let root = command();

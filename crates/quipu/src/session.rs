@@ -1,4 +1,4 @@
-//! Who calls, where: what every operation is given besides its own arguments.
+//! The caller and context of an operation: folder, actor, lease, and caches that live for one call.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -18,24 +18,24 @@ pub struct Session {
     pub folder: PathBuf,
     pub actor: Actor,
     pub lease: Option<LeaseToken>,
-    /// The session of Quipu that the caller says it is in: `QUIPU_SESSION`.
+    /// The Quipu session that the caller names: `QUIPU_SESSION`.
     pub conversation: Option<String>,
-    /// What is watched of an agent's calls, once its project is known.
+    /// The watch on an agent's calls, set when its project is known.
     pub watched: OnceLock<Watched>,
-    /// The caller named nothing but a unit, with `--unit`: then it may say what is meant, and not
-    /// who asks.
+    /// The caller named only a unit, with `--unit`. The unit may then select the target; it does
+    /// not identify the caller.
     pub means_unit: bool,
-    /// The edits that lay aside when the project was opened.
+    /// The conflict copies that existed when the project was opened.
     pub aside: OnceLock<Aside>,
-    /// Why the shared store of the project is not contacted, and what to do, if that is so.
+    /// The reason why the project's shared store is not contacted, with the remedy.
     pub offline: OnceLock<String>,
-    /// The door that the caller came through, for the journal; none for the command line.
+    /// The interface of the caller, for the journal; `None` for the command line.
     pub door: Option<&'static str>,
-    /// Whether the caller wants JSON: only for what is told while an operation goes on.
+    /// Whether the caller wants JSON. Only used for output during an operation.
     pub json: bool,
 }
 
-/// How the caller named itself.
+/// The names that the caller gave for itself.
 #[derive(Debug, Default)]
 pub struct Names {
     pub role: Option<String>,
@@ -46,7 +46,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// These names as far as the others leave something unsaid.
+    /// Returns these names where `others` has none.
     pub fn unless(self, others: &Names) -> Names {
         let keep = |own: Option<String>, other: &Option<String>| own.filter(|_| other.is_none());
         Names {
@@ -60,8 +60,8 @@ impl Names {
 }
 
 impl Session {
-    /// What the environment says cannot be overruled by a flag: a runtime that starts an agent in a
-    /// role must be able to rely on it.
+    /// A flag cannot override the environment, because a runtime that starts an agent in a role
+    /// must be able to rely on it.
     pub fn new(folder: PathBuf, flags: Names, environment: Names) -> Result<Session, Failure> {
         let means_unit = flags.unit.is_some() && environment.unit.is_none();
         let role = agree("--as", "QUIPU_ROLE", flags.role, environment.role)?;
@@ -126,8 +126,8 @@ impl Session {
         )
     }
 
-    /// The project for whoever needs its history and not its rules: with a faulty contract a person
-    /// can still look, and bring the rules back as they were.
+    /// Opens the project for commands that need its history and not its rules. With a faulty
+    /// contract, a person can still inspect it and restore the rules.
     pub fn history(&self) -> Result<Project, Failure> {
         let root = self.root()?;
         match self.open(&root) {
@@ -152,7 +152,7 @@ impl Session {
         Ok(root)
     }
 
-    /// Whoever the contract does not know is told so, whatever it came for.
+    /// Refuses a caller that the contract does not know, in every operation.
     fn known(&self, project: Project) -> Result<Project, Failure> {
         project
             .contract
@@ -170,7 +170,7 @@ impl Session {
         Ok(project)
     }
 
-    /// The project, a working copy brought up to date first; and what to tell if its server does
+    /// Opens the project after updating a working copy. Also returns a notice if its server does
     /// not answer.
     pub fn newest_project(&self, root: &Path) -> Result<(Project, Option<String>), Failure> {
         let _ = self.aside.set(Aside::of(root, &self.actor));
@@ -179,7 +179,7 @@ impl Session {
             return Ok((project, None));
         }
         match project.store.sync() {
-            // What came may have brought another contract.
+            // The update may have changed the contract.
             Ok(synced) if synced.to > synced.from => Ok((
                 Project::open(root, Options::default())?,
                 told_conflicts(&project.store, &synced.conflicts),
@@ -198,7 +198,7 @@ impl Session {
         }
     }
 
-    /// Where a call comes from that is no hook's.
+    /// Describes the origin of a call, for calls that do not come from a hook.
     pub fn caller(&self) -> Caller {
         Caller {
             session: self.conversation.clone(),
@@ -206,7 +206,8 @@ impl Session {
         }
     }
 
-    /// Who decides at a gate: with `--unit` alone a person says which one is meant.
+    /// Returns the actor that decides at a gate. With only `--unit`, the caller is a person who
+    /// selects a gate.
     pub fn decider(&self) -> Actor {
         if self.means_unit {
             Actor::Person
@@ -215,8 +216,7 @@ impl Session {
         }
     }
 
-    /// What a change of the caller's is besides its texts: the reason for the journal, the lease it
-    /// works under.
+    /// Returns the metadata of a change: the reason for the journal, and the lease.
     pub fn terms(&self, why: impl Into<String>) -> Terms {
         Terms {
             why: why.into(),
@@ -225,18 +225,18 @@ impl Session {
         }
     }
 
-    /// A path as the caller wrote it: relative to the project root.
+    /// Parses a path that the caller gave, relative to the project root.
     pub fn path(text: &str) -> Result<ProjectPath, Failure> {
         Ok(ProjectPath::parse(text)?)
     }
 
-    /// A source file that an argument names, relative to the folder of the call. An agent may not
-    /// copy what it may not read.
+    /// Reads a source file that an argument names, relative to the folder of the call. An agent
+    /// must not copy files that it may not read.
     pub fn load_file(&self, file: &Path) -> Result<Vec<u8>, Failure> {
         Ok(Sources::of(&self.actor, &self.folder).read(&self.folder.join(file), file)?)
     }
 
-    /// Stdin, which may be a file that the shell opened.
+    /// Reads stdin, which may be a file that the shell opened.
     pub fn load_stdin(&self) -> Result<Vec<u8>, Failure> {
         Ok(Sources::of(&self.actor, &self.folder).read_stdin()?)
     }

@@ -1,7 +1,7 @@
-//! The table of operations: everything Quipu does, once, whatever the door.
+//! The table of operations: every operation of Quipu, once for all interfaces.
 //!
-//! An operation's arguments are one type. The command line is derived from it, and so is the
-//! schema that other doors offer.
+//! An operation's arguments are one type. The command line is derived from it, and so is the schema
+//! for other interfaces.
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 
@@ -10,16 +10,15 @@ use crate::ops;
 use crate::session::Session;
 use crate::uses::refuse_foreign;
 
-/// One thing that can be done.
+/// One operation.
 pub trait Operate: Args + FromArgMatches {
-    /// `append`, or two words for a command of a group: `lease take`.
+    /// The name: `append`, or two words for a command of a group: `lease take`.
     const NAME: &'static str;
     const ABOUT: &'static str;
 
     fn operate(self, session: &Session) -> Result<Answer, Failure>;
 }
 
-/// A row of the table.
 pub struct Operation {
     pub name: &'static str,
     pub about: &'static str,
@@ -42,7 +41,7 @@ fn call<T: Operate>(matches: &ArgMatches, session: &Session) -> Result<Answer, F
     arguments.operate(session)
 }
 
-/// The groups of two-word operations, with what they are about.
+/// The groups of two-word operations, with their descriptions.
 pub const GROUPS: [(&str, &str); 15] = [
     ("task", "Manage the current task of one agent"),
     ("world", "Read and set shared facts by key"),
@@ -61,7 +60,7 @@ pub const GROUPS: [(&str, &str); 15] = [
     ("store", "Manage the shared PostgreSQL store"),
 ];
 
-/// Every operation, in the order that help shows.
+/// Every operation, in the order of the help.
 pub const TABLE: &[Operation] = &[
     row::<ops::init::Init>(),
     row::<ops::start::Start>(),

@@ -1,8 +1,8 @@
-//! The only place that writes to stdout and stderr.
+//! The only module that writes to stdout and stderr.
 //!
-//! Messages and text for people are written through [`printable`], on a terminal as in a pipe: a
-//! name, a reason or a line of an agent must not move the cursor, write the clipboard or fake a
-//! line. Data is exact: JSON keeps its values, and the bytes of a file are only spelled out where
+//! Messages and text for people are written through [`printable`], to a terminal and to a pipe
+//! alike: a name, a reason or a line of an agent must not move the cursor, write the clipboard or
+//! fake a line. Data is exact: JSON keeps its values, and the bytes of a file are escaped only if
 //! stdout is a terminal.
 
 #![allow(clippy::disallowed_methods)]
@@ -11,7 +11,7 @@ use std::io::{self, IsTerminal, StdoutLock, Write};
 
 use quipu_contract::printable;
 
-/// Writes a message to stderr, with a line break behind it.
+/// Writes a message to stderr, with a newline.
 pub fn say(message: &str) {
     let text = printable(message);
     let colours = uses_colours(
@@ -26,12 +26,12 @@ pub fn say(message: &str) {
     }
 }
 
-/// Colours are for terminals whose owner does not object (no-color.org).
+/// Whether to use colours: on a terminal, unless its owner objects (no-color.org).
 fn uses_colours(is_terminal: bool, no_color: Option<&str>, term: Option<&str>) -> bool {
     is_terminal && no_color.is_none_or(str::is_empty) && term != Some("dumb")
 }
 
-/// The labels of messages and the codes of their colours.
+/// The labels of messages and their colour codes.
 const LABELS: [(&str, &str); 4] = [
     ("error:", "1;31"),
     ("warning:", "1;33"),
@@ -39,8 +39,8 @@ const LABELS: [(&str, &str); 4] = [
     ("  help  ", "32"),
 ];
 
-/// A message with its labels in colour. Its text is [`printable`], so the only escape sequences are
-/// these.
+/// Colours the labels of a message. Its text is [`printable`], so these are the only escape
+/// sequences.
 fn paint(text: &str) -> String {
     let lines = text.split('\n').map(|line| {
         match LABELS.iter().find(|(label, _)| line.starts_with(label)) {
@@ -53,10 +53,10 @@ fn paint(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Writes text to stderr as it is. For the program's own cursor movements around [`printable`]
+/// Writes text to stderr unchanged, for the program's own cursor movements around [`printable`]
 /// text.
 pub fn write_stderr(text: &str) {
-    // A reader that closed stderr does not want to know.
+    // A closed stderr is not an error.
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
@@ -69,12 +69,13 @@ pub fn show_text(text: &str) -> io::Result<()> {
     write_stdout(printable(text).as_bytes())
 }
 
-/// Writes JSON to stdout, with a line break behind it.
+/// Writes JSON to stdout, with a newline.
 pub fn show_json(json: &str) -> io::Result<()> {
     write_stdout(format!("{}\n", escaped_json(json)).as_bytes())
 }
 
-/// Writes the bytes of a file to stdout: exactly, unless a terminal would obey them.
+/// Writes the bytes of a file to stdout: exactly, unless stdout is a terminal that would interpret
+/// them.
 pub fn show_bytes(bytes: &[u8]) -> io::Result<()> {
     match io::stdout().is_terminal() {
         true => show_text(&String::from_utf8_lossy(bytes)),
@@ -82,7 +83,7 @@ pub fn show_bytes(bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// The pipe of a protocol whose messages are JSON.
+/// The output pipe of a protocol with JSON messages.
 pub fn protocol_pipe() -> StdoutLock<'static> {
     io::stdout().lock()
 }
@@ -92,8 +93,8 @@ fn write_stdout(bytes: &[u8]) -> io::Result<()> {
     stdout.write_all(bytes).and_then(|()| stdout.flush())
 }
 
-/// The same JSON with the characters spelled `\u009b` that JSON need not escape and a terminal
-/// obeys. They can only stand in strings, so the values stay the same.
+/// Escapes the characters that JSON permits unescaped but a terminal interprets, as `\u009b`. They
+/// occur only in strings, so the values stay the same.
 fn escaped_json(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {

@@ -1,5 +1,4 @@
-//! Reports a command line that could not be understood: what is wrong, what was probably meant, and
-//! a call that works.
+//! Reports an invalid command line: the error, the probable intention, and a call that works.
 
 use std::ffi::OsString;
 
@@ -12,7 +11,7 @@ use crate::cli::common;
 use crate::examples::first_example;
 use crate::table::{GROUPS, Operation, TABLE};
 
-/// What is wrong with a command line. None if help or the version was asked for.
+/// Returns the error of a command line; `None` if help or the version was requested.
 pub fn misuse(error: &clap::Error, arguments: &[OsString]) -> Option<Failure> {
     use ErrorKind as Kind;
     let said = |kind: ContextKind| error.get(kind).map(ToString::to_string).unwrap_or_default();
@@ -44,7 +43,7 @@ pub fn misuse(error: &clap::Error, arguments: &[OsString]) -> Option<Failure> {
         }
         Kind::MissingRequiredArgument => {
             let missing = said(ContextKind::InvalidArg);
-            // An option is missing beside others that were given: the usage says which belong
+            // A required option is missing beside given ones; the usage line shows which belong
             // together.
             let usage = said(ContextKind::Usage)
                 .trim_start_matches("Usage: ")
@@ -84,7 +83,7 @@ pub fn misuse(error: &clap::Error, arguments: &[OsString]) -> Option<Failure> {
     })
 }
 
-/// The operation that a command line names, as far as its words go.
+/// Returns the operation that a command line names, as far as its words match.
 fn called(arguments: &[OsString]) -> Option<&'static Operation> {
     let mut words = arguments.iter().skip(1).filter_map(|word| word.to_str());
     let first = words.find(|word| {
@@ -96,7 +95,7 @@ fn called(arguments: &[OsString]) -> Option<&'static Operation> {
     row(first).or_else(|| row(&format!("{first} {}", words.next()?)))
 }
 
-/// A call that works, and where the rest is explained.
+/// Returns a call that works, and the command that explains the rest.
 fn help_for(called: Option<&Operation>) -> String {
     match called {
         Some(operation) => {
@@ -137,7 +136,7 @@ fn unknown_command(word: &str, arguments: &[OsString]) -> Failure {
     Failure::usage(format!("unknown command `{prefix}{word}`{meant}"), help)
 }
 
-/// The flags that a command takes, its own and those of all commands.
+/// Returns the flags of a command: its own and the common ones.
 fn flags_of(called: Option<&Operation>) -> Vec<String> {
     let own = called.map(|operation| (operation.augment)(Command::new(operation.name)));
     let own: Vec<Arg> = own
@@ -150,7 +149,7 @@ fn flags_of(called: Option<&Operation>) -> Vec<String> {
         .collect()
 }
 
-/// What clap says first, without its label: one line.
+/// Returns the first paragraph of clap's message as one line, without its label.
 fn first_paragraph(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let first = text

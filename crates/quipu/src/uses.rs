@@ -1,6 +1,6 @@
-//! Which commands a project can use: each command that needs files of a form, or a flow, is refused
-//! where the profiles have none, with the profiles that have it and the command to use here
-//! instead.
+//! Decides which commands a project can use. A command that needs files of a form, or a flow, is
+//! refused if the profiles have none. The refusal names the profiles that have it and the command
+//! to use instead.
 
 use quipu_contract::{Contract, Form, ProfileFile, Source};
 use quipu_protocol::{Library, Project};
@@ -8,7 +8,7 @@ use quipu_protocol::{Library, Project};
 use crate::answer::{Failure, exit};
 use crate::session::Session;
 
-/// What a command needs of a project's contract.
+/// The requirement of a command on the contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Need {
     Form(Form),
@@ -16,7 +16,7 @@ enum Need {
     Flow,
 }
 
-/// Commands by their first word; those that are not named here work in every project.
+/// Commands by their first word. All others work in every project.
 const NEEDS: [(&str, Need); 20] = [
     ("todo", Need::Form(Form::Todos)),
     ("state", Need::Form(Form::State)),
@@ -40,14 +40,14 @@ const NEEDS: [(&str, Need); 20] = [
     ("reject", Need::Flow),
 ];
 
-/// A command that a project's profiles do not use.
+/// The refusal of a command that a project's profiles do not use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alternative {
-    /// The command as it is called, without its arguments: `task`.
+    /// The command without its arguments: `task`.
     pub command: &'static str,
     /// The built-in profiles that use it.
     pub profiles: Vec<String>,
-    /// The command to use here, if the project's profiles name one.
+    /// The replacement here, if the project's profiles name one.
     pub here: Option<String>,
 }
 
@@ -56,7 +56,7 @@ fn need_of(operation: &str) -> Option<(&'static str, Need)> {
     NEEDS.into_iter().find(|(command, _)| *command == first)
 }
 
-/// Whether a contract has what an operation of the table works on.
+/// Whether a contract meets the requirement of an operation.
 pub fn has_what_it_needs(contract: &Contract, operation: &str) -> bool {
     match need_of(operation) {
         Some((_, Need::Form(form))) => contract.of_form(form).next().is_some(),
@@ -65,7 +65,7 @@ pub fn has_what_it_needs(contract: &Contract, operation: &str) -> bool {
     }
 }
 
-/// Whether a project uses an operation of the table; else what to use instead.
+/// Whether a project uses an operation of the table; if not, returns the alternative.
 pub fn is_used(contract: &Contract, operation: &str) -> Result<(), Alternative> {
     let Some((command, need)) =
         need_of(operation).filter(|_| !has_what_it_needs(contract, operation))
@@ -84,7 +84,7 @@ pub fn is_used(contract: &Contract, operation: &str) -> Result<(), Alternative> 
 }
 
 /// Refuses an operation that the project of the call does not use. Without a project, or with a
-/// faulty contract, the operation itself says so.
+/// faulty contract, the operation itself reports the problem.
 pub fn refuse_foreign(operation: &str, session: &Session) -> Result<(), Failure> {
     if need_of(operation).is_none() {
         return Ok(());
@@ -128,7 +128,7 @@ impl Alternative {
     }
 }
 
-/// The built-in profiles that declare a file of a form, or steps.
+/// Returns the built-in profiles that declare a file of a form, or steps.
 fn profiles_with(need: Need) -> Vec<String> {
     let has_it = |file: &ProfileFile| match need {
         Need::Form(form) => file

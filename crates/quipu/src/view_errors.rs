@@ -1,5 +1,5 @@
-//! How a view or a brief that cannot be made is told: what is missing or too long, and what fixes
-//! it.
+//! Messages for a view or a brief that cannot be built: the missing or oversized text, and the
+//! remedy.
 
 use quipu_contract::plan::{Overflow, Stuck};
 use quipu_contract::{Shrink, Tokens};
@@ -92,7 +92,7 @@ fn told_shrink(stuck: &Stuck) -> String {
     format!("shrink = \"{name}\": {whole} tokens whole, {least} at the least")
 }
 
-/// Which pointer to shrink, and how, or how much room to give.
+/// Suggests which pointer to shrink, and how, or which budget to set.
 fn mend_overflow(overflow: &Overflow) -> String {
     let Tokens(least) = overflow.least;
     let room = format!("--budget {least}");

@@ -1,4 +1,4 @@
-//! `quipu view` and `quipu brief` as a user calls them.
+//! Tests of `quipu view` and `quipu brief` as a user calls them.
 
 #![allow(clippy::unwrap_used)]
 
@@ -56,8 +56,8 @@ fn an_answer_that_cannot_be_written_is_no_success() {
     assert!(err.contains("the answer could not be written"), "{err}");
 }
 
-/// A small disk in a namespace of its own. Commits are refused while there is little room; the text
-/// is so long that sometimes the journal has room for it and the file has none.
+/// A small disk in a mount namespace. Commits are refused while space is low. The text is long
+/// enough that sometimes it fits into the journal but not into the file.
 #[test]
 fn a_full_disk_keeps_nobody_from_reading() {
     const SCRIPT: &str = r###"
@@ -81,7 +81,7 @@ fn a_full_disk_keeps_nobody_from_reading() {
         .status()
         .is_ok_and(|s| s.success())
     {
-        return; // no namespaces here; what the store does is shown without a disk
+        return; // no namespaces here; another test covers the store without a disk
     }
     let mut pending = 0;
     for size in (640..900).step_by(24) {
@@ -163,7 +163,8 @@ fn a_folder_shows_the_view_and_knows_when_it_is_old() {
             .contains("all as shown")
     );
 
-    // Another chapter's file is none of this view's business; what it showed is.
+    // A change to another chapter's file does not affect this view; a change to a file it showed
+    // does.
     say(root, 0, "write drafts/ch01-draft.md --text changed --force");
     say(root, 0, &format!("view --verify {shown}"));
     say(root, 0, "append meta/glossary.md --text |x|y|ch10||");
@@ -320,7 +321,7 @@ fn verifying_misses_nothing_that_is_gone_from_the_folder() {
     );
 }
 
-/// A manifest that no view wrote.
+/// A manifest that was not written by a view.
 fn forged(files: serde_json::Value) -> String {
     serde_json::json!({"format": 1, "role": "writer", "unit": "ch10", "agent": null, "counter": "o200k", "budget": 1, "tokens": 1,
         "stage": [1, 1], "files": files, "trimmed": []})
@@ -409,7 +410,7 @@ fn a_role_has_its_view_outside_and_no_one_in_reserved_folders() {
     assert!(
         !root.join("v").exists() && !root.join(".quipu/v").exists() && !root.join(".git").exists()
     );
-    // A person may keep one in the project, beside what the contract rules.
+    // A person may keep a view in the project, outside the contract's paths.
     say(root, 0, "view writer --unit ch10 --out v");
     let manifest = root.join("quipu.toml");
     let ruled = std::fs::read_to_string(&manifest).unwrap()

@@ -1,18 +1,18 @@
-//! A disk that stops at a chosen write step, as a crash would, or fails at it and lives on.
+//! A disk that stops at a chosen write step, as in a crash, or fails there once and continues.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use quipu_store::{Judged, Step, StepVerdict, StoreError, Watch};
 
-/// How the chosen step goes wrong.
+/// The failure at the chosen step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
-    /// Nothing of it happens, and nothing after it.
+    /// The step and all later ones do nothing.
     Stop,
-    /// Half of its bytes are written, and nothing after it.
+    /// The step writes half of its bytes; all later ones do nothing.
     Torn,
-    /// It fails with "no space left" and everything after it works again.
+    /// The step fails with "no space left"; all later ones work.
     Full,
 }
 
@@ -21,7 +21,7 @@ pub struct FailingDisk {
     at: usize,
     failure: Failure,
     seen: Mutex<Vec<Step>>,
-    /// Called before each sync of the journal: what stands there then will last.
+    /// Called before each sync of the journal, when the written bytes are about to become durable.
     at_sync: Option<Box<dyn Fn() + Send + Sync>>,
 }
 
@@ -35,13 +35,13 @@ impl FailingDisk {
         }
     }
 
-    /// Tells whenever the journal is about to be synced and the sync will happen.
+    /// Registers a callback that runs before each sync of the journal that will happen.
     pub fn on_sync(mut self, told: impl Fn() + Send + Sync + 'static) -> FailingDisk {
         self.at_sync = Some(Box::new(told));
         self
     }
 
-    /// A disk that never fails but counts.
+    /// Returns a disk that counts and never fails.
     pub fn counting() -> FailingDisk {
         FailingDisk::at(usize::MAX, Failure::Stop)
     }

@@ -1,13 +1,13 @@
-//! Hostile input for parsers: good samples, mutated.
+//! Hostile input for parsers: valid samples, mutated.
 //!
-//! Random text dies at a parser's first check. A mutated sample gets further: it is nearly right.
-//! The targets that use it are in `tests/hostile/`, and in the `hostile_tests.rs` of the program;
-//! `scripts/hunt` runs them with new seeds.
+//! Random text fails at a parser's first check. A mutated sample is nearly valid and gets further.
+//! The targets are in `tests/hostile/`, and in the program's `hostile_tests.rs`; `scripts/hunt`
+//! runs them with new seeds.
 
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// Characters and pieces of syntax that parsers of all formats stumble over.
+/// Characters and pieces of syntax that often break parsers.
 const TOKENS: [&str; 40] = [
     "\0",
     "\n",
@@ -51,7 +51,7 @@ const TOKENS: [&str; 40] = [
     "🜁",
 ];
 
-/// Opening brackets of one kind in a row: what a recursive parser must bound.
+/// Number of nested opening brackets, which a recursive parser must bound.
 const DEEPEST: usize = 20_000;
 
 #[derive(Debug, Clone)]
@@ -65,7 +65,7 @@ enum Mutation {
     Truncate(Index),
 }
 
-/// Texts that are mutated samples, or mixtures of them.
+/// Generates mutated samples and mixtures of them.
 pub fn mutated(samples: &'static [&'static str]) -> impl Strategy<Value = String> {
     mutated_bytes(
         samples
@@ -76,7 +76,7 @@ pub fn mutated(samples: &'static [&'static str]) -> impl Strategy<Value = String
     .prop_map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The same for bytes, whether UTF-8 or not.
+/// Like `mutated`, for bytes that need not be UTF-8.
 pub fn mutated_bytes(samples: Vec<Vec<u8>>) -> impl Strategy<Value = Vec<u8>> {
     assert!(!samples.is_empty(), "there is something to mutate");
     (any::<Index>(), prop::collection::vec(mutation(), 0..6)).prop_map(move |(first, mutations)| {

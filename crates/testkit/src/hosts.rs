@@ -1,20 +1,19 @@
-//! Hosts on one machine: network namespaces on one bridge, each with a name of its own.
+//! Hosts on one machine: network namespaces on one bridge, each with its own host name.
 //!
-//! Where the kernel does not permit that, hosts are plain processes on the loopback address, and
-//! this is said loudly. Such a host cannot be cut off; its processes are stopped instead, which
-//! looks the same to everyone else.
+//! If the kernel does not permit that, hosts are plain processes on the loopback address, and a
+//! warning is printed. Such a host cannot be cut off; its processes are stopped instead, which
+//! looks the same to all others.
 
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A bridge and the hosts on it. Taken down when dropped.
+/// A bridge and its hosts, removed on drop.
 pub struct Network {
     bridge: Option<String>,
     /// `10.200.7`: the first three numbers of every address.
     net: String,
 }
 
-/// One host.
 pub struct Host {
     pub name: String,
     space: Option<String>,
@@ -49,12 +48,12 @@ impl Network {
         }
     }
 
-    /// Whether hosts are really apart.
+    /// Whether hosts are separate network namespaces.
     pub fn is_real(&self) -> bool {
         self.bridge.is_some()
     }
 
-    /// Where a server on this machine is reached from every host.
+    /// Returns the address of this machine as seen from every host.
     pub fn address(&self) -> String {
         format!("{}.1", self.net)
     }
@@ -102,7 +101,7 @@ impl Host {
         ip(&format!("-n {space} addr add {net}.{number}/24 dev eth0"))?;
         ip(&format!("-n {space} link set eth0 up"))?;
         ip(&format!("-n {space} link set lo up"))?;
-        // A name of its own has to be possible as well.
+        // A separate host name must be possible, too.
         let named = host
             .command("true")
             .stdin(Stdio::null())
@@ -115,13 +114,13 @@ impl Host {
         }
     }
 
-    /// The end of its cable on the bridge.
+    /// Returns the name of its veth end on the bridge.
     fn outer(&self) -> String {
         self.space.as_deref().unwrap_or_default().replace('-', "e")
     }
 
-    /// A program on this host. It is the process itself, with no one between, so that it can be
-    /// killed.
+    /// Builds a command for a program on this host. The child is the program itself, without a
+    /// wrapper, so that it can be killed.
     pub fn command(&self, program: &str) -> Command {
         let Some(space) = &self.space else {
             return Command::new(program);
@@ -141,8 +140,8 @@ impl Host {
         command
     }
 
-    /// Pulls the cable: nothing gets through, and no one is told. Where hosts are not real, its
-    /// processes are stopped.
+    /// Cuts the network: packets are dropped without notice. If hosts are not real, their processes
+    /// are stopped.
     pub fn cut(&self, processes: &[u32]) {
         match self.space {
             Some(_) => ip(&format!("link set {} down", self.outer())).unwrap(),

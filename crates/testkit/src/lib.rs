@@ -1,4 +1,5 @@
-//! What tests are made of: a project in a temporary folder, and a disk that stops.
+//! Test support: a project in a temporary folder, a failing disk, a PostgreSQL server, hosts, and
+//! hostile input.
 
 #![allow(
     clippy::unwrap_used,

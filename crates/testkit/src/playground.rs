@@ -1,4 +1,4 @@
-//! A project in a temporary folder.
+//! A project in a temporary folder, local or a working copy of a shared one.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -62,7 +62,7 @@ path = "meta/*.md"
 path = "state.json"
 "#;
 
-/// A project in a temporary folder that goes when this is dropped.
+/// A project in a temporary folder that is deleted on drop.
 pub struct Playground {
     folder: TempDir,
     pub contract: Arc<Contract>,
@@ -87,7 +87,7 @@ impl Playground {
         play
     }
 
-    /// A project of its own, whatever the others are.
+    /// Creates a local project, even if the tests run on a shared store.
     pub fn local() -> Playground {
         let folder = temp_folder();
         std::fs::write(folder.path().join("quipu.toml"), CONTRACT).unwrap();
@@ -98,12 +98,12 @@ impl Playground {
         }
     }
 
-    /// A working copy of a fresh project in a shared store.
+    /// Creates a working copy of a new project in a shared store.
     pub fn shared() -> Playground {
         Playground::shared_in(Cluster::shared())
     }
 
-    /// The same on a server of one's own.
+    /// Like `shared`, on a given server.
     pub fn shared_in(cluster: &Cluster) -> Playground {
         let play = Playground::local();
         play.share(cluster);
@@ -125,12 +125,12 @@ impl Playground {
         .unwrap();
     }
 
-    /// Another working copy of the same shared project, at its beginning.
+    /// Creates another working copy of the same shared project, without its records.
     pub fn another(&self) -> Playground {
         self.another_at(&self.attachment().address)
     }
 
-    /// The same through another address: another database role, a proxy.
+    /// Like `another`, through another address: another database role, a proxy.
     pub fn another_at(&self, address: &str) -> Playground {
         let folder = temp_folder();
         std::fs::copy(self.file("quipu.toml"), folder.path().join("quipu.toml")).unwrap();
@@ -153,7 +153,7 @@ impl Playground {
             .is_some()
     }
 
-    /// What this working copy belongs to.
+    /// Returns the attachment of this working copy.
     pub fn attachment(&self) -> quipu_shared::Attachment {
         quipu_shared::Attachment::load(self.root())
             .unwrap()
@@ -190,7 +190,7 @@ impl Playground {
         std::fs::read_to_string(self.file(path)).ok()
     }
 
-    /// Writes a file as an editor would: outside Quipu.
+    /// Writes a file as an editor would, outside Quipu.
     pub fn edit(&self, path: &str, text: &str) {
         std::fs::create_dir_all(self.file(path).parent().unwrap()).unwrap();
         std::fs::write(self.file(path), text).unwrap();
@@ -200,7 +200,7 @@ impl Playground {
         ProjectPath::parse(text).unwrap()
     }
 
-    /// Every memory file on disk with its bytes.
+    /// Returns every memory file on disk with its bytes.
     pub fn files(&self) -> BTreeMap<String, Vec<u8>> {
         let mut files = BTreeMap::new();
         let mut folders = vec![self.root().to_owned()];
@@ -225,7 +225,7 @@ impl Playground {
         files
     }
 
-    /// A copy of everything, `.quipu` included, as it stands at this moment.
+    /// Copies everything at this moment, including `.quipu`.
     pub fn copy(&self) -> Playground {
         let folder = temp_folder();
         copy_folder(self.root(), folder.path());
@@ -256,9 +256,8 @@ pub fn open_store(root: &Path, contract: Arc<Contract>, options: Options) -> Sto
     Store::open(root, contract, options).unwrap()
 }
 
-/// In memory where there is such a file system: the suites sync thousands of times, and what a
-/// power cut takes they take away themselves. `QUIPU_TEST_FOLDER` names another file system to run
-/// on.
+/// Returns a temporary folder, in memory if such a file system exists: the suites sync thousands of
+/// times and simulate power cuts themselves. `QUIPU_TEST_FOLDER` selects another file system.
 pub fn temp_folder() -> TempDir {
     if let Some(folder) = std::env::var_os("QUIPU_TEST_FOLDER") {
         return tempfile::tempdir_in(folder).unwrap();
@@ -282,7 +281,7 @@ pub fn copy_folder(from: &Path, to: &Path) {
             continue;
         }
         std::fs::copy(&path, &target).unwrap();
-        // A copy that looked newer than its original would look edited.
+        // A copy with a newer time than its original would look edited.
         let modified = std::fs::metadata(&path).unwrap().modified().unwrap();
         std::fs::File::options()
             .write(true)
@@ -293,7 +292,7 @@ pub fn copy_folder(from: &Path, to: &Path) {
     }
 }
 
-/// Resolves a contract that takes no profiles.
+/// Resolves a contract without profiles.
 pub fn contract(text: &str) -> Arc<Contract> {
     let source = Source::new("quipu.toml", text.to_owned());
     Arc::new(resolve_contract(&source, &|name, _| Err(format!("no profile `{name}`"))).unwrap())

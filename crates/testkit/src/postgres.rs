@@ -1,8 +1,8 @@
-//! A PostgreSQL of the tests' own: a private cluster in a temporary folder, as a user that is not
-//! root.
+//! A PostgreSQL server for tests: a private cluster in a temporary folder, run by a user that is
+//! not root.
 //!
-//! One for each test process, started when it is first wanted. It dies with the process, however
-//! that ends. A test that breaks a server starts its own with [`Cluster::start`].
+//! Each test process has one, started on first use. It ends with the process, even if that is
+//! killed. A test that breaks a server starts its own with [`Cluster::start`].
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,7 +11,6 @@ use std::sync::{Mutex, Once, OnceLock, mpsc};
 
 use crate::playground::temp_folder;
 
-/// A running server.
 pub struct Cluster {
     folder: PathBuf,
     port: u16,
@@ -22,18 +21,18 @@ pub struct Cluster {
 const OWNER: &str = "quipu";
 
 impl Cluster {
-    /// The server of this test process.
+    /// Returns the server of this test process.
     pub fn shared() -> &'static Cluster {
         static SHARED: OnceLock<Cluster> = OnceLock::new();
         SHARED.get_or_init(Cluster::start)
     }
 
-    /// A server of one's own.
+    /// Starts a separate server.
     pub fn start() -> Cluster {
         Cluster::start_at(owned(temp_folder().keep()))
     }
 
-    /// The same on some disk: what is measured needs a real one.
+    /// Like `start`, on a given disk, because benchmarks need a real one.
     pub fn start_on(disk: &Path) -> Cluster {
         Cluster::start_at(owned(tempfile::tempdir_in(disk).unwrap().keep()))
     }
@@ -53,7 +52,7 @@ impl Cluster {
                 "-D",
             ])
             .arg(&data));
-        // Hosts of a test are network namespaces; the role `locked` needs a password.
+        // The hosts of a test are network namespaces. The role `locked` needs a password.
         let rules = "local all all trust\nhost all locked 0.0.0.0/0 scram-sha-256\nhost all all 0.0.0.0/0 trust\nhost replication all 0.0.0.0/0 trust\n";
         std::fs::write(data.join("pg_hba.conf"), rules).unwrap();
         let cluster = Cluster {
@@ -65,7 +64,7 @@ impl Cluster {
         cluster
     }
 
-    /// A copy of this server that follows it, and without which it acknowledges nothing.
+    /// Creates a synchronous standby of this server.
     pub fn standby(&self) -> Cluster {
         let folder = owned(temp_folder().keep());
         let data = folder.join("data");
@@ -97,24 +96,24 @@ impl Cluster {
         standby
     }
 
-    /// Makes a standby the server.
+    /// Promotes a standby.
     pub fn promote(&self) {
         self.sql("SELECT pg_promote()");
     }
 
-    /// Ends it as a power cut would, with nothing tidied up.
+    /// Kills it as in a power cut, without a shutdown.
     pub fn kill(&self) {
         let Some(server) = self.server.lock().unwrap().take() else {
             return;
         };
         run(Command::new("kill").args(["-9", &server.to_string()]));
-        // Its children notice by themselves; the next start needs them gone.
+        // Its children exit by themselves; the next start needs them gone.
         while Path::new(&format!("/proc/{server}")).exists() {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
     }
 
-    /// Ends it in an orderly way.
+    /// Shuts it down in order.
     pub fn stop(&self) {
         let Some(server) = self.server.lock().unwrap().take() else {
             return;
@@ -138,7 +137,7 @@ impl Cluster {
                 }
                 std::thread::sleep(std::time::Duration::from_millis(20));
             }
-            // Children of the one that was killed may still hold its shared memory.
+            // Children of the killed server may still hold its shared memory.
             std::thread::sleep(std::time::Duration::from_millis(200));
         }
         panic!(
@@ -177,8 +176,7 @@ impl Cluster {
         server
     }
 
-    /// Lets it speak TLS under the name `localhost`. Returns the certificate of the authority that
-    /// vouches for it.
+    /// Enables TLS under the name `localhost`. Returns the certificate of its authority.
     pub fn with_tls(&self) -> PathBuf {
         let data = self.folder.join("data");
         let script = "openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.crt -subj /CN=authority -days 9
@@ -202,12 +200,12 @@ impl Cluster {
         &self.folder
     }
 
-    /// The address of the owner's store, for a project if one is named.
+    /// Returns the address of the owner's store, for a project if one is named.
     pub fn url(&self, project: &str) -> String {
         self.url_of(OWNER, project)
     }
 
-    /// The same for another database role. Whoever waits in a test waits ten seconds at most.
+    /// Like `url`, for another database role. Tests wait ten seconds at most.
     pub fn url_of(&self, role: &str, project: &str) -> String {
         let project = if project.is_empty() {
             String::new()
@@ -220,7 +218,7 @@ impl Cluster {
         )
     }
 
-    /// Runs SQL as the owner of everything; returns what it prints.
+    /// Runs SQL as the owner of everything; returns its output.
     pub fn sql(&self, sql: &str) -> String {
         self.try_sql(OWNER, sql)
             .unwrap_or_else(|error| panic!("{sql}\n{error}"))
@@ -251,7 +249,7 @@ impl Cluster {
         }
     }
 
-    /// A database of its own with an empty store in it, made quickly: its address, for projects
+    /// Creates a database with an empty store from a template. Returns its address, for projects
     /// named by their folders.
     pub fn fresh_store(&self) -> String {
         static TEMPLATE: Once = Once::new();
@@ -269,7 +267,7 @@ impl Cluster {
         self.url("").replace("/postgres?", &format!("/{name}?"))
     }
 
-    /// A project name that no other test of this process uses.
+    /// Returns a project name that no other test of this process uses.
     pub fn fresh_name(&self) -> String {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         format!(
@@ -287,7 +285,7 @@ impl Drop for Cluster {
 }
 
 /// Starts a program that ends with this process. The kernel ends it with the *thread* that started
-/// it, so that one waits.
+/// it, so that thread waits.
 fn start_for_ever(mut command: Command) -> u32 {
     let (send, receive) = mpsc::channel();
     std::thread::spawn(move || {
@@ -298,7 +296,8 @@ fn start_for_ever(mut command: Command) -> u32 {
     receive.recv().unwrap()
 }
 
-/// A program of PostgreSQL, run by someone who is not root, and ended with whoever started it.
+/// Builds a command for a program of PostgreSQL, run by a user that is not root, and ended with its
+/// parent.
 pub fn as_plain_user(program: &str) -> Command {
     let mut command = Command::new("setpriv");
     command.arg("--pdeathsig=KILL");
@@ -327,7 +326,7 @@ pub fn as_plain_user(program: &str) -> Command {
     command
 }
 
-/// Where the programs of PostgreSQL are; empty if they are in the path.
+/// Returns the folder of PostgreSQL's programs; empty if they are in the path.
 pub fn bin() -> PathBuf {
     installed("postgres")
         .parent()
@@ -335,7 +334,7 @@ pub fn bin() -> PathBuf {
         .unwrap_or_default()
 }
 
-/// Debian keeps the programs of each version in a folder of its own.
+/// Debian installs the programs of each version in a separate folder.
 fn installed(program: &str) -> PathBuf {
     let mut folders: Vec<PathBuf> = std::fs::read_dir("/usr/lib/postgresql")
         .into_iter()
@@ -352,7 +351,7 @@ fn installed(program: &str) -> PathBuf {
     found.unwrap_or_else(|| PathBuf::from(program))
 }
 
-/// None where this process is not root.
+/// Returns the unprivileged user; `None` if this process is not root.
 pub fn plain_user() -> Option<String> {
     static USER: OnceLock<Option<String>> = OnceLock::new();
     let find = || {
@@ -383,7 +382,7 @@ fn group_of(user: &str) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// A folder that the plain user owns from here on, and that goes when this process has ended.
+/// Gives a folder to the unprivileged user, and deletes it when this process has ended.
 pub fn owned(folder: PathBuf) -> PathBuf {
     if let Some(user) = plain_user() {
         run(Command::new("chown")
@@ -406,8 +405,8 @@ pub fn owned(folder: PathBuf) -> PathBuf {
 }
 
 pub fn free_port() -> u16 {
-    // A server that is stopped for a while keeps its port: no other of this process is to answer
-    // there meanwhile.
+    // A server that is stopped for a while keeps its port, so no other server of this process may
+    // get it.
     static GIVEN: Mutex<std::collections::BTreeSet<u16>> =
         Mutex::new(std::collections::BTreeSet::new());
     loop {

@@ -1,18 +1,16 @@
-//! A sample book of realistic size: ten chapters, nine of them written, the tenth about to be.
+//! A sample book of realistic size: ten chapters, nine written, the tenth about to be.
 //!
-//! Generated, always the same, in English or Chinese. Sizes follow what such a book really has:
-//! about a thousand tokens for each summary, three thousand for the glossary, one for the
-//! metaphors, five for the research report, two for the style guide and one for the outline of a
-//! chapter.
+//! It is generated deterministically, in English or Chinese. Its sizes follow a real book: about a
+//! thousand tokens for each summary, three thousand for the glossary, one for the metaphors, five
+//! for the research report, two for the style guide and one for the outline of a chapter.
 
-/// The language of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tongue {
     English,
     Chinese,
 }
 
-/// Chapter titles with the words that belong to them.
+/// Chapter titles with their vocabulary.
 const ENGLISH: [(&str, [&str; 5]); 10] = [
     (
         "Why agents forget",
@@ -94,8 +92,8 @@ const CHINESE_SAID: [&str; 8] = [
     "对{a}的每项测试都在每一步停下程序，看{b}是否完整。",
 ];
 
-/// Definitions share no words with the prose, as in a real glossary: what rows have in common is
-/// their terms.
+/// Definitions share no words with the prose, as in a real glossary: rows have only their terms in
+/// common.
 const ENGLISH_MEANT: [&str; 4] = [
     "Names {a} as opposed to {b}; mind the difference from {c}, with which newcomers often mix it up.",
     "Whatever {a} adds to {b}: smaller than {c}, counted apart, spelled alike throughout.",
@@ -110,14 +108,13 @@ const CHINESE_MEANT: [&str; 4] = [
     "凡{b}适用之处皆称{a}；既不是{c}，也不是更大的东西。",
 ];
 
-/// A sample book.
 #[derive(Debug, Clone, Copy)]
 pub struct SampleBook {
     pub tongue: Tongue,
 }
 
 impl SampleBook {
-    /// The units, to be added to `quipu.toml`.
+    /// Returns the units, to be added to `quipu.toml`.
     pub fn units(self) -> String {
         let units = self.chapters().iter().enumerate().map(|(i, (title, _))| {
             let needs = if i == 9 {
@@ -130,7 +127,7 @@ impl SampleBook {
         units.collect()
     }
 
-    /// Paths and texts, as they stand before the tenth chapter is written.
+    /// Returns paths and texts, in the state before the tenth chapter is written.
     pub fn files(self) -> Vec<(String, String)> {
         let mut files = vec![
             ("meta/style-guide.md".to_owned(), self.style_guide()),
@@ -163,7 +160,7 @@ impl SampleBook {
         }
     }
 
-    /// Sentences about a chapter, until there are about so many tokens.
+    /// Generates sentences about a chapter, up to about this many tokens.
     fn prose(self, chapter: usize, seed: usize, tokens: usize) -> String {
         let (said, per_token) = match self.tongue {
             Tongue::English => (&ENGLISH_SAID, 4.9),
@@ -189,7 +186,7 @@ impl SampleBook {
         format!("{}\n\n", text.trim_end())
     }
 
-    /// A definition of one of a chapter's words, in so many clauses.
+    /// Generates a definition of one of a chapter's words, with this many clauses.
     fn meaning(self, chapter: usize, word: usize, clauses: usize) -> String {
         let meant = if self.tongue == Tongue::English {
             &ENGLISH_MEANT

@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-/// A folder of texts that a scripted performer plays.
+/// A folder of texts that a scripted agent plays.
 #[derive(Debug, Clone)]
 pub struct Script {
     pub folder: PathBuf,
 }
 
-/// The parts that the book asks of its reports, by the ends of their paths.
+/// The required parts of the book's reports, by the ends of their paths.
 const PARTS: [(&str, &[&str]); 16] = [
     ("outline-draft.md", &["Book"]),
     (
@@ -112,7 +112,7 @@ pub const RESEARCH_PARTS: [&str; 6] = [
     "Material for the writer",
 ];
 
-/// What readers score.
+/// The metrics that readers score.
 const METRICS: [(&str, [&str; 3]); 3] = [
     (
         "-rs.md",
@@ -132,8 +132,8 @@ const METRICS: [(&str, [&str; 3]); 3] = [
     ),
 ];
 
-/// A report of the book with every part that is asked for, so that a test says only what it is
-/// about. The parts come before its marker.
+/// Adds every required part to a report of the book, before its marker, so that a test contains
+/// only its own subject.
 fn with_parts(path: &str, text: &str) -> String {
     let path = path.trim_end_matches(".again").trim_end_matches(".round1");
     let Some((_, parts)) = PARTS.iter().find(|(end, _)| path.ends_with(end)) else {
@@ -160,12 +160,12 @@ fn with_parts(path: &str, text: &str) -> String {
 }
 
 impl Script {
-    /// A text to be played; a report of the book gets the parts that it lacks.
+    /// Adds a text to the script; a report of the book gets its missing parts.
     pub fn put(&self, path: &str, text: &str) {
         self.put_bare(path, &with_parts(path, text));
     }
 
-    /// A text to be played just so.
+    /// Adds a text to the script unchanged.
     pub fn put_bare(&self, path: &str, text: &str) {
         let path = self.folder.join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -176,7 +176,7 @@ impl Script {
         let _ = std::fs::remove_file(self.folder.join(path));
     }
 
-    /// Every text of a book of so many chapters.
+    /// Writes every text of a book of this many chapters.
     pub fn book(folder: &Path, chapters: usize) -> Script {
         let script = Script {
             folder: folder.to_owned(),
@@ -276,7 +276,7 @@ impl Script {
         script
     }
 
-    /// Every report of a review.
+    /// Writes every report of a review.
     pub fn review(
         folder: &Path,
         agents: &[(&str, &str, &[&str])],
@@ -295,11 +295,11 @@ impl Script {
     }
 }
 
-/// A draft of about 120 words with the right form.
+/// Returns a draft of about 120 words in the right form.
 pub fn draft(unit: &str, which: &str) -> String {
     let line =
         format!("This is the {which} draft of {unit}, and it says one thing after the other.");
-    // Each chapter counts in words of its own, so that no two are the same text.
+    // Each chapter counts in its own words, so that no two texts are the same.
     let part = |name: &str| {
         let counted = (1..=4).map(|n| {
             format!(" {unit}{name}{n} stands before {unit}{name}{}.", n + 1)
@@ -316,7 +316,7 @@ pub fn draft(unit: &str, which: &str) -> String {
     )
 }
 
-/// A chapter as the least that counts as its page.
+/// Returns the minimal page of a chapter.
 pub fn page(text: &str) -> String {
     let lines = text
         .lines()
@@ -329,7 +329,7 @@ pub fn page(text: &str) -> String {
     )
 }
 
-/// What R2 wants to be remembered of a chapter.
+/// Returns the new entries of a chapter that R2 proposes for memory.
 pub fn new_items(unit: &str, definition: &str, metaphor: &str) -> String {
     format!(
         "# R2\n\n## New items\n\n### Summary\n\n**Core content:** {unit} tells one thing. It opens with why, goes on with how, and ends with what \
@@ -341,7 +341,7 @@ pub fn new_items(unit: &str, definition: &str, metaphor: &str) -> String {
     )
 }
 
-/// A report in the form that the panel asks for.
+/// Returns a report in the form that the panel requires.
 pub fn report(id: &str, title: &str, metrics: &[&str], score: u8) -> String {
     let scores = metrics
         .iter()

@@ -1,9 +1,8 @@
-//! The `acp` adapter: drives a host over the Agent Client Protocol, one session for all turns.
+//! The `acp` adapter: drives a host over the Agent Client Protocol, with one session for all turns.
 //!
-//! The protocol is JSON-RPC, one message a line, in both directions. The host asks back: for
-//! permissions, which are answered by policy, and for files, which are served from the view and the
-//! out folder alone. The kernel's sandbox is the boundary all the same; a host may use its own file
-//! tools.
+//! The protocol is JSON-RPC, one message per line, in both directions. The host sends requests too.
+//! `serve` answers permission requests by policy and serves files from the view and the out folder
+//! only. A host may also use its own file tools, so the kernel sandbox remains the boundary.
 
 mod serve;
 mod wire;
@@ -19,7 +18,7 @@ use crate::transcript::Transcript;
 use serde_json::{Value, json};
 use wire::{Fault, Wire};
 
-/// The protocol's version that this client speaks.
+/// The protocol version of this client.
 const VERSION: u64 = 1;
 
 /// A host that speaks ACP.
@@ -53,19 +52,19 @@ struct AcpTurns<'a> {
     assignment: &'a Assignment,
     watch: Watch<'a>,
     limit: Limit,
-    // Before the home, so that the program is gone when its home is removed.
+    // Declared before the home, so that the program has ended when its home is removed.
     live: Option<Live>,
     turn: u32,
     home: Option<PrivateHome>,
 }
 
-/// A host that is up, with its session.
+/// A running host with its session.
 struct Live {
     wire: Wire,
     session: String,
 }
 
-/// What one turn heard.
+/// The messages received during one turn.
 #[derive(Default)]
 struct Heard {
     message: String,
@@ -84,7 +83,7 @@ impl Turns for AcpTurns<'_> {
         if self.live.is_some() {
             self.take_turn(&returned)
         } else {
-            // The host is gone, and its session with it.
+            // The host has exited, and its session is lost.
             self.take_turn(&format!("{}\n\n{returned}", self.assignment.placed_brief()))
         }
     }
@@ -111,7 +110,8 @@ impl AcpTurns<'_> {
         transcript.say("note", &ending.to_string());
         let report = match (&mut self.live, ending.is_finished()) {
             (Some(live), true) => live.wire.report(),
-            // After anything but a finished turn the session cannot be trusted to go on.
+            // The session is reused only after a finished turn; its state after any other ending is
+            // unknown.
             (Some(_), false) => self
                 .live
                 .take()
@@ -143,7 +143,8 @@ impl AcpTurns<'_> {
         if self.live.is_none() {
             let wire = self.start()?;
             let session = self.assignment_session();
-            // Kept at once: whatever goes wrong from here on, its report is read and it is closed.
+            // Stored at once, so that the host's report is read and the host is closed even if a
+            // later step fails.
             let live = self.live.insert(Live {
                 wire,
                 session: String::new(),
@@ -180,7 +181,7 @@ impl AcpTurns<'_> {
                 what: "the final message".to_string(),
             });
         }
-        // What the answer tells of the whole turn goes before what was added up on the way.
+        // A usage total in the answer takes precedence over the sum of the updates.
         let told = answer
             .get("usage")
             .or_else(|| answer.pointer("/_meta/quota/token_count"));
@@ -244,7 +245,7 @@ impl AcpTurns<'_> {
         .map_err(Fault::NotStarted)
     }
 
-    /// The parameters of `session/new`. An MCP server is handed over here.
+    /// Returns the parameters of `session/new`, including the MCP server.
     fn assignment_session(&self) -> Value {
         let servers: Vec<Value> = match self.assignment.mcp.as_deref() {
             Some([command, args @ ..]) => {

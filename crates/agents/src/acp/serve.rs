@@ -1,8 +1,8 @@
-//! What a host may ask of its client: files of the workspace, and permissions.
+//! Serves the requests of an ACP host: files of the workspace, and permissions.
 //!
-//! The policy: an act whose places all lie in the workspace is allowed once; one that names a place
-//! outside is rejected and recorded. An act that names no place is allowed: what it does is held by
-//! the kernel.
+//! Policy: a tool call is allowed once if all its paths lie in the workspace. A call that names a
+//! path outside is rejected and recorded. A call without paths is allowed, because the kernel
+//! sandbox confines it.
 
 use super::Heard;
 use crate::adapter::Watch;
@@ -17,12 +17,12 @@ const INVALID_PARAMS: i64 = -32602;
 const UNKNOWN_METHOD: i64 = -32601;
 const NOT_FOUND: i64 = -32002;
 
-/// So many different attempts are listed; the rest is counted.
+/// Number of distinct denied attempts that are listed. Further ones are only counted.
 const MOST_DENIED: usize = 100;
-/// The longest path that Linux takes. A longer one is no file's.
+/// PATH_MAX on Linux. A longer path cannot name a file.
 const LONGEST_PATH: usize = 4096;
 
-/// Where the host's questions are answered.
+/// The state needed to answer one host's requests.
 pub struct Desk<'d> {
     assignment: &'d Assignment,
     watch: Watch<'d>,
@@ -40,7 +40,6 @@ impl<'d> Desk<'d> {
         }
     }
 
-    /// Answers a request of the host.
     pub fn serve(&mut self, method: &str, params: &Value) -> Served {
         match method {
             "fs/read_text_file" => self.read(params),
@@ -50,7 +49,7 @@ impl<'d> Desk<'d> {
         }
     }
 
-    /// Takes note of what the host tells.
+    /// Records a notification of the host.
     pub fn note(&mut self, method: &str, params: &Value) {
         if method != "session/update" {
             return;
@@ -76,7 +75,7 @@ impl<'d> Desk<'d> {
                 }
             }
             "tool_call" => {
-                // What was said before a tool was called is not the final message.
+                // Text sent before a tool call does not belong to the final message.
                 self.heard.message.clear();
                 self.watch.progress(cut(text("/title"), 300));
             }
@@ -136,7 +135,7 @@ impl<'d> Desk<'d> {
         if why.is_denial() {
             self.deny(act, path);
         }
-        // Hosts know a missing file by these words of the protocol.
+        // Hosts detect a missing file by this wording, which the protocol defines.
         (NOT_FOUND, format!("Resource not found: {why}"))
     }
 
@@ -212,7 +211,7 @@ impl<'d> Desk<'d> {
     }
 }
 
-/// Token counts under the names that hosts give them.
+/// Reads token counts under the names that different hosts use.
 pub fn read_usage(usage: Option<&Value>) -> Option<Usage> {
     let count = |names: [&str; 2]| names.iter().find_map(|name| usage?.get(name)?.as_u64());
     let used = Usage {

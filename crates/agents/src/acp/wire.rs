@@ -1,5 +1,5 @@
-//! JSON-RPC with a host over its standard streams: requests of ours, and between them whatever the
-//! host asks.
+//! JSON-RPC with a host over its standard streams. While a request waits for its answer, the host's
+//! own requests are served.
 
 use super::serve::Desk;
 use crate::adapter::{Limit, Stop};
@@ -13,16 +13,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
-/// How often stop and deadline are looked at.
+/// Interval at which the stop flag and the deadline are checked.
 const LOOK: Duration = Duration::from_millis(50);
-/// Lines that are no messages before the host is given up: some print a banner, garbage never ends.
+/// Number of invalid lines after which the client gives up. Some hosts print a banner first; a
+/// broken host prints garbage without end.
 const MOST_GARBAGE: u32 = 200;
 
-/// So many bytes of answers wait for a host that does not read them. The memory of this process is
-/// not the host's to fill.
+/// Maximum bytes queued for a host that does not read, so that the host cannot exhaust this
+/// process's memory.
 const MOST_WAITING: usize = 64 << 20;
 
-/// Why a conversation ended without an answer.
+/// The reason why a request ended without an answer.
 pub enum Fault {
     Stopped,
     Deadline,
@@ -36,7 +37,7 @@ pub enum Fault {
 pub struct Wire {
     running: Running,
     sender: Sender<String>,
-    /// The bytes that were sent and that the host has not read yet.
+    /// Bytes sent that the host has not read yet.
     waiting: Arc<AtomicUsize>,
     limit: Limit,
     stop: Stop,
@@ -69,7 +70,7 @@ impl Wire {
         })
     }
 
-    /// Sends a request and serves the host until its answer is there.
+    /// Sends a request and serves the host until the answer arrives.
     pub fn request(
         &mut self,
         method: &str,
@@ -108,7 +109,7 @@ impl Wire {
                 (None, Some(answered)) if answered.as_u64() == Some(id) => {
                     return answer_of(method, message);
                 }
-                // An answer to nothing that was asked.
+                // An answer to a request that was never sent.
                 (None, _) => self.count_garbage()?,
             }
         }
@@ -138,7 +139,7 @@ impl Wire {
             transcript.say("sent", &line);
         }
         self.waiting.fetch_add(line.len(), Ordering::Relaxed);
-        // A host that is gone is noticed by its closed streams.
+        // `next` detects a host that has exited by its closed streams.
         let _ = self.sender.send(line);
     }
 
@@ -209,8 +210,8 @@ impl Wire {
     }
 }
 
-/// The result in an answer, or the error as a fault. Errors of authentication have a code of their
-/// own.
+/// Returns the result of an answer, or its error as a fault. Authentication errors have a code of
+/// their own.
 fn answer_of(method: &str, mut message: Value) -> Result<Value, Fault> {
     const AUTH_REQUIRED: i64 = -32000;
     if let Some(error) = message.get("error") {
@@ -237,8 +238,8 @@ fn answer_of(method: &str, mut message: Value) -> Result<Value, Fault> {
         .unwrap_or_default())
 }
 
-/// A host that does not read must not hold its client up: messages are written by a thread of their
-/// own.
+/// Writes messages on a thread of its own, so that a host that does not read cannot block its
+/// client.
 fn write_on_a_thread(mut input: ChildStdin, waiting: Arc<AtomicUsize>) -> Sender<String> {
     use std::io::Write;
     let (sender, messages) = channel::<String>();

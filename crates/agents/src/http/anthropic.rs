@@ -1,4 +1,4 @@
-//! Anthropic messages.
+//! The Anthropic messages API: builds its requests and assembles its streamed answers.
 
 use super::DEFAULT_OUTPUT;
 use super::call::Endpoint;
@@ -6,7 +6,7 @@ use super::talk::{Assembly, End, Reply, Said, Step, Tool, ToolCall};
 use crate::host::Api;
 use serde_json::{Map, Value, json};
 
-/// The version of the interface that is spoken.
+/// The API version sent with each request.
 const VERSION: &str = "2023-06-01";
 
 pub fn endpoint(base: &str, key: Option<&str>) -> Endpoint {
@@ -60,11 +60,11 @@ pub fn body(endpoint: &Endpoint, said: &[Said], tools: &[Tool]) -> Value {
     body
 }
 
-/// An answer as it comes.
+/// An answer under assembly.
 #[derive(Default)]
 pub struct Stream {
     reply: Reply,
-    /// Whether the block that is being sent is a tool call.
+    /// Whether the current block is a tool call.
     in_call: bool,
 }
 
@@ -82,7 +82,7 @@ impl Assembly for Stream {
         let count = |pointer: &str| event.pointer(pointer).and_then(Value::as_u64);
         match text("/type") {
             "message_start" => {
-                // What was read from the cache was read.
+                // Tokens read from the cache count as input too.
                 let parts = [
                     "input_tokens",
                     "cache_read_input_tokens",
@@ -132,13 +132,13 @@ impl Assembly for Stream {
             "error" => return Step::Failed(text("/error/message").to_string()),
             "content_block_stop" | "ping" => {}
             "" => return Step::Garbage,
-            // New kinds of events are announced as harmless.
+            // The API may add event types; clients must ignore unknown ones.
             _ => {}
         }
         Step::More
     }
 
-    /// This interface says when an answer ends; a stream that stops before is cut off.
+    /// This API marks the end of an answer, so a stream that stops earlier is cut off.
     fn is_whole(&self) -> bool {
         false
     }

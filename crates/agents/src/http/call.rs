@@ -1,8 +1,8 @@
-//! One call of a model: sent, streamed, tried again where a failure may pass.
+//! One model call: send, stream, and retry after transient failures.
 //!
-//! The exchange runs on a thread of its own, so that stop and deadline are obeyed while a server is
-//! silent. A thread whose caller has left ends with its next event, at the latest when its own time
-//! is up.
+//! The exchange runs on a thread of its own, so that the caller obeys stop and deadline while a
+//! server is silent. A thread without a receiver ends with its next event, or at the latest when
+//! its own timeout expires.
 
 use super::sse::next_event;
 use super::talk::{Assembly, Reply, Said, Step, Tool};
@@ -16,14 +16,14 @@ use std::io::{BufReader, Read};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
-/// How often a call is tried again if the host's data does not say.
+/// Default number of retries.
 pub const RETRIES: u32 = 4;
-/// The first pause; each further one is twice as long.
+/// The first pause. Each further pause is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
-/// How often stop and deadline are looked at.
+/// Interval at which the stop flag and the deadline are checked.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Where a call goes and what goes with each.
+/// The address and headers of a call.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     pub api: Api,
@@ -55,7 +55,7 @@ pub struct Caller<'a> {
     pub bound: usize,
 }
 
-/// What came through from the thread.
+/// Messages from the exchange thread.
 enum Came {
     Status {
         status: u16,
@@ -67,10 +67,10 @@ enum Came {
     Failed(String),
 }
 
-/// What one try came to.
+/// The result of one try.
 enum Try {
     Whole(Reply),
-    /// It may go better next time.
+    /// A transient failure, worth a retry.
     Again {
         ending: Ending,
         wait: Option<Duration>,
@@ -79,7 +79,7 @@ enum Try {
 }
 
 impl Caller<'_> {
-    /// Calls, and calls again after failures that may pass.
+    /// Calls the model, and retries after transient failures.
     pub fn call(
         &mut self,
         said: &[Said],
@@ -146,7 +146,7 @@ impl Caller<'_> {
                     body,
                 }) => return judge_status(status, retry_after, &body),
                 Ok(Came::Failed(why)) => return broken(format!("{}: {why}", self.endpoint.url)),
-                // Not every server says that it has ended.
+                // Some servers send no end event.
                 Ok(Came::End) if assembly.is_whole() => break,
                 Ok(Came::End) => {
                     return broken("the server ended its answer in the middle".to_string());
@@ -158,7 +158,7 @@ impl Caller<'_> {
             };
             transcript.say("got", &event);
             bytes += event.len();
-            // An event wraps a few letters in many; the bound is on letters.
+            // An event wraps a few characters in many bytes; the bound applies to characters.
             if bytes > self.bound.saturating_mul(64) {
                 return Try::Over(Ending::TooLong {
                     what: "the model's answer".to_string(),
@@ -209,7 +209,7 @@ impl Caller<'_> {
     }
 }
 
-/// What a status other than 200 means. Only failures of the moment are worth another try.
+/// Classifies a status other than 200. Only transient failures are retried.
 fn judge_status(status: u16, retry_after: Option<Duration>, body: &str) -> Try {
     let said = serde_json::from_str::<Value>(body).ok();
     let said = said.as_ref().and_then(|body| {
@@ -235,13 +235,13 @@ fn judge_status(status: u16, retry_after: Option<Duration>, body: &str) -> Try {
     }
 }
 
-/// Sends the request on a thread and tells what comes.
+/// Sends the request on a thread and returns a channel of its messages.
 fn exchange(endpoint: Endpoint, body: String, limit: Limit) -> Receiver<Came> {
     let (sender, receiver) = sync_channel(64);
     std::thread::spawn(move || {
         let config = ureq::Agent::config_builder()
             .http_status_as_error(false)
-            // A redirect would carry the key to another host.
+            // A redirect would send the key to another host.
             .max_redirects(0)
             .max_redirects_will_error(false)
             .timeout_global(Some(limit.left() + Duration::from_secs(1)))
@@ -259,7 +259,7 @@ fn exchange(endpoint: Endpoint, body: String, limit: Limit) -> Receiver<Came> {
         {
             Ok(response) => response,
             Err(why) => {
-                // Nobody may be listening any more, here and below.
+                // The receiver may have been dropped, here and below.
                 let _ = sender.send(Came::Failed(why.to_string()));
                 return;
             }
@@ -275,7 +275,7 @@ fn exchange(endpoint: Endpoint, body: String, limit: Limit) -> Receiver<Came> {
         let reader = response.into_body().into_reader();
         if status != 200 {
             let mut body = Vec::new();
-            // A reason that cannot be read is no reason to hide the status.
+            // If the body cannot be read, the status is still reported.
             let _ = reader.take(64 * 1024).read_to_end(&mut body);
             let body = String::from_utf8_lossy(&body).into_owned();
             let _ = sender.send(Came::Status {

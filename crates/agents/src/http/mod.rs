@@ -1,7 +1,7 @@
 //! The `http` adapter: a model behind OpenAI-compatible chat completions or Anthropic messages.
 //!
-//! The model works with three tools bound to its workspace (list, read, write), or gets everything in
-//! the prompt. No program of the agent's runs on this machine.
+//! The model works with three tools bound to its workspace (list, read, write), or gets everything
+//! in the prompt. The agent runs no program on this machine.
 
 mod anthropic;
 mod call;
@@ -21,12 +21,11 @@ use talk::{End, Said};
 
 pub use tools::{call_workspace_tool, room_tools};
 
-/// Rounds of tool calls before a model is taken to run in circles.
+/// Maximum rounds of tool calls. A model that reaches it is assumed to loop.
 const MOST_ROUNDS: u32 = 100;
-/// Tokens of an answer where the interface wants a number and the host's data has none.
+/// Default maximum tokens of an answer, for an API that requires a number.
 const DEFAULT_OUTPUT: u64 = 16_000;
 
-/// A model behind HTTP.
 pub struct HttpAgent {
     name: String,
     host: Host,
@@ -52,7 +51,7 @@ impl HttpAgent {
         })
     }
 
-    /// Where calls go. Variables are read here, at the last moment.
+    /// Returns the endpoint. Environment variables are read here, just before the first call.
     fn endpoint(&self) -> Result<Endpoint, String> {
         let variable = |name: &Option<String>| {
             let name = name.as_ref()?;
@@ -79,7 +78,7 @@ impl HttpAgent {
     }
 }
 
-/// Whether what is sent there stays unseen: encrypted, or on this machine.
+/// Whether data sent to this address is protected: encrypted, or local to this machine.
 fn is_private(base: &str) -> bool {
     let Some(rest) = base.strip_prefix("http://") else {
         return base.starts_with("https://");
@@ -119,7 +118,7 @@ struct HttpTurns<'a> {
     said: Vec<Said>,
 }
 
-/// What one turn came to.
+/// The results gathered during one turn.
 #[derive(Default)]
 struct Gathered {
     message: Option<String>,
@@ -135,7 +134,7 @@ impl Turns for HttpTurns<'_> {
 
     fn again(&mut self, fault: &str) -> Outcome {
         let returned = self.assignment.returned(fault);
-        // A first turn that broke off left nothing to go on from.
+        // A first turn that failed left no conversation to continue.
         let whole = match self.said.last() {
             Some(Said::Assistant { .. }) => returned,
             _ => {
@@ -183,7 +182,7 @@ impl HttpTurns<'_> {
         outcome(ending, gathered, transcript.path().to_path_buf())
     }
 
-    /// Calls the model until it calls no more tools.
+    /// Calls the model until it makes no more tool calls.
     fn work(
         &mut self,
         gathered: &mut Gathered,

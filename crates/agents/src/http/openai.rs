@@ -1,4 +1,4 @@
-//! OpenAI-compatible chat completions.
+//! OpenAI-compatible chat completions: builds the requests and assembles the streamed answers.
 
 use super::call::Endpoint;
 use super::talk::{Assembly, End, Reply, Said, Step, Tool, ToolCall};
@@ -65,7 +65,7 @@ fn render_tool(tool: &Tool) -> Value {
     })
 }
 
-/// An answer as it comes.
+/// An answer under assembly.
 #[derive(Default)]
 pub struct Stream {
     reply: Reply,
@@ -75,7 +75,7 @@ pub struct Stream {
 impl Assembly for Stream {
     fn take(&mut self, data: &str) -> Step {
         if data.trim() == "[DONE]" {
-            // Some servers end every stream so, even one that never began.
+            // Some servers end every stream this way, even one without an answer.
             return if self.ended {
                 Step::Done
             } else {
@@ -136,7 +136,7 @@ impl Assembly for Stream {
 }
 
 impl Stream {
-    /// Most calls in one answer. A server that counts further is not to be followed.
+    /// Highest index of a tool call in one answer. A larger index from the server is clamped to it.
     const MOST_CALLS: u64 = 128;
 
     fn take_call(&mut self, piece: &Value) {

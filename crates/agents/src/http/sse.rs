@@ -1,12 +1,12 @@
-//! Server-sent events: the data of each, from a stream of bytes.
+//! Parses server-sent events: extracts the data of each event from a stream of bytes.
 
 use std::io::{self, BufRead};
 
-/// Longest line that is taken. A server that sends a longer one is not sending events.
+/// Longest accepted line. A longer line means that the server is not sending events.
 const LONGEST_LINE: u64 = 4 << 20;
 
 /// Reads the data of the next event; `None` at the end of the stream. Comments and event names are
-/// passed over: the data of both interfaces says what it is.
+/// skipped, because the data of both APIs carries its own type.
 pub fn next_event(stream: &mut impl BufRead) -> io::Result<Option<String>> {
     let mut data: Option<String> = None;
     loop {
@@ -47,8 +47,8 @@ mod tests {
         while let Some(data) = next_event(&mut stream).unwrap() {
             found.push(data);
         }
-        // The torn event has no blank line behind it; its data is given all the same and judged by
-        // the interface.
+        // The truncated event has no blank line after it; its data is still returned, and the API
+        // module judges it.
         assert_eq!(found, ["one", "two\nthree", "torn"]);
     }
 }

@@ -1,9 +1,9 @@
-//! A conversation with a model, free of any provider's form.
+//! A conversation with a model, independent of any provider's format.
 
 use crate::outcome::Usage;
 use serde_json::Value;
 
-/// One contribution.
+/// One message.
 #[derive(Clone, Debug)]
 pub enum Said {
     User(String),
@@ -11,7 +11,7 @@ pub enum Said {
     Results(Vec<ToolResult>),
 }
 
-/// A tool that the model calls.
+/// A tool call of the model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolCall {
     pub id: String,
@@ -20,7 +20,7 @@ pub struct ToolCall {
     pub arguments: String,
 }
 
-/// What came of a call.
+/// The result of a tool call.
 #[derive(Clone, Debug)]
 pub struct ToolResult {
     pub id: String,
@@ -28,7 +28,7 @@ pub struct ToolResult {
     pub failed: bool,
 }
 
-/// A tool that is offered.
+/// A tool offered to the model.
 #[derive(Clone, Debug)]
 pub struct Tool {
     pub name: &'static str,
@@ -36,7 +36,7 @@ pub struct Tool {
     pub parameters: Value,
 }
 
-/// One answer of the model, whole.
+/// One complete answer of the model.
 #[derive(Clone, Debug, Default)]
 pub struct Reply {
     pub text: String,
@@ -54,18 +54,18 @@ pub enum End {
     Refusal,
 }
 
-/// What an event of a stream amounts to.
+/// The effect of one stream event.
 pub enum Step {
     More,
-    /// The answer is whole.
+    /// The answer is complete.
     Done,
-    /// The server says that it failed.
+    /// The server reports a failure.
     Failed(String),
-    /// The event is none that the interface has.
+    /// The event does not belong to the API.
     Garbage,
 }
 
-/// Puts an answer together from the events of a stream.
+/// Assembles an answer from the events of a stream.
 pub trait Assembly {
     fn take(&mut self, data: &str) -> Step;
     /// Whether the stream may end here.

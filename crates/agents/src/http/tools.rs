@@ -1,5 +1,5 @@
-//! The three tools of a workspace: list, read, write. A model behind HTTP has them, and an MCP client
-//! that is handed a server.
+//! The three tools of a workspace: list, read, write. A model over HTTP uses them, and so does an
+//! MCP client connected to the workspace server.
 
 use super::talk::{Tool, ToolCall, ToolResult};
 use crate::assignment::{Assignment, Language};
@@ -7,7 +7,6 @@ use crate::outcome::Attempt;
 use crate::workspace::{Workspace, WorkspaceError};
 use serde_json::{Value, json};
 
-/// All tools.
 pub fn all() -> Vec<Tool> {
     let path = json!({ "type": "string", "description": "path relative to the task's folder" });
     vec![
@@ -33,7 +32,7 @@ pub fn all() -> Vec<Tool> {
     ]
 }
 
-/// The brief with the tools named.
+/// Returns the brief with the tools named.
 pub fn brief(assignment: &Assignment) -> String {
     let text = assignment.brief.trim_end();
     let outputs = assignment
@@ -66,7 +65,7 @@ pub fn brief(assignment: &Assignment) -> String {
     }
 }
 
-/// The tools of a workspace as an MCP client lists them.
+/// Returns the tools in the format of an MCP tool list.
 pub fn room_tools() -> Value {
     let described = all().into_iter().map(|tool| {
         let writes = tool.name == "write_file";
@@ -76,7 +75,7 @@ pub fn room_tools() -> Value {
     described.collect()
 }
 
-/// Calls a tool of a workspace by name: the text, or why there is none.
+/// Calls a workspace tool by name. Returns its text, or the reason for the failure.
 pub fn call_workspace_tool(
     workspace: &Workspace,
     name: &str,
@@ -95,15 +94,15 @@ pub fn call_workspace_tool(
     }
 }
 
-/// A call that was served.
+/// An answered tool call.
 pub struct Served {
     pub result: ToolResult,
-    /// A few words for those who look on.
+    /// A short description for progress output.
     pub summary: String,
     pub denied: Option<Attempt>,
 }
 
-/// Serves one call. Whatever the model asks, it gets an answer that it can work with.
+/// Serves one call. Every failure becomes a tool result that the model can act on.
 pub fn serve(workspace: &Workspace, call: &ToolCall) -> Served {
     let arguments: Value = match call.arguments.trim() {
         "" => json!({}),

@@ -1,11 +1,11 @@
-//! Reads a host's answer from the lines of its standard output, by the host's own data.
+//! Reads a host's answer from the lines of its standard output, by the rules of the host's table.
 
 use crate::host::{Answer, Pick};
 use crate::outcome::Usage;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What was read so far.
+/// The state of reading one answer.
 pub struct Reading<'a> {
     answer: &'a Answer,
     lies: &'a [String],
@@ -14,12 +14,12 @@ pub struct Reading<'a> {
     bound: usize,
     pub too_long: bool,
     pub fault: Option<String>,
-    /// The last thing it complained of.
+    /// The last error text it printed.
     pub complaint: Option<String>,
     pub usage: Usage,
 }
 
-/// What one line amounts to for those who look on.
+/// The progress and usage that one line reports.
 #[derive(Default)]
 pub struct Told {
     pub progress: Option<String>,
@@ -63,7 +63,7 @@ impl<'a> Reading<'a> {
         self.complaint = short(line).or(self.complaint.take());
     }
 
-    /// The final message, if there was one.
+    /// Returns the final message, if any.
     pub fn message(&self) -> Option<String> {
         let text = self.message.trim();
         (!text.is_empty()).then(|| text.to_string())
@@ -146,7 +146,7 @@ fn picked(pick: &Pick, value: &Value) -> Option<String> {
     match value.pointer(&pick.text)? {
         Value::String(text) => Some(text.clone()),
         Value::Null => None,
-        // Content in parts, as several hosts have it.
+        // Several hosts split content into parts.
         Value::Array(parts) => {
             let texts: Vec<&str> = parts
                 .iter()
@@ -178,7 +178,7 @@ fn sum(pointers: &[String], value: &Value) -> Option<u64> {
     (!found.is_empty()).then(|| found.iter().sum())
 }
 
-/// The first words of a text, as one line.
+/// Returns the first nonempty line of a text, shortened.
 fn short(text: &str) -> Option<String> {
     let line = text.lines().find(|line| !line.trim().is_empty())?.trim();
     Some(crate::transcript::cut(line, 300).to_string())

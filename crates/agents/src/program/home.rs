@@ -1,9 +1,8 @@
-//! The private home of a run: `HOME` and `TMPDIR` of the agent's program, deleted when the run is
-//! over.
+//! The private home of an agent: `HOME` and `TMPDIR` of its program, deleted when the work is over.
 //!
-//! Quipu writes here on behalf of a host's table, from outside the sandbox, and between two turns
-//! the folder was in the agent's hands. So every path stays below the home and follows no link, and
-//! a file is written as a new file.
+//! Quipu writes here for a host's table, from outside the sandbox, and the agent controls the
+//! folder between two turns. So every path stays below the home, no link is followed, and every
+//! file is written as a new file.
 
 use crate::beneath::{self, Unread, parse_relative};
 use rustix::fs::{Mode, OFlags};
@@ -18,15 +17,15 @@ use tempfile::TempDir;
 /// Largest file of the agent's home that Quipu reads back, to merge a host's settings into it.
 const LARGEST_SETTINGS: u64 = 16 << 20;
 
-/// How the folders of private homes are named in the folder for temporary files.
+/// Prefix of private homes in the folder for temporary files.
 const PREFIX: &str = "quipu-run-";
-/// The file in such a folder that its run keeps locked.
+/// The lock file in such a folder, held while the agent runs.
 const LOCK: &str = "lock";
 
-/// A home that nobody else uses.
+/// A home that only one agent uses.
 pub struct PrivateHome {
     root: TempDir,
-    // Held for as long as the run lives; the kernel lets go of it when the run is killed.
+    // Held as long as this process uses the home; the kernel releases it if the process is killed.
     _lock: File,
     home: PathBuf,
     tmp: PathBuf,
@@ -44,13 +43,14 @@ impl PrivateHome {
             .prefix(PREFIX)
             .permissions(private)
             .tempdir_in(folder)?;
-        // The kernel's rules and the program's own idea of its home must agree.
+        // The sandbox rules and the program must use the same real path.
         let real = root.path().canonicalize()?;
         let (home, tmp) = (real.join("home"), real.join("tmp"));
         for folder in [&home, &tmp] {
             std::fs::DirBuilder::new().mode(0o700).create(folder)?;
         }
-        // The lock gets its name once it is held: a lock that is not held marks an abandoned home.
+        // The lock gets its name only after it is held, because an unlocked lock file marks an
+        // abandoned home.
         let lock = File::create_new(real.join("starting"))?;
         lock.lock()?;
         std::fs::rename(real.join("starting"), real.join(LOCK))?;
@@ -75,8 +75,8 @@ impl PrivateHome {
         &self.tmp
     }
 
-    /// Copies files and folders from the caller's home, those that exist, at most `bound` bytes of
-    /// them.
+    /// Copies files and folders from the caller's home, at most `bound` bytes. Missing ones are
+    /// skipped.
     pub fn bring(&self, from: &Path, paths: &[String], bound: u64) -> io::Result<()> {
         let mut left = bound;
         for path in paths {
@@ -88,8 +88,8 @@ impl PrivateHome {
         Ok(())
     }
 
-    /// Copies one file or folder. A link is followed if the table or its folder names a file by it;
-    /// a link to a folder inside a folder is left out, because it may lead back.
+    /// Copies one file or folder. Links to files are followed. A link to a folder inside a folder
+    /// is skipped, because it may lead back.
     fn copy(&self, from: &Path, to: &Path, left: &mut u64) -> io::Result<()> {
         let meta = match std::fs::metadata(from) {
             Ok(meta) => meta,
@@ -117,10 +117,9 @@ impl PrivateHome {
         Ok(())
     }
 
-    /// The target is always a new file, so it cannot be the source. A file that was brought already
-    /// stays.
+    /// Copies to a new file, so the target cannot be the source. An existing target is kept.
     fn copy_file(&self, from: &Path, to: &Path, left: &mut u64) -> io::Result<()> {
-        // Without NONBLOCK a fifo that took the file's place meanwhile would block this for ever.
+        // Without NONBLOCK, a fifo that replaced the file meanwhile would block this call forever.
         let source = OpenOptions::new()
             .read(true)
             .custom_flags(OFlags::NONBLOCK.bits() as i32)
@@ -142,8 +141,8 @@ impl PrivateHome {
         Ok(())
     }
 
-    /// Writes a file below the home. JSON is merged into JSON that is there already: a host's
-    /// settings and the user's.
+    /// Writes a file below the home. JSON is merged into existing JSON: the host's settings into
+    /// the user's.
     pub fn write(&self, path: &str, text: &str) -> io::Result<PathBuf> {
         let relative = parse_relative(Path::new(path)).ok_or_else(|| leaves_home(path))?;
         let joined = self
@@ -164,7 +163,7 @@ impl PrivateHome {
         let file = match beneath::open(&self.home, relative, OFlags::RDONLY, Mode::empty()) {
             Ok(file) => file,
             Err(Errno::NOENT) => return Ok(None),
-            // A link on the way is answered so too; writing then names it.
+            // The kernel also answers this for a link on the way; the later write reports the link.
             Err(Errno::NOTDIR) => return Ok(None),
             Err(why) => return Err(beneath::explain(why.into())),
         };
@@ -179,15 +178,15 @@ impl PrivateHome {
     }
 }
 
-/// Deletes the home, which may hold a copy of a login, also where the agent took its own
-/// permissions away.
+/// Deletes the home, which may hold a copy of a login, even if the agent removed its own
+/// permissions.
 impl Drop for PrivateHome {
     fn drop(&mut self) {
         delete(self.root.path());
     }
 }
 
-/// Deletes the homes of runs that were killed before they could do so.
+/// Deletes the homes left by killed processes.
 fn delete_abandoned(folder: &Path) {
     let own = rustix::process::geteuid().as_raw();
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -195,7 +194,7 @@ fn delete_abandoned(folder: &Path) {
             .file_name()
             .as_encoded_bytes()
             .starts_with(PREFIX.as_bytes());
-        // The entry itself, not what a link leads to: others can make files here, too.
+        // Checks the entry itself, not a link's target, because other users can create files here.
         if !is_home
             || !entry
                 .metadata()
@@ -218,7 +217,8 @@ fn delete_abandoned(folder: &Path) {
     }
 }
 
-/// Deletes a home; its lock last, so that what could not be deleted now can be found again.
+/// Deletes a home. Its lock file goes last, so that a later call finds a home that could not be
+/// deleted now.
 fn delete(root: &Path) {
     for folder in [root.join("home"), root.join("tmp"), root.to_path_buf()] {
         if std::fs::remove_dir_all(&folder).is_err() && folder.exists() {
@@ -230,8 +230,8 @@ fn delete(root: &Path) {
     }
 }
 
-/// Gives the owner of folders the right to list and empty them. No process of the run is left that
-/// could swap one.
+/// Gives the owner permission to list and empty the folders. No process of the agent is left to
+/// swap one.
 fn open_up(folder: &Path) {
     let _ = std::fs::set_permissions(folder, Permissions::from_mode(0o700));
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -245,7 +245,7 @@ fn leaves_home(path: &str) -> io::Error {
     io::Error::other(format!("`{path}` is not a relative path without `..`"))
 }
 
-/// One JSON object over another; none if either is not JSON.
+/// Merges one JSON object over another; `None` if either is not JSON.
 fn join_json(below: &str, above: &str) -> Option<String> {
     let mut whole: Value = serde_json::from_str(below).ok()?;
     overlay(&mut whole, serde_json::from_str(above).ok()?);
@@ -268,7 +268,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
-    /// A user's home with a login, and a private home beside or below it.
+    /// Creates a user's home with a login, and a private home beside or below it.
     fn homes(below: bool) -> (TempDir, PrivateHome) {
         let user = TempDir::new().unwrap();
         std::fs::create_dir_all(user.path().join(".host/deep")).unwrap();

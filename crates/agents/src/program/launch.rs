@@ -1,7 +1,7 @@
 //! Starts an agent's program: environment, folders, sandbox.
 //!
-//! Nothing of the caller's environment reaches the program but what is named: the language of the
-//! machine, the variables that the host's preset lets pass, those it sets, and who the agent is.
+//! The program's environment is an allowlist: the locale and network variables, the variables that
+//! the host's table passes on or sets, and the agent's identity.
 
 use super::{PrivateHome, Running};
 use crate::assignment::Assignment;
@@ -13,7 +13,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Variables that say how text and time are written, and which way the network is.
+/// Variables for locale, time zone and network proxies.
 const ORDINARY: &[&str] = &[
     "LANG",
     "LANGUAGE",
@@ -28,17 +28,17 @@ const ORDINARY: &[&str] = &[
     "no_proxy",
 ];
 
-/// Variables that name certificates. They pass, and what they name can be read.
+/// Variables that name certificates. They are passed on, and the named files become readable.
 const CERTIFICATES: &[&str] = &["SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS"];
 
-/// Everything needed to start one program once or again.
+/// The inputs to start one program, once or several times.
 pub struct Launch<'a> {
     pub sandbox: &'a Sandbox,
     pub host: &'a Host,
     pub assignment: &'a Assignment,
     pub home: &'a PrivateHome,
     pub places: &'a Places,
-    /// Counts the programs of one run, for the names of their files in the record.
+    /// Number of the program within one assignment, for the names of its files in the record.
     pub turn: u32,
 }
 
@@ -174,7 +174,7 @@ impl Launch<'_> {
     }
 }
 
-/// A program by its name in `PATH` or by its path; `~` is the caller's home.
+/// Resolves a program by its name in `PATH` or by its path; `~` is the caller's home.
 pub fn resolve_program(name: &str) -> Result<PathBuf, String> {
     if name.contains('/') {
         let path = from_home(name);

@@ -1,4 +1,4 @@
-//! Programs of agents: where they live, how they are started and listened to, how they end.
+//! Programs of agents: their private homes, start, output and end.
 
 mod answer;
 mod home;

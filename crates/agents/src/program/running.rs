@@ -1,7 +1,7 @@
-//! A program that runs: its lines as they come, its input, its end.
+//! A running program: its output lines, its input, its end.
 //!
-//! Ending goes through the helper, which ends the whole family; if the helper does not answer it is
-//! killed, and the kernel ends what it observed.
+//! The helper ends the whole process family on SIGTERM. If the helper does not react it is killed,
+//! and the kernel ends the processes that it observed.
 
 use crate::assignment::Bounds;
 use crate::beneath::{MOST_WALKED, Walked, walk};
@@ -14,19 +14,19 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A line longer than this is told in pieces.
+/// A longer line is delivered in pieces.
 const LONGEST_LINE: usize = 1 << 20;
-/// How long the helper may take to end everything.
+/// Time limit for the helper to end everything.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// How often the folders are measured. Measuring a large one is not allowed to keep a processor
-/// busy: the pause is at least twenty times as long as measuring took.
+/// Shortest interval between two measurements of the folders. The pause is at least twenty times as
+/// long as the measurement took, so that a large folder does not keep a core busy.
 const SIZE_LOOK: Duration = Duration::from_secs(1);
 
-/// What was heard of a program.
+/// One event of a program.
 pub enum Heard {
     Out(String),
     Err(String),
-    /// Nothing, for the time that was waited.
+    /// No output within the waiting time.
     Quiet,
     /// Both streams are closed.
     Closed,
@@ -72,7 +72,7 @@ impl Running {
         })
     }
 
-    /// The next line of either stream.
+    /// Returns the next line of either stream.
     pub fn hear(&self, wait: Duration) -> Heard {
         match self.heard.recv_timeout(wait) {
             Ok(heard) => heard,
@@ -81,23 +81,23 @@ impl Running {
         }
     }
 
-    /// Writes to the program's input from a thread of its own, then closes it: a program that reads
-    /// nothing must not hold its caller up.
+    /// Writes to the program's input on a thread of its own, then closes it, so that a program that
+    /// reads nothing cannot block its caller.
     pub fn feed(&mut self, text: String) {
         if let Some(mut stdin) = self.stdin.take() {
             thread::spawn(move || {
-                // A program that closes its input early is free to.
+                // A program may close its input early.
                 let _ = stdin.write_all(text.as_bytes());
             });
         }
     }
 
-    /// The program's input, for a conversation.
+    /// Takes the program's input, for a conversation.
     pub fn take_input(&mut self) -> Option<ChildStdin> {
         self.stdin.take()
     }
 
-    /// Which folder has grown beyond its bound, in words; measured now and then.
+    /// Returns which folder exceeds its bound, as text. Measures at intervals only.
     pub fn overflows(&mut self) -> Option<String> {
         let began = Instant::now();
         if began < self.measure_at {
@@ -120,7 +120,7 @@ impl Running {
         matches!(self.child.try_wait(), Ok(Some(_)))
     }
 
-    /// Ends the program and everything it started; does nothing more if it has ended.
+    /// Ends the program and everything it started. Does nothing if it has already ended.
     pub fn end(&mut self) {
         self.stdin = None;
         if self.has_ended() {
@@ -130,7 +130,8 @@ impl Running {
             return;
         };
         if cfg!(target_os = "linux") {
-            // Only the helper: it ends the others, and those that left the group too.
+            // Signals only the helper, which ends all other processes, including those that left
+            // the group.
             let _ = kill_process(pid, Signal::TERM);
         } else {
             let _ = kill_process_group(pid, Signal::KILL);
@@ -141,8 +142,8 @@ impl Running {
         }
     }
 
-    /// Waits for the end of a program whose streams are closed, ends it if it lingers, and reads
-    /// the report.
+    /// Waits for a program with closed streams to exit, ends it if it does not, and reads the
+    /// report.
     pub fn finish(&mut self) -> (Option<i32>, Report) {
         self.wait_until(Instant::now() + PATIENCE);
         self.end();
@@ -150,7 +151,7 @@ impl Running {
         (code, load_report(&self.report))
     }
 
-    /// The report so far, for a program that goes on running.
+    /// Reads the report so far, for a program that is still running.
     pub fn report(&self) -> Report {
         load_report(&self.report)
     }
@@ -161,7 +162,8 @@ impl Running {
             if Instant::now() >= end {
                 return false;
             }
-            // Lines still come; a full channel must not keep the program from ending.
+            // Drains the channel: if it were full, the program could block on its output and never
+            // exit.
             while self.heard.try_recv().is_ok() {}
             thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(50));
@@ -176,8 +178,8 @@ impl Drop for Running {
     }
 }
 
-/// Why a folder is over its bound, if it is. A folder that an agent made unreadable counts as over
-/// it: whatever it holds cannot be measured.
+/// Returns why a folder exceeds its bound. A folder that the agent made unreadable counts as
+/// exceeding it, because it cannot be measured.
 fn measure(root: &Path, bound: u64) -> Option<String> {
     let mut bytes = 0u64;
     let walked = walk(root, &mut |relative, _| {
@@ -194,7 +196,7 @@ fn measure(root: &Path, bound: u64) -> Option<String> {
     }
 }
 
-/// Reads a stream into lines on a thread of its own, until it closes or nobody listens.
+/// Reads a stream into lines on a thread of its own, until it closes or the receiver is dropped.
 fn listen(
     mut stream: impl Read + Send + 'static,
     sender: SyncSender<Heard>,
@@ -220,8 +222,7 @@ fn listen(
             }
         }
         if !pending.is_empty() {
-            // The last line of a stream may lack its end; if nobody listens any more, it is not
-            // missed.
+            // The last line may lack its newline. The receiver may have been dropped already.
             let _ = sender.send(kind(line(&mut pending)));
         }
     });

@@ -1,10 +1,9 @@
-//! The system calls whose refusal is worth a line in the record, and where their paths are among
-//! the arguments.
+//! The observed system calls, and the positions of their path arguments.
 
 use nix::libc;
 
 /// One call: its number, the argument with the path, the argument with the folder it is relative
-/// to, what it wants.
+/// to, and its operation.
 pub struct Call {
     pub number: i64,
     pub path: usize,
@@ -12,7 +11,7 @@ pub struct Call {
     pub want: Want,
 }
 
-/// What a call wants to do with a path.
+/// The operation of a call on a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Want {
     /// Read or write, by the flags in this argument.
@@ -78,17 +77,15 @@ const OLDER: &[Call] = &[at(libc::SYS_renameat, 1, Want::Rename)];
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const OLDER: &[Call] = &[];
 
-/// All observed calls.
 pub fn all() -> impl Iterator<Item = &'static Call> {
     COMMON.iter().chain(OLDER)
 }
 
-/// The call with a number.
 pub fn resolve_call(number: i64) -> Option<&'static Call> {
     all().find(|call| call.number == number)
 }
 
-/// The word for what was wanted; `flags` are those of an open.
+/// Returns the name of an operation; `flags` are those of an open.
 pub fn act(want: Want, flags: u64) -> &'static str {
     let writes = libc::O_WRONLY | libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC;
     match want {

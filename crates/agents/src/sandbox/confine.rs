@@ -1,9 +1,10 @@
-//! The process that confines itself and becomes the agent.
+//! The process that confines itself and then executes the agent's program.
 //!
-//! Order matters. Everything that needs the outside (the policy, the report) is opened first. Then,
-//! if the helper is to observe, this process stops for it. Then it closes what it inherited, gives
-//! up the rest by Landlock, sets its filters, and runs the program with the agent's variables. From
-//! Landlock on there is no way back, and a failure ends the process.
+//! Order matters. The process first opens everything outside the sandbox (the policy, the report).
+//! If the helper is to observe it, it then stops for the helper. Then it closes inherited
+//! descriptors, restricts itself with Landlock, installs its seccomp filters, and executes the
+//! program with the agent's variables. Landlock restrictions cannot be undone; any failure after
+//! them ends the process.
 
 use super::calls;
 use super::grants::{PROC, PROC_OF_ALL};
@@ -30,24 +31,22 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// Exit code of a helper that could not do its work; the reason is in the report.
+/// Exit code of a helper that could not start the program; the report has the reason.
 pub const NOT_STARTED: u8 = 125;
-/// Exit code of a process that may not be observed; the helper starts another that does not ask for
-/// it.
+/// Exit code of a process that must not be traced; the helper then starts one without tracing.
 pub const UNOBSERVABLE: u8 = 124;
-/// Set by the helper when it cannot observe on this machine.
+/// Set by the helper when it cannot trace on this machine.
 pub const UNOBSERVED: &str = "QUIPU_SANDBOX_UNOBSERVED";
 
-/// The newest rules that were tried. Older kernels enforce those they know.
+/// The newest Landlock version tested. Older kernels enforce the rules they know.
 const NEWEST: ABI = ABI::V9;
 
-/// Set by the helper when `/proc` shows the run's processes and no others.
+/// Set by the helper when `/proc` shows only the agent's processes.
 pub const OWN_PROC: &str = "QUIPU_SANDBOX_OWN_PROC";
-/// How willingly the kernel ends the agent when memory runs out: before everything else of the
-/// user's.
+/// OOM score: the kernel kills the agent before the user's other processes when memory runs out.
 const OUT_OF_MEMORY: &str = "1000";
 
-/// Confines this process by the policy and runs the program in it. Returns only if that failed.
+/// Confines this process by the policy and executes the program in it. Returns only on failure.
 pub fn become_agent(policy: &Path) -> ExitCode {
     let Ok(policy) = Policy::load(policy) else {
         return ExitCode::from(NOT_STARTED);
@@ -57,13 +56,13 @@ pub fn become_agent(policy: &Path) -> ExitCode {
     };
     let mut tell = |line: &Line| {
         if let Ok(text) = serde_json::to_string(line) {
-            // A report that cannot be written leaves the confinement unknown, which the reader
-            // takes for a failure.
+            // Without a report the confinement is unknown, which the reader treats as a failure.
             let _ = report.write_all(format!("{text}\n").as_bytes());
         }
     };
     let observed = std::env::var_os(UNOBSERVED).is_none();
-    // The helper sets its options while this process stands still; the filter below needs them.
+    // The helper sets its ptrace options while this process is stopped; the filter below needs
+    // them.
     if observed && (ptrace::traceme().is_err() || raise(Signal::SIGSTOP).is_err()) {
         return ExitCode::from(UNOBSERVABLE);
     }
@@ -101,9 +100,9 @@ fn confine(policy: &Policy, observed: bool, tell: &mut dyn FnMut(&Line)) -> Resu
     };
     rustix::process::setrlimit(Resource::Core, none)
         .map_err(|why| format!("limit of core files: {why}"))?;
-    // While `/proc` can still be read whatever the policy says.
+    // Runs before the restriction, while `/proc` can still be read.
     keep_three_descriptors().map_err(|why| format!("inherited descriptors: {why}"))?;
-    // Where it cannot be set, the helper's own bound on memory is left.
+    // If it cannot be set, the helper's own memory bound still applies.
     let _ = std::fs::write("/proc/self/oom_score_adj", OUT_OF_MEMORY);
     let abi = restrict(policy)?;
     tell(&Line::Confined(match abi {
@@ -116,8 +115,8 @@ fn confine(policy: &Policy, observed: bool, tell: &mut dyn FnMut(&Line)) -> Resu
     filter(observed, policy.offline)
 }
 
-/// Gives up everything but the policy's folders. Returns the kernel's Landlock version, or none if
-/// it has none.
+/// Restricts this process to the policy's folders. Returns the kernel's Landlock version, or `None`
+/// without Landlock.
 fn restrict(policy: &Policy) -> Result<Option<i32>, String> {
     for must in policy.read.iter().chain(&policy.write) {
         if !must.is_dir() {
@@ -126,11 +125,11 @@ fn restrict(policy: &Policy) -> Result<Option<i32>, String> {
     }
     let reading = AccessFs::ReadFile | AccessFs::ReadDir;
     let running = AccessFs::from_read(NEWEST);
-    // Device nodes are not for agents to make.
+    // Agents must not create device nodes.
     let writing = AccessFs::from_all(NEWEST) & !(AccessFs::MakeChar | AccessFs::MakeBlock);
     let device = AccessFs::ReadFile | AccessFs::WriteFile;
-    // Of a `/proc` with the processes of others, this process's own folder. Its children have none:
-    // a rule cannot name a folder that does not exist yet.
+    // In a shared `/proc`, the rules grant only this process's own folder. Its children get none,
+    // because a rule cannot name a folder that does not exist yet.
     let proc: Vec<PathBuf> = match std::env::var_os(OWN_PROC) {
         Some(_) => vec![PathBuf::from(PROC)],
         None => PROC_OF_ALL
@@ -167,8 +166,8 @@ fn restrict(policy: &Policy) -> Result<Option<i32>, String> {
     }
 }
 
-/// Gives up what root can do beyond files. Landlock is no bound to some of it: a root that may
-/// measure performance may also read the environment of every process.
+/// Drops the capabilities of root. Landlock does not restrict all of them: with CAP_PERFMON, for
+/// example, root can read the environment of every process.
 fn drop_capabilities() -> Result<(), String> {
     let none = CapabilitySet::empty();
     let sets = CapabilitySets {
@@ -189,20 +188,20 @@ fn rules(
     )
 }
 
-/// Sets the system call filters: what is observed, what is not there, and no sockets if offline.
+/// Installs the seccomp filters: traced calls, calls that return ENOSYS, and no sockets if offline.
 fn filter(observed: bool, offline: bool) -> Result<(), String> {
-    // A ring of io_uring opens files without a system call that could be observed. clone3 has its
-    // flags in memory, where a filter cannot see them. Programs do without both.
+    // io_uring opens files without an observable system call. clone3 takes its flags in memory,
+    // where a filter cannot read them. Programs fall back to other calls for both.
     let mut absent = vec![libc::SYS_io_uring_setup, libc::SYS_clone3];
-    // The user's keys in the kernel are no files, so no rule about files keeps them.
+    // Kernel keyrings are not files, so Landlock does not protect them.
     absent.extend([libc::SYS_keyctl, libc::SYS_add_key, libc::SYS_request_key]);
     if observed {
-        // A process that could detach itself from observation would lose its files with it, but why
-        // let it.
+        // A process that detached from its tracer would lose file access anyway; denying the call
+        // is simpler.
         absent.push(libc::SYS_ptrace);
     }
     deny(&absent, libc::ENOSYS)?;
-    // A process that starts untraced is not ended with its observer.
+    // An untraced process would outlive its tracer.
     let untraced = SeccompCondition::new(
         0,
         SeccompCmpArgLen::Qword,
@@ -226,13 +225,12 @@ fn filter(observed: bool, offline: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// A process may set its own limits and priorities, with 0 for itself, and no other's: a limit of
-/// zero bytes would keep the helper from writing its record, and one of zero seconds would end any
-/// process of the user. Another process's memory and descriptors are nobody's business. The
-/// scheduler's calls stay: programs name their own threads to them by number, and a slower helper
-/// loses nothing.
+/// A process may set limits and priorities only for itself (pid 0). A file size limit of zero on
+/// the helper would stop its report, and a CPU limit of zero would end any process of the user.
+/// Access to other processes' memory and descriptors is denied. The scheduler calls stay allowed:
+/// programs pass the ids of their own threads, and slowing down the helper gains nothing.
 fn keep_to_itself() -> Result<(), String> {
-    // The first argument that stands for all processes of a user.
+    // The `which` argument that selects all processes of a user.
     const PRIO_USER: u64 = 2;
     const IOPRIO_WHO_USER: u64 = 3;
     let memory = [
@@ -277,8 +275,8 @@ fn deny(numbers: &[i64], errno: i32) -> Result<(), String> {
     set_filter(rules, SeccompAction::Errno(errno as u32))
 }
 
-/// The same calls by the numbers of the x32 interface, which some kernels for x86-64 have as well.
-/// Some have numbers of their own there.
+/// Adds the x32 numbers of the same calls, which some x86-64 kernels accept as well. Some calls
+/// have special numbers there.
 fn with_x32(numbers: &[i64]) -> impl Iterator<Item = i64> {
     const X32: i64 = 0x4000_0000;
     let x32 = numbers.iter().map(|number| match *number {
@@ -307,8 +305,8 @@ fn set_filter(rules: BTreeMap<i64, Vec<SeccompRule>>, action: SeccompAction) -> 
     seccompiler::apply_filter(&program).map_err(|why| failed(&why))
 }
 
-/// Closes every inherited descriptor but stdin, stdout and stderr. What was opened here closes
-/// itself on exec, so only those that would stay open are closed.
+/// Closes every inherited descriptor except stdin, stdout and stderr. Descriptors opened here are
+/// close-on-exec, so only the others are closed.
 fn keep_three_descriptors() -> std::io::Result<()> {
     let entries = std::fs::read_dir("/proc/self/fd")?;
     let numbers: Vec<i32> = entries
@@ -324,7 +322,7 @@ fn keep_three_descriptors() -> std::io::Result<()> {
             .and_then(|octal| i64::from_str_radix(octal.trim(), 8).ok())
             .is_some_and(|flags| flags & i64::from(libc::O_CLOEXEC) != 0);
         if !closes_itself {
-            // An entry that is gone already (that of the listing itself) is no fault.
+            // The descriptor of the listing itself is already closed.
             let _ = nix::unistd::close(number);
         }
     }

@@ -1,13 +1,12 @@
-//! Every process that an agent started and that still lives, however it tried to get away.
+//! Finds every living process that an agent started, even if it tried to detach.
 //!
-//! The helper is their subreaper, or process 1 of their namespace: an orphan becomes its child, not
-//! init's. So the living are those below the helper in the tree of processes.
+//! The helper is their subreaper, or process 1 of their namespace, so an orphan becomes a child of
+//! the helper instead of init. All living processes are therefore descendants of the helper.
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::collections::BTreeMap;
 
-/// One living process.
 pub struct Member {
     pub pid: Pid,
     pub program: String,
@@ -15,20 +14,20 @@ pub struct Member {
 }
 
 impl Member {
-    /// Bytes of memory that are its own or shared with other processes, without files that it only
-    /// maps.
+    /// Returns the bytes of its private and shared memory, without mapped files.
     pub fn resident(&self) -> u64 {
         self.kilobytes("status", &["RssAnon:", "RssShmem:", "VmSwap:"])
             .unwrap_or(0)
     }
 
-    /// The same with its share of what it shares; the whole where that cannot be told.
+    /// Like `resident`, with a proportional share of shared pages. Falls back to `resident` if the
+    /// kernel does not report the share.
     pub fn proportional(&self) -> u64 {
         self.kilobytes("smaps_rollup", &["Pss_Anon:", "Pss_Shmem:", "SwapPss:"])
             .unwrap_or_else(|| self.resident())
     }
 
-    /// The sum of some lines of a file in `/proc`, in bytes.
+    /// Sums some lines of a file in `/proc`, in bytes.
     fn kilobytes(&self, file: &str, wanted: &[&str]) -> Option<u64> {
         let text = std::fs::read_to_string(format!("/proc/{}/{file}", self.pid)).ok()?;
         let numbers = text.lines().filter_map(|line| {
@@ -46,14 +45,14 @@ impl Member {
     }
 }
 
-/// One process of the machine, as `/proc/PID/stat` has it.
+/// Fields of `/proc/PID/stat`.
 struct Stat {
     parent: i32,
     name: String,
     threads: u64,
 }
 
-/// All living processes below this one, zombies left out.
+/// Returns all living descendants of this process, without zombies.
 pub fn living() -> Vec<Member> {
     let Ok(entries) = std::fs::read_dir("/proc") else {
         return Vec::new();
@@ -66,7 +65,7 @@ pub fn living() -> Vec<Member> {
         .collect();
     let me = std::process::id() as i32;
     let below = |mut pid: i32| {
-        // A tree of processes is not deeper than this.
+        // Bounds the loop; real process trees are not this deep.
         for _ in 0..4096 {
             match all.get(&pid) {
                 Some(stat) if stat.parent == me => return true,
@@ -89,10 +88,10 @@ pub fn living() -> Vec<Member> {
         .collect()
 }
 
-/// None if the process is gone or a zombie.
+/// Returns `None` if the process has exited or is a zombie.
 fn load_stat(pid: i32) -> Option<Stat> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name is in parentheses and may hold anything, parentheses too.
+    // The name is in parentheses and may hold any character, including parentheses.
     let (open, close) = (stat.find('(')?, stat.rfind(')')?);
     let mut fields = stat[close + 1..].split_whitespace();
     let (state, parent) = (fields.next()?, fields.next()?.parse().ok()?);
@@ -108,17 +107,16 @@ fn load_stat(pid: i32) -> Option<Stat> {
     })
 }
 
-/// The name of the program that a process runs, as its file has it: a process may call itself
-/// anything.
+/// Returns the file name of the executable. A process can change its own name, but not this one.
 pub fn program_of(pid: Pid) -> Option<String> {
     let file = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
     Some(file.file_name()?.to_string_lossy().into_owned())
 }
 
-/// Kills all of them that a look finds. One that starts processes meanwhile is found by the next.
+/// Kills all processes that a scan finds. The next scan finds processes started meanwhile.
 pub fn end_all() {
     for member in living() {
-        // One that ended by itself meanwhile is no fault.
+        // The process may have exited already.
         let _ = kill(member.pid, Signal::SIGKILL);
     }
 }

@@ -1,15 +1,14 @@
-//! Which folders of the machine a program needs to run at all: system libraries, itself, its
+//! Computes the folders that a program needs to run: system libraries, its own files, its
 //! interpreter.
 //!
-//! Landlock grants whole trees and cannot take a part back. A tree that holds the project is
-//! therefore granted as its children, down to the one that leads to the project, which is left out.
+//! Landlock grants whole trees and cannot exclude a part. A tree that contains the project is
+//! therefore granted child by child, leaving out the children that lead to the project.
 
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Trees and files that programs read on an ordinary Linux machine. What does not exist is left
-/// out.
+/// Trees and files that programs read on an ordinary Linux machine. Missing ones are skipped.
 const SYSTEM: &[&str] = &[
     "/usr",
     "/bin",
@@ -62,11 +61,11 @@ const SYSTEM: &[&str] = &[
     "/run/systemd/resolve",
 ];
 
-/// Granted by the process that becomes the agent, which knows whether `/proc` is the run's own.
-/// Never with a tree above it.
+/// Granted by the process that becomes the agent, because only it knows whether `/proc` is private.
+/// A grant for a parent tree never includes it.
 pub const PROC: &str = "/proc";
 
-/// What programs read of a `/proc` that shows the processes of others too: facts about the machine.
+/// Files that programs read in a `/proc` shared with other processes: facts about the machine.
 #[cfg(target_os = "linux")]
 pub const PROC_OF_ALL: &[&str] = &[
     "/proc/cpuinfo",
@@ -81,10 +80,10 @@ pub const PROC_OF_ALL: &[&str] = &[
     "/proc/vmstat",
 ];
 
-/// Devices that swallow or give bytes and keep none.
+/// Devices that discard or produce bytes and store none.
 const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full"];
 
-/// Where programs look for others, after the program's own folder.
+/// The default search path, after the program's own folder.
 const SEARCH: &[&str] = &[
     "/usr/local/bin",
     "/usr/bin",
@@ -94,14 +93,14 @@ const SEARCH: &[&str] = &[
     "/sbin",
 ];
 
-/// What a program may read and run, and which devices it may write.
+/// The paths that a program may read and execute, and the devices it may write.
 #[derive(Clone, Debug, Default)]
 pub struct Grants {
     pub run: Vec<PathBuf>,
     pub devices: Vec<PathBuf>,
 }
 
-/// The grants for some programs, with further paths that the host's preset or the user names.
+/// Computes the grants for some programs, with further paths from the host's table or the user.
 pub fn plan_grants(programs: &[PathBuf], extra: &[PathBuf], keep_out: &[PathBuf]) -> Grants {
     let mut wanted: BTreeSet<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
     wanted.extend(extra.iter().cloned());
@@ -115,7 +114,8 @@ pub fn plan_grants(programs: &[PathBuf], extra: &[PathBuf], keep_out: &[PathBuf]
     keep_out.push(PathBuf::from(PROC));
     let mut run = BTreeSet::new();
     for path in wanted {
-        // A rule binds to what a path leads to, so it is that which is compared with the project.
+        // A Landlock rule applies to the resolved path, so the resolved path is compared with the
+        // project.
         if let Ok(real) = path.canonicalize() {
             grant_around(&real, &keep_out, &mut run);
         }
@@ -131,7 +131,7 @@ pub fn plan_grants(programs: &[PathBuf], extra: &[PathBuf], keep_out: &[PathBuf]
     }
 }
 
-/// Grants a path, or if it holds a folder to keep out, those of its children that do not.
+/// Grants a path. If it contains an excluded folder, grants its other children instead.
 fn grant_around(path: &Path, keep_out: &[PathBuf], into: &mut BTreeSet<PathBuf>) {
     if path.starts_with(PROC)
         || keep_out
@@ -148,20 +148,20 @@ fn grant_around(path: &Path, keep_out: &[PathBuf], into: &mut BTreeSet<PathBuf>)
         return;
     };
     for child in children.flatten() {
-        // A link's target is granted where it lies, not here.
+        // A link's target is granted at its own location.
         if child.file_type().is_ok_and(|kind| !kind.is_symlink()) {
             grant_around(&child.path(), keep_out, into);
         }
     }
 }
 
-/// What a program needs of its own: its file, the packages around it, the interpreter it names. The
-/// project's own files are not interpreters: a script's first line must not grant what the run was
-/// not given.
+/// Returns the paths a program needs for itself: its file, its package folder, its interpreter.
+/// Files of the project never count as interpreters, because the first line of a script must not
+/// grant access to them.
 fn of_program(program: &Path, keep_out: &[PathBuf]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut next = Some(program.to_path_buf());
-    // A script may name an interpreter that is a script again; three steps are plenty.
+    // A script's interpreter may itself be a script; three levels are enough.
     for _ in 0..3 {
         let Some(path) = next.take() else { break };
         let Ok(real) = path.canonicalize() else { break };
@@ -176,7 +176,7 @@ fn of_program(program: &Path, keep_out: &[PathBuf]) -> Vec<PathBuf> {
     found
 }
 
-/// The folder of packages that a program is part of: the outermost `node_modules`, a Python
+/// Returns the package folder that contains a program: the outermost `node_modules`, a Python
 /// environment.
 fn package_of(program: &Path) -> Option<PathBuf> {
     let outermost = program.ancestors().filter(|folder| {
@@ -194,9 +194,9 @@ fn package_of(program: &Path) -> Option<PathBuf> {
         .map(Path::to_path_buf)
 }
 
-/// The interpreter in a script's first line; `env NAME` is looked for beside the script and then in
-/// the search path. Only what the kernel would execute counts, and of `env` only `env NAME` and
-/// `env -S NAME …`: options may have any file as their value.
+/// Returns the interpreter in a script's first line. `env NAME` is searched beside the script, then
+/// in the search path. Only lines that the kernel would execute count, and only the forms `env
+/// NAME` and `env -S NAME …`, because the value of an option can be any file.
 pub fn interpreter_of(real: &Path, called_as: &Path) -> Option<PathBuf> {
     let mut head = [0u8; 256];
     let read = std::fs::File::open(real).ok()?.read(&mut head).ok()?;
@@ -234,7 +234,7 @@ fn is_executable(path: &Path) -> bool {
         .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-/// The `PATH` for a program: its own folder, its interpreter's, then the system's.
+/// Returns the `PATH` for a program: its own folder, its interpreter's, then the system's.
 pub fn search_path(program: &Path) -> String {
     let mut folders: Vec<PathBuf> = Vec::new();
     let mut add = |folder: Option<&Path>| {
@@ -266,7 +266,7 @@ mod tests {
 
     use super::*;
 
-    /// A script with this first line, and a file beside it that is not executable.
+    /// Creates a script with this first line, and a file beside it that is not executable.
     fn script(first: &str) -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
         let (program, secret) = (folder.path().join("agent"), folder.path().join("secret"));

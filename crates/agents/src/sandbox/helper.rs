@@ -1,9 +1,9 @@
-//! The helper: starts the agent, stands by until it ends, ends what it left, and reports.
+//! The sandbox helper: starts the agent, waits for its end, ends leftover processes, and reports.
 //!
-//! It works as process 1 of a namespace where that is permitted, and otherwise among the caller's
-//! processes. It ends the agent when told (SIGTERM), when its own caller is gone, and when the run
-//! exceeds a bound. If the helper itself is killed, the kernel ends every process of its namespace,
-//! or every one that it observed.
+//! It runs as process 1 of a namespace if the machine permits one, and otherwise among the caller's
+//! processes. It ends the agent on SIGTERM, when its caller has exited, and when a bound is
+//! exceeded. If the helper itself is killed, the kernel ends every process of its namespace, or
+//! every process that it traced.
 
 use super::confine::{NOT_STARTED, OWN_PROC, UNOBSERVED};
 use super::limits::End;
@@ -24,13 +24,13 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// How often the helper looks whether its caller is still there.
+/// Interval at which the helper checks that its caller still runs.
 const CALLER_LOOK: Duration = Duration::from_millis(250);
-/// Between two attempts to end what is left.
+/// Pause between two attempts to end leftover processes.
 const END_PAUSE: Duration = Duration::from_millis(5);
 
-/// Runs one program by its policy. The exit code is the program's; a signal is 128 and its number,
-/// as in a shell.
+/// Runs one program by its policy. Returns the program's exit code, or 128 plus the signal number,
+/// as a shell does.
 pub fn stand_by(path: &Path) -> ExitCode {
     let Ok(policy) = Policy::load(path) else {
         return ExitCode::from(NOT_STARTED);
@@ -46,10 +46,11 @@ pub fn stand_by(path: &Path) -> ExitCode {
     conclude(&policy, stand_outside(path, &policy))
 }
 
-/// The same as process 1 of a namespace. `parent` is the process that made the namespace.
+/// Like `stand_by`, as process 1 of a namespace. `parent` is the process that created the
+/// namespace.
 pub fn stand_by_as_first(path: &Path, parent: &str) -> ExitCode {
-    // Without a line in the report, the helper outside knows that nothing has begun, and goes on
-    // without a namespace.
+    // An empty report shows the outer helper that nothing was started; it then continues without a
+    // namespace.
     if namespace::prepare_first(parent).is_err() {
         return ExitCode::from(NOT_STARTED);
     }
@@ -88,7 +89,7 @@ fn stand_outside(path: &Path, policy: &Policy) -> Result<u8, String> {
     let (told, passed_to) = (end.clone(), Arc::clone(&namespaced));
     on_signals(move || match passed_to.load(Ordering::SeqCst) {
         0 => told.decide(),
-        // Process 1 ends its family and completes the report.
+        // Process 1 ends its descendants and completes the report.
         pid => drop(kill(Pid::from_raw(pid), Signal::SIGTERM)),
     })?;
     watch_caller(policy.parent, end.clone());
@@ -185,7 +186,7 @@ impl Helper<'_> {
         Ok(ended)
     }
 
-    /// Waits for an agent that is not observed, and buries orphans meanwhile.
+    /// Waits for an agent that is not traced, and reaps orphans meanwhile.
     fn wait(&self, child: &Child) -> Result<Ended, String> {
         let agent = Pid::from_raw(child.id() as i32);
         loop {
@@ -200,8 +201,8 @@ impl Helper<'_> {
         }
     }
 
-    /// Ends what outlived the agent. It is over when the kernel knows no child of this process any
-    /// more: every orphan of the family becomes one, so there is no other proof that none is left.
+    /// Ends the processes that outlived the agent. The loop stops when this process has no child
+    /// left. Every orphan becomes its child, so this is the only proof that none remains.
     fn end_the_rest(&self) {
         let mut named = Vec::new();
         loop {
@@ -212,7 +213,7 @@ impl Helper<'_> {
                         program: member.program,
                     });
                 }
-                // One that ended by itself meanwhile is no fault.
+                // The process may have exited already.
                 let _ = kill(member.pid, Signal::SIGKILL);
             }
             if bury() {
@@ -223,9 +224,9 @@ impl Helper<'_> {
     }
 }
 
-/// Takes note of children that ended, and kills those that stopped for their observer: a process
-/// that starts another stops, and so does the new one, so none can start processes faster than they
-/// are killed. Whether no child is left.
+/// Reaps exited children, and kills traced ones that stopped. A process that forks stops, and so
+/// does its child, so no process can fork faster than it is killed. Returns whether no child is
+/// left.
 fn bury() -> bool {
     loop {
         match waitpid(None, Some(WaitPidFlag::WNOHANG | WaitPidFlag::__WALL)) {
@@ -241,7 +242,7 @@ fn bury() -> bool {
     }
 }
 
-/// Does something each time this process is told to end.
+/// Calls `act` for each termination signal that this process receives.
 fn on_signals(act: impl Fn() + Send + 'static) -> Result<(), String> {
     let mut wanted = SigSet::empty();
     for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
@@ -258,7 +259,7 @@ fn on_signals(act: impl Fn() + Send + 'static) -> Result<(), String> {
     Ok(())
 }
 
-/// Ends everything when the caller is gone. Nobody reads a report then.
+/// Ends everything when the caller has exited. Nobody reads the report in that case.
 fn watch_caller(caller: u32, end: End) {
     thread::spawn(move || {
         loop {
@@ -270,8 +271,7 @@ fn watch_caller(caller: u32, end: End) {
     });
 }
 
-/// Whether this process may observe its children. `ptrace_scope` 2 and 3 forbid it to ordinary
-/// users.
+/// Whether this process may trace its children. `ptrace_scope` 2 and 3 forbid it to ordinary users.
 fn may_trace() -> bool {
     let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
     match scope.trim() {

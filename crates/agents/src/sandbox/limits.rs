@@ -1,11 +1,10 @@
-//! The decision to end a run before its agent does, and the bounds that lead to it: memory and
-//! number of processes, each of the whole family together.
+//! The decision to end an agent early, and the bounds that cause it: memory and number of
+//! processes, both summed over the agent's whole process family.
 //!
-//! The kernel's own limits do not fit. One on address space breaks programs that reserve much and
-//! use little, one on processes counts all of the user's, and a control group needs a part of the
-//! tree that an ordinary shell does not own. So the family is looked at now and then. Between two
-//! looks it can exceed a bound; where processes are observed, their number is also checked at each
-//! new one.
+//! The kernel's own limits do not fit. RLIMIT_AS breaks programs that reserve much address space
+//! and use little, RLIMIT_NPROC counts all processes of the user, and a cgroup needs a delegated
+//! subtree that an ordinary shell does not own. So the helper polls the family. It can exceed a
+//! bound between two polls; with tracing, the process count is also checked at each new process.
 
 use super::family;
 use super::policy::Policy;
@@ -16,10 +15,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// How often the family is looked at.
+/// Polling interval.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// The decision to end a run, shared by the threads of the helper.
+/// The decision to end an agent, shared by the helper's threads.
 #[derive(Clone)]
 pub struct End {
     report: PathBuf,
@@ -39,7 +38,7 @@ impl End {
         }
     }
 
-    /// From now on no process of the run is let go on.
+    /// Records the decision and kills all processes. The tracer kills processes that start later.
     pub fn decide(&self) {
         self.decided.store(true, Ordering::SeqCst);
         family::end_all();
@@ -49,7 +48,7 @@ impl End {
         self.decided.load(Ordering::SeqCst)
     }
 
-    /// Ends the run if so many processes and threads are too many.
+    /// Ends the agent if this many processes and threads exceed the bound.
     pub fn check_tasks(&self, tasks: u64) {
         if tasks > self.task_bound {
             self.over_bound(format!(
@@ -63,7 +62,8 @@ impl End {
         let all = |measure: fn(&family::Member) -> u64| {
             members.iter().map(measure).fold(0u64, u64::saturating_add)
         };
-        // Pages that processes share are counted for each at first; the exact count is slower.
+        // The first count includes shared pages once per process. The exact count is slower and
+        // runs only if the first exceeds the bound.
         if all(family::Member::resident) > self.memory_bound
             && all(family::Member::proportional) > self.memory_bound
         {
@@ -78,7 +78,7 @@ impl End {
         family::end_all();
     }
 
-    /// Looks at the family for as long as this process lives.
+    /// Polls the family for as long as this process lives.
     pub fn watch_bounds(&self) {
         let end = self.clone();
         thread::spawn(move || {

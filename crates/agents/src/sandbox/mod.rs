@@ -1,15 +1,15 @@
-//! The sandbox: an agent's program sees its view, writes its out folder, and leaves nothing
+//! The sandbox: an agent's program reads its view, writes its out folder, and leaves no process
 //! running.
 //!
-//! The program is started by a helper, which is the caller's own executable called with a hidden
-//! command. The helper stands outside the sandbox: it watches over every process of the agent,
-//! notes what the kernel refused them, ends the run if it uses more than its bounds, and ends those
-//! that are left. Where the machine permits it, the helper is process 1 of a namespace
-//! (`namespace.rs`), and the kernel ends all with it. A further process of the same executable
-//! confines itself and becomes the agent.
+//! A helper starts the program. The helper is the caller's own executable, called with a hidden
+//! command, and runs outside the sandbox. It watches every process of the agent, records the
+//! accesses that the kernel refused, ends the agent if it exceeds its bounds, and ends leftover
+//! processes. If the machine permits it, the helper is process 1 of a namespace (`namespace.rs`),
+//! and the kernel ends all processes with it. A further process of the same executable confines
+//! itself and becomes the agent.
 //!
-//! What is refused is decided by the kernel (Landlock). The helper only looks on; an agent that
-//! deceives it gains nothing but a gap in the record.
+//! The kernel (Landlock) decides which accesses are refused. The helper only observes: an agent
+//! that deceives it achieves nothing but a gap in the record.
 
 mod grants;
 mod policy;
@@ -40,7 +40,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// The hidden command by which the program calls itself as the sandbox's helper.
+/// The hidden command that runs this executable as the sandbox helper.
 pub const SANDBOX_COMMAND: &str = "sandbox-exec";
 /// The hidden command of the process that becomes the agent.
 #[cfg(target_os = "linux")]
@@ -48,19 +48,19 @@ const INNER_COMMAND: &str = "sandbox-become";
 /// The hidden command of the process that leaves the caller's namespaces.
 #[cfg(target_os = "linux")]
 const NAMESPACE_COMMAND: &str = "sandbox-namespace";
-/// The hidden command of process 1 of a run's namespace.
+/// The hidden command of process 1 of an agent's namespace.
 #[cfg(target_os = "linux")]
 const FIRST_COMMAND: &str = "sandbox-first";
 
-/// How programs are started: which executable serves as the helper.
+/// Selects the executable that serves as the helper.
 #[derive(Clone, Debug)]
 pub struct Sandbox {
-    /// An executable whose `main` calls [`sandbox_main`] first.
+    /// An executable with a `main` that calls [`sandbox_main`] first.
     pub helper: PathBuf,
 }
 
 impl Sandbox {
-    /// The running executable is its own helper.
+    /// Uses the running executable as the helper.
     pub fn of_this_program() -> std::io::Result<Self> {
         Ok(Sandbox {
             helper: std::env::current_exe()?,
@@ -69,7 +69,7 @@ impl Sandbox {
 }
 
 /// Serves the hidden commands. Call it first in `main`, with the arguments after the program's name
-/// and before any thread is started. `None` means that the arguments are someone else's.
+/// and before any thread starts. `None` means that the arguments are not a hidden command.
 pub fn sandbox_main(args: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
     let mut args = args.into_iter();
     let command = args.next()?;

@@ -1,13 +1,11 @@
-//! Processes of its own for a run: a PID namespace with its own `/proc`, where the machine permits
-//! one.
+//! A PID namespace with its own `/proc` for an agent, if the machine permits one.
 //!
-//! Two processes are needed. The first leaves the caller's namespaces and stays, because a PID
-//! namespace is entered only by being born into it. The second is born into it as its process 1,
-//! mounts `/proc`, and does the helper's work there. When process 1 ends, for whatever reason, the
-//! kernel kills every process of the namespace.
+//! This takes two processes. The first calls `unshare` and stays outside, because only its children
+//! enter the new PID namespace. The second is process 1 of the namespace; it mounts `/proc` and
+//! does the helper's work. When process 1 exits, the kernel kills every process of the namespace.
 //!
-//! Nothing of the agent is started before everything is in place. If a step is not permitted, the
-//! first process ends and the helper works without a namespace.
+//! The agent starts only after every step succeeded. If a step is not permitted, the first process
+//! exits and the helper works without a namespace.
 
 use super::confine::NOT_STARTED;
 use super::{FIRST_COMMAND, NAMESPACE_COMMAND};
@@ -20,7 +18,7 @@ use rustix::thread::CapabilitySet;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode};
 
-/// Starts the process that leaves the caller's namespaces.
+/// Starts the process that calls `unshare`.
 pub fn start(policy: &Path) -> std::io::Result<Child> {
     Command::new("/proc/self/exe")
         .arg(NAMESPACE_COMMAND)
@@ -28,8 +26,7 @@ pub fn start(policy: &Path) -> std::io::Result<Child> {
         .spawn()
 }
 
-/// The process that leaves the caller's namespaces, starts process 1, and passes on what it is
-/// told.
+/// The process that leaves the caller's namespaces, starts process 1, and forwards signals to it.
 pub fn leave(policy: &Path) -> ExitCode {
     let parent = std::os::unix::process::parent_id().to_string();
     let mut told = SigSet::empty();
@@ -64,15 +61,15 @@ pub fn leave(policy: &Path) -> ExitCode {
                 Ok(_) => {}
                 Err(_) => return not_started,
             },
-            // If it ended meanwhile, the next signal says so.
+            // If process 1 has exited meanwhile, the next SIGCHLD reports it.
             Ok(signal) => drop(kill(first, signal)),
             Err(_) => return not_started,
         }
     }
 }
 
-/// Own process numbers, own mounts, own shared memory. Root needs no user namespace for it;
-/// everybody else does.
+/// Creates new PID, mount and IPC namespaces. Root needs no user namespace for that; other users
+/// do.
 fn leave_namespaces() -> Result<(), String> {
     let wanted = CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWIPC;
     if unshare(wanted).is_err() {
@@ -81,7 +78,7 @@ fn leave_namespaces() -> Result<(), String> {
             rustix::process::getegid().as_raw(),
         );
         unshare(wanted | CloneFlags::CLONE_NEWUSER).map_err(|why| why.to_string())?;
-        // User and group keep their numbers, so the agent's files belong to the user as ever.
+        // User and group ids map to themselves, so the agent's files still belong to the user.
         for (file, text) in [
             ("setgroups", "deny".to_string()),
             ("uid_map", format!("{user} {user} 1")),
@@ -91,13 +88,13 @@ fn leave_namespaces() -> Result<(), String> {
         }
         pass_on_the_right_to_mount().map_err(|why| why.to_string())?;
     }
-    // What is mounted here must not appear outside.
+    // Mounts made here must not propagate outside.
     let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
     mount(None::<&str>, "/", None::<&str>, private, None::<&str>).map_err(|why| why.to_string())
 }
 
-/// Process 1 is another program run, and a user who is not root loses all rights on the way unless
-/// they are ambient.
+/// Makes CAP_SYS_ADMIN ambient. Otherwise a user other than root would lose it when process 1 is
+/// executed.
 fn pass_on_the_right_to_mount() -> rustix::io::Result<()> {
     let mut sets = rustix::thread::capabilities(None)?;
     sets.inheritable |= CapabilitySet::SYS_ADMIN;
@@ -105,14 +102,13 @@ fn pass_on_the_right_to_mount() -> rustix::io::Result<()> {
     rustix::thread::configure_capability_in_ambient_set(CapabilitySet::SYS_ADMIN, true)
 }
 
-/// Prepares process 1 of a namespace. `parent` is the number of the process that started it,
-/// outside.
+/// Prepares process 1 of a namespace. `parent` is the outer pid of the process that started it.
 pub fn prepare_first(parent: &str) -> Result<(), String> {
     end_with(parent)?;
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     mount(Some("proc"), "/proc", Some("proc"), flags, None::<&str>)
         .map_err(|why| why.to_string())?;
-    // Its children need no rights.
+    // Its children need no capabilities.
     rustix::thread::clear_ambient_capability_set().map_err(|why| why.to_string())?;
     let own = std::fs::read_link("/proc/self").map_err(|why| why.to_string())?;
     if own == Path::new("1") {
@@ -122,8 +118,8 @@ pub fn prepare_first(parent: &str) -> Result<(), String> {
     }
 }
 
-/// The kernel kills this process when its parent ends. The parent may have ended before that was
-/// asked for, so its entry in `/proc`, still the outer one, is looked at afterwards.
+/// Makes the kernel kill this process when its parent exits. The parent may have exited before the
+/// request, so its entry in `/proc`, still the outer one, is checked afterwards.
 fn end_with(parent: &str) -> Result<(), String> {
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
         .map_err(|why| why.to_string())?;

@@ -1,17 +1,16 @@
-//! What the helper is told: the program, its folders, its limits. A file in the record, without any
-//! secret: variables reach the program through its environment only.
+//! The helper's input: the program, its folders, its limits. The policy is a file in the record and
+//! holds no secrets; variables reach the program only through its environment.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Precedes the name of each variable that is meant for the agent. The helper stands outside the
-/// sandbox, and a host's table could otherwise direct it: `LD_PRELOAD` would run the table's code
-/// there.
+/// Prefix of each variable meant for the agent. The helper runs outside the sandbox, and a host's
+/// table could otherwise control it: `LD_PRELOAD` would run the table's code there.
 const FOR_AGENT: &str = "QUIPU_SANDBOX_SET_";
 
-/// The agent's variables, named so that no process of Quipu obeys them.
+/// Prefixes the agent's variables, so that no Quipu process obeys them.
 pub fn wrap_variables(
     variables: BTreeMap<OsString, OsString>,
 ) -> impl Iterator<Item = (OsString, OsString)> {
@@ -22,7 +21,7 @@ pub fn wrap_variables(
     })
 }
 
-/// The agent's variables among those of this process, under their own names.
+/// Returns the agent's variables from this process's environment, under their own names.
 #[cfg(target_os = "linux")]
 pub fn unwrap_variables() -> impl Iterator<Item = (OsString, OsString)> {
     use std::os::unix::ffi::OsStrExt;
@@ -32,13 +31,13 @@ pub fn unwrap_variables() -> impl Iterator<Item = (OsString, OsString)> {
     })
 }
 
-/// The orders for one program.
+/// The policy for one program.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Policy {
     pub program: PathBuf,
     pub args: Vec<String>,
     pub folder: PathBuf,
-    /// Read and run: system, program.
+    /// Read and execute: system, program.
     pub run: Vec<PathBuf>,
     /// Read only: the view.
     pub read: Vec<PathBuf>,
@@ -54,9 +53,9 @@ pub struct Policy {
     pub memory_bound: u64,
     /// Processes and threads that may live at once.
     pub task_bound: u64,
-    /// Where the helper reports.
+    /// The file that the helper writes its report to.
     pub report: PathBuf,
-    /// The process that asked: if it goes, the agent goes.
+    /// The calling process. When it exits, the helper ends the agent.
     pub parent: u32,
 }
 

@@ -1,4 +1,4 @@
-//! A stopped process's system call, read from its registers.
+//! Reads the system call of a stopped process from its registers.
 
 use nix::unistd::Pid;
 
@@ -34,5 +34,5 @@ pub fn read(_: Pid) -> nix::Result<Registers> {
     Err(nix::errno::Errno::ENOSYS)
 }
 
-/// Whether this machine's registers can be read here.
+/// Whether this architecture is supported here.
 pub const KNOWN: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));

@@ -1,22 +1,22 @@
-//! The helper's report: JSON lines in the record folder, out of the agent's reach.
+//! The helper's report: JSON lines in the record folder, which the agent cannot reach.
 
 use crate::outcome::{Attempt, Confinement};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// One line of the report.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "report", rename_all = "kebab-case")]
 pub enum Line {
-    /// The agent is confined, or why not.
+    /// The confinement, or why there is none.
     Confined(Confinement),
-    /// The run has a PID namespace and a `/proc` of its own.
+    /// The agent has a PID namespace and a `/proc` of its own.
     OwnProcesses,
-    /// The run used more than its bounds and was ended.
+    /// The agent exceeded its bounds and was ended.
     OverBound { what: String },
     /// The program could not be started.
     Failed { why: String },
-    /// Something was denied; written once for each new act and path, and with the count at the end.
+    /// An access was denied. Written once for each new act and path, and again with the count at
+    /// the end.
     Denied(Attempt),
     /// More attempts were denied than are listed.
     MoreDenied { times: u64 },
@@ -29,7 +29,7 @@ pub enum Line {
     },
 }
 
-/// The whole report, read.
+/// The parsed report.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     pub confinement: Option<Confinement>,
@@ -42,7 +42,7 @@ pub struct Report {
     pub signal: Option<String>,
 }
 
-/// Adds a line. Nobody is left to tell if the report cannot be written.
+/// Appends a line. A write error is ignored, because no other channel is left to report it.
 #[cfg(target_os = "linux")]
 pub fn tell(report: &Path, line: &Line) {
     use std::io::Write;
@@ -54,7 +54,7 @@ pub fn tell(report: &Path, line: &Line) {
     }
 }
 
-/// Reads what the helper has written so far. A torn last line is left out.
+/// Reads the report so far. A torn last line is skipped.
 pub fn load_report(path: &Path) -> Report {
     let mut report = Report::default();
     let text = std::fs::read(path).unwrap_or_default();

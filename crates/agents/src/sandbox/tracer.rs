@@ -1,10 +1,9 @@
-//! Looks on while an agent's processes make the calls in `calls.rs`, and notes those that the
-//! kernel refused.
+//! Traces the system calls listed in `calls.rs` and records those that the kernel refused.
 //!
-//! A filter stops a process at each such call; the path is read, the call goes on, and its result
-//! is looked at. Nothing is decided here. A path that another thread changes between reading and
-//! result makes one line of the record wrong and nothing else. All processes and threads below the
-//! agent are followed; when this process ends, the kernel ends them.
+//! A seccomp filter stops a process at each such call. The tracer reads the path, lets the call
+//! run, and checks its result. It decides nothing: if another thread changes the path in between,
+//! one line of the record is wrong. All processes and threads of the agent are traced; when the
+//! tracer exits, the kernel ends them.
 
 use super::calls::{Call, Want, act, resolve_call};
 use super::limits::End;
@@ -22,18 +21,17 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 
-/// Different attempts that are listed. More are only counted: a program that scans a disk must not
-/// fill another.
+/// Number of distinct denied attempts that are listed. Further ones are only counted, so that a
+/// program that scans a disk cannot fill the record.
 const MOST_LISTED: usize = 500;
 
-/// What the kernel answers when it refuses. `EXDEV` is Landlock's answer to moving a file out of a
-/// tree.
+/// Error codes of a refusal. Landlock answers `EXDEV` when a file would move out of a tree.
 const REFUSALS: [i64; 3] = [libc::EACCES as i64, libc::EPERM as i64, libc::EXDEV as i64];
 
 /// How the agent's own process ended.
 pub type Ended = (Option<i32>, Option<Signal>);
 
-/// Follows one agent and everything it starts.
+/// Traces one agent and everything it starts.
 pub struct Tracer {
     agent: Pid,
     known: BTreeSet<Pid>,
@@ -43,22 +41,22 @@ pub struct Tracer {
     end: End,
 }
 
-/// A call that is under way.
+/// A system call in progress.
 struct Asked {
     act: &'static str,
     path: String,
 }
 
-/// What came of meeting a new process that is to be observed.
+/// The result of attaching to a new process.
 pub enum Meeting {
     Observed,
-    /// It may not be observed here and has ended.
+    /// Tracing is not permitted; the process has ended.
     Refused,
-    /// It was ended before it began.
+    /// The process was ended before it started the program.
     Ended(Signal),
 }
 
-/// Waits for the new process to stop for its observer, and sets the options.
+/// Waits for the new process to stop, and sets the ptrace options.
 pub fn meet(child: &Child) -> Meeting {
     let pid = Pid::from_raw(child.id() as i32);
     let options = Options::PTRACE_O_TRACESYSGOOD
@@ -71,7 +69,7 @@ pub fn meet(child: &Child) -> Meeting {
     match waitpid(pid, Some(WaitPidFlag::__WALL)) {
         Ok(WaitStatus::Stopped(_, Signal::SIGSTOP)) => {
             if ptrace::setoptions(pid, options).is_err() {
-                // Whatever was between the two, the process is not to run unobserved by accident.
+                // After any other status, the process must not continue untraced.
                 let _ = kill(pid, Signal::SIGKILL);
                 let _ = waitpid(pid, Some(WaitPidFlag::__WALL));
                 return Meeting::Refused;
@@ -97,7 +95,7 @@ impl Tracer {
         }
     }
 
-    /// Attempts that happened more than once, with their number.
+    /// Returns the attempts that happened more than once, with their count.
     pub fn repeated(&self) -> Vec<Attempt> {
         self.seen
             .values()
@@ -110,14 +108,13 @@ impl Tracer {
         self.unlisted
     }
 
-    /// Follows until the agent's own process has ended.
+    /// Traces until the agent's own process has ended.
     pub fn follow(&mut self, tell: &mut dyn FnMut(Attempt)) -> Result<Ended, String> {
         loop {
             let status = match waitpid(None, Some(WaitPidFlag::__WALL)) {
                 Ok(status) => status,
                 Err(Errno::EINTR) => continue,
-                // The observed processes are all gone, and with them the answer how the agent
-                // ended.
+                // No traced process is left, so the agent's exit status is lost.
                 Err(Errno::ECHILD) => return Ok((None, Some(Signal::SIGKILL))),
                 Err(why) => return Err(format!("waiting for the agent: {why}")),
             };
@@ -128,7 +125,7 @@ impl Tracer {
                     | WaitStatus::Stopped(..)
             );
             if let (true, true, Some(pid)) = (self.end.is_decided(), is_stop, status.pid()) {
-                // Nobody goes on, and whoever was just started does not begin.
+                // The end is decided: kills stopped processes, including those just started.
                 let _ = kill(pid, Signal::SIGKILL);
                 continue;
             }
@@ -162,7 +159,7 @@ impl Tracer {
             return;
         }
         if event == Event::PTRACE_EVENT_EXEC as i32 {
-            // A call that replaced the program was not refused.
+            // A successful execve was not refused.
             self.asked.remove(&pid);
         }
         resume(pid, None);
@@ -206,15 +203,15 @@ impl Tracer {
         if is_new {
             self.end.check_tasks(self.known.len() as u64);
         }
-        // A new process arrives stopped. A process that has stopped already (no signal is pending
-        // on it) is let on: an agent's job control has no one to continue it.
+        // A new process arrives stopped; its stop signal is swallowed. A group-stop (without
+        // pending signal info) is resumed too, because nothing would continue a stopped agent.
         let swallowed = stops && (is_new || ptrace::getsiginfo(pid).is_err());
         resume(pid, (!swallowed).then_some(signal));
     }
 }
 
 fn resume(pid: Pid, signal: Option<Signal>) {
-    // A process that was killed meanwhile cannot be resumed; its end is told by the next wait.
+    // A process killed meanwhile cannot be resumed; the next wait reports its end.
     let _ = ptrace::cont(pid, signal);
 }
 
@@ -222,7 +219,7 @@ fn resume_to_result(pid: Pid) {
     let _ = ptrace::syscall(pid, None);
 }
 
-/// The call that a process is about to make.
+/// Reads the call that a process is about to make.
 fn read_call(pid: Pid) -> Option<Asked> {
     let regs = registers::read(pid).ok()?;
     let call: &Call = resolve_call(regs.number)?;
@@ -244,7 +241,8 @@ fn read_call(pid: Pid) -> Option<Asked> {
     })
 }
 
-/// A path in another process's memory, to its zero byte, never across a page that is not there.
+/// Reads a path from another process's memory up to its zero byte, page by page, because the next
+/// page may be unmapped.
 fn read_path(memory: &File, address: u64) -> Option<PathBuf> {
     const PAGE: u64 = 4096;
     let mut bytes = Vec::new();
@@ -267,7 +265,8 @@ fn read_path(memory: &File, address: u64) -> Option<PathBuf> {
     None
 }
 
-/// A program that lists processes tries the same file of each: one line tells of all.
+/// Replaces the pid in a `/proc` path. A program that lists processes tries the same file of each,
+/// and one line covers all.
 fn one_for_all_processes(path: &str) -> String {
     let of_process = path
         .strip_prefix("/proc/")
@@ -278,7 +277,8 @@ fn one_for_all_processes(path: &str) -> String {
     }
 }
 
-/// Where a path leads, if that is not where it says. This process stands outside and may follow it.
+/// Returns the resolved path if it differs. The tracer runs outside the sandbox and may follow
+/// links.
 fn leads_to(pid: Pid, path: &str) -> Option<String> {
     let path = match path.strip_prefix("/proc/self/") {
         Some(rest) => PathBuf::from(format!("/proc/{pid}/{rest}")),

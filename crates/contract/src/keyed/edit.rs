@@ -1,4 +1,4 @@
-//! Reading and changing single facts. An edit changes its own place and keeps every other byte.
+//! Reads and changes single facts. An edit changes only its own line and keeps every other byte.
 
 use thiserror::Error;
 
@@ -49,7 +49,7 @@ fn join(names: &[String]) -> String {
     }
 }
 
-/// What a fact was before it was set.
+/// The previous state of a fact that was set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Was {
     New,
@@ -57,7 +57,7 @@ pub enum Was {
     Older(String),
 }
 
-/// Every fact of a text, in order.
+/// Returns every fact of a text, in order.
 pub fn facts(text: &str) -> Vec<Fact> {
     let mut found = Vec::new();
     for part in parse(text) {
@@ -82,9 +82,9 @@ pub fn facts(text: &str) -> Vec<Fact> {
     found
 }
 
-/// The text with a fact set. An older value goes to its section's history, with the time until
-/// which it held; with an empty time it is let go. A key that is there already is found without a
-/// section; a new one needs it, unless `fallback` names one of the text.
+/// Sets a fact and returns the new text. The previous value moves to its section's history with the
+/// time until which it held; without a time it is dropped. An existing key is found without a
+/// section; a new key needs one, unless `fallback` names one of the text.
 pub fn set_fact(
     text: &str,
     section: Option<&str>,
@@ -145,7 +145,7 @@ pub fn set_fact(
     Ok((render(&parts), Was::Older(old)))
 }
 
-/// The text with a line added at the end of a section.
+/// Appends a line to a section and returns the new text.
 pub fn add_note(text: &str, section: &str, note: &str) -> Result<String, KeyedError> {
     let note = one_line(note)?;
     let mut parts = parse(text);
@@ -200,7 +200,7 @@ impl Unit {
     }
 }
 
-/// A line for a new fact, written like the last one of its section.
+/// Formats a line for a new fact like the last one of its section.
 fn line_like(part: &Part, key: &str, value: &str) -> String {
     let model = part.units.iter().rev().find_map(|unit| match &unit.kind {
         Kind::Keyed { key, value, .. } => Some((unit, key, value)),
@@ -227,7 +227,7 @@ fn line_like(part: &Part, key: &str, value: &str) -> String {
     }
 }
 
-/// Puts a line behind a unit; a list stays one list, anything else is set off by a blank line.
+/// Inserts a line after a unit. A list stays one list; anything else is separated by a blank line.
 pub(super) fn insert_after(
     units: &mut Vec<Unit>,
     index: usize,
@@ -334,7 +334,7 @@ fn one_line(text: &str) -> Result<&str, KeyedError> {
     Ok(trimmed)
 }
 
-/// The line ends of the text, judged by its first.
+/// Returns the line ending of the text, taken from its first line.
 pub(super) fn eol_of(parts: &[Part]) -> &'static str {
     let first = parts
         .iter()

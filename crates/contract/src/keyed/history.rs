@@ -1,10 +1,10 @@
-//! The history of a section: values that were replaced, with the time until which they held.
+//! The history of a section: replaced values, with the time until which they held.
 
 use super::edit::{eol_of, insert_after};
 use super::parse::{Kind, Part, Unit};
 
-/// Puts an older value into the history of a part; makes the history where there is none. Without a
-/// time it is not worth telling.
+/// Adds an older value to the history of a part, creating the history if needed. A value without a
+/// time is not recorded.
 pub(super) fn remember(parts: &mut Vec<Part>, of: usize, key: &str, value: &str, until: &str) {
     if value.is_empty() || until.is_empty() {
         return;

@@ -1,17 +1,17 @@
-//! Merging two versions that began at one base, by section and by key.
+//! Merges two versions with a common base, by section and by key.
 //!
-//! The result is theirs, with what ours did to the base done to it. A key that both set differently
-//! keeps ours, which is the newer, and theirs goes to the section's history: so there is never a
-//! conflict, and no value is lost. What has no key is kept from both sides. Order is theirs where
-//! both changed a section.
+//! The result starts from theirs and applies the changes that ours made to the base. If both set a
+//! key to different values, ours wins because it is newer, and theirs moves to the section's
+//! history. So a merge never conflicts and never loses a value. Text without a key is kept from
+//! both sides. If both changed a section, the order is that of theirs.
 
 use std::collections::BTreeSet;
 
 use super::history::remember;
 use super::parse::{Kind, Part, Unit, item_content, parse, render};
 
-/// Merges ours, the newer, into theirs. `until` is the time that the history tells for values of
-/// theirs.
+/// Merges ours, the newer, into theirs. `until` is the time that the history records for replaced
+/// values of theirs.
 pub fn merge_keyed(base: &str, ours: &str, theirs: &str, until: &str) -> String {
     if ours == theirs || base == ours {
         return theirs.to_owned();
@@ -24,7 +24,7 @@ pub fn merge_keyed(base: &str, ours: &str, theirs: &str, until: &str) -> String 
     let find = |parts: &[Part], id: &str| parts.iter().position(|part| part.id == id);
     let mut displaced: Vec<(String, String, String)> = Vec::new();
 
-    // What ours no longer has goes, unless theirs has changed it meanwhile.
+    // A section that ours deleted is deleted, unless theirs changed it meanwhile.
     merged.retain(|their| {
         let gone = find(&ours, &their.id).is_none();
         !gone || find(&base, &their.id).is_none_or(|at| base[at].render() != their.render())
@@ -49,7 +49,8 @@ pub fn merge_keyed(base: &str, ours: &str, theirs: &str, until: &str) -> String 
     render(&merged)
 }
 
-/// Puts a section of ours behind the one it follows there, below which nothing else may get.
+/// Inserts a section of ours after its predecessor in ours. Skips deeper sections, so that the new
+/// section does not adopt them.
 fn insert_part(merged: &mut Vec<Part>, before: &[Part], part: Part) {
     let follows = before
         .iter()
@@ -77,7 +78,7 @@ fn insert_part(merged: &mut Vec<Part>, before: &[Part], part: Part) {
     merged.insert(at, part);
 }
 
-/// Does to theirs what ours did to the base; returns the values of theirs that ours replaced.
+/// Applies the changes of ours to theirs. Returns the values of theirs that ours replaced.
 fn merge_part(old: Option<&Part>, our: &Part, their: &mut Part) -> Vec<(String, String)> {
     let mut displaced = Vec::new();
     if old.is_some_and(|old| old.render() == our.render()) || our.render() == their.render() {
@@ -118,8 +119,8 @@ fn merge_part(old: Option<&Part>, our: &Part, their: &mut Part) -> Vec<(String, 
     displaced
 }
 
-/// Neighbours that came together by merging stay two: prose right behind an entry would be read as
-/// part of it.
+/// Separates units that a merge made adjacent, because prose directly after an entry would be
+/// parsed as part of it.
 fn set_apart(units: &mut [Unit]) {
     for at in 1..units.len() {
         let (before, after) = units.split_at_mut(at);
@@ -142,14 +143,14 @@ fn set_apart(units: &mut [Unit]) {
     }
 }
 
-/// The unit of ours in the place of theirs, with the blank lines that stand there.
+/// Replaces a unit of theirs by that of ours, keeping the blank lines of theirs.
 fn take(other: &mut Unit, unit: Unit) {
     let gap = std::mem::take(&mut other.gap);
     *other = unit;
     other.gap = gap;
 }
 
-/// Both changed one entry: ours holds, what is nested below is kept from both.
+/// Merges an entry that both changed: ours wins, and nested lines are kept from both.
 fn combine(old: Option<&Unit>, unit: &Unit, other: &mut Unit) -> Option<(String, String)> {
     let (key, value) = (other.key()?.to_owned(), other.value());
     let base_value = old.map(Unit::value);
@@ -220,8 +221,8 @@ fn remove_unit(units: &mut Vec<Unit>, id: &str) {
     }
 }
 
-/// Puts an entry of ours behind the one it follows there. Where it stood last of its list, the
-/// blank lines behind the list stay behind the list.
+/// Inserts an entry of ours after its predecessor in ours. If it is the last of its list, the blank
+/// lines stay after the list.
 fn insert_unit(units: &mut Vec<Unit>, ours: &[Unit], index: usize) {
     let mut unit = ours[index].clone();
     let found = ours[..index].iter().rev().find_map(|one| {
@@ -233,7 +234,7 @@ fn insert_unit(units: &mut Vec<Unit>, ours: &[Unit], index: usize) {
     let Some((model, mut at)) = found else {
         return units.push(unit);
     };
-    // Entries that theirs put at the same place come first: both orders are as good, this one is
+    // Entries that theirs inserted at the same place come first. Either order would do; this one is
     // stable.
     let theirs_alone =
         |next: &Unit| next.key().is_some() && ours.iter().all(|one| one.id != next.id);

@@ -1,8 +1,8 @@
 //! Keyed Markdown: sections of lines such as `- key: value`, `- **键**：值` and table rows.
 //!
-//! The grammar that lets two agents write one state file at once: what has a key is merged by it,
-//! everything else is kept as it stands. Parsing accounts for every byte, so that an edit changes
-//! its own place and nothing else.
+//! This grammar lets two agents write one state file concurrently: entries with a key are merged by
+//! key, and all other text is kept unchanged. The parser accounts for every byte, so an edit
+//! changes only its own line.
 
 mod edit;
 mod history;

@@ -1,8 +1,7 @@
-//! Cutting a text into parts (a heading and what is directly under it) and units (one entry each).
+//! Parses a text into parts (a heading and the text directly under it) and units (one entry each).
 //!
-//! `render` of what `parse` returned is the text again, byte for byte. A unit is a keyed line with
-//! what is indented below it, a table row, or a block of prose, code or comment that is never
-//! looked into.
+//! Invariant: `render` of the result of `parse` is the same text, byte for byte. A unit is a keyed
+//! line with its indented lines, a table row, or an opaque block of prose, code or comment.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,14 +10,14 @@ use unicode_normalization::UnicodeNormalization;
 
 /// A longer "key" is a clause of prose that happens to end in a colon.
 const KEY_CHARS: usize = 40;
-/// A key of more words is prose, too.
+/// A key with more words is prose, too.
 const KEY_WORDS: usize = 6;
 
 /// A heading and the entries directly under it. The first unit is the heading, empty for the text
 /// before the first one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Part {
-    /// Folded titles from the outermost heading to this one, and which of equal ones it is.
+    /// Folded titles from the outermost heading to this one, and a counter among equal ones.
     pub id: String,
     pub titles: Vec<String>,
     /// 1 to 6, or 0 before the first heading.
@@ -40,8 +39,8 @@ pub(super) struct Unit {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Kind {
     Heading,
-    /// `value` covers wrapped lines, `rest` begins with the first nested item. Both are places in
-    /// `text`.
+    /// `value` covers wrapped lines; `rest` begins with the first nested item. Both are offsets
+    /// into `text`.
     Keyed {
         key: String,
         value: Range<usize>,
@@ -86,7 +85,8 @@ impl Unit {
         }
     }
 
-    /// The value on one line: wrapped lines joined, the further cells of a row set off by `|`.
+    /// Returns the value on one line: wrapped lines joined, further cells of a row separated by
+    /// `|`.
     pub fn value(&self) -> String {
         match &self.kind {
             Kind::Keyed { value, .. } => self.text[value.clone()]
@@ -104,7 +104,7 @@ impl Unit {
         }
     }
 
-    /// What is nested below a keyed line.
+    /// Returns the text nested below a keyed line.
     pub fn rest(&self) -> &str {
         match &self.kind {
             Kind::Keyed { rest, .. } => &self.text[*rest..],
@@ -128,8 +128,8 @@ pub(super) fn render(parts: &[Part]) -> String {
         .flat_map(|part| &part.units)
         .filter(|unit| !unit.text.is_empty() || !unit.gap.is_empty())
     {
-        // Only the last line of a text may be open: what was put behind it begins a line of its
-        // own.
+        // Only the last line of a text may lack its newline. Text inserted after it starts on a new
+        // line.
         if !text.is_empty() && !text.ends_with('\n') {
             text.push_str(eol);
         }
@@ -139,7 +139,7 @@ pub(super) fn render(parts: &[Part]) -> String {
     text
 }
 
-/// The form under which keys and titles are compared.
+/// Normalizes keys and titles for comparison.
 pub(super) fn fold(text: &str) -> String {
     let plain: String = text.nfkc().flat_map(char::to_lowercase).collect();
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -161,9 +161,9 @@ struct Parser {
     /// Titles above the current part with their levels.
     above: Vec<(usize, String)>,
     seen: HashMap<String, usize>,
-    /// What ends the block that is open: a fence, `-->` or a front matter's `---`.
+    /// The end of the open block: a fence, `-->` or a front matter's `---`.
     until: Option<String>,
-    /// Whether a table's delimiter line was just seen, so that rows follow.
+    /// Whether the delimiter line of a table was just parsed, so that rows follow.
     in_table: bool,
 }
 
@@ -202,7 +202,7 @@ impl Parser {
         });
     }
 
-    /// Gives the units of the finished part their names.
+    /// Assigns ids to the units of the finished part.
     fn close(&mut self) {
         let Some(part) = self.parts.last_mut() else {
             return;
@@ -212,7 +212,7 @@ impl Parser {
         for unit in part.units.iter_mut().skip(1) {
             unit.finish();
             let name = match &unit.kind {
-                // An older value may be told twice for one key; told twice alike it is one.
+                // The history may hold several values of one key; equal ones are merged.
                 Kind::Keyed { key, .. } if history => {
                     format!("h{}\u{1}{}", fold(key), without_time(&unit.value()))
                 }
@@ -251,7 +251,7 @@ impl Parser {
         }
         let indent = line.len() - line.trim_start_matches([' ', '\t']).len();
         let indented = indent >= 2 || line.starts_with('\t');
-        // Whatever is indented below an item belongs to it, after a blank line too.
+        // Indented lines belong to the item above, even after a blank line.
         if indented
             && self
                 .last()
@@ -315,7 +315,7 @@ impl Parser {
         self.push(line, number, kind);
     }
 
-    /// A line of running text: keyed if it opens a paragraph or follows a keyed line.
+    /// Parses a line of running text. It is keyed if it opens a paragraph or follows a keyed line.
     fn plain(&mut self, line: &str, number: usize) {
         let follows = self
             .last()
@@ -367,7 +367,7 @@ impl Parser {
 }
 
 impl Unit {
-    /// Settles where the value of a keyed line ends, now that all its lines are known.
+    /// Determines the end of a keyed line's value, after all its lines are known.
     pub fn finish(&mut self) {
         let Kind::Keyed { value, rest, .. } = &mut self.kind else {
             return;
@@ -409,7 +409,7 @@ fn heading(line: &str) -> Option<(usize, String)> {
     ))
 }
 
-/// Where the text of a list item begins, behind its sign and its box.
+/// Returns the start of a list item's text, after its marker and checkbox.
 pub(super) fn item_content(line: &str) -> Option<usize> {
     let start = line.len() - line.trim_start_matches(' ').len();
     let rest = &line[start..];
@@ -440,7 +440,7 @@ pub(super) fn item_content(line: &str) -> Option<usize> {
     Some(content)
 }
 
-/// A key and where its value begins: `key: value`, `**key**：value`, `**key:** value`.
+/// Returns a key and the start of its value: `key: value`, `**key**：value`, `**key:** value`.
 pub(super) fn split_key(content: &str) -> Option<(&str, usize)> {
     let sign = ["**", "__", "`"]
         .into_iter()
@@ -496,7 +496,7 @@ fn is_key(key: &str) -> bool {
         && !key.contains(". ")
 }
 
-/// The cells of a table line, without their bars.
+/// Returns the cells of a table line, without the bars.
 fn cells(line: &str) -> Vec<Range<usize>> {
     let end = line.trim_end().len();
     let mut bars: Vec<usize> = Vec::new();
@@ -513,7 +513,7 @@ fn cells(line: &str) -> Vec<Range<usize>> {
     bars.windows(2).map(|pair| pair[0] + 1..pair[1]).collect()
 }
 
-/// A value of the history without the time at its end.
+/// Strips the time from the end of a history value.
 pub(super) fn without_time(value: &str) -> &str {
     let cut = value.rfind(" (until ").or_else(|| value.rfind("（至"));
     cut.map_or(value, |at| &value[..at]).trim()

@@ -1,3 +1,6 @@
+//! Tests of keyed Markdown. The property tests check that a merge loses no value and that the newer
+//! side wins.
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
@@ -176,7 +179,7 @@ fn line_ends_and_an_open_last_line_are_respected() {
     );
 }
 
-/// A world of three sections over few keys, so that both sides often touch the same.
+/// Generates a world of three sections with few keys, so that both sides often change the same key.
 fn world() -> impl Strategy<Value = String> {
     let line = prop_oneof![
         4 => ("[a-d]", "[1-4]").prop_map(|(k, v)| format!("- {k}: {v}\n")),
@@ -191,7 +194,7 @@ fn world() -> impl Strategy<Value = String> {
             let mut keys = BTreeSet::new();
             text.push_str(&format!("## {title}\n\n"));
             for line in lines {
-                // One key once per section, as people write them.
+                // Each key occurs once per section, as in files written by people.
                 if keys.insert(
                     line.split([':', '：'])
                         .next()
@@ -217,7 +220,7 @@ fn current(text: &str) -> BTreeMap<(String, String), String> {
         .collect()
 }
 
-/// Every value that is told for a key, now or in the history.
+/// Collects every value of each key, current or in the history.
 fn told(text: &str) -> Told {
     let mut told = Told::new();
     for fact in facts(text) {
@@ -228,7 +231,7 @@ fn told(text: &str) -> Told {
     told
 }
 
-/// Lines without a key, each with its section.
+/// Collects the lines without a key, each with its section.
 fn prose(text: &str) -> BTreeSet<String> {
     let mut section = "";
     let mut found = BTreeSet::new();
@@ -255,8 +258,8 @@ proptest! {
         for (side, other) in [(&ours, &theirs), (&theirs, &ours)] {
             for (key, value) in current(side) {
                 let kept = after.get(&key).is_some_and(|values| values.contains(&value));
-                // Gone is only what the other side removed or replaced, and this side had left
-                // alone.
+                // A value may be missing only if the other side removed or replaced it and this
+                // side left it unchanged.
                 let let_go = was.get(&key) == Some(&value) && current(other).get(&key) != Some(&value);
                 prop_assert!(kept || let_go, "{key:?}: {value} of {side}\nis lost in\n{merged}");
             }
@@ -265,7 +268,7 @@ proptest! {
                 prop_assert!(prose(&merged).contains(&line) || removed, "{line} is lost in\n{merged}");
             }
         }
-        // The newer side holds wherever it said something.
+        // The newer side wins for every key it changed.
         for (key, value) in current(&ours) {
             if was.get(&key) != Some(&value) {
                 prop_assert_eq!(now.get(&key), Some(&value), "{}", merged);

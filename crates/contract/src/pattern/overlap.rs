@@ -1,12 +1,12 @@
-//! Whether two patterns name a common path: a walk over the pairs of places that both can reach
-//! with the same characters.
+//! Decides whether two patterns match a common path, by a search over pairs of positions that both
+//! can reach with the same characters.
 //!
-//! Exact but for a name that a pattern has twice: it counts as two names, so that an overlap may be
-//! reported where there is none.
+//! The result is exact except for a variable that occurs twice in a pattern: the two occurrences
+//! are treated as independent, so an overlap may be reported in error.
 
 use super::{Token, is_loop};
 
-/// A place in a pattern, and whether the wildcard there has taken a character.
+/// A position in a pattern, and whether the wildcard there has consumed a character.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Place {
     at: usize,
@@ -18,8 +18,8 @@ impl Place {
         Place { at, begun: false }
     }
 
-    /// The places that are reached without a character. As in `Matching`, `**/` may stand for
-    /// nothing, and a name may not.
+    /// Returns the positions reachable without a character. As in `Matching`, `**/` may match
+    /// nothing, and a variable may not.
     fn passes(self, tokens: &[Token]) -> impl Iterator<Item = Place> {
         let behind = match tokens.get(self.at) {
             Some(Token::Star | Token::DoubleStar) => Some(self.at + 1),
@@ -37,7 +37,7 @@ impl Place {
             .map(Place::at)
     }
 
-    /// The place behind one character that the token here takes.
+    /// Returns the position after the token here consumes one character.
     fn takes(self, token: &Token) -> Place {
         if is_loop(token) {
             Place {
@@ -73,7 +73,7 @@ pub(super) fn share_a_path(a: &[Token], b: &[Token]) -> bool {
     false
 }
 
-/// Whether one character can be taken by both tokens.
+/// Whether both tokens can consume the same character.
 fn share_a_char(x: &Token, y: &Token) -> bool {
     let takes = |t: &Token, c: char| match t {
         Token::Literal(l) => *l == c,
@@ -111,7 +111,7 @@ mod tests {
             ("**/*.md", "*/**/a.md", true),
             ("n/**/x.md", "n/x.md", true),
             ("n/**/x.md", "n/y.md", false),
-            // `**/` stands for folders or for nothing, not for the beginning of a name.
+            // `**/` matches whole folders or nothing, not the beginning of a name.
             ("**/a.md", "ba.md", false),
             ("a{unit}", "a", false),
         ] {
@@ -120,7 +120,7 @@ mod tests {
         }
     }
 
-    /// Every path of up to four characters over the letters of the patterns below.
+    /// Returns every path of up to four characters over the letters of the patterns below.
     fn short_paths() -> Vec<String> {
         let mut paths = vec![String::new()];
         let mut from = 0;
@@ -135,8 +135,8 @@ mod tests {
     }
 
     proptest! {
-        /// Two patterns overlap if a path matches both. The paths are short, and so are the
-        /// patterns: a common path is found if there is one.
+        /// Two patterns overlap if a path matches both. The patterns are short, so a common path is
+        /// among the short paths if there is one.
         #[test]
         fn patterns_that_match_one_path_overlap(
             a in proptest::collection::vec(proptest::sample::select(vec!["a", "b", "/", "*", "**", "**/", "?", "{x}"]), 1..5),

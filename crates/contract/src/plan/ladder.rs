@@ -1,17 +1,17 @@
 //! The ladder of cuts.
 //!
-//! Everything starts whole. Cuts are made one at a time, in an order that does not depend on the
-//! budget: a plan is the first rung that fits. So a larger budget stops at the same rung or an
-//! earlier one and can only show more.
+//! A plan starts with everything whole. Cuts are made one at a time, in an order that does not
+//! depend on the budget, and the plan is the first rung that fits. A larger budget therefore stops
+//! at the same rung or an earlier one and never shows less.
 //!
 //! The rungs, from the top: (1) older pieces to one sentence, down to the declared `recent(n)`; (2)
-//! pieces that hardly matter to the unit out of `relevant` pointers; (3) `stage` pointers in
-//! stages; (4) `if-room` pointers, piece by piece and (5) then whole; (6) the `must` pointers below
-//! what they declared, as far as they may shrink at all; (7) `auto` pointers in stages. `auto`
-//! takes part in 1 and 2 too; it comes to stages last because each stage costs a whole run, which
-//! is too much to spend unasked while anything cheaper is left. Within a rung `if-room` is cut
-//! before `must`, and first the pointer that shows most; from rung 4 on, the one that shows the
-//! largest part of itself.
+//! pieces of low relevance out of `relevant` pointers; (3) `stage` pointers in stages; (4)
+//! `if-room` pointers, piece by piece and (5) then whole; (6) the `must` pointers below their
+//! declaration, as far as they may shrink; (7) `auto` pointers in stages. `auto` takes part in 1
+//! and 2 too. It goes to stages last because each stage costs a whole attempt, which should not be
+//! spent without request while a cheaper cut is left. Within a rung, `if-room` is cut before
+//! `must`, starting with the pointer that shows most; from rung 4 on, with the pointer that shows
+//! the largest fraction of itself.
 
 use std::collections::VecDeque;
 
@@ -35,7 +35,7 @@ pub fn plan_view(asks: &[Ask], budget: Tokens) -> Result<Plan, Overflow> {
     }
 }
 
-/// How a pointer takes part.
+/// The part that a pointer takes in the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     InEvery,
@@ -66,7 +66,7 @@ pub(super) struct Ladder<'a> {
     costs: Vec<Tokens>,
     wholes: Vec<Tokens>,
     rung: usize,
-    /// The cuts left on this rung, for each pointer.
+    /// The remaining cuts of this rung, for each pointer.
     queues: Vec<VecDeque<Cut>>,
 }
 
@@ -90,7 +90,7 @@ impl<'a> Ladder<'a> {
         }
     }
 
-    /// Makes the next cut; false at the bottom.
+    /// Makes the next cut. Returns false at the bottom.
     fn descend(&mut self) -> bool {
         loop {
             let next = (0..self.asks.len())
@@ -112,8 +112,8 @@ impl<'a> Ladder<'a> {
         }
     }
 
-    /// Who is cut next: whoever shows most, and once everyone gives, whoever still shows most of
-    /// its own.
+    /// Returns the priority for the next cut: the tokens shown, and from rung 4 on the fraction of
+    /// the pointer's own text.
     fn weight(&self, ask: usize) -> u64 {
         let Tokens(shown) = self.costs[ask];
         if self.rung < 4 {
@@ -122,7 +122,8 @@ impl<'a> Ladder<'a> {
         shown.saturating_mul(1000) / self.wholes[ask].0.max(1)
     }
 
-    /// Fills the queues of a rung. A rung that is one step is taken at once, and says so.
+    /// Fills the queues of a rung. A rung with a single step is applied at once, and the result is
+    /// true.
     fn begin_rung(&mut self) -> bool {
         match self.rung {
             1 => self.fill(Self::cuts_to_recent),
@@ -136,7 +137,7 @@ impl<'a> Ladder<'a> {
                 }
             }),
             5 => {
-                // One pointer at a time: the rung is begun again until all are gone.
+                // Drops one pointer per step; the rung repeats until none is left.
                 if self.drop_one() {
                     self.rung -= 1;
                     self.queues.iter_mut().for_each(VecDeque::clear);
@@ -159,14 +160,14 @@ impl<'a> Ladder<'a> {
         self.queues = (0..self.asks.len()).map(|i| cuts(self, i).into()).collect();
     }
 
-    /// Pieces still shown, oldest first.
+    /// Returns the pieces still shown, oldest first.
     fn by_age(&self, ask: usize) -> Vec<(usize, usize)> {
         let mut entries = self.seen(ask);
         entries.sort_by_key(|at| (std::cmp::Reverse(self.asks[ask].piece(*at).age), *at));
         entries
     }
 
-    /// Pieces still shown, least relevant first.
+    /// Returns the pieces still shown, least relevant first.
     fn by_score(&self, ask: usize) -> Vec<(usize, usize)> {
         let mut entries = self.by_age(ask);
         entries.sort_by_key(|at| self.asks[ask].piece(*at).score);
@@ -231,7 +232,7 @@ impl<'a> Ladder<'a> {
             .collect()
     }
 
-    /// Everything that a pointer can still give without vanishing.
+    /// Returns all cuts of a pointer that keep at least one piece.
     fn cuts_to_floor(&self, ask: usize) -> Vec<Cut> {
         let hide = |entries: Vec<(usize, usize)>| -> Vec<Cut> {
             let rest = entries.len().saturating_sub(1);
@@ -250,7 +251,7 @@ impl<'a> Ladder<'a> {
                 let whole = entries
                     .iter()
                     .filter(|(f, p)| self.files[ask][*f].pieces[*p] == Shown::Whole);
-                // The last one left may become a sentence, but not vanish.
+                // The last piece may shrink to a sentence but must not vanish.
                 let mut cuts: Vec<Cut> = whole
                     .filter_map(|at| self.to_overview(ask, *at))
                     .filter(|cut| cut.to == Shown::Overview || Some(&cut.at) != entries.last())
@@ -290,8 +291,8 @@ impl<'a> Ladder<'a> {
         self.costs[ask] = self.costs[ask].saturating_sub(before) + self.file_cost(ask, f);
     }
 
-    /// What it costs to show anything of a file: its frame, and the line that tells which part this
-    /// is.
+    /// Returns the fixed cost of showing any part of a file: its frame, and the note about the
+    /// part.
     pub fn opening_cost(&self, ask: usize, file: usize) -> Tokens {
         self.files[ask][file].frames + self.asks[ask].files[file].note
     }
@@ -300,7 +301,7 @@ impl<'a> Ladder<'a> {
         self.opening_cost(ask, file) + self.files[ask][file].entries
     }
 
-    /// A cut that saves nothing is not shown as one.
+    /// Whether the whole file is shown. A cut that saves nothing counts as whole.
     pub fn is_whole(&self, ask: usize, file: usize) -> bool {
         let state = &self.files[ask][file];
         state.cut == 0
@@ -324,8 +325,8 @@ impl<'a> Ladder<'a> {
             if ask.need != Need::Must || !which(ask) {
                 continue;
             }
-            // A part with its frame and note may be larger than the whole: then there is nothing to
-            // split.
+            // A part with its frame and note may be larger than the whole; then splitting is
+            // useless.
             let largest = self
                 .seen(i)
                 .iter()
@@ -339,7 +340,7 @@ impl<'a> Ladder<'a> {
         any
     }
 
-    /// Drops the `if-room` pointer that matters least.
+    /// Drops the `if-room` pointer with the lowest relevance.
     fn drop_one(&mut self) -> bool {
         let best = |ask: &Ask| {
             ask.entries()
@@ -356,7 +357,7 @@ impl<'a> Ladder<'a> {
         next.is_some()
     }
 
-    /// What a pointer's pieces look like on this rung.
+    /// Returns how a pointer's pieces are shown on this rung.
     pub fn shown(&self, ask: usize) -> Vec<Vec<Shown>> {
         let files = self.files[ask].iter().enumerate();
         files
@@ -379,7 +380,7 @@ impl<'a> Ladder<'a> {
         self.costs[ask]
     }
 
-    /// What every stage shows.
+    /// Returns the tokens of the parts that every stage shows.
     pub fn shared(&self) -> Tokens {
         (0..self.asks.len())
             .filter(|i| self.parts[*i] == Part::InEvery)
@@ -403,7 +404,7 @@ impl<'a> Ladder<'a> {
         Some(packed_shares(self, &packed))
     }
 
-    /// The share of a pointer that every stage shows.
+    /// Returns the share of a pointer that every stage shows.
     pub fn share(&self, ask: usize) -> Share {
         let files = self.shown(ask);
         let shown = if self.parts[ask] == Part::Dropped {

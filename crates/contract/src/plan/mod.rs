@@ -1,9 +1,10 @@
 //! View plans: which parts of which texts an agent is shown within a budget.
 //!
-//! Pure. Texts come as pieces with token counts, never as text; ages and scores come from outside.
-//! The same input always gives the same plan. A plan never exceeds its budget, every `must` is in
-//! it in some form, and a larger budget never shows less of a `must`: see [`ladder`] for why. What
-//! does not fit is an [`Overflow`], a value that names the pointers in the way.
+//! This module is pure. Texts come as pieces with token counts, never as text; the caller supplies
+//! ages and scores. The same input always gives the same plan. Invariants: a plan never exceeds its
+//! budget, every `must` is in it in some form, and a larger budget never shows less of a `must`
+//! (see [`ladder`]). If that is impossible, the result is an [`Overflow`] that names the pointers
+//! in the way.
 
 mod ladder;
 mod overflow;
@@ -22,20 +23,19 @@ use crate::tokens::Tokens;
 pub use ladder::plan_view;
 pub use overflow::{Overflow, Stuck};
 
-/// A text is split into at most this many stages: beyond it, splitting a task costs more than it
-/// shows.
+/// Maximum number of stages. Beyond it, splitting a task costs more than it shows.
 pub const MOST_STAGES: usize = 24;
 
-/// With `auto`, so many of the newest sections of a growing file stay whole.
+/// With `auto`, this many of the newest sections of a growing file stay whole.
 pub const AUTO_RECENT: u32 = 3;
 
 /// A piece matters if it scores at least the best score divided by this.
 pub const MATTERS: u32 = 3;
 
-/// One pointer with everything it names.
+/// One pointer with the files it names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ask {
-    /// What messages call it: `meta/glossary.md`, `outline-final.md#ch10`.
+    /// The name in messages: `meta/glossary.md`, `outline-final.md#ch10`.
     pub name: String,
     pub class: Class,
     pub need: Need,
@@ -47,24 +47,24 @@ pub struct Ask {
 /// One file of a pointer, or the section that the pointer names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AskFile {
-    /// The text as it stands.
+    /// Tokens of the whole text.
     pub whole: Tokens,
-    /// The lines that say what was cut, at their longest. They are shown with every cut.
+    /// Tokens of the note about cuts, at its longest. The note is shown with every cut.
     pub note: Tokens,
     pub pieces: Vec<Piece>,
 }
 
-/// The smallest part that is shown or cut: a section, a table row, a paragraph.
+/// The smallest unit of showing and cutting: a section, a table row, a paragraph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
     pub tokens: Tokens,
-    /// Its heading and first sentence as one line; none where that would say nothing.
+    /// Its heading and first sentence as one line; `None` if that would be empty.
     pub overview: Option<Tokens>,
-    /// Title, preamble, table header: shown whenever anything of the file is.
+    /// Title, preamble, table header: shown with any part of the file.
     pub frame: bool,
     /// 0 is the newest of the pointer.
     pub age: u32,
-    /// How much it matters to the unit; 0 is not at all.
+    /// Relevance to the unit; 0 is none.
     pub score: u32,
 }
 
@@ -77,36 +77,36 @@ pub enum Shown {
     Hidden,
 }
 
-/// By which strategy a pointer's text was fitted.
+/// The strategy that fitted a pointer's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "name")]
 pub enum Strategy {
     /// Nothing was cut.
     Whole,
-    /// Only the section that the pointer names, and that whole.
+    /// Only the section that the pointer names, complete.
     Section,
-    /// The newest whole, one sentence of the older.
+    /// The newest sections whole, one sentence of each older one.
     Recent {
         whole: usize,
         overview: usize,
         hidden: usize,
     },
-    /// What matters to the unit.
+    /// The sections relevant to the unit.
     Relevant { shown: usize, of: usize },
     /// From the beginning.
     Head { shown: usize, of: usize },
-    /// A part for this stage, other parts for others.
+    /// A part for this stage; other stages show other parts.
     Stage {
         number: usize,
         of: usize,
         shown: usize,
     },
-    /// Left out: `if-room`, and there is none.
+    /// Left out: `if-room` without room.
     Trimmed,
 }
 
 impl Strategy {
-    /// Whether something of the text is missing from it.
+    /// Whether some of the text is missing.
     pub fn cuts(self) -> bool {
         !matches!(self, Strategy::Whole | Strategy::Section)
     }
@@ -139,7 +139,7 @@ impl fmt::Display for Strategy {
     }
 }
 
-/// What goes in, for each stage. One stage is the ordinary case.
+/// The plan of each stage. One stage is the usual case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Plan {
     pub budget: Tokens,
@@ -153,13 +153,13 @@ pub struct Stage {
     pub tokens: Tokens,
 }
 
-/// What one pointer contributes.
+/// The contribution of one pointer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Share {
     pub strategy: Strategy,
     /// Tokens of the pointer's whole text.
     pub whole: Tokens,
-    /// Tokens of what is shown, the lines about cuts included.
+    /// Tokens shown, including the notes about cuts.
     pub shown: Tokens,
     /// For each file, how each of its pieces is shown.
     #[serde(skip)]
@@ -171,7 +171,7 @@ impl Ask {
         self.files.iter().map(|f| f.whole).sum()
     }
 
-    /// The pieces that may be cut, as (file, piece).
+    /// Returns the pieces that may be cut, as (file, piece).
     fn entries(&self) -> impl Iterator<Item = (usize, usize)> {
         self.files
             .iter()
@@ -185,7 +185,7 @@ impl Ask {
 }
 
 impl AskFile {
-    /// The pieces that may be cut. A file that is all frame is one whole.
+    /// Returns the pieces that may be cut. A file that consists of frame only is one piece.
     fn entries(&self) -> impl Iterator<Item = usize> {
         let all_frame = self.pieces.iter().all(|p| p.frame);
         (0..self.pieces.len()).filter(move |p| all_frame || !self.pieces[*p].frame)

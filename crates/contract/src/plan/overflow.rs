@@ -1,4 +1,4 @@
-//! What cannot fit, and which pointers are in the way.
+//! The error of a plan that cannot fit, with the pointers in the way.
 
 use serde::Serialize;
 use thiserror::Error;
@@ -8,7 +8,7 @@ use super::stages::least_room;
 use crate::pointer::{Need, Shrink};
 use crate::tokens::Tokens;
 
-/// The `must` pointers do not fit, however they shrink.
+/// The `must` pointers do not fit even at their smallest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Error)]
 #[error(
     "{} cannot fit: {least} tokens are the least, {budget} are there",
@@ -16,7 +16,7 @@ use crate::tokens::Tokens;
 )]
 pub struct Overflow {
     pub budget: Tokens,
-    /// The smallest budget that would do.
+    /// The smallest sufficient budget.
     pub least: Tokens,
     /// The pointers in the way, largest first: without them the rest would fit.
     pub stuck: Vec<Stuck>,
@@ -25,11 +25,11 @@ pub struct Overflow {
 /// A pointer in the way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Stuck {
-    /// Its place among the pointers.
+    /// Its index among the pointers.
     pub index: usize,
     pub name: String,
     pub whole: Tokens,
-    /// As small as it may become.
+    /// Its smallest size.
     pub least: Tokens,
     pub shrink: Shrink,
 }

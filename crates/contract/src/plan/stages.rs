@@ -1,7 +1,7 @@
-//! Stages: one large text over several smaller tasks.
+//! Stages: splits one large text over several smaller tasks.
 //!
-//! The pieces of staged pointers keep their order and are packed, as many as fit, into one stage
-//! after another. More room never needs more stages.
+//! The pieces of staged pointers keep their order. Each stage takes as many as fit. More room never
+//! needs more stages.
 
 use super::ladder::{Ladder, Part};
 use super::{MOST_STAGES, Share, Shown, Stage, Strategy};
@@ -10,8 +10,8 @@ use crate::tokens::Tokens;
 /// The pieces of one stage, as (pointer, file, piece).
 pub(super) type Packed = Vec<Vec<(usize, usize, usize)>>;
 
-/// Packs the staged pieces, or says that a piece is larger than the room or that there would be too
-/// many stages.
+/// Packs the staged pieces. `None` if a piece is larger than the room or too many stages would be
+/// needed.
 pub(super) fn pack_stages(ladder: &Ladder<'_>, room: Tokens) -> Option<Packed> {
     let mut stages: Packed = Vec::new();
     let mut left = Tokens::ZERO;
@@ -40,7 +40,7 @@ pub(super) fn pack_stages(ladder: &Ladder<'_>, room: Tokens) -> Option<Packed> {
     Some(stages)
 }
 
-/// The least room that the staged pieces need.
+/// Returns the least room that the staged pieces need.
 pub(super) fn least_room(ladder: &Ladder<'_>) -> Tokens {
     let (mut low, mut high) = (
         0,
@@ -78,7 +78,7 @@ fn staged_pieces<'l>(
         })
 }
 
-/// The stages with a share for every pointer.
+/// Returns the stages with a share for every pointer.
 pub(super) fn packed_shares(ladder: &Ladder<'_>, packed: &Packed) -> Vec<Stage> {
     let of = packed.len().max(1);
     let empty = Vec::new();
@@ -129,7 +129,7 @@ fn staged_share(
     {
         count += here[f].len();
         let mut cost = ladder.opening_cost(ask, f);
-        // Its frame is shown, and of its entries those that are here.
+        // Shows the frame and the entries of this stage.
         files[f].fill(Shown::Whole);
         file.entries().for_each(|p| files[f][p] = Shown::Hidden);
         for p in &here[f] {
@@ -141,7 +141,7 @@ fn staged_share(
                 piece.tokens
             };
         }
-        // A file that this stage holds complete carries no line about parts.
+        // A file that this stage shows completely has no note about parts.
         let whole = files[f].iter().all(|s| *s == Shown::Whole);
         shown += if whole { file.whole.min(cost) } else { cost };
     }

@@ -1,4 +1,4 @@
-//! The four strategies one by one, and what holds for every plan.
+//! Tests of the four strategies, and of the invariants of every plan.
 
 use proptest::prelude::*;
 use proptest::strategy::Strategy as Generate;
@@ -198,7 +198,7 @@ fn a_cut_that_saves_nothing_is_not_made() {
     assert_eq!(plan.stages[0].shares[0].strategy, Strategy::Whole);
 }
 
-/// With work for every pair of pieces this takes many minutes, not a moment.
+/// An algorithm that is quadratic in the pieces would take many minutes here.
 #[test]
 fn a_plan_takes_as_long_as_the_text_is() {
     let count = 100_000;
@@ -287,7 +287,7 @@ fn any_asks() -> impl Generate<Value = Vec<Ask>> {
     prop::collection::vec(any_ask(), 1..6)
 }
 
-/// How much of each piece some stage shows: 2 whole, 1 a sentence, 0 nothing.
+/// The best form of each piece over all stages: 2 whole, 1 a sentence, 0 nothing.
 fn best(plan: &Plan, ask: usize) -> Vec<u8> {
     let worth = |s: &Shown| match s {
         Shown::Whole => 2,
@@ -310,7 +310,7 @@ fn best(plan: &Plan, ask: usize) -> Vec<u8> {
     best
 }
 
-/// The tokens of a share, added up from its pieces alone.
+/// Recomputes the tokens of a share from its pieces alone.
 fn recount(ask: &Ask, share: &Share) -> Tokens {
     let files = ask.files.iter().zip(&share.files);
     files

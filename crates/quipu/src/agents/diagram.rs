@@ -1,8 +1,8 @@
-//! Draws Mermaid diagrams with the program that a project names as `[agents.mermaid]`.
+//! Renders Mermaid diagrams with the program that a project configures as `[agents.mermaid]`.
 //!
-//! The text of a diagram comes from an agent, and drawing one runs a whole browser. So the program
-//! is the person's choice: it runs only after `quipu trust`, in the agents' sandbox, sees nothing
-//! but the diagram, and has its time and its bounds.
+//! The source of a diagram comes from an agent, and rendering it runs a whole browser. So the
+//! person chooses the program: it runs only after `quipu trust`, in the agents' sandbox, sees only
+//! the diagram, and has a deadline and bounds.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,21 +13,21 @@ use quipu_protocol::Draw;
 
 use super::{kept_out, open_adapter};
 
-/// The agent that draws.
+/// The name of the agent that renders.
 const NAME: &str = "mermaid";
-/// A browser starts in seconds; a machine that does other things needs more.
+/// A browser starts within seconds; a busy machine needs more.
 const DEADLINE: Duration = Duration::from_secs(90);
-/// Larger pictures are no diagrams.
+/// Size limit of a rendered diagram.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// Draws with the project's program, or says why it does not.
+/// Renders with the project's program, or returns why it cannot.
 pub struct Drawing {
     agent: Result<Box<dyn Adapter>, String>,
     root: PathBuf,
 }
 
 impl Drawing {
-    /// None if the project names no program.
+    /// Returns `None` if the project configures no program.
     pub fn of(contract: &Contract, root: &Path) -> Option<Drawing> {
         let agent = || open_adapter(NAME, None, contract, root).map_err(|failure| failure.what);
         contract.agents.contains_key(NAME).then(|| Drawing {

@@ -1,5 +1,5 @@
-//! An agent behind an adapter, as a agent: a program in its sandbox, a model behind HTTP, a
-//! person.
+//! Runs a job with an external agent: a program in its sandbox, a model over HTTP, or a person. The
+//! adapters are in `quipu-agents`.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,16 +9,16 @@ use quipu_contract::Language;
 use quipu_protocol::flow::{Agent, Ended, Ending, Task, Told, Usage, Watch};
 use quipu_text::render_marker;
 
-/// So many refused attempts are noted in the journal; the sandbox's own record has them all.
+/// Maximum number of refused accesses noted in the journal. The sandbox's own record has them all.
 const NOTED: usize = 50;
 
 pub struct ExternalAgent {
     agent: Box<dyn Adapter>,
     name: String,
     language: Language,
-    /// The program that serves a run's folders over MCP, for a host that is to be handed one.
+    /// The program that serves the folders of an attempt over MCP, for a host that asks for it.
     server: Option<PathBuf>,
-    /// Whether it was said that the kernel does not hold the agent: once is enough.
+    /// Whether the warning about missing kernel confinement was printed; once is enough.
     warned: AtomicBool,
 }
 
@@ -37,8 +37,8 @@ impl ExternalAgent {
         }
     }
 
-    /// The command line of a server over the folders of a task: it runs inside the sandbox, as the
-    /// agent does.
+    /// Returns the command line of an MCP server over the folders of a task. It runs inside the
+    /// sandbox, as the agent does.
     fn server_line(&self, view: &Path, out: &Path, outputs: &[String]) -> Option<Vec<String>> {
         let text = |path: &Path| path.display().to_string();
         let mut line = vec![text(self.server.as_ref()?), "mcp".to_owned()];
@@ -158,7 +158,7 @@ impl Agent for ExternalAgent {
             quipu_agents::Event::Denied(attempt) if Path::new(&attempt.path).starts_with(&root) => {
                 told(Told::Denied(render(&attempt, &root)));
             }
-            // What a program's libraries look for on the machine is for the record.
+            // Libraries probe many files of the machine, so denials go to the record only.
             quipu_agents::Event::Denied(_) | quipu_agents::Event::Usage(_) => {}
         };
         let stop = quipu_agents::Stop::from(std::sync::Arc::clone(&task.stop.0));
@@ -177,12 +177,12 @@ impl Agent for ExternalAgent {
     }
 }
 
-/// Where a folder really is: a sandbox knows no links.
+/// Resolves links in a path, because sandbox rules apply to real paths.
 fn real(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// `read drafts/ch02-draft.md by cat, refused by the kernel`.
+/// Formats an access: `read drafts/ch02-draft.md by cat, refused by the kernel`.
 fn render(attempt: &Attempt, root: &Path) -> String {
     let shown = |path: &str| {
         Path::new(path)

@@ -1,7 +1,7 @@
-//! Who may be asked to perform a job: the names that `--by` knows.
+//! Resolves the agent names that `--by` accepts.
 //!
-//! `rehearse` and `script` are built in; everyone else is a host of `quipu-agents`, from its table,
-//! from `[agents.NAME]` in `quipu.toml`, or described on the spot (`command:…`, `http:…`).
+//! `rehearse` and `script` are built in. Every other name is a host of `quipu-agents`: from its
+//! table, from `[agents.NAME]` in `quipu.toml`, or described inline (`command:…`, `http:…`).
 
 mod diagram;
 mod external;
@@ -19,11 +19,11 @@ pub use diagram::Drawing;
 use external::ExternalAgent;
 use rehearsal::RehearsalAgent;
 
-/// Names of agents, for messages.
+/// Examples of agent names, for messages.
 const EXAMPLES: &str = "rehearse (offline), claude, codex, gemini, opencode, person, command:'PROGRAM ARGUMENTS', http:ADDRESS";
 
-/// Nobody was named to perform the steps of a flow. The name that a caller acts under says nothing
-/// about that: a run that a host starts must not start the host again.
+/// The failure of a flow command without `--by`. The caller's own agent name is not a default: a
+/// run that a host starts must not start the same host again.
 pub fn unnamed(command: &str) -> Failure {
     let others = EXAMPLES.trim_start_matches("rehearse (offline), ");
     let remedy = format!("quipu {command} --by rehearse     (offline; or {others})");
@@ -33,7 +33,7 @@ pub fn unnamed(command: &str) -> Failure {
     )
 }
 
-/// The agent of a name.
+/// Returns the agent for a name.
 pub fn agent<'c>(
     asked: &str,
     model: Option<&str>,
@@ -58,19 +58,19 @@ pub fn agent<'c>(
     )))
 }
 
-/// Whether an agent may count the tokens that it uses.
+/// Whether an agent may report the tokens that it uses.
 pub fn counts_tokens(by: &str) -> bool {
     !matches!(by, "rehearse" | "script" | "person")
 }
 
-/// The name that an agent acts under: `claude`; for an agent described on the spot its kind, as
+/// Returns the actor name of an agent: `claude`; for an agent described inline its kind, as
 /// `command`.
 pub fn actor_name(by: &str) -> Result<ActorName, Failure> {
     let name = by.split_once(':').map_or(by, |(kind, _)| kind);
     ActorName::parse(name).map_err(|e| Failure::usage(e.to_string(), EXAMPLES))
 }
 
-/// The agent of a name: a program in its sandbox, a model behind HTTP, a person.
+/// Opens the adapter for a name: a program in its sandbox, a model over HTTP, a person.
 pub fn open_adapter(
     asked: &str,
     model: Option<&str>,
@@ -80,7 +80,7 @@ pub fn open_adapter(
     Ok(resolve(asked, model, contract, root)?.0)
 }
 
-/// The built-in hosts and those of the project.
+/// Loads the built-in hosts and those of the project.
 fn hosts_of(contract: &Contract) -> Result<Hosts, Failure> {
     let mut hosts = Hosts::built_in().map_err(faulty)?;
     if !contract.agents.is_empty() {
@@ -91,7 +91,7 @@ fn hosts_of(contract: &Contract) -> Result<Hosts, Failure> {
     Ok(hosts)
 }
 
-/// What the agents of a project run, contact and are given, one line each.
+/// Describes what the agents of a project run, contact and receive, one line each.
 pub fn describe_agents(contract: &Contract) -> Result<Vec<String>, Failure> {
     let hosts = hosts_of(contract)?;
     contract
@@ -135,7 +135,7 @@ fn describe(name: &str, host: &Host) -> String {
     }
 }
 
-/// An agent that the project describes is started only after a person has agreed to it.
+/// Refuses an agent that the project describes, unless a person has trusted it.
 fn check_trust(name: &str, contract: &Contract, root: &Path) -> Result<(), Failure> {
     let setting =
         quipu_protocol::Setting::agents(contract).filter(|_| contract.agents.contains_key(name));
@@ -150,7 +150,7 @@ fn check_trust(name: &str, contract: &Contract, root: &Path) -> Result<(), Failu
     }
 }
 
-/// An agent, and the program that serves it memory where it asks for that.
+/// Resolves an agent, and the program that serves it memory if it asks for that.
 fn resolve(
     asked: &str,
     model: Option<&str>,
@@ -211,7 +211,7 @@ fn faulty(error: HostError) -> Failure {
     }
 }
 
-/// The table of an agent that is described on the command line.
+/// Returns the table of an agent that the command line describes.
 fn described(kind: &str, what: &str) -> Result<String, Failure> {
     let mut table = toml::Table::new();
     match kind {
@@ -223,7 +223,7 @@ fn described(kind: &str, what: &str) -> Result<String, Failure> {
             let args: Vec<String> = words.collect();
             table.insert("via".into(), "command".into());
             table.insert("program".into(), program.into());
-            // A program that is not told its task as an argument reads it.
+            // A program without a prompt argument reads the prompt from stdin.
             if !args.iter().any(|arg| {
                 ["{{brief}}", "{{whole_brief}}", "{{inline}}"]
                     .iter()
@@ -251,8 +251,8 @@ fn described(kind: &str, what: &str) -> Result<String, Failure> {
     .unwrap_or_default())
 }
 
-/// What no agent may read directly, whatever its host is allowed to: the project, and what Quipu
-/// keeps for the user.
+/// Returns the folders that no agent may read directly, regardless of its host: the project, and
+/// Quipu's files for the user.
 pub fn kept_out(root: &Path) -> Vec<PathBuf> {
     let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     std::iter::once(real(root))
@@ -260,7 +260,7 @@ pub fn kept_out(root: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Words of a command line; quotes hold words together.
+/// Splits a command line into words; quotes group words.
 pub fn split_words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for c in line.chars() {
@@ -290,7 +290,7 @@ fn script() -> Result<Box<dyn Agent>, Failure> {
     Ok(Box::new(script))
 }
 
-/// Milliseconds that a variable names.
+/// Reads a number of milliseconds from an environment variable.
 fn pause(variable: &str) -> std::time::Duration {
     std::time::Duration::from_millis(
         std::env::var(variable)

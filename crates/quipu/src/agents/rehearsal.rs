@@ -1,4 +1,4 @@
-//! The agent that is built in, as a agent: it plays the role of the job, offline.
+//! Runs a job with the built-in agent, which plays the role of the job offline.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use quipu_rehearse::{RehearseTask, rehearse};
 
 pub struct RehearsalAgent<'c> {
     pub contract: &'c Contract,
-    /// How long each job takes at least: agents are slower, and a trial of many workers has to see
+    /// Minimum duration of each job. Real agents are slower, and a test of many workers must show
     /// that.
     pub pause: Duration,
 }
@@ -20,7 +20,7 @@ impl Agent for RehearsalAgent<'_> {
 
     fn perform(&self, task: &Task, watch: Watch<'_>) -> Ended {
         let ended = self.play(task);
-        // The same view gives the same text: there is no use in asking again.
+        // The same view always gives the same text, so a second try is useless.
         let _ = (watch.look)(&ended);
         ended
     }
@@ -50,7 +50,7 @@ impl RehearsalAgent<'_> {
         let Some(asked) = RehearseTask::of(self.contract, &task.role, unit.as_ref()) else {
             return Ended::failed(format!("the contract has no role `{}`", task.role));
         };
-        // All stages of a view lie in one folder, and it reads them at once.
+        // All stages of a view are in one folder; the agent reads them at once.
         let staged = task
             .view
             .file_name()

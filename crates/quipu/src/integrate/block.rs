@@ -1,4 +1,4 @@
-//! A marked block in a text file that belongs to someone else.
+//! Maintains a marked block in a text file that another tool or person owns.
 
 use super::hosts::Mark;
 
@@ -9,7 +9,7 @@ fn marks(mark: Mark) -> (&'static str, &'static str) {
     }
 }
 
-/// The text with the block, in the place where it stood or at the end.
+/// Returns the text with the block, at its old place or at the end.
 pub fn put(text: &str, mark: Mark, content: &str) -> Result<String, String> {
     let (begin, end) = marks(mark);
     let block = format!("{begin}\n{}\n{end}\n", content.trim());
@@ -21,7 +21,7 @@ pub fn put(text: &str, mark: Mark, content: &str) -> Result<String, String> {
     })
 }
 
-/// The text without the block, and without the blank line that was put before it.
+/// Returns the text without the block and the blank line before it.
 pub fn take(text: &str, mark: Mark) -> Result<String, String> {
     let Some(span) = find(text, mark)? else {
         return Ok(text.to_owned());

@@ -1,4 +1,4 @@
-//! The table of hosts, as it lies beside the program's source.
+//! The table of agent hosts, embedded from `hosts/hosts.toml`.
 
 use std::path::Path;
 
@@ -38,13 +38,13 @@ struct Table {
 pub struct Host {
     pub name: String,
     pub about: String,
-    /// What a person has to do besides.
+    /// Further steps that a person must do.
     #[serde(default)]
     pub note: Option<String>,
-    /// The program by which it is found on PATH.
+    /// The program that is searched in PATH to detect the host.
     #[serde(default)]
     program: Option<String>,
-    /// Files and folders by which it is found in a project.
+    /// Files and folders in a project that show the host's use.
     #[serde(default)]
     traces: Vec<String>,
     pub files: Vec<HostFile>,
@@ -73,7 +73,7 @@ pub enum Kind {
     Whole,
 }
 
-/// The comment that a block is marked with.
+/// The comment syntax of the block markers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mark {
@@ -82,15 +82,15 @@ pub enum Mark {
     Hash,
 }
 
-/// What a project has to say in the files of its hosts.
+/// The project's values for the files of its hosts.
 #[derive(Debug, Clone)]
 pub struct Fillings {
     pub language: Language,
-    /// The role that agents work in, if they are not given another.
+    /// The default role of agents.
     pub role: Option<String>,
-    /// What the profiles tell agents, as list items.
+    /// The profiles' instructions for agents, as list items.
     pub guide: String,
-    /// What a skill says about the beginning and the end of a session, as list items.
+    /// The skill's text about the start and end of a session, as list items.
     pub session: &'static str,
 }
 
@@ -108,7 +108,7 @@ impl Fillings {
         } else {
             guide
         };
-        // The project's own instructions say it, and each fact stands once.
+        // The project's own instructions contain this text, and it must not appear twice.
         let session = match language {
             Language::En => {
                 "- How a session begins and ends is said in the instructions of this project (CLAUDE.md, AGENTS.md or the like)."
@@ -125,7 +125,7 @@ impl Fillings {
         }
     }
 
-    /// A text with the role in its places.
+    /// Fills the role placeholders of a text.
     pub fn fill_role(&self, text: &str) -> String {
         let role = self.role.as_deref();
         text.replace(
@@ -140,7 +140,7 @@ impl Fillings {
         )
     }
 
-    /// For files that serve every project.
+    /// Returns the values for files that serve every project.
     pub fn anywhere(language: Language) -> Fillings {
         let guide = match language {
             Language::En => {
@@ -167,7 +167,7 @@ impl Fillings {
 }
 
 impl Host {
-    /// Whether the host is on this machine, or was used in this project.
+    /// Whether the host is installed on this machine, or was used in this project.
     pub fn is_found(&self, root: &Path) -> bool {
         let folders = std::env::var_os("PATH")
             .map(|path| std::env::split_paths(&path).collect::<Vec<_>>())
@@ -181,14 +181,14 @@ impl Host {
                 .any(|trace| root.join(trace).symlink_metadata().is_ok())
     }
 
-    /// What a person types to open it.
+    /// Returns the command that opens the host.
     pub fn program(&self) -> &str {
         self.program.as_deref().unwrap_or(&self.name)
     }
 }
 
 impl HostFile {
-    /// What is written, for a host and a project.
+    /// Returns the content of a file for a host and a project.
     pub fn content(&self, host: &str, fillings: &Fillings) -> String {
         let zh = fillings.language == Language::Zh;
         let named = |name: &String| {
@@ -212,7 +212,7 @@ impl HostFile {
     }
 }
 
-/// Every host that is known.
+/// Returns all known hosts.
 pub fn hosts() -> Vec<Host> {
     toml::from_str::<Table>(TABLE)
         .expect("the table is checked by a test")

@@ -1,12 +1,12 @@
-//! Keys of ours in a JSON file that belongs to someone else.
+//! Maintains Quipu's keys in a JSON file that another tool owns.
 //!
-//! A key named `quipu` is ours whole, and so is an item of a list that calls `quipu hook`.
-//! Everything else is shared.
+//! Quipu owns a key named `quipu` completely, and every list item that calls `quipu hook`. All
+//! other values are shared.
 
 use quipu_text::json::{JsonError, JsonPointer, append_item, parse_json, remove_value, set_value};
 use serde_json::Value;
 
-/// The text with our keys in it.
+/// Returns the text with Quipu's keys added.
 pub fn join(text: &str, ours: &Value) -> Result<String, JsonError> {
     if text.trim().is_empty() {
         return set_value("", &JsonPointer::default(), ours);
@@ -28,7 +28,7 @@ fn join_at(text: String, pointer: &JsonPointer, ours: &Value) -> Result<String, 
             })
         }
         (Value::Array(items), Some(Value::Array(there))) => {
-            // An entry of an older version gives way to the new one.
+            // An entry of an older version is replaced.
             let stale = |item: &Value| is_ours(item) && !items.contains(item);
             let text = without_items(text, pointer, &there, stale)?;
             let missing = items.iter().filter(|item| !there.contains(item));
@@ -40,7 +40,7 @@ fn join_at(text: String, pointer: &JsonPointer, ours: &Value) -> Result<String, 
     }
 }
 
-/// The text without our keys, and without the containers that they leave empty.
+/// Returns the text without Quipu's keys and without containers that become empty.
 pub fn part(text: &str, ours: &Value) -> Result<String, JsonError> {
     part_at(text.to_owned(), &JsonPointer::default(), ours)
 }
@@ -60,8 +60,8 @@ fn part_at(text: String, pointer: &JsonPointer, ours: &Value) -> Result<String, 
                     part_at(text, &pointer, value)
                 }
             })?;
-            // A plain value, such as the version of the file, goes with the last of what it is said
-            // of.
+            // A plain value, such as the version of the file, is removed together with the last
+            // entry it describes.
             let left = value_at(&text, pointer)?;
             let is_last = |there: &serde_json::Map<String, Value>| {
                 there

@@ -1,9 +1,7 @@
-//! Writing the files that agent hosts want: MCP servers, hooks, skills, and the text that agents
-//! read first.
+//! Writes the configuration of agent hosts: MCP servers, hooks, skills, and instruction files.
 //!
-//! What is written for which host is data (`hosts/hosts.toml`). Whatever else stands in a file
-//! stays, byte for byte; writing twice changes nothing, and what was written can be taken away
-//! again.
+//! The files per host are data (`hosts/hosts.toml`). Invariants: foreign content stays byte for
+//! byte, writing twice changes nothing, and everything written can be removed again.
 
 mod block;
 mod hosts;

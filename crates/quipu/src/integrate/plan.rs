@@ -1,4 +1,4 @@
-//! What would change, and changing it.
+//! Plans the changes to a host's files, and applies them.
 
 use std::path::Path;
 
@@ -10,10 +10,10 @@ use super::hosts::{Fillings, Host, HostFile, Kind};
 use super::{block, keys};
 use crate::answer::{Failure, exit};
 
-/// A file of ours says so.
+/// Marks a file that Quipu wrote completely.
 const OURS: &str = "Written by `quipu integrate`";
 
-/// One file, before and after; none where there is no file.
+/// One file, before and after; `None` if the file does not exist.
 #[derive(Debug)]
 pub struct Planned {
     pub path: String,
@@ -32,7 +32,7 @@ impl Planned {
     }
 }
 
-/// What a host's files would become.
+/// Computes the new state of a host's files.
 pub fn plan(
     root: &Path,
     contract: &Contract,
@@ -91,7 +91,7 @@ fn plan_file(
             Some(edited.map_err(|e| bad(format!("line {}: {}", e.line, e.what)))?)
         }
     };
-    // What held nothing but ours was ours.
+    // A file that is empty after the removal was created by Quipu.
     let after = after.filter(|text| !remove || !["", "{}"].contains(&text.trim()));
     Ok(Planned {
         path: file.path.clone(),
@@ -100,7 +100,7 @@ fn plan_file(
     })
 }
 
-/// The project's folder; nothing below it is reached through a link.
+/// Opens the project's folder. No path below it is resolved through a link.
 pub fn open(root: &Path) -> Result<Below, Failure> {
     let failed = |error: std::io::Error| {
         Failure::new(
@@ -121,7 +121,7 @@ pub fn open(root: &Path) -> Result<Below, Failure> {
     })
 }
 
-/// The text of a file; none if it is not there.
+/// Returns the text of a file; `None` if it does not exist.
 pub fn read_text(folder: &Below, path: &str) -> Result<Option<String>, Failure> {
     let unread = |error| unreached("read", path, error);
     let Some(bytes) = folder.read(path).map_err(unread)? else {
@@ -137,8 +137,8 @@ pub fn read_text(folder: &Below, path: &str) -> Result<Option<String>, Failure> 
     Ok(Some(text))
 }
 
-/// Why a file was not read or written: links are not followed, because a project that came from
-/// elsewhere may hold some.
+/// Explains why a file was not read or written. Links are not followed, because a foreign project
+/// may contain some.
 pub fn unreached(act: &str, path: &str, error: std::io::Error) -> Failure {
     use std::io::ErrorKind::{InvalidInput, NotADirectory};
     let (code, remedy) = match error.kind() {
@@ -151,7 +151,7 @@ pub fn unreached(act: &str, path: &str, error: std::io::Error) -> Failure {
     Failure::new(code, format!("cannot {act} `{path}`: {error}"), remedy)
 }
 
-/// Makes it so. A folder that is left empty goes as well.
+/// Writes the planned files. Folders that become empty are removed.
 pub fn apply(root: &Path, planned: &[Planned]) -> Result<(), Failure> {
     let folder = open(root)?;
     for file in planned.iter().filter(|f| f.before != f.after) {

@@ -1,9 +1,8 @@
-//! The Claude Code plugin and the agent skill of a release, `plugins/`, written from the table of
+//! Generates the Claude Code plugin and the agent skill of a release (`plugins/`) from the table of
 //! hosts.
 //!
-//! `QUIPU_RECORD=1 cargo test -p quipu plugin` writes them anew. What `integrate claude` writes
-//! into a project, the plugin brings for every project: the same server, the same hooks, the same
-//! skill.
+//! `QUIPU_RECORD=1 cargo test -p quipu plugin` rewrites them. The plugin gives every project the
+//! same server, hooks and skill that `integrate claude` writes into one project.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +14,7 @@ use super::hosts::{Fillings, Host, hosts};
 const HOST: &str = "claude";
 const ABOUT: &str = "Project memory under a contract: cold start, denial of forbidden edits, a finish gate, recall and notes over MCP.";
 
-/// Every file of the folder, by its path.
+/// Returns every file of the folder, by its path.
 fn files() -> Vec<(PathBuf, String)> {
     let all = hosts();
     let host = all
@@ -63,7 +62,7 @@ fn json_of(host: &Host, path: &str) -> Value {
     serde_json::from_str(&content(host, path)).expect("the table is checked by a test")
 }
 
-/// Without the line that says who wrote it into a project.
+/// Returns the skill without the line that names its writer in a project.
 fn skill(host: &Host) -> String {
     content(host, ".claude/skills/quipu/SKILL.md")
         .replace("<!-- Written by `quipu integrate`. -->\n\n", "")

@@ -1,4 +1,4 @@
-//! Prompts: the brief of each role, with the contents of what it reads.
+//! MCP prompts: the brief of each role, with the contents of the files it reads.
 
 use quipu_contract::{Actor, ActorName, UnitId};
 use quipu_protocol::Project;
@@ -10,10 +10,10 @@ use crate::answer::{Answer, Failure};
 use crate::session::Session;
 use crate::table::TABLE;
 
-/// The protocol allows no more in one answer.
+/// The protocol's limit on completion values.
 const MOST_VALUES: usize = 100;
 
-/// A prompt for each role of the contract; a caller in a role has its own.
+/// Lists a prompt for each role of the contract. A caller in a role sees only its own.
 pub fn list(session: &Session) -> Result<Value, Failure> {
     let contract = Project::load_contract(&Project::find_root(&session.folder)?)?;
     let own = session.actor.role().map(ActorName::as_str);
@@ -56,7 +56,7 @@ pub fn get(session: &Session, params: &Map<String, Value>) -> Result<Value, Faul
     Ok(json!({"messages": [{"role": "user", "content": {"type": "text", "text": told.text}}]}))
 }
 
-/// Units that begin with what is typed so far, for the one argument that prompts have.
+/// Completes unit ids, the only argument of the prompts.
 pub fn complete(session: &Session, params: &Map<String, Value>) -> Result<Value, Failure> {
     let word = |of: &str, key: &str| {
         params

@@ -1,4 +1,4 @@
-//! Resources: the files that a caller may read, by address.
+//! MCP resources: the files that a caller may read, by URI.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ use crate::answer::Failure;
 use crate::session::Session;
 
 const SCHEME: &str = "quipu:///";
-/// More than a client can show; what else there is `recall` finds.
+/// Maximum number of listed files; `recall` finds the others.
 const MOST_FILES: usize = 1_000;
 
-/// The files under the contract that the caller may read; of some only a section.
+/// Lists the files under the contract that the caller may read; for some only a section.
 pub fn list(session: &Session) -> Result<Value, Failure> {
     let project = session.project()?;
     let contract = &project.contract;
@@ -84,7 +84,7 @@ fn kind(path: &str) -> &'static str {
     }
 }
 
-/// Percent-encoded, as addresses are.
+/// Percent-encodes a name for a URI.
 fn address(name: &str) -> String {
     let mut text = SCHEME.to_owned();
     for byte in name.bytes() {

@@ -1,8 +1,9 @@
-//! The fixture door: what the MCP conformance suite asks for by name, beside Quipu's own tools.
+//! The fixtures of the MCP conformance suite: the tools, prompts and resources that it requests by
+//! name, beside Quipu's own.
 //!
-//! Compiled only with the feature `fixture-door`, for `scripts/test-conformance`. It lets the suite
-//! look at how this server carries images, sounds, resources and errors, none of which it can ask
-//! of a project's memory.
+//! Compiled only with the feature `fixture-door`, for `scripts/test-conformance`. They let the
+//! suite test how this server transports images, sounds, resources and errors, which a project's
+//! memory does not contain.
 
 use serde_json::{Value, json};
 
@@ -10,10 +11,10 @@ use super::wire::{Fault, Request};
 
 /// One red pixel.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
-/// A wave file of no length.
+/// A WAV file without samples.
 const WAV: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA=";
 
-/// What a list shows besides Quipu's own.
+/// Adds the fixtures to a list.
 pub fn extend(method: &str, list: &mut Value) {
     let (key, more) = match method {
         "tools/list" => ("tools", tools()),
@@ -91,7 +92,7 @@ fn resources() -> Vec<Value> {
     ]
 }
 
-/// The answer to a request that names something of the suite's; none for all others.
+/// Answers a request that names a fixture; `None` for all others.
 pub fn result(request: &Request) -> Option<Result<Value, Fault>> {
     let argument = |name: &str| {
         request

@@ -1,9 +1,8 @@
-//! Streamable HTTP: one message a request, one answer, no streams and no state.
+//! Streamable HTTP: one message per request, one answer, no streams and no state.
 //!
-//! The guard in front (`quipu-web`) has checked Host, Origin, token, size and time before anything
-//! here runs. A handshake is given a session id that holds the client's name and nothing else; the
-//! server remembers no session, so none can expire, leak or be stolen, and a restart is not
-//! noticed.
+//! The guard in front (`quipu-web`) has already checked Host, Origin, token, size and time. A
+//! handshake gets a session id that holds only the client's name. The server stores no sessions, so
+//! none can expire, leak or be stolen, and clients do not notice a restart.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -24,7 +23,7 @@ use super::serve::Door;
 use super::wire::{Fault, HANDSHAKES, Request, STATELESS, render_fault};
 use crate::session::Session;
 
-/// The one address of the door.
+/// The only path of the server.
 pub const PATH: &str = "/mcp";
 
 const VERSION: &str = "mcp-protocol-version";
@@ -32,19 +31,19 @@ const SESSION: &str = "mcp-session-id";
 const METHOD: &str = "mcp-method";
 const NAME: &str = "mcp-name";
 
-/// Where a door opens, and for whom.
+/// The address and settings of the server.
 #[derive(Debug)]
 pub struct Opening {
     pub address: SocketAddr,
     pub token: Token,
-    /// Names besides those of loopback by which it may be called.
+    /// Host names it accepts besides those of loopback.
     pub hosts: Vec<String>,
     /// The longest message, in bytes.
     pub body: usize,
     pub deadline: Duration,
 }
 
-/// Serves until a signal ends it; `ready` is told the address.
+/// Serves until a signal ends it. `ready` receives the address.
 pub fn open(
     session: &Session,
     opening: Opening,
@@ -83,7 +82,7 @@ async fn answer(State(session): State<Arc<Session>>, headers: HeaderMap, body: B
     }
     let request = match Request::parse(&String::from_utf8_lossy(&body)) {
         Ok(request) => request,
-        // What answers a request of ours cannot be meant: there are none.
+        // The server sends no requests, so an answer to one is an error.
         Err(told) => return told_as(StatusCode::BAD_REQUEST, &render_fault(&told.0, told.1)),
     };
     let stateless = request.revision().is_some() || word(&headers, VERSION) == Some(STATELESS);
@@ -133,7 +132,7 @@ fn word<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     headers.get(name)?.to_str().ok().map(str::trim)
 }
 
-/// Whether a header lists one of these kinds.
+/// Whether a header lists one of these media types.
 fn says(headers: &HeaderMap, name: header::HeaderName, kinds: &[&str]) -> bool {
     let listed = headers
         .get_all(name)
@@ -145,7 +144,7 @@ fn says(headers: &HeaderMap, name: header::HeaderName, kinds: &[&str]) -> bool {
         .any(|one| kinds.iter().any(|kind| kind.eq_ignore_ascii_case(one)))
 }
 
-/// After a handshake a client says which revision was agreed on; an older one says nothing.
+/// After a handshake, the client sends the agreed revision; older clients send none.
 fn is_spoken(headers: &HeaderMap) -> Result<(), Fault> {
     match word(headers, VERSION) {
         Some(version) if !HANDSHAKES.contains(&version) => Err(Fault::unspoken(version)),
@@ -153,8 +152,8 @@ fn is_spoken(headers: &HeaderMap) -> Result<(), Fault> {
     }
 }
 
-/// A stateless request says in its headers what it says in its body, so that whoever stands between
-/// can rely on them.
+/// A stateless request repeats parts of its body in headers, so that proxies can rely on them. The
+/// two must agree.
 fn agrees(headers: &HeaderMap, request: &Request) -> Result<(), Fault> {
     request.is_complete()?;
     says_the_same(headers, VERSION, request.revision())?;
@@ -176,13 +175,13 @@ fn says_the_same(headers: &HeaderMap, header: &str, body: Option<&str>) -> Resul
     ))
 }
 
-/// `=?base64?…?=`: how a header carries what is not plain ASCII.
+/// `=?base64?…?=`: the encoding of header values that are not plain ASCII.
 fn decoded(said: &str) -> Option<String> {
     let inner = said.strip_prefix("=?base64?")?.strip_suffix("?=")?;
     String::from_utf8(STANDARD.decode(inner).ok()?).ok()
 }
 
-/// The client's name, and chance, so that no two are alike.
+/// Returns the client's name with a random suffix, so that ids are unique.
 fn session_id(client: Option<&str>) -> Option<HeaderValue> {
     let name: String = client
         .unwrap_or("mcp")

@@ -1,9 +1,9 @@
-//! The door for MCP clients: JSON-RPC over stdio, one line a message, or over HTTP, one request a
-//! message.
+//! The MCP server: JSON-RPC over stdio, one message per line, or over HTTP, one message per
+//! request.
 //!
-//! Both eras are spoken: the handshake of 2025 and the stateless requests of 2026-07-28. No project
-//! is opened before something asks for its files, so a handshake is answered at once. Tools are
-//! rows of the table of operations.
+//! It supports both the handshake revisions up to 2025 and the stateless requests of 2026-07-28. A
+//! project is opened only when a request needs its files, so the handshake is answered at once. The
+//! tools are rows of the table of operations.
 
 mod brief;
 mod files;

@@ -1,8 +1,8 @@
-//! The door of a run: an MCP server over one view folder and one out folder.
+//! The MCP server of an attempt: serves one view folder and one out folder.
 //!
-//! An agent's host starts it inside the sandbox, where no project can be opened. It serves the same
-//! bytes that the agent's own file tools would see, and writes where they would write: nothing goes
-//! past what `quipu run` looks at afterwards.
+//! An agent's host starts it inside the sandbox, where no project can be opened. It reads and
+//! writes the same files as the agent's own file tools, so `quipu run` checks everything it writes
+//! afterwards.
 
 use std::path::PathBuf;
 
@@ -14,12 +14,12 @@ use super::wire::{Fault, HANDSHAKES, Request, STATELESS, server_info};
 const INSTRUCTIONS: &str = "The files of this task and nothing else. `list_files` names them, `read_file` reads one whole, `write_file` writes an \
 output of the task whole. What is written is looked at when you end: the form, the length and the last line that the task asks for.";
 
-/// The folders of a run.
+/// The folders of an attempt.
 #[derive(Debug, Clone)]
 pub struct RoomDoor {
     pub view: PathBuf,
     pub out: PathBuf,
-    /// What may be written, below `out`.
+    /// The files that may be written, below `out`.
     pub outputs: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! From an operation's command line to a schema, and from a call's arguments back to a command
+//! Converts an operation's command line to a JSON schema, and a call's arguments back to a command
 //! line.
 
 use std::any::TypeId;
@@ -18,7 +18,7 @@ fn command_of(operation: &Operation) -> Command {
     )
 }
 
-/// `in_progress` for `--in-progress`; the value's own name where it stands alone.
+/// Returns `in_progress` for `--in-progress`; for a positional argument, its value name.
 pub fn property_name(argument: &Arg) -> String {
     argument
         .get_long()
@@ -26,7 +26,7 @@ pub fn property_name(argument: &Arg) -> String {
         .replace('-', "_")
 }
 
-/// What an operation takes, as properties of an object, and which of them it needs.
+/// Returns an operation's arguments as properties of an object, and the required ones.
 pub fn properties(operation: &Operation, left_out: &[&str]) -> (Map<String, Value>, Vec<String>) {
     let (mut properties, mut needed) = (Map::new(), Vec::new());
     for argument in command_of(operation).get_arguments() {
@@ -75,7 +75,7 @@ fn property(argument: &Arg) -> Value {
     value
 }
 
-/// The words of a command line that say what the arguments of a call say.
+/// Converts the arguments of a call to words of a command line.
 pub fn words(
     operation: &Operation,
     given: &Map<String, Value>,
@@ -133,7 +133,7 @@ pub fn words(
     Ok(words)
 }
 
-/// The matches that an operation is called with, or what is wrong with the words.
+/// Parses the words for an operation, or returns the error.
 pub fn matches(operation: &Operation, words: &[String]) -> Result<clap::ArgMatches, String> {
     let said = command_of(operation).try_get_matches_from(words);
     said.map_err(|error| {

@@ -1,4 +1,4 @@
-//! What a message is answered with, and the loop over stdio: a line is a message, and each request
+//! Answers MCP messages, and runs the loop over stdio: each line is a message, and each request
 //! gets one answer.
 
 use std::io::{BufRead, Write};
@@ -13,7 +13,7 @@ use super::{RoomDoor, brief, files, tools};
 use crate::answer::Failure;
 use crate::session::Session;
 
-/// Longer lines are no messages.
+/// Longest accepted line.
 const MOST_BYTES: u64 = 16 << 20;
 
 const INSTRUCTIONS: &str = "Quipu keeps this project's memory in plain files under a contract: some files only grow, some are sealed, \
@@ -23,13 +23,13 @@ them, and `read` what it names. Write with `append` (glossaries, logs, decisions
 A refusal names the rule and the way to do it; `quipu append X --text …` in an answer means the tool `append` with path X and that text. \
 Do not edit these files with other tools: what the contract forbids is seen and undone.";
 
-/// A door to the table of operations, for one client.
+/// The connection of one client to the table of operations.
 pub struct Door<'s> {
     session: &'s Session,
-    /// What the client called itself in a handshake.
+    /// The client's name from the handshake.
     client: Option<String>,
-    /// The session that `start` began through this door: a client without hooks does not know its
-    /// id, and means this one.
+    /// The session that `start` began on this connection. A client without hooks does not know its
+    /// id, so later calls use this one.
     begun: Option<String>,
 }
 
@@ -42,7 +42,7 @@ impl<'s> Door<'s> {
         }
     }
 
-    /// A door for a client that has said its name before.
+    /// Creates a connection for a client that gave its name earlier.
     pub fn known(session: &'s Session, client: Option<String>) -> Door<'s> {
         Door {
             session,
@@ -51,7 +51,7 @@ impl<'s> Door<'s> {
         }
     }
 
-    /// The answer to a message; none to one that only tells.
+    /// Answers a message; `None` for a notification.
     pub fn answer(&mut self, line: &str) -> Option<Value> {
         match Request::parse(line) {
             Ok(request) => self.answer_to(&request),
@@ -59,7 +59,7 @@ impl<'s> Door<'s> {
         }
     }
 
-    /// The same for a message that was understood already.
+    /// Answers a message that is already parsed.
     pub fn answer_to(&mut self, request: &Request) -> Option<Value> {
         let result = |request: &Request| {
             let result = self.result(request);
@@ -79,7 +79,7 @@ impl<'s> Door<'s> {
         if let Some(result) = super::fixture::result(request) {
             return result;
         }
-        // What belongs to the handshake is gone where there is none.
+        // Stateless requests have no methods of the handshake.
         let stateless = request.revision().is_some();
         match request.method.as_str() {
             "initialize" if !stateless => {
@@ -135,8 +135,8 @@ impl<'s> Door<'s> {
         }
     }
 
-    /// Whoever calls through this door is an agent: under the names the door was opened with, or
-    /// the client's own.
+    /// Every caller on this connection is an agent: under the names that the server was started
+    /// with, or the client's own.
     fn caller(&self, request: &Request) -> Session {
         let mut session = self.session.clone();
         session.conversation = session.conversation.or_else(|| self.begun.clone());
@@ -185,7 +185,7 @@ pub fn serve(session: &Session, input: impl BufRead, output: impl Write) -> std:
     serve_lines(input, output, |line| door.answer(line))
 }
 
-/// Serves the folders of a run until the client closes its end.
+/// Serves the folders of an attempt until the client closes its end.
 pub fn serve_room(door: &RoomDoor, input: impl BufRead, output: impl Write) -> std::io::Result<()> {
     serve_lines(input, output, |line| match Request::parse(line) {
         Ok(request) => answer_to(&request, |request| door.result(request)),

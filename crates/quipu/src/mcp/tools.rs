@@ -1,4 +1,5 @@
-//! The tools: few, with plain names, each one or several rows of the table of operations.
+//! The MCP tools: few, with plain names, each backed by one or several rows of the table of
+//! operations.
 
 use std::ffi::OsString;
 use std::sync::OnceLock;
@@ -11,18 +12,17 @@ use crate::answer::{Answer, Failure, exit};
 use crate::session::Session;
 use crate::table::{Operation, TABLE};
 
-/// A tool.
 struct Tool {
     name: &'static str,
     title: &'static str,
     about: &'static str,
-    /// Rows of the table, each with the `action` that names it where there are several.
+    /// Rows of the table, each with the `action` that selects it if there are several.
     rows: &'static [(&'static str, &'static str)],
-    /// Arguments that only make sense on a command line: stdin belongs to the protocol.
+    /// Arguments that only make sense on a command line, because stdin belongs to the protocol.
     left_out: &'static [&'static str],
-    /// Arguments that must be there because what is left out could have stood for them.
+    /// Arguments that become required because their alternative is left out.
     must: &'static [&'static str],
-    /// Keys of the data that the text says already.
+    /// Keys of the data that the text already contains.
     told: &'static [&'static str],
     reads: bool,
     destroys: bool,
@@ -47,7 +47,7 @@ const WRITES: Tool = Tool {
     ..READS
 };
 
-/// Every tool, always in this order: clients cache the list as the beginning of their prompts.
+/// All tools, always in this order, because clients cache the list as part of their prompt prefix.
 const TOOLS: &[Tool] = &[
     Tool {
         name: "start",
@@ -109,7 +109,7 @@ const TOOLS: &[Tool] = &[
         about: "Holds a draft (`file`: PATH or PATH#SECTION) or one sentence (`claim`) against what the project already says. \
                 Returns the conflicts with both places, and the evidence for what no rule decides: judge that yourself.",
         rows: &[("", "check")],
-        // A judge is a program of the caller's: nothing that a model may start.
+        // A judge is a program of the caller, which a model must not start.
         left_out: &["judge"],
         told: &["claims", "conflicts"],
         ..READS
@@ -157,7 +157,7 @@ const TOOLS: &[Tool] = &[
     },
 ];
 
-/// Whether a tool has this name.
+/// Whether a tool with this name exists.
 pub fn is_tool(name: &str) -> bool {
     TOOLS.iter().any(|tool| tool.name == name)
 }
@@ -166,7 +166,7 @@ fn row(name: &str) -> Option<&'static Operation> {
     TABLE.iter().find(|o| o.name == name)
 }
 
-/// The tools that this table of operations can carry out.
+/// Returns the tools that the table of operations can carry out.
 fn offered() -> impl Iterator<Item = &'static Tool> {
     TOOLS
         .iter()
@@ -196,7 +196,7 @@ fn described(tool: &Tool) -> Value {
         for (name, property) in properties {
             all.entry(name).or_insert(property);
         }
-        // What one action needs another may not know.
+        // An argument that one action requires may be unknown to another.
         if tool.rows.len() == 1 {
             needed.extend(required);
         }
@@ -217,8 +217,7 @@ fn described(tool: &Tool) -> Value {
     })
 }
 
-/// Calls a tool. What the contract refuses is an answer that says so; only a tool that is not there
-/// is a fault.
+/// Calls a tool. A refusal by the contract is a result; only an unknown tool is a protocol error.
 pub fn call(session: &Session, params: &Map<String, Value>) -> Result<Value, Fault> {
     let name = params
         .get("name")
@@ -273,14 +272,14 @@ fn perform(
     {
         return Err(usage(format!("`{missing}` is missing")));
     }
-    // Where a command would read its text from stdin, a call without one has said nothing: stdin is
-    // the protocol's.
+    // A command would read its text from stdin here, which belongs to the protocol; a call without
+    // text means an empty text.
     if tool.name == "finish" && !given.get("text").is_some_and(Value::is_string) {
         given.insert("text".into(), json!(""));
     }
     let words = words(operation, given, tool.left_out).map_err(usage)?;
     let matches = matches(operation, &words).map_err(usage)?;
-    // Each call is a caller of its own: nothing is kept between two of them.
+    // Each call is a separate caller: no state is kept between two calls.
     let session = Session {
         watched: OnceLock::new(),
         aside: OnceLock::new(),
@@ -308,7 +307,8 @@ fn perform(
     warned.map(|answer| aside.into_iter().fold(answer, Answer::say))
 }
 
-/// The same in both forms: some hosts show a model only the text, others only the structure.
+/// Returns the result in both forms, because some hosts show a model only the text, others only the
+/// structure.
 fn answered(tool: &Tool, result: Result<Answer, Failure>) -> Value {
     let (text, data, notes, code) = match result {
         Ok(answer) => {
@@ -386,7 +386,7 @@ mod tests {
             TOOLS.iter().find(|tool| tool.name == "finish").unwrap(),
             Map::new(),
         );
-        // There is no project: what matters is what the operation is given.
+        // There is no project; the test only checks the arguments that the operation receives.
         assert!(perform(tool, &mut given, &session).is_err());
         assert_eq!(given.get("text"), Some(&json!("")));
     }

@@ -1,8 +1,9 @@
-//! Messages as they travel: requests, results, errors, and what the two eras add to them.
+//! The message format of MCP: requests, results, errors, and the differences between the handshake
+//! and the stateless revisions.
 
 use serde_json::{Map, Value, json};
 
-/// Handshakes that are understood, newest first.
+/// Supported handshake revisions, newest first.
 pub const HANDSHAKES: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 /// The revision without a handshake.
 pub const STATELESS: &str = "2026-07-28";
@@ -12,7 +13,7 @@ const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 const CLIENT_KEY: &str = "io.modelcontextprotocol/clientInfo";
 const SERVER_KEY: &str = "io.modelcontextprotocol/serverInfo";
 
-/// Why a request gets no result.
+/// The error of a request.
 #[derive(Debug)]
 pub struct Fault {
     pub code: i64,
@@ -25,11 +26,12 @@ impl Fault {
     pub const REQUEST: i64 = -32600;
     pub const METHOD: i64 = -32601;
     pub const PARAMS: i64 = -32602;
-    /// Nothing has this address (handshake era; the stateless one has no word of its own for it).
+    /// Unknown resource (handshake revisions; the stateless revision has no code of its own for
+    /// it).
     pub const RESOURCE: i64 = -32002;
-    /// The stateless era's word for a revision that is not spoken.
+    /// Unsupported revision (stateless).
     pub const VERSION: i64 = -32022;
-    /// A header says otherwise than the message (stateless era, over HTTP).
+    /// A header contradicts the message (stateless, over HTTP).
     pub const HEADER: i64 = -32020;
 
     pub fn new(code: i64, message: impl Into<String>) -> Fault {
@@ -40,7 +42,7 @@ impl Fault {
         }
     }
 
-    /// A revision that is not spoken.
+    /// The error for an unsupported revision.
     pub fn unspoken(revision: &str) -> Fault {
         let data = json!({"supported": [STATELESS], "requested": revision});
         Fault {
@@ -50,10 +52,10 @@ impl Fault {
     }
 }
 
-/// A message that asks for something, or only tells.
+/// A request or a notification.
 #[derive(Debug)]
 pub struct Request {
-    /// None for a notification: it is not answered.
+    /// `None` for a notification, which is not answered.
     pub id: Option<Value>,
     pub method: String,
     pub params: Map<String, Value>,
@@ -94,12 +96,12 @@ impl Request {
         self.params.get("_meta")?.get(key)
     }
 
-    /// The revision that the request itself names.
+    /// Returns the revision that the request itself names.
     pub fn revision(&self) -> Option<&str> {
         self.meta(VERSION_KEY)?.as_str()
     }
 
-    /// What a stateless request must carry, however it travels.
+    /// Checks the fields that every stateless request must have, over any transport.
     pub fn is_complete(&self) -> Result<(), Fault> {
         let missing = [VERSION_KEY, CAPABILITIES_KEY]
             .into_iter()
@@ -109,7 +111,7 @@ impl Request {
         })
     }
 
-    /// The thing that the request is about: a tool, a prompt, an address.
+    /// Returns the object of the request: a tool, a prompt, a URI.
     pub fn subject(&self) -> Option<&str> {
         let key = match self.method.as_str() {
             "tools/call" | "prompts/get" => "name",
@@ -119,7 +121,7 @@ impl Request {
         self.params.get(key)?.as_str()
     }
 
-    /// What the client calls itself, in either era.
+    /// Returns the client's name, in any revision.
     pub fn client(&self) -> Option<&str> {
         self.params
             .get("clientInfo")
@@ -128,7 +130,7 @@ impl Request {
             .as_str()
     }
 
-    /// Checks what a stateless request must say.
+    /// Checks the revision of a stateless request.
     pub fn check(&self) -> Result<(), Fault> {
         match self.revision() {
             Some(STATELESS) | None => Ok(()),
@@ -141,8 +143,7 @@ pub fn server_info() -> Value {
     json!({"name": "quipu", "title": "Quipu", "version": env!("CARGO_PKG_VERSION")})
 }
 
-/// A result as its era wants it. What a list shows may have changed at the next moment, so nothing
-/// may be kept.
+/// Formats a result for its revision. Lists may change at any time, so caching is disabled.
 pub fn render_result(request: &Request, mut result: Value) -> Value {
     if request.revision().is_some() || request.method == "server/discover" {
         result["resultType"] = json!("complete");

@@ -1,4 +1,5 @@
-//! The commands.
+//! Implements the commands of the memory tool on the files of a project. The store applies the
+//! contract to every write.
 
 use std::fs::{DirEntry, FileType};
 use std::path::{Path, PathBuf};
@@ -12,9 +13,9 @@ use super::place::resolve;
 use super::text::{line_at, numbered, places, size, snippet};
 use crate::answer::Failure;
 
-/// A longer file has no line numbers that the tool could print.
+/// Largest line number that the tool can print.
 const MOST_LINES: usize = 999_999;
-/// So deep a folder is shown.
+/// Maximum depth of a folder listing.
 const DEEPEST: usize = 2;
 
 #[derive(Debug, Deserialize)]
@@ -49,7 +50,7 @@ pub enum Command {
     },
 }
 
-/// What the model is told instead of a result.
+/// The error text that the model receives.
 #[derive(Debug)]
 pub struct ToolError(pub String);
 
@@ -61,7 +62,7 @@ impl From<StoreError> for ToolError {
 
 type Told = Result<String, ToolError>;
 
-/// Carries out a command in a folder of a project.
+/// Executes a command in a folder of a project.
 pub fn perform(
     project: &Project,
     actor: &Actor,
@@ -112,8 +113,8 @@ impl Memory<'_> {
             .join(place.unwrap_or(self.folder).as_str())
     }
 
-    /// The kind of file at a place. No link is followed on the way, and a link itself is neither a
-    /// file nor a folder.
+    /// Returns the kind of file at a place. No link is followed on the way, and a link itself
+    /// counts as neither a file nor a folder.
     fn kind(&self, place: &ProjectPath) -> Option<FileType> {
         let mut path = self.project.store.root().to_owned();
         let mut kind = None;
@@ -127,8 +128,8 @@ impl Memory<'_> {
         kind
     }
 
-    /// Whether a place is a folder that the role sees. Any other folder gets the answer of a file
-    /// that is not there.
+    /// Whether a place is a folder that the role sees. Any other folder gets the answer for a
+    /// missing file.
     fn is_folder(&self, place: &ProjectPath) -> bool {
         self.kind(place).is_some_and(|kind| kind.is_dir())
             && self.sees_into(&self.on_disk(Some(place)))
@@ -137,7 +138,7 @@ impl Memory<'_> {
     fn view(&self, path: &str, range: Option<&[i64]>) -> Told {
         let place = resolve(self.folder, path)?;
         let disk = self.on_disk(place.as_ref());
-        // The folder itself is always there, even before the first memory.
+        // The folder itself always exists for the model, even before the first memory.
         if self.is_folder(place.as_ref().unwrap_or(self.folder)) || place.is_none() {
             let mut lines = vec![format!("{}\t{path}", size(length(&disk)))];
             if self.is_folder(place.as_ref().unwrap_or(self.folder)) {
@@ -207,8 +208,8 @@ impl Memory<'_> {
         }
     }
 
-    /// Whether a folder is empty, or has a file that the role may read: the names of others say too
-    /// much.
+    /// Whether a folder is empty, or has a file that the role may read. The names of other folders
+    /// would reveal too much.
     fn sees_into(&self, folder: &Path) -> bool {
         let entries: Vec<_> = std::fs::read_dir(folder)
             .into_iter()
@@ -225,7 +226,7 @@ impl Memory<'_> {
         entries.is_empty() || entries.iter().any(sees)
     }
 
-    /// What a role may not read it does not see either.
+    /// Whether the role may read a file. Files it may not read are hidden from it.
     fn may_see(&self, file: &Path) -> bool {
         let relative = file
             .strip_prefix(self.project.store.root())
@@ -385,7 +386,7 @@ impl Memory<'_> {
                 path: target,
                 bytes,
             });
-            // What another adds meanwhile is not removed unread.
+            // Text that another actor adds meanwhile must not be removed unread.
             ops.push(Op::Remove {
                 path,
                 expect: Expect::Version(version),
@@ -396,7 +397,7 @@ impl Memory<'_> {
         Ok(format!("Successfully renamed {old} to {new}"))
     }
 
-    /// Each file at a place, and its path below another.
+    /// Returns each file at a place, with its path below another place.
     fn moved(
         &self,
         from: &ProjectPath,
@@ -416,12 +417,12 @@ impl Memory<'_> {
             .collect()
     }
 
-    /// Refuses what the contract forbids, before an answer says whether the file is there.
+    /// Refuses a forbidden operation before any answer reveals whether the file exists.
     fn permit(&self, op: &Op) -> Result<(), ToolError> {
         Ok(self.project.store.permit(self.actor, op)?)
     }
 
-    /// The same for all files of a folder, of which the role may see only some.
+    /// Like `permit`, for all files of a folder; the role may see only some of them.
     fn permit_all(&self, place: &ProjectPath, path: &str, ops: &[Op]) -> Result<(), ToolError> {
         for op in ops {
             self.permit(op)
@@ -430,7 +431,7 @@ impl Memory<'_> {
         Ok(())
     }
 
-    /// A refusal about one file of a folder. It does not name a file that the role does not see.
+    /// Refuses because of one file of a folder, without naming a file that the role does not see.
     fn unnamed(
         &self,
         place: &ProjectPath,
@@ -450,14 +451,14 @@ impl Memory<'_> {
         self.kind(place).is_some_and(|kind| kind.is_file()) || self.is_folder(place)
     }
 
-    /// Removes folders that hold nothing any more.
+    /// Removes empty folders.
     fn clear(&self, place: &ProjectPath) {
         if self.is_folder(place) {
             remove_empty(&self.on_disk(Some(place)));
         }
     }
 
-    /// The file, or every file of the folder.
+    /// Returns the file, or every file of the folder.
     fn files(&self, place: &ProjectPath) -> Result<Vec<ProjectPath>, ToolError> {
         if !self.is_folder(place) {
             return Ok(vec![place.clone()]);
@@ -472,8 +473,8 @@ impl Memory<'_> {
             .collect())
     }
 
-    /// What only adds at the end is an append where the contract wants that, and a replacement
-    /// elsewhere.
+    /// Writes a text: as an append if it only grows and the store accepts that, otherwise as a
+    /// replacement.
     fn put(
         &self,
         path: &str,
@@ -513,7 +514,8 @@ impl Memory<'_> {
 
     fn commit(&self, why: &str, ops: Vec<Op>) -> Result<(), ToolError> {
         let mut change = Change::by(self.actor).why(why);
-        // The tool has no way to say that a loss is meant; every older version is kept.
+        // The tool has no way to confirm a loss, so the write is forced; every older version is
+        // kept.
         (change.ops, change.lease, change.force) = (ops, self.lease.cloned(), true);
         if change.ops.is_empty() {
             return Ok(());
@@ -527,7 +529,7 @@ fn length(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |found| found.len())
 }
 
-/// Whether an entry is a folder, and no link to one.
+/// Whether an entry is a folder, and not a link to one.
 fn is_folder(entry: &DirEntry) -> bool {
     entry.file_type().is_ok_and(|kind| kind.is_dir())
 }

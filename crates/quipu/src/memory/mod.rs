@@ -1,8 +1,8 @@
 //! The six commands of Anthropic's memory tool, on a folder of the project under the contract.
 //!
 //! Texts and errors are those of the reference (`BetaLocalFilesystemMemoryTool` of the `anthropic`
-//! package), so that a model meets what it was trained on. What the contract refuses is an error in
-//! Quipu's own words.
+//! package), because models were trained on them. A refusal by the contract is an error in Quipu's
+//! own words.
 
 mod command;
 mod place;

@@ -1,10 +1,10 @@
-//! From `/memories/…` to a path of the project.
+//! Maps `/memories/…` to a path of the project.
 
 use quipu_contract::ProjectPath;
 
 use super::command::ToolError;
 
-/// A place below the folder; none is the folder itself.
+/// Resolves a place below the folder; `None` is the folder itself.
 pub fn resolve(folder: &ProjectPath, path: &str) -> Result<Option<ProjectPath>, ToolError> {
     let Some(rest) = path.strip_prefix("/memories") else {
         return Err(ToolError(format!(

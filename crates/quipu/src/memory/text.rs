@@ -1,6 +1,6 @@
-//! How the reference prints lines, sizes and places.
+//! Formats lines, sizes and snippets as the reference does.
 
-/// A line with its number, as wide as the greatest allowed.
+/// Formats lines with their numbers, padded to the width of the largest allowed number.
 pub fn numbered(first: usize, lines: &[&str]) -> String {
     lines
         .iter()
@@ -24,7 +24,7 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
-/// Where a text occurs, overlaps included.
+/// Returns the offsets of a text, including overlapping matches.
 pub fn places(text: &str, of: &str) -> Vec<usize> {
     let ends = std::iter::once(text.len());
     text.char_indices()
@@ -38,7 +38,7 @@ pub fn line_at(text: &str, at: usize) -> usize {
     text[..at].matches('\n').count() + 1
 }
 
-/// The changed line with two lines around it.
+/// Returns the changed line with two lines around it.
 pub fn snippet(text: &str, line: usize) -> String {
     let lines: Vec<&str> = text.split('\n').collect();
     let first = line.saturating_sub(3);

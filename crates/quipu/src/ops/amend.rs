@@ -1,3 +1,5 @@
+//! The `amend` command: changes a sealed file, or accepts a flagged edit, with a reason.
+
 use std::path::PathBuf;
 
 use clap::Args;
@@ -62,7 +64,7 @@ impl Operate for Amend {
         if !is_given {
             kept.push(path.clone());
         }
-        // The contract refuses others, whatever the file holds.
+        // The contract refuses other actors regardless of the content of the file.
         for path in kept.iter().filter(|_| session.actor == Actor::Person) {
             let is_sealed = project.contract.class(path) == Class::Sealed;
             if is_sealed

@@ -1,3 +1,5 @@
+//! The `append` command: adds text at the end of a file.
+
 use clap::Args;
 use quipu_store::{Change, Op};
 

@@ -1,3 +1,5 @@
+//! The `ask` command: asks one question about one text. The answer is a sentence and its line.
+
 use clap::Args;
 use quipu_protocol::{AskError, ask_leaf};
 use serde_json::json;

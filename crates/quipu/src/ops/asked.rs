@@ -1,4 +1,4 @@
-//! What `view` and `brief` are asked for: whose, and within which room.
+//! Arguments shared by `view` and `brief`: role, unit, agent and budget.
 
 use clap::Args;
 use quipu_contract::{ActorName, Language, Tokens};
@@ -29,7 +29,7 @@ pub struct Asked {
     partial: bool,
 }
 
-/// `21000`, `21_000`, `21k`
+/// Parses a number of tokens: `21000`, `21_000`, `21k`.
 pub fn parse_tokens(text: &str) -> Result<u64, String> {
     let plain = text.replace(['_', ','], "");
     let (digits, times) = match plain.strip_suffix(['k', 'K']) {

@@ -1,3 +1,5 @@
+//! The `blame` command: shows the commit, actor and time of each line of a file.
+
 use clap::Args;
 use quipu_protocol::may_read_whole;
 use quipu_store::BlameLine;
@@ -22,7 +24,7 @@ impl Operate for Blame {
         let project = session.project()?;
         may_read_whole(&project, &session.actor, &path)?;
         let lines = project.store.blame(&path)?;
-        // Who made a line is unknown where the text before it was dropped.
+        // The author of a line is unknown if the older versions of the text were pruned.
         let who = |l: &BlameLine| {
             if l.or_older {
                 "unknown (this or older)".to_owned()

@@ -1,3 +1,5 @@
+//! The `brief` command: prints the prompt for a role.
+
 use clap::Args;
 use quipu_protocol::{BriefOptions, Lexical, make_brief};
 use serde_json::json;

@@ -1,4 +1,5 @@
-//! `capture`: what is recorded of conversations, how much of it, and removing it.
+//! The `capture` command: shows recorded conversations, sets how much is recorded, and removes
+//! records.
 
 use clap::{Args, ValueEnum};
 use quipu_contract::{Capture, MANIFEST, Privilege, ProjectPath, in_one_line};
@@ -86,7 +87,7 @@ fn show(project: &Project, session: &Session) -> Result<Answer, Failure> {
     ))
 }
 
-/// One open session; nothing if nothing is recorded of it.
+/// Formats one open session; empty if nothing of it is recorded.
 fn told(open: &OpenSession, captured: &Captured) -> String {
     let mut lines: Vec<String> = captured
         .requests
@@ -146,7 +147,7 @@ fn set(project: &Project, session: &Session, capture: Capture) -> Result<Answer,
     Ok(answer)
 }
 
-/// The manifest with the line of the setting: in the place of the old one, else above the first
+/// Returns the manifest with the setting: replaces the old line, or inserts one above the first
 /// table.
 fn with_setting(text: &str, said: &str) -> String {
     let is_setting = |line: &str| {
@@ -162,7 +163,7 @@ fn with_setting(text: &str, said: &str) -> String {
     let mut lines: Vec<String> = lines.into_iter().map(str::to_owned).collect();
     match lines.iter().take(table).position(|line| is_setting(line)) {
         Some(old) => lines[old] = said.to_owned(),
-        // Below the last setting that stands before the tables.
+        // Inserts below the last setting before the tables.
         None => {
             let is_said =
                 |line: &String| !line.trim().is_empty() && !line.trim_start().starts_with('#');

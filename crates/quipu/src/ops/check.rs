@@ -1,3 +1,5 @@
+//! The `check` command: checks a draft, or one sentence, against memory and manuscripts.
+
 use clap::Args;
 use quipu_claims::{Asked, Checked, Evidence, Verdict};
 use quipu_protocol::{
@@ -106,7 +108,7 @@ impl Operate for Check {
             ));
         }
         if !checking.waived.is_empty() {
-            // The list is for actors that read the waivers.
+            // The list is shown to actors that may read the waivers.
             let list = if checking
                 .waived
                 .iter()
@@ -146,8 +148,8 @@ fn render_conflict(conflict: &Unwaived) -> String {
     )
 }
 
-/// What the caller may judge itself: claims that no rule decided, with evidence, as far as the
-/// tokens go.
+/// Formats the claims that no rule decided, with evidence, up to a number of tokens, for the caller
+/// to judge.
 fn render_unknown(checking: &Checking, most: u64) -> (String, usize) {
     let here = checking.path.as_deref().unwrap_or("claim");
     let (mut text, mut spent, mut untold) = (String::new(), 0, 0);

@@ -1,3 +1,5 @@
+//! The `checkout` command: makes a working copy of a project in a shared store.
+
 use std::path::PathBuf;
 
 use clap::Args;

@@ -1,3 +1,5 @@
+//! The `commit` command: changes several files atomically.
+
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -56,8 +58,9 @@ impl Operate for Commit {
     }
 }
 
-/// What would be recorded. A version, a length or the kind of operation would confirm guesses about
-/// a file that the actor does not read: of such a file only the request itself is repeated.
+/// Shows the records of a dry run. A version, a length or the kind of operation would confirm
+/// guesses about a file that the actor does not read, so for such a file only the request itself is
+/// repeated.
 fn preview(
     session: &Session,
     project: &Project,

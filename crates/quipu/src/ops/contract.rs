@@ -1,3 +1,5 @@
+//! The `contract` command: shows the rules of a project and the source of each.
+
 use clap::Args;
 use quipu_contract::{Localized, in_one_line, manifest_schema, profile_schema, unknown};
 use quipu_protocol::Project;
@@ -21,8 +23,8 @@ impl Operate for ContractShow {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let root = Project::find_root(&session.folder)?;
         let contract = Project::load_contract(&root)?;
-        // Titles, reasons and values are one line each here, whatever a contract from elsewhere
-        // puts into them.
+        // Titles, reasons and values are printed on one line each, even if a foreign contract
+        // contains line breaks.
         let said = |text: &Localized| in_one_line(text.in_language(contract.language)).into_owned();
         if let Some(name) = &self.role {
             let role = contract.roles.get(name).ok_or_else(|| {

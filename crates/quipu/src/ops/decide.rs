@@ -1,4 +1,4 @@
-//! `decide` and `decisions`.
+//! The commands `decide` and `decisions`.
 
 use clap::Args;
 use quipu_contract::Form;

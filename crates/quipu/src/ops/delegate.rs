@@ -1,4 +1,4 @@
-//! `delegate`, `report` and `collect`.
+//! The commands `delegate`, `report` and `collect`.
 
 use clap::Args;
 use quipu_protocol::{

@@ -1,3 +1,5 @@
+//! The `demo` command. The demonstration itself is in `crate::demo`.
+
 use clap::Args;
 
 use crate::answer::{Answer, Failure};

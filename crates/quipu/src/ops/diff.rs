@@ -1,3 +1,5 @@
+//! The `diff` command: shows the changes of a file between versions, or by an external edit.
+
 use clap::Args;
 use quipu_contract::ProjectPath;
 use quipu_protocol::{Project, may_read_whole, not_found, read_pointer, render_difference};
@@ -73,8 +75,9 @@ impl Operate for Diff {
     }
 }
 
-/// An allowed external edit is adopted as soon as anything looks at it, and would never show. Where
-/// nothing else differs, the version before it is what the caller wants to see.
+/// Returns the version to compare with. An allowed external edit is adopted by the first command
+/// that scans the file, and would never show. If the file does not differ from its newest version,
+/// the version before the adopted edits is used.
 fn before_outside_edits(
     project: &Project,
     path: &ProjectPath,

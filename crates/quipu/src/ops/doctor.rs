@@ -1,3 +1,5 @@
+//! The `doctor` command: repairs a project and reports the remaining problems.
+
 use clap::Args;
 use quipu_protocol::flow::prune_runs;
 use quipu_store::{Problem, StoreError};

@@ -1,4 +1,5 @@
-//! `finish`: ending a session, and the git commit after it.
+//! The `finish` command: ends a session, and makes the git commit after it. The checklist is
+//! evaluated by the protocol crate.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -118,7 +119,7 @@ pub struct Finish {
     takes_over: Vec<String>,
 }
 
-// What is said about the task that ends. (A doc comment here would become that of the command.)
+// The fields about the task that ends. (A doc comment here would become that of the command.)
 #[derive(Debug, Args)]
 pub struct Told {
     /// The task, if it was not begun with `task start`
@@ -189,7 +190,7 @@ impl Operate for Finish {
             None => FinishText::default(),
         };
         material.join(flags);
-        // Whoever used flags adds flags; over MCP there are none.
+        // A caller that used flags is shown flags to add; over MCP there are no flags.
         let by_flags = text.is_none() && session.door.is_none() && !material.is_empty();
         let asked = quipu_protocol::Finish {
             material,
@@ -258,7 +259,7 @@ impl Operate for Finish {
     }
 }
 
-/// What a finish did, told and as data.
+/// The result of a finish, as text and as data.
 struct Summary<'s> {
     project: &'s Project,
     material: &'s Material,
@@ -297,7 +298,7 @@ impl Summary<'_> {
         answer
     }
 
-    /// `Saved: 2 done, 1 decision, …`, then the ids that were made.
+    /// Formats `Saved: 2 done, 1 decision, …`, then the new ids.
     fn text(&self, zh: bool) -> String {
         if self.receipt.versions.is_empty()
             && is_in_journal_only(&self.project.contract, self.material)
@@ -380,7 +381,7 @@ fn counted_text(number: usize, en: &str, name_zh: &str, zh: bool) -> String {
 }
 
 impl Finish {
-    /// The head of the journal after a finish, and the git commit that carries it.
+    /// Adds the head of the journal after the finish, and the git commit that carries it.
     fn tell_head(
         &self,
         project: &Project,
@@ -389,7 +390,7 @@ impl Finish {
         paths: &[String],
         why: &str,
     ) -> Answer {
-        // The session is over whether or not its head can be told.
+        // The session is over even if its head cannot be read.
         let head = project.store.journal_head().ok().flatten();
         if let Some(head) = &head {
             answer.json["head"] = json!(head.to_string());
@@ -407,8 +408,8 @@ impl Finish {
             answer.json["git"] = json!("not trusted");
             return answer.say("git made no commit: nobody has trusted `[git] finish` of this project; quipu trust");
         }
-        // Git runs hooks and filters of the repository. A person who asks for it agrees; an agent
-        // needs a person's agreement.
+        // Git runs hooks and filters of the repository. A person who calls the command agrees to
+        // that; an agent needs a person's trust.
         let agreed = || {
             Setting::git(&project.contract)
                 .is_some_and(|setting| is_trusted(project.store.root(), &setting))
@@ -426,7 +427,7 @@ impl Finish {
             .map(|head| heads::trailers(project.store.root(), head));
         match commit_to_git(project.store.root(), paths, why, trailers.as_deref()) {
             Ok(told) => answer.say(told),
-            // The memory is safe whatever git says; only git's part is missing.
+            // The memory is saved even if git fails; only the git commit is missing.
             Err(what) => {
                 answer.json["git"] = json!(what);
                 answer.say(format!(
@@ -436,8 +437,8 @@ impl Finish {
         }
     }
 
-    /// The text of the finish with the name of its source, if there is one. `alone`: nothing was
-    /// said by flags.
+    /// Returns the text of the finish with the name of its source, if any. `alone`: no flags
+    /// supplied content.
     fn text(&self, session: &Session, alone: bool) -> Result<Option<(String, String)>, Failure> {
         let read = |name: &str, bytes: Vec<u8>| {
             let not_text = |_| {
@@ -457,7 +458,7 @@ impl Finish {
                 read(&file.display().to_string(), session.load_file(file)?)
             }
             (None, Some(_)) => read("stdin", session.load_stdin()?),
-            // Over MCP and on the page, stdin is not the caller's.
+            // Over MCP and on the page, stdin does not belong to the caller.
             (None, None) if session.door.is_some() || std::io::stdin().is_terminal() => Ok(None),
             (None, None) if alone => read("stdin", session.load_stdin()?)
                 .map(|found| found.filter(|(_, text)| !text.trim().is_empty())),
@@ -468,7 +469,7 @@ impl Finish {
         }
     }
 
-    /// What the flags say.
+    /// Collects the content of the flags.
     fn flags(&self) -> Result<Material, Failure> {
         let mut state = Map::new();
         for pair in &self.state {
@@ -524,7 +525,7 @@ impl Finish {
     }
 }
 
-/// `item: reason`, with either colon.
+/// Splits `item: reason`, with either colon.
 fn split_reason(text: &str) -> (String, String) {
     let (item, reason) = text.split_once([':', '：']).unwrap_or((text, ""));
     (item.trim().to_owned(), reason.trim().to_owned())
@@ -546,12 +547,11 @@ fn parse_decision(text: &str) -> Result<NewDecision, Failure> {
     })
 }
 
-/// How long a text is waited for that may come beside flags: a host may leave stdin open and never
+/// How long to wait for text on stdin beside flags, because a host may leave stdin open and never
 /// write to it.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Stdin where flags were given as well: all of it if it has anything, nothing if nobody writes to
-/// it.
+/// Reads stdin beside flags: all of it if any bytes arrive, nothing otherwise.
 fn stdin_beside_flags(session: &Session) -> Result<Vec<u8>, Failure> {
     let (sender, receiver) = std::sync::mpsc::channel();
     let caller = session.clone();
@@ -561,8 +561,8 @@ fn stdin_beside_flags(session: &Session) -> Result<Vec<u8>, Failure> {
         .unwrap_or_else(|_| Ok(Vec::new()))
 }
 
-/// What is missing: the lines or the flags that supply it, or the command where only the caller
-/// knows what to say.
+/// Lists the missing items: the lines or flags that supply them, or the command if only the caller
+/// knows the content.
 pub(crate) fn to_add(missing: &[Missing], by_flags: bool) -> String {
     let mut text = String::new();
     for m in missing {
@@ -588,7 +588,7 @@ pub(crate) fn to_add(missing: &[Missing], by_flags: bool) -> String {
     text
 }
 
-/// Commits exactly these files; what else is staged stays staged.
+/// Commits exactly these files; other staged files stay staged.
 fn commit_to_git(
     root: &Path,
     paths: &[String],
@@ -617,7 +617,7 @@ fn commit_to_git(
     }
     git(&["add"])?;
     let message = format!("memory: {why}");
-    // The head of the journal goes into a paragraph of its own, where git looks for trailers.
+    // The head of the journal is a separate paragraph, so that git parses it as trailers.
     let noted = trailers.map_or_else(Vec::new, |trailers| vec!["-m", trailers]);
     git(&[&["commit", "--quiet", "--only", "-m", &message][..], &noted].concat())?;
     Ok(format!("git commit: {message}"))

@@ -1,12 +1,11 @@
-//! What a command that shows a file says when the file is not shown as it stands on disk, or is not
-//! valid.
+//! Warns if a shown file differs from the file on disk, or is not valid.
 
 use quipu_contract::{Actor, Form, ProjectPath};
 use quipu_protocol::{Project, resolve_form};
 
 use crate::answer::{Answer, Failure};
 
-/// Adds what is wrong with a file that was shown, and the command that repairs it.
+/// Adds the problem of a shown file, and the command that repairs it.
 pub fn with_flag(answer: Answer, project: &Project, path: &ProjectPath) -> Result<Answer, Failure> {
     let Some(file) = project.store.flagged(path)? else {
         return Ok(answer);
@@ -29,7 +28,7 @@ pub fn with_flag(answer: Answer, project: &Project, path: &ProjectPath) -> Resul
     )))
 }
 
-/// The same for the file of a form.
+/// Like `with_flag`, for the file of a form.
 pub fn with_flag_of(
     answer: Answer,
     project: &Project,

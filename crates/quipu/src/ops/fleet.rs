@@ -1,3 +1,6 @@
+//! The `fleet status` command: lists the workers of a project, their jobs, and the jobs that wait
+//! for a person.
+
 use clap::Args;
 use quipu_protocol::Project;
 use quipu_protocol::flow::{Memory, State, flow_now};

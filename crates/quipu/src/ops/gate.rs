@@ -1,3 +1,5 @@
+//! The commands `approve` and `reject`: decide at a gate, or overrule an objection.
+
 use clap::Args;
 use quipu_protocol::flow::{Decided, Job, Ruling, decide_gate};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Git: a merge driver that joins two branches of memory without losing an entry.
+//! Git support: a merge driver that joins two branches of memory without losing an entry.
 
 use std::path::{Path, PathBuf};
 
@@ -71,9 +71,9 @@ impl Operate for GitSetup {
 
 const ATTRIBUTES: &str = ".gitattributes";
 
-/// A rule's path as a pattern of `.gitattributes`. Git's patterns know no names in braces, and end
-/// at the first blank; a character that would need quoting is matched by `?`, so that no path can
-/// become a line or an attribute of its own.
+/// Converts a rule's path to a pattern of `.gitattributes`. Git's patterns have no variables in
+/// braces and end at the first blank. A character that would need quoting is replaced by `?`, so
+/// that no path can become a line or an attribute of its own.
 fn attribute_pattern(path: &str, place: &Place) -> Result<String, Failure> {
     let mut pattern = String::new();
     let mut rest = path;
@@ -113,8 +113,8 @@ fn attribute_pattern(path: &str, place: &Place) -> Result<String, Failure> {
 const BEGIN: &str = "# quipu: begin";
 const END: &str = "# quipu: end";
 
-/// The text with Quipu's block replaced or added; everything else stays. A block without its
-/// beginning or end says not what is Quipu's, so nothing is changed.
+/// Returns the text with Quipu's block replaced or added; all other text is kept. A block without
+/// its beginning or end does not show which lines belong to Quipu, so it is refused.
 fn with_block(old: &str, lines: &[String]) -> Result<String, Failure> {
     let mut kept = String::new();
     let mut begun = None;
@@ -214,7 +214,7 @@ impl From<MergeError> for Failure {
 /// Whether the merged branch has a later commit than this one. Git names its head in the
 /// environment (`GITHEAD_<hash>`); without that, ours counts as newer.
 fn theirs_is_newer(root: &Path) -> bool {
-    // The name comes from the environment: only a hash may become an argument of git.
+    // The name comes from the environment, so only a hash may become an argument of git.
     let is_hash = |name: &String| name.len() >= 40 && name.bytes().all(|b| b.is_ascii_hexdigit());
     let repository = UntrustedRepository::find(root).and_then(|repository| repository.stand_in());
     let committed = |name: &str| -> Option<i64> {

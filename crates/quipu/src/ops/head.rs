@@ -1,4 +1,4 @@
-//! `head` and `key`: noting the head of the journal outside it, and signing it.
+//! The commands `head` and `key`: record the head of the journal outside it, and sign it.
 
 use clap::Args;
 use quipu_contract::Privilege;

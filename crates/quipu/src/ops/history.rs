@@ -1,3 +1,5 @@
+//! The `history prune` command: deletes old versions from the journal.
+
 use clap::Args;
 use quipu_contract::{Keep, Privilege};
 use quipu_store::Pruned;

@@ -1,4 +1,5 @@
-//! `hook`: what agent hosts call at their hook points.
+//! The `hook` command, which agent hosts call at their hook points. The verdicts are in
+//! `crate::hook`.
 
 use std::io::Read;
 
@@ -10,7 +11,7 @@ use crate::hook::{Asked, Event, hear};
 use crate::session::Session;
 use crate::table::Operate;
 
-/// More than any host sends; a tool that writes more is judged by what stands there afterwards.
+/// More than any host sends. A tool that writes more is judged by the file afterwards.
 const MOST_BYTES: u64 = 64 << 20;
 
 #[derive(Debug, Args)]

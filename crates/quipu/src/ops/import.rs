@@ -1,3 +1,5 @@
+//! The `import` command: imports memory from other tools, with its provenance, in one commit.
+
 use std::path::PathBuf;
 
 use clap::Args;

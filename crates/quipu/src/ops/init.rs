@@ -1,4 +1,4 @@
-//! `init`: lay out a project, integrate the hosts that are there, and say what to try.
+//! The `init` command: creates a project, integrates the hosts found, and suggests a first step.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -18,13 +18,14 @@ use crate::session::Session;
 use crate::table::Operate;
 use crate::terminal;
 
-/// What is laid out if nothing else is asked for.
+/// The profile used by default.
 const DEFAULT_PROFILE: &str = "relay";
-/// Folders that are proposed for the memory files, where the root has files of that name.
+/// Folders that a refusal proposes for the memory files, if the root already has other files with
+/// their names.
 const PROPOSED: [&str; 3] = ["memory", "quipu-memory", "agent-memory"];
-/// So many paths are named before the rest is only counted.
+/// Maximum number of paths listed; the rest is counted.
 const NAMED: usize = 8;
-/// The tokens that a start may take.
+/// Token budget of `start`.
 const START_BUDGET: Tokens = Tokens(1_200);
 
 #[derive(Debug, Args)]
@@ -106,7 +107,7 @@ impl Operate for Init {
 }
 
 impl Init {
-    /// Those that were named; else those of the contract that is replaced.
+    /// Returns the profiles named on the command line, or else those of the replaced contract.
     fn profiles(&self, before: Option<&Contract>) -> Vec<String> {
         let named = || {
             before.map(|contract| {
@@ -143,7 +144,7 @@ impl Init {
         }
     }
 
-    /// What went wrong, with the command that works here.
+    /// Explains an error, with the command that works here.
     fn explain(&self, error: InitError, root: &Path, before: Option<&Contract>) -> Failure {
         let failure = match &error {
             InitError::Exists => match before {
@@ -173,7 +174,7 @@ impl Init {
             }
             _ => Failure::from(error),
         };
-        // Advice for the folder that was named, not for this one.
+        // The advice concerns the named folder, not the current one.
         let there = self.project.as_ref().filter(|_| root.is_dir());
         let remedy = there.and_then(|there| {
             Some(
@@ -189,7 +190,7 @@ impl Init {
         }
     }
 
-    /// Integrates the hosts that are found, as far as that is wanted.
+    /// Integrates the hosts found, as far as the user wants that.
     fn integrate(
         &self,
         root: &Path,
@@ -235,7 +236,7 @@ impl Init {
     }
 }
 
-/// The hosts that were found, the names of those that were integrated, and what there is to say.
+/// The hosts found, the names of the integrated ones, and messages.
 struct Integrated {
     found: Vec<Host>,
     integrated: Vec<String>,
@@ -262,7 +263,7 @@ fn parse_vars(pairs: &[String]) -> Result<BTreeMap<String, String>, Failure> {
     Ok(vars)
 }
 
-/// A folder below a project is not made a second one by accident.
+/// Refuses to create a project inside another one by accident.
 fn refuse_inside(folder: &Path) -> Result<(), Failure> {
     let Ok(above) = Project::find_root(folder) else {
         return Ok(());
@@ -281,7 +282,7 @@ fn refuse_inside(folder: &Path) -> Result<(), Failure> {
     ))
 }
 
-/// A project that is there already.
+/// Describes an existing project.
 fn describe(contract: &Contract) -> String {
     let names = contract
         .profiles
@@ -322,7 +323,7 @@ fn told(laid: &Laid) -> Vec<String> {
     lines
 }
 
-/// Asks on the terminal whether the hosts are to be integrated; no without one.
+/// Asks on the terminal whether to integrate the hosts; false without a terminal.
 fn ask(language: Language, found: &[Host]) -> bool {
     if !std::io::stdin().is_terminal() || !terminal::stderr_is_terminal() {
         return false;
@@ -355,7 +356,7 @@ fn ask(language: Language, found: &[Host]) -> bool {
         && ["", "y", "yes"].contains(&answer.trim().to_lowercase().as_str())
 }
 
-/// How many tokens an agent is given at the start of a session.
+/// Counts the tokens that an agent gets at the start of a session.
 fn count_start(root: &Path) -> Option<u64> {
     let project = Project::open(root, Options::default()).ok()?;
     let request = StartRequest {
@@ -372,7 +373,7 @@ fn count_start(root: &Path) -> Option<u64> {
         .map(|awake| awake.tokens)
 }
 
-/// Three lines: what was made, what an agent will see, what to try.
+/// Formats three lines: the created project, the agent's first view, the first command.
 fn render_end(laid: &Laid, sees: Option<u64>, found: &[Host], integrated: &[String]) -> String {
     let zh = laid.language == Language::Zh;
     let made: Vec<String> = laid

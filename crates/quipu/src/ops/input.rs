@@ -1,4 +1,4 @@
-//! Where the text of a write comes from: `--text`, `--file` or stdin.
+//! The input text of a write: `--text`, `--file` or stdin.
 
 use std::path::PathBuf;
 
@@ -23,7 +23,7 @@ pub struct Input {
 }
 
 impl Input {
-    /// The text with which a line of a file ends: what `--text` leaves out is added.
+    /// Returns the text with a final newline, which `--text` usually lacks.
     pub fn lines(self, session: &Session) -> Result<Vec<u8>, Failure> {
         let typed = self.text.is_some();
         let mut bytes = self.bytes(session)?;

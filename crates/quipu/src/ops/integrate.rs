@@ -1,4 +1,5 @@
-//! `integrate`: the files that an agent host wants.
+//! The `integrate` command: writes the configuration of an agent host. The work is done by
+//! `crate::integrate`.
 
 use clap::Args;
 use quipu_contract::{Privilege, nearest, unknown};

@@ -1,4 +1,4 @@
-//! What one agent has learnt.
+//! The commands for the knowledge of one agent.
 
 use clap::Args;
 use quipu_contract::Form;

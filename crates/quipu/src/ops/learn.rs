@@ -1,3 +1,5 @@
+//! The `learn` command: finds a fact in the manuscripts, proposes it for memory, and accepts it.
+
 use clap::Args;
 use quipu_protocol::{
     LearnError, Learned, Wanted, accept_proposal, learn, proposals, reject_proposal,

@@ -1,3 +1,5 @@
+//! The `lease` commands: take, renew, release and list leases. The store grants them.
+
 use clap::Args;
 use quipu_contract::Actor;
 use quipu_protocol::{Project, ReadScope};
@@ -8,10 +10,10 @@ use crate::answer::{Answer, Failure};
 use crate::session::Session;
 use crate::table::Operate;
 
-/// Long enough for one agent's call, short enough that a dead one does not block a day.
+/// Long enough for one agent's call, short enough that a dead agent does not block a day.
 const DEFAULT_SECONDS: u64 = 15 * 60;
 
-/// The store lets none last longer without renewal.
+/// The store's limit without renewal.
 const LONGEST_SECONDS: u64 = 24 * 60 * 60;
 
 #[derive(Debug, Args)]
@@ -119,7 +121,7 @@ impl Operate for LeaseList {
     }
 }
 
-/// The leases that an actor may know of: its own, and those on files that it reads.
+/// Returns the leases that an actor may see: its own, and those on files that it reads.
 pub fn shown_leases(project: &Project, actor: &Actor) -> Result<Vec<Lease>, Failure> {
     let (scope, own) = (ReadScope::of(project, actor), Who::from(actor));
     let mut leases = project.store.leases()?;
@@ -136,7 +138,7 @@ fn told(lease: &Lease) -> Answer {
     Answer::new(described(lease), lease.token().to_string())
 }
 
-/// A lease as others may rely on it; what the store keeps beside this is its own.
+/// Returns the public fields of a lease; its other fields are private to the store.
 pub fn described(lease: &Lease) -> serde_json::Value {
     json!({
         "token": lease.token().to_string(),

@@ -1,3 +1,5 @@
+//! The `links` command: shows the link graph of a project.
+
 use std::path::PathBuf;
 
 use clap::Args;

@@ -1,3 +1,6 @@
+//! The `lint` command: reports facts without cause or source, dense sections, unknown levels, and
+//! links in leaves.
+
 use clap::Args;
 use quipu_claims::lint;
 use quipu_protocol::{gather, most_links};

@@ -1,3 +1,5 @@
+//! The `log` command: lists commits, newest first.
+
 use clap::Args;
 use quipu_contract::in_one_line;
 use quipu_protocol::{Project, ReadScope, may_read_whole};
@@ -17,7 +19,7 @@ pub struct Log {
     most: usize,
 }
 
-/// What is printed of a record that cannot be read.
+/// Printed for a record that cannot be read.
 const DAMAGED: &str = "a damaged record: what it said cannot be told (quipu verify)";
 
 impl Operate for Log {
@@ -100,7 +102,7 @@ impl Operate for Log {
     }
 }
 
-/// The newest commits that the actor may see, newest first.
+/// Returns the newest commits that the actor may see, newest first.
 fn visible(project: &Project, session: &Session, most: usize) -> Result<Vec<LogEntry>, Failure> {
     let scope = ReadScope::of(project, &session.actor);
     if scope.is_everything() {

@@ -1,4 +1,4 @@
-//! `mcp`: the same operations as tools of an MCP server.
+//! The `mcp` command: serves the operations as tools of an MCP server.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -72,7 +72,7 @@ impl Operate for Mcp {
             _ => serve(session, input, output),
         };
         match served {
-            // A client that went away has what it wanted.
+            // A client that closed the pipe is not an error.
             Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::new(
                 exit::IO,
                 format!("the client's pipe failed: {error}"),
@@ -83,14 +83,14 @@ impl Operate for Mcp {
     }
 }
 
-/// An agent reads and writes a project's files through the contract, not as a plain folder. Only
-/// the folders of its own run are served.
+/// Refuses to serve a project as a plain folder, because an agent must use the contract. Only the
+/// folders of its own attempt are served.
 fn refuse_project_folder(folder: &Path, session: &Session) -> Result<(), Failure> {
     if session.actor == Actor::Person || is_of_own_run(&session.folder.join(folder), &session.actor)
     {
         return Ok(());
     }
-    // A folder that is not there yet would be made in the nearest one that is.
+    // A folder that does not exist yet would be created in its nearest existing ancestor.
     let place = session.folder.join(folder);
     match place
         .ancestors()
@@ -110,9 +110,9 @@ fn refuse_project_folder(folder: &Path, session: &Session) -> Result<(), Failure
     }
 }
 
-/// Whether a folder is one that `quipu run` made for this role and unit: `.quipu/attempts/RUN/view` or
-/// `out`. What a variable says of it is the caller's word. Whoever may not read what the run noted
-/// is in its sandbox.
+/// Whether `quipu run` created a folder for this role and unit: `.quipu/attempts/ATTEMPT/view` or
+/// `out`. Environment variables do not prove that. A caller that may not read the attempt's record
+/// is inside its sandbox.
 fn is_of_own_run(folder: &Path, actor: &Actor) -> bool {
     let Ok(folder) = folder.canonicalize() else {
         return false;
@@ -173,8 +173,8 @@ impl Mcp {
     }
 }
 
-/// A token of the user's own. It is never an argument: command lines are readable by every program
-/// of the machine.
+/// Reads a token given by the user. It is never an argument, because every program of the machine
+/// can read command lines.
 fn given_token(file: Option<&Path>) -> Result<Option<Token>, Failure> {
     let (text, from) = match file {
         None => match std::env::var("QUIPU_TOKEN") {
@@ -217,7 +217,8 @@ fn load_secret(file: &Path) -> Result<String, Failure> {
     std::fs::read_to_string(file).map_err(unread)
 }
 
-/// `8765`, `:8765`, `localhost:8765` or a full address; the machine's own if none is named.
+/// Parses `8765`, `:8765`, `localhost:8765` or a full address. Without a host, the address is
+/// loopback.
 fn address(text: &str) -> Result<SocketAddr, Failure> {
     let full = match text.strip_prefix(':').unwrap_or(text).parse::<u16>() {
         Ok(port) => format!("127.0.0.1:{port}"),

@@ -1,4 +1,5 @@
-//! `memory-tool`: Anthropic's memory tool, kept by the contract.
+//! The `memory-tool` command: Anthropic's memory tool under the contract. The work is done by
+//! `crate::memory`.
 
 use clap::Args;
 use quipu_contract::{Actor, ActorName};
@@ -28,8 +29,8 @@ impl Operate for MemoryTool {
             .map_err(|e| Failure::usage(format!("no command of the memory tool: {e}"), remedy))?;
         let project = session.project()?;
         let folder = Session::path(self.under.trim_end_matches('/'))?;
-        // Whoever calls this tool is a model, whatever it is named: nothing a person alone may do
-        // is open to it.
+        // The caller of this tool is always a model, so actions reserved to people are refused even
+        // without an agent name.
         let actor = match &session.actor {
             Actor::Person => Actor::Agent {
                 role: None,

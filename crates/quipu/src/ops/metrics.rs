@@ -1,4 +1,4 @@
-//! Whether agents learn, in numbers and pictures.
+//! The `metrics` command: shows in figures and charts whether agents learn.
 
 use std::path::PathBuf;
 
@@ -42,7 +42,7 @@ impl Operate for Metrics {
                 })
             })
             .collect();
-        // Where a pattern came from sessions that do not name it, the knowledge of its agent tells.
+        // The agent's knowledge file supplies patterns that its sessions do not name.
         let known = session
             .actor
             .agent()
@@ -91,7 +91,7 @@ impl Operate for Metrics {
     }
 }
 
-/// How often each tier knew, with its share.
+/// Formats how often each tier had the answer, with its share.
 fn render_asked(asked: &AskedCounts) -> String {
     let line =
         |tier: &str, hits: usize, misses: usize| match (hits * 100).checked_div(hits + misses) {

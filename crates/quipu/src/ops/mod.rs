@@ -1,4 +1,4 @@
-//! The operations, a file each. They hold no rules: they ask the contract and the store.
+//! The operations, one file each. They contain no rules: they ask the contract and the store.
 
 pub mod amend;
 pub mod append;

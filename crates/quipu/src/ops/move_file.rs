@@ -1,3 +1,5 @@
+//! The `move` command: renames a file and updates every link to it, in one commit.
+
 use clap::Args;
 use quipu_protocol::{MoveError, move_file};
 use serde_json::json;

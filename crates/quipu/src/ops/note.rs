@@ -1,4 +1,4 @@
-//! `note` and `fact`: texts that every start shows until they are removed.
+//! The commands `note` and `fact`: texts that every start shows until they are removed.
 
 use clap::Args;
 use quipu_contract::in_one_line;
@@ -50,8 +50,8 @@ impl Entries {
             &self.remove,
             &added,
         )?;
-        // What was added, with the number that removes it; after a removal the numbers that hold
-        // now.
+        // Shows the added entries with the numbers that remove them; after a removal, the new
+        // numbers.
         let is_shown = |entry: &String| !self.remove.is_empty() || added.contains(entry);
         let shown = (1..).zip(&entries).filter(|(_, entry)| is_shown(entry));
         let text = shown

@@ -1,4 +1,4 @@
-//! The text of a PDF, by `pdftotext` where it is installed: memory files are text.
+//! Extracts the text of a PDF with `pdftotext`, if it is installed, because memory files are text.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -7,7 +7,7 @@ use crate::answer::{Failure, exit};
 
 const INSTALL: &str = "install pdftotext (poppler-utils), or hand in the text";
 
-/// Jobs a PDF that is meant for a text file into its text; leaves everything else alone.
+/// Converts a PDF that is written to a text file into its text. Leaves all other input unchanged.
 pub fn as_text(target: &str, bytes: Vec<u8>) -> Result<Vec<u8>, Failure> {
     if !bytes.starts_with(b"%PDF-") || target.to_lowercase().ends_with(".pdf") {
         return Ok(bytes);
@@ -25,8 +25,7 @@ pub fn as_text(target: &str, bytes: Vec<u8>) -> Result<Vec<u8>, Failure> {
             ))
         })?;
     let stdin = child.stdin.take();
-    // It reads the whole file before it says anything, but that is its own affair: both ends are
-    // served at once.
+    // Writing and reading run concurrently, so that neither side can block the other.
     let output = std::thread::scope(|scope| {
         scope.spawn(|| stdin.map(|mut stdin| stdin.write_all(&bytes)));
         child.wait_with_output()

@@ -1,4 +1,4 @@
-//! Where a drawn picture goes: a file of the caller's, or stdout.
+//! Writes a rendered picture to a file of the caller, or to stdout.
 
 use std::path::Path;
 

@@ -1,3 +1,5 @@
+//! The `profile` commands: list, show and eject profiles.
+
 use clap::Args;
 use quipu_contract::{Language, Privilege, unknown};
 use quipu_protocol::{Library, Project, ProjectError, eject_profile};
@@ -96,7 +98,7 @@ impl Operate for ProfileEject {
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         session.actor.may(Privilege::MakeRules)?;
-        // Before there is a project, for whoever is to begin one with it.
+        // Works without a project too, for a user who is about to create one.
         let root = match Project::find_root(&session.folder) {
             Err(ProjectError::NotFound(folder)) => folder,
             found => found?,

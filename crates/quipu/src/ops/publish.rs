@@ -1,3 +1,5 @@
+//! The `publish` command: writes pages and an EPUB of the final chapters.
+
 use clap::Args;
 use quipu_contract::Pattern;
 use quipu_protocol::{Draw, PublishRequest, publish};

@@ -1,3 +1,5 @@
+//! The `read` command: prints a file, or one section of it.
+
 use clap::Args;
 use quipu_protocol::read_pointer;
 use serde_json::json;

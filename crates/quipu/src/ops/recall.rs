@@ -1,3 +1,6 @@
+//! The `recall` command: finds the sections that answer a question. The search is in the protocol
+//! crate.
+
 use clap::Args;
 use clap::builder::PossibleValue;
 use quipu_claims::{Asked, speaks_of};
@@ -125,8 +128,8 @@ impl Operate for Recall {
                 &self.question,
             )
         };
-        // Manuscripts are what memory is distilled from; other files of the lowest tier, such as
-        // orders to children, are not called so.
+        // Manuscripts are the files that memory is distilled from. Other files of the lowest tier,
+        // such as delegations, are not manuscripts.
         let is_manuscript = |rule: &FileRule| {
             rule.tier.as_deref() == Some("L2") && rule.form != Some(Form::Delegation)
         };
@@ -166,7 +169,7 @@ impl Operate for Recall {
     }
 }
 
-/// The tier as people read it; data has its number.
+/// Returns the tier's name for people; JSON has its number.
 pub fn shown_tier(tier: Tier) -> &'static str {
     match tier {
         Tier::L0 => "index",

@@ -1,10 +1,10 @@
-//! How a receipt is told.
+//! Formats receipts.
 
 use quipu_store::Receipt;
 
 use crate::answer::Answer;
 
-/// Data of its own, with the receipt beside it.
+/// Returns data with the receipt beside it.
 pub fn with(receipt: &Receipt, mut json: serde_json::Value, text: impl Into<String>) -> Answer {
     json["receipt"] = serde_json::json!(receipt);
     let told = answer(receipt);
@@ -49,7 +49,7 @@ pub fn answer(receipt: &Receipt) -> Answer {
     answer
 }
 
-/// A receipt beside what else there is to tell.
+/// Returns a receipt beside other data and text.
 pub fn beside(receipt: &Receipt, mut json: serde_json::Value, text: impl Into<String>) -> Answer {
     let mut told = answer(receipt);
     json["receipt"] = std::mem::take(&mut told.json);

@@ -1,3 +1,5 @@
+//! The `remove` command: removes a file, if its class allows that.
+
 use clap::Args;
 use quipu_protocol::may_expect;
 use quipu_store::{Change, Expect, Op, Version};

@@ -1,3 +1,6 @@
+//! The `replay` command: shows the brief and every text, with its version, that an attempt was
+//! given.
+
 use clap::Args;
 use quipu_contract::Privilege;
 use quipu_protocol::flow::replay;

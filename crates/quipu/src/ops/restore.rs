@@ -1,3 +1,5 @@
+//! The `restore` command: brings back a version of a file.
+
 use clap::Args;
 use quipu_contract::{Class, MANIFEST};
 use quipu_protocol::{ReadError, is_of_faulty_rules, may_restore};
@@ -39,13 +41,14 @@ impl Operate for Restore {
             None => None,
         };
         let project = session.history()?;
-        // Bringing rules back needs none; what else is brought back is for the contract to say.
+        // Restoring a faulty contract file needs no valid contract. Any other file is restored
+        // under the contract.
         let project =
             match project.store.is_unruled() && !is_of_faulty_rules(project.store.root(), &path) {
                 true => session.project()?,
                 false => project,
             };
-        // Nothing is looked up in the history of a file that the actor may not restore.
+        // The history of a file is not searched for an actor that may not restore it.
         let mut paths = vec![path.clone()];
         for more in &self.more {
             paths.push(Session::path(more)?);
@@ -72,7 +75,7 @@ impl Operate for Restore {
         }
         let done = project.judge(change)?.publish()?;
         let answer = receipt::answer(&done);
-        // Only where there is an older one that may come back.
+        // Only if an older version exists that may be restored.
         let may_go_back = matches!(
             project.contract.class(&path),
             Class::Overwrite | Class::State | Class::Free

@@ -1,3 +1,6 @@
+//! The `review` command: shows each reviewer's status and scores, averages, conflicts and the
+//! verdict.
+
 use clap::Args;
 use quipu_contract::{Form, Privilege, ProjectPath};
 use quipu_protocol::flow::{Memory, flow_now, refresh_panel};

@@ -1,3 +1,5 @@
+//! The `run` command: runs the ready jobs of a flow. `worker` shares its argument handling.
+
 use std::sync::{Mutex, PoisonError};
 
 use clap::Args;
@@ -18,7 +20,8 @@ use crate::session::Session;
 use crate::table::Operate;
 use crate::terminal;
 
-/// Agents mostly wait for a model: three at a time keep a machine and a rate limit comfortable.
+/// Agents mostly wait for a model. Three at a time stay within the limits of a machine and a rate
+/// limit.
 pub const JOBS: usize = 3;
 
 #[derive(Debug, Args)]
@@ -117,18 +120,18 @@ impl Operate for Run {
     }
 }
 
-/// What came of a run, for whoever has to say how it ended.
+/// The result of a run, for the caller that reports its end.
 pub struct Done {
     pub answer: Answer,
     pub stopped: bool,
     pub failed: bool,
     pub stuck: bool,
     pub rules_changed: bool,
-    /// Everything that was asked for is done.
+    /// Whether all requested jobs are done.
     pub complete: bool,
 }
 
-/// Works on the flow of a project for as long as asked, and tells where it stands then.
+/// Works on the flow of a project for as long as requested, then reports its status.
 pub fn carry_out(
     session: &Session,
     project: &Project,
@@ -140,7 +143,7 @@ pub fn carry_out(
     let agent = agent(by, model, &project.contract, project.store.root())?;
     let stop = crate::signals::stop_on_signals()?;
     let progress = Progress::new(session.json);
-    // Only agents that count tokens are compared with what was estimated.
+    // Only agents that count tokens are compared with the estimate.
     let estimate = if counts_tokens(by) {
         Some(estimate_flow(
             project,
@@ -239,12 +242,12 @@ pub fn carry_out(
     })
 }
 
-/// The contract's text, to tell whether it changes while someone works by it.
+/// Returns the version of the contract's text, to detect a change during the work.
 fn rules_of(project: &Project) -> Result<Version, Failure> {
     Ok(Version::of(&read_manifest(project.store.root())?))
 }
 
-/// The steps and units that a run or a worker is for, and the name of the agent that performs them.
+/// Returns the steps and units of a run or a worker, and the name of the agent that performs them.
 pub fn choose(
     session: &Session,
     contract: &Contract,
@@ -287,7 +290,7 @@ pub fn choose(
     })
 }
 
-/// `ch05`, `ch01-ch05`, `all`.
+/// Parses `ch05`, `ch01-ch05`, `all`.
 fn units(contract: &Contract, asked: &UnitId) -> Result<Vec<UnitId>, Failure> {
     let all: Vec<UnitId> = contract.units.iter().map(|u| u.id.clone()).collect();
     if all.contains(asked) {

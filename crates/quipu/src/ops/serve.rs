@@ -1,4 +1,4 @@
-//! `serve`: the project in a browser.
+//! The `serve` command: shows the project in a browser. The server is in `crate::page`.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::{Command, Stdio};
@@ -34,8 +34,8 @@ impl Operate for Serve {
         session.actor.may(Privilege::Decide)?;
         quipu_shared::keep_connections();
         let root = session.project()?.store.root().to_owned();
-        // A new token for each server: the page keeps sending its token to the port after the
-        // server has ended, and whoever listens there next must not be able to use it.
+        // Each server has a new token. A page keeps sending its token to the port after the server
+        // has ended, and another program that listens there later must not be able to use it.
         let token = Token::random()
             .map_err(|e| Failure::new(exit::IO, format!("no random bytes for a token: {e}"), ""))?;
         let entry = Entry::new(token.clone())
@@ -43,7 +43,7 @@ impl Operate for Serve {
         let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), self.port);
         let shown = token.clone();
         let ready = |address: SocketAddr| {
-            // The fragment stays in the browser: it is in no request and in no log.
+            // The fragment stays in the browser: it appears in no request and in no log.
             let url = format!("http://{address}/#token={}", shown.as_str());
             say(session.json, &url);
             if self.open {
@@ -80,8 +80,7 @@ impl Operate for Serve {
     }
 }
 
-/// The address is data, and wanted long before the server ends. A reader that closed the pipe has
-/// what it wanted.
+/// Prints the address as data, long before the server ends. A closed pipe is not an error.
 fn say(as_json: bool, url: &str) {
     if as_json {
         let _ = terminal::show_json(&json!({"event": "serving", "url": url}).to_string());
@@ -91,7 +90,7 @@ fn say(as_json: bool, url: &str) {
     }
 }
 
-/// Asks the desktop to open the page by way of a private file; if that fails, the person has the
+/// Asks the desktop to open the page through a private file. If that fails, the person can use the
 /// printed address.
 fn open(entry: &Entry, address: SocketAddr) {
     let file = make_state_folder("page").map_err(|error| error.to_string());

@@ -1,4 +1,4 @@
-//! Past sessions: listed by name, searched by text.
+//! Past sessions: lists them by name, and searches their text.
 
 use clap::Args;
 use quipu_contract::{Pattern as Glob, ProjectPath};
@@ -9,8 +9,7 @@ use crate::answer::{Answer, Failure, exit};
 use crate::session::Session;
 use crate::table::Operate;
 
-// Which sessions are meant. (No doc comment: it would become the help of the commands that take
-// these.)
+// Selects sessions. (No doc comment: it would become the help of the commands that take these.)
 #[derive(Debug, Args)]
 pub struct Which {
     /// Only files whose name matches, such as '*undefined_var*'
@@ -28,7 +27,7 @@ pub struct Which {
 }
 
 impl Which {
-    /// Newest first.
+    /// Returns the selected sessions, newest first.
     fn pick(&self, sessions: Vec<PastSession>) -> Result<Vec<PastSession>, Failure> {
         let parse = |glob: &str| {
             Glob::parse(glob).map_err(|what| Failure::usage(what, "--name '*undefined_var*'"))
@@ -148,7 +147,7 @@ impl Operate for SessionsSearch {
                 .enumerate()
                 .map(|(at, line)| (at + 1, line))
                 .collect();
-            // The line with most of the words tells best.
+            // The line with most of the words is the most informative.
             let count = |line: &str| {
                 words
                     .iter()

@@ -1,4 +1,4 @@
-//! `completions` and `man`: the command line, told to a shell and to a manual.
+//! The commands `completions` and `man`: generate shell completions and the manual page.
 
 use std::path::PathBuf;
 

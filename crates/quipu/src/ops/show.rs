@@ -1,3 +1,5 @@
+//! The `show` command: prints an older version of a file.
+
 use clap::Args;
 use quipu_protocol::read_pointer;
 use serde_json::json;

@@ -1,3 +1,5 @@
+//! The `split` command: splits a file that is too long by its sections, and updates links.
+
 use clap::Args;
 use quipu_protocol::{Grown, GrowthError, split_page};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! `start`: the cold start.
+//! The `start` command: gives an agent the context for a new session.
 
 use clap::Args;
 use quipu_contract::Tokens;
@@ -75,7 +75,7 @@ impl Operate for Start {
     }
 }
 
-/// No project here: what could be done about it.
+/// Explains what to do in a folder without a project.
 fn offer(around: &Surroundings) -> Answer {
     let mut text = String::new();
     if !around.below.is_empty() {

@@ -1,4 +1,4 @@
-//! `state`: single values of where things stand.
+//! The `state` commands: get, set and merge values of the state file.
 
 use clap::Args;
 use quipu_contract::Form;
@@ -65,7 +65,7 @@ impl Operate for StateSet {
     }
 }
 
-/// JSON where it is JSON, text otherwise.
+/// Parses JSON, and treats any other text as a string.
 pub fn parse_value(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| json!(text))
 }

@@ -1,3 +1,5 @@
+//! The `status` command: shows files, external edits and violations of the contract.
+
 use std::collections::BTreeMap;
 
 use clap::Args;
@@ -20,7 +22,7 @@ pub struct Status {
     files: bool,
 }
 
-/// So many free files are named before the rest is only counted.
+/// Maximum number of free files listed; the rest is counted.
 const FREE_SHOWN: usize = 10;
 
 impl Operate for Status {
@@ -32,8 +34,8 @@ impl Operate for Status {
         let scope = ReadScope::of(&project, &session.actor);
         let mut survey = project.store.survey()?;
         project.store.flag_invalid(&mut survey)?;
-        // A command of someone else's may have set an edit aside. In a working copy the conflict
-        // copies tell, and can be deleted.
+        // A command of another process may have replaced an edit and stored its text in the
+        // journal. In a working copy the conflict copies show it, and can be deleted.
         if project.store.order().is_none() && !project.store.is_read_only() {
             let listed = project.store.set_aside_since_written()?;
             survey.kept.extend(
@@ -220,8 +222,8 @@ impl Operate for Status {
     }
 }
 
-/// Where a working copy stands, and where its shared store does. One that does not answer at once
-/// is not waited for: everything else is known here.
+/// Reports the position of a working copy and of its shared store. A store that does not answer at
+/// once is skipped, because all other data is local.
 fn shared_state(store: &Store) -> Result<Option<(String, Value)>, Failure> {
     let Some(order) = store.order() else {
         return Ok(None);

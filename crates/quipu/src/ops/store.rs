@@ -1,3 +1,5 @@
+//! The `store` commands: manage the shared PostgreSQL store of a project.
+
 use clap::Args;
 use quipu_contract::Privilege;
 use quipu_protocol::{Project, Setting, TRUST_COMMAND, is_trusted};
@@ -10,8 +12,7 @@ use crate::answer::{Answer, Failure, count, exit};
 use crate::session::Session;
 use crate::table::Operate;
 
-/// The address that was named, or that the environment names, or one of the contract that is
-/// trusted.
+/// Returns the address given by the caller, by the environment, or by a trusted contract.
 fn address(said: Option<&str>, trusted: Option<&str>) -> Result<Address, Failure> {
     let given = std::env::var("QUIPU_STORE")
         .ok()

@@ -1,3 +1,5 @@
+//! The `sync` command: updates a working copy from its shared store, once or continuously.
+
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -20,9 +22,9 @@ pub struct Sync {
     seconds: Option<u64>,
 }
 
-/// How long the shared store is listened to at a time.
+/// How long one call listens to the shared store.
 const LISTEN: Duration = Duration::from_secs(5);
-/// The pause between two tries to reach it.
+/// Pause between two connection attempts.
 const PAUSE: Duration = Duration::from_secs(1);
 
 impl Operate for Sync {
@@ -79,8 +81,8 @@ impl Operate for Sync {
     }
 }
 
-/// Takes over what others commit until it is time to leave, and tells each time. A server that is
-/// away is waited for.
+/// Applies the commits of others until it is stopped, and reports each time. Waits for a server
+/// that is down.
 fn follow(
     store: &Store,
     leave_at: Option<Instant>,
@@ -132,8 +134,8 @@ fn follow(
     }
 }
 
-/// Events are data, words are talk. Whoever has stopped listening does not keep the copy from
-/// following.
+/// Prints events as data on stdout and text as messages on stderr. A closed pipe does not stop the
+/// sync.
 fn tell(json: bool, event: &str, synced: &Synced, words: &str) {
     if json {
         let event = json!({"event": event, "from": synced.from, "to": synced.to, "conflicts": synced.conflicts, "what": words});

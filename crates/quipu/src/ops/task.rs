@@ -1,4 +1,4 @@
-//! The task at hand: begun, planned, noted, shown.
+//! The `task` commands: begin, plan, note and show the current task.
 
 use clap::{Args, ValueEnum};
 use quipu_contract::Form;

@@ -1,3 +1,5 @@
+//! The `tension` command: shows the tension on each high-level fact, chapter by chapter.
+
 use std::path::PathBuf;
 
 use clap::Args;

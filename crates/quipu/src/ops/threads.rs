@@ -1,3 +1,5 @@
+//! The `threads` command: lists threads as planted, due, overdue or closed.
+
 use clap::Args;
 use quipu_claims::{Memory, Standing, Thread, chapter_number};
 use quipu_protocol::{gather, last_chapter};
@@ -14,7 +16,7 @@ pub struct Threads {
     at: Option<String>,
 }
 
-/// `9`, `ch09`, `第九章`.
+/// Parses `9`, `ch09`, `第九章`.
 pub fn chapter(text: &str) -> Result<u64, Failure> {
     let number = text.parse().ok().or_else(|| chapter_number(text));
     number.ok_or_else(|| Failure::usage(format!("`{text}` is no chapter"), "9, ch09 or 第九章"))

@@ -1,4 +1,4 @@
-//! `todo`: adding, moving, listing and reviewing what is to be done.
+//! The `todo` commands: add, move, list and review todos.
 
 use clap::Args;
 use quipu_contract::{Form, in_one_line};
@@ -348,7 +348,7 @@ impl Operate for TodoReview {
     }
 }
 
-/// One todo on one line.
+/// Formats one todo on one line.
 fn line(list: &Todos, todo: &Todo) -> String {
     let id = short_name(list.todos.iter().map(|t| t.id.as_str()), &todo.id);
     let (status, _) = list.standing(todo);

@@ -1,4 +1,5 @@
-//! `trust`: a person agrees that settings of a project run programs or contact servers.
+//! The `trust` command: records a person's agreement that settings of a project run programs or
+//! contact servers.
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -83,8 +84,8 @@ impl Operate for Trust {
     }
 }
 
-/// Records that the person who typed the address of a store agrees to it. What was done with it
-/// stays done if that fails: the answer says so.
+/// Records the agreement of the person who typed the address of a store. If that fails, the
+/// preceding work stays done and the answer reports the failure.
 pub fn agree_to_store(answer: Answer, root: &Path, address: &str) -> Answer {
     match trust(root, &[Setting::store(address)]) {
         Ok(()) => answer,
@@ -100,13 +101,13 @@ pub fn agree_to_store(answer: Answer, root: &Path, address: &str) -> Answer {
     }
 }
 
-/// Every setting of the project in a folder that needs trust.
+/// Returns every setting of a project that needs trust.
 fn settings_of(root: &Path, contract: &Contract) -> Result<Vec<Setting>, Failure> {
     let attached = Attachment::load(root)?.map(|attached| attached.address);
     Ok(Setting::all(contract, attached.as_deref()))
 }
 
-/// The settings in plain words and as they stand, and whether all of them are trusted.
+/// Shows the settings in words and literally, and whether all of them are trusted.
 fn render(
     root: &Path,
     contract: &Contract,
@@ -138,7 +139,7 @@ fn render(
     Ok((text, known))
 }
 
-/// Asks on the terminal; no without one. Only a whole `yes` counts.
+/// Asks on the terminal; false without one. Only a complete `yes` counts.
 fn ask(shown: &str) -> bool {
     if !std::io::stdin().is_terminal() || !terminal::stderr_is_terminal() {
         return false;
@@ -148,8 +149,8 @@ fn ask(shown: &str) -> bool {
     std::io::stdin().read_line(&mut answer).is_ok() && answer.trim().eq_ignore_ascii_case("yes")
 }
 
-/// One line without characters that a terminal hides or obeys, line breaks included: whoever agrees
-/// must see what is there.
+/// Returns one line without hidden or control characters, including line breaks, so that the person
+/// sees exactly what they agree to.
 fn plain(text: &str) -> String {
     let shown = |c: char| match c {
         '"' | '\'' | '\\' => c.to_string(),

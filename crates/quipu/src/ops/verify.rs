@@ -1,3 +1,5 @@
+//! The `verify` command: checks the journal, all files and the leases.
+
 use clap::Args;
 use quipu_protocol::ReadScope;
 use quipu_store::{ExpectedHead, Problem};
@@ -115,7 +117,7 @@ fn parse_head(text: &str) -> Result<ExpectedHead, Failure> {
         .ok_or_else(|| Failure::usage(format!("`{text}` is not a head"), remedy))
 }
 
-/// Which noted heads were compared, and which were not.
+/// Reports which recorded heads were compared, and which were not.
 fn told_heads(compared: &Compared, expected: Option<&ExpectedHead>) -> String {
     let mut text = String::new();
     if let Some(head) = expected {

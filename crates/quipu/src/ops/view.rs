@@ -1,3 +1,5 @@
+//! The `view` command: shows the texts that a role is given for a unit, within its budget.
+
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -11,7 +13,7 @@ use crate::ops::asked::Asked;
 use crate::session::Session;
 use crate::table::Operate;
 
-/// So many files that had no room are named before the rest is only counted.
+/// Maximum number of omitted files listed; the rest is counted.
 const NAMED_FILES: usize = 20;
 
 #[derive(Debug, Args)]
@@ -109,7 +111,7 @@ fn told(view: &Shown) -> String {
     format!("{most} of {} tokens{stages}{cuts}", view.budget)
 }
 
-/// The texts one after another, each under its name.
+/// Concatenates the texts, each under its name.
 fn render_contents(view: &Shown) -> String {
     let mut text = String::new();
     for (index, stage) in view.stages.iter().enumerate() {

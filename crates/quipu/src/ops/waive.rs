@@ -1,3 +1,5 @@
+//! The `waive` command: accepts a conflict with a reason, and lists or revokes such waivers.
+
 use clap::Args;
 use quipu_protocol::{CheckRequest, Draft, check_draft, revoke_waiver, waive, waivers_for};
 use serde_json::json;

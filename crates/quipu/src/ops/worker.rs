@@ -1,3 +1,5 @@
+//! The `worker` command: performs ready jobs of a flow beside other workers.
+
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -97,7 +99,7 @@ impl Operate for Worker {
         } else if !done.complete {
             answer = answer.say("left before all was done");
         }
-        // Being asked to leave is no failure; what others could not do is.
+        // A requested stop is not a failure; failed and stuck jobs are.
         answer.exit = match () {
             () if done.failed && !done.stopped => exit::AGENT,
             () if done.stuck && !done.stopped => exit::NO,

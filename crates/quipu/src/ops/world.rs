@@ -1,4 +1,4 @@
-//! The shared world: facts by key.
+//! The `world` commands: read and set shared facts by key.
 
 use clap::Args;
 use quipu_contract::{Fact, Form, Was, add_note, facts, set_fact};

@@ -1,3 +1,5 @@
+//! The `write` command: creates a file, or replaces all of its text.
+
 use clap::Args;
 use quipu_protocol::may_expect;
 use quipu_store::{Change, Expect, Op, Version};

@@ -1,4 +1,4 @@
-//! The files of the page, built into the program.
+//! The static files of the page, embedded in the program.
 
 use include_dir::{Dir, include_dir};
 use quipu_web::axum::Router;
@@ -8,7 +8,7 @@ use quipu_web::axum::routing::get;
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../page/www");
 
-/// One address for each file: nothing is looked up by what a caller says.
+/// Registers one route per file, so that no path of a request is ever looked up.
 pub fn router() -> Router {
     let mut router = Router::new();
     let mut folders = vec![&FILES];
@@ -46,7 +46,7 @@ fn content_type(name: &str) -> &'static str {
 mod tests {
     use super::*;
 
-    /// The whole page is small: it travels in every binary.
+    /// Size limit of the whole page, because every binary carries it.
     const MOST_BYTES: usize = 700 << 10;
 
     fn all(folder: &'static Dir<'_>) -> Vec<(String, &'static [u8])> {

@@ -1,4 +1,4 @@
-//! Rows of the table of operations, called from the page.
+//! Calls of the page to rows of the table of operations.
 
 use std::sync::OnceLock;
 
@@ -15,7 +15,7 @@ use crate::mcp::schema::{matches, words};
 use crate::session::{Names, Session};
 use crate::table::TABLE;
 
-/// The rows that the page may call, each with the arguments that it may not: those that write files
+/// The rows that the page may call, each with the forbidden arguments: those that write files
 /// outside the journal, read files outside the project, or start programs.
 const OFFERED: &[(&str, &[&str])] = &[
     ("approve", &[]),
@@ -41,8 +41,8 @@ const OFFERED: &[(&str, &[&str])] = &[
     ("verify", &[]),
 ];
 
-/// What the journal notes beside the person: a decision that was made in a browser can be told from
-/// one on a terminal.
+/// Recorded in the journal beside the person, to distinguish a decision in a browser from one on a
+/// terminal.
 const DOOR: &str = "page";
 
 #[derive(Debug, Deserialize)]
@@ -74,7 +74,8 @@ fn perform(session: &Session, call: &Call) -> Result<Value, Failure> {
     };
     let words = words(operation, &call.arguments, left_out).map_err(usage)?;
     let matches = matches(operation, &words).map_err(usage)?;
-    // A person, whatever started the server; a unit only says what is meant.
+    // The caller is always a person, even if an agent started the server. The unit only selects the
+    // target.
     let names = Names {
         unit: call.unit.clone(),
         ..Names::default()

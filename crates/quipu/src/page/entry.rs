@@ -1,9 +1,9 @@
-//! How a browser that `serve --open` starts gets the token.
+//! Passes the token to a browser that `serve --open` starts.
 //!
-//! Command lines are readable by every program of the machine, so the browser is given the path of
-//! a private file (mode 0600) instead of an address. The file leads to the page with a one-time
-//! code, which the page exchanges for the token. The code works once and for a short time; the file
-//! is deleted when the code is used and when the server ends.
+//! Every program of the machine can read command lines, so the browser gets the path of a private
+//! file (mode 0600) instead of an address. The file redirects to the page with a one-time code,
+//! which the page exchanges for the token. The code works once and for a short time. The file is
+//! deleted when the code is used and when the server ends.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -44,7 +44,7 @@ impl Entry {
         }))
     }
 
-    /// Writes the file that leads to the page, and returns its path.
+    /// Writes the file that redirects to the page, and returns its path.
     pub fn write_file(&self, folder: &Path, address: SocketAddr) -> std::io::Result<PathBuf> {
         let mut file = tempfile::Builder::new()
             .prefix("open-")
@@ -62,7 +62,7 @@ impl Entry {
         Ok(path)
     }
 
-    /// The address where the code is exchanged. It needs no token: the code is the proof.
+    /// Returns the route that exchanges the code. It needs no token, because the code is the proof.
     pub fn router(self: &Arc<Entry>) -> Router {
         Router::new()
             .route("/api/code", post(exchange))

@@ -1,5 +1,5 @@
-//! Telling the page that something happened: the journal's end, the attempts under way and the workers,
-//! looked at while it listens.
+//! Notifies the page of changes. While the page listens, it polls the end of the journal, the
+//! running attempts and the workers.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::Shared;
 
-/// Quick enough to seem at once, and a look costs a few reads of small files.
+/// Polling interval: short enough to seem immediate, and a poll reads only a few small files.
 const LOOK: Duration = Duration::from_millis(400);
 
 pub async fn listen(State(page): Shared) -> Response {

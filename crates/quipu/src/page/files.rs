@@ -1,5 +1,5 @@
-//! Files by class, a window at a time: filtered and ordered here, so that a browser never holds a
-//! hundred thousand.
+//! Files by class, one window at a time. The server filters and sorts, so that a browser never
+//! holds a hundred thousand files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::Shared;
 use super::reply::reply;
 
-/// The longest window.
+/// Maximum size of a window.
 const MOST: usize = 500;
 
 #[derive(Debug, Deserialize)]

@@ -1,4 +1,4 @@
-//! The flow as a board of units and steps, and everything about one job.
+//! The flow as a board of units and steps, and the details of one job.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ use crate::answer::{Failure, exit};
 use crate::session::{Names, Session};
 use crate::table::TABLE;
 
-/// The end of a transcript that is told, and the beginning of other texts.
+/// Bytes shown from the end of a transcript, and from the beginning of other texts.
 const TRANSCRIPT: u64 = 96 << 10;
 const TEXT: usize = 96 << 10;
 
@@ -54,7 +54,7 @@ pub async fn board(State(page): Shared) -> Response {
     .await
 }
 
-/// A job with its state.
+/// Returns a job with its status as JSON.
 pub fn told(contract: &Contract, planned: &PlannedJob<'_>, status: &JobStatus) -> Value {
     let title = planned.job.unit.as_ref().and_then(|id| contract.unit(id));
     json!({
@@ -107,7 +107,7 @@ pub async fn job(State(page): Shared, Query(asked): Query<Asked>) -> Response {
         let read = |name: &str| folder.as_deref().and_then(|folder| load(folder, name));
         let parsed = |name: &str| read(name).and_then(|text| serde_json::from_str::<Value>(&text).ok());
         let (mut plan, mut brief) = (parsed("plan.json"), read("brief.md").or_else(|| read("brief-1.md")));
-        // What has not been done yet is shown as it would be done now.
+        // A job without an attempt is shown as it would run now.
         let foreseen = folder.is_none() && past.is_none() && planned.role.is_some();
         if let (true, Some(role)) = (foreseen, &planned.step.role) {
             let own = planned.job.unit.as_ref().map(ToString::to_string);
@@ -136,7 +136,7 @@ pub async fn job(State(page): Shared, Query(asked): Query<Asked>) -> Response {
     .await
 }
 
-/// What a role would be shown or told now.
+/// Returns the view or the brief that a role would get now.
 fn ask(
     session: &Session,
     operation: &str,
@@ -180,7 +180,7 @@ fn cut(text: &str) -> String {
     text[..end].to_owned()
 }
 
-/// The last of what was said, as it was said.
+/// Returns the last lines of a transcript, verbatim.
 fn transcript(folder: &Path) -> Vec<Value> {
     let tail = read_tail(&folder.join("transcript.jsonl"), TRANSCRIPT).unwrap_or_default();
     tail.lines()

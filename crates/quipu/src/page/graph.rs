@@ -1,4 +1,4 @@
-//! The link graph: as much of it as can be looked at, and the links of one file.
+//! The link graph, limited to a displayable size, and the links of one file.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -15,18 +15,18 @@ use super::reply::reply;
 use crate::answer::Failure;
 use crate::session::Session;
 
-/// More nodes than this are no picture any more: the nearest to the focus, or the best linked, are
-/// shown.
+/// Maximum number of nodes in a readable picture. Beyond it, the nodes nearest to the focus, or the
+/// best linked, are shown.
 const NODES: usize = 1_200;
-/// So many links of one file are told.
+/// Maximum number of links listed per file.
 const LINKS: usize = 200;
 
 #[derive(Debug, Deserialize)]
 pub struct Asked {
-    /// Only what is near this page …
+    /// Shows only pages near this one …
     #[serde(default)]
     focus: String,
-    /// … within so many links.
+    /// … within this many links.
     #[serde(default)]
     depth: usize,
 }
@@ -91,7 +91,7 @@ pub async fn graph(State(page): Shared, Query(asked): Query<Asked>) -> Response 
     .await
 }
 
-/// The pages to draw: all, those near the focus, or those with the most neighbours.
+/// Selects the pages to draw: all, those near the focus, or those with the most neighbours.
 fn choose<'g>(
     graph: &'g Graph,
     near: &BTreeMap<&'g str, BTreeSet<&'g str>>,
@@ -130,7 +130,7 @@ pub struct OfFile {
     path: String,
 }
 
-/// What a file leads to, and who cites it, with the lines that do.
+/// Returns the targets of a file's links and the files that link to it, with the lines.
 pub async fn of_file(State(page): Shared, Query(asked): Query<OfFile>) -> Response {
     reply(move || {
         let path = Session::path(&asked.path)?;
@@ -160,7 +160,7 @@ fn nearest(edge: &Edge) -> Option<&String> {
     }
 }
 
-/// The line that a link stands in.
+/// Returns the line that contains a link.
 fn line_of<'e>(
     project: &Project,
     texts: &mut BTreeMap<&'e str, String>,

@@ -1,4 +1,4 @@
-//! The journal, searched from its end, a window at a time.
+//! The journal, searched from its end, one window at a time.
 
 use quipu_store::{Kind, LogEntry};
 use quipu_web::axum::extract::{Query, State};
@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use super::Shared;
 use super::reply::reply;
 
-/// The longest window.
+/// Maximum size of a window.
 const MOST: usize = 200;
-/// So many paths of one commit are named before the rest is only counted.
+/// Maximum number of paths listed per commit; the rest is counted.
 const PATHS: usize = 12;
 
 #[derive(Debug, Deserialize)]
@@ -46,7 +46,7 @@ pub async fn search(State(page): Shared, Query(asked): Query<Asked>) -> Response
             let named = |part: &str| entry.paths.iter().any(|p| p.to_lowercase().contains(part));
             let why = entry.why.as_deref().unwrap_or_default().to_lowercase();
             let kind = match asked.kind.as_str() {
-                // Leases come and go with every run: whoever wants them says so.
+                // Every run takes and releases leases, so they are shown only on request.
                 "" => entry.kind != Kind::Lease,
                 "all" => true,
                 kind => entry.kind.as_str() == kind,
@@ -68,7 +68,7 @@ pub async fn search(State(page): Shared, Query(asked): Query<Asked>) -> Response
     .await
 }
 
-/// A commit as the page shows it.
+/// Returns a commit as JSON.
 pub fn told(entry: &LogEntry) -> Value {
     let shown: Vec<&String> = entry.paths.iter().take(PATHS).collect();
     json!({

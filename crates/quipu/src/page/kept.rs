@@ -1,4 +1,5 @@
-//! What is dear to find out and asked for again and again: kept while the journal stands still.
+//! Caches expensive results that the page requests repeatedly. A result is valid while the journal
+//! does not change.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,11 +10,12 @@ use quipu_store::Survey;
 
 use crate::answer::Failure;
 
-/// External edits are in no journal: so long they may stay unseen, or longer where looking
-/// takes long.
+/// External edits are not in the journal. They may stay unseen for this long, or longer if a scan
+/// is slow.
 const SURVEY_LASTS: Duration = Duration::from_secs(2);
 const LINKS_LAST: Duration = Duration::from_secs(20);
-/// What took a second to find is kept for so many: looking is never most of what a server does.
+/// A result is cached for this many times the duration of its computation, so that scans never
+/// dominate the server's work.
 const PATIENCE: u32 = 20;
 
 #[derive(Default)]
@@ -29,14 +31,14 @@ struct Found<T> {
 }
 
 impl Kept {
-    /// How every file stands. Whoever asks meanwhile waits for the same look.
+    /// Returns the status scan of every file. Concurrent callers wait for the same scan.
     pub fn survey(&self, project: &Project) -> Result<Arc<Survey>, Failure> {
         kept(&self.survey, project, SURVEY_LASTS, || {
             Ok(project.store.survey()?)
         })
     }
 
-    /// The newest survey there is, however old: for what is nice to know.
+    /// Returns the last status scan, even if it is outdated, for optional information.
     pub fn last_survey(&self) -> Option<Arc<Survey>> {
         let slot = self.survey.lock().unwrap_or_else(PoisonError::into_inner);
         slot.as_ref().map(|found| Arc::clone(&found.what))
@@ -66,7 +68,7 @@ fn kept<T>(
     let begun = Instant::now();
     let what = Arc::new(look()?);
     let until = Instant::now() + lasts.max(begun.elapsed() * PATIENCE);
-    // The look itself may have adopted something.
+    // The scan itself may have adopted an edit.
     *slot = Some(Found {
         seq: project.store.pulse()?,
         until,

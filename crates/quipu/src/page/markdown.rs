@@ -1,8 +1,8 @@
-//! Markdown as a tree of named elements and texts, which the page builds with the DOM's own hands.
+//! Parses Markdown into a tree of elements and texts, which the page builds through the DOM API.
 //!
-//! Files are written by agents: nothing of them is ever markup. Raw HTML is text, addresses are
-//! `http`, `https` or files of the project, pictures are their description. A node is a text or
-//! `[element, attributes, children…]`.
+//! Agents write the files, so their content must never become markup. Raw HTML is shown as text,
+//! URLs are `http`, `https` or files of the project, and images are replaced by their descriptions.
+//! A node is a text or `[element, attributes, children…]`.
 
 use std::ops::Range;
 
@@ -11,10 +11,10 @@ use quipu_claims::resolve_link;
 use quipu_text::{Document, LinkKind, is_external, parse_target};
 use serde_json::{Value, json};
 
-/// Deeper than this nothing is nested: an endless quote must not exhaust anyone's stack.
+/// Maximum nesting depth, so that endless nested quotes cannot exhaust the stack.
 const DEEPEST: usize = 24;
 
-/// The tree of a text. `is_file` tells which paths lead anywhere.
+/// Parses a text into a tree. `is_file` decides which paths exist.
 pub fn parse_tree(text: &str, path: &str, is_file: &dyn Fn(&str) -> bool) -> Vec<Value> {
     let document = Document::parse(text);
     let anchors = document
@@ -64,7 +64,7 @@ pub fn parse_tree(text: &str, path: &str, is_file: &dyn Fn(&str) -> bool) -> Vec
         .unwrap_or_default()
 }
 
-/// Where a link of the project leads, as attributes.
+/// Returns the target of a project link, as attributes.
 fn address(
     page: &str,
     written: &str,
@@ -81,7 +81,7 @@ struct Branch {
     element: &'static str,
     attributes: Value,
     children: Vec<Value>,
-    /// Nested too deeply: its children go to its parent.
+    /// Nested too deeply: its children are added to its parent.
     flat: bool,
 }
 
@@ -90,9 +90,9 @@ struct Planter<'t> {
     path: &'t str,
     is_file: &'t dyn Fn(&str) -> bool,
     anchors: Vec<(usize, String)>,
-    /// Links that Markdown does not know, with where they lead.
+    /// Links outside Markdown's syntax, with their targets.
     marks: Vec<(Range<usize>, Value)>,
-    /// How far texts are planted: a mark is planted once, by the first text in it.
+    /// The offset up to which text was emitted. The first text inside a mark emits the mark, once.
     marked: usize,
     stack: Vec<Branch>,
     in_code: bool,
@@ -152,7 +152,7 @@ impl Planter<'_> {
             Event::End(end) => self.end(end),
             Event::Text(text) => self.words(&text, range),
             Event::Code(text) => self.push(json!(["code", {}, text.as_ref()])),
-            // Raw HTML is shown as what it is. A comment that is a marker is worth seeing too.
+            // Raw HTML is shown literally. A comment that is a marker is shown too.
             Event::Html(html) => self.say(&html),
             Event::InlineHtml(html) => self.push(json!(["code", {"class": "raw"}, html.as_ref()])),
             Event::InlineMath(text) | Event::DisplayMath(text) => {
@@ -208,7 +208,7 @@ impl Planter<'_> {
                 let attributes = self.leads_to(&dest_url, LinkKind::Inline);
                 self.open(if attributes.is_null() { "" } else { "a" }, attributes);
             }
-            // A picture would be a request: it is told by its description.
+            // An image would cause a request, so only its description is shown.
             Tag::Image { dest_url, .. } => {
                 self.open(
                     "span",
@@ -235,7 +235,7 @@ impl Planter<'_> {
         self.close();
     }
 
-    /// The attributes of a link, or null if it leads nowhere that a reader should go.
+    /// Returns the attributes of a link, or null if a reader must not follow it.
     fn leads_to(&self, written: &str, kind: LinkKind) -> Value {
         if is_external(written) {
             let scheme = written.trim().to_ascii_lowercase();
@@ -251,10 +251,9 @@ impl Planter<'_> {
         address(self.path, &path, anchor.as_deref(), kind, self.is_file)
     }
 
-    /// Text, with the links in it that Markdown does not know.
+    /// Emits text, with the links in it that Markdown does not parse.
     fn words(&mut self, text: &str, range: Range<usize>) {
-        // Escapes and entities make a text differ from its source; there is no mark in such a
-        // piece.
+        // Escapes and entities make a text differ from its source; such a piece contains no mark.
         if self.in_code || self.text.get(range.clone()) != Some(text) {
             self.say(text);
             return;

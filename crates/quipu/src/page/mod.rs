@@ -1,8 +1,8 @@
-//! The page's door: addresses to operations and to what the protocol tells, as a person.
+//! The server of the page: maps routes to operations and to queries of the protocol crate, as a
+//! person.
 //!
-//! It holds no rules. Whatever is written goes through a row of the table of operations
-//! (`calls.rs`); the other addresses only read, in pieces that stay small however large the project
-//! is.
+//! It contains no rules. Every write goes through a row of the table of operations (`calls.rs`).
+//! The other routes only read, in windows that stay small for any project size.
 
 mod assets;
 mod calls;
@@ -30,19 +30,19 @@ use crate::session::Session;
 pub use entry::Entry;
 use kept::Kept;
 
-/// What one server knows.
+/// The state of one server.
 pub struct Page {
     session: Session,
-    /// What the flow has read and is still the same.
+    /// The flow's cache of unchanged files.
     memory: Memory,
     kept: Kept,
 }
 
-/// What a handler is given.
+/// The state argument of a handler.
 type Shared = quipu_web::axum::extract::State<Arc<Page>>;
 
 impl Page {
-    /// Each request is a caller of its own: nothing is kept between two of them.
+    /// Each request is a separate caller: no state is kept between two requests.
     fn session(&self) -> Session {
         Session {
             watched: OnceLock::new(),
@@ -51,8 +51,8 @@ impl Page {
     }
 }
 
-/// The files of the page for everyone, the project for callers with the token. `entry` gives the
-/// token for a one-time code.
+/// Builds the site: static files for everyone, the project for callers with the token. `entry`
+/// gives the token for a one-time code.
 pub fn site(session: Session, entry: &Arc<Entry>) -> Site {
     let page = Arc::new(Page {
         session,

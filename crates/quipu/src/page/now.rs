@@ -1,4 +1,4 @@
-//! What is going on: running, waiting for a person, failed, held.
+//! The current activity: running attempts, jobs that wait for a person, failed jobs, leases.
 
 use std::path::Path;
 
@@ -15,12 +15,12 @@ use super::journal;
 use super::reply::reply;
 use crate::answer::Failure;
 
-/// So many of each kind are told; the rest is counted.
+/// Maximum number listed per kind; the rest is counted.
 const MOST: usize = 40;
 const RECENT: usize = 8;
-/// Of so many of the last records, leases among them.
+/// Number of recent records to search, including leases.
 const LOOKED: usize = 60;
-/// The end of a transcript in which its last line is looked for, and how much of that line is told.
+/// Bytes searched at the end of a transcript for its last line, and characters shown of that line.
 const TAIL: u64 = 8 << 10;
 const LINE: usize = 240;
 
@@ -63,7 +63,7 @@ pub async fn now(State(page): Shared) -> Response {
         Ok::<Value, Failure>(json!({
             "flow": flow_json,
             "attempts": attempts,
-            // The page is shown without a server, too.
+            // The page also works while the shared server is down.
             "workers": store.seated().unwrap_or_default(),
             "leases": leases,
             "sessions": sessions,
@@ -75,7 +75,7 @@ pub async fn now(State(page): Shared) -> Response {
     .await
 }
 
-/// A attempt with the last that its agent said, and what it was given to read.
+/// Returns an attempt with its agent's last line and the texts it was given.
 fn told(root: &Path, attempt: &RunningAttempt) -> Value {
     let folder = folder_of(root, &attempt.attempt);
     let plan = quipu_store::read_regular_text(&folder.join("plan.json"))
@@ -105,7 +105,7 @@ fn last_line(path: &Path) -> Option<String> {
     Some(line.trim().chars().take(LINE).collect())
 }
 
-/// The last bytes of a file, from a whole character on.
+/// Returns the last bytes of a file, starting at a character boundary.
 pub fn read_tail(path: &Path, most: u64) -> Option<String> {
     use std::io::{Read, Seek, SeekFrom};
     let mut file = quipu_store::open_regular(path).ok()?;

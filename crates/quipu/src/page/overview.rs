@@ -1,4 +1,4 @@
-//! What the project is, and which views have anything to show.
+//! The project's identity, and which views of the page have content.
 
 use quipu_contract::{Contract, Form};
 use quipu_web::axum::extract::State;
@@ -42,7 +42,7 @@ pub async fn project(State(page): Shared) -> Response {
     .await
 }
 
-/// What the contract gives a view to show.
+/// Returns which views the contract has content for.
 fn has(contract: &Contract) -> Value {
     let form = |form: Form| contract.of_form(form).next().is_some();
     json!({

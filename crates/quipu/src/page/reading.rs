@@ -1,4 +1,4 @@
-//! One file: its text at any version, its history, and who wrote which line.
+//! One file: its text at any version, its history, and the author of each line.
 
 use quipu_contract::ProjectPath;
 use quipu_protocol::{Project, read_pointer};
@@ -14,12 +14,12 @@ use super::reply::reply;
 use crate::answer::Failure;
 use crate::session::Session;
 
-/// A longer text is shown as lines, a window at a time.
+/// A longer text is shown as lines, one window at a time.
 const TREE_BYTES: usize = 256 << 10;
-/// The longest window of lines, and how much of one line is shown.
+/// Maximum size of a window of lines, and maximum length of one line.
 const LINES: usize = 1_000;
 const LINE_CHARS: usize = 2_000;
-/// So many versions are on the slider.
+/// Maximum number of versions on the slider.
 const EVENTS: usize = 400;
 
 #[derive(Debug, Deserialize)]
@@ -91,7 +91,7 @@ pub struct Window {
     from: usize,
     #[serde(default = "window")]
     count: usize,
-    /// Who wrote each line, of the newest version.
+    /// Adds the author of each line, for the newest version.
     #[serde(default)]
     blame: bool,
 }
@@ -126,7 +126,7 @@ pub async fn lines(State(page): Shared, Query(asked): Query<Window>) -> Response
     .await
 }
 
-/// A line that does not freeze a browser.
+/// Shortens a line, because very long lines freeze a browser.
 fn short(line: &str) -> String {
     match line.char_indices().nth(LINE_CHARS) {
         Some((end, _)) => format!("{}…", &line[..end]),

@@ -1,4 +1,5 @@
-//! Answers and failures as responses. The body of a failure is the same JSON that `--json` prints.
+//! Converts answers and failures to HTTP responses. The body of a failure is the same JSON that
+//! `--json` prints.
 
 use quipu_web::axum::Json;
 use quipu_web::axum::http::StatusCode;
@@ -8,7 +9,7 @@ use serde_json::Value;
 
 use crate::answer::{Failure, exit};
 
-/// Does work that blocks, and replies with what came of it.
+/// Runs blocking work and replies with its result.
 pub async fn reply(work: impl FnOnce() -> Result<Value, Failure> + Send + 'static) -> Response {
     match blocking(work).await {
         Some(Ok(value)) => Json(value).into_response(),

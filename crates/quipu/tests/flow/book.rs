@@ -1,4 +1,4 @@
-//! The book flow: to its end, its loop of objections, its batches, its staleness.
+//! Tests of the book flow: completion, the loop of objections, batches, staleness.
 
 use quipu_contract::Actor;
 use quipu_protocol::flow::{Choice, Event, Ruling, State, decide_gate};
@@ -7,7 +7,7 @@ use quipu_testkit::{draft, new_items, page};
 
 use crate::stage::{Stage, job};
 
-/// The merge of the book's profile, with no round to answer an objection in.
+/// The merge step of the book profile, with no round to answer an objection.
 const NO_ROUNDS: &str = "\n[[steps]]\nname = \"merge-checks\"\nbuiltin = \"merge\"\neach = \"unit\"\nafter = [\"check-code\", \"check-content\"]\nobjection = { sign = \"❌\" }\nback = [\"revise\"]\nrounds = 0\nreads = [\"reviews/{unit}-r1-check.md\"]\nwrites = [\"reviews/{unit}-check.md\"]\nmarker = \"REVIEW_COMPLETE\"\nmerge = { parts = [{ title = \"Must\", signs = [\"❌\"] }] }\n";
 
 #[test]
@@ -32,7 +32,7 @@ fn a_whole_book_is_written_to_its_end() {
             .replace("The goal", "The better goal"),
     );
     let second = stage.play(Choice::default());
-    // Readers and reviewer work side by side: either may be first.
+    // Readers and reviewer run in parallel, so either may finish first.
     let mut accepted = second.accepted();
     accepted.sort();
     assert_eq!(
@@ -64,7 +64,7 @@ fn a_whole_book_is_written_to_its_end() {
                 .contains(&format!("| term-{unit} |"))
         );
     }
-    // In the order of chapters, and nothing of the fourth before the first three were through.
+    // Chapters stay in order, and no job of the fourth starts before the first three have passed.
     let order: Vec<String> = stage
         .text("meta/chapter-summaries.md")
         .lines()
@@ -88,7 +88,7 @@ fn a_whole_book_is_written_to_its_end() {
     );
 }
 
-/// The briefs of the runs of a step, oldest first.
+/// Returns the briefs of a step's attempts, oldest first.
 fn briefs(stage: &Stage, step: &str) -> Vec<String> {
     let runs = std::fs::read_dir(stage.root.join(".quipu/attempts"))
         .unwrap()
@@ -103,8 +103,8 @@ fn briefs(stage: &Stage, step: &str) -> Vec<String> {
         .collect()
 }
 
-/// The jobs in the order of the journal, from one note on; a built-in step may be heard of before
-/// the agent on whose report it rests.
+/// Returns the jobs in the order of the journal, starting at one note. A built-in step may be noted
+/// before the agent that wrote its report.
 fn noted_order(stage: &Stage, from: usize) -> Vec<String> {
     let name = |part: &serde_json::Value| part.as_str().map(str::to_owned);
     let noted = stage.open().store.noted(0).unwrap().split_off(from);
@@ -222,7 +222,7 @@ fn only_those_who_objected_check_again_with_their_report_and_the_difference() {
         "# R1\n\npass\n\n<!-- R1_CODE_REVIEW_COMPLETE -->\n",
     );
     let played = stage.play(until("merge-checks"));
-    // What rests on a report may be done before the one who wrote it is heard of.
+    // A job that depends on a report may finish before the report's job is noted.
     let mut accepted = played.accepted();
     accepted.sort();
     assert_eq!(
@@ -336,7 +336,7 @@ fn after_two_rounds_a_person_is_asked_and_the_others_go_on() {
         .script
         .put("drafts/ch01-revised.md.round1", &draft("ch01", "fixed"));
     let played = stage.play_all();
-    // The script plays one fixed text: the second time it is as it was, which is a failure of its
+    // The script plays one fixed text. The second time it is unchanged, which is a failure of its
     // own.
     let (state, why) = stage.state("merge-checks", Some("ch01"));
     assert!(
@@ -559,7 +559,7 @@ fn jobs_behind_a_sealed_file_are_not_done_again_unasked() {
     );
     assert_eq!(stage.state("outline-content", None).0, State::Skipped);
     assert_eq!(stage.state("research", Some("ch01")).0, State::Stale);
-    // Asked for, it is done, and the person decides again.
+    // On request the step runs again, and the person decides again.
     stage.play(Choice {
         steps: vec!["outline".into()],
         again: true,
@@ -605,7 +605,7 @@ fn a_wrong_output_goes_back_once_with_its_fault_and_then_counts_as_failure() {
     );
     assert!(!stage.root.join("notes/todo.md").exists());
 
-    // A person looked into it: asked for by name, it is tried again.
+    // After a person has acted, a step requested by name is retried.
     stage.script.remove("outline-r3-review.md.acts");
     stage.play(Choice {
         steps: vec!["outline-content".into()],
@@ -726,7 +726,7 @@ fn the_panel_reads_only_the_chapters_it_is_given() {
     }
 }
 
-/// A typesetter who is an agent.
+/// A typesetting step that an agent performs.
 const TYPESETTER: &str = "\n[[steps]]\nname = \"typeset\"\nrole = \"typesetter\"\neach = \"unit\"\nafter = [\"audit\"]\n";
 
 #[test]

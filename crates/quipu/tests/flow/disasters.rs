@@ -1,5 +1,5 @@
-//! The disasters of a book, each survived: a draft cut short, a reviewer missing, memory damaged,
-//! everything under `.quipu/` lost, a broken dependency, an adapter that panics.
+//! Tests that a book survives disasters: a truncated draft, a missing reviewer, damaged memory, a
+//! lost `.quipu/`, a broken dependency, an adapter that panics.
 
 use quipu_protocol::flow::{Agent, Choice, Ended, Event, Scripted, State, Task, Watch};
 use quipu_testkit::draft;
@@ -187,7 +187,7 @@ fn a_broken_dependency_blocks_what_needs_it_and_nothing_else() {
     );
 }
 
-/// Panics at one job, and does the others.
+/// Panics at one job and performs the others.
 struct Panicking(Scripted);
 
 impl Agent for Panicking {

@@ -1,10 +1,10 @@
-//! A program that reaches beyond its folders, through `quipu run` in a real project: the kernel
-//! refuses, the record says so, and `quipu replay` shows it.
+//! A program that accesses files outside its folders, through `quipu run` in a real project. The
+//! kernel refuses, the record lists it, and `quipu replay` shows it.
 
 use crate::rehearsal::Desk;
 
-/// Reads a file that its role is denied, another chapter's draft and the journal, writes a sealed
-/// file and one that nobody asked for; then does its work as if nothing had been.
+/// Reads a file denied to its role, another chapter's draft and the journal; writes a sealed file
+/// and an undeclared one; then does its work normally.
 fn reach(root: &str) -> String {
     let parts = quipu_testkit::RESEARCH_PARTS
         .map(|part| format!("## {part}\\n\\nNothing but what the view holds.\\n\\n"))
@@ -65,8 +65,8 @@ fn what_an_agent_reaches_for_is_refused_and_told() {
     desk.fine(&["verify"]);
 }
 
-/// Where the kernel has no Landlock, it is said; what nobody asked for is dropped all the same, and
-/// what the agent wrote behind the contract's back is found at the next look.
+/// Without Landlock, Quipu reports that confinement is missing. Undeclared outputs are still
+/// dropped, and the next scan finds external edits by the agent.
 #[cfg(target_os = "linux")]
 #[test]
 fn without_the_kernel_s_help_it_is_said_and_what_was_written_is_verified() {
@@ -94,7 +94,7 @@ fn without_the_kernel_s_help_it_is_said_and_what_was_written_is_verified() {
             && told.contains("dropped stray.md"),
         "{told}"
     );
-    // It could write the sealed outline: that is flagged, and undone.
+    // The agent could write the sealed outline. That is flagged and reverted.
     assert!(desk.text("outline-final.md").ends_with("mine\n"));
     let (code, status) = desk.call(&["status"]);
     assert!(code == 1 && status.contains("outline-final.md"), "{status}");
@@ -103,12 +103,11 @@ fn without_the_kernel_s_help_it_is_said_and_what_was_written_is_verified() {
     desk.fine(&["verify"]);
 }
 
-/// Runs something in a thread whose kernel denies knowing of Landlock; so does everything that it
-/// starts.
+/// Runs `work` in a thread with a seccomp filter that hides Landlock; child processes inherit it.
 #[cfg(target_os = "linux")]
 fn without_landlock<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
-    // The three calls have the same numbers on every architecture; 38 is "no such call".
+    // The three system calls have the same numbers on every architecture; 38 is ENOSYS.
     let calls = [444, 445, 446].map(|number| (number, Vec::new()));
     let arch = std::env::consts::ARCH.try_into().unwrap();
     let filter = SeccompFilter::new(

@@ -1,5 +1,5 @@
-//! Agents that are hired through `quipu run`: what they used and what that costs, what goes back to
-//! them, how they are handed an MCP server, and what happens when each of them fails.
+//! External agents through `quipu run`: their usage and cost, faults sent back, the MCP server
+//! passed to them, and every kind of failure.
 
 use serde_json::{Value, json};
 
@@ -48,8 +48,7 @@ fn desk(more: &str) -> Desk {
     desk
 }
 
-/// A model's answer, over either interface: words, or a call of the tool that writes. 120 tokens
-/// in, 30 out.
+/// A model's answer over either API: text, or a call of the write tool. 120 tokens in, 30 out.
 fn answer(api: &str, text: &str, write: Option<&str>, end: &str) -> Reply {
     let input = write.map(|text| json!({"path": "out.md", "content": text}).to_string());
     let mut events = Vec::new();
@@ -108,7 +107,7 @@ fn says(api: &str, text: &str) -> Reply {
     answer(api, text, None, "stop")
 }
 
-/// An agent behind HTTP, called `model`.
+/// The table of an HTTP agent called `model`.
 fn model(api: &str, base: &str) -> String {
     let base = if api == "openai" {
         format!("{base}/v1")
@@ -122,7 +121,7 @@ fn model(api: &str, base: &str) -> String {
 
 const PRICES: &str = "\n[prices.model]\ninput = 1000.0\noutput = 2000.0\n";
 
-/// What a command prints with `--json`.
+/// Returns the output of a command with `--json`.
 fn data(desk: &Desk, arguments: &[&str]) -> Value {
     let said = desk.fine(arguments);
     serde_json::Deserializer::from_str(&said)
@@ -132,7 +131,7 @@ fn data(desk: &Desk, arguments: &[&str]) -> Value {
         .unwrap_or_else(|e| panic!("{e}\n{said}"))
 }
 
-/// The lines of `--json`, as they were printed.
+/// Parses the printed lines of `--json`.
 fn events(said: &str) -> Vec<Value> {
     said.lines()
         .filter_map(|line| serde_json::from_str(line).ok())
@@ -149,7 +148,7 @@ fn tokens_and_their_cost_are_told_and_kept() {
             says(api, "done"),
         ]);
         let desk = desk(&(model(api, &server.base) + PRICES));
-        // Estimated: the view and the brief, and as much as a report usually has.
+        // The estimate covers the view, the brief, and the usual length of a report.
         let plan: Value = data(&desk, &["run", "--by", "model", "--dry-run", "--json"]);
         let (input, output) = (
             plan["jobs"][0]["input"].as_f64().unwrap(),
@@ -166,7 +165,7 @@ fn tokens_and_their_cost_are_told_and_kept() {
                 .contains("writes  costs")
         );
 
-        // Two answers: twice 120 read and 30 written, 0.24 and 0.12.
+        // Two answers: twice 120 tokens in and 30 out, 0.24 and 0.12.
         let said = desk.fine(&["run", "--by", "model", "--json"]);
         let events = events(&said);
         let accepted = events
@@ -231,7 +230,7 @@ fn what_failed_cost_tokens_too() {
     assert_eq!(code, 6, "{said}");
     let events = events(&said);
     let failed = events.iter().find(|e| e["event"] == "failed").unwrap();
-    // Asked, and asked again with the fault.
+    // Asked once, and again with the fault.
     assert_eq!(
         (&failed["usage"]["input"], &failed["usage"]["output"]),
         (&json!(240), &json!(60)),
@@ -268,7 +267,7 @@ fn what_the_contract_refuses_goes_back_once_with_its_rule() {
         "{asked}"
     );
 
-    // A second time it is a failure, and nothing of it is in the project.
+    // The second time it is a failure, and none of its output is in the project.
     let server = Server::scripted(vec![
         writes("openai", &leaks),
         says("openai", "done"),
@@ -302,7 +301,7 @@ fn no_agent_works_for_what_cannot_be_written() {
     assert!(server.requests().is_empty(), "no token was spent");
 }
 
-/// A program that speaks MCP with the server it was handed, by lines of a shell.
+/// A shell program that speaks MCP with the server it was given.
 const CLIENT: &str = r##"
 set -e
 ask() { printf '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}\n%s\n' "$1" | $SERVER | tail -1; }
@@ -334,7 +333,7 @@ fn a_host_that_asks_for_it_is_handed_a_server_over_its_folders() {
     assert_eq!(desk.text("out.md"), GOOD);
     assert!(transcript(&desk).contains("in.md"), "{}", transcript(&desk));
 
-    // Without the word nothing is handed over.
+    // Without the setting, no server is passed.
     desk.put(
         "quipu.toml",
         &format!("{ONE_STEP}{}", table.replace("with_mcp = true\n", "")),
@@ -342,7 +341,7 @@ fn a_host_that_asks_for_it_is_handed_a_server_over_its_folders() {
     desk.fine(&["trust", "--yes"]);
     let (code, said) = desk.call(&["run", "--by", "mine", "--step", "write", "--again"]);
     assert_eq!(code, 6, "{said}");
-    // A host that cannot take one is told so before anything begins.
+    // A host that cannot use an MCP server is refused before anything starts.
     desk.put(
         "quipu.toml",
         &format!("{ONE_STEP}\n[agents.mine]\nlike = \"aider\"\nwith_mcp = true\n"),
@@ -356,14 +355,14 @@ fn toml_text(text: &str) -> String {
     serde_json::to_string(text).unwrap()
 }
 
-/// What the newest run's agent was heard to say.
+/// Returns the transcript of the newest attempt.
 fn transcript(desk: &Desk) -> String {
     let runs = std::fs::read_dir(desk.root.join(".quipu/attempts")).unwrap();
     let newest = runs.map(|entry| entry.unwrap().path()).max().unwrap();
     std::fs::read_to_string(newest.join("transcript.jsonl")).unwrap_or_default()
 }
 
-/// A host that speaks ACP, by lines of a shell. In a prompt it does what WORK says.
+/// A shell program that speaks ACP. On a prompt it runs WORK.
 const ACP_HOST: &str = r##"
 while IFS= read -r line; do
   id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
@@ -401,7 +400,7 @@ fn over_acp_a_server_is_handed_over_with_the_session() {
     );
 }
 
-/// One way to fail: its name, the agent's table, and what must be told.
+/// One way to fail: its name, the agent's table, and the expected message.
 struct Failing {
     name: String,
     table: String,
@@ -546,8 +545,8 @@ fn failures() -> (Vec<Failing>, Vec<Server>) {
     (all, servers)
 }
 
-/// 401, 500, a dead port, a hang, garbage, no output, output without its marker, output too long:
-/// for each adapter.
+/// For each adapter: 401, 500, a dead port, a hang, garbage, no output, output without its marker,
+/// output too long.
 #[test]
 fn whatever_way_an_agent_fails_it_counts_as_a_failure_and_leaves_nothing() {
     let (all, _servers) = failures();

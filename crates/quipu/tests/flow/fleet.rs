@@ -1,5 +1,5 @@
-//! Many workers on one book: killed, stopped and replaced, they end with the tree that one
-//! undisturbed run ends with, and no job is done twice.
+//! Many workers on one book. Workers are killed, stopped and replaced; the result equals that of
+//! one undisturbed run, and no job is done twice.
 
 use std::collections::BTreeMap;
 use std::process::{Child, Stdio};
@@ -10,7 +10,7 @@ use quipu_store::Options;
 
 use crate::rehearsal::{Desk, next};
 
-/// How often each job was accepted.
+/// Counts how often each job was accepted.
 pub fn accepted(project: &Project) -> BTreeMap<String, usize> {
     let mut jobs = BTreeMap::new();
     for noted in project.store.noted(0).unwrap() {
@@ -26,7 +26,7 @@ pub fn accepted(project: &Project) -> BTreeMap<String, usize> {
     jobs
 }
 
-/// A book as one run of one machine makes it.
+/// Completes a book in one run on one machine.
 pub fn undisturbed_on(desk: Desk) -> Desk {
     desk.fine(&["run", "--by", "rehearse"]);
     desk.fine(&["approve", "approve-outline"]);
@@ -64,7 +64,7 @@ fn workers_of_one_machine_share_a_book_and_take_over_what_the_dead_held() {
     let mut crew: Vec<Child> = (0..3).map(|_| worker(&desk)).collect();
     let begun = Instant::now();
     let patience = Duration::from_secs(300);
-    // The workers wait for a person, and go on when the gate is open for all of them.
+    // The workers wait for a person, and all continue when the gate is open.
     while desk.call(&["approve", "approve-outline"]).0 != 0 {
         assert!(
             begun.elapsed() < patience,

@@ -1,6 +1,6 @@
-//! The guide of the fleet, followed literally on a fresh server: every `console` block of
-//! `docs/guide/fleet.md`, by the person or host that the comment above it names, over TLS and with
-//! passwords. Only the name of the server is another.
+//! Follows `docs/guide/fleet.md` literally on a fresh server: runs every `console` block as the
+//! person or host named in the comment above it, over TLS and with passwords. Only the server's
+//! name differs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::rehearsal::Desk;
 
-/// A block of the guide: who runs it, and its commands with what is shown of their output.
+/// A block of the guide: the user that runs it, and its commands with the shown output.
 struct Block {
     who: String,
     steps: Vec<(String, Vec<String>)>,
@@ -43,7 +43,7 @@ fn blocks(guide: &str) -> Vec<Block> {
     blocks
 }
 
-/// A server as a package would leave it: running, reached by its own user on a socket.
+/// A server as a package installs it: running, with access for its own user on a socket.
 struct Server {
     folder: PathBuf,
     port: u16,
@@ -97,8 +97,8 @@ impl Server {
     }
 }
 
-/// Runs something and says what it said. Into a file: a server that was started on the way would
-/// keep a pipe open.
+/// Runs a command and returns its output. The output goes to a file, because a server started on
+/// the way would keep a pipe open.
 fn told(command: &mut Command) -> (bool, String) {
     let file = tempfile::NamedTempFile::new().unwrap();
     let append = || {
@@ -142,7 +142,7 @@ fn the_guide_of_the_fleet_is_followed_literally() {
     let blocks = blocks(&guide);
     assert!(blocks.len() >= 8, "the guide has {} blocks", blocks.len());
     let server = Server::start();
-    // Where the server's own user can start it, too.
+    // In a folder from which the server's own user can start it, too.
     let programs = owned(quipu_testkit::temp_folder().keep());
     std::fs::copy(env!("CARGO_BIN_EXE_quipu"), programs.join("quipu")).unwrap();
     let book = Desk::sourced_book_of(2);
@@ -225,7 +225,7 @@ fn the_guide_of_the_fleet_is_followed_literally() {
             }
         }
     }
-    // The host's own login cannot rewrite history, with any SQL.
+    // The host's login cannot rewrite history with any SQL.
     for sql in [
         "DELETE FROM quipu.log",
         "UPDATE quipu.log SET body = ''",

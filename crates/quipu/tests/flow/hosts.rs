@@ -1,6 +1,6 @@
-//! A book by workers on several hosts, on one PostgreSQL: killed, cut off, with the server killed
-//! under them or a standby promoted, they end with the tree that one undisturbed run on one machine
-//! ends with. No job is done twice, and nothing that a worker was told is accepted is missing.
+//! A book by workers on several hosts with one PostgreSQL server. Workers are killed, hosts are cut
+//! off, the server is killed or a standby is promoted. The result equals that of one undisturbed
+//! run on one machine, no job is done twice, and every acknowledged job is present.
 //!
 //! The short form is part of `scripts/test`. `QUIPU_FLEET=CHAPTERS,WORKERS,HOSTS,SECONDS` makes it
 //! longer: `scripts/test-fleet`.
@@ -19,12 +19,12 @@ use quipu_testkit::{Host, Network};
 use crate::fleet::{accepted, same_trees};
 use crate::rehearsal::{Desk, next, tree_of};
 
-/// What a trial is made of.
+/// The size of a trial.
 struct Size {
     chapters: usize,
     workers: usize,
     hosts: usize,
-    /// How long the pause between two disasters is, at most.
+    /// Maximum pause between two disasters.
     pause: Duration,
 }
 
@@ -46,7 +46,7 @@ impl Size {
     }
 }
 
-/// A worker's process, and where it writes what it is told.
+/// A worker's process, and the file of its output.
 struct Worker {
     host: usize,
     child: Child,
@@ -54,7 +54,7 @@ struct Worker {
 
 /// Hosts with working copies of one book.
 struct Fleet {
-    // In this order they are taken down.
+    // Dropped in this order.
     crew: Vec<Worker>,
     hosts: Vec<Host>,
     network: Network,
@@ -65,12 +65,12 @@ struct Fleet {
     begun: Instant,
 }
 
-/// How long a job takes at least, so that there is a book left to write when the disasters come.
+/// Minimum duration of a job, so that the book is unfinished when the disasters come.
 const TURN_MS: &str = "600";
 
 const PATIENCE: Duration = Duration::from_secs(1500);
 
-/// The program without a role; what it trusts is kept beside the logs.
+/// Prepares Quipu without a role; its trust records go beside the logs.
 fn quipu<'c>(command: &'c mut Command, logs: &Path) -> &'c mut Command {
     command.env("XDG_STATE_HOME", logs.with_file_name("state"));
     for name in [
@@ -86,8 +86,7 @@ fn quipu<'c>(command: &'c mut Command, logs: &Path) -> &'c mut Command {
 }
 
 impl Fleet {
-    /// A book in the shared store, and a copy of it on each host. `servers` are reached from every
-    /// host.
+    /// Creates a book in the shared store and a copy on each host. Every host can reach `servers`.
     fn lay(size: &Size, network: Network, servers: &[&Cluster]) -> Fleet {
         let home = Desk::sourced_book_of(size.chapters);
         let places: Vec<String> = servers
@@ -176,7 +175,7 @@ impl Fleet {
         Worker { host, child }
     }
 
-    /// Waits for a person's job, and takes it.
+    /// Waits for the person's gate, and approves it.
     fn approve(&self) {
         while self.home.call(&["approve", "approve-outline"]).0 != 0 {
             self.check("the gate");
@@ -194,7 +193,7 @@ impl Fleet {
         );
     }
 
-    /// The end of what every worker said.
+    /// Returns the last output of every worker.
     fn said(&self) -> String {
         let mut files: Vec<PathBuf> = std::fs::read_dir(&self.logs)
             .unwrap()
@@ -213,7 +212,7 @@ impl Fleet {
         files.iter().map(|path| tail(path)).collect()
     }
 
-    /// Kills one of those that are still at work, and starts another in its place.
+    /// Kills one of the running workers, and starts another in its place.
     fn kill_one(&mut self, seed: &mut u64) -> bool {
         let mut working = Vec::new();
         for (place, worker) in self.crew.iter_mut().enumerate() {
@@ -246,7 +245,7 @@ impl Fleet {
             .any(|worker| worker.child.try_wait().unwrap().is_none())
     }
 
-    /// So many jobs have been accepted, by the log itself.
+    /// Counts the accepted jobs in the log.
     fn count(&self, server: &Cluster) -> usize {
         let counted = server.try_sql(
             "quipu",
@@ -255,7 +254,7 @@ impl Fleet {
         counted.ok().and_then(|n| n.parse().ok()).unwrap_or(0)
     }
 
-    /// Waits until so many more jobs are accepted, or all workers are done.
+    /// Waits until this many more jobs are accepted, or all workers are done.
     fn go_on(&mut self, server: &Cluster, more: usize) {
         let wanted = self.count(server) + more;
         while self.is_at_work() && self.count(server) < wanted {
@@ -264,7 +263,7 @@ impl Fleet {
         }
     }
 
-    /// Everything is over: what must be true now.
+    /// Checks the invariants after the end.
     fn prove(mut self, alone: &Desk, server: &Cluster) {
         while self.is_at_work() {
             self.check("the book");
@@ -302,7 +301,7 @@ impl Fleet {
                         .is_none()
             );
         }
-        // Each job once, whoever did it, and the log has no gap.
+        // Each job was accepted exactly once, and the log has no gap.
         quipu_shared::register(|_| {}, |_, _| true);
         let project = Project::open(&self.home.root, Options::default()).unwrap();
         let jobs = accepted(&project);
@@ -313,7 +312,7 @@ impl Fleet {
             server.sql("SELECT count(*) FROM quipu.lease WHERE cardinality(paths) > 0"),
             "0"
         );
-        // Whatever a worker was told is accepted is there, and no two were told the same.
+        // Every job that a worker saw accepted is there, and no two workers saw the same.
         let told = self.told();
         for (job, times) in &told {
             let kept = jobs.get(job).copied().unwrap_or(0);
@@ -337,7 +336,7 @@ impl Fleet {
         );
     }
 
-    /// Jobs that workers were told are done, and how often.
+    /// Counts the jobs that workers saw accepted.
     fn told(&self) -> BTreeMap<String, usize> {
         let mut told = BTreeMap::new();
         for entry in std::fs::read_dir(&self.logs).unwrap() {
@@ -389,8 +388,7 @@ fn a_book_by_many_hosts_is_the_book_of_one() {
     let (mut seed, mut kills) = (0x5bd1_e995_0c0f_fee5, 0);
     fleet.go_on(&cluster, 3);
     kills += usize::from(fleet.kill_one(&mut seed));
-    // A host is cut off, for longer than silence is taken for death, and comes back with what it
-    // was at.
+    // A host is cut off for longer than the heartbeat timeout, and returns with its unfinished job.
     fleet.go_on(&cluster, 3);
     let lost = 1 % size.hosts;
     let cut_at = fleet.count(&cluster);
@@ -404,7 +402,7 @@ fn a_book_by_many_hosts_is_the_book_of_one() {
     }
     assert!(fleet.count(&cluster) > cut_at, "the others went on");
     fleet.hosts[lost].rejoin(&fleet.processes_on(lost));
-    // The server is killed, and is away for a moment.
+    // The server is killed, and is down for a moment.
     fleet.go_on(&cluster, 3);
     assert!(
         fleet.is_at_work(),
@@ -415,7 +413,7 @@ fn a_book_by_many_hosts_is_the_book_of_one() {
     cluster.restart();
     fleet.go_on(&cluster, 3);
     kills += usize::from(fleet.kill_one(&mut seed));
-    // And from here on, in the long form, a worker every few seconds.
+    // In the long form, a worker is killed every few seconds from here on.
     while size.workers > 3 && fleet.is_at_work() {
         fleet.check("the book");
         let begun = Instant::now();

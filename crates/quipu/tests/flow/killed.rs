@@ -1,5 +1,5 @@
-//! The program killed at random moments: started again, it ends with the same tree as if nothing
-//! had happened.
+//! Kills the program at random moments and starts it again. It must end with the same tree as an
+//! undisturbed run.
 //!
 //! Ten kills in the ordinary test; `QUIPU_KILLS=50` for more.
 
@@ -35,7 +35,7 @@ fn begun() -> Stage {
     stage
 }
 
-/// Numbers that look random and are the same every time.
+/// A deterministic pseudo-random number.
 fn next(seed: &mut u64) -> u64 {
     *seed ^= *seed << 13;
     *seed ^= *seed >> 7;
@@ -63,7 +63,7 @@ fn killed_at_any_moment_it_ends_with_the_same_tree() {
         .unwrap_or(10);
     let killed = begun();
     let mut seed = 0x9e37_79b9_7f4a_7c15;
-    // All of them together take less than one run, so that there is something left to kill.
+    // All kills together take less than one run, so that each has something to kill.
     let longest = u64::try_from(whole.as_millis()).unwrap() / 8;
     let mut really = 0;
     for _ in 0..kills {
@@ -89,7 +89,7 @@ fn killed_at_any_moment_it_ends_with_the_same_tree() {
         killed.with_flow(|f| f.statuses.clone())
     );
     assert_eq!(tree(&killed), tree(&undisturbed));
-    // What was complete was not done twice: each job has one accepted run.
+    // No completed job was repeated: each has one accepted attempt.
     let project = killed.open();
     let mut runs: BTreeMap<String, usize> = BTreeMap::new();
     for noted in project.store.noted(0).unwrap() {

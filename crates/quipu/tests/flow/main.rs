@@ -1,5 +1,5 @@
-//! Whole flows with a scripted agent: to the end, through objections and failures, killed and
-//! started again.
+//! Tests of whole flows with a scripted agent: completion, objections and failures, kills and
+//! restarts.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,8 +1,8 @@
-//! Order and staleness: whatever is amended, objected to or stopped, the end result follows from
-//! the inputs as they are.
+//! Order and staleness: after any amendments, objections and stops, the result follows from the
+//! current inputs.
 //!
-//! Flows are drawn at random. An agent's text carries a value that is computed from the values in
-//! its view, so a text that was made from an older one is found without asking the flow.
+//! Flows are generated at random. An agent's text carries a value computed from the values in its
+//! view, so a text made from an outdated one is detected without asking the flow.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -19,12 +19,12 @@ use quipu_protocol::flow::{
 use quipu_store::{Change, Op, Options};
 use tempfile::TempDir;
 
-/// What is drawn.
+/// A generated flow.
 #[derive(Debug, Clone)]
 struct Drawn {
-    /// For each unit whether it needs the one before.
+    /// For each unit, whether it needs the one before.
     units: Vec<bool>,
-    /// For each step before the text: which earlier ones it comes after.
+    /// For each step before the text, which earlier ones it follows.
     before: Vec<Vec<bool>>,
     reviews: usize,
     readers: usize,
@@ -36,11 +36,11 @@ struct Drawn {
 
 #[derive(Debug, Clone)]
 struct Act {
-    /// The unit whose input is amended before the run; none if past the end.
+    /// The unit with an input to amend before the run; none if past the end.
     amend: usize,
-    /// The unit whose input is amended by the so many-th job of the run.
+    /// The unit with an input to amend during the nth job of the run.
     amend_within: Option<(usize, usize)>,
-    /// The run is stopped at the so many-th job.
+    /// The run is stopped at the nth job.
     stop: Option<usize>,
     jobs: usize,
     stale: bool,
@@ -83,8 +83,8 @@ fn drawn() -> impl Strategy<Value = Drawn> {
         )
 }
 
-/// A role, its step, and what they read and write: enough to write the contract and to compute what
-/// the texts must be.
+/// A role and its step, with inputs and outputs: enough to write the contract and to compute the
+/// expected texts.
 struct PlannedAgent {
     step: String,
     each: bool,
@@ -242,7 +242,7 @@ impl Drawn {
     }
 }
 
-/// The values in a text: one, or one for each section of the input.
+/// Returns the values in a text: one, or one per section of the input.
 fn values(text: &str) -> Vec<String> {
     text.lines()
         .filter_map(|line| line.strip_prefix("value: "))
@@ -250,15 +250,15 @@ fn values(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The value of a text that is made from others.
+/// Computes the value of a text from its sources.
 fn value(step: &str, from: &BTreeMap<String, Vec<String>>, items: &str) -> String {
     let mut hasher = DefaultHasher::new();
     (step, from, items).hash(&mut hasher);
     format!("{:016x}", hasher.finish())
 }
 
-/// An agent that computes, objects when it is told to, stops the run and amends the input in the
-/// middle of it.
+/// An agent that computes values, objects on request, stops the run, and amends the input during
+/// it.
 struct Reckoner<'s> {
     stage: &'s Stage,
     act: &'s Act,
@@ -284,7 +284,7 @@ impl Agent for Reckoner<'_> {
                 ..Ended::done()
             };
         }
-        // What it was sent back with.
+        // The objections that sent it back.
         let items: String = task
             .brief
             .split_once("**Sent back**")
@@ -326,7 +326,7 @@ impl Agent for Reckoner<'_> {
     }
 }
 
-/// The values of every text in a view.
+/// Returns the values of every text in a view.
 fn read_all(view: &Path) -> BTreeMap<String, Vec<String>> {
     let (mut found, mut folders) = (BTreeMap::new(), vec![view.to_owned()]);
     while let Some(folder) = folders.pop() {
@@ -355,8 +355,7 @@ fn read_all(view: &Path) -> BTreeMap<String, Vec<String>> {
 struct Stage {
     folder: TempDir,
     drawn: Drawn,
-    /// Each attempt that ended, with the value of what it wrote: the same inputs give the same
-    /// value.
+    /// Each finished attempt with the value of its output. The same inputs give the same value.
     ran: Mutex<Vec<(String, String)>>,
     objections: Mutex<BTreeSet<String>>,
     amended: AtomicUsize,
@@ -414,7 +413,7 @@ impl Stage {
             .unwrap_or_else(|e| panic!("{path}: {e}"))
     }
 
-    /// A person changes the input of one unit.
+    /// Amends the input of one unit as a person.
     fn amend(&self, unit: usize) {
         let Some(unit) = self.drawn.unit(unit) else {
             return;
@@ -441,7 +440,7 @@ impl Stage {
         }
     }
 
-    /// Runs the flow. Returns how many jobs were accepted.
+    /// Runs the flow. Returns the number of accepted jobs.
     fn play(&self, act: &Act) -> usize {
         let project = self.open();
         let stop = Stop::default();
@@ -478,7 +477,7 @@ impl Stage {
         summary.accepted
     }
 
-    /// Whatever is drawn, at last everything is done.
+    /// Completes the flow without further disturbance.
     fn finish(&self) {
         let calm = |stale, jobs| Act {
             amend: 9,
@@ -504,7 +503,7 @@ impl Stage {
         assert!(open.is_empty(), "{open:#?}");
     }
 
-    /// What a job's view must show now.
+    /// Returns the values that a job's view must show now.
     fn sources(&self, agent: &PlannedAgent, unit: Option<&str>) -> BTreeMap<String, Vec<String>> {
         let mut from = BTreeMap::new();
         for read in &agent.reads {
@@ -539,9 +538,9 @@ impl Stage {
         from
     }
 
-    /// Every text follows from the inputs as they are now; only a reviewer that had no objection
-    /// may have read the text before it was fixed for another's, and then another has read exactly
-    /// this one.
+    /// Checks that every text follows from the current inputs. One exception: a reviewer without an
+    /// objection may have read the text before it was fixed for another reviewer, who has then read
+    /// exactly the current text.
     fn verify(&self) {
         for agent in self.drawn.agents() {
             let units: Vec<Option<String>> = if agent.each {
@@ -586,7 +585,7 @@ impl Stage {
                 values(&self.text(&format!("text/{unit}.md")))
             );
         }
-        // Nothing is done again on what it was done from before.
+        // No job is repeated with unchanged inputs.
         let mut last: BTreeMap<String, String> = BTreeMap::new();
         for (job, value) in self.ran.lock().unwrap().iter() {
             let before = last.insert(job.clone(), value.clone());
@@ -620,8 +619,8 @@ fn try_out(drawn: &Drawn) {
     stage.verify();
 }
 
-/// A snapshot that mixed the files of one moment with the notes of a later one had a text sent back
-/// twice (seed 1911).
+/// Regression test (seed 1911): a snapshot that mixed files of one moment with notes of a later one
+/// sent a text back twice.
 #[test]
 fn files_and_notes_of_a_snapshot_are_of_one_moment() {
     const COMMITS: usize = 150;

@@ -1,6 +1,5 @@
-//! A book that real models wrote, played again: `tests/recordings/tomli`. What models write passes
-//! every check, their objections send the same texts back as often as then, and the book ends with
-//! the same chapters.
+//! Replays a book that real models wrote: `tests/recordings/tomli`. Every text passes its checks,
+//! the objections send the same texts back as often, and the book ends with the same chapters.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +13,7 @@ fn recording() -> PathBuf {
         .unwrap()
 }
 
-/// How often each job was done, by names such as `20260102T030405678-write-ch01` or
+/// Counts how often each job was done, by names such as `20260102T030405678-write-ch01` or
 /// `17-write-ch01.md`.
 fn jobs_in(folder: &Path) -> BTreeMap<String, usize> {
     let mut jobs = BTreeMap::new();
@@ -45,7 +44,7 @@ fn run(desk: &Desk) -> String {
     said
 }
 
-/// A text without its completion marker.
+/// Returns a text without its completion marker.
 fn unmarked(text: &str) -> &str {
     let text = text.trim_end();
     text.rsplit_once('\n')

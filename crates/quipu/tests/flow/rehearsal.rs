@@ -1,5 +1,5 @@
-//! Whole works by the agent that is built in: a book from outline to pages, in both languages,
-//! killed on the way; a review with its verdict.
+//! Complete works by the built-in agent: a book from outline to pages, in both languages, with
+//! kills; a review with its verdict.
 //!
 //! Ten kills in the ordinary test; `QUIPU_KILLS=50` for more.
 
@@ -33,7 +33,7 @@ impl Desk {
         desk
     }
 
-    /// A book of three chapters about a few files of Quipu's own source.
+    /// Creates a book of three chapters about a few files of Quipu's own source.
     pub fn book() -> Desk {
         let desk = Desk::lay(&[
             "init",
@@ -65,8 +65,8 @@ impl Desk {
         desk
     }
 
-    /// A book of so many chapters about the same files: each of the second half needs one of the
-    /// first.
+    /// Creates a book of this many chapters about the same files. Each chapter of the second half
+    /// needs one of the first.
     pub fn book_of(chapters: usize) -> Desk {
         let desk = Desk::book();
         let manifest = desk.text("quipu.toml");
@@ -99,7 +99,7 @@ impl Desk {
         desk
     }
 
-    /// The same with its source under the contract, so that it travels with the memory.
+    /// Like `book_of`, with the source under the contract, so that it travels with the memory.
     pub fn sourced_book_of(chapters: usize) -> Desk {
         let desk = Desk::book_of(chapters);
         let rule = "\n[[files]]\npath = \"source/**\"\nclass = \"sealed\"\n";
@@ -135,7 +135,7 @@ impl Desk {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        // What a test trusts is not kept in the home of whoever runs it.
+        // Trust records of a test must not go into the home of the user who runs it.
         command.env("XDG_STATE_HOME", self.root.with_file_name("state"));
         for name in ["QUIPU_ROLE", "QUIPU_UNIT", "QUIPU_AGENT", "QUIPU_LEASE"] {
             command.env_remove(name);
@@ -161,13 +161,13 @@ impl Desk {
         said
     }
 
-    /// Every file of the project but the store's, with its bytes.
+    /// Returns every file of the project except the store's, with its bytes.
     pub fn tree(&self) -> BTreeMap<String, Vec<u8>> {
         tree_of(&self.root)
     }
 }
 
-/// Every file of a folder with its bytes, less what is Quipu's own.
+/// Returns every file of a folder with its bytes, except Quipu's own.
 pub fn tree_of(root: &Path) -> BTreeMap<String, Vec<u8>> {
     let (mut files, mut folders) = (BTreeMap::new(), vec![root.to_owned()]);
     while let Some(folder) = folders.pop() {
@@ -192,7 +192,7 @@ pub fn tree_of(root: &Path) -> BTreeMap<String, Vec<u8>> {
     files
 }
 
-/// Numbers that look random and are the same every time.
+/// A deterministic pseudo-random number.
 pub fn next(seed: &mut u64) -> u64 {
     *seed ^= *seed << 13;
     *seed ^= *seed >> 7;
@@ -233,7 +233,7 @@ fn a_rehearsed_book_killed_at_random_moments_ends_with_the_same_tree() {
         .and_then(|kills| kills.parse().ok())
         .unwrap_or(10);
     let mut seed = 0x2545_f491_4f6c_dd1d;
-    // About three kills to a book: in all its phases, and often in the same one.
+    // About three kills per book: in all phases, and often in the same one.
     let longest = (u64::try_from(whole.as_millis()).unwrap() * 2 / 3).max(50);
     let mut real = 0;
     while real < kills {
@@ -249,7 +249,7 @@ fn a_rehearsed_book_killed_at_random_moments_ends_with_the_same_tree() {
                 .unwrap();
             std::thread::sleep(Duration::from_millis(next(&mut seed) % longest));
             if child.try_wait().unwrap().is_some() {
-                break; // it came to the end of the book
+                break; // the book is complete
             }
             real += 1;
             child.kill().unwrap();
@@ -346,8 +346,8 @@ fn a_public_domain_text_is_reviewed_to_a_verdict() {
     }
 }
 
-/// Every profile with a flow is rehearsed to its end, with a person's word at each gate: no step of
-/// it is only declared.
+/// Rehearses every profile with a flow to its end, with a person's approval at each gate, so that
+/// every declared step runs.
 #[test]
 fn a_novel_is_rehearsed_to_its_end_and_remembers() {
     for (language, words) in [
@@ -385,8 +385,8 @@ fn a_novel_is_rehearsed_to_its_end_and_remembers() {
         let run = ["run", "--by", "rehearse"];
         desk.fine(&run);
         for unit in ["ch01", "ch02"] {
-            // What the rehearsal drafts is a list; the author writes the chapter, and says
-            // something new in each.
+            // The rehearsal drafts only a list. The author writes the chapter, with something new
+            // in each.
             let chapter = if unit == "ch01" {
                 chapter.to_owned()
             } else {
@@ -429,7 +429,7 @@ fn a_novel_is_rehearsed_to_its_end_and_remembers() {
     }
 }
 
-/// The least that is a PDF with a line of text.
+/// A minimal PDF with a line of text.
 fn paper(line: &str) -> String {
     let text = format!("BT /F1 12 Tf 72 720 Td ({line}) Tj ET");
     let objects = [

@@ -1,4 +1,5 @@
-//! The review flow: to a verdict, with what the manuscript calls for and no more.
+//! Tests of the review flow: it reaches a verdict, with only the reviewers that the manuscript
+//! needs.
 
 use quipu_contract::ProjectPath;
 use quipu_protocol::flow::{Choice, State};

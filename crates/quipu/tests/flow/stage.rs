@@ -1,4 +1,4 @@
-//! A project to run flows in.
+//! The test project for flows, with a scripted agent.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub struct Stage {
     pub script: Script,
 }
 
-/// Prints the least that counts as a book.
+/// Publishes the minimum that counts as a book.
 pub struct Plain;
 
 impl Press for Plain {
@@ -73,7 +73,7 @@ fn temp() -> TempDir {
 }
 
 impl Stage {
-    /// A book of so many chapters; `more` is added to `quipu.toml`.
+    /// Creates a book of this many chapters; `more` is added to `quipu.toml`.
     pub fn book(chapters: usize, more: &str) -> Stage {
         let folder = temp();
         let root = folder.path().join("project");
@@ -97,7 +97,7 @@ impl Stage {
         }
     }
 
-    /// A review of a short manuscript.
+    /// Creates a review of a short manuscript.
     pub fn review(manuscript: &str, mode: &str) -> Stage {
         let folder = temp();
         let root = folder.path().join("project");
@@ -169,7 +169,7 @@ impl Stage {
             memory: Memory::default(),
         };
         let summary = engine.run().unwrap();
-        // Whoever looks afresh finds nothing that could have been begun.
+        // A fresh evaluation finds no job that could have started.
         if !engine.choice.stale {
             let left = |flow: Flow<'_>| -> Vec<String> {
                 let ready = flow
@@ -197,7 +197,7 @@ impl Stage {
         }
     }
 
-    /// Runs everything, and approves the outline when it is asked for.
+    /// Runs everything, and approves the outline at its gate.
     pub fn play_all(&self) -> Played {
         let first = self.play(Choice::default());
         if self.state("approve-outline", None).0 == State::Waiting {
@@ -247,7 +247,7 @@ impl Stage {
         })
     }
 
-    /// The jobs in a state.
+    /// Returns the jobs in a state.
     pub fn in_state(&self, state: State) -> Vec<String> {
         self.with_flow(|flow| {
             flow.statuses
@@ -262,7 +262,7 @@ impl Stage {
         std::fs::read_to_string(self.root.join(path)).unwrap_or_default()
     }
 
-    /// Every file with its bytes.
+    /// Returns every file with its bytes.
     pub fn tree(&self) -> BTreeMap<String, String> {
         let mut files = BTreeMap::new();
         let mut folders = vec![self.root.clone()];

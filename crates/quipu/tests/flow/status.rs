@@ -1,4 +1,5 @@
-//! Processes that stay on a working copy: one that follows, and one that commits for its client.
+//! Long-running processes on a working copy: one that follows the shared store, and one that
+//! commits for its client.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Stdio};
@@ -19,7 +20,7 @@ impl Drop for Ended {
     }
 }
 
-/// A project in a shared store, and the folder of a second copy.
+/// Creates a project in a shared store, and the folder of a second copy.
 fn two_copies(cluster: &Cluster) -> (Desk, String) {
     let desk = Desk::lay(&["init", "--profile", "relay"]);
     let name = cluster.fresh_name();

@@ -1,5 +1,5 @@
-//! Twenty agents at once, as processes: nothing acknowledged is lost, nobody waits for ever, and
-//! who was killed is seen.
+//! Twenty concurrent agent processes: no acknowledged write is lost, no process waits forever, and
+//! killed agents are reported.
 
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -39,7 +39,7 @@ fn read(root: &Path, file: &str) -> Value {
     serde_json::from_str(&std::fs::read_to_string(root.join(file)).unwrap()).unwrap()
 }
 
-/// The records of one agent, and what its knowledge says of them.
+/// Returns the number of an agent's session records, and the number in its knowledge file.
 fn recorded(root: &Path, agent: &str) -> (usize, Option<usize>) {
     let records = std::fs::read_dir(root.join(".sessions")).unwrap();
     let texts = records.map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap());
@@ -55,7 +55,7 @@ fn recorded(root: &Path, agent: &str) -> (usize, Option<usize>) {
     (own, tasks)
 }
 
-/// Killed in the middle of its finish, or before it, or after: it does not know.
+/// Kills a process before, during or after its finish, by chance.
 fn kill_in_the_middle(mut child: Child) {
     let chance = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
@@ -85,7 +85,7 @@ fn twenty_agents_start_and_finish_at_once() {
                 good(root, &agent, &["start"]);
                 let id = good(root, &agent, &["todo", "add", &format!("task of {agent}")]);
                 good(root, &agent, &["todo", "start", id.trim()]);
-                // All records would have one name.
+                // All records would have the same name.
                 good(
                     root,
                     &agent,
@@ -155,7 +155,7 @@ fn twenty_agents_start_and_finish_at_once() {
             "{agent} was told that it had finished"
         );
         whole += finished;
-        // A finish is whole or it is not at all.
+        // A finish is applied completely or not at all.
         assert_eq!(done.iter().filter(|d| **d == agent).count(), finished);
         assert_eq!(
             decisions.matches(&format!(": by {agent}\n")).count(),
@@ -194,7 +194,7 @@ fn twenty_agents_start_and_finish_at_once() {
         ),
         (completed, completed)
     );
-    // Whoever was killed before its finish is seen by the next; whoever was not, is not.
+    // The next session lists exactly the agents that were killed before their finish.
     let awake: Value = serde_json::from_str(&good(root, "next", &["start", "--json"])).unwrap();
     let open = awake["blocks"]
         .as_array()

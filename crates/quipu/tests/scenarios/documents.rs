@@ -39,7 +39,7 @@ fn tracked(root: &Path) -> Vec<String> {
         .collect()
 }
 
-/// A document, cut into what the tests look at.
+/// A document, split into the parts that the tests check.
 struct Document {
     path: String,
     code: Vec<String>,
@@ -256,7 +256,7 @@ fn documents_cite_commands_that_exist() {
                 }
                 continue;
             };
-            // Text in quotes may hold anything.
+            // Quoted text may contain any characters.
             let bare: String = code.split('"').step_by(2).collect();
             let strange = options(&bare).find(|option| !own.contains(option));
             if let Some(option) = strange {

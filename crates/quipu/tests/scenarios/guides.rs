@@ -1,12 +1,12 @@
-//! Guides whose commands are run: each `console` block of `docs/guide/NAME.md` against the scenario
-//! `tests/scenarios/NAME/guide`.
+//! Runs the commands of guides: compares each `console` block of `docs/guide/NAME.md` with the
+//! scenario `tests/scenarios/NAME/guide`.
 //!
-//! The guide shows all of the scenario's commands, in their order, and of what they print only
-//! lines that are printed; `…` stands for the rest, and any time for the time of the run.
+//! The guide shows all commands of the scenario in order, and only lines that they print; `…`
+//! replaces the rest, and any time matches the time of the run.
 //!
 //! A guide may also name a scenario on a line of its own, `<!-- scenario: novel/five-chapters-en
-//! -->`: then every command from there to the next such line (or `<!-- scenario: none -->`) is one
-//! of that scenario, in its order, with what it prints. `ID` stands for an id.
+//! -->`. Then every command up to the next such line (or `<!-- scenario: none -->`) belongs to that
+//! scenario, in its order, with its output. `ID` matches any id.
 
 use std::path::Path;
 
@@ -32,7 +32,7 @@ fn guides_show_what_happens() {
     assert!(seen > 0, "no guide has a scenario");
 }
 
-/// The steps of a guide's console blocks.
+/// Returns the steps of a guide's console blocks.
 fn blocks(guide: &str) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut block: Option<String> = None;
@@ -88,7 +88,7 @@ fn parts_of_guides_show_what_happens() {
     );
 }
 
-/// Whether a command is the one shown, `ID` standing for whatever names the id.
+/// Whether a command is the one shown; `ID` matches any id.
 fn is_same(shown: &str, happened: &str) -> bool {
     let mut parts = shown.split(" ID");
     let first = parts.next().unwrap_or_default();

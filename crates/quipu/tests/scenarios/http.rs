@@ -1,4 +1,5 @@
-//! The MCP door over HTTP, as a process of its own: who gets in, and what is answered in both eras.
+//! Tests of the MCP server over HTTP as a separate process: access control, and answers in
+//! handshake and stateless revisions.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 
 const TOKEN: &str = "a-token-of-the-test";
 
-/// A server on a free port, ended with the test.
+/// A server on a free port, stopped with the test.
 struct Served {
     child: Child,
     address: String,
@@ -42,7 +43,7 @@ impl Served {
         }
     }
 
-    /// Status, headers and body of the answer to a message.
+    /// Returns status, headers and body of the answer to a message.
     fn post(&self, headers: &[(&str, &str)], body: &str) -> (u16, String, Value) {
         let mut all = vec![
             ("Host", self.address.as_str()),
@@ -205,7 +206,7 @@ fn both_eras_work_over_http() {
 
     let decisions = std::fs::read_to_string(root.path().join("decisions.md")).unwrap();
     assert!(decisions.ends_with("- one\n"));
-    // The session's name is the client's: whoever wrote is known.
+    // The session carries the client's name, so the journal records the writer.
     let log = Command::new(env!("CARGO_BIN_EXE_quipu"))
         .current_dir(root.path())
         .args(["log", "--json"])

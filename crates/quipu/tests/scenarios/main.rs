@@ -1,19 +1,19 @@
-//! Scenarios: files before, a transcript of commands with what they print, the exact tree after.
+//! Scenarios: files before, a transcript of commands with their output, the exact tree after.
 //!
 //! ```text
 //! tests/scenarios/<profile>/<name>/before/      files, optional
-//!                                 /transcript   commands and their output
-//!                                 /after/       the tree without `.quipu/`; missing where nothing changes
+//! |                                /transcript   commands and their output
+//! |                                /after/       the tree without `.quipu/`; missing if unchanged
 //! ```
 //!
-//! `QUIPU_RECORD=1 cargo test -p quipu --test scenarios` records them anew; the diff is read in
-//! review. `QUIPU_SCENARIO=book/` runs those whose name contains it. With
-//! `QUIPU_TEST_STORE=postgres` every project that a scenario makes is a working copy of one in
-//! PostgreSQL, and all of them have to end in the same words and the same bytes.
+//! `QUIPU_RECORD=1 cargo test -p quipu --test scenarios` rewrites the recordings; reviewers read
+//! the diff. `QUIPU_SCENARIO=book/` runs only the scenarios with a matching name. With
+//! `QUIPU_TEST_STORE=postgres` every project of a scenario is a working copy of one in PostgreSQL,
+//! and its output and files must be the same.
 //!
-//! trycmd was tried for this: it starts only programs that it was told of and no shell, so there is
-//! no external edit (`echo … >>`), no pipe that closes early, and no lease kept in a
-//! variable for the next command. Hence a small runner, with `similar` for the differences.
+//! trycmd was tried for this. It starts only registered programs and no shell, so it cannot do
+//! external edits (`echo … >>`), pipes that close early, or a lease in a variable for the next
+//! command. Hence this small runner, with `similar` for the differences.
 
 #![allow(clippy::unwrap_used)]
 
@@ -45,7 +45,7 @@ fn is_shared() -> bool {
     std::env::var_os("QUIPU_TEST_STORE").is_some_and(|kind| kind == "postgres")
 }
 
-/// What is another story on a shared store, and why.
+/// Scenarios that differ on a shared store, with the reason.
 const OTHERWISE_SHARED: [(&str, &str); 45] = [
     (
         "book/damaged-records",
@@ -263,7 +263,7 @@ fn scenarios() {
     );
 }
 
-/// The runner itself: what it must not let pass.
+/// Tests of the runner itself: the errors it must detect.
 mod runner {
     use super::*;
 

@@ -1,4 +1,5 @@
-//! `serve --open` as a process: what others see of it, and what the page gets for the code.
+//! Tests `serve --open` as a process: which data other programs can see, and the exchange of the
+//! code.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -8,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
-/// Stands for the desktop's program: notes its arguments, and keeps the file that it is to open.
+/// Replaces the desktop's program: records its arguments, and keeps a copy of the file to open.
 const OPENER: &str = "#!/bin/sh\ncp \"$1\" \"$NOTES/page.html\"\nstat -c %a \"$1\" > \"$NOTES/mode\"\nprintf '%s\\n' \"$@\" > \"$NOTES/part\"\nmv \"$NOTES/part\" \"$NOTES/argv\"\n";
 
 struct Served {
@@ -74,7 +75,7 @@ fn run(root: &Path, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// A folder with a project, a program that opens pages, and a server that was asked to open one.
+/// Creates a folder with a project and an opener, and starts a server with `--open`.
 fn serve_open() -> (tempfile::TempDir, Served) {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();

@@ -1,14 +1,15 @@
-//! Every command that Quipu prints to agents works in the project that prints it: in the text of
-//! `start`, in CLAUDE.md and the skill, and as the alternative to a command of another profile.
+//! Tests that every command that Quipu prints to agents works in the project that prints it: in the
+//! text of `start`, in CLAUDE.md and the skill, and as the alternative to a command of another
+//! profile.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use quipu_protocol::{Library, Project};
 
-/// What stands for something of the caller's, and what a test says instead.
+/// Placeholders for the caller's values, and the values of the test.
 const STANDINS: [(&str, &str); 13] = [
-    // No decision is there to be replaced.
+    // There is no decision to replace.
     (" --supersedes ID", ""),
     ("……", "some words"),
     ("…", "some words"),
@@ -59,7 +60,8 @@ fn run(folder: &Path, actor: &[(&str, String)], line: &str) -> (i32, String) {
     (output.status.code().unwrap_or(-1), told)
 }
 
-/// The commands within a text: from `quipu WORD` to the end of the line, the code or the sentence.
+/// Extracts the commands of a text: from `quipu WORD` to the end of the line, the code or the
+/// sentence.
 fn commands(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (at, _) in text.match_indices("quipu ") {
@@ -107,7 +109,7 @@ fn every_printed_command_is_one_of_the_project() {
             person(&format!(
                 "quipu init --profile {profile} --lang {language} --no-integrate && quipu integrate claude"
             ));
-            // The journal's own lines tell what was done, not what to do.
+            // Journal lines report past actions; they are not suggestions.
             let start = person("quipu start --peek")
                 .lines()
                 .filter(|line| !line.starts_with("- @"))
@@ -123,7 +125,7 @@ fn every_printed_command_is_one_of_the_project() {
             person(
                 "printf '# Notes\\n\\n## part\\n\\nA text.\\n' > notes.md; quipu write notes.md --file notes.md; quipu append notes.md --text more",
             );
-            // What an agent would have begun before it uses them.
+            // Does the steps that an agent would have done before it uses these commands.
             let has = |form| contract.of_form(form).next().is_some();
             let mut id = String::new();
             if has(quipu_contract::Form::Todos) {

@@ -1,4 +1,4 @@
-//! What no test can fix is named instead: times, dates, the temporary root, made ids.
+//! Replaces values that change from run to run: times, dates, the temporary root, generated ids.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -8,15 +8,15 @@ use regex::{Captures, Regex};
 
 static TIME: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(\d{4}-\d\d-\d\d)(T\d\d:\d\d:\d\d(?:\.\d+)?Z?)?").unwrap());
-/// Both are cut from the time-ordered kind of UUID, whose first digits are those of the clock.
+/// Both are cut from a time-ordered UUID, which starts with digits of the clock.
 static LEASE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b[0-9a-f]{12}\b").unwrap());
-/// How long a task took.
+/// The duration of a task.
 static DURATION: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"((?:Duration: |耗时：))\d+( s| 秒)").unwrap());
-/// Names of todos, decisions and orders that Quipu made, and of sessions.
+/// Generated ids of todos, decisions and delegations, and of sessions.
 static NAME: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\b(TODO|ADR|D)-\d{6}-[0-9a-z]{5}\b").unwrap());
-/// Runs are named by the moment they began.
+/// Attempts are named by their start time.
 static RUN: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b20\d{6}T\d{9}\b").unwrap());
 static ID: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
@@ -25,12 +25,12 @@ static ID: LazyLock<Regex> = LazyLock::new(|| {
     .unwrap()
 });
 
-/// The head of a journal: hashes of records hold their time. In a commit the name of the journal
+/// The head of a journal. Record hashes depend on the time. In a commit the name of the journal
 /// follows.
 static HEAD: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\b(\d+):[0-9a-f]{32}\b( [0-9a-f]{16}\b)?").unwrap());
 
-/// A date that a scenario's own files hold stays: only those around today are of the clock.
+/// Dates in a scenario's own files are kept: only dates around today come from the clock.
 pub fn redact(text: &str, root: &Path) -> String {
     let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
     let days = [
@@ -59,8 +59,8 @@ pub fn redact(text: &str, root: &Path) -> String {
         .into_owned()
 }
 
-/// The endings of made names that memory files below the root hold and the text shows: a short id
-/// is such an ending.
+/// Returns the suffixes of generated ids in memory files below the root that the text shows,
+/// because a short id is such a suffix.
 fn endings(root: &Path, text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut folders = vec![root.to_owned()];
@@ -99,7 +99,7 @@ static NAMED: LazyLock<Regex> = LazyLock::new(|| {
     .unwrap()
 });
 
-/// A guide shows some time where a transcript names that it was one.
+/// Normalizes times, because a guide shows a sample time and a transcript a placeholder.
 pub fn without_times(text: &str) -> String {
     NAMED.replace_all(text, "[…]").into_owned()
 }
@@ -112,8 +112,8 @@ static STANDS: LazyLock<Regex> = LazyLock::new(|| {
         .unwrap()
 });
 
-/// The same without the place where a working copy keeps a text that came too late, and without
-/// where it stands: a project of its own has neither.
+/// Also removes the place of a conflict copy and the position of a working copy, which a local
+/// project does not have.
 pub fn without_places(text: &str) -> String {
     STANDS
         .replace_all(&KEPT.replace_all(text, ""), "")
@@ -122,7 +122,7 @@ pub fn without_places(text: &str) -> String {
 
 static VERSION: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b[0-9a-f]{16}\b").unwrap());
 
-/// The same without versions of files, where they hold the time.
+/// Also removes versions of files that contain the time.
 pub fn without_versions(text: &str) -> String {
     VERSION.replace_all(text, "[VERSION]").into_owned()
 }

@@ -1,4 +1,4 @@
-//! Running one scenario in a folder of its own.
+//! Runs one scenario in a folder of its own.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -9,11 +9,11 @@ use crate::redact::{redact, without_places, without_versions};
 use crate::transcript::{self, Step};
 use crate::tree::{Tree, difference};
 
-/// Quipu's own folder and git's: times, ids and a database, described by what the commands say of
+/// Quipu's own folder and git's. They hold times, ids and a database; the commands' output covers
 /// them.
 const NOT_COMPARED: [&str; 2] = [".quipu", ".git"];
 
-/// Runs a scenario and tells what differs. With `record` the scenario becomes what happened.
+/// Runs a scenario and returns the differences. With `record`, updates the scenario instead.
 pub fn run(folder: &Path, record: bool) -> Result<(), String> {
     let io = |what: &str| {
         let what = what.to_owned();
@@ -40,7 +40,7 @@ pub fn run(folder: &Path, record: bool) -> Result<(), String> {
         .path()
         .canonicalize()
         .map_err(io("a temporary folder"))?;
-    // Its name is the project's, so it must not change from run to run.
+    // The folder's name becomes the project's name, so it must not change from run to run.
     let project = root.join("project");
     std::fs::create_dir(&project).map_err(io("the project"))?;
     before.write(&project).map_err(io("the project"))?;
@@ -83,7 +83,7 @@ pub fn run(folder: &Path, record: bool) -> Result<(), String> {
     }
 }
 
-/// Commands that put the time into a file: its version is another at every run.
+/// Whether a command writes the time into a file, so that its version differs in every run.
 fn writes_times(command: &str) -> bool {
     [
         "quipu finish",
@@ -105,8 +105,8 @@ fn ended(step: &Step) -> String {
     }
 }
 
-/// The folders of PATH in which no agent host lies: what `quipu init` offers must not depend on
-/// this machine.
+/// Returns the folders of PATH without an agent host, because the output of `quipu init` must not
+/// depend on this machine.
 fn path_without_hosts() -> String {
     const HOSTS: [&str; 7] = [
         "claude",
@@ -128,7 +128,7 @@ fn path_without_hosts() -> String {
         .join(":")
 }
 
-/// All commands in one shell, each with its own output.
+/// Runs all commands in one shell, each with its own output.
 fn perform(root: &Path, project: &Path, steps: &[Step]) -> Result<Vec<Step>, String> {
     let outputs = root.join("outputs");
     std::fs::create_dir(&outputs).map_err(|e| format!("outputs: {e}"))?;
@@ -167,7 +167,7 @@ fn perform(root: &Path, project: &Path, steps: &[Step]) -> Result<Vec<Step>, Str
             shell.env_remove(variable);
         }
     }
-    // A scenario about shared stores is given an empty one; the others have to be the same on one.
+    // A scenario about shared stores gets an empty one; the others must behave the same on one.
     let server = steps
         .iter()
         .any(|s| s.command.iter().any(|line| line.contains("$SERVER")))
@@ -215,7 +215,7 @@ fn perform(root: &Path, project: &Path, steps: &[Step]) -> Result<Vec<Step>, Str
         for line in read("err").unwrap_or_default().lines() {
             told.push_str(&format!("! {line}\n"));
         }
-        // Blank lines at the end do not count, an exit code does.
+        // Trailing blank lines do not count; an exit code does.
         told.truncate(told.trim_end_matches('\n').len());
         if code.trim() != "0" {
             told.push_str(&format!(

@@ -1,4 +1,4 @@
-//! Transcripts: commands, and what each printed.
+//! Transcripts: commands with their output.
 //!
 //! ```text
 //! // A note to the reader, above a command.
@@ -10,10 +10,10 @@
 //! [exit 3]
 //! ```
 //!
-//! All commands of a transcript run in one shell, so that a variable lasts. Trailing blank lines of
-//! an output do not count; the recorder puts one between commands.
+//! All commands of a transcript run in one shell, so that variables persist. Trailing blank lines
+//! of an output do not count; the recorder puts one between commands.
 
-/// A command with its notes, and what it is expected to print.
+/// A command with its notes and its expected output.
 #[derive(Debug, Default, PartialEq)]
 pub struct Step {
     pub notes: Vec<String>,
@@ -81,7 +81,8 @@ pub fn render(steps: &[Step]) -> Result<String, String> {
             text.push_str(&format!("{}\n", step.output));
         }
     }
-    // What a command prints can look like a command. Such a scenario would not be the one recorded.
+    // Output can look like a command. Such a scenario would be parsed differently from the one
+    // recorded.
     match parse(&text)? == *steps {
         true => Ok(text),
         false => Err(

@@ -1,4 +1,4 @@
-//! Trees of files: copied, read, compared, recorded.
+//! Trees of files: copy, read, compare, record.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::redact::redact;
 
-/// The files below a folder by their relative paths. A symbolic link is its target.
+/// The files below a folder by their relative paths. A symbolic link is represented by its target.
 #[derive(Debug, Default, PartialEq)]
 pub struct Tree(BTreeMap<PathBuf, Entry>);
 
@@ -17,7 +17,7 @@ enum Entry {
 }
 
 impl Tree {
-    /// Everything but the folders that `skip` names; nothing where there is no folder.
+    /// Loads all files except the folders in `skip`; empty if the folder does not exist.
     pub fn load(folder: &Path, skip: &[&str]) -> io::Result<Tree> {
         let mut tree = Tree::default();
         if folder.is_dir() {
@@ -46,7 +46,7 @@ impl Tree {
         Ok(())
     }
 
-    /// With everything that no test can fix named instead.
+    /// Replaces all values that change from run to run.
     pub fn redacted(mut self, root: &Path) -> Tree {
         let named = |path: PathBuf| PathBuf::from(redact(&path.to_string_lossy(), root));
         self.0 = self
@@ -76,7 +76,7 @@ impl Tree {
         Ok(())
     }
 
-    /// What differs from the expected tree, file by file; empty if nothing does.
+    /// Returns the differences from the expected tree, file by file; empty if there are none.
     pub fn difference(&self, expected: &Tree) -> String {
         let mut told = String::new();
         for (path, entry) in &self.0 {

@@ -1,5 +1,5 @@
-//! A project from a stranger: nothing that its settings name is contacted before a person agreed,
-//! and hooks never wait for it.
+//! A project from a stranger: no server in its settings is contacted before a person agrees, and
+//! hooks never wait for one.
 
 use std::io::ErrorKind;
 use std::io::Write;
@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::json;
 
-/// A folder with a project whose store is a server that takes connections and never says a word.
+/// A folder with a project and, as its store, a server that accepts connections and never answers.
 struct Stranger {
     folder: tempfile::TempDir,
     server: TcpListener,
@@ -73,7 +73,7 @@ impl Stranger {
         self.quipu(&["hook", event], &said.to_string())
     }
 
-    /// Whether anyone has connected since the last look.
+    /// Whether a client has connected since the last call.
     fn was_contacted(&self) -> bool {
         match self.server.accept() {
             Ok(_) => true,
@@ -108,7 +108,7 @@ fn hooks_never_contact_a_shared_store() {
                 "{event}, trusted: {trusted}: {}",
                 told(&output)
             );
-            // Exit 1 would say that the hook could not judge; 2 denies the edit, which the class
+            // Exit 1 would mean that the hook could not judge; 2 denies the edit, which the class
             // forbids.
             let wanted = if event == "pre-tool" { 2 } else { 0 };
             assert_eq!(
@@ -178,7 +178,7 @@ fn a_store_that_nobody_trusts_is_not_contacted() {
             told(&output)
         );
     }
-    // The remedy works: now it is contacted. Another address is asked about again.
+    // The remedy works: now the server is contacted. Another address needs trust again.
     assert!(stranger.quipu(&["trust", "--yes"], "").status.success());
     stranger.quipu(&["status"], "");
     assert!(stranger.was_contacted());

@@ -1,5 +1,4 @@
-//! Crash states: everything up to a flush, and of what was written after it any subset, in part
-//! torn.
+//! Crash states: all writes up to a flush, and any subset of the later ones, some torn.
 
 use std::fmt;
 
@@ -8,19 +7,19 @@ use crate::record::Log;
 use crate::workload::Random;
 
 pub struct Crash {
-    /// The power goes right behind this many entries of the log.
+    /// The power fails right after this many entries of the log.
     pub entries: usize,
-    /// The entries up to the last flush before that.
+    /// Number of entries up to the last flush before that.
     durable: usize,
-    /// Of each entry behind the flush, which of its sectors reached the disk.
+    /// For each entry after the flush, which of its sectors reached the disk.
     reached: Vec<(usize, Vec<bool>)>,
-    /// So much of the log had been written.
+    /// Bytes of the log written so far.
     pub log_bytes: u64,
     manner: &'static str,
 }
 
 impl Crash {
-    /// Draws a moment, near one of some interesting ones (sizes of the log) or anywhere, and what
+    /// Draws a moment, near one of some interesting log sizes or anywhere, and the writes that
     /// reached the disk by then.
     pub fn draw(log: &Log, near: &[u64], seed: u64, state: u64) -> Crash {
         let mut random = Random::new(seed ^ state.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -87,7 +86,7 @@ impl Crash {
         }
     }
 
-    /// The disk that is left.
+    /// Returns the disk after the crash.
     pub fn image(&self, log: &Log) -> Disk {
         let mut disk = log.base.clone();
         for entry in &log.entries[..self.durable] {

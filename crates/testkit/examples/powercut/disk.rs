@@ -36,7 +36,7 @@ impl FileSystem {
         }
     }
 
-    /// The smallest disk that it is made on.
+    /// The smallest disk that the file system can be created on.
     pub fn bytes(self) -> u64 {
         match self {
             FileSystem::Ext4 => 64 << 20,
@@ -45,12 +45,12 @@ impl FileSystem {
         }
     }
 
-    /// How long the file system keeps its metadata in memory: one second, so that a recording need
-    /// not wait for long.
+    /// Mount options with a commit interval of one second, so that a recording need not wait for
+    /// long.
     fn mount_options(self) -> &'static str {
         match self {
             FileSystem::Ext4 | FileSystem::Btrfs => "loop,commit=1",
-            // The disk before may still be on its way out.
+            // The previous disk may still be unmounting.
             FileSystem::Xfs => "loop,nouuid",
         }
     }
@@ -65,7 +65,7 @@ impl FileSystem {
             .arg(image))
     }
 
-    /// What this machine lacks to record and recover on this file system.
+    /// Returns the missing requirement of this machine for this file system.
     pub fn missing(self) -> Option<String> {
         for place in ["/dev/loop-control", "/dev/fuse"] {
             if File::options().read(true).write(true).open(place).is_err() {
@@ -97,7 +97,7 @@ impl fmt::Display for FileSystem {
     }
 }
 
-/// Runs a program to its end; what it printed if it failed.
+/// Runs a program to its end; returns its output on failure.
 pub fn run(command: &mut Command) -> Result<(), String> {
     let output = command
         .output()
@@ -136,7 +136,7 @@ impl Drop for Mount {
     }
 }
 
-/// A disk as it is at one moment. Blocks that are not there are zero.
+/// A snapshot of a disk. Missing blocks are zero.
 #[derive(Clone)]
 pub struct Disk {
     bytes: u64,

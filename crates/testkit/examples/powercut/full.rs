@@ -1,5 +1,5 @@
-//! A full disk with blocks smaller than a page: what is committed can be read, and no command dies
-//! of a signal.
+//! A full disk with blocks smaller than a page: committed text can be read, and no command dies of
+//! a signal.
 
 use std::fs::File;
 use std::io::Write;
@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::disk::{FileSystem, Mount, run};
 use crate::workload::program;
 
-/// So many KiB are left on the disk when the commands run.
+/// KiB left on the disk when the commands run.
 const LEFT: [u64; 7] = [0, 9, 12, 20, 30, 60, 120];
 /// Commands, and whether they must succeed.
 const COMMANDS: [(&[&str], bool); 3] = [
@@ -18,7 +18,7 @@ const COMMANDS: [(&[&str], bool); 3] = [
     (&["append", "notes.md", "--text", "x"], false),
 ];
 
-/// The outer error says what this machine does not permit, the inner one what failed.
+/// The outer error names a missing permission of this machine, the inner one a failure.
 pub fn check(folder: &Path) -> Result<Result<(), String>, String> {
     let text = |error: std::io::Error| error.to_string();
     let image = folder.join("small");
@@ -43,7 +43,7 @@ fn check_commands(fill: &Path, root: &Path, home: &Path) -> Result<(), String> {
     };
     run(quipu().args(["init", "--profile", "relay"]))?;
     for left in LEFT {
-        // The index is derived from the journal: it is made again, and needs room.
+        // The file index is derived from the journal. It is rebuilt, and needs space.
         for name in ["heads.db", "heads.db-wal", "heads.db-shm"] {
             let _ = std::fs::remove_file(root.join(".quipu").join(name));
         }
@@ -64,7 +64,7 @@ fn check_commands(fill: &Path, root: &Path, home: &Path) -> Result<(), String> {
     run(quipu().arg("verify"))
 }
 
-/// Fills the disk but for some KiB.
+/// Fills the disk except for some KiB.
 fn fill_but(path: &Path, left: u64) -> std::io::Result<()> {
     let mut file = File::options().create(true).append(true).open(path)?;
     while file.write_all(&[0; 1024]).is_ok() {}

@@ -1,4 +1,4 @@
-//! Recovery of one crash state, and its comparison with the recording.
+//! Recovers one crash state and compares it with the recording.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,17 +13,17 @@ use crate::record::{self, Files, Recording, difference, journal_lines};
 use crate::workload::{self, EDITOR_FILE};
 
 pub enum Verdict {
-    /// Some file did not hold what it held after the last record that reached the disk.
+    /// With `had_losses`, some file lacked the text of the last record that reached the disk.
     Recovered {
         had_losses: bool,
     },
     Failed(String),
-    /// The file system itself did not survive: a torn superblock, for one.
+    /// The file system itself did not survive, for example because of a torn superblock.
     Unmountable,
 }
 
-/// Recovers a disk and compares it. Every tenth state is also looked at by the program itself; in
-/// every fifth the power goes again while it is recovered.
+/// Recovers a disk and compares it. Every tenth state is also checked by the program itself; in
+/// every fifth the power fails again during recovery.
 pub fn judge(
     recording: &Recording,
     crash: &Crash,
@@ -54,7 +54,7 @@ pub fn judge(
     }
 }
 
-/// The power goes a second time while the disk is recovered, at some moments.
+/// Cuts the power a second time during recovery, at some moments.
 fn judge_second_cuts(
     recording: &Recording,
     acked: usize,
@@ -78,7 +78,7 @@ fn judge_second_cuts(
         log_bytes = std::fs::metadata(log).map_or(0, |found| found.len());
     })?;
     recovered?;
-    // Unmounting would write the rest in good order.
+    // Unmounting would write the rest in order, so later entries are dropped.
     log.entries.retain(|entry| entry.end <= log_bytes);
     for second in 0..if log.entries.is_empty() {
         0
@@ -99,10 +99,10 @@ fn judge_second_cuts(
     std::fs::remove_dir_all(folder).map_err(text)
 }
 
-/// How often the power goes again during one recovery.
+/// Number of second power cuts per recovery.
 const SECOND_CUTS: u64 = 3;
 
-/// Looks at a project on a disk that was left.
+/// Mounts a disk and inspects its project.
 fn on_mounted(
     recording: &Recording,
     disk: &Disk,
@@ -110,7 +110,8 @@ fn on_mounted(
     name: &str,
     look: &dyn Fn(&Path) -> Result<bool, String>,
 ) -> Verdict {
-    // A name of its own: a loop device that is still being freed must not serve an older disk.
+    // The name is unique, because a loop device that is still being freed must not serve an older
+    // disk.
     let image = folder.join(name);
     let mounted = disk.save(&image).map_err(|error| error.to_string());
     let mounted =
@@ -179,7 +180,7 @@ fn check(recording: &Recording, count: usize, root: &Path) -> Result<bool, Strin
     if seq == 0 {
         return Ok(false);
     }
-    // An edit that no command has recorded may be lost, whole or torn; all other files may not.
+    // An external edit that no command has recorded may be lost or torn; all other files may not.
     let by_hand = next
         .filter(|next| seq < next.seq)
         .and_then(|next| next.by_hand.as_deref());
@@ -231,7 +232,7 @@ fn check(recording: &Recording, count: usize, root: &Path) -> Result<bool, Strin
     Ok(without_edit(&left) != expected)
 }
 
-/// Nothing that a power cut did is called an edit.
+/// Checks that no effect of the power cut is reported as an edit.
 fn check_called_edits(store: &Store, by_hand: Option<&str>) -> Result<(), String> {
     let survey = store
         .survey()
@@ -263,7 +264,7 @@ fn check_called_edits(store: &Store, by_hand: Option<&str>) -> Result<(), String
     }
 }
 
-/// The program, which belongs to yet another boot, finds nothing to say.
+/// Checks that the program, in yet another boot, reports no problem.
 fn check_program(root: &Path) -> Result<(), String> {
     for arguments in [
         &["status"][..],

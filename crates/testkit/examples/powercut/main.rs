@@ -1,15 +1,15 @@
-//! A power-cut simulator: records the block writes of real `quipu` commands on a real file system,
-//! builds the disks that a power cut could have left, recovers each with a new boot id and compares
-//! the result with the journal as it was recorded.
+//! A power-cut simulator. It records the block writes of real `quipu` commands on a real file
+//! system, builds the disks that a power cut could have left, recovers each with a new boot id, and
+//! compares the result with the recorded journal.
 //!
 //! ```text
 //! powercut [--fs ext4,xfs,btrfs] [--states 700] [--seed 1] [--commands 40] [--only STATE]
 //! ```
 //!
-//! `--states` counts for each file system. The workload has commands, edits by hand that `quipu
-//! status` records, restored and deleted files, and changes of the contract. In every fifth state
-//! the power goes again during recovery. A failed state prints the options that repeat it. A full
-//! disk is tried as well: see `full.rs`.
+//! `--states` counts per file system. The workload has commands, external edits that `quipu status`
+//! records, restored and deleted files, and changes of the contract. In every fifth state the power
+//! fails again during recovery. A failed state prints the options that repeat it. A full disk is
+//! tested as well: see `full.rs`.
 //!
 //! It needs root, loop devices, FUSE and `qemu-storage-daemon`. Exit codes: 0 all states recovered,
 //! 1 a state or a command failed, 2 this machine does not permit it ("cannot run here").
@@ -112,20 +112,20 @@ fn main() -> ExitCode {
     }
 }
 
-/// How many states failed, or what this machine does not permit.
+/// Returns the number of failed states, or the missing permission of this machine.
 fn check_system(system: FileSystem, options: &Options) -> Result<u64, String> {
     if let Some(missing) = system.missing() {
         return Err(missing);
     }
     let mut tally = Tally::default();
-    // Other commands after every so many states.
+    // Records other commands after every `PART` states.
     for part in 0..options.states.div_ceil(PART) {
         let states = PART.min(options.states - part * PART);
         let states = options.only.map_or(0..states, |only| only..only + 1);
         let seed = options.seed + part;
         match check_part(system, seed, options.commands, states, &mut tally) {
             Ok(()) => {}
-            // What was permitted once is permitted.
+            // Later parts need no permission that the first did not need.
             Err(Unrecorded::NotPermitted(what)) if part == 0 => return Err(what),
             Err(Unrecorded::NotPermitted(what) | Unrecorded::Failed(what)) => {
                 tally.failed += 1;

@@ -1,7 +1,7 @@
-//! Recording: a workload on a disk whose every write and flush is logged, with the moment of each
+//! Records a workload on a disk: logs every write and flush, with the moment of each
 //! acknowledgement.
 //!
-//! `qemu-storage-daemon` stands between a loop device and the image and logs in the format of the
+//! `qemu-storage-daemon` sits between a loop device and the image and logs in the format of the
 //! kernel's dm-log-writes.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,17 +12,16 @@ use crate::crash::Crash;
 use crate::disk::{Disk, FileSystem, Mount, SECTOR};
 use crate::workload::{self, Done};
 
-/// One entry of the log.
 pub struct Entry {
     pub sector: u64,
     pub bytes: Vec<u8>,
-    /// Everything before this entry is durable once it is through.
+    /// A flush: everything before it is durable once it completes.
     pub is_flush: bool,
-    /// Where the entry ends in the log.
+    /// The end offset of the entry in the log.
     pub end: u64,
 }
 
-/// All that was written to a disk.
+/// All writes to a disk.
 pub struct Log {
     pub system: FileSystem,
     pub base: Disk,
@@ -36,10 +35,11 @@ impl Log {
     }
 }
 
-/// A command that returned: from this place in the log on, it may not be lost.
+/// A command that returned. If the power fails after this place in the log, its effect must
+/// survive.
 pub struct Ack {
     pub command: String,
-    /// A file that someone edited between the command before and this one.
+    /// A file that was edited by hand between the previous command and this one.
     pub by_hand: Option<String>,
     pub log_bytes: u64,
     pub seq: u64,
@@ -50,23 +50,23 @@ pub type Files = BTreeMap<String, Vec<u8>>;
 pub struct Recording {
     pub log: Log,
     pub acks: Vec<Ack>,
-    /// The journalled lines, in order: record number one is the first.
+    /// The journal's lines, in order; the first is record 1.
     pub lines: Vec<String>,
-    /// All files after each record, as they were seen when its command had returned.
+    /// All files after each record, read after its command had returned.
     pub states: BTreeMap<u64, Files>,
-    /// The folders that `init` made.
+    /// The folders that `init` created.
     pub folders: BTreeSet<PathBuf>,
 }
 
 impl Recording {
-    /// How many commands had been acknowledged when the power went.
+    /// Counts the commands that were acknowledged before the power failed.
     pub fn acked(&self, crash: &Crash) -> usize {
         self.acks
             .partition_point(|ack| ack.log_bytes <= crash.log_bytes)
     }
 }
 
-/// The logging daemon, which ends with this, and the file that it exports.
+/// The logging daemon, killed on drop, and the file that it exports.
 struct Logger(Child, PathBuf);
 
 impl Logger {
@@ -101,7 +101,7 @@ impl Logger {
             .spawn()
             .map_err(|error| format!("qemu-storage-daemon: {error}"))?;
         let mut logger = Logger(child, export.to_owned());
-        // The exported file has the size of the disk once it is there.
+        // The exported file has the size of the disk once it is ready.
         for _ in 0..1000 {
             if std::fs::metadata(export).is_ok_and(|found| found.len() == bytes) {
                 return Ok(logger);
@@ -123,7 +123,7 @@ impl Drop for Logger {
     }
 }
 
-/// Why nothing was recorded.
+/// The reason why nothing was recorded.
 pub enum Unrecorded {
     /// This machine does not permit it.
     NotPermitted(String),
@@ -187,7 +187,7 @@ pub fn record(
     })
 }
 
-/// Mounts the disk `image` of a folder and logs all that some work writes to it.
+/// Mounts the disk `image` in a folder and logs all writes of some work to it.
 pub fn log_writes(
     system: FileSystem,
     folder: &Path,
@@ -213,7 +213,7 @@ pub fn log_writes(
     })
 }
 
-/// The paths at which two sets of files differ.
+/// Returns the paths at which two sets of files differ.
 pub fn difference(one: &Files, other: &Files) -> Vec<String> {
     let paths: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
     paths
@@ -225,7 +225,7 @@ pub fn difference(one: &Files, other: &Files) -> Vec<String> {
 
 pub fn journal_lines(root: &Path) -> Vec<String> {
     let text = std::fs::read(root.join(".quipu/journal/00000001.jsonl")).unwrap_or_default();
-    // Between the records stands fill, of which a power cut may leave zeros.
+    // Fill between the records may turn into zeros after a power cut.
     let lines = text
         .split(|byte| *byte == b'\n')
         .filter(|line| line.first() == Some(&b'{'));
@@ -238,7 +238,7 @@ const FLUSH: u64 = 1;
 const FUA: u64 = 2;
 const DISCARD: u64 = 4;
 
-/// Reads a log: a superblock, then each entry as one sector that describes it and its data.
+/// Parses a log: a superblock, then each entry as one descriptor sector and its data.
 fn parse(log: &[u8]) -> Vec<Entry> {
     let mut entries = Vec::new();
     let mut at = SECTOR;

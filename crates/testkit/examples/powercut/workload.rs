@@ -1,4 +1,4 @@
-//! What is recorded: real commands, and other programs that make the file system write early.
+//! The recorded workload: real commands, and other programs that make the file system write early.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -9,13 +9,14 @@ use std::process::Command;
 use crate::disk::run as run_program;
 use crate::record::Files;
 
-/// A file whose class the workload changes: it tells by which contract a command is judged.
+/// The workload changes the class of this file, which shows the contract that a command was judged
+/// by.
 pub const PROBE: &str = "probe.md";
 
-/// Where an editor writes a text before it renames it.
+/// The temporary file of a simulated editor, before its rename.
 pub const EDITOR_FILE: &str = "notes/page.md~";
 
-/// A small generator: the same numbers for the same seed.
+/// A small generator with a fixed sequence per seed.
 pub struct Random(u64);
 
 impl Random {
@@ -37,7 +38,7 @@ impl Random {
     }
 }
 
-/// The program that was built beside this one.
+/// Returns the path of the program that was built beside this one.
 pub fn program() -> PathBuf {
     if let Some(program) = std::env::var_os("QUIPU_PROGRAM") {
         return program.into();
@@ -46,15 +47,15 @@ pub fn program() -> PathBuf {
     own.parent().and_then(Path::parent).unwrap().join("quipu")
 }
 
-/// What a command that succeeded leaves in the recording.
+/// The data that a successful command leaves in the recording.
 pub struct Done {
     pub command: String,
-    /// A file that someone edited before the command.
+    /// A file that was edited by hand before the command.
     pub by_hand: Option<String>,
 }
 
-/// Runs some commands. Each that succeeded is acknowledged; `ack` returns how many records there
-/// are then.
+/// Runs some commands. Each success is acknowledged; `ack` returns the number of records at that
+/// moment.
 pub fn run(
     disk: &Path,
     root: &Path,
@@ -86,12 +87,12 @@ pub fn run(
         let page = format!("notes/page{}.md", random.below(4));
         let mut by_hand = None;
         let arguments = match random.below(18) {
-            // A file that no record speaks of stays a matter of whoever made it.
+            // Only a file with a record is edited by hand; others belong to their creator.
             12..=14 if root.join(&page).exists() => {
                 edit_by_hand(root, &page, number, &mut random).map_err(text)?;
                 by_hand = Some(page.clone());
                 disturb(disk, root, number, &mut random).map_err(text)?;
-                // Finds the edit and records it.
+                // Detects the edit and records it.
                 vec!["status".to_owned()]
             }
             15 | 16 if !versions.is_empty() => {
@@ -121,7 +122,7 @@ pub fn run(
     Ok(())
 }
 
-/// A command that writes.
+/// Builds a command that writes.
 fn commit(
     root: &Path,
     manifest: &str,
@@ -177,15 +178,15 @@ fn commit(
     arguments.into_iter().map(str::to_owned).collect()
 }
 
-/// From a few bytes to several blocks.
+/// Returns a text from a few bytes to several blocks.
 fn some_text(number: usize, random: &mut Random) -> String {
     let size = [1, 30, 300, 600, 5000][random.below(5)];
     let break_lines = if size > 300 { "m\ni" } else { "m i" };
     format!("{number} {}\n", "lorem ipsum ".repeat(size)).replace("m i", break_lines)
 }
 
-/// Changes a file as editors and people do, without any sync: in place, by a new file under the old
-/// name, at its end, or by deleting it.
+/// Changes a file as editors and people do, without a sync: in place, by rename, by appending, or
+/// by deleting it.
 fn edit_by_hand(
     root: &Path,
     page: &str,
@@ -215,8 +216,8 @@ fn manifest_rules(root: &Path) -> String {
     std::fs::read_to_string(root.join("quipu.toml")).unwrap_or_default()
 }
 
-/// Other programs: one syncs a file of its own, one syncs a memory file or a folder, one syncs
-/// everything, and time passes.
+/// Simulates other programs: one syncs its own file, one syncs a memory file or a folder, one syncs
+/// everything, one lets time pass.
 fn disturb(disk: &Path, root: &Path, number: usize, random: &mut Random) -> std::io::Result<()> {
     match random.below(8) {
         0..=2 => {
@@ -227,7 +228,7 @@ fn disturb(disk: &Path, root: &Path, number: usize, random: &mut Random) -> std:
         3 => File::open(root.join("decisions.md"))?.sync_all(),
         4 => File::open(root)?.sync_all(),
         5 => {
-            // Longer than the file system waits before it writes its metadata.
+            // Longer than the file system's commit interval.
             std::thread::sleep(std::time::Duration::from_millis(1100));
             Ok(())
         }
@@ -238,7 +239,7 @@ fn disturb(disk: &Path, root: &Path, number: usize, random: &mut Random) -> std:
     }
 }
 
-/// Every file of the project but Quipu's own.
+/// Returns every file of the project except Quipu's own.
 pub fn files(root: &Path) -> Files {
     let mut files = Files::new();
     visit(root, &mut |path, is_folder| {
@@ -255,8 +256,8 @@ pub fn files(root: &Path) -> Files {
     files
 }
 
-/// The folders that must survive because `init` made them. Those of a record are made again with
-/// its files.
+/// Returns the folders that must survive because `init` created them. Folders of a record are
+/// recreated with its files.
 pub fn folders() -> BTreeSet<PathBuf> {
     BTreeSet::from([PathBuf::from("delegations")])
 }
@@ -275,7 +276,7 @@ fn visit(folder: &Path, seen: &mut dyn FnMut(&Path, bool)) {
     }
 }
 
-/// The class that a contract gives the probe.
+/// Returns the class that a contract gives the probe.
 pub fn probe_class(manifest: &[u8]) -> Option<&'static str> {
     let text = String::from_utf8_lossy(manifest);
     let rule = text.split_once(&format!("path = \"{PROBE}\""))?.1;

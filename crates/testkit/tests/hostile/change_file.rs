@@ -1,4 +1,4 @@
-//! Change files, as `quipu commit` takes them.
+//! Fuzzes change files, as `quipu commit` takes them.
 
 use proptest::prelude::*;
 use quipu_contract::Actor;

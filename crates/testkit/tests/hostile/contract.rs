@@ -1,4 +1,4 @@
-//! Contract files: a project's own, and profiles that it brings along.
+//! Fuzzes contract files: a project's own, and its profiles.
 
 use proptest::prelude::*;
 use quipu_contract::{Source, resolve_contract};

@@ -1,4 +1,4 @@
-//! Texts of a finish, as Markdown and as JSON.
+//! Fuzzes the text of a finish, as Markdown and as JSON.
 
 use proptest::prelude::*;
 use quipu_contract::{Actor, ActorName};
@@ -18,7 +18,7 @@ const MATERIAL: &[&str] = &[
 ];
 
 thread_local! {
-    /// One project for all texts: reading one changes nothing.
+    /// One project serves all texts, because parsing changes nothing.
     static PLACE: (tempfile::TempDir, Project, Actor) = place();
 }
 

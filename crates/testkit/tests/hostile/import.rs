@@ -1,5 +1,4 @@
-//! Memory that was kept elsewhere: whatever its files hold, an import takes it whole or leaves it
-//! out, and the project stays sound.
+//! Fuzzes imports: an import takes each file whole or skips it, and the project stays sound.
 
 use proptest::prelude::*;
 use quipu_contract::Actor;
@@ -14,7 +13,7 @@ const SOURCES: [&str; 4] = [
     "",
 ];
 
-/// A source as each kind looks for it.
+/// Creates a source in the layout that each kind expects.
 fn lay_source(folder: &std::path::Path, bytes: &[u8]) {
     std::fs::create_dir_all(folder.join("notes")).unwrap();
     for name in [

@@ -1,5 +1,4 @@
-//! A journal that someone has written into: whatever it says, no text is shown that was never
-//! committed.
+//! Fuzzes a modified journal: no text is shown that was never committed.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -11,7 +10,7 @@ use quipu_testkit::{CONTRACT, Playground, contract, mutated_bytes, temp_folder};
 
 const FILES: [&str; 3] = ["meta/glossary.md", "drafts/ch01.md", "drafts/ch02.md"];
 
-/// A segment as a few commits leave it, and every text that they ever gave a file.
+/// A segment after a few commits, and every text that they committed.
 struct Sample {
     segment: Vec<u8>,
     texts: BTreeSet<Vec<u8>>,

@@ -1,4 +1,4 @@
-//! JSON that is edited in place, written by anyone.
+//! Fuzzes the in-place editor of JSON with untrusted files.
 
 use proptest::prelude::*;
 use quipu_store::merge_object;
@@ -38,7 +38,7 @@ proptest! {
         let patch = json!({"phase": "testing", "progress": {"in_progress": "x"}});
         if let Ok(merged) = merge_object(text.as_bytes(), patch.as_object().unwrap()) {
             let Ok(read) = serde_json::from_slice::<Value>(&merged) else {
-                // A number that is too large for `Value` stays as it was written.
+                // A number that is too large for `Value` stays as written.
                 prop_assert!(serde_json::from_str::<Value>(&text).is_err(), "{text:?}");
                 return Ok(());
             };

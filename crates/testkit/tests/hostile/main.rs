@@ -1,8 +1,8 @@
-//! Every parser of hostile input, fed with mutated samples: none panics, none invents, none loses
-//! what was there.
+//! Feeds every parser of untrusted input with mutated samples: none may panic, invent content or
+//! lose content.
 //!
-//! The parsers of the program itself (MCP messages, hook input, what is recorded of a conversation)
-//! have theirs in `crates/quipu/src/hostile_tests.rs`.
+//! The targets for the program's own parsers (MCP messages, hook input, captured conversations) are
+//! in `crates/quipu/src/hostile_tests.rs`.
 
 #![allow(clippy::unwrap_used)]
 

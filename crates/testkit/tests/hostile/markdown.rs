@@ -1,4 +1,4 @@
-//! Markdown of memory files: sections, links, keyed lines, markers, merges.
+//! Fuzzes the Markdown of memory files: sections, links, keyed lines, markers, merges.
 
 use proptest::prelude::*;
 use quipu_contract::{facts, merge_keyed};

@@ -1,4 +1,4 @@
-//! Caches: whatever happens to them, the answers are those of a project without caches.
+//! Tests that damaged or missing caches never change an answer.
 
 use proptest::prelude::*;
 use quipu_contract::Actor;
@@ -18,7 +18,7 @@ fn keyed(store: &Store, path: &str, text: &str, key: &str) -> bool {
         .repeated
 }
 
-/// A project with files, keys and leases, whose index was folded into its file when it was closed.
+/// Creates a project with files, keys and leases. Its index was checkpointed when it was closed.
 fn project() -> Playground {
     let play = Playground::local();
     let store = play.open();
@@ -29,7 +29,8 @@ fn project() -> Playground {
             &format!("line {number}\n"),
             &format!("key-{number}"),
         );
-        // Told to the index one by one, the log grows beyond what is left for the next command.
+        // Updating the index one by one grows its log beyond the limit that is left for the next
+        // command.
         store.leases().unwrap();
         store.newest_of(&[]).unwrap();
     }
@@ -45,7 +46,7 @@ fn project() -> Playground {
     play
 }
 
-/// Everything that commands ask of the index, and some commits that depend on it.
+/// Collects all answers from the index, and makes some commits that depend on it.
 fn answers(play: &Playground) -> String {
     let store = play.open();
     let mut told = String::new();
@@ -168,7 +169,7 @@ fn an_index_without_its_tables_is_rebuilt() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// A flipped bit in a row is not seen by SQLite: a version, an offset, a key, a number of a
+    /// SQLite does not detect a flipped bit in a row: a version, an offset, a key, the number of a
     /// lease.
     #[test]
     fn flipped_bits_in_a_cache_change_no_answer(cache in 0..CACHES.len() + 3, places in prop::collection::vec((any::<u32>(), 0..8u8), 1..4)) {
@@ -181,7 +182,7 @@ proptest! {
         }
         PROJECT.with(|(play, told)| {
             let play = play.copy();
-            // The index itself more often than the others: it is the largest.
+            // The index is damaged more often than the others, because it is the largest.
             let file = play.file(".quipu").join(CACHES.get(cache).unwrap_or(&"heads.db"));
             let Ok(mut bytes) = std::fs::read(&file) else { return Ok(()) };
             let used: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at] != 0).collect();

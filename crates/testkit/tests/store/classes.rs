@@ -1,4 +1,4 @@
-//! Every class: what it allows and what it refuses.
+//! Tests of every class: allowed and refused changes.
 
 use quipu_contract::Actor;
 use quipu_store::{Change, Expect, Op, Options, StoreError, Version};
@@ -361,7 +361,7 @@ fn only_people_change_the_contract() {
         Change::by(&agent).write(&path, "quipu = 1\n", Expect::Any),
     ));
     assert!(no.what.contains("only a person"), "{}", no.what);
-    // Nor does anyone but a person begin a project inside this one.
+    // Only a person may begin a project inside this one.
     for inner in [
         "meta/quipu.toml",
         "meta/Quipu.toml",
@@ -550,7 +550,7 @@ fn a_world_that_moved_on_is_merged_by_key() {
         "{history}"
     );
 
-    // A version that nobody ever wrote has nothing to merge from; an edit by hand has.
+    // A version that was never written gives no base to merge from; an external edit does.
     let unknown = Change::by(&Actor::Person).write(
         &path,
         text,
@@ -616,7 +616,7 @@ fn twenty_writers_of_one_world_keep_every_fact() {
         let told = |f: &&quipu_contract::Fact| {
             f.key == "shared" && f.value.split(" (").next() == Some(&writer.to_string())
         };
-        // The first value of all was not a writer's.
+        // The very first value does not belong to a writer.
         assert!(
             writer == 0 || facts.iter().filter(told).count() == 1,
             "{writer}"
@@ -640,14 +640,14 @@ fn a_key_is_remembered_where_nothing_changed() {
     let same = draft("A\n", "k2");
     assert!(same.unchanged && !same.repeated);
     assert!(!draft("B\n", "k3").unchanged);
-    // The same change again does nothing, although now it would change something.
+    // Repeating the change does nothing, although it would change the file now.
     assert!(draft("A\n", "k2").repeated);
     assert_eq!(play.text("drafts/ch01.md").unwrap(), "B\n");
     assert_eq!(store.verify().unwrap().problems, []);
 }
 
-/// A text that begins a line of its own closes the line before it, whoever left it open, on disk or
-/// still on its way there.
+/// A text that begins its own line closes the line before it, regardless of who left it open, on
+/// disk or not yet applied.
 #[test]
 fn an_append_apart_begins_a_line() {
     let play = Playground::new();
@@ -662,7 +662,7 @@ fn an_append_apart_begins_a_line() {
         key.into_iter().fold(change, |change, key| change.key(key))
     };
     let first = one.judge(apart("a", Some("k"))).unwrap().publish().unwrap();
-    // The same change again is the first one, though the file ends otherwise now.
+    // Repeating the change returns the first one, although the file has a different end now.
     assert!(
         one.judge(apart("a", Some("k")))
             .unwrap()

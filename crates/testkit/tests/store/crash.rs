@@ -1,8 +1,8 @@
-//! Crashes: every operation, stopped at every write step, in every way.
+//! Crash tests: every operation, stopped at every write step, in every way.
 //!
-//! After each the project is opened again as after a killed program, a reboot, a lost index, both,
-//! or a power cut that takes what was not synced. All files must stand as before or as after, never
-//! between, and an operation that returned must have happened.
+//! After each crash the project is opened again as after a killed program, a reboot, a lost index,
+//! both, or a power cut that loses unsynced data. All files must be in the state before or after,
+//! never between, and an operation that returned must have happened.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt;
@@ -41,10 +41,10 @@ fn commit(store: &Store, change: Change) -> Result<(), StoreError> {
     store.judge(change)?.publish().map(|_| ())
 }
 
-/// A project with some history. Its segments are small where rotation is to be met.
+/// A project with some history. Segments are small in tests of rotation.
 struct Stage {
     segment_bytes: u64,
-    /// An edit by hand, made before the operation and part of the state before it.
+    /// An external edit, made before the operation and part of the state before it.
     edit: Option<(&'static str, &'static str)>,
 }
 
@@ -93,7 +93,7 @@ impl Stage {
     }
 }
 
-/// What came after the crash.
+/// The event after the crash.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum After {
     Kill,
@@ -101,11 +101,11 @@ enum After {
     Reboot,
     HeadsLost,
     BothLost,
-    /// The machine lost power: what was not synced is gone from the journal.
+    /// The machine lost power: unsynced data is lost from the journal.
     CutClean,
-    /// The same, but some of it reached the disk and some did not.
+    /// Like `CutClean`, but some of the unsynced data reached the disk.
     CutGarbled,
-    /// The same, and the files of the operation are empty or half there.
+    /// Like `CutClean`, and the files of the operation are empty or half written.
     CutFilesEmpty,
     CutFilesHalf,
 }
@@ -141,14 +141,14 @@ fn remove(play: &Playground, names: &[&str]) {
     }
 }
 
-/// Brings the journal back to what was surely on the disk; of what was not, `garbled` leaves every
-/// other page-sized piece.
+/// Reverts the journal to its synced state. With `garbled`, every other page of the unsynced data
+/// survives.
 fn lose_unsynced(play: &Playground, synced: &Files, garbled: bool) {
     for (name, now) in journal(play.root()) {
         let path = play.file(&format!(".quipu/journal/{name}"));
         let Some(kept) = synced.get(&name) else {
             if name.ends_with(".jsonl") {
-                // The name of a new segment is synced with its folder, its bytes are not.
+                // The name of a new segment is synced with its folder; its bytes are not.
                 std::fs::write(&path, b"").unwrap();
             }
             continue;
@@ -204,7 +204,7 @@ fn crash(play: &Playground, after: After, synced: &Files, before: &Files) -> &'s
                     } else {
                         now.len() / 2
                     };
-                    // The clock of a file that was never written whole is that of its making.
+                    // A file that was never written completely has the time of its creation.
                     let modified = std::fs::metadata(play.file(&name))
                         .unwrap()
                         .modified()
@@ -222,7 +222,7 @@ fn crash(play: &Playground, after: After, synced: &Files, before: &Files) -> &'s
     "second"
 }
 
-/// Everything the store answers about every file.
+/// Returns all answers of the store about every file.
 fn answers(store: &Store) -> Files {
     PATHS
         .iter()
@@ -274,7 +274,7 @@ fn check(name: &str, stage: &Stage, act: Act) {
     }
 }
 
-/// Whether a step writes bytes, and so can stop in the middle.
+/// Whether a step writes bytes, and so can be interrupted midway.
 fn is_tearable(step: Step) -> bool {
     use Step::{Append, JournalErase, JournalWrite, LiveWrite, SegmentFill, TempWrite};
     matches!(
@@ -456,7 +456,7 @@ fn adopting_and_committing() {
 
 #[test]
 fn rotating() {
-    // Every record begins a segment of its own.
+    // Every record starts a new segment.
     let tiny = Stage {
         segment_bytes: 64,
         edit: None,
@@ -511,8 +511,8 @@ fn a_commit_that_is_redone_behind_an_edit_is_there_once() {
     );
 }
 
-/// One program has journalled its text, another is killed while it puts it in place, and the first
-/// goes on.
+/// One program has journalled its text, another is killed while it applies it, and the first
+/// continues.
 #[test]
 fn what_another_had_begun_to_put_in_place_is_there_once() {
     let settled_by_another = |step: usize, failure: Failure| {
@@ -552,15 +552,14 @@ fn what_another_had_begun_to_put_in_place_is_there_once() {
     }
 }
 
-/// A killed program has written its text behind what came by hand, and more is committed before
-/// anyone looks.
+/// A killed program has written its text after an external edit, and more is committed before the
+/// next scan.
 #[test]
 fn what_a_killed_program_wrote_behind_an_edit_is_there_once() {
     let long = |letter: &str| format!("{}\n", letter.repeat(12_000));
     let (c, d) = (long("c"), long("d"));
     let begun = "one\ntwo\n";
-    // The journalled texts, what stands in the file behind the text before them, and what becomes
-    // of it.
+    // The journalled texts, the bytes in the file after the previous text, and the result.
     let cases: [(&[&str], String, String); 6] = [
         (
             &["three\n"],
@@ -587,7 +586,7 @@ fn what_a_killed_program_wrote_behind_an_edit_is_there_once() {
             "by hand\n".into(),
             "three\n3b\nfour\nby hand\n".into(),
         ),
-        // A full disk let only some pages through.
+        // On a full disk only some pages were written.
         (
             &[&c, &d],
             format!("{}by hand\n", &c[..8192 - begun.len()]),
@@ -619,7 +618,7 @@ fn what_a_killed_program_wrote_behind_an_edit_is_there_once() {
     }
 }
 
-/// Operations that change no memory file: the same before and after, and never in the way.
+/// Operations that change no memory file: the files stay the same, and never block them.
 #[test]
 fn leasing_and_doctoring() {
     check("lease", &PLAIN, |_, store| {

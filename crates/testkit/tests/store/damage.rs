@@ -1,4 +1,4 @@
-//! Damage: of the journal, of what is derived from it, of the disk, of the clock.
+//! Tests of damage: to the journal, to derived data, to the disk, to the clock.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -47,7 +47,7 @@ fn boot(name: &str) -> Options {
     }
 }
 
-/// Everything the store answers about some files.
+/// Returns all answers of the store about some files.
 fn answers(store: &Store, paths: &[&str]) -> String {
     let mut told = String::new();
     for path in paths {
@@ -80,7 +80,7 @@ fn answers(store: &Store, paths: &[&str]) -> String {
     )
 }
 
-/// Flips a bit of the first place where a text stands.
+/// Flips a bit of the first occurrence of a text.
 fn flip(path: &Path, text: &str) {
     let mut bytes = std::fs::read(path).unwrap();
     let at = bytes
@@ -93,8 +93,8 @@ fn flip(path: &Path, text: &str) {
 
 #[test]
 fn a_followed_line_that_cannot_be_read_stops_no_one() {
-    // Where the order is kept elsewhere, a change is measured against that one, and a line that is
-    // damaged here stops it.
+    // With a shared commit log, a change is judged against that log, and a damaged local line stops
+    // it.
     let play = Playground::local();
     let (one, disk) = play.open_paused(Options::default());
     let (other, other_disk) = play.open_paused(Options::default());
@@ -116,7 +116,7 @@ fn a_followed_line_that_cannot_be_read_stops_no_one() {
     behind(&other, "meta/b.md", "once more\n");
     behind(&one, "meta/a.md", "lost words\n");
     flip(&segment(&play, 1), "lost words");
-    // The first only has to follow that line, the second has to read it.
+    // The first change only has to follow that line; the second has to read it.
     behind(&other, "meta/b.md", "not about it\n");
     behind(&other, "meta/a.md", "about it\n");
     drop((one, other));
@@ -233,7 +233,7 @@ fn a_flipped_byte_is_named_and_nothing_else_is_lost() {
     append(&store, "meta/a.md", "a3\n");
     assert_eq!(store.log(1).unwrap()[0].seq, 6);
     assert_eq!(store.verify().unwrap().problems.len(), 1);
-    // The history of the damaged file itself is told as far as it goes.
+    // The history of the damaged file itself is reported as far as it goes.
     assert_eq!(
         store
             .events(&Playground::path("drafts/ch01.md"))
@@ -264,7 +264,7 @@ fn an_append_file_with_a_damaged_record_lives_on() {
     );
     append(&store, "meta/a.md", "a4\n");
     assert_eq!(play.text("meta/a.md").unwrap(), "a1\na2\na3\na4\n");
-    // Doctor writes down what only the file could prove, and then the file is not needed for it.
+    // `doctor` records the text that only the file could prove. Then the file is not needed for it.
     let healed = play.copy();
     let fixed = healed.open().doctor().unwrap();
     assert!(
@@ -281,7 +281,7 @@ fn an_append_file_with_a_damaged_record_lives_on() {
             .0,
         b"a1\na2\na3\na4\n"
     );
-    // Only what can be proven counts: a changed line is not believed.
+    // Only proven text counts: a changed line is not accepted.
     play.edit("meta/a.md", "a1\nXX\na3\na4\n");
     assert!(
         store
@@ -465,9 +465,9 @@ fn a_lost_journal_is_told_and_doctor_begins_anew() {
     assert_eq!(store.verify().unwrap().problems, []);
 }
 
-/// With a line doubled, the recorded end of the journal lies within a later line. What follows it is
-/// no torn tail: cutting it off would lose acknowledged records, and `doctor` would take the files
-/// that they wrote for edits.
+/// With a line doubled, the recorded end of the journal lies within a later line. The bytes after it
+/// are not a torn tail: truncating them would lose acknowledged records, and `doctor` would take the
+/// files of these records for external edits.
 #[test]
 fn a_doubled_line_costs_no_record_behind_it() {
     for (doubled, before) in [(6, 2), (6, 5), (2, 6), (1, 0), (1, 7), (2, 7), (7, 6)] {
@@ -543,13 +543,13 @@ fn a_failed_sync_is_not_forgotten_by_the_next_one() {
         )
         .unwrap()
         .publish();
-    // It may be completed by whoever comes next, so it is not told as if nothing had happened.
+    // The next process may complete it, so it is not reported as if nothing had happened.
     assert!(
         matches!(failed, Err(StoreError::Unsure { seq: 2, .. })),
         "{failed:?}"
     );
     let before = disk.steps().len();
-    // The retry is the same commit; it may be acknowledged only after its bytes were written anew.
+    // The retry is the same commit. It may be acknowledged only after its bytes were rewritten.
     let retried = store
         .judge(
             person()
@@ -602,7 +602,7 @@ fn writing_the_same_again_waits_for_the_first_to_be_synced() {
     );
 }
 
-/// A clock that a test turns.
+/// Store options with a clock that the test sets.
 fn turned(wall: &Arc<AtomicI64>, name: &str) -> Options {
     let ticking = Arc::clone(wall);
     let clock = Clock::from_fn(move || Instant {
@@ -624,8 +624,8 @@ fn a_clock_that_was_wrong_once_does_not_hold_back_later_times() {
     let lease = store
         .take_lease(&Actor::Person, &["drafts/ch01.md".into()], 60)
         .unwrap();
-    // Small steps back are waited for, so that times stay in order; the last step is a wrong clock
-    // that was set right.
+    // Small steps back are waited for, so that times stay in order. The last step corrects a wrong
+    // clock.
     let steps = [
         (0, 0),
         (-3_000_000, 0),
@@ -635,7 +635,7 @@ fn a_clock_that_was_wrong_once_does_not_hold_back_later_times() {
     for (step, (now, _)) in steps.into_iter().enumerate() {
         wall.store(START + now, Ordering::SeqCst);
         append(&store, "meta/a.md", "x\n");
-        // Within a boot a lease ends by a clock that cannot jump.
+        // Within a boot, a lease ends by a monotonic clock.
         assert_eq!(store.leases().unwrap().len(), 1);
         let change = Change {
             lease: Some(lease.token()),
@@ -656,7 +656,7 @@ fn a_clock_that_was_wrong_once_does_not_hold_back_later_times() {
         .map(|e| quipu_store::parse_time(&e.at).unwrap() - START)
         .collect();
     assert_eq!(times, steps.map(|(_, at)| at));
-    // What was written by the wrong clock is told, and nothing is wrong with it.
+    // Records of the wrong clock are reported, but they are not a problem.
     let found = store.verify().unwrap();
     assert_eq!(found.problems, []);
     assert!(
@@ -721,7 +721,7 @@ fn a_damaged_newest_record_is_told_by_every_command() {
         }
         append(&store, "meta/a.md", "a\n");
         drop(store);
-        // The last place where it stands: in the newest record about the file.
+        // The last occurrence: in the newest record about the file.
         let mut bytes = std::fs::read(segment(&play, 1)).unwrap();
         let at = bytes
             .windows(flipped.len())
@@ -772,7 +772,7 @@ fn a_damaged_newest_record_is_told_by_every_command() {
             "{:?}",
             store.verify().unwrap().problems
         );
-        // Doctor deals with it once; another damage in the same line is another damage.
+        // `doctor` handles it once; another damage in the same line counts as new.
         store.doctor().unwrap();
         let found = store.verify().unwrap();
         assert_eq!(
@@ -812,7 +812,7 @@ fn a_record_of_which_nothing_can_be_read_hides_no_change() {
         .iter()
         .for_each(|n| drop(std::fs::remove_file(play.file(".quipu").join(n))));
     let store = play.open();
-    // The text of the damaged record looks like someone's edit now.
+    // The text of the damaged record looks like an external edit now.
     assert_eq!(store.read(&path).unwrap().unwrap().0, b"two\n");
     assert!(store.events(&path).unwrap()[0].after_gap);
     assert!(matches!(
@@ -823,7 +823,7 @@ fn a_record_of_which_nothing_can_be_read_hides_no_change() {
         store.blame(&path),
         Err(StoreError::Damaged { .. })
     ));
-    // What was committed since and not edited is not in doubt.
+    // Files that were committed since and not edited are not in doubt.
     assert!(
         store
             .events(&Playground::path("drafts/ch02.md"))
@@ -835,7 +835,7 @@ fn a_record_of_which_nothing_can_be_read_hides_no_change() {
     assert_eq!(store.verify().unwrap().problems, []);
 }
 
-/// Adds a line to the journal that follows the last one, as a later Quipu might have written it.
+/// Appends a valid line to the journal, as a later version of Quipu might write it.
 fn add_line(
     play: &Playground,
     seq: u64,
@@ -922,7 +922,7 @@ fn another_format_is_refused_and_not_cut_off() {
     }
 }
 
-/// What the refusal of a journal of an earlier format says to do.
+/// Tests the advice in the refusal of an older journal format.
 #[test]
 fn a_new_journal_begins_when_the_old_one_is_moved_away() {
     let play = Playground::local();
@@ -938,7 +938,7 @@ fn a_new_journal_begins_when_the_old_one_is_moved_away() {
     assert_eq!(store.verify().unwrap().problems, []);
 }
 
-/// A disk that is full after so many write steps, until someone makes room.
+/// A disk that is full after this many write steps, until a test frees space.
 struct Filling(AtomicI64);
 
 impl Watch for Filling {
@@ -1003,7 +1003,7 @@ fn a_disk_that_stays_full_loses_nothing_and_recovers_in_place() {
 
 const READ_ONLY: &str = "QUIPU_TEST_READ_ONLY";
 
-/// Not a test of its own: what a user who may not write sees.
+/// Helper process: runs as a user without write permission.
 #[test]
 fn reader_process() {
     let Ok(root) = std::env::var(READ_ONLY) else {
@@ -1054,10 +1054,9 @@ fn a_folder_that_cannot_be_written_can_be_read() {
     );
 }
 
-/// Runs one of these tests as a user who is not root. It is told a folder by the name of a
-/// variable.
+/// Runs one of these tests as a user that is not root. An environment variable passes the folder.
 fn as_another_user(test: &str, variable: &str, folder: &Path) -> std::process::Output {
-    // Another user may not look where the test program lies: it is copied.
+    // Another user may not read the folder of the test program, so the program is copied.
     let program = std::env::temp_dir().join(format!("quipu-{variable}-{}", std::process::id()));
     std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -1096,7 +1095,7 @@ fn every_path(root: &Path) -> Vec<PathBuf> {
 
 const DENIED: &str = "QUIPU_TEST_DENIED";
 
-/// Not a test of its own: a user who owns everything, and has made a file and a folder read-only.
+/// Helper process: a user who owns everything, and has made a file and a folder read-only.
 #[test]
 fn denied_process() {
     let Ok(root) = std::env::var(DENIED) else {
@@ -1131,7 +1130,8 @@ fn denied_process() {
         b"{}\n"
     );
     append(&reader, "meta/b.md", "others go on\n");
-    // What could not be written is flagged, not taken for an edit, and the newest text is read.
+    // A file that could not be written is flagged, not taken for an edit, and reads return the
+    // newest text.
     let survey = reader.survey().unwrap();
     let flagged: Vec<_> = survey
         .flagged()
@@ -1147,7 +1147,7 @@ fn denied_process() {
     );
     assert_eq!(reader.read(&log).unwrap().unwrap().0, b"one\ntwo\n");
     assert_eq!(reader.read(&draft).unwrap().unwrap().0, b"second\n");
-    // That it cannot even be read for a while does not make one forget it.
+    // The flag survives while the file cannot even be read.
     set("drafts", 0o000);
     assert_eq!(reader.survey().unwrap().flagged().count(), 2);
     set("drafts", 0o555);
@@ -1162,7 +1162,7 @@ fn denied_process() {
         b"{}\n"
     );
     set("meta/a.md", 0o444);
-    // Nor is it taken for one when it was touched since.
+    // A touched file is not taken for an edit either.
     drop(reader);
     let now = std::time::SystemTime::now();
     std::fs::File::open(root.join("drafts/ch01.md"))
@@ -1171,7 +1171,7 @@ fn denied_process() {
         .unwrap();
     assert_eq!(store().survey().unwrap().flagged().count(), 2);
     assert_eq!(store().read(&draft).unwrap().unwrap().0, b"second\n");
-    // Whoever verifies is told the same.
+    // `verify` reports the same.
     let problems = store().verify().unwrap().problems;
     let told: Vec<_> = problems
         .iter()
@@ -1193,7 +1193,7 @@ fn denied_process() {
     set("meta/a.md", 0o644);
     let fixing = store();
     fixing.restore(&Actor::Person, &log, None, None).unwrap();
-    // What cannot be written yet stays as it is; then a doctor writes it.
+    // A file that still cannot be written stays as it is; later `doctor` writes it.
     fixing.doctor().unwrap();
     assert_eq!(
         std::fs::read(root.join("drafts/ch01.md")).unwrap(),
@@ -1216,8 +1216,7 @@ fn denied_process() {
         b"second\n"
     );
     assert_eq!(fixing.verify().unwrap().problems, []);
-    // The same with a new file, of which nothing is there yet; nobody else is told of it as if it
-    // were theirs.
+    // The same with a new file that does not exist yet; no other user gets it reported as theirs.
     let new = Playground::path("drafts/new.md");
     set("drafts", 0o555);
     let result = store()
@@ -1260,8 +1259,8 @@ fn denied_process() {
 
 const DENIED_WITHOUT_INDEX: &str = "QUIPU_TEST_DENIED_WITHOUT_INDEX";
 
-/// Not a test of its own: a user whose drafts may not be written for a while, and who deletes the
-/// index meanwhile and after.
+/// Helper process: a user with drafts that are read-only for a while, who deletes the index
+/// meanwhile and afterwards.
 #[test]
 fn denied_without_index_process() {
     let Ok(root) = std::env::var(DENIED_WITHOUT_INDEX) else {
@@ -1307,7 +1306,7 @@ fn denied_without_index_process() {
         b"second\n"
     );
     assert_eq!(store().verify().unwrap().problems, []);
-    // An edit by hand is still one, whoever knows of it.
+    // An external edit is still detected, with or without the index.
     std::fs::write(root.join("drafts/ch01.md"), "first\n").unwrap();
     delete_index();
     store().survey().unwrap();
@@ -1325,7 +1324,7 @@ fn what_could_not_be_written_is_no_edit_though_the_index_is_gone() {
             .iter()
             .for_each(|path| std::os::unix::fs::chown(path, Some(65534), Some(65534)).unwrap());
     }
-    // Times of files may be a tick behind the clock.
+    // File times may be a tick behind the clock.
     std::thread::sleep(std::time::Duration::from_millis(50));
     let output = as_another_user(
         "damage::denied_without_index_process",
@@ -1430,7 +1429,7 @@ fn what_stands_in_the_place_of_a_file_is_told_and_moved_away() {
     assert_eq!(store.verify().unwrap().problems, []);
 }
 
-/// Where no file was yet, nothing has a flag: it is strange all the same.
+/// A path without a file has no flag, but it is still reported as strange.
 #[test]
 fn a_folder_for_a_file_and_a_link_for_a_folder_are_strange() {
     let play = Playground::new();
@@ -1441,7 +1440,7 @@ fn a_folder_for_a_file_and_a_link_for_a_folder_are_strange() {
     assert_eq!(told, ["drafts", "outline.md"], "{strange:?}");
 }
 
-/// A disk that takes everything and refuses to sync the journal.
+/// A disk that accepts all writes and refuses to sync the journal.
 struct RefusesSyncs;
 
 impl Watch for RefusesSyncs {
@@ -1469,7 +1468,7 @@ fn a_disk_that_refuses_syncs_keeps_nobody_from_reading() {
         Playground::path("meta/a.md"),
         Playground::path("drafts/ch01.md"),
     );
-    // What the disk did not confirm has to be synced by whoever comes next.
+    // The next process must sync the data that the disk did not confirm.
     let store = play.open_with(refusing());
     let unsure = store
         .judge(person().append(&log, "two\n"))
@@ -1502,7 +1501,7 @@ fn a_disk_that_refuses_syncs_keeps_nobody_from_reading() {
     assert_eq!(store.verify().unwrap().problems, []);
 }
 
-/// Nothing can be written at all, and what was committed is read all the same.
+/// Nothing can be written at all, but committed text can be read.
 #[test]
 fn a_full_disk_keeps_nobody_from_reading() {
     let mut unfinished = 0;
@@ -1587,8 +1586,8 @@ fn a_full_disk_keeps_nobody_from_reading() {
     assert!(unfinished > 2, "{unfinished}");
 }
 
-/// A commit that meets a folder in its place is told, waits, and is written when the folder is
-/// gone.
+/// A commit that finds a folder in place of its file is reported, waits, and is applied when the
+/// folder is gone.
 #[test]
 fn a_folder_in_the_place_of_a_file_makes_no_commit_an_edit() {
     let play = Playground::local();
@@ -1740,7 +1739,7 @@ fn each_edit_that_gave_way_can_be_shown() {
     assert_eq!(shown, ["another by hand\n", "one by hand\n"]);
 }
 
-/// What stands in the way is known again when the index, and what processes know, are gone.
+/// Blocked writes are detected again without the index and the in-memory caches.
 #[test]
 fn what_stands_in_the_way_stops_nobody_though_the_caches_are_gone() {
     for caches in [

@@ -1,5 +1,5 @@
-//! A finish, stopped at every write step: everything it leaves is there, its session's end
-//! included, or nothing is.
+//! A finish, stopped at every write step: either all its effects are there, including the end of
+//! its session, or none.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -35,7 +35,7 @@ fn ada() -> Actor {
     }
 }
 
-/// A project in which a session is at work on a todo.
+/// Creates a project with a session that works on a todo.
 fn stage() -> tempfile::TempDir {
     let folder = temp_folder();
     let layout = Layout {
@@ -110,7 +110,7 @@ fn close(project: &Project) -> Result<Closed, WorkError> {
     )
 }
 
-/// Every memory file, by its path.
+/// Returns every memory file, by its path.
 fn files(root: &Path) -> BTreeMap<String, String> {
     let folders = ["", ".sessions/", ".notes/ada/"];
     let entries = folders.iter().flat_map(|folder| {
@@ -207,7 +207,7 @@ fn a_finish_is_whole_wherever_it_stops() {
                 assert!(told.is_err(), "{place}: it was acknowledged and is lost");
                 assert_eq!(found, before, "{place}: half of it happened");
                 assert!(!ended, "{place}: the session ended without its commit");
-                // Whoever comes next sees it, and the finish can be made again.
+                // The next session sees the open one, and the finish can be repeated.
                 assert!(
                     matches!(close(&project).unwrap(), Closed::Done { .. }),
                     "{place}"

@@ -1,4 +1,4 @@
-//! Guards on what is written, through the store: lost text, stand-ins, credentials.
+//! Guards on writes, through the store: lost text, placeholders, credentials.
 
 use quipu_contract::{Actor, ActorName};
 use quipu_store::{Change, Expect, Op, Options, Receipt, Store, StoreError};
@@ -28,7 +28,7 @@ fn refused(result: Result<Receipt, StoreError>, about: &str) {
 }
 
 fn key() -> String {
-    // In pieces, so that this file holds nothing that looks like a key.
+    // In pieces, so that this file contains no text that looks like a key.
     ["gh", "p_a8Kd02mZx91LqPw73RtYvB5nHc6JsE4u"].concat()
 }
 
@@ -126,7 +126,7 @@ fn a_credential_in_the_reason_is_refused() {
         .unwrap();
 }
 
-/// The pieces are in the journal, and the file is not there yet.
+/// The pieces are in the journal, and the file is not applied yet.
 #[test]
 fn a_credential_in_pieces_is_refused_while_its_file_is_still_to_come() {
     let play = Playground::new();
@@ -181,7 +181,7 @@ fn credentials_are_refused_through_every_operation() {
             "GitHub token",
         );
     }
-    // The journal never saw it either.
+    // The journal does not contain it either.
     let journal = std::fs::read(play.file(".quipu/journal/00000001.jsonl")).unwrap();
     assert!(!journal.windows(key().len()).any(|w| w == key().as_bytes()));
 }
@@ -234,7 +234,7 @@ fn a_loss_in_steps_is_a_loss() {
     };
     refused(publish(anew()), "would shrink");
     assert_eq!(play.text("drafts/ch01.md").unwrap(), line.repeat(120));
-    // What counts is what is left in the end.
+    // Only the final text counts.
     publish(
         Change::by(&Actor::Person)
             .write(&path, line, Expect::Any)
@@ -262,7 +262,7 @@ fn a_credential_in_pieces_is_refused() {
     let key = key();
     let (one, two) = key.split_at(12);
     let begun = format!("一行\ntoken {one}");
-    // In one commit, on a new file and on one that is there.
+    // In one commit, on a new file and on an existing one.
     refused(publish(append(&[&begun, two])), "GitHub token");
     publish(append(&["first\n"])).unwrap();
     refused(publish(append(&[&begun, two])), "GitHub token");
@@ -270,14 +270,14 @@ fn a_credential_in_pieces_is_refused() {
         publish(append(&["token g", &key[1..5], &key[5..]])),
         "GitHub token",
     );
-    // In two.
+    // In two commits.
     publish(append(&[&begun])).unwrap();
     refused(
         publish(append(&[&format!("{two}\nmore\n")])),
         "GitHub token",
     );
     publish(append(&[" and so on\n", &format!("{two}\n")])).unwrap();
-    // What stood there already is not this writer's.
+    // Text that was there before does not count against this writer.
     std::fs::write(play.file("meta/b.md"), format!("token {key} and")).unwrap();
     let behind =
         Change::by(&Actor::Person).append(&Playground::path("meta/b.md"), "q8Zk2Lm words\n");

@@ -1,4 +1,4 @@
-//! History: every version of every file, whoever asks however.
+//! Tests of history: every version of every file, through every query.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -284,7 +284,7 @@ fn a_restore_that_meets_a_commit_does_not_undo_it() {
     let play = Playground::new();
     let store = play.open();
     append(&store, &Actor::Person, "meta/a.md", "one\n");
-    // The bytes of the request are from before another commit.
+    // The bytes of the request are older than another commit.
     let late = Change::by(&Actor::Person).op(Op::Restore {
         path: Playground::path("meta/a.md"),
         bytes: b"one\n".to_vec(),
@@ -340,7 +340,7 @@ fn the_log_is_searched_in_windows_and_its_pulse_is_its_newest_commit() {
 fn a_short_look_back_tells_what_the_whole_log_tells() {
     let play = Playground::new();
     let store = play.open();
-    // Records of very different sizes, so that the look ends in the middle of lines.
+    // Records have very different sizes, so that the read window ends in the middle of lines.
     for number in 0..120usize {
         let line = "x".repeat(if number % 7 == 0 {
             20_000
@@ -423,7 +423,7 @@ fn journal_bytes(play: &Playground) -> u64 {
         .sum()
 }
 
-/// A text of many lines, one of which is edited.
+/// Returns a text of many lines with one edited line.
 fn long_text(edited: usize, version: usize) -> String {
     (0..1000)
         .map(|n| {
@@ -466,7 +466,7 @@ fn small_edits_of_a_long_text_take_little_room() {
             "{back} back"
         );
     }
-    // A process that knows nothing finds the same, and so does one without the file.
+    // A new process finds the same, and so does one without the index.
     drop(store);
     std::fs::remove_file(play.file(".quipu/heads.db")).unwrap();
     let rebuilt = play.open();
@@ -483,8 +483,7 @@ fn small_edits_of_a_long_text_take_little_room() {
     assert_eq!(rebuilt.verify().unwrap().problems, []);
 }
 
-/// A difference whose base is damaged: the file proves the newest version, and `doctor` stores it
-/// whole.
+/// A delta with a damaged base: the file proves the newest version, and `doctor` stores it whole.
 #[test]
 fn a_damaged_base_costs_older_versions_and_not_the_newest() {
     let play = Playground::local();
@@ -498,7 +497,7 @@ fn a_damaged_base_costs_older_versions_and_not_the_newest() {
     let segment = play.file(".quipu/journal/00000001.jsonl");
     let journal = std::fs::read_to_string(&segment).unwrap();
     std::fs::write(&segment, journal.replacen("line 500 of", "line 5OO of", 1)).unwrap();
-    // The same bytes in a file that looks another: it has to be compared.
+    // The same bytes in a file with different metadata, so the bytes have to be compared.
     play.edit(path.as_str(), &texts[3]);
     let store = play.open();
     assert_eq!(store.survey().unwrap().flagged().count(), 0);
@@ -513,7 +512,7 @@ fn a_damaged_base_costs_older_versions_and_not_the_newest() {
         .restore(&Actor::Person, &path, Some(&At::Back(1)), None)
         .unwrap();
     assert_eq!(play.text(path.as_str()).unwrap(), texts[3]);
-    // What follows rests on the whole text.
+    // Later deltas are based on the whole text.
     write(&store, &Actor::Person, path.as_str(), &texts[2]);
     assert_eq!(
         store.text_at(&path, &At::Back(0)).unwrap().0,
@@ -583,11 +582,11 @@ fn restoring_a_file_that_grew_does_not_store_it_again() {
     }
     let newest = play.text(path.as_str()).unwrap();
     let before = journal_bytes(&play);
-    // Back to the newest version after an edit that is not allowed.
+    // Back to the newest version after a forbidden edit.
     play.edit(sealed.as_str(), "spoilt\n");
     store.restore(&Actor::Person, &sealed, None, None).unwrap();
     assert_eq!(play.text(sealed.as_str()).unwrap(), newest);
-    // Back to an older one, and to the one that was newer.
+    // Back to an older version, and then to the newer one.
     store
         .restore(&Actor::Person, &path, Some(&At::Seq(40)), None)
         .unwrap();
@@ -604,7 +603,7 @@ fn restoring_a_file_that_grew_does_not_store_it_again() {
         .restore(&Actor::Person, &path, Some(&At::Seq(50)), None)
         .unwrap();
     assert_eq!(play.text(path.as_str()).unwrap(), newest);
-    // The ten lines that had been cut off are stored once more, and no others.
+    // Only the ten lines that had been cut off are stored once more.
     assert!(
         journal_bytes(&play) - before < 10_000,
         "{} bytes",

@@ -1,5 +1,4 @@
-//! What is left out when a project is looked through, what is never left out, and the one number
-//! that all files make.
+//! Tests of ignored files, of files that are never ignored, and of the tree fingerprint.
 
 use proptest::prelude::*;
 use quipu_contract::Actor;
@@ -67,7 +66,7 @@ fn folders_of_tools_and_what_the_contract_ignores_are_left_out() {
     for path in seen {
         play.edit(path, "text\n");
     }
-    // No signature, no cache.
+    // Without the signature, the folder is not a cache.
     play.edit("mine/CACHEDIR.TAG", "mine\n");
     assert_eq!(free(&store), seen);
     assert_eq!(store.list().unwrap().len(), seen.len() + 1); // and quipu.toml
@@ -102,7 +101,7 @@ fn what_a_rule_names_or_a_commit_touched_is_never_left_out() {
     let commit = |change: Change| store.judge(change).unwrap().publish().unwrap();
     commit(Change::by(&Actor::Person).append(&Playground::path("node_modules/x.md"), "ours\n"));
     assert_eq!(free(&store), ["node_modules/x.md"]);
-    // Not seen is not gone: nothing of it was adopted as removed, and a removal is.
+    // A committed file in an ignored folder is not adopted as removed; a real removal is.
     let known = store.log(usize::MAX).unwrap().len();
     assert_eq!(free(&play.open()), ["node_modules/x.md"]);
     assert_eq!(store.log(usize::MAX).unwrap().len(), known);
@@ -188,8 +187,8 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// Whatever happened, one that has looked all the time sees what one sees who comes anew; equal
-    /// sights, equal surveys.
+    /// After any actions, a long-running store sees the same as a new one; equal fingerprints mean
+    /// equal status scans.
     #[test]
     fn equal_sights_mean_equal_surveys(acts in acts()) {
         let play = Playground::with_contract(CONTRACT);
@@ -211,7 +210,7 @@ proptest! {
             let Some(sight) = sight else { continue };
             let told = format!("{:?} {:?} {:?}", survey.files, survey.free, survey.strange);
             prop_assert_eq!(store.sight().unwrap(), sight);
-            // Two threads see what one sees.
+            // Two threads compute the same as one.
             let (together, done) = store.sight_while(|| 7);
             prop_assert_eq!((together.unwrap(), done), (sight, 7));
             let (fresh, fresh_sight) = play.open().survey_and_sight().unwrap();

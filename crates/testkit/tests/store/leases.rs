@@ -1,4 +1,4 @@
-//! Leases: the right to write for longer than one commit, fenced.
+//! Tests of leases: the right to write for longer than one commit, with fences.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -11,7 +11,7 @@ use quipu_testkit::Playground;
 
 const SECOND: i64 = 1_000_000;
 
-/// A store whose time a test turns: wall clock and boot clock.
+/// Opens a store with a wall clock and a boot clock that the test sets.
 fn timed(play: &Playground, boot: &str) -> (Store, Arc<AtomicI64>, Arc<AtomicI64>) {
     let (wall, since) = (
         Arc::new(AtomicI64::new(1_800_000_000 * SECOND)),
@@ -157,8 +157,8 @@ fn a_role_leases_only_what_it_may_write() {
             "{path}: {refused:?}"
         );
     }
-    // A wildcard of its own pointers is none that it may lease: `meta/**.md` would reach further
-    // than `meta/*.md`.
+    // A role may not lease a wildcard of its own pointers: `meta/**.md` would reach further than
+    // `meta/*.md`.
     let keeper = Playground::role("keeper", None);
     for path in ["meta/**.md", "meta/*.md", "meta/?.md"] {
         let refused = store
@@ -218,7 +218,7 @@ fn a_lease_is_of_use_to_its_holder_alone() {
         },
         other => other,
     };
-    // Everyone can see its number; to another it is worth nothing.
+    // Every actor can see its number; it is useless to others.
     for other in [
         Playground::role("writer", Some("ch02")),
         Playground::role("keeper", None),
@@ -236,7 +236,7 @@ fn a_lease_is_of_use_to_its_holder_alone() {
     store
         .release_lease(&writer, &token.id, Some(token.fence))
         .unwrap();
-    // What an agent holds under its name is not for another of the same role.
+    // A lease that an agent holds under its name does not serve another agent of the same role.
     let token = store
         .take_lease(&named("ada"), &draft(), 60)
         .unwrap()
@@ -319,8 +319,8 @@ fn what_a_dead_worker_claimed_is_given_back_and_nothing_else() {
     let play = Playground::new();
     let (store, ..) = timed(&play, "b");
     let seat = store.sit(Some("first"), 1).unwrap();
-    // A dead worker: what it said is there, and no one holds its lock. It had named two leases and
-    // taken one of them.
+    // A dead worker: its note exists, and nobody holds its lock. It had named two leases and taken
+    // one of them.
     let says = |id: &str, leases: &[&str]| {
         let claims: Vec<_> = leases
             .iter()
@@ -341,7 +341,7 @@ fn what_a_dead_worker_claimed_is_given_back_and_nothing_else() {
     store
         .take_lease_as(&Actor::Runtime, "d1", &draft(), 600)
         .unwrap();
-    // Its successor has the paths of the second by now.
+    // Its successor has the paths of the second lease by now.
     let living = store.sit(Some("second"), 1).unwrap();
     let name = living.claim("write", Some("ch02")).unwrap();
     store
@@ -357,7 +357,7 @@ fn what_a_dead_worker_claimed_is_given_back_and_nothing_else() {
     assert_eq!(ids(seat.hand_back().unwrap()), ["d1"]);
     assert_eq!(ids(store.leases().unwrap()), [name.as_str()]);
     assert_eq!(store.seated().unwrap().len(), 2);
-    // A lease of its own that no one was sure of is given back too, and the claim is over.
+    // A lease of its own that was in doubt is released too, and the claim is over.
     living.doubt(&name);
     assert!(
         living.hand_back().unwrap().is_empty(),

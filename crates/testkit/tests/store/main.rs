@@ -1,8 +1,9 @@
-//! The store, tested from outside: classes, history, external edits, crashes, many processes.
+//! Tests of the store through its public interface: classes, history, external edits, crashes, many
+//! processes.
 //!
-//! With `QUIPU_TEST_STORE=postgres` every `Playground::new()` is a working copy of a fresh project
-//! in PostgreSQL. Tests that damage, copy or outlive a journal of its own, or turn its clock, say
-//! `Playground::local()`; their like for working copies is in `shared/`.
+//! With `QUIPU_TEST_STORE=postgres` every `Playground::new()` is a working copy of a new project in
+//! PostgreSQL. Tests that damage or copy a local journal, or set its clock, use
+//! `Playground::local()`; the corresponding tests for working copies are in `shared/`.
 
 #![allow(clippy::unwrap_used)]
 

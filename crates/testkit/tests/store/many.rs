@@ -1,4 +1,4 @@
-//! Many processes and threads at once, some of them killed, some editing by hand.
+//! Many concurrent processes and threads, some killed, some editing files externally.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -29,7 +29,7 @@ enum Records {
 }
 
 fn options() -> Options {
-    // Small segments: the writers meet rotation.
+    // Small segments, so that writers meet rotation.
     Options {
         segment_bytes: 48 << 10,
         ..options_of(Records::Long)
@@ -47,8 +47,8 @@ fn options_of(records: Records) -> Options {
     }
 }
 
-/// A project whose writers wait long for a shared store, too: a whole crowd of them has one server,
-/// and few processors.
+/// Creates a project with a long wait for a shared store, because many writers share one server and
+/// few cores.
 fn patient() -> Playground {
     let play = Playground::new();
     if play.is_shared() {
@@ -109,7 +109,7 @@ fn write_much(store: &Store, name: &str, records: Records, acks: &mut dyn Write)
     }
 }
 
-/// Not a test of its own: the body of the processes that `processes_lose_nothing` starts.
+/// Helper process: the body of the processes that `processes_lose_nothing` starts.
 #[test]
 fn writer_process() {
     let (Ok(root), Ok(name)) = (std::env::var(ROOT), std::env::var(NAME)) else {
@@ -153,7 +153,7 @@ fn start(root: &Path, name: &str, records: Records) -> Child {
         .unwrap()
 }
 
-/// Every acknowledgement: kind and line by its number.
+/// Returns every acknowledgement: kind, number and line.
 fn read_acks(root: &Path, names: &[String]) -> Vec<(String, u64, String)> {
     let mut acks = Vec::new();
     for name in names {
@@ -173,7 +173,7 @@ fn read_acks(root: &Path, names: &[String]) -> Vec<(String, u64, String)> {
     acks
 }
 
-/// Nothing acknowledged is missing, nothing is there twice, and the journal is sound.
+/// Checks that no acknowledged write is missing, none is duplicated, and the journal is sound.
 fn check(play: &Playground, names: &[String]) {
     let store = play.open_with(options());
     store.settle().unwrap();
@@ -226,8 +226,8 @@ fn check(play: &Playground, names: &[String]) {
         if let Some((_, _, line)) = newest {
             let path = format!("drafts/{name}.md");
             let found = lines(&path);
-            // A later one may have happened without being acknowledged, an earlier one may not
-            // stand.
+            // A later write may have happened without acknowledgement; an earlier one must not be
+            // the current text.
             let number = |text: &str| text.rsplit('-').next().unwrap().parse::<u32>().unwrap();
             assert!(
                 number(&found[0]) >= number(line),
@@ -272,7 +272,7 @@ fn crowd(records: Records) {
         .iter()
         .map(|name| (name.clone(), start(play.root(), name, records)))
         .collect();
-    // Every third is killed once it has been acknowledged some commits: when exactly is chance.
+    // Every third process is killed at a random moment after some acknowledged commits.
     let mut killed = 0;
     while killed < WRITERS / 3 {
         let mut alive = false;
@@ -341,7 +341,7 @@ fn two_who_edit_by_hand_meanwhile_lose_nothing_either() {
                 scope.spawn(move || write_much(&store, name, Records::Short, &mut acks))
             })
             .collect();
-        // One appends to the very file that Quipu appends to, as `echo … >>` does.
+        // One thread appends to the same file as Quipu, as `echo … >>` does.
         let (finished, root) = (Arc::clone(&done), play.root());
         let appender = scope.spawn(move || {
             let mut count = 0;
@@ -351,8 +351,7 @@ fn two_who_edit_by_hand_meanwhile_lose_nothing_either() {
                     .open(root.join("meta/shared.md"))
                     .unwrap();
                 if count % 7 == 3 {
-                    // A machine that is busy with other things: a while passes between opening and
-                    // writing.
+                    // Simulates a busy machine: time passes between opening and writing.
                     std::thread::sleep(Duration::from_millis(40));
                 }
                 file.write_all(format!("hand-{count}\n").as_bytes())
@@ -386,7 +385,7 @@ fn two_who_edit_by_hand_meanwhile_lose_nothing_either() {
         "{:?}",
         survey.flagged().collect::<Vec<_>>()
     );
-    // What was written by hand is in the file, or was set aside.
+    // Every external edit is in the file or in a conflict copy.
     let shared = Playground::path("meta/shared.md");
     let mut kept = String::from_utf8(first.read(&shared).unwrap().unwrap().0).unwrap();
     for entry in first
@@ -442,8 +441,8 @@ fn verifying_beside_a_writer_finds_nothing() {
 const ONE_BY_ONE: &str = "QUIPU_TEST_ONE_BY_ONE";
 const LINES: usize = 60;
 
-/// Not a test of its own: appends line after line to its own file and replaces another, as so many
-/// commands would, or as one process does.
+/// Helper process: appends line after line to its own file and replaces another, as separate
+/// commands or as one process.
 #[test]
 fn line_by_line_process() {
     let (Ok(root), Ok(name)) = (std::env::var(ROOT), std::env::var(NAME)) else {
@@ -489,7 +488,7 @@ fn line_by_line_process() {
     }
 }
 
-/// Nobody edits anything by hand: whatever looks like it is the doctor's doing.
+/// There are no external edits, so anything that looks like one is caused by `doctor`.
 #[test]
 fn a_doctor_beside_writers_does_no_harm() {
     for one_by_one in ["yes", "no"] {

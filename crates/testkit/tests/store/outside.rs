@@ -1,4 +1,4 @@
-//! External edits: adopted where the contract allows them, flagged and kept otherwise.
+//! Tests of external edits: adopted if the contract allows them, otherwise flagged and kept.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ fn commit(store: &Store, change: Change) -> Result<Receipt, StoreError> {
     store.judge(change)?.publish()
 }
 
-/// One file of each class, journalled.
+/// Creates one journalled file of each class.
 fn begun() -> (Playground, Store) {
     let (play, store, _) = begun_paused();
     (play, store)
@@ -141,7 +141,7 @@ fn what_it_does_not_allow_is_flagged_refused_and_kept() {
                 "{path}: {refused:?}"
             );
         }
-        // Other files are not held up by it.
+        // Other files are not blocked by it.
         commit(&store, person().append(&at("meta/b.md"), "b\n")).unwrap();
         store
             .restore(&Actor::Person, &at(path), None, None)
@@ -212,7 +212,7 @@ fn touching_is_no_edit() {
     }
     commit(&store, person().append(&at("meta/a.md"), "three\n")).unwrap();
     assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\nthree\n");
-    // The contract is adopted by the first survey; nothing else but the commit is new.
+    // The first scan adopts the contract; only the commit is new besides.
     assert_eq!(store.log(usize::MAX).unwrap().len(), before + 2);
 }
 
@@ -266,7 +266,7 @@ fn things_that_are_no_files_are_flagged_and_hold_up_no_one() {
         );
         let restored = store.restore(&Actor::Person, &at("drafts/ch01.md"), None, None);
         if what == "folder" {
-            // What is in it is not Quipu's to remove. The rest goes on.
+            // Quipu must not delete the folder's contents. All other files continue.
             assert!(
                 matches!(restored, Err(StoreError::Unfinished { .. })),
                 "{restored:?}"
@@ -300,7 +300,7 @@ fn a_second_name_outside_is_never_written_through() {
     assert_eq!(store.verify().unwrap().problems, []);
 }
 
-/// A commit is durable, its files are not written yet, and someone edits them.
+/// A commit is durable, its files are not applied yet, and an external edit changes them.
 #[test]
 fn an_edit_during_a_pending_commit_is_kept() {
     let (play, store, disk) = begun_paused();
@@ -356,7 +356,8 @@ fn a_folder_in_the_way_of_a_pending_commit_stops_only_that_file() {
         .append(&at("meta/a.md"), "three\n");
     disk.publish(store.judge(change).unwrap());
     std::fs::create_dir_all(play.file("drafts/ch02.md/x")).unwrap();
-    // Whoever settles need not be who wrote it: it is flagged, and told to who looks.
+    // Another process may apply the commit, so the blocked file is flagged and reported to the next
+    // reader.
     store.settle().unwrap();
     assert_eq!(
         store
@@ -453,12 +454,12 @@ fn the_mode_of_a_file_stays() {
     );
 }
 
-/// Someone who has an append file open all the time, and writes to it just when Quipu has looked
-/// and is about to.
+/// An external program that keeps an append file open, and writes to it between Quipu's check and
+/// its write.
 struct Meddling {
     open: std::fs::File,
     writes: [&'static str; 2],
-    /// What the disk says to each reordering.
+    /// The disk's verdict on each reordering.
     reorder: StepVerdict,
     written: AtomicUsize,
 }
@@ -521,8 +522,8 @@ fn whoever_appends_by_hand_in_the_same_moment_keeps_the_file_and_every_byte() {
         });
         commit(&store, person().append(&at("meta/a.md"), "three\n")).unwrap();
         assert_eq!(play.text("meta/a.md").unwrap(), left, "{writes:?}");
-        // The file is the one that is open by hand still, and what came by hand is taken over as an
-        // append.
+        // The file is still the one that the external program has open, and its text is adopted as
+        // an append.
         (&hand.open).write_all(b"later\n").unwrap();
         let adopted = store.survey().unwrap().adopted;
         assert!(
@@ -546,8 +547,8 @@ fn whoever_appends_by_hand_in_the_same_moment_keeps_the_file_and_every_byte() {
     }
 }
 
-/// Someone who cuts off what stands behind the journalled text, and writes less in its place, just
-/// when Quipu is about to append.
+/// An external program that truncates the text after the journalled one and writes less, just
+/// before Quipu appends.
 struct Cutting(std::fs::File);
 
 impl Watch for Cutting {
@@ -641,7 +642,7 @@ fn an_edit_that_is_adopted_and_not_yet_in_the_heads_is_not_appended_again() {
     assert_eq!(store.verify().unwrap().problems, []);
 }
 
-/// Someone who appends while a commit is being synced.
+/// An external program that appends while a commit is being synced.
 struct WhileSyncing(std::path::PathBuf, &'static str);
 
 impl Watch for WhileSyncing {
@@ -665,7 +666,7 @@ fn what_reads_the_same_by_hand_is_not_taken_for_what_was_committed() {
         ("hand\nthree\n", "one\ntwo\nthree\nhand\nthree\n"),
         ("th", "one\ntwo\nthree\nth"),
     ] {
-        // As the first command of a process, and as one that knows things by heart.
+        // As the first command of a process, and with a cached index.
         for commits_before in [0, 2] {
             let (play, store) = begun();
             drop(store);

@@ -1,4 +1,4 @@
-//! Paths: nothing outside the project is read or written, and no spelling leads around a rule.
+//! Tests of paths: no file outside the project is read or written, and no spelling evades a rule.
 
 use std::os::unix::fs::symlink;
 
@@ -7,7 +7,7 @@ use quipu_store::{Change, Expect, Op, Options, Store, StoreError};
 use quipu_testkit::Playground;
 use serde_json::json;
 
-/// Every operation on a path, as a change.
+/// Returns every operation on a path, as a change.
 fn every_op(path: &ProjectPath) -> Vec<Change> {
     let person = || Change::by(&Actor::Person).why("because");
     vec![
@@ -98,8 +98,7 @@ fn no_spelling_leaves_the_project_or_enters_what_is_reserved() {
         "．．/x",
         "a/．．/x",
     ] {
-        // Fullwidth dots are no dots on this file system, and stay ordinary names that lead
-        // nowhere.
+        // Fullwidth dots are ordinary characters on this file system.
         match ProjectPath::parse(bad) {
             Err(_) => {}
             Ok(path) => assert!(
@@ -155,7 +154,7 @@ fn links_lead_nowhere() {
         "outside\n"
     );
     assert_eq!(play.text("outline.md").unwrap(), "sealed\n");
-    // A survey names no link, follows none and is stopped by none.
+    // A status scan lists no link, follows none and is stopped by none.
     let survey = store.survey().unwrap();
     assert!(
         survey.free.is_empty() && survey.adopted.iter().all(|a| a.path == "quipu.toml"),
@@ -285,7 +284,7 @@ fn the_contract_and_the_store_are_not_memory() {
     assert_eq!(play.text("quipu.toml").unwrap(), quipu_testkit::CONTRACT);
 }
 
-/// A project may come from anywhere, unpacked with all that lies in `.quipu`.
+/// A project may come from a stranger, including the files in `.quipu`.
 #[test]
 fn a_link_among_quipus_own_files_is_refused_and_not_followed() {
     let play = Playground::new();

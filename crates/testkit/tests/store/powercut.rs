@@ -1,8 +1,8 @@
-//! States that a power cut leaves and a plain crash does not: file times that say nothing, and a
-//! contract that was lost.
+//! States after a power cut that a plain crash does not produce: meaningless file times, and a lost
+//! contract.
 //!
-//! `quipu-testkit`'s `powercut` example produces such states with real file systems; these are the
-//! ones that it found first.
+//! The `powercut` example of `quipu-testkit` produces such states with real file systems; these are
+//! the first ones that it found.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -35,7 +35,7 @@ fn boot(name: &str) -> Options {
     }
 }
 
-/// Overwrites part of a file with zeros; its inode, size and modification time stay as they were.
+/// Overwrites part of a file with zeros, keeping its inode, size and modification time.
 fn lose_data(play: &Playground, path: &str, from: u64, length: usize) {
     let file = File::options().write(true).open(play.file(path)).unwrap();
     let time = file.metadata().unwrap().modified().unwrap();
@@ -43,7 +43,7 @@ fn lose_data(play: &Playground, path: &str, from: u64, length: usize) {
     file.set_modified(time).unwrap();
 }
 
-/// Every file holds its newest text, and no loss was recorded as an edit.
+/// Checks that every file has its newest text, and that no loss was recorded as an edit.
 fn assert_recovered(play: &Playground, store: &Store, texts: &[(&str, &str)], what: &str) {
     let survey = store.survey().unwrap();
     assert_eq!(
@@ -102,8 +102,7 @@ fn zeros_in_a_file_that_looks_as_recorded_are_redone() {
             let wal = std::fs::read(play.file(".quipu/heads.db-wal")).unwrap();
             let mut whole = text.to_owned();
             if pending {
-                // The record of a further append is durable; neither the file nor the index learned
-                // of it.
+                // The record of a further append is durable; neither the file nor the index has it.
                 let store = play.open_with(boot("one"));
                 let before = std::fs::read(play.file(LOG)).unwrap();
                 commit(&store, person().append(&at(LOG), "three\n"));
@@ -181,8 +180,8 @@ fn a_removed_file_does_not_come_back_as_zeros() {
     }
 }
 
-/// A recovery that is killed at any step, or interrupted by the next power cut, is completed by the
-/// next command.
+/// The next command completes a recovery that was killed at any step or interrupted by another
+/// power cut.
 #[test]
 fn an_interrupted_recovery_is_completed() {
     let damaged = || {
@@ -215,7 +214,7 @@ fn an_interrupted_recovery_is_completed() {
     .settle()
     .unwrap();
     let steps = counting.steps();
-    // Everything is synced behind the last of these.
+    // Everything is synced after the last of these.
     let last = steps
         .iter()
         .rposition(|step| matches!(step, Step::Exchange | Step::Place | Step::TakenOut))
@@ -234,7 +233,7 @@ fn an_interrupted_recovery_is_completed() {
                 })
                 .settle();
             if next == "three" {
-                // What the recovery wrote did not reach the disk either, but for its time.
+                // The recovery's writes did not reach the disk either, except for the file's time.
                 for path in [LOG, DRAFT] {
                     let file = File::options().write(true).open(play.file(path)).unwrap();
                     file.set_len(0).unwrap();
@@ -257,8 +256,8 @@ fn an_interrupted_recovery_is_completed() {
     }
 }
 
-/// The rules that were acknowledged hold for the first command after the cut, whatever is left of
-/// `quipu.toml`.
+/// The acknowledged rules apply to the first command after the cut, even if `quipu.toml` is
+/// damaged.
 #[test]
 fn the_contract_is_recovered_before_it_is_read() {
     let old = CONTRACT.replace(
@@ -342,7 +341,7 @@ fn restore_rewrites_a_file_that_only_looks_as_recorded() {
     assert_eq!(store.verify().unwrap().problems, []);
 }
 
-/// Text that is no remnant of anything journalled is someone's, and stays.
+/// Text that is not a remnant of a journalled text is an external edit, and stays.
 #[test]
 fn an_edit_between_the_last_command_and_the_cut_survives() {
     for pending in [false, true] {

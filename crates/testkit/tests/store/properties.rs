@@ -1,4 +1,4 @@
-//! Random changes by several stores on one project, against a model that is a map.
+//! Random changes by several stores on one project, compared with a map as the model.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ enum Act {
     Remove(usize, usize),
     /// Several files in one commit, published without waiting for the files.
     Several(usize, String),
-    /// A line added by hand at the end.
+    /// An external edit that appends a line.
     ByHand(usize, String),
     /// Several files in one commit by a program that is killed at a step of it.
     Dies(usize, usize, Failure, String),
@@ -42,8 +42,8 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         3 => (0..3usize, 2..5usize, line).prop_map(|(s, f, t)| Act::Write(s, f, t)),
         1 => (0..3usize, 2..5usize).prop_map(|(s, f)| Act::Remove(s, f)),
         2 => (0..3usize, line).prop_map(|(s, t)| Act::Several(s, t)),
-        // Nothing that was ever committed: right after a commit, with index and live lost, an older
-        // version is taken for a loss (docs/decisions/04-recovery.md).
+        // Never a text that was committed: right after a commit, without index and watermarks, an
+        // older version is taken for a loss (docs/decisions/04-recovery.md).
         2 => (0..5usize, "[d-f]{1,3}\n").prop_map(|(f, t)| Act::ByHand(f, t)),
         2 => (0..3usize, 0..16usize, prop_oneof![Just(Failure::Stop), Just(Failure::Torn)], line)
             .prop_map(|(s, step, failure, t)| Act::Dies(s, step, failure, t)),
@@ -56,7 +56,8 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
     proptest::collection::vec(act, 1..30)
 }
 
-/// Segments that are left all the time, and one that never is: then stores follow each other.
+/// A segment size that rotates all the time, and one that never does, so that stores follow each
+/// other.
 const SMALL: u64 = 2048;
 const LARGE: u64 = 1 << 20;
 
@@ -120,8 +121,8 @@ fn run(acts: &[Act], segment_bytes: u64) {
                         .for_each(|file| model.entry(file).or_default().push_str(text));
                 }
             }
-            // In a shared store an edit by hand of a leased file waits for the end of the lease;
-            // here it is taken over at once.
+            // In a shared store an external edit of a leased file waits for the end of the lease;
+            // here it is adopted at once.
             Act::Lease(..) if play.is_shared() => {}
             Act::Lease(store, file) => match leases.remove(FILES[*file]) {
                 Some(id) => drop(
@@ -137,14 +138,13 @@ fn run(acts: &[Act], segment_bytes: u64) {
                 }
             },
             Act::ByHand(file, text) => {
-                // Files that wait for their commit are left alone: `outside` and `many` are about
-                // those.
+                // Files that wait for their commit are left alone; `outside` and `many` test those.
                 stores[0].settle().unwrap();
                 let known = model.entry(FILES[*file]).or_default();
                 known.push_str(text);
                 play.edit(FILES[*file], known);
             }
-            // What was sent to a shared store stays in doubt while the process lives, and this one
+            // A request sent to a shared store stays in doubt while the process lives, and this one
             // does.
             Act::Dies(..) if play.is_shared() => {}
             Act::Dies(store, step, failure, text) => {
@@ -156,8 +156,8 @@ fn run(acts: &[Act], segment_bytes: u64) {
                 let done = dying.judge(several(text)).and_then(Judged::publish);
                 drop(dying);
                 stores[*store] = open(&play);
-                // Whether it happened is seen by the first of its files; then it must have happened
-                // to all.
+                // The first of its files shows whether the commit happened; then it must have
+                // happened to all.
                 let first = model.get(FILES[0]).cloned().unwrap_or_default() + text;
                 let found = stores[*store]
                     .read(&Playground::path(FILES[0]))
@@ -212,7 +212,7 @@ fn run(acts: &[Act], segment_bytes: u64) {
     assert!(log.iter().rev().map(|e| e.seq).eq(1..=log.len() as u64));
 }
 
-/// Sequences that once went wrong.
+/// Sequences that failed once.
 #[test]
 fn known_sequences() {
     let line = |text: &str| text.to_owned();
@@ -221,7 +221,7 @@ fn known_sequences() {
             .into_iter()
             .for_each(|segment_bytes| run(acts, segment_bytes))
     };
-    // Another store had put files in place, and the note of how far was lost.
+    // Another store had applied files, and the record of its progress was lost.
     run(&[
         Act::Several(0, line("c\n")),
         Act::Append(0, 0, line("a\n")),
@@ -233,7 +233,7 @@ fn known_sequences() {
         Act::ByHand(0, line("a\n")),
         Act::Append(2, 1, line("a\n")),
     ]);
-    // The same, and the store that looks next had written one of the records itself.
+    // The same, and the store that scans next had written one of the records itself.
     run(&[
         Act::Several(0, line("a\n")),
         Act::Several(2, line("a\n")),
@@ -241,7 +241,7 @@ fn known_sequences() {
         Act::LoseLive,
         Act::Remove(2, 2),
     ]);
-    // A removed file was made again by hand, and then the index was lost.
+    // A removed file was recreated externally, and then the index was lost.
     run(&[
         Act::Append(0, 2, line("ca\n")),
         Act::Remove(0, 2),

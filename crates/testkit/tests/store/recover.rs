@@ -1,4 +1,4 @@
-//! Recovery beside people: what a power cut took comes back, what someone did by hand stays.
+//! Recovery beside external edits: text lost in a power cut comes back, external edits stay.
 
 use std::fs::File;
 use std::path::Path;
@@ -45,7 +45,7 @@ fn in_boot(play: &Playground, name: &str) -> Store {
     })
 }
 
-/// Returns when a change gets another time than what was written before.
+/// Returns when a new write gets a later file time than the earlier ones.
 fn later(play: &Playground) {
     let mark = |name: &str| {
         let path = play.file(&format!(".quipu/{name}"));
@@ -62,7 +62,7 @@ fn modified(path: &Path) -> SystemTime {
     std::fs::metadata(path).unwrap().modified().unwrap()
 }
 
-/// Two versions of a draft, and a copy of the older one with its time.
+/// Creates two versions of a draft, and a copy of the older one with its time.
 fn drafted() -> Playground {
     let play = Playground::local();
     let store = in_boot(&play, "one");
@@ -81,8 +81,8 @@ fn drafted() -> Playground {
     play
 }
 
-/// What someone does to the draft, what it holds then, and whether the first command after a reboot
-/// can tell that from a loss.
+/// An external edit of the draft, the resulting text, and whether the first command after a reboot
+/// can distinguish it from a loss.
 type Edit = (&'static str, fn(&Playground), Option<&'static str>, bool);
 
 const EDITS: [Edit; 5] = [
@@ -113,7 +113,7 @@ const EDITS: [Edit; 5] = [
     ),
 ];
 
-/// What looks like a loss is redone, and nothing is recorded of it.
+/// Checks that an apparent loss is redone, without a record of it.
 fn assert_redone(play: &Playground, store: &Store, what: &str) {
     store.survey().unwrap();
     assert_eq!(play.text(DRAFT).as_deref(), Some(NEW), "{what}");
@@ -179,7 +179,7 @@ fn a_look_after_a_reboot_undoes_no_edit_that_it_can_tell_from_a_loss() {
             assert_redone(&play, &store, name)
         }
     }
-    // A file that was renamed comes back under its old name, and stays under its new one.
+    // A renamed file comes back under its old name, and stays under its new one.
     let play = drafted();
     std::fs::rename(play.file(DRAFT), play.file("drafts/ch02.md")).unwrap();
     assert_redone(&play, &in_boot(&play, "two"), "renamed");
@@ -187,7 +187,7 @@ fn a_look_after_a_reboot_undoes_no_edit_that_it_can_tell_from_a_loss() {
     let play = drafted();
     std::fs::remove_dir_all(play.file("drafts")).unwrap();
     assert_redone(&play, &in_boot(&play, "two"), "folder removed");
-    // A file that was put back after its removal stays.
+    // A file that was restored after its removal stays.
     let play = drafted();
     let store = in_boot(&play, "one");
     store
@@ -241,7 +241,7 @@ fn with_heads_and_live_lost_nothing_is_lost_of_either() {
     }
 }
 
-/// A state of the disk before the newest write: the times are those of then.
+/// A state of the disk before the newest write, with the file times of that moment.
 #[test]
 fn what_a_power_cut_took_comes_back() {
     type Cut = fn(&Playground, SystemTime);
@@ -300,8 +300,8 @@ fn what_a_power_cut_took_comes_back() {
     }
 }
 
-/// Someone who saves the draft just before it is replaced or removed, and a program that is killed
-/// right after.
+/// An external program that saves the draft just before it is replaced or removed, and a program
+/// that is killed right after.
 struct KilledAfter {
     draft: std::path::PathBuf,
     dead: AtomicBool,
@@ -347,7 +347,7 @@ fn an_edit_that_a_killed_program_took_out_of_its_place_is_rescued() {
             let killed = in_boot_watched(&play, watch);
             killed.judge(change()).unwrap().publish().unwrap_err();
             drop(killed);
-            // This process, which left it, lives on.
+            // This process, which left it, is still running.
             let left = std::fs::read_dir(play.file(".quipu/tmp"))
                 .unwrap()
                 .next()
@@ -422,7 +422,7 @@ fn own_bytes_that_were_left_are_removed() {
         std::fs::read_dir(play.file(".quipu/tmp")).unwrap().count(),
         0
     );
-    // Whose it is may not be known: it is kept all the same.
+    // A file of an unknown process is kept as well.
     std::fs::write(play.file(".quipu/tmp/4194304999-3"), "by hand\n").unwrap();
     let kept = store.survey().unwrap().kept;
     assert_eq!(

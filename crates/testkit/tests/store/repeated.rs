@@ -10,7 +10,7 @@ fn entry(number: usize) -> String {
     format!("entry {number}\n")
 }
 
-/// One commit of an append, a draft and a key.
+/// Makes one commit of an append, a draft and a key.
 fn commit(store: &Store, number: usize) -> Result<(), StoreError> {
     judged(store, number)?.publish().map(|_| ())
 }
@@ -27,7 +27,7 @@ fn judged(store: &Store, number: usize) -> Result<Judged<'_>, StoreError> {
     store.judge(change)
 }
 
-/// How many commits the files hold; the two files must agree.
+/// Counts the commits in the files; the two files must agree.
 fn count(play: &Playground) -> usize {
     let log = play.text("meta/log.md").unwrap_or_default();
     let entries = log.lines().count();
@@ -114,7 +114,7 @@ fn two_stores_take_turns() {
     let play = Playground::new();
     let (one, two) = (play.open(), play.open());
     for number in 0..60 {
-        // Runs of one, then of the other, of every length.
+        // Alternates between the two stores in runs of every length.
         let store = if (number / (1 + number / 10)) % 2 == 0 {
             &one
         } else {

@@ -1,4 +1,4 @@
-//! Retention: old texts go when a person asks for it, and everything else stays as it was.
+//! Tests of retention: a person can delete old versions, and everything else stays unchanged.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -17,7 +17,7 @@ fn write(store: &Store, path: &str, text: &str) {
         .unwrap();
 }
 
-/// A text of 100 lines of which each version changes one: it is stored as a difference.
+/// Returns a text of 100 lines; each version changes one line, so it is stored as a delta.
 fn long(version: usize) -> String {
     (0..100)
         .map(|line| {
@@ -51,7 +51,8 @@ fn texts_at(store: &Store, path: &str) -> Vec<Option<String>> {
     (0..count).map(text).collect()
 }
 
-/// A draft of short texts, one of differences, a file that only grows, and one that was removed.
+/// Creates a draft of short texts, one stored as deltas, a file that only grows, and a removed
+/// file.
 fn stage() -> Playground {
     let play = Playground::local();
     let store = play.open();
@@ -166,7 +167,7 @@ fn old_texts_go_and_everything_else_stays() {
         "{fixed:?}"
     );
     check(&rebuilt, "after doctor");
-    // What was removed still comes back, and writing goes on.
+    // A removed file can still be restored, and writing continues.
     rebuilt
         .restore(
             &Actor::Person,
@@ -251,7 +252,7 @@ fn differences_go_together_with_what_they_are_based_on() {
     assert_eq!(store.verify().unwrap().problems, []);
 }
 
-/// What the documentation says of a text that the newest version is stored as a difference to.
+/// Tests the documented rule about a text that the newest version is a delta of.
 #[test]
 fn a_file_that_is_removed_and_written_again_needs_nothing_older() {
     let play = Playground::local();
@@ -332,7 +333,7 @@ fn a_missing_text_that_no_prune_names_is_damage() {
     write(&store, "drafts/ch01.md", "draft 6\n");
     write(&store, "drafts/ch01.md", "draft 7\n");
     drop(store);
-    // Someone takes a body out, in the way that a prune would.
+    // Removes a body by hand, in the same way as a prune.
     let segment = play.file(".quipu/journal/00000002.jsonl");
     let text = std::fs::read_to_string(&segment).unwrap();
     let gone = text.replacen("\"draft 6\\n\"", "null       ", 1).replacen(

@@ -1,4 +1,4 @@
-//! A journal with variables: each costs what it held, and nothing else.
+//! A journal with damaged lines: each costs only its own content.
 
 use std::path::PathBuf;
 
@@ -36,7 +36,7 @@ fn segment(play: &Playground, name: &str) -> PathBuf {
     play.file(&format!(".quipu/journal/{name}"))
 }
 
-/// Damages the lines in which some words stand.
+/// Damages the lines that contain some words.
 fn damage(play: &Playground, words: &[&str]) {
     let path = segment(play, "00000001.jsonl");
     let mut text = String::from_utf8(std::fs::read(&path).unwrap()).unwrap();
@@ -47,7 +47,7 @@ fn damage(play: &Playground, words: &[&str]) {
     std::fs::write(path, text).unwrap();
 }
 
-/// Everything works: a look, a read, a commit, a restore.
+/// Checks that everything works: a scan, a read, a commit, a restore.
 fn assert_alive(play: &Playground, store: &Store, text: &str, what: &str) {
     let survey = store.survey().unwrap();
     assert_eq!(
@@ -91,7 +91,7 @@ fn doctor_saves_a_file_of_which_much_is_damaged() {
         "{fixed:?}"
     );
     assert_alive(&play, &store, FOUR, "untouched");
-    // Doctor twice, and with the heads gone in between.
+    // `doctor` twice, with the index deleted in between.
     store.doctor().unwrap();
     drop(store);
     std::fs::remove_file(play.file(".quipu/heads.db")).unwrap();
@@ -135,7 +135,7 @@ fn damage_hides_no_more_than_itself() {
         let store = play.open();
         if doctor {
             store.doctor().unwrap();
-            // The file is no proof any more.
+            // The file does not prove the text any more.
             play.edit(LOG, "spoilt\n");
         }
         let text = |at: At| {
@@ -147,7 +147,7 @@ fn damage_hides_no_more_than_itself() {
         let told = text(At::Seq(2));
         assert!(matches!(told, Err(StoreError::Damaged { .. })), "{told:?}");
         assert!(!told.unwrap_err().to_string().contains("segment 0"));
-        // The file on disk proves what was appended after it, as long as it is sound.
+        // The file on disk proves the later appends, as long as it is sound.
         let third = text(At::Seq(3));
         assert_eq!(
             third.ok().as_deref(),
@@ -174,7 +174,7 @@ fn damage_hides_no_more_than_itself() {
             .restore(&Actor::Person, &at("drafts/ch01.md"), None, None)
             .unwrap();
     }
-    // What was written whole since is told in full.
+    // A file that was rewritten since has its full text.
     let play = Playground::local();
     let store = play.open();
     for text in [
@@ -219,7 +219,7 @@ fn small() -> Options {
     }
 }
 
-/// Several segments; all but the last compressed.
+/// Creates several segments; all but the last are compressed.
 fn long() -> (Playground, String) {
     let play = Playground::local();
     let store = play.open_with(small());
@@ -291,7 +291,7 @@ fn a_missing_segment_is_named_and_costs_what_it_held() {
                 b"only in the first segment\n",
                 "{what}"
             );
-            // And again from nothing but the journal.
+            // And again from the journal alone.
             drop(store);
             for name in ["heads.db", "heads.db-wal", "heads.db-shm", "live"] {
                 let _ = std::fs::remove_file(play.file(&format!(".quipu/{name}")));

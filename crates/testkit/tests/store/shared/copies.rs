@@ -1,4 +1,5 @@
-//! Several working copies at once: they follow one order, and none writes over what another edited.
+//! Several concurrent working copies: they follow one commit log, and none overwrites an external
+//! edit in another.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -18,7 +19,8 @@ fn two_working_copies_share_one_order() {
     let two = one.another();
     let (first, second) = (one.open(), two.open());
     assert_eq!(append(&first, "meta/a.md", "one\n").unwrap().seq, 1);
-    // The other has seen nothing and appends to the same file: it learns of it on the way.
+    // The other copy has seen nothing and appends to the same file. It gets the first record on the
+    // way.
     assert_eq!(append(&second, "meta/a.md", "two\n").unwrap().seq, 2);
     assert_eq!(two.text("meta/a.md").unwrap(), "one\ntwo\n");
     assert_eq!(one.text("meta/a.md").unwrap(), "one\n");
@@ -51,7 +53,7 @@ fn two_working_copies_share_one_order() {
         assert_eq!(store.verify().unwrap().problems, []);
         assert_eq!(store.log(10).unwrap().len(), 4);
     }
-    // Who did what is the same everywhere.
+    // The log has the same actors everywhere.
     let told = |store: &quipu_store::Store| {
         store
             .blame(&Playground::path("meta/a.md"))
@@ -134,7 +136,7 @@ fn many_copies_that_write_at_once_end_alike() {
     );
 }
 
-/// The times of a project whose newest record was made while the database's clock was wrong.
+/// Times in a project with a newest record from a wrong database clock.
 #[test]
 fn a_record_of_the_future_does_not_hold_back_later_times() {
     let play = Playground::shared();
@@ -150,7 +152,7 @@ fn a_record_of_the_future_does_not_hold_back_later_times() {
         "SELECT max(at_us) > quipu.now_us() FROM quipu.log WHERE project = {id}"
     ));
     assert_eq!(ahead.trim(), "f");
-    // A clock that was set back by less than a minute is waited for: times stay in order.
+    // A clock that was set back by less than a minute is waited for, so that times stay in order.
     Cluster::shared().sql(&format!(
         "UPDATE quipu.project SET at_us = quipu.now_us() + 30000000 WHERE id = {id}"
     ));
@@ -170,7 +172,7 @@ fn an_edit_by_hand_is_never_written_over() {
     append(&first, "meta/a.md", "begin\n").unwrap();
     write(&first, "drafts/ch01.md", "begun\n", None).unwrap();
     second.sync().unwrap();
-    // Both files are edited here, and move on there.
+    // Both files are edited here, and changed there.
     std::fs::File::options()
         .append(true)
         .open(two.file("meta/a.md"))
@@ -181,7 +183,7 @@ fn an_edit_by_hand_is_never_written_over() {
     append(&first, "meta/a.md", "from afar\n").unwrap();
     write(&first, "drafts/ch01.md", "from afar\n", None).unwrap();
     let synced = second.sync().unwrap();
-    // What was appended by hand comes behind what came first, and is an append still.
+    // The externally appended text comes after the earlier commit, and is still an append.
     assert_eq!(
         two.text("meta/a.md").unwrap(),
         "begin\nfrom afar\nby hand\n"
@@ -204,7 +206,7 @@ fn an_edit_by_hand_is_never_written_over() {
         one.text("meta/a.md").unwrap(),
         "begin\nfrom afar\nby hand\n"
     );
-    // The bytes that gave way are in the history of all, too.
+    // The replaced bytes are in everyone's history, too.
     let aside = first
         .log(usize::MAX)
         .unwrap()
@@ -246,14 +248,14 @@ fn an_expired_lease_is_refused_by_the_clock_of_the_database() {
     let lease = first
         .take_lease(&Actor::Person, &["drafts/ch01.md".into()], 3600)
         .unwrap();
-    // The other has not synced and does not know of it.
+    // The other copy has not synced and does not know of it.
     lost(write(&second, "drafts/ch01.md", "theirs\n", None));
     lost(second.take_lease(&Actor::Person, &["drafts/ch01.md".into()], 60));
     Cluster::shared().sql(&format!(
         "UPDATE quipu.lease SET until_us = quipu.now_us() - 1 WHERE project = {}",
         id_of(&one)
     ));
-    // By its own clock the holder has it for an hour yet.
+    // By its own clock, the holder has the lease for another hour.
     lost(write_with(
         &first,
         "drafts/ch01.md",
@@ -276,7 +278,7 @@ fn an_expired_lease_is_refused_by_the_clock_of_the_database() {
     write_with(&second, "drafts/ch01.md", "in time\n", newer.token()).unwrap();
 }
 
-/// An answer has an end: what does not fit is asked for, before one's own.
+/// An answer has a size limit; the copy requests the rest before its own commit.
 #[test]
 fn a_copy_that_is_far_behind_commits_all_the_same() {
     let one = Playground::shared();

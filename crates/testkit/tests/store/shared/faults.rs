@@ -1,5 +1,5 @@
-//! What goes wrong on the way: a server that is killed, a line that is cut, a process that dies at
-//! the worst moment.
+//! Faults of the connection: a killed server, a cut connection, a process that dies at the worst
+//! moment.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -73,8 +73,7 @@ fn a_server_that_is_killed_loses_nothing_it_acknowledged() {
         for (_, line) in &acks {
             assert_eq!(text.lines().filter(|l| l == line).count(), 1, "{line}");
         }
-        // Nothing is there that was neither acknowledged nor asked for: every append was
-        // acknowledged in the end.
+        // The log contains only requested appends: every one was acknowledged in the end.
         assert_eq!(text.lines().count(), acks.len());
         assert_eq!(store.pulse().unwrap(), acks.len() as u64);
         assert_eq!(store.verify().unwrap().problems, []);
@@ -87,7 +86,7 @@ fn a_standby_that_is_promoted_has_everything_that_was_acknowledged() {
     let cluster = Cluster::start();
     let play = Playground::shared_in(&cluster);
     let standby = cluster.standby();
-    // Both hosts stand in the address; whoever can be written to is taken.
+    // The address lists both hosts; the client uses the writable one.
     let (project, id) = (play.attachment().project, play.attachment().id);
     let hosts = format!("127.0.0.1:{},127.0.0.1:{}", cluster.port(), standby.port());
     let address = format!(
@@ -143,7 +142,7 @@ fn without_the_server_reading_goes_on_and_writing_says_so() {
         "{error:?}"
     );
     assert!(error.to_string().contains("cannot be reached"), "{error}");
-    // An edit by hand waits in its file; what the journal holds is shown meanwhile.
+    // An external edit waits in its file; meanwhile reads return the journalled text.
     play.edit("meta/a.md", "one\nby hand\n");
     assert_eq!(
         store
@@ -181,8 +180,8 @@ fn a_process_that_dies_at_any_step_is_made_whole_by_the_next() {
     }
 }
 
-/// A commit that ends at a step. None if there is no such step, else whether it failed although it
-/// was accepted.
+/// Runs a commit that dies at a step. Returns `None` if there is no such step, else whether it
+/// failed although it was accepted.
 fn die_at(at: usize, failure: Failure) -> Option<bool> {
     let place = format!("step {at}, {failure:?}");
     let play = Playground::shared();
@@ -203,7 +202,7 @@ fn die_at(at: usize, failure: Failure) -> Option<bool> {
         dying.judge(change()).and_then(|judged| judged.publish())
     };
     forget_process(&play);
-    // Some lose more than their process.
+    // Some runs lose more than their process.
     let lost: &[&str] = [
         &[][..],
         &["heads.db", "heads.db-wal", "heads.db-shm"],
@@ -225,7 +224,7 @@ fn die_at(at: usize, failure: Failure) -> Option<bool> {
         there || !told_safe,
         "{place}: told to be safe and not there"
     );
-    // The next command finds what was accepted, and saying it again does nothing more.
+    // The next command finds the accepted commit, and repeating it does nothing more.
     let store = play.open();
     if lost == ["mark"] {
         store.sync().unwrap();
@@ -260,7 +259,7 @@ fn die_at(at: usize, failure: Failure) -> Option<bool> {
     (disk.steps().len() > at).then_some(there && ended.is_err())
 }
 
-/// The process that noted what it had sent is no more.
+/// Removes the process that recorded its request.
 fn forget_process(play: &Playground) {
     let note = play.text(".quipu/mark").unwrap_or_default();
     let mine = format!("\n{} ", std::process::id());
@@ -297,7 +296,7 @@ fn the_same_bid_twice_is_one_commit() {
     assert_eq!(play.text("meta/a.md").unwrap(), "once\n");
 }
 
-/// A line to the server that is cut once, after so many bytes in one direction.
+/// A proxy that cuts the connection once, after this many bytes in one direction.
 struct CutLine {
     port: u16,
 }
@@ -392,7 +391,7 @@ fn a_log_that_lost_its_end_is_not_followed() {
     let play = Playground::shared();
     let store = play.open();
     (0..3).for_each(|n| drop(append(&store, "meta/a.md", &format!("{n}\n")).unwrap()));
-    // As if an older backup had been restored.
+    // As after the restore of an older backup.
     let (cluster, id) = (Cluster::shared(), id_of(&play));
     cluster.sql(&format!(
         "DELETE FROM quipu.op WHERE project = {id} AND rev = 3"

@@ -1,4 +1,4 @@
-//! Working copies of one project in PostgreSQL: one order, many folders.
+//! Tests of working copies of one project in PostgreSQL: one commit log, many folders.
 
 mod copies;
 mod faults;

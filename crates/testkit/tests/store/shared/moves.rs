@@ -1,4 +1,4 @@
-//! A project that moves between backends, with everything it ever was; and schemas that do not fit.
+//! Moves a project between backends with its complete history; and tests incompatible schemas.
 
 use quipu_contract::{Actor, Keep};
 use quipu_shared::{Address, Attachment, Postgres, checkout, detach, push};
@@ -15,8 +15,8 @@ fn alone(play: &Playground) -> Store {
     })
 }
 
-/// A project with some of everything: large and binary bytes, a removal, a lease, a session, an
-/// amendment, an external edit.
+/// Creates a project with some of everything: large and binary bytes, a removal, a lease, a
+/// session, an amendment, an external edit.
 fn lived() -> Playground {
     let play = Playground::local();
     let store = alone(&play);
@@ -53,7 +53,7 @@ fn lived() -> Playground {
     play
 }
 
-/// What history says, without the places where it is written down.
+/// Returns the history, without storage offsets.
 fn told(store: &Store) -> String {
     let mut text = String::new();
     for entry in store.log(usize::MAX).unwrap() {
@@ -109,13 +109,13 @@ fn a_project_moves_there_and_back_with_its_whole_history() {
         .unwrap()
         .0;
     assert_eq!(older, "一\n".as_bytes());
-    // Large bodies are there once.
+    // Large bodies are stored once.
     let hashes = cluster.sql(&format!(
         "SELECT count(hash), count(DISTINCT hash) FROM quipu.op WHERE project = {}",
         id_of(&play)
     ));
     assert_eq!(hashes, "2|1");
-    // A key of the old days is known everywhere.
+    // An idempotency key from before the move is known everywhere.
     let again = Change::by(&Actor::Person)
         .write(
             &Playground::path("blob.bin"),
@@ -135,7 +135,8 @@ fn a_project_moves_there_and_back_with_its_whole_history() {
         "一\nby hand\nfrom the copy\nalone again\n"
     );
     assert_eq!(own.verify().unwrap().problems, []);
-    // The shared one went on where it was; and its history is no beginning of the other's any more.
+    // The shared project continued from its state, and its history is no longer a prefix of the
+    // other's.
     append(&there, "meta/a.md", "not alone\n").unwrap();
     let refused = push(&alone(&play), &address, &name).unwrap_err();
     assert!(
@@ -144,8 +145,8 @@ fn a_project_moves_there_and_back_with_its_whole_history() {
     );
 }
 
-/// A working copy is not pruned: the shared store keeps the whole history. What was dropped before
-/// stays dropped.
+/// A working copy is not pruned: the shared store keeps the whole history. Versions that were
+/// pruned before stay pruned.
 #[test]
 fn a_pruned_project_moves_there_and_back() {
     let (cluster, play) = (Cluster::shared(), Playground::local());
@@ -192,8 +193,8 @@ fn a_push_that_was_cut_short_goes_on() {
     let name = cluster.fresh_name();
     let address = Address::parse(&cluster.url(&name)).unwrap();
     push(&alone(&play), &address, &name).unwrap();
-    // As if the command had been killed in the middle: half of it there, and the folder knows
-    // nothing of it.
+    // As if the command had been killed midway: half of the data is there, and the folder has no
+    // attachment.
     let id = id_of(&play);
     Attachment::forget(play.root()).unwrap();
     for table in ["op", "log"] {
@@ -230,7 +231,7 @@ fn a_program_that_runs_on_does_not_write_beside_the_order() {
     assert!(play.text("meta/a.md").unwrap().ends_with("before\nafter\n"));
 }
 
-/// As a program opens it that was started before the move.
+/// Opens the project like a program that was started before the move.
 fn alone_by_default(play: &Playground) -> Store {
     play.open()
 }

@@ -1,4 +1,4 @@
-//! What a worker's database role can do with SQL of its own: read, commit, and nothing else.
+//! Tests of a worker's database role with its own SQL: it can read and commit, and nothing else.
 
 use std::sync::Once;
 
@@ -9,11 +9,11 @@ use quipu_testkit::postgres::Cluster;
 
 use super::{append, id_of, lost, write, write_with};
 
-/// Two hosts with logins of their own, and a keeper.
+/// Creates two hosts with separate logins, and a keeper.
 fn cluster() -> &'static Cluster {
     static ROLES: Once = Once::new();
     let cluster = Cluster::shared();
-    drop(Playground::shared()); // the schema is there
+    drop(Playground::shared()); // creates the schema
     ROLES.call_once(|| {
         cluster.sql(quipu_shared::roles());
         cluster.sql("CREATE ROLE host1 LOGIN IN ROLE quipu_worker; CREATE ROLE host2 LOGIN IN ROLE quipu_worker; CREATE ROLE ann LOGIN IN ROLE quipu_keeper");
@@ -91,7 +91,7 @@ fn a_worker_calls_only_what_checks() {
         .try_sql("stranger", &format!("SELECT quipu.head_rev({id})"))
         .unwrap_err();
     assert!(refused.contains("permission denied"), "{refused}");
-    // Names that a session makes up do not get in the way of the functions' own.
+    // Temporary names of a session must not shadow those of the functions.
     let shadowed = "CREATE TEMP TABLE lease (project uuid); CREATE TEMP TABLE project (id uuid); SET search_path = pg_temp, quipu";
     cluster
         .try_sql(
@@ -115,7 +115,7 @@ fn a_worker_works_and_cannot_rewrite_history() {
     append(&store, "meta/a.md", "two\n").unwrap();
     write(&store, "drafts/ch01.md", "a draft\n", None).unwrap();
     write(&store, "drafts/ch01.md", "another draft\n", None).unwrap();
-    // Its own program refuses these; here the database does, whatever the program says.
+    // The program refuses these; here the database refuses them, without trust in the program.
     let refused = |sql_kind: &str, path: &str, op: &str, class: &str| {
         let head = Cluster::shared().sql(&format!(
             "SELECT version FROM quipu.head WHERE project = {} AND path = '{path}'",
@@ -154,7 +154,7 @@ fn a_worker_works_and_cannot_rewrite_history() {
         (".", "/etc/passwd", "write", "free"),
         ("commit", ".quipu/shared", "write", "free"),
         ("commit", "drafts/ch01.md", "scribble", "overwrite"),
-        // Names that no working copy takes.
+        // Names that no working copy accepts.
         ("commit", "x/.git/hooks/h", "write", "free"),
         ("commit", "x/.GIT/h", "write", "free"),
         ("commit", "x/git~1/h", "write", "free"),
@@ -169,7 +169,7 @@ fn a_worker_works_and_cannot_rewrite_history() {
         ("commit", "wide\u{3000}/x.md", "write", "free"),
         ("commit", "none\u{10ffff}.md", "write", "free"),
         ("commit", "C:/x.md", "write", "free"),
-        // Settings that hosts run, and contracts of a folder.
+        // Settings that hosts execute, and contracts of a folder.
         ("commit", ".claude/settings.json", "write", "free"),
         ("commit", "sub/.Claude/settings.local.json", "write", "free"),
         ("commit", ".opencode/tool/x.ts", "write", "free"),
@@ -185,7 +185,7 @@ fn a_worker_works_and_cannot_rewrite_history() {
             "{kind} {op} {path} as {class}: {answer}"
         );
     }
-    // Names that are legal, and would be committed.
+    // Valid names that would be committed.
     for path in [
         "drafts/第三章.md",
         "drafts/a b.md",
@@ -201,7 +201,7 @@ fn a_worker_works_and_cannot_rewrite_history() {
     );
     assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\n");
     assert_eq!(play.text("outline.md").unwrap(), "sealed\n");
-    // A keeper is a person and may.
+    // A keeper is a person and may do it.
     let ann = as_role(&play, "ann");
     let keeper = ann.open();
     keeper.sync().unwrap();
@@ -222,8 +222,8 @@ fn a_worker_works_and_cannot_rewrite_history() {
     );
 }
 
-/// What the program takes for a name, the database does, too, and the other way round: every
-/// character inside a part, before and behind one.
+/// The program and the database accept the same names: every character inside a component, before
+/// and after one.
 #[test]
 fn names_are_checked_alike_in_sql() {
     let (cluster, _play) = (cluster(), Playground::shared());
@@ -258,8 +258,7 @@ fn names_are_checked_alike_in_sql() {
     }
 }
 
-/// The log is append-only, so what one copy cannot take over must not keep it from what comes
-/// after.
+/// The log is append-only, so a record that one copy cannot apply must not block the later ones.
 #[test]
 fn a_record_that_no_copy_can_take_over_stops_none() {
     let (cluster, play) = (cluster(), Playground::shared());
@@ -314,8 +313,8 @@ fn a_record_that_no_copy_can_take_over_stops_none() {
     assert_eq!(third.text("meta/a.md").unwrap(), "goes on\n");
 }
 
-/// A difference that does not give its version: every line of the journal is whole, and the text
-/// cannot be made.
+/// A delta that does not produce its version: every line of the journal is intact, but the text
+/// cannot be rebuilt.
 #[test]
 fn a_text_that_cannot_be_made_is_reported() {
     let (cluster, play) = (cluster(), Playground::shared());
@@ -378,7 +377,7 @@ fn a_lease_belongs_to_the_login_that_took_it() {
         .take_lease(&Actor::Person, &["drafts/ch01.md".into()], 600)
         .unwrap();
     second.sync().unwrap();
-    // It knows id and number: they stand in the log for all to read.
+    // It knows the id and the number, because everyone can read them in the log.
     lost(write_with(
         &second,
         "drafts/ch01.md",
@@ -388,7 +387,7 @@ fn a_lease_belongs_to_the_login_that_took_it() {
     lost(second.renew_lease(&Actor::Person, &lease.token(), 600));
     lost(second.release_lease(&Actor::Person, &lease.id, Some(lease.fence)));
     write_with(&first, "drafts/ch01.md", "mine\n", lease.token()).unwrap();
-    // Locking others out of everything is not for workers, either.
+    // Workers must not lock others out of everything either.
     lost(second.take_lease(&Actor::Person, &["meta/**".into()], 600));
     let ann = as_role(&play, "ann");
     let keeper = ann.open();
@@ -423,7 +422,7 @@ fn a_server_proves_its_name() {
     };
     let trusted = format!("&sslrootcert={}", authority.display());
     at("localhost", &trusted).unwrap();
-    // Not signed by anyone who is known, or in the name of another.
+    // Signed by an unknown authority, or issued for another name.
     for refused in [at("localhost", ""), at("127.0.0.1", &trusted)] {
         let error = refused.unwrap_err();
         assert!(
@@ -461,7 +460,8 @@ fn a_password_is_asked_for_and_never_told() {
     assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
 }
 
-/// Ten seconds are long in a test: the owner of the tables can turn a worker's clock back.
+/// Sets a worker's heartbeat back as the owner of the tables, because a test should not wait ten
+/// seconds.
 fn fall_silent(cluster: &Cluster, play: &Playground, worker: &str) {
     let id = id_of(play);
     cluster.sql(&format!("UPDATE quipu.worker SET seen_us = seen_us - 11000000 WHERE project = {id} AND name = '{worker}'"));
@@ -484,8 +484,8 @@ fn what_a_silent_worker_held_may_be_released_by_another_login_and_nothing_else()
     two.sync().unwrap();
     let release = || two.release_lease(&Actor::Runtime, &lease.id, Some(lease.fence));
     lost(release());
-    // Saying in its place that it is at something else, or claiming its lease and falling silent,
-    // does not help.
+    // Reporting other work in its place, or claiming its lease and missing the heartbeat, does not
+    // help.
     let order = two.order().unwrap();
     order
         .beat(
@@ -509,7 +509,7 @@ fn what_a_silent_worker_held_may_be_released_by_another_login_and_nothing_else()
             .any(|s| s.worker.id == seat.id() && s.alive),
         "its row is its own"
     );
-    // It falls silent, others give back what it held, and what it brings then is refused.
+    // It misses its heartbeat, others release its leases, and its late commit is refused.
     fall_silent(cluster, &play, &seat.id());
     assert!(
         two.seated()

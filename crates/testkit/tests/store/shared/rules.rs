@@ -1,4 +1,4 @@
-//! The rules of the port, for both backends from one definition.
+//! The rules of the commit log, tested on both backends from one definition.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use quipu_testkit::Playground;
 
 use super::{append, lost, write, write_with};
 
-/// Every rule holds for a project of its own and for a working copy.
+/// Runs a rule on a local project and on a working copy.
 fn both(rule: fn(&Playground)) {
     rule(&Playground::local());
     rule(&Playground::shared());
@@ -24,7 +24,7 @@ fn a_repeated_key_returns_the_first_receipt() {
                 .key("k1")
         };
         let first = store.judge(change()).unwrap().publish().unwrap();
-        // Also for another process, and after others have written.
+        // Also in another process, and after other writes.
         append(&store, "meta/a.md", "more\n").unwrap();
         let again = play.open().judge(change()).unwrap().publish().unwrap();
         assert!(again.repeated && !first.repeated);
