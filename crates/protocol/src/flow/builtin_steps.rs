@@ -329,7 +329,7 @@ impl Engine<'_> {
         }
         let mut left = String::new();
         if remember.entries {
-            let asked = sort_offers(&self.project.contract, planned.step, &report);
+            let asked = sort_offers(&self.project.contract, planned, &report);
             for (file, offers) in &asked.by_file {
                 let now = self.project.store.read(file)?;
                 let text = now
