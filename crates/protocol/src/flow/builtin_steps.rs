@@ -49,6 +49,7 @@ impl Engine<'_> {
         match done {
             Ok(Some(what)) => {
                 shift.summary.accepted += 1;
+                shift.accepted.insert(job.clone());
                 self.tell(Event::Did { job, what });
                 Ok(true)
             }
