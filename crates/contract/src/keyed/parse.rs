@@ -282,13 +282,19 @@ impl Parser {
             return;
         }
         let trimmed = line.trim();
+        // Deeper than that, a line is code or goes on with a paragraph.
+        let opener = if indent < 4 && !line.starts_with('\t') {
+            trimmed
+        } else {
+            ""
+        };
         if number == 1 && self.has_front && line.trim_end() == "---" {
             self.until = Some(("---".into(), number));
             self.push(line, number, Kind::Block);
-        } else if let Some(fence) = opening_fence(trimmed) {
+        } else if let Some(fence) = opening_fence(opener) {
             self.until = Some((fence.to_owned(), number));
             self.push(line, number, Kind::Block);
-        } else if trimmed.starts_with("<!--") {
+        } else if opener.starts_with("<!--") {
             if !trimmed.contains("-->") {
                 self.until = Some(("-->".into(), number));
             }

@@ -17,6 +17,8 @@ fn code_and_comments_end_where_markdown_ends_them() {
         "~~~\n```\n~~~\n",
         "``` a ``` b\n",
         "<!-- a\n-->\n",
+        "    <!--\n",
+        "\t```\n",
         "---\n\nText.\n",
         "---\na: b\n---\n",
     ];
