@@ -245,7 +245,34 @@ impl Contract {
         self.roles
             .values()
             .flat_map(|role| &role.writes)
-            .any(|write| write.path.matches(path.as_str()).is_some())
+            .any(|write| self.may_name(&write.path, path))
+    }
+
+    /// A pattern of a role or a step with its variables filled: by the project's values, and once
+    /// more for each unit that has values of its own. `{unit}` and `{agent}` stay open.
+    pub fn filled(&self, pattern: &Pattern) -> Vec<Pattern> {
+        let is_open = |name: &str| matches!(name, "unit" | "agent");
+        if pattern.variables().all(is_open) {
+            return vec![pattern.clone()];
+        }
+        let binding = self.binding();
+        let has_own = |unit: &&Unit| pattern.variables().any(|name| unit.vars.contains_key(name));
+        let of_unit = |unit: &Unit| {
+            let id = Binding::from([("unit".to_owned(), unit.id.as_str().to_owned())]);
+            pattern.fill(&unit.vars).fill(&id).fill(&binding)
+        };
+        let mut filled = vec![pattern.fill(&binding)];
+        filled.extend(self.units.iter().filter(has_own).map(of_unit));
+        filled
+    }
+
+    /// Whether a pattern of a role or a step names a path for some unit and agent.
+    fn may_name(&self, pattern: &Pattern, path: &ProjectPath) -> bool {
+        pattern.begins_like(path.as_str())
+            && self
+                .filled(pattern)
+                .iter()
+                .any(|filled| filled.matches(path.as_str()).is_some())
     }
 
     /// Whether no profile and no role names a path: it is free, or the project itself gave it a
@@ -259,7 +286,7 @@ impl Contract {
                 .chain(role.denies.iter().map(|deny| &deny.path));
             reads
                 .chain(role.writes.iter().map(|write| &write.path))
-                .any(|pattern| pattern.matches(path.as_str()).is_some())
+                .any(|pattern| self.may_name(pattern, path))
         };
         self.rule(path)
             .is_none_or(|rule| rule.profile.is_none() && !rule.people_only)
@@ -272,12 +299,24 @@ impl Contract {
 
     /// Returns the gate that produces a file. An actor that writes this file passes the gate.
     pub fn gate_that_makes(&self, path: &ProjectPath) -> Option<&Step> {
-        let makes = |text: &String| {
-            Pattern::parse(text).is_ok_and(|pattern| pattern.matches(path.as_str()).is_some())
-        };
+        let makes =
+            |text: &String| Pattern::parse(text).is_ok_and(|pattern| self.may_name(&pattern, path));
+        self.gates().find(|step| step.writes.iter().any(makes))
+    }
+
+    /// A file that a gate makes and that a pattern names too.
+    pub fn made_by_gate(&self, pattern: &Pattern) -> Option<Pattern> {
+        self.gates()
+            .flat_map(|step| &step.writes)
+            .filter_map(|text| Pattern::parse(text).ok())
+            .flat_map(|made| self.filled(&made))
+            .find(|made| made.overlaps(pattern))
+    }
+
+    fn gates(&self) -> impl Iterator<Item = &Step> {
         self.steps
             .iter()
-            .find(|step| step.builtin == Some(Builtin::Gate) && step.writes.iter().any(makes))
+            .filter(|step| step.builtin == Some(Builtin::Gate))
     }
 
     /// Returns the price of a million tokens with an agent, if the contract has one.

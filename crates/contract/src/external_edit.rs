@@ -145,12 +145,13 @@ fn changed_line(before: &[u8], after: &[u8]) -> Option<usize> {
     Some(before[..at].iter().filter(|b| **b == b'\n').count() + 1)
 }
 
-/// Returns the line of the first JSON error in a `state` file ending in `.json`.
+/// The line where a `state` file ending in `.json` stops being JSON. A value that cannot be compared
+/// (`1e999`, half a surrogate pair, too many levels) is refused: names could vanish beside it.
 fn invalid_json(class: Class, path: &str, bytes: &[u8]) -> Option<usize> {
     if class != Class::State || !path.ends_with(".json") {
         return None;
     }
-    serde_json::from_slice::<serde::de::IgnoredAny>(bytes)
+    serde_json::from_slice::<serde_json::Value>(bytes)
         .err()
         .map(|e| e.line())
 }
@@ -255,6 +256,16 @@ mod tests {
             judge(Class::State, "s.json", Some(b"{}"), Some(b"{\n\"a\":}")),
             Outside::Flagged { line: Some(2), .. }
         ));
+        let deep = format!("{}{}", "[".repeat(130), "]".repeat(130));
+        for after in [r#"{"x":1e999}"#, r#"{"x":"\ud800"}"#, &deep] {
+            let judged = judge(
+                Class::State,
+                "s.json",
+                Some(br#"{"a":1}"#),
+                Some(after.as_bytes()),
+            );
+            assert!(matches!(judged, Outside::Flagged { .. }), "{after}");
+        }
         assert_eq!(
             judge(Class::State, "world.md", Some(b"a"), Some(b"{")),
             Outside::Replaced

@@ -74,7 +74,7 @@ pub use form::{Form, bad_line};
 pub use guard::{Finding, GuardRules, find_shrink, says_nothing};
 pub use hooks::Fail;
 pub use ignore::CACHE_MARKS;
-pub use keyed::{Fact, KeyedError, Was, add_note, facts, merge_keyed, set_fact};
+pub use keyed::{Fact, KeyedError, Was, add_note, facts, merge_keyed, open_at_end, set_fact};
 pub use language::{Language, Localized};
 pub use listing::{Listing, first_line};
 pub use manifest::{Manifest, ProfileFile};

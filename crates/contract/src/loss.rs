@@ -1,15 +1,14 @@
 //! Detects names that an external edit removed from a state file.
 //!
-//! Many actors edit a state file, and its values change all the time. Named entries (a key of an
-//! object, an item with an `id`, a keyed line of Markdown) do not disappear in ordinary work. If
-//! one is missing, an older copy of the file was probably restored over it.
-
-use std::collections::BTreeSet;
+//! A state file is edited by many hands, and values change all the time. What has a name of its own
+//! does not disappear in ordinary work: a key of an object, an item with an `id`, a keyed line of
+//! Markdown in its section. Where one is missing, an older copy of the file was probably put in its
+//! place.
 
 use serde_json::Value;
 
 use crate::characters::quotable;
-use crate::keyed::facts;
+use crate::keyed::missing_facts;
 
 /// Maximum number of names listed; the rest is counted.
 const NAMED: usize = 3;
@@ -28,11 +27,8 @@ pub(crate) fn lost_names(path: &str, before: &[u8], after: &[u8]) -> Option<Stri
     } else if let (Ok(before), Ok(after)) =
         (std::str::from_utf8(before), std::str::from_utf8(after))
     {
-        let after: BTreeSet<String> = facts(after).into_iter().map(|fact| fact.key).collect();
-        let current = facts(before)
-            .into_iter()
-            .filter(|fact| !fact.older && !after.contains(&fact.key));
-        lost.extend(current.map(|fact| {
+        let missing = missing_facts(before, after).into_iter();
+        lost.extend(missing.map(|fact| {
             if fact.section.is_empty() {
                 fact.key
             } else {
@@ -158,5 +154,46 @@ mod tests {
             lost("w.md", before, "# World\n\n## Places\n\n- harbour: north\n").unwrap(),
             "`Places/mill`"
         );
+    }
+
+    #[test]
+    fn a_keyed_line_is_missed_in_its_own_section() {
+        let before = "# People\n\n## Anna\n\n- age: 30\n- eyes: blue\n\n### History\n\n- eyes: grey (until ch01)\n\n## Otto\n\n- age: 50\n- eyes: green\n";
+        let without_otto = &before[..before.find("## Otto").unwrap()];
+        assert_eq!(
+            lost("c.md", before, without_otto).unwrap(),
+            "`Otto/age`, `Otto/eyes`"
+        );
+        let replaced = before.replace("## Otto", "## Mary");
+        assert_eq!(
+            lost("c.md", before, &replaced).unwrap(),
+            "`Otto/age`, `Otto/eyes`"
+        );
+        let only_in_history = before.replace("- eyes: blue\n", "");
+        assert_eq!(
+            lost("c.md", before, &only_in_history).unwrap(),
+            "`Anna/eyes`"
+        );
+        for after in [
+            before.replace("# People", "# Figures"),
+            before.replace("- age: 30\n- eyes: blue", "- Eyes: brown\n- age: 31"),
+            format!("{before}\n## Mary\n\n- age: 7\n"),
+            format!("{before}\n# Places\n\n- mill: east\n"),
+            before.replace("### History\n\n- eyes: grey (until ch01)\n\n", ""),
+        ] {
+            assert_eq!(lost("c.md", before, &after), None, "{after}");
+        }
+    }
+
+    #[test]
+    fn sections_of_one_title_and_rows_of_one_key_are_told_apart() {
+        let before = "## Anna\n\n### Body\n\n- age: 30\n\n## Otto\n\n### Body\n\n- age: 50\n";
+        let without = before.replace("## Otto\n\n### Body\n\n- age: 50\n", "");
+        assert_eq!(lost("c.md", before, &without).unwrap(), "`Body/age`");
+        let table = "| Day | Event |\n|---|---|\n| 1 | dawn |\n| 1 | dusk |\n";
+        let without = table.replace("| 1 | dusk |\n", "");
+        assert_eq!(lost("t.md", table, &without).unwrap(), "`1`");
+        let twice = format!("{table}| 1 | dusk |\n");
+        assert_eq!(lost("t.md", &twice, table), None);
     }
 }

@@ -308,3 +308,25 @@ fn many_units_are_resolved_in_linear_time() {
         faults.0[0].remedy
     );
 }
+
+#[test]
+fn variables_of_steps_and_roles_are_filled_before_paths_are_compared() {
+    let gate = "[[files]]\npath = \"draft.md\"\nclass = \"overwrite\"\n[roles.w]\ntitle = \"W\"\nduty = \"d\"\n[[roles.w.write]]\npath = \"{out}/own.md\"\n\
+         [[steps]]\nname = \"gate\"\nbuiltin = \"gate\"\neach = \"unit\"\nreads = [\"draft.md\"]\nwrites = [\"{out}/{unit}.md\"]\n";
+    let contract = resolve(&format!(
+        "quipu = 1\n[units.ch01]\n[units.ch02]\nvars = {{ out = \"c/d\" }}\n[vars]\nout = \"a/b\"\n{gate}"
+    ))
+    .unwrap();
+    let is_made = |text: &str| contract.gate_that_makes(&path(text)).is_some();
+    assert!(is_made("a/b/ch01.md") && is_made("c/d/ch02.md"));
+    assert!(!is_made("x/ch01.md") && !is_made("c/d/ch01.md"));
+    let overlaps = |text: &str| {
+        contract
+            .made_by_gate(&Pattern::parse(text).unwrap())
+            .is_some()
+    };
+    assert!(overlaps("a/*/ch01.md") && overlaps("c/**") && !overlaps("x/*"));
+    assert!(contract.has_writer(&path("a/b/own.md")) && !contract.has_writer(&path("x/own.md")));
+    assert!(!contract.is_projects_own(&path("c/d/own.md")));
+    assert!(contract.is_projects_own(&path("x/own.md")));
+}

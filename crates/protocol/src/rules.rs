@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use quipu_contract::{Contract, Faults, Form, MANIFEST, ProjectPath, Source, resolve_contract};
 use quipu_store::{Changed, FormFault, RuleBook};
+use quipu_text::{hidden_line, may_open_block, open_block};
 
 use crate::library::Library;
 use crate::project::{not_utf8, read_manifest};
@@ -78,6 +79,18 @@ impl RuleBook for Rules {
             }),
             _ => None,
         }
+    }
+
+    fn open_block(&self, text: &str) -> Option<(usize, String)> {
+        open_block(text).map(|open| (open.line, open.close))
+    }
+
+    fn may_open_block(&self, text: &str) -> bool {
+        may_open_block(text)
+    }
+
+    fn hidden_line(&self, before: &str, after: &str) -> Option<usize> {
+        hidden_line(before, after)
     }
 }
 

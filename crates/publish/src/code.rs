@@ -216,7 +216,10 @@ fn rust_char(rest: &str) -> Option<usize> {
     let mut chars = inner.char_indices();
     let (_, first) = chars.next()?;
     if first == '\\' {
-        let end = inner[2.min(inner.len())..].find('\'')? + 2;
+        // The escaped character may be the quote itself.
+        let (escaped, c) = chars.next()?;
+        let body = escaped + c.len_utf8();
+        let end = body + inner[body..].find('\'')?;
         return (end <= 12).then_some(end + 2);
     }
     let (at, close) = chars.next()?;
@@ -275,6 +278,14 @@ mod tests {
         let nasty = [
             "'",
             "'\\",
+            "'\\中'",
+            "'\\中",
+            "'中\\'",
+            "b'\\é'",
+            "\"\\中\"",
+            "1.中",
+            "1e+é",
+            "r#中\"",
             "r#\"",
             "/*",
             "\"\\",

@@ -377,6 +377,7 @@ impl Store {
             }
             _ => None,
         };
+        let fault = fault.or_else(|| self.hiding_fault(path, rule, before, &judged, after));
         fault.map_or(judged, |fault| {
             let Flag { what, line } = fault.flag();
             Outside::Flagged {

@@ -36,7 +36,7 @@ pub(crate) fn guard(rules: &GuardRules, writing: &Writing<'_>) -> Result<()> {
         std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed);
     if class == Class::State
         && path.as_str().ends_with(".json")
-        && let Err(error) = serde_json::from_slice::<serde::de::IgnoredAny>(bytes)
+        && let Err(error) = serde_json::from_slice::<serde_json::Value>(bytes)
     {
         let what = format!(
             "`{path}` would no longer be JSON: line {}: {error}",

@@ -26,6 +26,7 @@ use crate::heads::Head;
 use crate::journal::Position;
 use crate::lock::Held;
 use crate::merge::merge_object;
+use crate::open_block::is_of_entries;
 use crate::prepare::{Prepared, did_you_mean, each_op, permit, reads_whole};
 use crate::publish::{Judged, Look, Receipt};
 use crate::record::{Kind, OpKind, RecordOp, Who};
@@ -598,6 +599,18 @@ impl Store {
                     Some(self.now_content(path, now)?)
                 } else {
                     None
+                })
+            })?;
+            let continues = appends
+                && rule.is_some_and(|rule| is_of_entries(rule, path))
+                && now.exists()
+                && bytes.first().is_some_and(|first| *first != b'\n')
+                && !self.last_line_of(path, now)?.is_empty();
+            self.check_closed(op, rule, &bytes, continues, || {
+                Ok(if now.exists() {
+                    self.now_content(path, now)?
+                } else {
+                    Vec::new()
                 })
             })?;
         }

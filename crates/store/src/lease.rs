@@ -242,18 +242,18 @@ impl Store {
         let literal = pattern
             .as_literal()
             .and_then(|literal| ProjectPath::parse(literal).ok());
-        let is_gates = |path: &ProjectPath| self.contract.gate_that_makes(path).is_some();
-        let of_people = literal
-            .is_some_and(|path| path.begins_a_project() || path.sets_up_hosts() || is_gates(&path));
+        let of_people = literal.is_some_and(|path| path.begins_a_project() || path.sets_up_hosts());
+        let of_gate = self.contract.made_by_gate(pattern);
         let settings = HOST_FILES
             .into_iter()
             .find(|file| pattern.matches(file).is_some());
-        if contract.is_none() && settings.is_none() && !of_people {
+        if contract.is_none() && settings.is_none() && of_gate.is_none() && !of_people {
             return Ok(());
         }
         let held = contract
             .map(|rule| rule.path.to_string())
             .or(settings.map(str::to_owned))
+            .or(of_gate.map(|made| made.to_string()))
             .filter(|held| held != path);
         let what = match held {
             Some(held) => {

@@ -41,6 +41,7 @@ mod loaded;
 mod lock;
 mod merge;
 mod names;
+mod open_block;
 mod order;
 mod prepare;
 mod prune;

@@ -27,6 +27,16 @@ pub trait RuleBook: Send + Sync {
         form: Form,
         text: &str,
     ) -> Option<FormFault>;
+
+    /// The comment or code fence that is still open at the end of a Markdown text: its line and what
+    /// closes it.
+    fn open_block(&self, text: &str) -> Option<(usize, String)>;
+
+    /// Whether a text can leave such a block open where it is added.
+    fn may_open_block(&self, text: &str) -> bool;
+
+    /// The first line that readers of one Markdown text see and readers of the next do not.
+    fn hidden_line(&self, before: &str, after: &str) -> Option<usize>;
 }
 
 /// Refuses a change after which no command would find the project, or understand its contract.

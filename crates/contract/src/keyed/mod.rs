@@ -7,9 +7,12 @@
 mod edit;
 mod history;
 mod merge;
+mod missing;
 mod parse;
 #[cfg(test)]
 mod tests;
 
 pub use edit::{Fact, KeyedError, Was, add_note, facts, set_fact};
 pub use merge::merge_keyed;
+pub(crate) use missing::missing_facts;
+pub use parse::open_at_end;

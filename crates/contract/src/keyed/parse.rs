@@ -146,13 +146,27 @@ pub(super) fn fold(text: &str) -> String {
 }
 
 pub(super) fn parse(text: &str) -> Vec<Part> {
-    let mut parser = Parser::default();
+    parse_to_end(text).parts
+}
+
+/// The line whose comment or fence is still open at the end of a text, and what closes it.
+pub fn open_at_end(text: &str) -> Option<(usize, String)> {
+    let (close, line) = parse_to_end(text).until?;
+    Some((line, close))
+}
+
+fn parse_to_end(text: &str) -> Parser {
+    let mut parser = Parser {
+        has_front: text.starts_with("---")
+            && text.lines().skip(1).any(|line| line.trim_end() == "---"),
+        ..Parser::default()
+    };
     parser.open(0, "", String::new(), 1);
     for (index, line) in text.split_inclusive('\n').enumerate() {
         parser.line(line, index + 1);
     }
     parser.close();
-    parser.parts
+    parser
 }
 
 #[derive(Default)]
@@ -161,9 +175,12 @@ struct Parser {
     /// Titles above the current part with their levels.
     above: Vec<(usize, String)>,
     seen: HashMap<String, usize>,
-    /// The end of the open block: a fence, `-->` or a front matter's `---`.
-    until: Option<String>,
-    /// Whether the delimiter line of a table was just parsed, so that rows follow.
+    /// What ends the block that is open (a fence, `-->` or a front matter's `---`), and the line
+    /// that opened it.
+    until: Option<(String, usize)>,
+    /// Whether front matter opens the text: a `---` that nothing closes is a rule across the page.
+    has_front: bool,
+    /// Whether a table's delimiter line was just seen, so that rows follow.
     in_table: bool,
 }
 
@@ -227,13 +244,13 @@ impl Parser {
     }
 
     fn line(&mut self, line: &str, number: usize) {
-        if let Some(end) = &self.until {
+        if let Some((end, _)) = &self.until {
             let ends = match end.as_str() {
                 "-->" => line.contains("-->"),
                 "---" => line.trim_end() == "---",
                 fence => {
-                    line.trim().starts_with(fence)
-                        && line.trim().trim_matches(['`', '~']).is_empty()
+                    let trimmed = line.trim();
+                    trimmed.starts_with(fence) && trimmed.trim_start_matches(&fence[..1]).is_empty()
                 }
             };
             if ends {
@@ -265,18 +282,21 @@ impl Parser {
             return;
         }
         let trimmed = line.trim();
-        if number == 1 && line.trim_end() == "---" {
-            self.until = Some("---".into());
+        // Deeper than that, a line is code or goes on with a paragraph.
+        let opener = if indent < 4 && !line.starts_with('\t') {
+            trimmed
+        } else {
+            ""
+        };
+        if number == 1 && self.has_front && line.trim_end() == "---" {
+            self.until = Some(("---".into(), number));
             self.push(line, number, Kind::Block);
-        } else if let Some(fence) = ["```", "~~~"]
-            .into_iter()
-            .find(|fence| trimmed.starts_with(fence))
-        {
-            self.until = Some(fence.into());
+        } else if let Some(fence) = opening_fence(opener) {
+            self.until = Some((fence.to_owned(), number));
             self.push(line, number, Kind::Block);
-        } else if trimmed.starts_with("<!--") {
+        } else if opener.starts_with("<!--") {
             if !trimmed.contains("-->") {
-                self.until = Some("-->".into());
+                self.until = Some(("-->".into(), number));
             }
             self.push(line, number, Kind::Comment);
         } else if trimmed.starts_with('|') {
@@ -389,6 +409,15 @@ impl Unit {
             value.start = value.end;
         }
     }
+}
+
+/// The signs that open a block of code. Behind backticks no backtick may follow: that is code within
+/// a line.
+fn opening_fence(line: &str) -> Option<&str> {
+    let sign = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+    let rest = line.trim_start_matches(sign);
+    let fence = &line[..line.len() - rest.len()];
+    (fence.len() >= 3 && !(sign == '`' && rest.contains('`'))).then_some(fence)
 }
 
 fn heading(line: &str) -> Option<(usize, String)> {

@@ -14,6 +14,32 @@ const WORLD_ZH: &str =
 const T: &str = "2026-01-20T10:00:00Z";
 
 #[test]
+fn code_and_comments_end_where_markdown_ends_them() {
+    let closed = [
+        "````\n```\n````\n",
+        "~~~\n```\n~~~\n",
+        "``` a ``` b\n",
+        "<!-- a\n-->\n",
+        "    <!--\n",
+        "\t```\n",
+        "---\n\nText.\n",
+        "---\na: b\n---\n",
+    ];
+    for text in closed {
+        assert_eq!(open_at_end(text), None, "{text}");
+        let facts = facts(&format!("{text}\n## S\n\n- key: value\n"));
+        assert_eq!(facts.last().map(|f| f.key.as_str()), Some("key"), "{text}");
+    }
+    for (text, line, close) in [
+        ("a\n\n````\n```\n", 3, "````"),
+        ("~~~ x\n```\n", 1, "~~~"),
+        ("a\n<!-- b\n", 2, "-->"),
+    ] {
+        assert_eq!(open_at_end(text), Some((line, close.to_owned())), "{text}");
+    }
+}
+
+#[test]
 fn facts_are_found_in_every_notation() {
     let found: Vec<_> = facts(WORLD)
         .into_iter()

@@ -51,6 +51,7 @@ impl Engine<'_> {
         match done {
             Ok(Some(what)) => {
                 shift.summary.accepted += 1;
+                shift.accepted.insert(job.clone());
                 self.tell(Event::Did { job, what });
                 Ok(true)
             }
@@ -332,7 +333,7 @@ impl Engine<'_> {
         }
         let mut left = String::new();
         if remember.entries {
-            let asked = sort_offers(&self.project.contract, planned.step, &report);
+            let asked = sort_offers(&self.project.contract, planned, &report);
             for (file, offers) in &asked.by_file {
                 let now = self.project.store.read(file)?;
                 let text = now

@@ -4,7 +4,7 @@
 
 mod order;
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -45,7 +45,9 @@ pub struct Derivation<'a, 'c> {
     makers: BTreeMap<&'a str, Vec<Made<'a>>>,
     memo: RefCell<Vec<Option<JobStatus>>>,
     open: RefCell<Vec<Option<Arc<BTreeSet<usize>>>>>,
-    /// Jobs with work that led only to a file that is now sealed.
+    /// For each job the jobs that made a text which it read; derived when first asked for.
+    sources: OnceCell<Vec<BTreeSet<usize>>>,
+    /// Which jobs only led to a file that is sealed by now.
     behind_seal: Vec<bool>,
     classes: RefCell<BTreeMap<String, Class>>,
     named: RefCell<BTreeMap<String, Rc<Vec<ProjectPath>>>>,
@@ -128,6 +130,7 @@ impl<'a, 'c> Derivation<'a, 'c> {
             makers,
             memo,
             open,
+            sources: OnceCell::new(),
             behind_seal,
             classes,
             named,
@@ -206,8 +209,8 @@ impl<'a, 'c> Derivation<'a, 'c> {
         if job.is_builtin(Builtin::Gate) {
             return self.decide_gate(index, status);
         }
-        let incomplete = self.incomplete(job);
-        // Creating missing files is cheap, and other jobs may read them.
+        let incomplete = self.still_incomplete(index);
+        // Laying out missing files costs nothing, and other jobs may read them.
         if !incomplete.is_empty() && self.behind_seal[index] && !job.is_builtin(Builtin::Derive) {
             let why = "what it led to is sealed already".to_owned();
             return JobStatus {
@@ -684,7 +687,23 @@ impl<'a, 'c> Derivation<'a, 'c> {
         self.lacks(job, |_| true).collect()
     }
 
-    /// The same, restricted to some of its files.
+    /// The same, without the files that memory does not need: where an accepted report added nothing
+    /// to a file that was not there, remembering it again adds nothing either.
+    fn still_incomplete(&self, index: usize) -> Vec<String> {
+        let job = &self.jobs[index];
+        match self.known[index].accepted {
+            Some(fact) if job.is_builtin(Builtin::Remember) => {
+                let grew = &self.facts[fact].files;
+                self.lacks(job, |path| {
+                    grew.iter().any(|file| file.path == path.as_str())
+                })
+                .collect()
+            }
+            _ => self.incomplete(job),
+        }
+    }
+
+    /// The same, for those of its files that are asked about.
     fn lacks<'t>(
         &'t self,
         job: &'t PlannedJob<'_>,
@@ -770,7 +789,13 @@ impl<'a, 'c> Derivation<'a, 'c> {
         if self.behind_seal[index] && !maker.is_some_and(asked) {
             return;
         }
-        if maker.is_some() {
+        // What was made from this job's own text would have it done again without end.
+        let is_circle = |fact: &AttemptFact| {
+            self.index
+                .get(&fact.note.job())
+                .is_some_and(|maker| *maker > index && self.rests_on(*maker, index))
+        };
+        if maker.is_some_and(|fact| !is_circle(fact)) {
             changed.by_flow.push(what)
         } else {
             changed.by_hand.push(what)

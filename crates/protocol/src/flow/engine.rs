@@ -186,7 +186,9 @@ pub(super) type Ended = (Job, u32, Result<Outcome, AttemptError>);
 pub(super) struct Shift {
     pub summary: Summary,
     pub running: BTreeSet<Job>,
-    /// Jobs that could not be done, with the time.
+    /// Jobs that were done in this run: one that is stale again waits for the next.
+    pub accepted: BTreeSet<Job>,
+    /// Jobs that could not be done, and when that was.
     pub given_up: BTreeMap<Job, Instant>,
     /// The last reported reason for waiting.
     pub waiting: Option<String>,
@@ -240,7 +242,7 @@ impl<'p> Engine<'p> {
                 let startable = if self.is_leaving() {
                     Vec::new()
                 } else {
-                    self.startable(&flow, &first, &forced, &shift.running)
+                    self.startable(&flow, &first, &forced, shift)
                 };
                 for index in startable {
                     let planned = &flow.jobs[index];
@@ -306,6 +308,7 @@ impl<'p> Engine<'p> {
                 warnings,
             }) => {
                 summary.accepted += 1;
+                shift.accepted.insert(job.clone());
                 summary.failing.remove(&job);
                 summary.usage.add(usage.unwrap_or_default());
                 self.tell(Event::Accepted {
@@ -398,7 +401,7 @@ impl<'p> Engine<'p> {
         flow: &Flow<'_>,
         first: &First,
         forced: &BTreeSet<Job>,
-        running: &BTreeSet<Job>,
+        shift: &Shift,
     ) -> Vec<usize> {
         let mut found = Vec::new();
         for (index, status) in flow.statuses.iter().enumerate() {
@@ -418,12 +421,13 @@ impl<'p> Engine<'p> {
                 State::Ready => true,
                 State::Stale => {
                     self.choice.stale
+                        && !shift.accepted.contains(&status.job)
                         && flow.open_before[index].is_empty()
                         && !through(State::Stale)
                 }
                 _ => false,
             };
-            let begun = |job: &Job| forced.contains(job) || running.contains(job);
+            let begun = |job: &Job| forced.contains(job) || shift.running.contains(job);
             if starts || forced.contains(&status.job) && !self.comes_later(flow, index, begun) {
                 found.push(index);
             }

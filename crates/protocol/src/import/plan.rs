@@ -148,6 +148,8 @@ pub fn import(project: &Project, actor: &Actor, asked: &Import) -> Result<Import
 /// Gives different paths to names that some file system treats as equal.
 fn give_each_its_place(pieces: &mut [Piece]) {
     let mut taken = BTreeSet::new();
+    // Where to go on counting, by the name in small letters.
+    let mut next: BTreeMap<String, usize> = BTreeMap::new();
     for piece in pieces {
         let (stem, ending) = piece
             .to
@@ -162,11 +164,10 @@ fn give_each_its_place(pieces: &mut [Piece]) {
                 format!("{stem}-{number}{ending}")
             }
         };
-        if let Some(place) = (1..)
-            .map(named)
-            .find(|place| taken.insert(place.to_lowercase()))
-        {
-            piece.to = place;
+        let next = next.entry(piece.to.to_lowercase()).or_insert(1);
+        if let Some(number) = (*next..).find(|number| taken.insert(named(*number).to_lowercase())) {
+            *next = number + 1;
+            piece.to = named(number);
         }
     }
 }
@@ -272,4 +273,22 @@ fn secret_in(project: &Project, path: &ProjectPath, piece: &Piece) -> Option<Str
     }
     let found = find_credentials(rules, &String::from_utf8_lossy(&piece.original))?;
     Some(format!("{}:{} {}", piece.from, found.line, found.what))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Takes minutes if each name is counted from 1.
+    #[test]
+    fn many_names_that_differ_in_case_get_places_of_their_own() {
+        let mut pieces: Vec<Piece> = (0..30_000)
+            .map(|n| Piece::of_file(if n % 2 == 0 { "Note.md" } else { "note.md" }, Vec::new()))
+            .collect();
+        pieces.push(Piece::of_file("note-2.md", Vec::new()));
+        give_each_its_place(&mut pieces);
+        let places: Vec<&str> = pieces.iter().map(|piece| piece.to.as_str()).collect();
+        assert_eq!(places[..3], ["Note.md", "note-2.md", "Note-3.md"]);
+        assert_eq!(places[29_999..], ["note-30000.md", "note-2-2.md"]);
+    }
 }

@@ -1,6 +1,7 @@
 //! The commands `approve` and `reject`: decide at a gate, or overrule an objection.
 
 use clap::Args;
+use quipu_contract::{Class, Contract, ProjectPath};
 use quipu_protocol::flow::{Decided, Job, Ruling, decide_gate};
 use serde_json::json;
 
@@ -91,8 +92,18 @@ fn decide(
             .map(ToString::to_string)
             .collect::<Vec<_>>()
             .join(", ");
+        let sealed: Vec<String> = made
+            .iter()
+            .filter(|path| is_sealed(&project.contract, path))
+            .map(|path| format!("`{path}`"))
+            .collect();
+        let sealed = if sealed.is_empty() {
+            String::new()
+        } else {
+            format!(" (sealed with the changed text: {})", sealed.join(", "))
+        };
         answer = answer.say(format!(
-            "warning: what you approved changed after it was looked at: {names} {} stale; to have it looked at: quipu run --stale --by NAME",
+            "warning: what you approved changed after it was looked at: {names} {} stale{sealed}; to have it looked at: quipu run --stale --by NAME",
             if stale.len() == 1 { "is" } else { "are" }
         ));
     }
@@ -100,4 +111,8 @@ fn decide(
         "saved as @{}; go on with: quipu run --by NAME",
         receipt.seq
     )))
+}
+
+fn is_sealed(contract: &Contract, path: &str) -> bool {
+    ProjectPath::parse(path).is_ok_and(|path| contract.class(&path) == Class::Sealed)
 }

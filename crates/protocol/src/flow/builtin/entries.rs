@@ -8,7 +8,9 @@
 use std::collections::BTreeMap;
 
 use quipu_claims::{Proposal, read_offers, with_entry};
-use quipu_contract::{Contract, Pattern, ProjectPath, Step};
+use quipu_contract::{Contract, ProjectPath};
+
+use crate::flow::job::{PlannedJob, fill};
 
 /// The facts that a report offers, sorted.
 #[derive(Debug, Default)]
@@ -18,14 +20,15 @@ pub struct Asked {
     pub left: Vec<Proposal>,
 }
 
-/// Sorts the offers of a report by memory file. Only files that the step writes count; other offers
-/// are left to a person.
-pub fn sort_offers(contract: &Contract, step: &Step, report: &str) -> Asked {
+/// Sorts the offers of a report by the memory file that they belong to: one that the step writes for
+/// its unit. The rest is left to a person.
+pub fn sort_offers(contract: &Contract, job: &PlannedJob<'_>, report: &str) -> Asked {
     let mut asked = Asked::default();
     for offer in read_offers(report) {
         let is_written = |path: &ProjectPath| {
-            step.writes.iter().any(|write| {
-                Pattern::parse(write).is_ok_and(|p| p.matches(path.as_str()).is_some())
+            let mut written = job.step.writes.iter();
+            written.any(|write| {
+                fill(write, &job.binding).is_some_and(|p| p.matches(path.as_str()).is_some())
             })
         };
         let memory = |path: &ProjectPath| {

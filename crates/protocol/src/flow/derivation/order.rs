@@ -65,8 +65,44 @@ impl Derivation<'_, '_> {
                 .contains(&self.jobs[stale].job.to_string())
     }
 
-    /// Finds the jobs with work that ended in a sealed file, so that redoing them would change
-    /// nothing: the jobs that wrote it, and jobs with only such jobs after them.
+    /// Whether an attempt of a job read a text of another, directly or through other jobs.
+    pub(super) fn rests_on(&self, job: usize, other: usize) -> bool {
+        let sources = self.sources.get_or_init(|| self.find_sources());
+        let (mut seen, mut next) = (BTreeSet::from([job]), vec![job]);
+        while let Some(at) = next.pop() {
+            if sources[at].contains(&other) {
+                return true;
+            }
+            next.extend(sources[at].iter().filter(|source| seen.insert(**source)));
+        }
+        false
+    }
+
+    fn find_sources(&self) -> Vec<BTreeSet<usize>> {
+        let mut made: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+        for fact in self.facts {
+            let Some(&maker) = self.index.get(&fact.note.job()) else {
+                continue;
+            };
+            for file in &fact.files {
+                made.insert((file.path.as_str(), file.version.as_str()), maker);
+            }
+        }
+        let mut sources = vec![BTreeSet::new(); self.jobs.len()];
+        for fact in self.facts {
+            let Some(&reader) = self.index.get(&fact.note.job()) else {
+                continue;
+            };
+            let texts = fact.note.reads.iter();
+            sources[reader].extend(
+                texts.filter_map(|read| made.get(&(read.path.as_str(), read.version.as_str()))),
+            );
+        }
+        sources
+    }
+
+    /// The jobs whose work ended in a sealed file, so that doing them again would change nothing:
+    /// those that wrote it, and those that only such jobs come after.
     pub(super) fn find_behind_seals(&self) -> Vec<bool> {
         let is_sealed = |path: &ProjectPath| self.class(path) == Class::Sealed;
         let mut found = vec![false; self.jobs.len()];

@@ -1,0 +1,134 @@
+//! Comments and code fences that are left open in files made of entries.
+//!
+//! An open `<!--` or code fence hides every entry behind it from Quipu's readers, though the entry
+//! was acknowledged. So no text may leave one open in an append-only file, a record or a state file
+//! in Markdown, and an external edit that hides entries is flagged.
+
+use quipu_contract::{Class, FileRule, Form, Outside, ProjectPath};
+
+use crate::change::Op;
+use crate::error::Result;
+use crate::form_fault::FormFault;
+use crate::guarding::refused_by;
+use crate::store::Store;
+
+/// Whether a file is made of entries that readers find by their Markdown.
+pub(crate) fn is_of_entries(rule: &FileRule, path: &ProjectPath) -> bool {
+    matches!(rule.class, Class::Append | Class::Record | Class::State)
+        && [".md", ".markdown"]
+            .iter()
+            .any(|ending| path.as_str().ends_with(ending))
+}
+
+fn count_lines(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| **byte == b'\n').count()
+}
+
+/// What is said of a block that is open, and of what closes it.
+fn describe(close: &str) -> &'static str {
+    match close {
+        "-->" => "a comment is not closed",
+        _ if close.starts_with(['`', '~']) => "a code fence is not closed",
+        _ => "an HTML block is not closed",
+    }
+}
+
+impl Store {
+    /// Refuses a text that would leave a block open at the end of its file. `continues` says that an
+    /// append goes on with the last line of the file.
+    pub(crate) fn check_closed(
+        &self,
+        op: &Op,
+        rule: Option<&FileRule>,
+        bytes: &[u8],
+        continues: bool,
+        before: impl FnOnce() -> Result<Vec<u8>>,
+    ) -> Result<()> {
+        let path = op.path();
+        let (Some(rule), Some(book), Ok(text)) = (
+            rule.filter(|rule| is_of_entries(rule, path)),
+            self.rules.as_ref(),
+            std::str::from_utf8(bytes),
+        ) else {
+            return Ok(());
+        };
+        let earlier = match op {
+            // What was there before, or a person keeps, is not judged again.
+            Op::Restore { .. } | Op::Derive { .. } | Op::Amend { bytes: None, .. } => return Ok(()),
+            Op::Append { .. } => {
+                // Their entries are acknowledged with an id: they must be found again.
+                let is_listed = matches!(rule.form, Some(Form::Decisions | Form::Delegation));
+                if !is_listed && !continues && !book.may_open_block(text) {
+                    return Ok(());
+                }
+                before()?
+            }
+            _ => Vec::new(),
+        };
+        let whole = [&earlier, bytes].concat();
+        let Some((line, close)) = std::str::from_utf8(&whole)
+            .ok()
+            .and_then(|whole| book.open_block(whole))
+        else {
+            return Ok(());
+        };
+        let lines_before = count_lines(&earlier);
+        let (what, remedy) = if line <= lines_before {
+            (
+                format!("line {line} of the file: {}", describe(&close)),
+                format!("quipu append {path} --text '{close}'     (then the same command again)"),
+            )
+        } else {
+            let of = if matches!(op, Op::Append { .. }) {
+                " of the new text"
+            } else {
+                ""
+            };
+            (
+                format!("line {}{of}: {}", line - lines_before, describe(&close)),
+                format!("the same command with a last line of the text that closes it: {close}"),
+            )
+        };
+        let what = format!("`{path}`, {what}: it would hide the entries behind it");
+        Err(refused_by(what, Some(rule), remedy))
+    }
+
+    /// What is wrong with an external edit that would be adopted: it leaves a block open that was
+    /// not open before, or puts one around entries of an append-only file.
+    pub(crate) fn hiding_fault(
+        &self,
+        path: &ProjectPath,
+        rule: Option<&FileRule>,
+        before: Option<&[u8]>,
+        judged: &Outside,
+        after: &[u8],
+    ) -> Option<FormFault> {
+        let rule = rule.filter(|rule| is_of_entries(rule, path))?;
+        let book = self.rules.as_ref()?;
+        let before = std::str::from_utf8(before.unwrap_or_default()).ok()?;
+        let after = std::str::from_utf8(after).ok()?;
+        let fault = |line, what: String| FormFault {
+            line,
+            what,
+            allowed: String::new(),
+        };
+        if !matches!(judged, Outside::Grew { .. } | Outside::Replaced) {
+            return None;
+        }
+        if let Some((line, close)) = book.open_block(after)
+            && book.open_block(before).is_none()
+        {
+            let what = format!(
+                "{}, which hides the entries behind it (a line {close} closes it)",
+                describe(&close)
+            );
+            return Some(fault(line, what));
+        }
+        if rule.class != Class::Append || *judged != Outside::Replaced {
+            return None;
+        }
+        let line = book.hidden_line(before, after)?;
+        let what = "a comment or code fence was put around entries that were there before".into();
+        Some(fault(line, what))
+    }
+}
