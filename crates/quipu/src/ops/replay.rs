@@ -13,8 +13,8 @@ use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct Replay {
-    /// A run, a job such as write/ch05, or a file it made: PATH or PATH@VERSION
-    #[arg(value_name = "RUN|PATH@VERSION")]
+    /// An attempt, a job such as write/ch05, or a file it made: PATH or PATH@VERSION
+    #[arg(value_name = "ATTEMPT|PATH@VERSION")]
     asked: String,
     /// Print the brief as it was
     #[arg(long)]

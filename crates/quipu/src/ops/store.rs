@@ -101,7 +101,7 @@ pub struct StorePull {}
 impl Operate for StorePull {
     const NAME: &'static str = "store pull";
     const ABOUT: &'static str =
-        "Job this working copy into a local project with its complete history";
+        "Turn this working copy into a local project with its complete history";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         session.actor.may(Privilege::MakeRules)?;

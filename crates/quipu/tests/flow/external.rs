@@ -613,7 +613,7 @@ fn folders_of_old_runs_are_removed_and_replay_says_so() {
         "a run removes only what is older than it found"
     );
     let said = desk.fine(&["doctor"]);
-    assert!(said.contains("removed 1 folder of old runs"), "{said}");
+    assert!(said.contains("removed 1 folder of old attempts"), "{said}");
     let replayed = desk.fine(&["replay", &first]);
     assert!(
         replayed.contains("its folder is gone (old ones are removed: [attempts] in quipu.toml)"),
