@@ -109,8 +109,11 @@ impl<'p> ReadScope<'p> {
     }
 
     /// Whether the actor may see the requests and messages of a session: every actor without a
-    /// role, and the same role.
+    /// role, and the same role. An actor with a unit sees only sessions of that unit: the words of
+    /// a child are its order and its report.
     pub fn hears(&self, session: &OpenSession) -> bool {
-        self.is_everything() || self.who.role == session.who.role
+        self.is_everything()
+            || (self.who.role == session.who.role
+                && (self.who.unit.is_none() || self.who.unit == session.who.unit))
     }
 }

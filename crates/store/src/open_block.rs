@@ -20,6 +20,12 @@ pub(crate) fn is_of_entries(rule: &FileRule, path: &ProjectPath) -> bool {
             .any(|ending| path.as_str().ends_with(ending))
 }
 
+/// Whether a text has a line that could close the front matter of the text before it.
+fn may_close_front(text: &str) -> bool {
+    let mut lines = text.lines().map(str::trim_end);
+    lines.any(|line| matches!(line, "---" | "+++" | "..."))
+}
+
 fn count_lines(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte == b'\n').count()
 }
@@ -58,10 +64,15 @@ impl Store {
             Op::Append { .. } => {
                 // Their entries are acknowledged with an id: they must be found again.
                 let is_listed = matches!(rule.form, Some(Form::Decisions | Form::Delegation));
-                if !is_listed && !continues && !book.may_open_block(text) {
+                let closes_front = !continues && may_close_front(text);
+                if !is_listed && !continues && !closes_front && !book.may_open_block(text) {
                     return Ok(());
                 }
-                before()?
+                let earlier = before()?;
+                if closes_front {
+                    self.check_front(path, rule, &earlier, bytes)?;
+                }
+                earlier
             }
             _ => Vec::new(),
         };
@@ -90,6 +101,33 @@ impl Store {
             )
         };
         let what = format!("`{path}`, {what}: it would hide the entries behind it");
+        Err(refused_by(what, Some(rule), remedy))
+    }
+
+    /// Refuses an append that would turn entries into front matter: the file begins with `---`, and
+    /// the new text has the line that closes it.
+    fn check_front(
+        &self,
+        path: &ProjectPath,
+        rule: &FileRule,
+        earlier: &[u8],
+        bytes: &[u8],
+    ) -> Result<()> {
+        let whole = [earlier, bytes].concat();
+        let (Some(book), Ok(earlier), Ok(whole)) = (
+            self.rules.as_ref(),
+            std::str::from_utf8(earlier),
+            std::str::from_utf8(&whole),
+        ) else {
+            return Ok(());
+        };
+        let Some(line) = book.hidden_line(earlier, whole) else {
+            return Ok(());
+        };
+        let what = format!(
+            "`{path}` begins with a line `---` or `+++`, and the new text would close it: line {line} of the file would be hidden as front matter"
+        );
+        let remedy = "the same command with `***` for the line that closes it".into();
         Err(refused_by(what, Some(rule), remedy))
     }
 
@@ -124,11 +162,16 @@ impl Store {
             );
             return Some(fault(line, what));
         }
-        if rule.class != Class::Append || *judged != Outside::Replaced {
+        let has_front = ["---", "+++", "\u{feff}"]
+            .iter()
+            .any(|sign| after.starts_with(sign));
+        if rule.class != Class::Append || (*judged != Outside::Replaced && !has_front) {
             return None;
         }
         let line = book.hidden_line(before, after)?;
-        let what = "a comment or code fence was put around entries that were there before".into();
+        let what =
+            "a comment, code fence or front matter was put around entries that were there before"
+                .into();
         Some(fault(line, what))
     }
 }

@@ -46,7 +46,7 @@ pub fn open_block(text: &str) -> Option<OpenBlock> {
 }
 
 /// The first line of `before` that its readers saw and that readers of `after` do not: a block of
-/// code or HTML was put around it.
+/// code or HTML was put around it, or it became front matter.
 pub fn hidden_line(before: &str, after: &str) -> Option<usize> {
     let shown_after = shown_lines(after);
     let mut shown_after = shown_after.iter();
@@ -56,10 +56,14 @@ pub fn hidden_line(before: &str, after: &str) -> Option<usize> {
         .map(|(number, _)| *number)
 }
 
-/// The lines outside fenced code and HTML that are not blank, with their numbers.
+/// The lines outside front matter, fenced code and HTML that are not blank, with their numbers.
 fn shown_lines(text: &str) -> Vec<(usize, &str)> {
     let index = LineIndex::new(text);
-    let mut hidden = blocks(text)
+    let front =
+        (parse_front(text, mark_length(text)).is_some()).then(|| (0..body_start(text), false));
+    let mut hidden = front
+        .into_iter()
+        .chain(blocks(text))
         .map(|(range, _)| {
             let last = range.end.saturating_sub(1).max(range.start);
             index.line(range.start)..=index.line(last)
@@ -76,10 +80,19 @@ fn shown_lines(text: &str) -> Vec<(usize, &str)> {
     shown
 }
 
+/// The offset of the text after a byte order mark and front matter.
+fn body_start(text: &str) -> usize {
+    let mark = mark_length(text);
+    parse_front(text, mark).map_or(mark, |front| front.range.end)
+}
+
+fn mark_length(text: &str) -> usize {
+    if text.starts_with('\u{feff}') { 3 } else { 0 }
+}
+
 /// The blocks of fenced code and of HTML; true for code.
 fn blocks(text: &str) -> impl Iterator<Item = (std::ops::Range<usize>, bool)> {
-    let mark = if text.starts_with('\u{feff}') { 3 } else { 0 };
-    let base = parse_front(text, mark).map_or(mark, |front| front.range.end);
+    let base = body_start(text);
     Parser::new_ext(&text[base..], options())
         .into_offset_iter()
         .filter_map(move |(event, range)| {
@@ -164,6 +177,11 @@ mod tests {
             let after = format!("# D\n\n{above}{}{below}", &before[5..]);
             assert_eq!(hidden_line(before, &after), Some(3), "{after}");
         }
+        for after in [format!("---\n{before}---\n"), format!("+++\n{before}+++\n")] {
+            assert_eq!(hidden_line(before, &after), Some(1), "{after}");
+        }
+        let open = format!("---\ntitle: x\n{before}");
+        assert_eq!(hidden_line(&open, &format!("{open}---\n")), Some(1));
         for after in [
             format!("# D\n\n## Zero\n\n```\n- a: b\n```\n{}", &before[4..]),
             format!("{before}\n<!-- x\n-->\n"),

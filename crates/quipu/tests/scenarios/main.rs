@@ -46,7 +46,7 @@ fn is_shared() -> bool {
 }
 
 /// Scenarios that differ on a shared store, with the reason.
-const OTHERWISE_SHARED: [(&str, &str); 45] = [
+const OTHERWISE_SHARED: [(&str, &str); 46] = [
     (
         "book/damaged-records",
         "throws the journal away, which comes back from the store",
@@ -72,40 +72,43 @@ const OTHERWISE_SHARED: [(&str, &str); 45] = [
         "a text that came too late lies in `.quipu/conflicts`, and `status` lists it",
     ),
     (
-        "own/hooks-judge-every-deed",
+        "custom-contract/hooks-judge-every-deed",
         "hooks contact no shared store, so they journal nothing",
     ),
     (
-        "own/a-doubled-journal-line",
+        "custom-contract/a-doubled-journal-line",
         "doubles a line of the journal, which comes back from the store",
     ),
     (
-        "own/an-edit-after-a-kill",
+        "custom-contract/an-edit-after-a-kill",
         "throws `.quipu` away, and with it the tie to the store",
     ),
     (
-        "own/history-prune",
+        "custom-contract/history-prune",
         "is refused there: a shared store keeps the whole history",
     ),
     (
-        "own/lines-gone-from-journal",
+        "custom-contract/lines-gone-from-journal",
         "takes lines out of the journal, which come back from the store",
     ),
     (
-        "own/lines-moved-in-journal",
+        "custom-contract/lines-moved-in-journal",
         "exchanges lines of the journal, which come back from the store",
     ),
     (
-        "own/links-lead-nowhere",
+        "custom-contract/links-lead-nowhere",
         "a refused `init` keeps `.quipu` with the tie to the store",
     ),
-    ("own/named-store", "is tied to no store, and says so"),
     (
-        "own/what-a-role-is-told",
+        "custom-contract/named-store",
+        "is tied to no store, and says so",
+    ),
+    (
+        "custom-contract/what-a-role-is-told",
         "hooks contact no shared store, so they journal nothing",
     ),
     (
-        "own/trust",
+        "custom-contract/trust",
         "trusts one setting after another; the address of the store is one more",
     ),
     (
@@ -113,6 +116,10 @@ const OTHERWISE_SHARED: [(&str, &str); 45] = [
         "hooks contact no shared store, so they note no session",
     ),
     ("relay/capture", "a shared store captures nothing"),
+    (
+        "relay/no-entry-is-hidden",
+        "a shared store captures nothing, and a project is made without `init`",
+    ),
     (
         "relay/forged-lines",
         "hooks contact no shared store, so they journal nothing",
@@ -202,11 +209,11 @@ const OTHERWISE_SHARED: [(&str, &str); 45] = [
         "no `init`: it runs in folders that have not been put into the store",
     ),
     (
-        "own/no-door-tells-more",
+        "custom-contract/no-door-tells-more",
         "no `init`: it runs in folders that have not been put into the store",
     ),
     (
-        "own/verdicts",
+        "custom-contract/verdicts",
         "no `init`: it runs in a folder that has not been put into the store",
     ),
     (

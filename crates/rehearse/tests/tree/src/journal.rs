@@ -1,7 +1,6 @@
 //! The journal: records that only grow, one line each.
 //!
-//! Everything that was acknowledged can be redone from it, because a record is written before
-//! anything else happens.
+//! Everything that was acknowledged can be redone from it, because a record is written before anything else happens.
 
 use std::fmt;
 
@@ -32,8 +31,7 @@ impl Journal {
         Journal { records: Vec::new() }
     }
 
-    /// Adds a record and says its number. A record must not be empty, otherwise the chain could not
-    /// tell it from a torn one.
+    /// Adds a record and says its number. A record must not be empty, otherwise the chain could not tell it from a torn one.
     pub fn append(&mut self, text: &str) -> Result<u64, Fault> {
         check(text)?;
         let number = self.records.len() as u64 + 1;
