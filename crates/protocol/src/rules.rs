@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use quipu_contract::{Contract, Faults, Form, MANIFEST, ProjectPath, Source, resolve_contract};
 use quipu_store::{Changed, FormFault, RuleBook};
-use quipu_text::{hidden_line, may_open_block, open_block};
+use quipu_text::{covered_line, hidden_line, may_open_block, open_block};
 
 use crate::library::Library;
 use crate::project::{not_utf8, read_manifest};
@@ -91,6 +91,10 @@ impl RuleBook for Rules {
 
     fn hidden_line(&self, before: &str, after: &str) -> Option<usize> {
         hidden_line(before, after)
+    }
+
+    fn covered_line(&self, before: &str, after: &str) -> Option<usize> {
+        covered_line(before, after)
     }
 }
 

@@ -132,7 +132,7 @@ impl Store {
     }
 
     /// What is wrong with an external edit that would be adopted: it leaves a block open that was
-    /// not open before, or puts one around entries of an append-only file.
+    /// not open before, or puts one around entries that were there before.
     pub(crate) fn hiding_fault(
         &self,
         path: &ProjectPath,
@@ -165,13 +165,14 @@ impl Store {
         let has_front = ["---", "+++", "\u{feff}"]
             .iter()
             .any(|sign| after.starts_with(sign));
-        if rule.class != Class::Append || (*judged != Outside::Replaced && !has_front) {
-            return None;
-        }
-        let line = book.hidden_line(before, after)?;
-        let what =
-            "a comment, code fence or front matter was put around entries that were there before"
-                .into();
+        let line = match rule.class {
+            Class::Append if *judged == Outside::Replaced || has_front => {
+                book.hidden_line(before, after)?
+            }
+            Class::State if *judged == Outside::Replaced => book.covered_line(before, after)?,
+            _ => return None,
+        };
+        let what = "a comment, code fence, HTML or front matter was put around entries that were there before".into();
         Some(fault(line, what))
     }
 }

@@ -37,6 +37,8 @@ pub trait RuleBook: Send + Sync {
 
     /// The first line that readers of one Markdown text see and readers of the next do not.
     fn hidden_line(&self, before: &str, after: &str) -> Option<usize>;
+    /// The first line of `before` that is still in `after`, but only inside a block that hides it.
+    fn covered_line(&self, before: &str, after: &str) -> Option<usize>;
 }
 
 /// Refuses a change after which no command would find the project, or understand its contract.

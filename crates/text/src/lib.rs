@@ -41,7 +41,7 @@ pub use keyed::Keyed;
 pub use lines::LineIndex;
 pub use link::{Level, LevelTag, Link, LinkKind, is_external, parse_target};
 pub use marker::{Marker, marker, render_marker};
-pub use open_block::{OpenBlock, hidden_line, may_open_block, open_block};
+pub use open_block::{OpenBlock, covered_line, hidden_line, may_open_block, open_block};
 pub use passage::{find_stray_sign, passages_with};
 pub use place::{SourcePlace, find_source_places, parse_source_place};
 pub use plain::{Comments, blank_comments, link_labels, rendered_text, visible};

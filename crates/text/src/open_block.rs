@@ -3,6 +3,8 @@
 //! A comment, a code fence or a tag such as `<pre>` that is never closed swallows every entry that
 //! is added behind it: no reader finds them.
 
+use std::collections::HashSet;
+
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag};
 use quipu_contract::open_at_end;
 
@@ -54,6 +56,20 @@ pub fn hidden_line(before: &str, after: &str) -> Option<usize> {
         .iter()
         .find(|(_, line)| !shown_after.any(|(_, other)| other == line))
         .map(|(number, _)| *number)
+}
+
+/// The first line of `before` that its readers saw and that a block of `after` hides: it is still
+/// there, but only inside code, HTML or front matter. Lines that changed or went away do not count.
+pub fn covered_line(before: &str, after: &str) -> Option<usize> {
+    let shown: HashSet<&str> = shown_lines(after)
+        .into_iter()
+        .map(|(_, line)| line)
+        .collect();
+    let present: HashSet<&str> = after.lines().map(str::trim_end).collect();
+    shown_lines(before)
+        .into_iter()
+        .find(|(_, line)| present.contains(line) && !shown.contains(line))
+        .map(|(number, _)| number)
 }
 
 /// The lines outside front matter, fenced code and HTML that are not blank, with their numbers.
@@ -180,8 +196,18 @@ mod tests {
         for after in [format!("---\n{before}---\n"), format!("+++\n{before}+++\n")] {
             assert_eq!(hidden_line(before, &after), Some(1), "{after}");
         }
+        for (above, below) in [("<pre>\n", "</pre>\n"), ("<div>\n", "\n</div>\n")] {
+            let after = before.replace("- a: b\n", &format!("{above}- a: b\n{below}"));
+            assert_eq!(covered_line(before, &after), Some(5), "{after}");
+        }
+        for after in [
+            before.replace("a: b", "a: c"),
+            before.replace("- a: b\n", ""),
+        ] {
+            assert_eq!(covered_line(before, &after), None, "{after}");
+        }
         let open = format!("---\ntitle: x\n{before}");
-        assert_eq!(hidden_line(&open, &format!("{open}---\n")), Some(1));
+        assert!(hidden_line(&open, &format!("{open}---\n")).is_some());
         for after in [
             format!("# D\n\n## Zero\n\n```\n- a: b\n```\n{}", &before[4..]),
             format!("{before}\n<!-- x\n-->\n"),
