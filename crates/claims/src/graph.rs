@@ -127,14 +127,7 @@ impl Graph {
                 });
                 let found = by_path.get(to.as_str()).copied();
                 let fate = match (found, &link.anchor) {
-                    // Other files, such as images, are not in `pages`, so their links cannot be
-                    // checked.
-                    (None, _)
-                        if !to.ends_with(".md")
-                            && to.rsplit('/').next().is_some_and(|name| name.contains('.')) =>
-                    {
-                        Fate::Fine
-                    }
+                    (None, _) if is_other_file(&to) => Fate::Fine,
                     (None, _) => Fate::NoFile(suggested.path(&to)),
                     (Some(_), None) => Fate::Fine,
                     (Some(nth), Some(anchor)) if documents[nth].lookup(anchor).is_some() => {
@@ -249,6 +242,16 @@ impl Graph {
             .collect();
         (self.orphans, self.unlinked) = (orphans, unlinked);
     }
+}
+
+/// Whether a path names a file that is not a page, such as an image. Such files are not in `pages`,
+/// so their links cannot be checked.
+pub(crate) fn is_other_file(path: &str) -> bool {
+    !path.ends_with(".md")
+        && path
+            .rsplit('/')
+            .next()
+            .is_some_and(|name| name.contains('.'))
 }
 
 /// Resolves a link on a page. Returns the path, and true if it is relative to the root. If no

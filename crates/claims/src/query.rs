@@ -488,7 +488,7 @@ mod tests {
             crate::lint::lint(&pages, 5);
             crate::tension::read_tension(&pages);
             crate::split::plan_split(&pages, "a.md");
-            crate::rename::plan_rename(&pages, "a.md", "b/c.md");
+            crate::rename::plan_rename(&pages, "a.md", "b/c.md", &|path| path == "m.md");
         }
     }
 }

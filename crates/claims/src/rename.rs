@@ -4,10 +4,11 @@
 //! The caller moves the file and writes the pages.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
-use quipu_text::{Splice, splice_all};
+use quipu_text::{Document, Splice, splice_all};
 
-use crate::graph::{Fate, Graph};
+use crate::graph::{Fate, Graph, is_other_file, resolve_link};
 use crate::page::{Page, Place};
 
 /// A page with rewritten links.
@@ -20,56 +21,104 @@ pub struct FixedPage {
 }
 
 /// Returns the pages that change when `old` is renamed to `new`. Includes `old` itself, under its
-/// old path, if its own links change.
-pub fn plan_rename(pages: &[Page], old: &str, new: &str) -> Vec<FixedPage> {
+/// old path, if its own links change. These are rewritten as if every page existed that `is_hidden`
+/// names: the new text does not show which of them do.
+pub fn plan_rename(
+    pages: &[Page],
+    old: &str,
+    new: &str,
+    is_hidden: &dyn Fn(&str) -> bool,
+) -> Vec<FixedPage> {
     let graph = Graph::of(pages, None, usize::MAX);
     let edges = graph.by_page();
     let mut fixed = Vec::new();
     for page in pages {
-        let mut splices: Vec<Splice> = Vec::new();
-        let mut links = Vec::new();
-        // Reference links share the target of their definition.
-        let mut seen = BTreeSet::new();
+        let own = (page.path == old).then(|| own_links(page, pages, is_hidden));
         let edges = edges.get(page.path.as_str()).into_iter().flatten();
-        for edge in edges.filter(|edge| !matches!(edge.fate, Fate::NoFile(_))) {
-            let written = &page.text[edge.target.clone()];
-            if written.starts_with('#') || !seen.insert(edge.target.start) {
-                continue;
-            }
-            let here = if page.path == old { new } else { &page.path };
-            let to = if edge.to == old { new } else { &edge.to };
-            // Leave a link unchanged if it is still correct.
-            if edge.to != old && (edge.from_root || page.path != old || folder(old) == folder(new))
-            {
-                continue;
-            }
-            let path = if edge.from_root {
-                to.to_owned()
-            } else {
-                beside(here, to)
-            };
-            let anchor = written
-                .split_once('#')
-                .map(|(_, anchor)| format!("#{anchor}"))
-                .unwrap_or_default();
-            let text = spelled(written, &path) + &anchor;
-            if text != written {
-                splices.push(Splice {
-                    range: edge.target.clone(),
-                    text,
-                });
-                links.push(edge.from.clone());
-            }
-        }
-        if let (false, Ok(text)) = (splices.is_empty(), splice_all(&page.text, &splices)) {
-            fixed.push(FixedPage {
-                path: page.path.clone(),
-                text,
-                links,
-            });
-        }
+        let links = own.unwrap_or_else(|| {
+            edges
+                .filter(|edge| !matches!(edge.fate, Fate::NoFile(_)))
+                .map(|edge| {
+                    (
+                        edge.from.clone(),
+                        edge.target.clone(),
+                        edge.to.clone(),
+                        edge.from_root,
+                    )
+                })
+                .collect()
+        });
+        fixed.extend(fix_page(page, links, old, new));
     }
     fixed
+}
+
+/// A link: its place, the bytes of its target, the path that it names, and whether that path is
+/// relative to the root.
+type Aim = (Place, Range<usize>, String, bool);
+
+/// The links of a page to pages that are not hidden, and to all paths that are.
+fn own_links(page: &Page, pages: &[Page], is_hidden: &dyn Fn(&str) -> bool) -> Vec<Aim> {
+    let paths: BTreeSet<&str> = pages.iter().map(|page| page.path.as_str()).collect();
+    let is_seen = |path: &str| paths.contains(path) && !is_hidden(path);
+    let mut aims = Vec::new();
+    for link in Document::parse(&page.text).links() {
+        let seen = resolve_link(&page.path, &link.path, link.kind, &is_seen);
+        let (to, from_root) = if is_seen(&seen.0) {
+            seen
+        } else {
+            resolve_link(&page.path, &link.path, link.kind, is_hidden)
+        };
+        if is_seen(&to) || is_hidden(&to) || is_other_file(&to) {
+            let place = Place::new(&page.path, link.line);
+            aims.push((place, link.target.clone(), to, from_root));
+        }
+    }
+    aims
+}
+
+fn fix_page(page: &Page, aims: Vec<Aim>, old: &str, new: &str) -> Option<FixedPage> {
+    let mut splices: Vec<Splice> = Vec::new();
+    let mut links = Vec::new();
+    // Reference links share the target of their definition.
+    let mut seen = BTreeSet::new();
+    for (place, target, to, from_root) in aims {
+        let written = &page.text[target.clone()];
+        if written.starts_with('#') || !seen.insert(target.start) {
+            continue;
+        }
+        // Leave a link unchanged if it is still correct.
+        if to != old && (from_root || page.path != old || folder(old) == folder(new)) {
+            continue;
+        }
+        let here = if page.path == old { new } else { &page.path };
+        let to = if to == old { new } else { &to };
+        let path = if from_root {
+            to.to_owned()
+        } else {
+            beside(here, to)
+        };
+        let anchor = written
+            .split_once('#')
+            .map(|(_, anchor)| format!("#{anchor}"))
+            .unwrap_or_default();
+        let text = spelled(written, &path) + &anchor;
+        if text != written {
+            splices.push(Splice {
+                range: target,
+                text,
+            });
+            links.push(place);
+        }
+    }
+    if splices.is_empty() {
+        return None;
+    }
+    Some(FixedPage {
+        path: page.path.clone(),
+        text: splice_all(&page.text, &splices).ok()?,
+        links,
+    })
 }
 
 fn folder(path: &str) -> &str {
@@ -134,7 +183,7 @@ mod tests {
                 "## 奥托\n[b](notes/b.md) [self](#奥托) [→ a.md]\n",
             ),
         ];
-        let fixed = plan_rename(&pages, "角色.md", "人物/角色.md");
+        let fixed = plan_rename(&pages, "角色.md", "人物/角色.md", &|_| false);
         let told: Vec<(&str, &str)> = fixed
             .iter()
             .map(|m| (m.path.as_str(), m.text.as_str()))
@@ -155,6 +204,20 @@ mod tests {
         );
     }
 
+    #[test]
+    fn a_hidden_page_is_linked_alike_whether_it_exists_or_not() {
+        let text = "[a](../private/x.md) [b](../private/x) [c](private/x.md) [d](gone.md)\n";
+        let own = page("own/l.md", text);
+        let hidden = |path: &str| path.starts_with("private/");
+        let moved = |pages: &[Page]| plan_rename(pages, "own/l.md", "own/d/l.md", &hidden);
+        let without = moved(std::slice::from_ref(&own));
+        assert_eq!(
+            without[0].text,
+            "[a](../../private/x.md) [b](../../private/x) [c](private/x.md) [d](gone.md)\n"
+        );
+        assert_eq!(moved(&[own, page("private/x.md", "x\n")]), without);
+    }
+
     /// This would take minutes if each page were compared with all others, or each name searched in
     /// all pages.
     #[test]
@@ -164,7 +227,7 @@ mod tests {
         let pages: Vec<Page> = (0..MANY)
             .map(|n| page(&format!("notes/n{n}.md"), &text(n)))
             .collect();
-        let fixed = plan_rename(&pages, "notes/n7.md", "notes/seven.md");
+        let fixed = plan_rename(&pages, "notes/n7.md", "notes/seven.md", &|_| false);
         assert_eq!(
             (fixed.len(), fixed[6].links.len(), fixed[8].links.len()),
             (MANY, 2, 1)

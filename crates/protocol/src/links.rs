@@ -158,7 +158,10 @@ pub fn move_file(
         .enumerate()
         .map(|(nth, page)| (page.path.as_str(), nth))
         .collect();
-    for page in plan_rename(&gathered.pages, old.as_str(), new.as_str()) {
+    let is_hidden = |path: &str| {
+        ProjectPath::parse(path).is_ok_and(|path| may_read_whole(project, actor, &path).is_err())
+    };
+    for page in plan_rename(&gathered.pages, old.as_str(), new.as_str(), &is_hidden) {
         if page.path == old.as_str() {
             fixed.extend(page.links.iter().map(ToString::to_string));
             moved_text = page.text.into_bytes();

@@ -57,17 +57,18 @@ impl<'c> Sources<'c> {
             file: named.to_owned(),
             source,
         };
-        let mut opened = match open(place) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                self.check_absent(place)?;
-                return Err(unreadable(error));
-            }
-            other => other.map_err(unreadable)?,
+        // The error says whether there is a file, or a folder.
+        let refused_or = |error| match self.check_name(place) {
+            Err(refusal) => refusal,
+            Ok(()) => unreadable(error),
         };
+        let mut opened = open(place).map_err(refused_or)?;
         self.check(opened.as_raw_fd(), named)?;
         let mut bytes = Vec::new();
-        opened.read_to_end(&mut bytes).map_err(unreadable)?;
-        Ok(bytes)
+        match opened.read_to_end(&mut bytes) {
+            Err(error) if error.kind() == io::ErrorKind::IsADirectory => Err(refused_or(error)),
+            read => read.map(|_| bytes).map_err(unreadable),
+        }
     }
 
     /// Whether the caller may have a file that it did not name itself. One that it may not have is
@@ -86,7 +87,15 @@ impl<'c> Sources<'c> {
     /// Refuses a place where nothing is as it would refuse a file there: whether a file exists that
     /// the caller may not read is not said.
     pub fn check_absent(&self, place: &Path) -> Result<(), SourceError> {
-        if !matches!(self.actor, Actor::Agent { .. }) || place.symlink_metadata().is_ok() {
+        if place.symlink_metadata().is_ok() {
+            return Ok(());
+        }
+        self.check_name(place)
+    }
+
+    /// Refuses a place as it would refuse a file there, without a look at it.
+    fn check_name(&self, place: &Path) -> Result<(), SourceError> {
+        if !matches!(self.actor, Actor::Agent { .. }) {
             return Ok(());
         }
         let mut above = place.ancestors().skip(1);

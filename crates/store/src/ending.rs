@@ -20,8 +20,8 @@ use crate::store::Store;
 pub(crate) enum Torn {
     /// After a power cut: it may be all that is left of something.
     Keep,
-    /// A program was killed while it wrote them.
-    Drop,
+    /// A program was killed while it wrote them. Only a complete record among them is kept.
+    KeepRecords,
 }
 
 impl Tail {
@@ -50,7 +50,7 @@ impl Store {
     pub(crate) fn find_end(&self, known: Option<Tail>) -> Result<Tail> {
         self.check_allegiance()?;
         let torn = if known.is_some() {
-            Torn::Drop
+            Torn::KeepRecords
         } else {
             Torn::Keep
         };
@@ -78,9 +78,7 @@ impl Store {
         }
         let tail = self.follow(Some(from))?;
         if !self.journal.is_end(tail.at)? {
-            if torn == Torn::Keep {
-                self.keep_torn(tail.at)?;
-            }
+            self.keep_torn(tail.at, torn)?;
             self.journal.cut(tail.at)?;
         }
         if known.is_none() {
@@ -97,13 +95,20 @@ impl Store {
     }
 
     /// Whether lines were inserted before a known end of the journal: no line ends there, or the
-    /// line that does is another record.
+    /// line that does is another record, or it is damaged and the last record is behind it.
     pub(crate) fn is_displaced(&self, tail: &Tail) -> bool {
-        !self.journal.line_ends_at(tail.at)
-            || self
-                .journal
-                .line_before(tail.at)
-                .is_ok_and(|line| Record::decode(&line).is_ok_and(|last| last.sum != tail.sum))
+        if !self.journal.line_ends_at(tail.at) {
+            return true;
+        }
+        match self.journal.line_before(tail.at) {
+            Ok(line) => match Record::decode(&line) {
+                Ok(last) => last.sum != tail.sum,
+                Err(_) => self
+                    .bytes_behind(tail.at)
+                    .is_ok_and(|bytes| records_in(&bytes).any(|record| record.sum == tail.sum)),
+            },
+            Err(_) => false,
+        }
     }
 
     /// The last record that counts, from a known place on. Without one the search begins a segment
@@ -198,8 +203,9 @@ impl Store {
         }
     }
 
-    fn keep_torn(&self, at: Position) -> Result<()> {
-        let mut torn = Vec::new();
+    /// All bytes of the journal from a place on.
+    fn bytes_behind(&self, at: Position) -> Result<Vec<u8>> {
+        let mut behind = Vec::new();
         for segment in self
             .journal
             .segments()?
@@ -212,7 +218,16 @@ impl Store {
             } else {
                 0
             };
-            torn.extend_from_slice(bytes.get(start..).unwrap_or_default());
+            behind.extend_from_slice(bytes.get(start..).unwrap_or_default());
+        }
+        Ok(behind)
+    }
+
+    fn keep_torn(&self, at: Position, torn: Torn) -> Result<()> {
+        let keep_all = torn == Torn::Keep;
+        let mut torn = self.bytes_behind(at)?;
+        if !keep_all && records_in(&torn).next().is_none() {
+            return Ok(());
         }
         while torn.last().is_some_and(|b| *b == b'\n' || *b == 0) {
             torn.pop();
@@ -234,6 +249,14 @@ impl Store {
         };
         keep().map_err(StoreError::io(format!("cannot keep `.quipu/{name}`")))
     }
+}
+
+/// The complete records among the lines of a text.
+fn records_in(bytes: &[u8]) -> impl Iterator<Item = Record> {
+    bytes
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty())
+        .filter_map(|line| Record::decode(line).ok())
 }
 
 /// The last record that the chain leads to from a known one, wherever the records lie. A line that

@@ -3,7 +3,7 @@
 //! Progress is read from the order files, the sessions and the clock; the state's list is only a
 //! copy.
 
-use quipu_contract::{Actor, Form, ProjectPath};
+use quipu_contract::{Actor, Form, ProjectPath, UnitId};
 use quipu_store::{LeaseToken, Receipt};
 use quipu_text::json::{JsonPointer, parse_json};
 use serde::Serialize;
@@ -15,6 +15,7 @@ use crate::forms::{list_form, resolve_form};
 use crate::moment::now;
 use crate::naming::find_name;
 use crate::project::Project;
+use crate::reading::may_read_whole;
 use crate::work::WorkError;
 
 /// All delegations, and the updates made to the state.
@@ -88,11 +89,14 @@ pub fn collect(
     })
 }
 
-/// Reads the progress of every order that has a file.
+/// Reads the progress of every order that has a file and that the actor reads.
 pub fn survey_delegations(project: &Project, actor: &Actor) -> Result<Vec<Delegation>, WorkError> {
     let (sessions, moment) = (project.store.sessions()?, now(&project.store));
     let mut found = Vec::new();
     for path in list_form(project, actor, Form::Delegation) {
+        if may_read_whole(project, actor, &path).is_err() {
+            continue;
+        }
         let text = Draft::new(project, actor).text(&path)?;
         found.push(parse_delegation(
             &id_of(project, &path),
@@ -105,15 +109,29 @@ pub fn survey_delegations(project: &Project, actor: &Actor) -> Result<Vec<Delega
     Ok(found)
 }
 
-/// Resolves an id from a full id or its ending. Unknown ids are returned unchanged.
+/// Resolves an id from a full id or its ending. Ids that are unknown, or of orders that the actor
+/// does not read, are returned unchanged.
 pub fn find_delegation(project: &Project, actor: &Actor, asked: &str) -> String {
     let ids: Vec<String> = list_form(project, actor, Form::Delegation)
         .iter()
-        .map(|path| id_of(project, path))
+        .map(|path| (path, id_of(project, path)))
+        .filter(|(path, id)| may_read_whole(project, &for_order(actor, id), path).is_ok())
+        .map(|(_, id)| id)
         .collect();
     find_name(ids.iter().map(String::as_str), asked)
         .unwrap_or(asked)
         .to_owned()
+}
+
+/// The actor as it would work on an order, if it does not work on another.
+fn for_order(actor: &Actor, id: &str) -> Actor {
+    let mut actor = actor.clone();
+    if let Actor::Agent { unit, .. } = &mut actor
+        && unit.is_none()
+    {
+        *unit = UnitId::parse(id).ok();
+    }
+    actor
 }
 
 /// The unit in the path of a delegation file. A file that matches no rule is identified by its own

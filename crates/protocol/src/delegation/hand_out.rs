@@ -18,7 +18,7 @@ use crate::moment::{now, parse_deadline, render_moment};
 use crate::naming::fresh_name;
 use crate::project::Project;
 use crate::quoting::{as_paragraph, headline};
-use crate::reading::{ReadError, read_pointer};
+use crate::reading::{ReadError, may_read_whole, read_pointer};
 use crate::state::check_state;
 use crate::template::render_template;
 use crate::work::WorkError;
@@ -77,6 +77,11 @@ pub fn delegate(
             resolve_unit_form(project, Form::Delegation, id)
                 .is_ok_and(|p| project.store.root().join(p.as_str()).exists())
         };
+        if let Some(id) = &new.id {
+            // Before anything is said of the file.
+            let path = resolve_unit_form(project, Form::Delegation, id)?;
+            may_read_whole(project, actor, &path)?;
+        }
         let id = match &new.id {
             Some(id) if is_there(id) => {
                 let remedy = format!("quipu delegate --again {id}; or another --id");
@@ -163,8 +168,8 @@ pub fn delegate_again(
     Ok(receipt)
 }
 
-/// Checks that the parent may read each input that it gives to its child. Inputs that do not name a
-/// file of the project are passed on as text.
+/// Checks that the parent may read each input that it gives to its child, whether the file exists
+/// or not. Inputs that do not name a file of the project are passed on as text.
 fn may_give(project: &Project, actor: &Actor, input: &str) -> Result<(), WorkError> {
     let pointer = pointer_of(input);
     match read_pointer(project, actor, pointer, None) {

@@ -164,10 +164,15 @@ pub(crate) fn pointer_of(input: &str) -> &str {
         .trim_matches('`')
 }
 
-/// Whether an input names a file of the project rather than free text.
+/// Whether an input names a file of the project rather than free text: by its spelling alone,
+/// because the author of an order does not learn whether a file exists that it may not read.
 pub(crate) fn names_a_file(project: &Project, pointer: &str) -> bool {
     let path = pointer.split('#').next().unwrap_or_default();
-    ProjectPath::parse(path).is_ok_and(|path| project.store.root().join(path.as_str()).is_file())
+    let is_spelled_so = path
+        .rsplit_once('/')
+        .is_some_and(|(_, name)| name.contains('.'));
+    ProjectPath::parse(path)
+        .is_ok_and(|path| is_spelled_so || project.contract.rule(&path).is_some())
 }
 
 fn inputs_of(document: &Document<'_>) -> Vec<String> {

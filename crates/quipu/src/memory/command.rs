@@ -139,9 +139,11 @@ impl Memory<'_> {
         let place = resolve(self.folder, path)?;
         let disk = self.on_disk(place.as_ref());
         // The folder itself always exists for the model, even before the first memory.
-        if self.is_folder(place.as_ref().unwrap_or(self.folder)) || place.is_none() {
-            let mut lines = vec![format!("{}\t{path}", size(length(&disk)))];
-            if self.is_folder(place.as_ref().unwrap_or(self.folder)) {
+        let is_folder = self.is_folder(place.as_ref().unwrap_or(self.folder));
+        if is_folder || place.is_none() {
+            let bytes = if is_folder { length(&disk) } else { 0 };
+            let mut lines = vec![format!("{}\t{path}", size(bytes))];
+            if is_folder {
                 self.list(&disk, path, 1, &mut lines);
             }
             let head = format!(

@@ -470,7 +470,17 @@ fn a_lost_journal_is_told_and_doctor_begins_anew() {
 /// files of these records for external edits.
 #[test]
 fn a_doubled_line_costs_no_record_behind_it() {
-    for (doubled, before) in [(6, 2), (6, 5), (2, 6), (1, 0), (1, 7), (2, 7), (7, 6)] {
+    // The last pair: the first copy of the last line is damaged.
+    for (doubled, before) in [
+        (6, 2),
+        (6, 5),
+        (2, 6),
+        (1, 0),
+        (1, 7),
+        (2, 7),
+        (7, 6),
+        (7, 7),
+    ] {
         let play = Playground::local();
         for n in 0..4 {
             append(&play.open(), "meta/log.md", &format!("entry {n}\n"));
@@ -483,7 +493,13 @@ fn a_doubled_line_costs_no_record_behind_it() {
         let journal = segment(&play, 1);
         let text = std::fs::read_to_string(&journal).unwrap();
         let mut lines: Vec<&str> = text.trim_end_matches('\n').lines().collect();
-        lines.insert(before, lines[doubled]);
+        let damaged = lines[doubled].replacen("drafts", "dreads", 1);
+        let inserted = if doubled == before {
+            damaged.as_str()
+        } else {
+            lines[doubled]
+        };
+        lines.insert(before, inserted);
         let fill = "\n".repeat(text.len() - text.trim_end_matches('\n').len());
         std::fs::write(&journal, lines.join("\n") + &fill).unwrap();
         let case = format!("line {doubled} again before line {before}");
@@ -509,6 +525,30 @@ fn a_doubled_line_costs_no_record_behind_it() {
             "{case}"
         );
     }
+}
+
+/// A complete record behind the end belongs to nobody's commit, and it is cut off. It is still a
+/// record: a person may want to look at it.
+#[test]
+fn a_record_that_is_cut_off_is_kept_aside() {
+    let play = Playground::local();
+    for n in 0..4 {
+        append(&play.open(), "meta/log.md", &format!("entry {n}\n"));
+    }
+    let journal = segment(&play, 1);
+    let text = std::fs::read_to_string(&journal).unwrap();
+    let lines = text.trim_end_matches('\n');
+    let stray = lines.lines().nth(1).unwrap();
+    std::fs::write(&journal, format!("{lines}\n{stray}\n")).unwrap();
+    append(&play.open(), "meta/log.md", "entry 4\n");
+    let kept: Vec<String> = std::fs::read_dir(play.root().join(".quipu"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.to_string_lossy().contains("/torn-"))
+        .map(|path| std::fs::read_to_string(path).unwrap())
+        .collect();
+    assert_eq!(kept, [format!("{stray}\n")]);
+    assert_eq!(play.open().verify().unwrap().problems, []);
 }
 
 #[test]
