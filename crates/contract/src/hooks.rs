@@ -17,27 +17,24 @@ pub enum Fail {
 impl Fail {
     /// Reads the setting from a `quipu.toml` that is not a valid contract, so that an error
     /// elsewhere in the file does not turn `closed` into `open`.
-    pub fn told_by(text: &str) -> Fail {
+    pub fn from_broken_text(text: &str) -> Fail {
+        const CLOSED: &str = "fail=\"closed\"";
         let mut inside = false;
-        for line in text.lines().map(str::trim) {
-            if line.starts_with('[') {
-                inside = line
-                    .trim_start_matches('[')
-                    .trim_start()
-                    .starts_with("hooks");
-            }
+        for line in text.lines() {
             let bare: String = line
                 .split('#')
                 .next()
                 .unwrap_or_default()
                 .chars()
                 .filter(|c| !c.is_whitespace())
+                .map(|c| if c == '\'' { '"' } else { c })
                 .collect();
-            let is_said = bare == "fail=\"closed\"" || bare == "fail='closed'";
-            if (inside && is_said)
-                || bare.starts_with("hooks={fail=\"closed\"")
-                || bare == "hooks.fail=\"closed\""
-            {
+            if bare.starts_with('[') {
+                inside = bare == "[hooks]";
+            }
+            let is_inline = bare.starts_with("hooks={") && bare.contains(CLOSED);
+            let is_dotted = bare.strip_prefix("hooks.") == Some(CLOSED);
+            if (inside && bare == CLOSED) || is_inline || is_dotted {
                 return Fail::Closed;
             }
         }
@@ -52,16 +49,30 @@ mod tests {
     #[test]
     fn a_broken_contract_still_says_whether_it_closes() {
         assert_eq!(
-            Fail::told_by("quipu = \n[hooks]\nfail = \"closed\" # until fixed\n"),
+            Fail::from_broken_text("quipu = \n[hooks]\nfail = \"closed\" # until fixed\n"),
             Fail::Closed
         );
         assert_eq!(
-            Fail::told_by("hooks = { fail = \"closed\" }\nx"),
+            Fail::from_broken_text("hooks = { fail = \"closed\" }\nx"),
             Fail::Closed
         );
-        assert_eq!(Fail::told_by("[hooks]\nfail = \"open\"\n"), Fail::Open);
+        for text in [
+            "hooks = { x = 1, fail = 'closed' }",
+            "hooks.fail = 'closed'",
+            "[ hooks ]\nfail = 'closed'",
+        ] {
+            assert_eq!(Fail::from_broken_text(text), Fail::Closed, "{text}");
+        }
         assert_eq!(
-            Fail::told_by("[vars]\nfail = \"closed\"\n[hooks]\n"),
+            Fail::from_broken_text("[hooks2]\nfail = 'closed'"),
+            Fail::Open
+        );
+        assert_eq!(
+            Fail::from_broken_text("[hooks]\nfail = \"open\"\n"),
+            Fail::Open
+        );
+        assert_eq!(
+            Fail::from_broken_text("[vars]\nfail = \"closed\"\n[hooks]\n"),
             Fail::Open
         );
     }

@@ -103,7 +103,8 @@ impl UntrustedRepository {
     /// configuration itself.
     pub fn configure(&self, key: &str, value: &str) -> Result<(), String> {
         let file = self.common.join("config");
-        if fs::symlink_metadata(&file).is_ok_and(|found| !found.is_file() && !found.is_symlink()) {
+        // git would write through a link, which may lead out of the repository.
+        if fs::symlink_metadata(&file).is_ok_and(|found| !found.is_file()) {
             return Err(format!("`{}` is not a regular file", file.display()));
         }
         let mut git = plain_git();
@@ -410,5 +411,9 @@ mod tests {
         );
         repository.configure("merge.quipu.name", "a b").unwrap();
         run("test \"$(git config merge.quipu.name)\" = 'a b'");
+        run("mv .git/config elsewhere && ln -s ../elsewhere .git/config");
+        let before = fs::read(root.join("elsewhere")).unwrap();
+        assert!(repository.configure("merge.quipu.name", "c").is_err());
+        assert_eq!(fs::read(root.join("elsewhere")).unwrap(), before);
     }
 }

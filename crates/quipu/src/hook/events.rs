@@ -109,7 +109,7 @@ fn fail_of(cwd: &Path) -> Fail {
     match Project::load_contract(&root) {
         Ok(contract) => contract.hook_fail,
         Err(_) => read_manifest(&root).map_or(Fail::Open, |text| {
-            Fail::told_by(&String::from_utf8_lossy(&text))
+            Fail::from_broken_text(&String::from_utf8_lossy(&text))
         }),
     }
 }
