@@ -1,5 +1,5 @@
-//! Encryption: the server has to prove its name, by the usual authorities or by a certificate of
-//! one's own.
+//! TLS. The server has to prove its name, with a public certificate authority or with a certificate
+//! that the user trusts.
 
 use std::path::Path;
 use std::sync::Arc;
