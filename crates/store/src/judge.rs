@@ -341,6 +341,7 @@ impl Store {
             .store(adoptions.len() == before, Ordering::Relaxed);
     }
 
+    /// The newest state of a file. An allowed external edit becomes part of it.
     fn look_at(
         &self,
         look: &mut Look,

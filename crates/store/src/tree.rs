@@ -546,7 +546,8 @@ impl Tree {
         Ok(true)
     }
 
-    /// Deletes a file. Returns it instead if it is not the expected one.
+    /// Removes a file from the tree. Returns it, under a temporary name, if it is not the expected
+    /// one; otherwise deletes it.
     pub fn remove(
         &self,
         path: &ProjectPath,

@@ -1,4 +1,4 @@
-//! `patch`, `git apply` and `git am`: a diff names its files itself.
+//! `patch`, `git apply` and `git am`: the diff names its files.
 
 use super::programs::Arguments;
 use super::stream::Stream;
@@ -14,7 +14,7 @@ impl Shell {
         self.apply_diffs(arguments, input);
     }
 
-    /// The files of the diffs that are arguments, or are read.
+    /// The files of the diffs in the arguments or in the input.
     pub(super) fn apply_diffs(&mut self, arguments: &Arguments, input: &Stream) {
         let mut input = input.clone();
         input.files.extend(arguments.named());
@@ -33,7 +33,7 @@ impl Shell {
         }
     }
 
-    /// Each file of a diff may be named with some of its first folders or without.
+    /// Each file of a diff may be named with or without some of its leading folders.
     fn diff(&mut self, text: &str, folder: &Word) {
         for line in text.lines() {
             let Some(file) = line
