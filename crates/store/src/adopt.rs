@@ -405,7 +405,7 @@ impl Store {
         walked.ok().and(found).filter(|_| through_quipu)
     }
 
-    /// The flag of a file that could not be written and still has the same content. It may have
+    /// The flag of a file that could not be written and still holds an earlier version. It may have
     /// been touched, but it was not edited.
     pub(crate) fn still_unwritten(
         &self,

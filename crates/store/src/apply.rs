@@ -142,8 +142,8 @@ impl Store {
         Ok(())
     }
 
-    /// Like `apply_to`, for a caller that holds the append lock. True if conflict copies were made
-    /// and have to be journalled.
+    /// Like `apply_to`, for a caller that may hold the append lock: it does not journal conflict
+    /// copies. True if some were made and have to be journalled.
     pub(crate) fn apply_files(&self, end: Position) -> Result<bool> {
         let _held = self.apply_lock.acquire()?;
         let applied = self.heads()?.applied()?;
@@ -301,9 +301,9 @@ impl Store {
         });
     }
 
-    /// Marks records up to `end` as begun. Returns the range that this process has journalled
-    /// itself and that no process has begun to apply. A later process has to check whether the
-    /// files already contain them. Requires the apply lock.
+    /// Returns the range of records that this process journalled itself and that no process has
+    /// begun to apply. If `records` include others, marks them as begun up to `end`: a later
+    /// process then has to check whether the files already contain them. Requires the apply lock.
     fn begin(
         &self,
         records: &[Journalled],

@@ -4,9 +4,10 @@
 //! verifies as before. The newest text of a file is never dropped, nor a text that a kept version
 //! needs as the base of its difference. A prune has these steps; each one says what a crash leaves:
 //! 1. A note record names the texts to drop. It begins a new segment, so that no older one grows.
-//! 2. Each older segment with such texts is written to a new file, synced, read back, and renamed
-//! over the old one. A dropped body becomes `null` and spaces, so every record keeps its offset and
-//! length. A crash leaves the old or the new segment; the next prune drops the rest.
+//! 2. Each older segment with such texts is written to a new compressed file, synced and read back,
+//!    and then replaces the old one. A dropped body becomes `null` and spaces, so every record
+//!    keeps its offset and length. A crash leaves the old or the new segment; the next prune drops
+//!    the rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -2,9 +2,9 @@
 //!
 //! A commit has these steps; each one says what a crash leaves:
 //! 1. Under the append lock, the records are written after the tail of the journal. After a crash,
-//! the next writer completes the whole records and erases the rest.
+//!    the next writer completes the whole records and erases the rest.
 //! 2. The tail moves past them. After a crash of the process, the next command completes the
-//! records. A crash of the machine may lose them; they have not been acknowledged yet.
+//!    records. A crash of the machine may lose them; they have not been acknowledged yet.
 //! 3. Outside the lock, one sync covers all waiting writers. From here on nothing is lost.
 //! 4. The files are written. After a crash, the next command writes the missing ones.
 
@@ -229,7 +229,7 @@ impl<'s> Judged<'s> {
             Err(done) => return Ok((done, None)),
         };
         let Grown { end, last } = store.write_records(held, look, records)?;
-        // The append lock is released, so no other writer waits for this sync.
+        // The append lock is released, so no other writer waits while the receipt is built.
         let receipt = told.receipt(&last.expect("not empty"));
         store.sync_own(&end)?;
         Ok((receipt, Some(end)))

@@ -4,7 +4,7 @@
 //! in the log's order. A commit has these steps; each one says what a crash leaves:
 //! 1. `.quipu/mark` stores the ids that are about to be sent.
 //! 2. The log accepts the request in one round trip. From here on nothing is lost. After a crash,
-//! the record is in the log and not here, and `mark` makes the next command ask for it.
+//!    the record is in the log and not here, and `mark` makes the next command ask for it.
 //! 3. The records are written to the journal and applied to the files, as in a local project.
 
 use std::sync::atomic::Ordering;

@@ -254,7 +254,7 @@ impl Store {
             })
     }
 
-    /// Conflict copies among the newest records if nobody has written their files since.
+    /// The conflict copies among the newest records, except those of files that were written since.
     pub fn set_aside_since_written(&self) -> Result<Vec<Kept>> {
         let mut found = Vec::new();
         self.each_last_line(RECENT_BYTES, &mut |line| {

@@ -34,7 +34,7 @@ pub trait RuleBook: Send + Sync {
     /// Whether a text can leave such a block open if it is appended.
     fn may_open_block(&self, text: &str) -> bool;
 
-    /// The first line that is visible in `before` and hidden in `after`, in Markdown.
+    /// The first line that readers of the Markdown text `before` see and readers of `after` do not.
     fn hidden_line(&self, before: &str, after: &str) -> Option<usize>;
     /// The first line of `before` that is still in `after`, but only inside a block that hides it.
     fn covered_line(&self, before: &str, after: &str) -> Option<usize>;

@@ -133,7 +133,7 @@ impl std::ops::Deref for HeadsGuard<'_> {
     }
 }
 
-/// Folders in `.quipu` with files that are written in place or read without a check.
+/// Folders in `.quipu` with files that are written in place or read without a further check.
 const TAKEN_AS_THEY_ARE: [&str; 7] = [
     "journal",
     "recall",
@@ -576,7 +576,7 @@ pub(crate) fn is_damage(error: &StoreError) -> bool {
     )
 }
 
-/// Deletes a cache file, or whatever has its path. A folder that is not empty was not made by
+/// Deletes a cache file, or anything else at its path. A folder that is not empty was not made by
 /// Quipu; it is renamed and kept.
 pub(crate) fn remove_cache(path: &Path) -> std::io::Result<()> {
     use std::io::ErrorKind::{DirectoryNotEmpty, IsADirectory, NotFound};

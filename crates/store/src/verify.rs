@@ -1,7 +1,7 @@
 //! Verification: checks the journal against itself, the files against the journal, and the leases.
 //!
 //! It reads everything and trusts no cache, neither file stats nor the file index. It applies
-//! pending records, and clears a file stat that hides an edit. It writes nothing else.
+//! pending records first, and clears a file stat that hides an edit.
 
 use std::collections::{BTreeMap, BTreeSet};
 

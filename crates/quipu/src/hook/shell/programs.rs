@@ -60,7 +60,8 @@ const XARGS_VALUES: &[&str] = &[
     "--delimiter",
     "--eof",
 ];
-/// The most words that `xargs` passes to one command in this analysis.
+/// Above this number of words, `xargs` is analyzed as one command with all of them, not as one
+/// command per word.
 const MOST_TARGETS: usize = 64;
 
 /// A command's name and its arguments.
