@@ -20,7 +20,7 @@ const MIGRATIONS: [&str; 6] = [
 /// The newest version that this program knows.
 pub const SCHEMA: i32 = MIGRATIONS.len() as i32;
 
-/// The advisory lock that serializes concurrent migrations.
+/// The advisory lock that serialises concurrent migrations.
 const LOCK: i64 = 0x7175_6970_7500;
 
 /// The SQL that grants rights to workers and keepers.

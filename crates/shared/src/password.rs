@@ -1,5 +1,8 @@
 //! Finds the password of an address that does not contain one: in the environment or in
 //! `~/.pgpass`.
+//!
+//! An address from a project gets only a password from the file, because a line of the file names
+//! its host.
 
 use std::path::PathBuf;
 

@@ -192,7 +192,6 @@ pub(crate) enum Noticed {
         op: Box<RecordOp>,
         how: &'static str,
     },
-    /// Not allowed.
     Flagged(Flag, Option<Stamp>),
 }
 

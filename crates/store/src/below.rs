@@ -18,7 +18,6 @@ use crate::tree::{is_absent, open_below, open_resolved};
 
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::RDONLY);
 
-/// An open folder.
 pub struct Below(OwnedFd);
 
 /// The type of a folder entry.

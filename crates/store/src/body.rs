@@ -16,7 +16,6 @@ use crate::version::Version;
 /// At an offset of the old text, this many bytes are replaced by a text.
 pub type Cut = (u64, u64, String);
 
-/// The bytes of an operation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Body {
     /// The operation has no bytes.

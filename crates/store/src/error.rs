@@ -1,4 +1,7 @@
 //! Errors of the store, grouped by what the caller should do about them.
+//!
+//! Each error names its object and, where possible, the command that fixes it. The program maps
+//! them to exit codes.
 
 use std::path::PathBuf;
 

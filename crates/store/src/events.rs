@@ -17,7 +17,6 @@ use crate::record::{Kind, OpKind, Record, RecordOp, Who};
 use crate::store::Store;
 use crate::version::Version;
 
-/// One state of one file.
 #[derive(Debug, Clone, Serialize)]
 pub struct PathEvent {
     pub seq: u64,

@@ -23,7 +23,6 @@ pub(crate) struct Writing<'w> {
     pub force: bool,
 }
 
-/// The guards of one text.
 pub(crate) fn guard(rules: &GuardRules, writing: &Writing<'_>) -> Result<()> {
     let Writing {
         path,

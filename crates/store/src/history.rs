@@ -108,7 +108,6 @@ pub struct Noted {
     pub files: Vec<NotedFile>,
 }
 
-/// A file in a noted record.
 #[derive(Debug, Clone, Serialize)]
 pub struct NotedFile {
     pub path: String,

@@ -1,4 +1,6 @@
-//! Unique ids for commits and leases, without coordination between processes.
+//! Unique ids for commits and leases.
+//!
+//! Processes need no coordination for them, and a new id needs no system call after the first.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -283,7 +283,7 @@ impl Store {
             Some(id) => self.ending_of(&leases, id, &change.actor)?,
             None => None,
         };
-        // Store the key even if nothing changes: a retry must be recognized even if it would change
+        // Store the key even if nothing changes: a retry must be recognised even if it would change
         // something by then.
         if !ops.is_empty() || ending.is_some() || change.note.is_some() || change.key.is_some() {
             let kind = if ops.is_empty() && ending.is_none() {

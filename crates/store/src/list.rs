@@ -1,4 +1,7 @@
-//! Lists the files of a project, by name only.
+//! Lists the files of a project.
+//!
+//! It reads names only: it adopts and flags nothing. The status scan (`survey.rs`) compares
+//! contents.
 
 use std::mem::MaybeUninit;
 

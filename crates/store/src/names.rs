@@ -1,4 +1,7 @@
-//! The names in a folder, read in the order of inodes: the kernel finds neighbouring inodes faster.
+//! The names in one folder.
+//!
+//! They are sorted by inode, because the kernel finds neighbouring inodes faster. `walk.rs` decides
+//! which folders to read.
 
 use std::ffi::CStr;
 use std::io;
@@ -10,7 +13,6 @@ use rustix::fs::{FileType, RawDir};
 /// The buffer size for reading names, in bytes.
 pub(crate) const AT_ONCE: usize = 32 << 10;
 
-/// The entries of one folder.
 pub(crate) struct Names {
     /// All names, each followed by the NUL that system calls require.
     text: String,

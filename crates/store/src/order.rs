@@ -120,7 +120,6 @@ pub trait Order: Send + Sync {
     /// Waits until the log is beyond a revision; false on a timeout.
     fn wait(&self, rev: u64, most: Duration) -> Result<bool, StoreError>;
 
-    /// The newest revision.
     fn newest(&self, patience: Patience) -> Result<u64, StoreError>;
 
     fn describe(&self) -> Described;

@@ -81,7 +81,6 @@ impl Store {
         })
     }
 
-    /// Drops the bodies that a plan names.
     pub(crate) fn drop_bodies(
         &self,
         actor: &Actor,

@@ -1,4 +1,6 @@
 //! The checksum of one row of the file index (`heads.rs`).
+//!
+//! It detects accidental damage. It does not protect against deliberate changes.
 
 /// Hashes the fields of a row. Lengths are included, so that no byte can move from one field to the
 /// next undetected.

@@ -80,7 +80,6 @@ impl Default for Options {
     }
 }
 
-/// The store of one project.
 pub struct Store {
     pub(crate) contract: Arc<Contract>,
     pub(crate) tree: Tree,

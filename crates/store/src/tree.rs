@@ -46,7 +46,6 @@ struct Near {
     folder: Option<(String, Folder)>,
 }
 
-/// An open folder of the project.
 #[derive(Clone)]
 struct Folder {
     fd: Arc<OwnedFd>,

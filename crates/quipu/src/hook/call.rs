@@ -81,7 +81,6 @@ const TEXTS: [&str; 18] = [
     "new_source",
 ];
 
-/// A host's call of a hook.
 #[derive(Debug, Default)]
 pub struct Call {
     /// The host's name for the event, if it expects JSON.
@@ -118,7 +117,6 @@ pub enum Deed {
         path: PathBuf,
         edits: Vec<Replacement>,
     },
-    /// Hunks of a patch.
     Patch {
         path: PathBuf,
         hunks: Vec<patch::Hunk>,

@@ -1,4 +1,6 @@
 //! Computes the text after an edit tool.
+//!
+//! It works on texts alone. `call.rs` finds the replacements, and `verdict.rs` judges the result.
 
 /// One replacement of literal text.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,4 +1,6 @@
-//! The answer formats of hosts. They carry the same verdict.
+//! The answer formats of hosts.
+//!
+//! Every format carries the same verdict; this file decides nothing.
 
 use serde_json::{Value, json};
 

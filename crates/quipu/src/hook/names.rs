@@ -1,5 +1,8 @@
 //! Judges shell commands that are only partly known: files that a pattern may name, files that git
 //! lists, and unknown targets.
+//!
+//! If the set of files is unknown, every file that may be in it is checked. `verdict.rs` judges
+//! each single file.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -153,7 +156,6 @@ impl Judge<'_> {
     }
 }
 
-/// The files that git lists.
 fn listed(
     repository: &UntrustedRepository,
     folder: &Path,

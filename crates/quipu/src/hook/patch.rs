@@ -1,5 +1,7 @@
 //! Patches in Codex's format: `*** Update File: …`, then hunks of kept, removed and added lines.
-//! Also the file names of unified diffs.
+//! Also the effects of unified diffs.
+//!
+//! This file only parses and applies texts. `verdict.rs` judges the deeds.
 
 use super::call::Deed;
 

@@ -1,4 +1,6 @@
 //! Finds the ends of brackets and here-documents in a shell command.
+//!
+//! Nesting is bounded, so that no command needs a deep stack. The lexer parses the enclosed text.
 
 use std::iter::Peekable;
 use std::str::Chars;

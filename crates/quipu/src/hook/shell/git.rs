@@ -1,5 +1,7 @@
-//! git commands that write files of the work tree. git itself lists these files when the command is
-//! judged (`../names.rs`).
+//! git commands that write files of the work tree.
+//!
+//! This file only determines which git command lists these files. git itself lists them when the
+//! command is judged (`../names.rs`).
 
 use super::programs::Arguments;
 use super::stream::Stream;

@@ -127,7 +127,7 @@ impl Shell {
         }
     }
 
-    /// Analyzes a command and returns its output.
+    /// Analyses a command and returns its output.
     fn run(&mut self, command: &str) -> Stream {
         let mut output = Stream::default();
         if self.depth >= DEEPEST {
@@ -170,7 +170,7 @@ impl Shell {
         output
     }
 
-    /// Records the input of loops before their bodies are analyzed: `while read f; do …; done <
+    /// Records the input of loops before their bodies are analysed: `while read f; do …; done <
     /// FILE`.
     fn note_loops(&mut self, tokens: &[Token]) {
         for simple in tokens.split(Token::ends_command) {
@@ -227,7 +227,7 @@ impl Shell {
         (words, input)
     }
 
-    /// Analyzes one simple command with its redirections. Returns its output.
+    /// Analyses one simple command with its redirections. Returns its output.
     fn command(&mut self, simple: Vec<Token>, piped: Stream) -> Stream {
         let (mut words, mut input) = self.redirected(simple, true);
         input.merge(piped);
@@ -281,7 +281,7 @@ impl Shell {
         }
     }
 
-    /// The expansion of a word. Commands within it are analyzed.
+    /// The expansion of a word. Commands within it are analysed.
     fn expanded(&mut self, word: &Word) -> Vec<Word> {
         let mut all = Vec::new();
         for word in word.without_braces() {
@@ -372,7 +372,7 @@ impl Shell {
         words
     }
 
-    /// The possible values of `${NAME%…}` and similar. Commands in the operation are analyzed.
+    /// The possible values of `${NAME%…}` and similar. Commands in the operation are analysed.
     fn parts_of(&mut self, name: &str, operation: &str) -> Vec<Word> {
         self.deeper(lexer::inner(operation));
         let Some(known) = self.variables.get(name) else {
@@ -423,7 +423,7 @@ impl Shell {
         }
     }
 
-    /// Analyzes one command with expanded words.
+    /// Analyses one command with expanded words.
     fn simple(&mut self, words: Vec<Word>, input: &Stream) {
         if words
             .first()

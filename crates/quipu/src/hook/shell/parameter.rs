@@ -1,4 +1,6 @@
 //! Computes `${NAME%…}` and similar expansions.
+//!
+//! The result is none if it cannot be computed; the caller then treats the value as unknown.
 
 use super::lexer::tokens;
 use super::word::{Piece, Word};

@@ -1,4 +1,6 @@
 //! `patch`, `git apply` and `git am`: the diff names its files.
+//!
+//! Every file that a diff may name is recorded as changed. `stream.rs` finds the text of the diff.
 
 use super::programs::Arguments;
 use super::stream::Stream;

@@ -60,7 +60,7 @@ const XARGS_VALUES: &[&str] = &[
     "--delimiter",
     "--eof",
 ];
-/// Above this number of words, `xargs` is analyzed as one command with all of them, not as one
+/// Above this number of words, `xargs` is analysed as one command with all of them, not as one
 /// command per word.
 const MOST_TARGETS: usize = 64;
 
@@ -362,7 +362,7 @@ impl Shell {
         }
     }
 
-    /// Analyzes words as a command.
+    /// Analyses words as a command.
     fn run_words(&mut self, words: &[Word]) {
         let joined = Word(
             words
@@ -402,7 +402,7 @@ impl Shell {
         self.script(named, input);
     }
 
-    /// Analyzes commands from the command line. A script in a file is not read.
+    /// Analyses commands from the command line. A script in a file is not read.
     fn script(&mut self, named: &[Word], input: &Stream) {
         let file = named.iter().filter_map(Word::text).next();
         match file.as_deref() {
@@ -494,7 +494,7 @@ impl Shell {
         }
     }
 
-    /// A link is a second name. A later check cannot recognize a hard link to a protected file, so
+    /// A link is a second name. A later check cannot recognise a hard link to a protected file, so
     /// creating one counts as a change of that file.
     fn link(&mut self, arguments: &Arguments, named: &[Word]) {
         let is_hard = !(arguments.short('s') || arguments.has(&["--symbolic"]));

@@ -1,3 +1,5 @@
+//! Tests of the shell analysis: commands, and the deeds or verdicts that they must have.
+
 use std::path::Path;
 use std::process::Command;
 
