@@ -28,7 +28,7 @@ pub fn roles() -> &'static str {
     include_str!("roles.sql")
 }
 
-/// The schema version, also inside a transaction; zero if there is no schema.
+/// The schema version, also inside a transaction; zero without a schema.
 async fn version(open: &mut Open) -> Result<i32, tokio_postgres::Error> {
     let there = open
         .client

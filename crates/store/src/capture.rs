@@ -37,8 +37,8 @@ pub struct SessionNote {
 }
 
 impl Store {
-    /// Records a text of a conversation, or only the note if there is no text. Returns the number
-    /// of the record.
+    /// Records a text of a conversation, or only the note without a text. Returns the number of the
+    /// record.
     pub fn capture(
         &self,
         actor: &Actor,

@@ -2,7 +2,8 @@
 //!
 //! A version is a hash over the previous version and the added bytes. If one record about a file
 //! cannot be read, its bytes are in the file, between the earlier and the later text, and the hash
-//! proves whether they are the right ones. Nothing is accepted without this proof.
+//! proves whether they are the right ones. Readers accept nothing without this proof. `doctor` also
+//! journals a file without proof, as it is on disk, and says so.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -115,8 +116,8 @@ impl Store {
             .is_some_and(|added| older.version.extended(added) == *wanted))
     }
 
-    /// Journals the whole text of each file that the journal can no longer rebuild, if the disk
-    /// proves it. Returns a description of each repair.
+    /// Journals each file that the journal can no longer rebuild: the proven text, or the file as
+    /// it is on disk if nothing proves its text. Returns a description of each repair.
     pub(crate) fn heal(&self) -> Result<Vec<String>> {
         self.with_sound_heads(|| self.heal_once())
     }

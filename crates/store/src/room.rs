@@ -55,8 +55,8 @@ fn disk_of(path: &Path) -> Option<StatVfs> {
     statvfs(path).ok()
 }
 
-/// Allocates space and frees it again. There is no other way to learn how much the file system
-/// reserves for itself or for root.
+/// Allocates space and frees it again. Only an allocation shows how much the file system reserves
+/// for itself or for root.
 fn try_room(path: &Path) -> io::Result<()> {
     let tried = File::create(path).and_then(|file| allocate(&file, ROOM));
     let removed = match std::fs::remove_file(path) {
