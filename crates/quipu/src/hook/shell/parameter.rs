@@ -1,6 +1,6 @@
 //! Computes `${NAME%…}` and similar expansions.
 //!
-//! The result is none if it cannot be computed; the caller then treats the value as unknown.
+//! The result is none if it cannot be computed; the caller then also assumes an unknown value.
 
 use super::lexer::tokens;
 use super::word::{Piece, Word};

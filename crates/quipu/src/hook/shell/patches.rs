@@ -1,6 +1,6 @@
 //! `patch`, `git apply` and `git am`: the diff names its files.
 //!
-//! Every file that a diff may name is recorded as changed. `stream.rs` finds the text of the diff.
+//! Files in its `---`, `+++` and `rename from` lines count as changed. `stream.rs` finds its text.
 
 use super::programs::Arguments;
 use super::stream::Stream;

@@ -1,6 +1,6 @@
 //! The programs that write the files in their arguments.
 //!
-//! Unknown programs write nothing here. `git.rs`, `patches.rs` and `code.rs` handle theirs.
+//! `git.rs`, `patches.rs` and `code.rs` handle theirs. Any other program counts as a reader.
 
 use std::collections::BTreeSet;
 use std::path::Path;
