@@ -163,8 +163,8 @@ impl Store {
                         .into(),
                 );
             }
-            // Under the append lock nobody commits. Apply everything first, so that no other process
-            // is still about to write files.
+            // Under the append lock nobody commits. Apply everything first, so that no process is
+            // still about to write files.
             if !lost {
                 let tail = self.with_sound_heads(|| self.look())?.tail;
                 let _ = self
