@@ -1,7 +1,7 @@
-//! Where a shared store is: `postgres://user@host:5432/database?project=NAME&sslmode=…`.
+//! The address of a shared store: `postgres://user@host:5432/database?project=NAME&sslmode=…`.
 //!
-//! A password may stand in it and is never shown: everything that is printed or kept comes from
-//! `shown`.
+//! An address may contain a password, which is never shown: everything that is printed or stored
+//! comes from `shown`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -14,20 +14,20 @@ use tokio_postgres::config::{Host, SslMode};
 
 use crate::password;
 
-/// How the connection is kept from others' eyes.
+/// How the connection is encrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tls {
     Off,
-    /// Encrypted, and the server proves its name by a certificate.
+    /// Encrypted, and the server proves its name with a certificate.
     Proven,
 }
 
-/// The address of a shared store, with what is needed to get in.
+/// The address of a shared store, with the credentials to log in.
 #[derive(Clone)]
 pub struct Address {
     pub(crate) config: tokio_postgres::Config,
     pub(crate) tls: Tls,
-    /// Certificates that are trusted instead of the usual ones.
+    /// Certificates to trust instead of the default ones.
     pub(crate) roots: Option<PathBuf>,
     pub project: Option<String>,
     /// How long a writer waits for a server that does not answer.
@@ -37,17 +37,18 @@ pub struct Address {
 }
 
 const CONNECT: Duration = Duration::from_secs(4);
-/// A server that is silent for so long is gone, whatever the network says.
+/// A server that does not answer for this long is considered dead, even if the connection is still
+/// open.
 const SILENCE: Duration = Duration::from_secs(10);
 
 impl Address {
-    /// An address that the user named.
+    /// Parses an address that the user named.
     pub fn parse(text: &str) -> Result<Address, StoreError> {
         Self::parse_with(text, password::find)
     }
 
-    /// An address that came with the project. Whoever wrote it may be a stranger: a password of the
-    /// environment is not for them.
+    /// Parses an address that came with the project. A stranger may have written it, so it never
+    /// gets a password from the environment.
     pub(crate) fn parse_given(text: &str) -> Result<Address, StoreError> {
         Self::parse_with(text, password::find_in_file)
     }
@@ -66,7 +67,7 @@ impl Address {
         if !text.starts_with("postgres://") && !text.starts_with("postgresql://") {
             return Err(bad("it does not begin with `postgres://`".into()));
         }
-        // An address is quoted in messages, before anyone has trusted it.
+        // Messages quote an address before the user has trusted it.
         if shown != without_password(text) {
             return Err(bad("it holds a control character or a line break".into()));
         }
@@ -146,7 +147,7 @@ impl Address {
         })
     }
 
-    /// Whether a password stands in the address itself.
+    /// Whether the address itself contains a password.
     pub fn has_password(&self) -> bool {
         self.has_password
     }
@@ -172,13 +173,14 @@ impl fmt::Debug for Address {
     }
 }
 
-/// Cuts out whatever may be a password, in anything that looks like an address.
+/// Cuts out every part that may be a password, in any text that looks like an address.
 fn without_password(text: &str) -> String {
     let (scheme, rest) = match text.split_once("://") {
         Some((scheme, rest)) => (format!("{scheme}://"), rest),
         None => (String::new(), text),
     };
-    // An unescaped `@` in a password: everything up to the last one is the user's part.
+    // A password may contain an unescaped `@`: everything up to the last one belongs to the user
+    // part.
     let end = rest
         .find(['/', '?'])
         .filter(|end| rest[*end..].rfind('@').is_none())
@@ -207,7 +209,7 @@ fn without_password(text: &str) -> String {
     format!("{scheme}{user}{host}{path}{query}")
 }
 
-/// `%20` and the like.
+/// Decodes `%20` and similar.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();

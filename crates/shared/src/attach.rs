@@ -1,5 +1,8 @@
-//! What makes a project a working copy: `.quipu/shared`, or an address in the environment or the
-//! contract.
+//! Attaches a project to a shared store.
+//!
+//! A project is a working copy if it has `.quipu/shared`, or an address in the environment or in
+//! the contract. This file reads and writes that attachment and creates the project's commit log.
+//! It opens no connection.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -11,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::address::Address;
 use crate::postgres::Postgres;
 
-/// What a working copy knows of the shared store it belongs to. No password is ever kept here.
+/// The shared store that a working copy belongs to. It never contains a password.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attachment {
     pub address: String,
@@ -43,8 +46,7 @@ impl Attachment {
         }
     }
 
-    /// Durable when this returns: a copy that forgot whom it belongs to would begin a history of
-    /// its own.
+    /// Durable when this returns: a copy without its attachment would start a history of its own.
     pub fn save(&self, root: &Path) -> Result<(), StoreError> {
         let io = |source| StoreError::Io {
             what: format!("cannot write `.quipu/{SHARED}`"),
@@ -76,14 +78,14 @@ impl Attachment {
     }
 }
 
-/// Whether the user agrees that an address which came with the project in a folder is contacted.
+/// Returns whether the user agrees to contact an address that came with the project in a folder.
 pub type MayContact = fn(&Path, &str) -> bool;
 
 static MAY_CONTACT: OnceLock<MayContact> = OnceLock::new();
 
-/// Teaches this process to open working copies; `tell` is how the user hears that something is
-/// waited for. An address that the user did not name, but a project, is contacted only if
-/// `may_contact` says so.
+/// Registers this crate, so that this process can open working copies. `tell` reports to the user
+/// that a call is waiting. If an address comes from a project and not from the user, it is
+/// contacted only if `may_contact` returns true.
 pub fn register(tell: fn(&str), may_contact: MayContact) {
     crate::link::tell_with(tell);
     let _ = MAY_CONTACT.set(may_contact);
@@ -107,8 +109,7 @@ fn find(root: &Path, contract: &Contract) -> Result<Option<Arc<dyn Order>>, Stor
     Ok(Some(Arc::new(offline)))
 }
 
-/// The address that the project itself names, if it is that one that counts and not the user's own
-/// in the environment.
+/// The address that the project itself names, unless the environment overrides it.
 fn named_by_project(root: &Path, in_contract: Option<&str>) -> Result<Option<String>, StoreError> {
     if std::env::var("QUIPU_STORE").is_ok_and(|text| !text.is_empty()) {
         return Ok(None);
@@ -118,8 +119,8 @@ fn named_by_project(root: &Path, in_contract: Option<&str>) -> Result<Option<Str
         .or(in_contract.map(str::to_owned)))
 }
 
-/// The order of the project in a folder, if it is a working copy or is to become one. Nothing is
-/// contacted yet.
+/// The commit log of the project in a folder, if the folder is a working copy or will become one.
+/// Does not connect yet.
 fn find_postgres(root: &Path, in_contract: Option<&str>) -> Result<Option<Postgres>, StoreError> {
     let attached = Attachment::load(root)?;
     let said = std::env::var("QUIPU_STORE")

@@ -1,8 +1,8 @@
-//! A project's order kept in PostgreSQL, for working copies on many machines.
+//! The commit log of a project in PostgreSQL, for working copies on many machines.
 //!
-//! This is the second backend behind the store's port (`quipu_store::Order`). It knows no files:
-//! what it accepts, the store writes. Nothing here is needed by a project of its own, and nothing
-//! is connected before something is asked.
+//! This is the second backend behind the store's interface (`quipu_store::Order`). It does not know
+//! files: the store writes what the log accepts. A project without a shared store uses nothing of
+//! this crate, and no connection is opened before the first request.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -1,7 +1,7 @@
-//! A connection that is made when it is wanted, and made again when it breaks.
+//! A connection that opens on first use and reconnects when it breaks.
 //!
-//! Every call may be made twice: whoever hands in a commit hands it in with the same id. Trying
-//! again is bounded, and the user is told once that something is being waited for.
+//! Every call may run twice, because a retry sends a commit again with the same id. Retries are
+//! bounded, and the user is notified once that a call is waiting.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -16,48 +16,48 @@ use tokio_postgres::{AsyncMessage, Client, NoTls, Statement};
 use crate::address::{Address, Tls};
 use crate::tls::connector;
 
-/// How long a writer is kept waiting for a server that does not answer; `wait=` in the address or
-/// `QUIPU_STORE_WAIT` say otherwise.
+/// How long a writer waits for a server that does not answer. `wait=` in the address and
+/// `QUIPU_STORE_WAIT` override it.
 const WAIT_SECONDS: u64 = 30;
-/// How long one answer may take: a commit queues behind those of its project.
+/// The timeout of one answer: a commit queues behind other commits of its project.
 const ANSWER: Duration = Duration::from_secs(15);
-/// The same for someone who only reads.
+/// The timeout for calls that only read.
 const QUICK_ANSWER: Duration = Duration::from_secs(4);
-/// The same for what nobody waits for.
+/// The timeout for calls that nobody waits for.
 const INSTANT_ANSWER: Duration = Duration::from_millis(300);
-/// After a failure so long, reading does not try again.
+/// After a failure, readers do not retry for this long.
 const REST: Duration = Duration::from_secs(3);
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 static TELL: OnceLock<fn(&str)> = OnceLock::new();
 
-/// Names who tells the user that something is waited for.
+/// Sets the function that reports waiting to the user.
 pub(crate) fn tell_with(tell: fn(&str)) {
     let _ = TELL.set(tell);
 }
 
-/// Why a call came to nothing.
+/// Why a call failed.
 pub(crate) enum Fault {
-    /// The connection: it may work the next time.
+    /// The connection failed; a retry may succeed.
     Passing(String),
-    /// The database said no.
+    /// The database refused the call.
     Final(StoreError),
 }
 
 pub(crate) struct Open {
     pub client: Arc<Client>,
     pub bell: Arc<Bell>,
-    /// Since when this connection listens, and was last asked for the newest revision.
+    /// When this connection last asked for the newest revision; none if it does not listen yet.
     pub asked: Option<Instant>,
     pub commit: Prepared,
-    /// Whether a turn is being taken: a transaction is open.
+    /// Whether this connection holds the exclusive lock: a transaction is open.
     pub in_turn: bool,
-    /// The schema was found to be one that this program knows.
+    /// The schema version was checked and is supported.
     pub checked: bool,
 }
 
-/// Rings for every notification that arrives, and knows the newest revision that one of them told.
+/// Wakes waiters for every notification, and stores the newest revision that one of them reported.
 #[derive(Default)]
 pub(crate) struct Bell {
     rung: Notify,
@@ -65,14 +65,13 @@ pub(crate) struct Bell {
 }
 
 impl Bell {
-    /// The newest revision that was heard of; zero for none.
+    /// The newest reported revision; zero for none.
     pub fn heard(&self) -> u64 {
         self.heard.load(Ordering::Relaxed)
     }
 }
 
-/// How often a statement was asked over a connection: one that is asked once is not worth
-/// preparing.
+/// How often a statement ran on a connection. A statement that runs once is not worth preparing.
 #[derive(Default)]
 pub(crate) enum Prepared {
     #[default]
@@ -91,7 +90,7 @@ pub(crate) struct Inside {
 pub(crate) struct Link {
     pub address: Address,
     inside: Mutex<Inside>,
-    /// By what name its connection is kept when it is gone.
+    /// The name under which its connection is kept after the link is dropped.
     kept_as: Option<String>,
 }
 
@@ -124,7 +123,7 @@ impl Drop for Link {
     }
 }
 
-/// A connection whose link is gone, for the next link to the same store.
+/// A connection of a dropped link, for the next link to the same store.
 struct Kept {
     name: String,
     since: Instant,
@@ -132,7 +131,8 @@ struct Kept {
 }
 
 static KEPT: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
-/// How many are kept, and for how long: a server has few to give, and an agent may think for hours.
+/// How many connections are kept, and for how long. A server has few connections, and an agent may
+/// think for hours.
 const KEPT_MOST: usize = 4;
 const KEPT_FOR: Duration = Duration::from_secs(30);
 static KEEPS: AtomicBool = AtomicBool::new(false);
@@ -141,8 +141,8 @@ fn kept() -> MutexGuard<'static, Vec<Kept>> {
     KEPT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keeps connections for a while for whoever opens the same project next. For a process that stays
-/// and opens its project for every call.
+/// Keeps connections for a while, for the next link to the same project. For a long-running process
+/// that opens its project for every call.
 pub fn keep_connections() {
     if KEEPS.swap(true, Ordering::Relaxed) {
         return;
@@ -157,7 +157,7 @@ pub fn keep_connections() {
 
 impl Drop for Inside {
     fn drop(&mut self) {
-        // Nothing is waited for: a server that hangs must not keep a command from ending.
+        // Do not wait for the shutdown: a server that hangs must not keep a command from ending.
         self.open = None;
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
@@ -165,7 +165,7 @@ impl Drop for Inside {
     }
 }
 
-/// Something that is asked over a connection.
+/// A request over a connection.
 pub(crate) trait Ask<T>: AsyncFn(&mut Open) -> Result<T, tokio_postgres::Error> {}
 impl<T, F: AsyncFn(&mut Open) -> Result<T, tokio_postgres::Error>> Ask<T> for F {}
 
@@ -178,8 +178,8 @@ impl Link {
         }
     }
 
-    /// A link whose connection may outlive it (see [`keep_connections`]). Nothing that is asked
-    /// over it leaves a trace on the connection.
+    /// A link that may leave its connection to a later link (see [`keep_connections`]). Its
+    /// requests leave no state on the connection.
     pub fn lasting(address: Address) -> Link {
         let name = format!("{address} {:?} {:?}", address.config, address.roots);
         Link {
@@ -201,7 +201,7 @@ impl Link {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks until there is an answer, or patience is at an end.
+    /// Retries until an answer arrives or the timeout has passed.
     pub fn ask<T>(&self, patience: Patience, ask: impl Ask<T>) -> Result<T, StoreError> {
         self.hand_in(patience, ask).map_err(|error| match error {
             StoreError::Unreachable { what, remedy, .. } => StoreError::Unreachable {
@@ -213,7 +213,7 @@ impl Link {
         })
     }
 
-    /// The same with something that may have happened although no answer came.
+    /// Like `ask`, for a request that may have taken effect although no answer arrived.
     pub fn hand_in<T>(&self, patience: Patience, ask: impl Ask<T>) -> Result<T, StoreError> {
         let (answer, most) = match patience {
             Patience::Glance => (INSTANT_ANSWER, Duration::ZERO),
@@ -233,7 +233,7 @@ impl Link {
         }
         let begun = Instant::now();
         let (mut pause, mut told, mut sent) = (FIRST_PAUSE, false, false);
-        // That a connection ended while nobody used it says nothing about the server.
+        // If an idle connection has ended, that says nothing about the server.
         let mut used = inside.open.is_some();
         loop {
             let what = match self.try_once(&mut inside, answer, &ask, &mut sent) {
@@ -242,11 +242,11 @@ impl Link {
                     return Ok(value);
                 }
                 Err(Fault::Final(error)) => {
-                    // A transaction that failed is of no use to anyone.
+                    // A failed transaction cannot be used any more.
                     if inside.open.as_ref().is_some_and(|open| open.in_turn) {
                         inside.open = None;
                     }
-                    // An earlier try may have been accepted all the same.
+                    // The server may have accepted an earlier attempt.
                     return Err(if sent {
                         self.unreachable(&error.to_string(), true)
                     } else {
@@ -326,7 +326,7 @@ impl Link {
         match answer {
             Ok(Ok(value)) => Ok(value),
             Ok(Err(error)) => {
-                // A database that says why has done nothing.
+                // If the database reports an error code, it has changed nothing.
                 *sent |= error.code().is_none();
                 Err(self.fault(&error))
             }
@@ -375,7 +375,7 @@ impl Link {
         })
     }
 
-    /// Sorts an error by whether trying again can help.
+    /// Classifies an error: whether a retry can help.
     fn fault(&self, error: &tokio_postgres::Error) -> Fault {
         let Some(db) = error.as_db_error() else {
             let mut what = error.to_string();
@@ -384,7 +384,7 @@ impl Link {
                 what = format!("{what}: {inner}");
                 source = inner.source();
             }
-            // What the certificate says does not change by asking again.
+            // A retry does not change the certificate.
             return match what.contains("certificate") {
                 true => Fault::Final(StoreError::refused(
                     format!("{} does not prove its name: {what}", self.address),
@@ -401,7 +401,7 @@ impl Link {
             SqlState::CRASH_SHUTDOWN,
             SqlState::CANNOT_CONNECT_NOW,
             SqlState::TOO_MANY_CONNECTIONS,
-            // A standby that is not promoted yet.
+            // A standby that has not been promoted yet.
             SqlState::READ_ONLY_SQL_TRANSACTION,
             SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
             SqlState::QUERY_CANCELED,
@@ -439,7 +439,7 @@ impl Link {
 }
 
 impl Link {
-    /// Waits until a notification arrives, or for so long.
+    /// Waits until a notification arrives, or at most this long.
     pub fn rest(&self, most: Duration) {
         let mut inside = self.inside();
         let Inside { runtime, open, .. } = &mut *inside;
@@ -456,7 +456,8 @@ impl Link {
         }
     }
 
-    /// Ends a turn, if one is being taken: the connection goes, and the server undoes it.
+    /// Releases the exclusive lock, if it is held: closing the connection makes the server roll
+    /// back.
     pub fn give_up_turn(&self) {
         let mut inside = self.inside();
         if inside.open.as_ref().is_some_and(|open| open.in_turn) {
@@ -465,7 +466,7 @@ impl Link {
     }
 }
 
-/// Moves bytes for as long as there is a connection.
+/// Drives the connection until it ends.
 async fn drive<S, T>(mut connection: tokio_postgres::Connection<S, T>, bell: Arc<Bell>)
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,

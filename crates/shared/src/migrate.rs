@@ -1,11 +1,13 @@
-//! The schema in the database, by version. An older program refuses a newer schema.
+//! Schema migrations of the database.
+//!
+//! Each version runs once, in its own transaction. An older program refuses a newer schema.
 
 use quipu_store::{Patience, StoreError};
 use tokio_postgres::error::SqlState;
 
 use crate::link::{Link, Open};
 
-/// The versions of the schema, in order; each is run once, in a transaction of its own.
+/// The versions of the schema, in order. Each one runs once, in its own transaction.
 const MIGRATIONS: [&str; 6] = [
     include_str!("migrations/0001.sql"),
     include_str!("migrations/0002.sql"),
@@ -18,15 +20,15 @@ const MIGRATIONS: [&str; 6] = [
 /// The newest version that this program knows.
 pub const SCHEMA: i32 = MIGRATIONS.len() as i32;
 
-/// A lock that two who migrate at once queue on.
+/// The advisory lock that serialises concurrent migrations.
 const LOCK: i64 = 0x7175_6970_7500;
 
-/// The SQL that gives rights to workers and keepers.
+/// The SQL that grants rights to workers and keepers.
 pub fn roles() -> &'static str {
     include_str!("roles.sql")
 }
 
-/// The schema's version, also inside a transaction; zero where there is none.
+/// The schema version, also inside a transaction; zero without a schema.
 async fn version(open: &mut Open) -> Result<i32, tokio_postgres::Error> {
     let there = open
         .client
@@ -42,7 +44,7 @@ async fn version(open: &mut Open) -> Result<i32, tokio_postgres::Error> {
     Ok(rows.first().map_or(0, |row| row.get(0)))
 }
 
-/// Whether this program can use the schema as it is; asked once for each connection.
+/// Whether this program supports the schema. Checked once per connection.
 pub(crate) async fn check(
     open: &mut Open,
 ) -> Result<Result<(), StoreError>, tokio_postgres::Error> {
@@ -85,7 +87,7 @@ pub(crate) async fn check(
     })
 }
 
-/// Brings the schema to the newest version. Returns the version before.
+/// Migrates the schema to the newest version. Returns the previous version.
 pub(crate) fn migrate(link: &Link) -> Result<i32, StoreError> {
     let before = link.ask(Patience::Bounded, async |open: &mut Open| {
         version(open).await
@@ -97,14 +99,14 @@ pub(crate) fn migrate(link: &Link) -> Result<i32, StoreError> {
     }
     if before < SCHEMA {
         link.ask(Patience::Bounded, async |open: &mut Open| {
-            // The lock before the transaction: one that began earlier would not see what the other
-            // made.
+            // Take the lock before the transaction: an earlier transaction would not see the other
+            // process's migration.
             open.in_turn = true;
             open.client
                 .batch_execute(&format!("SELECT pg_advisory_lock({LOCK})"))
                 .await?;
             open.client.batch_execute("BEGIN").await?;
-            // Someone else may have done it while this one waited.
+            // Another process may have migrated while this one waited.
             let from = version(open).await?;
             for (number, sql) in (1..)
                 .zip(MIGRATIONS)

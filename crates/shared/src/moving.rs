@@ -1,4 +1,6 @@
-//! Moving a project between backends, with all of its history, compared record by record.
+//! Moves a project between backends, with its complete history.
+//!
+//! Every move ends with a comparison of all records, one by one.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,11 +14,11 @@ use crate::attach::Attachment;
 use crate::postgres::Postgres;
 use crate::wire;
 
-/// One call of `load` takes about so much.
+/// One call of `load` sends about this much.
 const PAGE_RECORDS: usize = 200;
 const PAGE_BYTES: usize = 4 << 20;
 
-/// What a move did.
+/// The result of a move.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Moved {
     pub address: String,
@@ -24,8 +26,8 @@ pub struct Moved {
     pub records: u64,
 }
 
-/// Puts a project of its own into a shared store; the folder becomes its first working copy. What
-/// an earlier push left unfinished is gone on with.
+/// Copies a local project to a shared store; the folder becomes the first working copy. Continues
+/// an earlier push that did not finish.
 pub fn push(store: &Store, address: &Address, name: &str) -> Result<Moved, StoreError> {
     if store
         .order()
@@ -99,8 +101,8 @@ pub fn push(store: &Store, address: &Address, name: &str) -> Result<Moved, Store
     })
 }
 
-/// Makes a working copy a project of its own again, with the complete history. The shared store
-/// keeps its copy.
+/// Turns a working copy into a local project, with the complete history. The shared store keeps its
+/// copy.
 pub fn detach(store: &Store) -> Result<Moved, StoreError> {
     let Some(attached) = Attachment::load(store.root())? else {
         return Err(StoreError::refused(
@@ -133,7 +135,7 @@ pub fn detach(store: &Store) -> Result<Moved, StoreError> {
     })
 }
 
-/// Makes a working copy in a folder that is empty or does not exist.
+/// Creates a working copy in a folder that is empty or does not exist.
 pub fn checkout(address: &Address, name: &str, folder: &Path) -> Result<Moved, StoreError> {
     let io = |what: String| move |source| StoreError::Io { what, source };
     let postgres = Postgres::at(address);
@@ -172,7 +174,7 @@ pub fn checkout(address: &Address, name: &str, folder: &Path) -> Result<Moved, S
         Some(seen.id),
         Some(folder),
     ));
-    // The files come with the records; the project's own contract is among them.
+    // The records bring the files, including the project's own contract.
     let store = Store::open(
         folder,
         bare_contract(),

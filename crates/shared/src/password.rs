@@ -1,11 +1,16 @@
-//! Where a password comes from that does not stand in the address: the environment, or `~/.pgpass`.
+//! Finds the password of an address that does not contain one: in the environment or in
+//! `~/.pgpass`.
+//!
+//! An address from a project gets only a password from the file, because a line of the file names
+//! its host.
 
 use std::path::PathBuf;
 
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
-/// The first that is there: `QUIPU_STORE_PASSWORD`, `PGPASSWORD`, a line of the password file.
+/// The first of these that is set: `QUIPU_STORE_PASSWORD`, `PGPASSWORD`, a line of the password
+/// file.
 pub(crate) fn find(config: &Config) -> Option<String> {
     let given = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     if let Some(password) = given("QUIPU_STORE_PASSWORD").or_else(|| given("PGPASSWORD")) {
@@ -14,7 +19,7 @@ pub(crate) fn find(config: &Config) -> Option<String> {
     find_in_file(config)
 }
 
-/// A line of the password file, which names the host that it is for.
+/// A matching line of the password file. Unlike a variable, a line names its host.
 pub(crate) fn find_in_file(config: &Config) -> Option<String> {
     let given = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let file = given("PGPASSFILE")
@@ -38,7 +43,7 @@ pub(crate) fn find_in_file(config: &Config) -> Option<String> {
     )
 }
 
-/// `host:port:database:user:password`, `*` for any, `\:` and `\\` for themselves.
+/// Parses `host:port:database:user:password`, with `*` for any value and the escapes `\:` and `\\`.
 fn in_lines(text: &str, wanted: [&str; 4]) -> Option<String> {
     text.lines()
         .filter(|line| !line.starts_with('#'))

@@ -1,4 +1,7 @@
-//! The order of one project in PostgreSQL: every call is one statement, one round trip.
+//! The commit log of one project in PostgreSQL.
+//!
+//! Every call is one statement and one round trip. `link.rs` retries calls, `wire.rs` encodes the
+//! records, and the SQL functions in `migrations/` decide which commits are accepted.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,9 +19,9 @@ use crate::attach::Attachment;
 use crate::link::{Link, Open, Prepared};
 use crate::{migrate, wire};
 
-/// The revision is looked at so often even if no notification comes.
+/// The interval for polling the revision if no notification arrives.
 const POLL: Duration = Duration::from_millis(500);
-/// Notifications are sent no more often than this by one process.
+/// The minimum interval between two notifications of one process.
 const TELL: Duration = Duration::from_millis(5);
 
 const COMMIT: &str =
@@ -28,7 +31,7 @@ const HEAD_REV: &str = "SELECT quipu.head_rev($1::text::uuid)";
 const ENTRIES: &str = "SELECT * FROM quipu.entries($1::text::uuid, $2)";
 const TURN: &str = "SELECT * FROM quipu.turn($1::text::uuid, $2, $3)";
 
-/// A project of the store, by name.
+/// A project in the store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SeenProject {
     pub name: String,
@@ -36,13 +39,13 @@ pub struct SeenProject {
     pub rev: u64,
 }
 
-/// PostgreSQL as the order of a project.
+/// The commit log of a project in PostgreSQL.
 pub struct Postgres {
     link: Link,
-    /// Another connection: whoever waits or looks must not be in the way of whoever commits.
+    /// A second connection, so that waiting and polling do not block commits.
     feed: Link,
     project: String,
-    /// The project's id; none before it is founded.
+    /// The project's id; none before the project is created.
     id: Mutex<Option<String>>,
     /// The working copy, if this is one.
     root: Option<PathBuf>,
@@ -50,7 +53,7 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// The store at an address, for what needs no project.
+    /// The store at an address, for calls that need no project.
     pub fn at(address: &Address) -> Postgres {
         Postgres::of(
             address,
@@ -100,7 +103,7 @@ impl Postgres {
         })
     }
 
-    /// Asks for rows, having made sure that the schema is known.
+    /// Runs a query after checking that the schema is supported.
     pub(crate) fn rows(
         &self,
         patience: Patience,
@@ -115,20 +118,20 @@ impl Postgres {
         })?
     }
 
-    /// Brings the schema of the database to the version that this program knows. Returns the
-    /// version before.
+    /// Migrates the schema of the database to the version that this program supports. Returns the
+    /// previous version.
     pub fn migrate(&self) -> Result<i32, StoreError> {
         migrate::migrate(&self.link)
     }
 
-    /// Gives the rights of workers and keepers.
+    /// Grants the rights of workers and keepers.
     pub fn grant_roles(&self) -> Result<(), StoreError> {
         self.link.ask(Patience::Bounded, async |open: &mut Open| {
             open.client.batch_execute(migrate::roles()).await
         })
     }
 
-    /// Every project there is.
+    /// Lists all projects.
     pub fn projects(&self) -> Result<Vec<SeenProject>, StoreError> {
         let rows = self.rows(
             Patience::Bounded,
@@ -145,7 +148,7 @@ impl Postgres {
             .collect())
     }
 
-    /// A project by its name.
+    /// Finds a project by name.
     pub fn locate(&self, name: &str) -> Result<Option<SeenProject>, StoreError> {
         let rows = self.rows(
             Patience::Bounded,
@@ -161,7 +164,7 @@ impl Postgres {
         }))
     }
 
-    /// Makes a project; an empty one of that name is taken. Returns its id.
+    /// Creates a project, or takes an empty one of that name. Returns its id.
     pub fn found(&self, name: &str) -> Result<String, StoreError> {
         let rows = self.rows(
             Patience::Bounded,
@@ -176,7 +179,7 @@ impl Postgres {
         })
     }
 
-    /// Takes over records of a project's own, behind a revision. Returns the newest revision then.
+    /// Uploads records of a local project after a revision. Returns the newest revision afterwards.
     pub(crate) fn load(&self, id: &str, rev: u64, records: &[Record]) -> Result<u64, StoreError> {
         let mut parts = Parts::of(records, &[]);
         parts.leases = records
@@ -206,7 +209,7 @@ impl Postgres {
             .map_or(0, |row| row.get::<_, i64>(0).unsigned_abs()))
     }
 
-    /// Makes the project on the server, for a working copy that has no history yet.
+    /// Creates the project on the server, for a working copy without history.
     fn attach_new(&self) -> Result<String, StoreError> {
         self.migrate()?;
         let id = self.found(&self.project).map_err(|error| match error {
@@ -233,8 +236,8 @@ impl Postgres {
         Ok(id)
     }
 
-    /// Whether others are to be woken now; a burst of commits wakes them a few times, not each
-    /// time.
+    /// Whether to notify others now. A burst of commits notifies them a few times, not once per
+    /// commit.
     fn is_time_to_tell(&self) -> bool {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         let due = told.is_none_or(|told| told.elapsed() > TELL);
@@ -244,7 +247,8 @@ impl Postgres {
         due
     }
 
-    /// What the database answered. Of a copy's own records it says only what it added to them.
+    /// Parses the commit result. For the copy's own records the database returns only what it added
+    /// to them.
     fn ruling(&self, rows: Vec<Row>, own: &[Record]) -> Result<Ruling, StoreError> {
         let unknown = |what: String| {
             StoreError::refused(
@@ -318,7 +322,7 @@ impl Postgres {
     }
 }
 
-/// Records as the parameters of a call.
+/// Records as parameters of a call.
 struct Parts {
     ids: Vec<String>,
     bodies: Vec<String>,
@@ -399,8 +403,7 @@ impl Order for Postgres {
             if !tell {
                 return Ok(Ok(commit.await?));
             }
-            // Both are on their way at once, in this order; the first answer is waited for and the
-            // second is not.
+            // Both calls are sent at once, in this order. Only the first answer is awaited.
             let (mut commit, mut woken) = (
                 std::pin::pin!(commit),
                 std::pin::pin!(client.batch_execute(&telling)),
@@ -441,7 +444,7 @@ impl Order for Postgres {
         let rev = signed(mark.rev);
         let rows = self.link.ask(Patience::Bounded, async |open: &mut Open| {
             open.in_turn = true;
-            // Whoever takes a turn and falls silent loses it.
+            // A writer that stops answering loses the exclusive lock.
             open.client
                 .batch_execute("BEGIN; SET LOCAL idle_in_transaction_session_timeout = '10s'")
                 .await?;
@@ -486,7 +489,7 @@ impl Order for Postgres {
         let deadline = Instant::now() + most;
         loop {
             let asked = self.feed.ask(Patience::Little, async |open: &mut Open| {
-                // What a notification told need not be asked for.
+                // A revision that a notification has reported need not be queried.
                 let due = match open.asked {
                     Some(asked) => asked.elapsed() >= POLL,
                     None => {
@@ -636,7 +639,7 @@ fn newer_than_known(what: String) -> StoreError {
     )
 }
 
-/// The commit as a call over a connection, ready to be sent.
+/// The commit call on a connection, ready to send.
 async fn commit_over<'p>(
     open: &mut Open,
     parameters: &'p [(&'p (dyn ToSql + Sync), Type)],

@@ -1,5 +1,7 @@
-//! Encryption: the server has to prove its name, by the usual authorities or by a certificate of
-//! one's own.
+//! TLS for the connection to PostgreSQL.
+//!
+//! The server has to prove its name: by default with a public certificate authority, or with a
+//! certificate in the file that the address names.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,7 @@
-//! Records on their way to the log and back: JSON without bytes, and the bytes beside it.
+//! Encodes records for the commit log and decodes them: JSON without the bytes, and the bytes
+//! beside it.
+//!
+//! Each entry has a hash, so that a journal can be compared with the log.
 
 use quipu_contract::{ProjectPath, quotable};
 use quipu_store::{
@@ -11,7 +14,7 @@ use sha2::{Digest, Sha256};
 
 use quipu_store::OpKind;
 
-/// The boot of a lease that ends by the clock of the database.
+/// The boot id of a lease that expires by the database's clock.
 const BOOT: &str = "shared";
 
 #[derive(Serialize, Deserialize)]
@@ -42,10 +45,10 @@ struct BodyOp {
     len: u64,
     #[serde(default, skip_serializing_if = "is_zero")]
     deltas: u32,
-    /// The bytes are a difference, as JSON.
+    /// The bytes are a difference, encoded as JSON.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     splice: bool,
-    /// There are no bytes any more; this was their hash in the journal that they come from.
+    /// The bytes were dropped; this was their hash in the original journal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     dropped: Option<Sum>,
 }
@@ -58,7 +61,7 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// The bytes of an operation as the log keeps them.
+/// The bytes of an operation as the log stores them.
 fn bytes_of(body: &Body) -> Option<Vec<u8>> {
     match body {
         Body::None | Body::Dropped => None,
@@ -71,8 +74,8 @@ fn bytes_of(body: &Body) -> Option<Vec<u8>> {
 
 fn body_of(op: &BodyOp, bytes: Option<Vec<u8>>) -> Body {
     match bytes {
-        // Bytes that are no difference are kept as they are. They do not give the version, and
-        // `verify` reports the file.
+        // Bytes that are not a valid difference are kept unchanged. They do not match the version,
+        // and `verify` reports the file.
         Some(bytes) if op.splice => match serde_json::from_slice(&bytes) {
             Ok(cuts) => Body::Splice { cuts, whole: None },
             Err(_) => Body::of(bytes),
@@ -83,9 +86,9 @@ fn body_of(op: &BodyOp, bytes: Option<Vec<u8>>) -> Body {
     }
 }
 
-/// What the log says in a revision, as a working copy takes it over. The log is append-only: a
-/// record that stopped its readers would stop them for good. So one that cannot be read, or names
-/// what no file may be named, becomes a note without operations.
+/// A revision of the log as a working copy takes it over. The log is append-only: a record that
+/// made its readers fail would do so forever. A record that cannot be parsed, or that names an
+/// invalid path, therefore becomes a note without operations.
 struct TakenOver {
     head: Head,
     is_held_back: bool,
@@ -97,7 +100,7 @@ impl TakenOver {
         struct Format {
             v: u32,
         }
-        // Format 1 had no differences; what it says is said the same way now.
+        // Format 1 had no differences; the rest of it is unchanged.
         if let Ok(Format { v }) = serde_json::from_str(body)
             && !(1..=FORMAT).contains(&v)
         {
@@ -182,7 +185,7 @@ pub(crate) fn take_apart(record: &Record) -> (String, Vec<Option<Vec<u8>>>) {
     )
 }
 
-/// A record of the log; an error says what cannot be read.
+/// Decodes a record of the log. The error describes what cannot be parsed.
 pub(crate) fn put_together(
     rev: i64,
     id: String,
@@ -230,7 +233,7 @@ pub(crate) fn put_together(
     })
 }
 
-/// A record of this copy as the log took it up, with what the log added.
+/// A record of this copy as the log accepted it, with the fields that the log added.
 pub(crate) fn put_in_order(
     record: &Record,
     rev: i64,
@@ -257,7 +260,7 @@ fn happened_in(rev: i64, lease: Option<&str>) -> Result<Option<LeaseEvent>, Stri
     Ok(lease.map(Happened::event))
 }
 
-/// What the log says of a lease.
+/// A lease event as the log stores it.
 #[derive(Serialize, Deserialize)]
 struct Happened {
     act: String,
@@ -282,13 +285,13 @@ impl Happened {
     }
 }
 
-/// A lease event of a project's own journal, as the log keeps it.
+/// A lease event of a local journal, in the log's format.
 pub(crate) fn happened(event: &LeaseEvent) -> String {
     let until_us = parse_time(&event.until).unwrap_or(0);
     json!({"act": event.act, "id": event.id, "paths": event.paths, "fence": event.fence, "until_us": until_us}).to_string()
 }
 
-/// A lease event that is asked for. The database decides its number and its end.
+/// A requested lease event. The database assigns its fence and its expiry.
 pub(crate) fn wanted(event: &LeaseEvent, instead: &[(String, Vec<String>)]) -> String {
     let first = json!({"id": event.id, "paths": event.paths});
     let wishes: Vec<Value> = std::iter::once(first)
@@ -328,7 +331,7 @@ fn entry_hash(
     hasher.finalize().into()
 }
 
-/// The entry that a record of a journal has in the log.
+/// The log entry of a journal record.
 pub(crate) fn entry_of(record: &Record) -> LogHash {
     let (body, bytes) = take_apart(record);
     let texts: Vec<Option<Vec<u8>>> = bytes
@@ -349,8 +352,8 @@ pub(crate) fn entry_of(record: &Record) -> LogHash {
     }
 }
 
-/// An entry as the log holds it: parsed and written again, so that the spelling of its JSON does
-/// not count.
+/// An entry as the log holds it. It is parsed and encoded again, so that the formatting of its JSON
+/// does not count.
 pub(crate) fn entry(
     rev: i64,
     id: &str,
@@ -373,7 +376,7 @@ pub(crate) fn entry(
     })
 }
 
-/// Whether two records say the same, whatever machine wrote them down where.
+/// Whether two records have the same content, on any machine and at any position of its journal.
 pub(crate) fn same(a: &Record, b: &Record) -> bool {
     let lease = |r: &Record| r.lease.as_ref().map(happened);
     a.seq == b.seq

@@ -1,8 +1,8 @@
-//! Noticing what changed outside Quipu.
+//! Detects external edits.
 //!
-//! A file whose stamp is the recorded one is unchanged. Any other is compared by its bytes; the
-//! contract then says whether the edit is adopted (a record of its own) or flagged. Nothing is
-//! undone and no byte is touched here.
+//! If a file has the recorded file stat, it is unchanged. Otherwise the store compares the bytes,
+//! and the contract decides whether the edit is adopted (in a record of its own) or flagged. This
+//! file undoes nothing and changes no byte on disk.
 
 use quipu_contract::{Class, Listing, Outside, ProjectPath, is_loss, judge_outside};
 use serde::Serialize;
@@ -16,14 +16,14 @@ use crate::store::Store;
 use crate::tree::Stamp;
 use crate::version::Version;
 
-/// Files beyond this are not taken into the journal: they are no memory, and every copy is kept.
+/// Larger files are not journalled: they are not memory, and the journal keeps every version.
 const LARGEST: u64 = 256 << 20;
 
-/// So many versions back an edit is compared with, so that noticing one does not cost the whole
-/// history of a file.
+/// An edit is compared with this many earlier versions, so that detecting it does not cost the
+/// file's whole history.
 const EARLIER: usize = 500;
 
-/// The command that repairs state files that lost something, all at once.
+/// The command that repairs all state files that lost something.
 pub fn mend_losses(paths: &[&str]) -> String {
     let paths = paths.join(" ");
     format!("quipu restore {paths}     (or keep the edit: quipu amend {paths} --why \"…\")")
@@ -37,20 +37,20 @@ pub struct Flag {
     pub line: Option<usize>,
 }
 
-/// What is said of a file whose newest text cannot be told from the journal.
+/// The flag of a file if its newest text cannot be read from the journal.
 const UNTOLD: &str = "cannot be compared with the journal: a record about it is damaged";
-/// How it is said that a file may not be read or written.
+/// The flags of files that could not be read or written.
 const UNREAD: &str = "cannot be read: ";
 const UNWRITTEN: &str = "could not be written: ";
 const BLOCKED: &str = ", which is in its way";
 const NO_ROOM: &str = "is not written yet: the disk is full";
 const DISK_FAILS: &str = "is not written yet: the disk fails";
-/// How it is said that something else stands in a file's place, or in that of a folder above it.
+/// The flags of paths that something else occupies, at the path itself or at a folder above it.
 const IN_THE_WAY: &str = ", where a file belongs";
 const ON_THE_WAY: &str = ", where a folder belongs";
 
 impl Flag {
-    /// A commit is journalled and could not write this file.
+    /// The commit is journalled, but this file could not be written.
     pub(crate) fn unwritten(error: &std::io::Error) -> Flag {
         let blocked = if error.kind() == std::io::ErrorKind::PermissionDenied {
             ""
@@ -63,8 +63,8 @@ impl Flag {
         }
     }
 
-    /// Something else stands where the file belongs, or on the way to it: someone's doing, not a
-    /// failure of the disk.
+    /// Something else occupies the path or a folder above it. A user did this; the disk did not
+    /// fail.
     fn obstacle(path: &ProjectPath, error: &std::io::Error) -> Flag {
         let what = error.to_string();
         let what = match what
@@ -77,7 +77,7 @@ impl Flag {
         Flag { what, line: None }
     }
 
-    /// Why a file could not be looked at, if that is a matter of this one file.
+    /// The flag for a file that could not be read, if the error concerns only this file.
     pub(crate) fn of_look(path: &ProjectPath, error: &std::io::Error) -> Option<Flag> {
         match error.kind() {
             std::io::ErrorKind::InvalidInput => Some(Self::obstacle(path, error)),
@@ -89,7 +89,7 @@ impl Flag {
         }
     }
 
-    /// It was not the file that was wrong, but that it could not be looked at.
+    /// Whether the flag says that the file could not be read, and not that its content is wrong.
     fn is_of_look(&self) -> bool {
         self.what.starts_with(UNREAD)
             || self.what.ends_with(IN_THE_WAY)
@@ -101,7 +101,7 @@ impl Flag {
         is_loss(&self.what)
     }
 
-    /// Whether the text is not valid in the form that the contract gives the file.
+    /// Whether the text is invalid in the form that the contract requires.
     pub fn is_invalid(&self) -> bool {
         self.what.starts_with(INVALID) || self.what.starts_with(COMMITTED)
     }
@@ -146,7 +146,7 @@ impl Flag {
             );
         }
         if self.is_invalid() {
-            // Going back may undo more than the fault: it is named second where a value is wrong.
+            // A restore may undo more than the fault, so it is named second if a value is wrong.
             let is_committed = self.what.starts_with(COMMITTED);
             return match has_history && !self.what.ends_with(NO_VERSION) {
                 true if is_committed => {
@@ -172,7 +172,7 @@ impl Flag {
     }
 }
 
-/// An external edit that was taken over.
+/// An external edit that was adopted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Adopted {
     pub path: String,
@@ -181,23 +181,22 @@ pub struct Adopted {
     pub how: &'static str,
 }
 
-/// What a look at one file on disk found.
+/// The result of comparing one file on disk.
 pub(crate) enum Noticed {
     /// As journalled.
     Same,
-    /// As journalled, but with another stamp: only touched.
+    /// As journalled, but with another file stat: only touched.
     Touched(Option<Stamp>),
     /// Allowed: the operation to journal.
     Adopt {
         op: Box<RecordOp>,
         how: &'static str,
     },
-    /// Not allowed.
     Flagged(Flag, Option<Stamp>),
 }
 
 impl Store {
-    /// Compares a file on disk with its head. `class` is what the contract says today.
+    /// Compares a file on disk with its index entry. `class` is the current class in the contract.
     pub(crate) fn notice(
         &self,
         path: &ProjectPath,
@@ -225,7 +224,7 @@ impl Store {
         match (known, stamp) {
             (None, None) => return Ok(Noticed::Same),
             (Some(head), Some(stamp)) if head.stamp == Some(stamp) => return Ok(Noticed::Same),
-            // Whether a text is valid depends on the contract, too, which may have changed.
+            // Whether a text is valid also depends on the contract, which may have changed.
             (
                 Some(Head {
                     flag: Some((flag, seen)),
@@ -252,7 +251,7 @@ impl Store {
             Ok(found) => found,
         };
         let before = match known.map(|head| self.content(path, head)).transpose() {
-            // A matter of this one file.
+            // The damage concerns only this file.
             Err(StoreError::Damaged { .. }) => {
                 return Ok(Noticed::Flagged(
                     Flag {
@@ -304,7 +303,7 @@ impl Store {
             body: Body::None,
         };
         let judged = match (&before, &after) {
-            // What stands before the rows of an index is its reader's own.
+            // The text before the rows of an index belongs to its readers.
             (Some(before), Some(after))
                 if self.contract.index_path().as_ref() == Some(path)
                     && same_rows(before, after) =>
@@ -371,7 +370,7 @@ impl Store {
         let fault = match &judged {
             Outside::Grew { from } => self.growth_fault(path, rule, after, *from),
             Outside::Replaced => self.form_fault(path, rule, after),
-            // The form knows what is wrong with it.
+            // The form check gives a more precise reason.
             Outside::Flagged { what, .. } if what.ends_with("valid JSON") => {
                 self.form_fault(path, rule, after)
             }
@@ -387,9 +386,9 @@ impl Store {
         })
     }
 
-    /// The newest of the last commits after which a file held some bytes, if something that came
-    /// through Quipu was made of it since. Whoever undoes an external edit by hand takes back
-    /// nothing else.
+    /// The newest of the last commits after which the file had these bytes, if a commit through
+    /// Quipu has changed it since. If a user undoes only external edits by hand, nothing else is
+    /// reverted.
     fn commit_with(&self, path: &ProjectPath, head: &Head, bytes: &[u8]) -> Option<u64> {
         let wanted = Version::of(bytes);
         let (mut found, mut through_quipu, mut left) = (None, false, EARLIER);
@@ -405,8 +404,8 @@ impl Store {
         walked.ok().and(found).filter(|_| through_quipu)
     }
 
-    /// A file that could not be written and still holds what it held then: touched perhaps, not
-    /// edited.
+    /// The flag of a file that could not be written and still holds an earlier version. It may have
+    /// been touched, but it was not edited.
     pub(crate) fn still_unwritten(
         &self,
         path: &ProjectPath,
@@ -438,8 +437,8 @@ impl Store {
     }
 }
 
-/// A file that could not be looked at, if that is a matter of this one file. One that could not be
-/// written stays so.
+/// The result for a file that could not be read, if the error concerns only this file. An unwritten
+/// file stays flagged as unwritten.
 fn look_failed(
     path: &ProjectPath,
     head: Option<&Head>,
@@ -450,7 +449,7 @@ fn look_failed(
         .and_then(|head| head.flag.clone())
         .filter(|(flag, _)| flag.is_unwritten());
     match unwritten {
-        // What hinders it now may be another thing.
+        // The obstacle may be a different one now.
         Some((_, seen)) if error.kind() == std::io::ErrorKind::InvalidInput => {
             Some(Noticed::Flagged(Flag::unwritten(error), seen))
         }
@@ -459,7 +458,7 @@ fn look_failed(
     }
 }
 
-/// Whether two texts of an index differ in nothing but what stands before the rows.
+/// Whether two texts of an index differ only before the rows.
 fn same_rows(before: &[u8], after: &[u8]) -> bool {
     match (std::str::from_utf8(before), std::str::from_utf8(after)) {
         (Ok(before), Ok(after)) => {

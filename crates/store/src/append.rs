@@ -1,8 +1,8 @@
-//! Appending to a file to which someone else appends meanwhile.
+//! Appends to a file while another program appends to it.
 //!
-//! The journal's text comes first and what came by hand stands behind it, where the next look
-//! adopts it as an append. The file is never replaced for that: a program that has it open goes on
-//! writing to the same file.
+//! The journalled text comes first and the text that was appended by hand follows it, where the
+//! next comparison adopts it as an append. The file is never replaced for this: a program that has
+//! it open continues to write to the same file.
 
 use std::io;
 use std::path::Path;
@@ -12,29 +12,29 @@ use quipu_contract::ProjectPath;
 use crate::store::Store;
 use crate::tree::Appended;
 
-/// How often an append is tried again while someone else keeps writing to the file.
+/// How often an append is retried while another program keeps writing to the file.
 const TRIES: usize = 16;
 
-/// A write that is cut short ends where a page of the file does.
+/// A partial write ends at a page boundary of the file.
 const PAGE: usize = 4096;
-/// Nobody writes so many bytes by hand that happen to be those of the journal.
+/// Matching bytes beyond this length come from the journal and not from an edit by hand.
 const SURELY: usize = 256;
 
-/// Whether the text to append stands in the file already.
+/// Whether the file already contains the text to append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// Nobody has written it yet: whatever reads the same came by hand.
+    /// Nobody has written the text yet: an equal text in the file came from an external edit.
     Nowhere,
-    /// A program that is gone may have written it, as whole lines.
+    /// A process that has ended may have written it, as whole lines.
     Perhaps,
-    /// It was just written, perhaps behind what came by hand and not on a line of its own.
+    /// It was just written, perhaps after an external edit and not at the start of a line.
     Begun,
 }
 
 impl Store {
-    /// Brings a file that holds `base`, and perhaps more, to `base`, `text` and whatever was
-    /// appended by hand. Nothing is done to a file that does not begin with `base`, has a second
-    /// name, or never comes to rest.
+    /// Changes a file that holds `base`, and perhaps more, to `base`, `text` and the text that was
+    /// appended by hand. Does nothing if the file does not begin with `base`, has a second hard
+    /// link, or keeps changing.
     pub(crate) fn append_beside(
         &self,
         path: &ProjectPath,
@@ -42,7 +42,7 @@ impl Store {
         text: &[u8],
         standing: Standing,
     ) -> io::Result<Appended> {
-        // How much of the file's rest was there when the text was appended: it stands behind that.
+        // How many bytes followed `base` when the text was appended. The text comes after them.
         let mut written_behind = (standing == Standing::Begun).then_some(0);
         for _ in 0..TRIES {
             let Some((found, stamp)) = self.tree.read(path)? else {
@@ -56,7 +56,7 @@ impl Store {
                 return Ok(Appended::Done(by_hand.is_empty().then_some(stamp)));
             }
             if !rest.is_empty() && rest.iter().all(|b| *b == 0) {
-                break; // what a power cut leaves
+                break; // the state after a power cut
             }
             if let Some(torn) = torn_at(base.len(), text, rest)
                 .filter(|_| standing == Standing::Perhaps && written_behind.is_none())
@@ -64,7 +64,7 @@ impl Store {
                 let (there, missing) = text.split_at(torn);
                 return self.append_beside(path, &[base, there].concat(), missing, standing);
             }
-            // A beginning of the text, as a crash leaves it, is completed.
+            // Complete a partial text that a crash left.
             let missing = text
                 .strip_prefix(rest)
                 .filter(|_| !is_new || rest.is_empty());
@@ -75,7 +75,7 @@ impl Store {
                     .and_then(|behind| memchr::memmem::find(behind, text))
                 {
                     Some(place) => Some(before + place),
-                    None => break, // someone has edited more than the end
+                    None => break, // more than the end was edited
                 },
                 None => place_of(text, rest),
             };
@@ -100,8 +100,8 @@ impl Store {
         Ok(Appended::Other)
     }
 
-    /// Whether something stands behind `base` that is neither the beginning of `text` nor begins
-    /// with it.
+    /// Whether other text follows `base`: neither the beginning of `text`, nor a text that begins
+    /// with `text`.
     pub(crate) fn is_mingled(
         &self,
         path: &ProjectPath,
@@ -115,7 +115,8 @@ impl Store {
         Ok(rest.is_some_and(|rest| !rest.starts_with(text) && !text.starts_with(rest)))
     }
 
-    /// Exchanges two neighbours in a file: what was written by hand and the text behind it.
+    /// Swaps two neighbouring parts of a file: the text added by hand and the journalled text after
+    /// it.
     fn move_behind(
         &self,
         path: &ProjectPath,
@@ -123,7 +124,7 @@ impl Store {
         by_hand: &[u8],
         text: &[u8],
     ) -> io::Result<()> {
-        // A power cut may tear the write: then this copy is journalled.
+        // A power cut may tear the write. Then this copy is journalled.
         let copy = self.set_aside(path, by_hand)?;
         self.tree.rewrite(
             path,
@@ -135,8 +136,8 @@ impl Store {
     }
 }
 
-/// How much of a text stands there as a full disk or a kill in the middle of its write leaves it,
-/// with something else behind it. Such a write ends with a page of the file.
+/// The length of a partial `text` that a full disk or a kill left, with other text after it. Such a
+/// write ends at a page boundary of the file.
 fn torn_at(base: usize, text: &[u8], rest: &[u8]) -> Option<usize> {
     let alike = text.iter().zip(rest).take_while(|(a, b)| a == b).count();
     let torn = ((base + alike) / PAGE * PAGE).checked_sub(base)?;
@@ -150,7 +151,7 @@ fn forget(copy: &Path) -> io::Result<()> {
     }
 }
 
-/// Where a text stands in what follows the journalled text, as whole lines.
+/// The offset of `text` as whole lines in `rest`, which follows the journalled text.
 fn place_of(text: &[u8], rest: &[u8]) -> Option<usize> {
     let whole = |at: usize| {
         (at == 0 || rest[at - 1] == b'\n')

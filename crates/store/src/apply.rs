@@ -1,8 +1,8 @@
-//! Carrying out what is journalled: files first, then the heads.
+//! Applies journalled records: files first, then the file index.
 //!
-//! Everything pending is applied in one go, whoever committed it: the last text of each file is
-//! written once, and one transaction of the heads says how far it went. Doing it twice does nothing
-//! more, which is what makes recovery simple.
+//! One pass applies all pending records, including those of other processes. It writes each file
+//! once, with its last text, and one transaction of the file index stores how far it went. Applying
+//! a record twice changes nothing more; recovery relies on this.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -41,37 +41,38 @@ impl Head {
     }
 }
 
-/// A record of the journal and its place.
+/// A record of the journal and its position.
 struct Journalled {
     at: Position,
-    /// The end of the journal behind it.
+    /// The end of the journal after it.
     end: Tail,
     record: Record,
 }
 
-/// What has to happen to one file.
+/// The pending work for one file.
 struct Pending<'r> {
-    /// The newest head before anything pending.
+    /// The file index entry before any pending record.
     before: Option<Head>,
-    /// A whole text, if one was written.
+    /// The whole text, if a record wrote one.
     whole: Option<Cow<'r, [u8]>>,
-    /// The whole text is an external edit: it is on disk already, perhaps with more behind it.
+    /// The whole text is an external edit: it is already on disk, perhaps with more text after it.
     whole_on_disk: bool,
-    /// What is to be appended, to the whole text or to what the journal held before.
+    /// The text to append, to the whole text or to the text before the pending records.
     tail: Vec<u8>,
-    /// So much of it is an external edit: on disk already, perhaps with more behind it.
+    /// This many bytes of `tail` are an external edit: already on disk, perhaps with more text
+    /// after them.
     tail_on_disk: usize,
-    /// Where what each record appends ends in it.
+    /// For each record, the end of its text in `tail`.
     ends: Vec<usize>,
     gone: bool,
-    /// Its text is stored as a difference to one that cannot be read: the file stays as it is, and
-    /// the next look reports it.
+    /// The text is stored as a difference to one that cannot be read. The file stays as it is, and
+    /// the next comparison reports it.
     unknown: bool,
-    /// Only external edits: the file is on disk already.
+    /// Only external edits: the file is already on disk.
     adopted: bool,
-    /// Nobody has begun to put this in place: what stands in the file is not of this.
+    /// No process has begun to apply this, so nothing in the file comes from it.
     fresh: bool,
-    /// Every version that the journal holds from here on: none of them would be lost.
+    /// Every version that the journal holds from here on. Replacing one of them loses nothing.
     versions: Vec<&'r Version>,
     head: Head,
 }
@@ -83,7 +84,7 @@ impl Pending<'_> {
         self.ends.clear();
     }
 
-    /// What each record appends, but for what is on disk already.
+    /// The text that each record appends, except for the part that is already on disk.
     fn pieces(&self) -> Vec<&[u8]> {
         let mut start = self.tail_on_disk;
         let ends = self.ends.iter().filter(|end| **end > self.tail_on_disk);
@@ -93,7 +94,7 @@ impl Pending<'_> {
 }
 
 impl Store {
-    /// Makes everything that is journalled durable and visible. Cheap if nothing is pending.
+    /// Syncs and applies all journalled records. Cheap if nothing is pending.
     pub fn settle(&self) -> Result<()> {
         if self.is_read_only() {
             return Ok(());
@@ -103,8 +104,8 @@ impl Store {
 
     fn settle_once(&self) -> Result<()> {
         let tail = match self.live_now()?.tail() {
-            // What a dead writer left behind the end is completed before anyone is told that it is
-            // not there.
+            // A dead writer may have left records after the tail. Complete them before reporting
+            // that they do not exist.
             Some(tail) if self.journal.is_end(tail.at)? => tail,
             _ => {
                 let _held = self.append_lock.acquire()?;
@@ -124,8 +125,8 @@ impl Store {
         }
         self.sync_to(tail.at)?;
         match self.apply_to(tail.at) {
-            // That another's file could not be written is told to who wrote it, and to who looks at
-            // it.
+            // If another process's file could not be written, that process gets the error, and so
+            // does every reader of the file. This caller does not.
             Err(error) if error.is_of_one_file() && self.heads()?.applied()?.at >= tail.at => {
                 Ok(())
             }
@@ -133,7 +134,7 @@ impl Store {
         }
     }
 
-    /// Applies everything that is synced, which reaches at least to `end`.
+    /// Applies all synced records, at least up to `end`.
     pub(crate) fn apply_to(&self, end: Position) -> Result<()> {
         if self.apply_files(end)? {
             self.journal_asides()?;
@@ -141,8 +142,8 @@ impl Store {
         Ok(())
     }
 
-    /// The same under the append lock. True if external edits were set aside and are to be
-    /// journalled.
+    /// Like `apply_to`, for a caller that may hold the append lock: it does not journal conflict
+    /// copies. True if some were made and have to be journalled.
     pub(crate) fn apply_files(&self, end: Position) -> Result<bool> {
         let _held = self.apply_lock.acquire()?;
         let applied = self.heads()?.applied()?;
@@ -166,8 +167,8 @@ impl Store {
         asides: &mut bool,
     ) -> Result<()> {
         let records = self.decode_lines(&applied, target, lines)?;
-        // A process that was killed wrote the files so far and not the index. What these files look
-        // like is unknown until they are compared.
+        // A killed process wrote these files but did not update the index. Their file stats are
+        // unknown until they are compared.
         let written = known.applied.filter(|written| *written <= target);
         let (written, fresh) = records
             .split_at(records.partition_point(|j| written.is_some_and(|written| j.at < written)));
@@ -212,8 +213,7 @@ impl Store {
         })?;
         drop(heads);
         if target.segment > applied.at.segment {
-            // A segment is full: let everything reach the disk, so that a power cut never asks for
-            // more than one.
+            // A segment is full. Sync all files, so that a power cut affects at most one segment.
             self.tree
                 .sync_everything()
                 .map_err(StoreError::io("cannot sync the files"))?;
@@ -222,8 +222,8 @@ impl Store {
         obstructed.map_or(Ok(()), Err)
     }
 
-    /// The records in the lines between a position and a later one. A damaged line is skipped:
-    /// `verify` reports it, and what it said may still be on disk and is noticed there.
+    /// The records in the lines between two positions. A damaged line is skipped: `verify` reports
+    /// it, and its text may still be on disk, where the next comparison finds it.
     fn decode_lines(
         &self,
         applied: &Tail,
@@ -233,7 +233,7 @@ impl Store {
         let mut records: Vec<Journalled> = Vec::new();
         let mut at = applied.at;
         for line in lines.split_inclusive(|b| *b == b'\n') {
-            // The end of a segment that was left: the next line begins the next one.
+            // The end of a closed segment: the next line is in the next segment.
             while at.segment < target.segment && self.ends_at(at)? {
                 at = Position {
                     segment: at.segment + 1,
@@ -256,7 +256,8 @@ impl Store {
                     records.push(Journalled { at, end, record });
                 }
                 Err(Unread::OtherFormat(other)) => return Err(other.refusal()),
-                // Reported by `verify`; what it said may still be on disk and is noticed there.
+                // `verify` reports it. Its text may still be on disk, where the next comparison
+                // finds it.
                 Err(Unread::Damaged(_)) => {}
             }
             at.offset += line.len() as u64;
@@ -264,8 +265,8 @@ impl Store {
         Ok(records)
     }
 
-    /// Brings the index up to the end of the journal without touching any file. The stat of each
-    /// such file is unknown until the file is compared. Only under the apply lock.
+    /// Advances the file index to the end of the journal without changing any file. The stat of
+    /// each such file is unknown until the file is compared. Requires the apply lock.
     pub(crate) fn advance_index(&self, target: Position) -> Result<()> {
         let applied = self.heads()?.applied()?;
         if applied.at >= target {
@@ -291,7 +292,7 @@ impl Store {
         })
     }
 
-    /// Notes what this process has just journalled. Only under the append lock.
+    /// Records the range that this process has just journalled. Requires the append lock.
     pub(crate) fn note_own(&self, start: Position, end: Position) {
         let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
         *own = Some(match own.take() {
@@ -300,9 +301,9 @@ impl Store {
         });
     }
 
-    /// Records are about to be put in place up to an end: which of them this process has journalled
-    /// itself and nobody has begun to put in place. Whoever does so after this has to look whether
-    /// it was begun. Only under the apply lock.
+    /// Returns the range of records that this process journalled itself and that no process has
+    /// begun to apply. If `records` include others, marks them as begun up to `end`: a later
+    /// process then has to check whether the files already contain them. Requires the apply lock.
     fn begin(
         &self,
         records: &[Journalled],
@@ -317,7 +318,7 @@ impl Store {
                 .map(|taken| end.clamp(taken.start, taken.end)..taken.end);
             taken
         };
-        // Where no one knows how far files are applied, others may have written them.
+        // If the applied watermark is unknown, other processes may have written these files.
         let taken = taken.filter(|_| known.applied.is_some()).map(|taken| {
             known
                 .begun
@@ -332,8 +333,8 @@ impl Store {
         Ok(taken)
     }
 
-    /// Brings files to their newest state. What one file alone is in the way of is returned when
-    /// the others are in place.
+    /// Brings files to their newest state. If a single file blocks its own write, its error is
+    /// returned after the others are written.
     fn put_all_in_place(
         &self,
         seq: u64,
@@ -350,13 +351,13 @@ impl Store {
                 }
                 Err(source) => source,
             };
-            // A folder or a link in the way is a matter of this one file, and so are its
-            // permissions: no other file has to wait for that.
+            // A folder or a link in the way, or missing permissions, concern only this file. Other
+            // files need not wait.
             let only_this = source.kind() == std::io::ErrorKind::PermissionDenied
                 || self.tree.obstacle(path).is_some();
             if only_this {
-                // Until it is brought to its newest state, what stands there, or that nothing does,
-                // is not to be taken for an edit.
+                // Until the file reaches its newest state, its current content, or its absence,
+                // must not count as an edit.
                 pending.head.flag = Some((
                     Flag::unwritten(&source),
                     self.tree.stamp(path).ok().flatten(),
@@ -375,7 +376,8 @@ impl Store {
         Ok(obstructed)
     }
 
-    /// The text that a difference is applied to, from the file only if its version proves it.
+    /// The text that a difference is applied to. The file on disk counts only if its version
+    /// matches.
     fn base_text(&self, path: &str, head: &Head) -> Option<Vec<u8>> {
         let path = ProjectPath::parse(path).ok()?;
         let on_disk = self.tree.read(&path).ok().flatten().map(|(bytes, _)| bytes);
@@ -396,8 +398,8 @@ impl Store {
         }
     }
 
-    /// Brings one file to its newest state and returns what it looks like then. What an outside
-    /// edit put in the way is kept.
+    /// Brings one file to its newest state and returns its file stat. An external edit in the way
+    /// is kept.
     fn put_in_place(
         &self,
         path: &ProjectPath,
@@ -417,7 +419,8 @@ impl Store {
             return Ok(None);
         }
         if pending.adopted {
-            // The bytes came from the disk. If they have changed again, the next look notices.
+            // The bytes came from the disk. If they have changed again, the next comparison finds
+            // out.
             let found = self.tree.read(path)?;
             return Ok(found.and_then(|(bytes, stamp)| {
                 (bytes.len() as u64 == pending.head.len && self.is_whole(pending, &bytes))
@@ -464,8 +467,8 @@ impl Store {
             (false, true) => Standing::Nowhere,
             (false, false) => Standing::Perhaps,
         };
-        // A program that is gone may have written what some of the records append, behind what came
-        // by hand.
+        // A process that has ended may have written the text of some records, after text that was
+        // appended by hand.
         let pieces = if standing == Standing::Perhaps && self.is_mingled(path, &base, text)? {
             pending.pieces()
         } else {
@@ -488,8 +491,8 @@ impl Store {
         }
     }
 
-    /// The text that a file had before what is pending; none if the journal is damaged there.
-    /// Damage is a matter of this file: it must not keep any other from being written.
+    /// The text of a file before the pending records; none if the journal is damaged there. The
+    /// damage concerns only this file and must not block the others.
     fn text_before(&self, path: &ProjectPath, head: &Head) -> std::io::Result<Option<Vec<u8>>> {
         match self.content_from_journal(path, head) {
             Err(StoreError::Damaged { .. }) => Ok(None),
@@ -497,9 +500,9 @@ impl Store {
         }
     }
 
-    /// Appends to a file whose text before cannot be read from the journal: whatever is in the file
-    /// stays, and each entry that is not in it yet goes behind it. Without a file stat the next
-    /// status scan compares the file and reports the damage.
+    /// Appends to a file if its previous text cannot be read from the journal. The content of the
+    /// file stays, and each entry that it does not contain yet is added at the end. Without a file
+    /// stat, the next status scan compares the file and reports the damage.
     fn append_to_unknown(
         &self,
         path: &ProjectPath,
@@ -540,8 +543,8 @@ impl Store {
         Ok(Some(replaced.stamp))
     }
 
-    /// Discards what was found in the way if it is Quipu's own, whole or as a crash leaves it; else
-    /// it is someone's edit and is kept.
+    /// Discards the replaced file if Quipu wrote it, whole or as a crash leaves it. Otherwise it is
+    /// an external edit and is kept.
     fn keep_unless_known(
         &self,
         path: &ProjectPath,
@@ -557,7 +560,7 @@ impl Store {
             || versions.contains(&&Version::of(found))
             || {
                 match before {
-                    // An unreadable text has no part that is known to be Quipu's own.
+                    // No part of an unreadable text is known to be Quipu's own.
                     Some(head) => self
                         .text_before(path, head)?
                         .is_some_and(|old| old.starts_with(found) || is_zeros_behind(found, &old)),
@@ -572,7 +575,7 @@ impl Store {
     }
 }
 
-/// Whether bytes are a beginning of a text with nothing but zeros behind it.
+/// Whether `found` is the beginning of a text, followed only by zero bytes.
 fn is_zeros_behind(found: &[u8], text: &[u8]) -> bool {
     let used = found
         .iter()
@@ -581,8 +584,8 @@ fn is_zeros_behind(found: &[u8], text: &[u8]) -> bool {
     used < found.len() && text.starts_with(&found[..used])
 }
 
-/// The text that a write makes, whole or out of what is pending or in place; none if that cannot be
-/// read.
+/// The text after a write: the stored whole text, or the difference applied to the pending or
+/// current text. None if that text cannot be read.
 fn text_after<'r>(
     op: &'r RecordOp,
     entry: &Pending<'_>,
@@ -602,14 +605,15 @@ fn text_after<'r>(
     Some(Cow::Owned(text))
 }
 
-/// What a run of records amounts to for each file.
+/// The combined effect of a range of records on each file.
 fn gather<'r>(
     records: &'r [Journalled],
     own: Option<&Range<Position>>,
     before: &dyn Fn(&str) -> Result<Option<Head>>,
     base: &dyn Fn(&str, &Head) -> Option<Vec<u8>>,
 ) -> Result<BTreeMap<ProjectPath, Pending<'r>>> {
-    // Of each file also its newest operation, which makes the head, and where that stands.
+    // For each file, also its newest operation, which gives the index entry, and the record of that
+    // operation.
     let mut gathered: BTreeMap<&str, (Pending<'r>, &RecordOp, &Journalled)> = BTreeMap::new();
     for journalled in records {
         let record = &journalled.record;
@@ -667,7 +671,7 @@ fn gather<'r>(
             entry.versions.push(&op.version);
         }
     }
-    // What the journal holds as kept need not be kept again.
+    // A text that the journal already holds as kept need not be kept again.
     for op in records
         .iter()
         .flat_map(|j| &j.record.ops)
@@ -686,7 +690,7 @@ fn gather<'r>(
     Ok(finished.collect())
 }
 
-/// Takes keys and leases of a record into the heads.
+/// Stores the idempotency key and the leases of a record in the file index.
 pub(crate) fn note(heads: &crate::heads::Heads, at: Position, record: &Record) -> Result<()> {
     if let Some(key) = &record.key {
         heads.put_key(key, at)?;

@@ -1,8 +1,8 @@
-//! Old segments, compressed.
+//! Compresses old journal segments.
 //!
 //! A compressed segment is a chain of small gzip members, which `zcat` reads as one text. A flipped
-//! byte then costs one member and not the rest of the segment: the others are found again by their
-//! headers, and every record keeps its offset.
+//! byte therefore damages one member and not the rest of the segment: the other members are found
+//! by their headers, and every record keeps its offset.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -11,18 +11,18 @@ use std::path::Path;
 use crate::disk::{Disk, Step};
 use crate::segment::Segment;
 
-/// A member holds about this much text: small enough to lose, large enough to compress.
+/// The text size of a member: small enough to lose, large enough to compress well.
 const MEMBER_BYTES: usize = 64 << 10;
 /// A segment with more text stays uncompressed. A compressed one that claims more is damaged: a few
-/// bytes of gzip can claim any length, and reading must not take memory for it.
+/// bytes of gzip can claim any length, and reading must not allocate memory for it.
 const MOST_BYTES: usize = if cfg!(test) { 4 << 20 } else { 256 << 20 };
 const MAGIC: [u8; 3] = [0x1f, 0x8b, 0x08];
 
-/// The text of a segment, and the places where it could not be read.
+/// The text of a segment, and the positions that could not be read.
 #[derive(Debug, Default)]
 pub(crate) struct Text {
     pub bytes: Vec<u8>,
-    /// Where in the text something is missing, and what.
+    /// The offset of each missing part, with a description.
     pub flaws: Vec<(u64, String)>,
 }
 
@@ -34,14 +34,14 @@ pub(crate) fn compress(disk: &Disk, folder: &Path, number: u32) -> io::Result<()
     replace(disk, folder, number, &bytes)
 }
 
-/// Stores these bytes, compressed, in place of a segment. A crash leaves the segment before or this
+/// Replaces a segment by these bytes, compressed. A crash leaves either the old segment or the new
 /// one.
 pub(crate) fn replace(disk: &Disk, folder: &Path, number: u32, bytes: &[u8]) -> io::Result<()> {
     disk.step(Step::SegmentCompress)?;
-    // Two programs may be at this at once: each under a name of its own.
+    // Two processes may do this at the same time, so each uses its own temporary name.
     let temp = folder.join(format!("{number:08}.{}.part", crate::ident::short_id()));
     let written = write(&temp, bytes).and_then(|()| {
-        // The original goes only when the copy has been read back.
+        // Delete the original only after the copy was read back.
         let copy = read(&temp)?;
         if copy.bytes != bytes || !copy.flaws.is_empty() {
             return Err(io::Error::other(
@@ -57,7 +57,7 @@ pub(crate) fn replace(disk: &Disk, folder: &Path, number: u32, bytes: &[u8]) -> 
     }
     File::open(folder)?.sync_all()?;
     disk.step(Step::SegmentCompress)?;
-    // Readers prefer this file while it is there.
+    // Readers prefer the uncompressed file while it exists.
     match std::fs::remove_file(Segment::path(folder, number)) {
         Ok(()) => File::open(folder)?.sync_all(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -80,12 +80,12 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Reads what can be read. What a damaged member would have held is empty lines, so that everything
-/// behind it stays where it was.
+/// Reads as much as possible. The text of a damaged member is replaced by empty lines, so that
+/// everything after it keeps its offset.
 pub(crate) fn read(path: &Path) -> io::Result<Text> {
     let coded = crate::regular::read_regular(path)?;
     let mut text = Text::default();
-    // Searching for the next member decompresses, too: a text is worth a bounded search.
+    // The search for the next member decompresses data as well, so it is bounded.
     let mut search = 2 * MOST_BYTES;
     let mut at = 0;
     while at < coded.len() {
@@ -109,8 +109,8 @@ pub(crate) fn read(path: &Path) -> io::Result<Text> {
     Ok(text)
 }
 
-/// Appends the text of the first member to `text`, at most `most` bytes of it; returns how many
-/// coded bytes it took.
+/// Appends the text of the first member to `text`, at most `most` bytes. Returns the number of
+/// compressed bytes that it used.
 fn decode(coded: &[u8], most: usize, text: &mut Vec<u8>) -> io::Result<usize> {
     let mut decoder = flate2::bufread::GzDecoder::new(coded);
     let read = (&mut decoder).take(most as u64 + 1).read_to_end(text)?;
@@ -123,8 +123,8 @@ fn decode(coded: &[u8], most: usize, text: &mut Vec<u8>) -> io::Result<usize> {
     Ok(coded.len() - decoder.into_inner().len())
 }
 
-/// How long the text of a damaged member was: as it says itself in its last four bytes, unless its
-/// checksum shows that it is only those that are damaged. At most `most`.
+/// The text length of a damaged member. Its last four bytes give it, unless the checksum shows that
+/// only these bytes are damaged. At most `most`.
 fn length_of(member: &[u8], most: usize) -> usize {
     const HEADER: usize = 10;
     let Some((body, trailer)) = member.get(HEADER..).and_then(<[u8]>::split_last_chunk::<8>) else {
@@ -151,8 +151,8 @@ fn length_of(member: &[u8], most: usize) -> usize {
     }
 }
 
-/// Where the next member begins that can be read. Decompresses at most `search` bytes, which it
-/// counts down.
+/// The offset of the next readable member. Decompresses at most `search` bytes and subtracts them
+/// from it.
 fn next_member(coded: &[u8], from: usize, search: &mut usize) -> usize {
     let mut is_readable = |at: &usize| {
         let mut decoder = flate2::bufread::GzDecoder::new(&coded[*at..]).take(*search as u64);

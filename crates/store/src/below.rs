@@ -1,6 +1,7 @@
-//! A folder that is not memory, such as one that a view is written to. Everything in it is reached
-//! from the folder itself and without following any link, so that nothing outside is read, written
-//! or removed through it.
+//! Access to a folder that is not memory, such as the target folder of a view.
+//!
+//! Every path is resolved from the open folder and follows no link. Nothing outside the folder can
+//! be read, written or deleted through it.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -17,20 +18,19 @@ use crate::tree::{is_absent, open_below, open_resolved};
 
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::RDONLY);
 
-/// An open folder.
 pub struct Below(OwnedFd);
 
-/// What a name in a folder stands for.
+/// The type of a folder entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Entry {
     File,
     Folder,
-    /// A link, or something stranger.
+    /// A link or a special file.
     Other,
 }
 
 impl Below {
-    /// Where a folder really lies, whether or not it is there yet.
+    /// The real path of a folder, even if the folder does not exist yet.
     pub fn locate(folder: &Path) -> io::Result<PathBuf> {
         let mut there = std::path::absolute(folder)?;
         let mut missing = Vec::new();
@@ -54,7 +54,7 @@ impl Below {
         }
     }
 
-    /// Opens a folder where it really lies; none if it is not there.
+    /// Opens a folder by its real path; none if it does not exist.
     pub fn open(real: &Path) -> io::Result<Option<Below>> {
         let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         match open_resolved(CWD, real, FOLDER, resolve) {
@@ -64,7 +64,7 @@ impl Below {
         }
     }
 
-    /// The bytes of a file below a folder, wherever the folder lies; none if either is not there.
+    /// The bytes of a file below a folder, given by any path; none if either does not exist.
     pub fn read_in(folder: &Path, path: &str) -> io::Result<Option<Vec<u8>>> {
         match Self::open(&Self::locate(folder)?)? {
             Some(folder) => folder.read(path),
@@ -72,7 +72,7 @@ impl Below {
         }
     }
 
-    /// Opens a folder where it really lies, and makes it and those above it if they are not there.
+    /// Opens a folder by its real path. Creates it and its parents if they do not exist.
     pub fn make(real: &Path) -> io::Result<Below> {
         let (mut there, mut missing) = (real, Vec::new());
         let mut folder = loop {
@@ -91,8 +91,8 @@ impl Below {
         Ok(Below(folder))
     }
 
-    /// What lies directly in a folder below this one, by name; `.` is this one. A name that is not
-    /// UTF-8 is shown as well as it can be.
+    /// The direct entries of a folder below this one, by name; `.` is this one. A name that is not
+    /// UTF-8 is converted with replacement characters.
     pub fn entries(&self, folder: &str) -> io::Result<Vec<(String, Entry)>> {
         let folder = open_below(self.0.as_fd(), Path::new(folder), FOLDER)?;
         let mut found = Vec::new();
@@ -123,7 +123,7 @@ impl Below {
         Ok(found)
     }
 
-    /// The bytes of a file; none if it is not there. Anything but a file is an error.
+    /// The bytes of a file; none if it does not exist. Anything but a file is an error.
     pub fn read(&self, path: &str) -> io::Result<Option<Vec<u8>>> {
         let file = match open_below(self.0.as_fd(), Path::new(path), OFlags::RDONLY) {
             Ok(fd) => File::from(fd),
@@ -141,8 +141,7 @@ impl Below {
         Ok(Some(bytes))
     }
 
-    /// Opens a file for reading and writing that has this name and no other: not a link, and not a
-    /// file with a second name elsewhere.
+    /// Opens a file for reading and writing that is not a link and has no second hard link.
     pub fn open_single(&self, name: &str) -> io::Result<File> {
         let file = File::from(open_below(self.0.as_fd(), Path::new(name), OFlags::RDWR)?);
         let found = file.metadata()?;
@@ -154,7 +153,7 @@ impl Below {
         }
     }
 
-    /// Writes a new file, and makes the folders above it.
+    /// Creates a new file and the folders above it.
     pub fn create(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
         let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
         let mut folder = rustix::io::dup(&self.0)?;
@@ -165,9 +164,9 @@ impl Below {
         File::from(open_below(folder.as_fd(), Path::new(name), flags)?).write_all(bytes)
     }
 
-    /// Puts new bytes in the place of a file, or makes it and the folders above it. The new file
-    /// has the permissions of the old one. Anything but a file is an error; another name of the old
-    /// file (a hard link) keeps the old bytes.
+    /// Replaces the content of a file, or creates it and the folders above it. The new file has the
+    /// permissions of the old one. Anything but a file is an error. Another hard link of the old
+    /// file keeps the old bytes.
     pub fn replace(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
         let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
         let mut folder = rustix::io::dup(&self.0)?;
@@ -203,12 +202,12 @@ impl Below {
         })
     }
 
-    /// Removes a file, if it is there.
+    /// Deletes a file, if it exists.
     pub fn remove(&self, path: &str) -> io::Result<()> {
         self.unlink(path, AtFlags::empty())
     }
 
-    /// Removes a folder, if it is there and empty.
+    /// Deletes a folder, if it exists and is empty.
     pub fn remove_folder(&self, path: &str) -> io::Result<()> {
         self.unlink(path, AtFlags::REMOVEDIR)
     }
@@ -226,7 +225,7 @@ impl Below {
     }
 }
 
-/// A folder directly in another one, made if it is not there.
+/// Opens a direct subfolder, and creates it if it does not exist.
 fn make_folder(above: &OwnedFd, name: &OsStr) -> io::Result<OwnedFd> {
     match rustix::fs::mkdirat(above, name, Mode::from_raw_mode(0o777)) {
         Ok(()) | Err(Errno::EXIST) => open_below(above.as_fd(), Path::new(name), FOLDER),

@@ -1,4 +1,7 @@
-//! Blame: for each line of a file the commit that last changed it.
+//! Blame: for each line of a file, the commit that last changed it.
+//!
+//! It follows the file's own records (`events.rs`) and carries the author of each unchanged line
+//! from version to version.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -11,7 +14,7 @@ use crate::error::{Result, StoreError};
 use crate::record::{OpKind, Who};
 use crate::store::Store;
 
-/// Who made a line what it is.
+/// A line and the commit that last changed it.
 #[derive(Debug, Clone, Serialize)]
 pub struct BlameLine {
     pub line: usize,
@@ -19,19 +22,18 @@ pub struct BlameLine {
     pub who: Who,
     pub at: String,
     pub text: String,
-    /// The line is from this commit or an older one: the text before it was dropped by retention.
+    /// The line is from this commit or an older one, because retention dropped the text before it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub or_older: bool,
 }
 
-/// The maker of lines that came with or right after a record which cannot be read.
+/// The author of lines that came with an unreadable record or right after it.
 const UNKNOWN: usize = usize::MAX;
-/// So long two versions are compared. Beyond that, lines count as changed.
+/// The time limit for comparing two versions. After it, the remaining lines count as changed.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 impl Store {
-    /// For each line of a file the commit that last changed it. Fails where damage hides who that
-    /// was.
+    /// For each line of a file, the commit that last changed it. Fails if damage hides that commit.
     pub fn blame(&self, path: &ProjectPath) -> Result<Vec<BlameLine>> {
         let mut events = self.events(path)?;
         let Some(newest) = events.first().cloned() else {
@@ -56,7 +58,7 @@ impl Store {
         for (index, event) in events.iter().enumerate() {
             unsure |= event.after_gap;
             let edit = event.edit();
-            // What it was added to is not known.
+            // The text that it extends is unknown.
             if (unsure || dropped) && !edit.is_start() {
                 continue;
             }
@@ -76,7 +78,7 @@ impl Store {
                 Err(Gap::Mismatch) => return Err(self.untold(path, event)),
             }
             if event.op == OpKind::Append {
-                // The line that was left open is now another.
+                // The append continued the last line, so that line has a new author.
                 makers.truncate(makers.len() - usize::from(open && text.len() > length));
                 let added = lines(&text[length..]).len();
                 makers.extend(std::iter::repeat_n(maker, added));
@@ -116,8 +118,8 @@ fn lines(text: &[u8]) -> Vec<&[u8]> {
     text.split_inclusive(|byte| *byte == b'\n').collect()
 }
 
-/// Who made each line of the newer text: lines that stayed keep their maker. Lines at both ends are
-/// mostly the same, so only what lies between them is compared, and not longer than a reader waits.
+/// The author of each line of the newer text: unchanged lines keep their author. Most lines at both
+/// ends are equal, so only the middle is compared, within a time limit.
 fn carry(older: &[u8], newer: &[u8], makers: &[usize], maker: usize) -> Vec<usize> {
     let (old, new) = (lines(older), lines(newer));
     let start = old.iter().zip(&new).take_while(|(a, b)| a == b).count();

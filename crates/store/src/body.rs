@@ -1,5 +1,7 @@
-//! The bytes that an operation stores: a text, other bytes, or how a text differs from the one
-//! before.
+//! The bytes that an operation stores: a text, other bytes, or a difference to the text before.
+//!
+//! A body can also be dropped by retention. `delta.rs` decides when a difference is stored;
+//! `compose` rebuilds a text from its operations.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -11,10 +13,9 @@ use crate::error::StoreError;
 use crate::record::{OpKind, RecordOp};
 use crate::version::Version;
 
-/// At an offset of the text before: so many bytes are replaced by a text.
+/// At an offset of the old text, this many bytes are replaced by a text.
 pub type Cut = (u64, u64, String);
 
-/// The bytes of an operation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Body {
     /// The operation has no bytes.
@@ -23,17 +24,17 @@ pub enum Body {
     Text(String),
     /// Bytes that are not UTF-8.
     Binary(Vec<u8>),
-    /// How the text differs from the version it is based on; cuts in the order of their offsets.
+    /// The difference to the base version; cuts in the order of their offsets.
     Splice {
         cuts: Vec<Cut>,
-        /// The text that results, where this process made it. It is not stored.
+        /// The resulting text, if this process made it. It is not stored.
         whole: Option<Vec<u8>>,
     },
-    /// There was one, and it was dropped from the journal.
+    /// The bytes were dropped from the journal.
     Dropped,
 }
 
-/// Bodies that are not a text, as they stand in a line.
+/// The JSON form of bodies that are not a text.
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Tagged {
@@ -56,7 +57,7 @@ impl Body {
         }
     }
 
-    /// The bytes themselves; none of a difference whose result is not known.
+    /// The bytes themselves; empty for a difference with an unknown result.
     pub fn bytes(&self) -> &[u8] {
         match self {
             Body::Text(text) => text.as_bytes(),
@@ -66,7 +67,7 @@ impl Body {
         }
     }
 
-    /// How many bytes it takes in the journal, more or less.
+    /// The approximate size in the journal.
     pub fn size(&self) -> usize {
         match self {
             Body::Splice { cuts, .. } => splice_size(cuts),
@@ -86,7 +87,7 @@ impl Body {
         written.expect("a body has only strings and numbers");
     }
 
-    /// What stands in a line; none if it is no body.
+    /// Parses the body in a line; none if it is invalid.
     pub(crate) fn read(raw: Option<&RawValue>) -> Option<Body> {
         let Some(raw) = raw.map(RawValue::get) else {
             return Some(Body::None);
@@ -107,7 +108,7 @@ pub(crate) fn splice_size(cuts: &[Cut]) -> usize {
     cuts.iter().map(|(_, _, text)| AROUND + text.len()).sum()
 }
 
-/// What turns one version of a file into the next.
+/// The operation that turns one version of a file into the next.
 #[derive(Clone, Copy)]
 pub(crate) struct Edit<'b> {
     pub op: OpKind,
@@ -117,17 +118,17 @@ pub(crate) struct Edit<'b> {
     pub body: &'b Body,
 }
 
-/// Why a text cannot be put together.
+/// Why a text cannot be rebuilt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Gap {
     /// A part of it was dropped from the journal.
     Dropped,
-    /// The parts that were found do not give what the record says.
+    /// The stored parts do not give the recorded version or length.
     Mismatch,
 }
 
 impl Gap {
-    /// In the newest version of a file, of which no prune drops a part.
+    /// The error for the newest version of a file. Pruning never drops a part of it.
     pub fn of_newest(self, path: &ProjectPath) -> StoreError {
         match self {
             Gap::Dropped => StoreError::Damaged {
@@ -171,7 +172,7 @@ impl RecordOp {
 }
 
 impl Edit<'_> {
-    /// Whether the text after it needs nothing older.
+    /// Whether the resulting text needs no older operation.
     pub fn is_start(&self) -> bool {
         match self.op {
             OpKind::Append => false,
@@ -180,7 +181,7 @@ impl Edit<'_> {
         }
     }
 
-    /// Makes the text after this operation out of the one before it.
+    /// Turns the text before this operation into the text after it.
     pub fn apply(&self, text: &mut Vec<u8>) -> Result<(), Gap> {
         match (self.op, self.body) {
             (OpKind::Write | OpKind::Append, Body::Dropped) => return Err(Gap::Dropped),
@@ -190,8 +191,8 @@ impl Edit<'_> {
                 let after = splice(text, cuts)
                     .filter(|after| after.len() as u64 == self.len)
                     .ok_or(Gap::Mismatch)?;
-                // A restore of the newest version keeps its name, which need not be a hash of the
-                // text.
+                // A restore of the newest version keeps its version, which need not be a hash of
+                // the text.
                 let is_same = if self.base == Some(self.version) {
                     after == *text
                 } else {
@@ -214,8 +215,8 @@ impl Edit<'_> {
     }
 }
 
-/// The text that some operations, newest first, amount to. Those before the newest whole text are
-/// not looked at.
+/// Rebuilds the text from operations, newest first. Operations before the newest whole text are
+/// ignored.
 pub(crate) fn compose<'b>(newest_first: impl Iterator<Item = Edit<'b>>) -> Result<Vec<u8>, Gap> {
     let mut edits = Vec::new();
     for edit in newest_first {
@@ -231,7 +232,7 @@ pub(crate) fn compose<'b>(newest_first: impl Iterator<Item = Edit<'b>>) -> Resul
     Ok(text)
 }
 
-/// A text with parts of it replaced; none if the cuts do not fit it.
+/// The text with the cuts applied; none if they do not fit.
 pub(crate) fn splice(text: &[u8], cuts: &[Cut]) -> Option<Vec<u8>> {
     let mut after = Vec::with_capacity(text.len());
     let mut rest = 0;

@@ -1,9 +1,9 @@
-//! Texts that the journal keeps beside the memory and can drop again: what a host's conversation
-//! said.
+//! Captured texts of a host's conversations, which the journal keeps beside the memory and can drop
+//! again.
 //!
-//! Such a record is a note with one kept body. The chain covers the hash of the body and not the
-//! body, so a purge blanks it as `prune` does with old texts, and `verify` stays good. No file is
-//! ever made of it.
+//! Such a record is a note with one kept body. The hash chain covers the hash of the body and not
+//! the body itself, so a purge blanks the body as `prune` does with old texts, and `verify` still
+//! succeeds. No file is ever made from it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,24 +20,24 @@ use crate::record::{Kind, OpKind, Record, RecordOp, Who};
 use crate::store::Store;
 use crate::version::Version;
 
-/// Stands where an operation names its file. No path of a project ends in a dot.
+/// Used as the file path of a captured text. No path of a project ends in a dot.
 pub(crate) const PLACE: &str = "capture.";
-/// How many records one look back reads.
+/// How many records one scan reads.
 const LOOK_BACK: usize = 20_000;
 
-/// A record about a session that is no change of a file.
+/// A record about a session that changes no file.
 #[derive(Debug, Clone)]
 pub struct SessionNote {
     pub seq: u64,
     pub at: String,
     pub who: Who,
     pub note: Value,
-    /// The text that was captured; none if there was none, or if it was purged.
+    /// The captured text; none if there was none, or if it was purged.
     pub text: Option<String>,
 }
 
 impl Store {
-    /// Records a text of a conversation, or only the note if it has none. Returns the number of the
+    /// Records a text of a conversation, or only the note without a text. Returns the number of the
     /// record.
     pub fn capture(
         &self,
@@ -68,7 +68,7 @@ impl Store {
         Ok(seq)
     }
 
-    /// The notes about sessions from a record on, that one included, oldest first.
+    /// The notes about sessions from a record on (inclusive), oldest first.
     pub fn session_notes(&self, from: u64) -> Result<Vec<SessionNote>> {
         self.settle()?;
         let mut look = LookBack {
@@ -76,7 +76,7 @@ impl Store {
             left: LOOK_BACK,
             found: Vec::new(),
         };
-        // Most looks back end within the last bytes of the journal.
+        // Most scans end within the last bytes of the journal.
         if !self.each_last_line(RECENT_BYTES, &mut |line| look.visit(line))? {
             look = LookBack {
                 from,
@@ -89,13 +89,13 @@ impl Store {
         Ok(look.found)
     }
 
-    /// How many captured texts the journal holds.
+    /// The number and size of the captured texts in the journal.
     pub fn captured_size(&self) -> Result<Pruned> {
         self.settle()?;
         Ok(self.plan_purge()?.0)
     }
 
-    /// Drops every captured text from the journal, and journals that it did.
+    /// Drops every captured text from the journal, and journals the purge.
     pub fn purge_captured(&self, actor: &Actor) -> Result<Pruned> {
         actor
             .may(Privilege::DropHistory)
@@ -152,7 +152,7 @@ impl Store {
     }
 }
 
-/// A look back through the lines of the journal, newest first.
+/// A scan through the lines of the journal, newest first.
 struct LookBack {
     from: u64,
     left: usize,
@@ -160,7 +160,7 @@ struct LookBack {
 }
 
 impl LookBack {
-    /// Returns whether to go on.
+    /// Returns whether to continue.
     fn visit(&mut self, line: &[u8]) -> bool {
         self.left = self.left.saturating_sub(1);
         if self.left == 0 || crate::history::seq_of(line).is_some_and(|seq| seq < self.from) {

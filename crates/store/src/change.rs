@@ -1,4 +1,6 @@
-//! A change: what someone wants to write, before anyone has judged it.
+//! A change: the operations that a caller requests.
+//!
+//! It holds only the request. `prepare.rs` and `judge.rs` check it, and `publish.rs` commits it.
 
 use quipu_contract::{Actor, ProjectPath};
 use serde_json::Value;
@@ -6,10 +8,10 @@ use serde_json::Value;
 use crate::lease::LeaseToken;
 use crate::version::Version;
 
-/// The version an operation must find.
+/// The version that an operation expects to find.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Expect {
-    /// Whatever is there.
+    /// Any version, or no file.
     #[default]
     Any,
     Version(Version),
@@ -21,7 +23,7 @@ pub enum Op {
     Append {
         path: ProjectPath,
         bytes: Vec<u8>,
-        /// It begins a line of its own: a last line that was left open is closed first.
+        /// The text begins on a new line: an unterminated last line is terminated first.
         apart: bool,
     },
     Write {
@@ -42,19 +44,19 @@ pub enum Op {
         path: ProjectPath,
         expect: Expect,
     },
-    /// Replaces what is sealed; without bytes it accepts what stands on disk.
+    /// Replaces sealed text. Without bytes, accepts the text on disk.
     Amend {
         path: ProjectPath,
         bytes: Option<Vec<u8>>,
     },
-    /// Writes what Quipu derives.
+    /// Writes a derived file.
     Derive {
         path: ProjectPath,
         bytes: Vec<u8>,
-        /// The version it was derived beside: another writer may have derived it meanwhile.
+        /// The derived file's version at that time: another writer may have derived it since.
         expect: Expect,
     },
-    /// Brings back a version; `older` if it is not the newest journalled one.
+    /// Restores a version; `older` if it is not the newest journalled one.
     Restore {
         path: ProjectPath,
         bytes: Vec<u8>,
@@ -82,26 +84,25 @@ impl Op {
 pub struct Change {
     pub actor: Actor,
     pub why: Option<String>,
-    /// Makes a retry safe: a second change with the same key is the first one again.
+    /// Makes a retry safe: a second change with the same key returns the result of the first.
     pub key: Option<String>,
     pub lease: Option<LeaseToken>,
-    /// The writer means it: a large loss, or a text that looks like a stand-in.
+    /// The writer confirms a large loss, or a text that looks like a placeholder.
     pub force: bool,
-    /// A person means a new file whose name is close to one of the contract.
+    /// A person confirms a new file with a name that is close to one in the contract.
     pub new_name: bool,
-    /// The session that this change closes: in the same record, so that neither is without the
+    /// The session that this change ends. One record holds both, so that neither exists without the
     /// other.
     pub ends: Option<String>,
-    /// What the writer wants to be remembered with the commit. The store keeps it and does not read
-    /// it.
+    /// A note to store with the commit. The store does not interpret it.
     pub note: Option<Value>,
-    /// Its maker makes it anew on the newest texts if it comes too late: then nobody misses what it
-    /// said.
+    /// The caller rebuilds the change on the newest texts if it is stale. Its text therefore need
+    /// not be kept.
     pub revised: bool,
-    /// Journal `quipu.toml` with it, if it is not journalled as it stands.
+    /// Journal `quipu.toml` as well, if its current text is not journalled.
     pub with_rules: bool,
     pub ops: Vec<Op>,
-    /// What Quipu itself writes in the same commit: derived files, a log.
+    /// Operations of Quipu itself in the same commit: derived files, a log.
     pub beside: Vec<Op>,
 }
 
@@ -123,7 +124,8 @@ impl Change {
         }
     }
 
-    /// What it asks for, in short: a second change under the same key must ask for the same.
+    /// A hash of the requested operations: a second change under the same key must request the
+    /// same.
     pub(crate) fn asked(&self) -> String {
         let mut told = Vec::new();
         for op in &self.ops {
@@ -137,7 +139,7 @@ impl Change {
                 Op::Derive { bytes, .. } => ("derive", bytes.into()),
                 Op::Restore { bytes, .. } => ("restore", bytes.into()),
             };
-            // With lengths, so that no two changes read alike.
+            // Include lengths, so that two different changes never hash the same bytes.
             told.extend_from_slice(
                 format!(
                     "{name} {} {} {}\n",

@@ -1,17 +1,20 @@
-//! Time, injected so that tests can turn it back.
+//! Time, injected so that tests can control it.
+//!
+//! It also renders and parses the times of records, and identifies the boot. Expiry of leases is
+//! decided in `lease.rs`.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// A moment: wall-clock microseconds since 1970, and a clock of this boot that never jumps.
+/// A point in time: wall-clock microseconds since 1970, and a clock of this boot that never jumps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Instant {
     pub wall_us: i64,
-    /// Microseconds since boot, sleep included.
+    /// Microseconds since boot, including sleep.
     pub boot_us: i64,
 }
 
-/// Where the time comes from.
+/// The source of the time.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> Instant + Send + Sync>);
 
@@ -32,12 +35,13 @@ impl Clock {
     }
 }
 
-/// A clock that is set back by less than this is waited for: times in the journal stay in order.
-/// What is further ahead was written while the clock was wrong, and is left alone.
+/// If the clock was set back by less than this, records keep the last time until the clock catches
+/// up, so that times in the journal stay in order. A time further ahead was written while the clock
+/// was wrong and is ignored.
 pub(crate) const AHEAD_US: i64 = 60_000_000;
 
-/// The time of a record that follows one of another time. Numbers tell the order of records, so a
-/// time that lies far ahead of the clock does not hold back the times of all later records.
+/// The time of a record that follows another one. Records are ordered by number, so a time far
+/// ahead of the clock does not hold back the times of all later records.
 pub(crate) fn next_time(now_us: i64, before_us: i64) -> i64 {
     if before_us.saturating_sub(now_us) > AHEAD_US {
         now_us
@@ -57,13 +61,13 @@ fn micros(clock: rustix::time::ClockId) -> i64 {
     time.tv_sec * 1_000_000 + time.tv_nsec / 1_000
 }
 
-/// `2026-11-15T14:00:00.123456Z`, as records tell time.
+/// `2026-11-15T14:00:00.123456Z`, the format in records.
 pub fn render_time(wall_us: i64) -> String {
     jiff::Timestamp::from_microsecond(wall_us)
         .map_or_else(|_| wall_us.to_string(), |t| format!("{t:.6}"))
 }
 
-/// `2026-11-15T14:00:00Z`, as memory files tell time.
+/// `2026-11-15T14:00:00Z`, the format in memory files.
 pub fn render_second(wall_us: i64) -> String {
     jiff::Timestamp::from_microsecond(wall_us)
         .map_or_else(|_| wall_us.to_string(), |t| format!("{t:.0}"))
@@ -74,7 +78,7 @@ pub fn parse_time(text: &str) -> Option<i64> {
     Some(time.as_microsecond())
 }
 
-/// Names this boot of this machine: what was in memory at another boot is gone.
+/// Identifies this boot of this machine. Unsynced data of another boot may be lost.
 pub(crate) fn boot_id() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
         .map(|t| t.trim().replace('-', ""))

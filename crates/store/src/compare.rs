@@ -1,8 +1,7 @@
-//! The journal of a working copy, compared with the shared log record by record.
+//! Compares the journal of a working copy with the shared log, record by record.
 //!
-//! The hashes of a journal have no key, so a journal that was rewritten passes its own checks. The
-//! log is on another machine: a record that says something else there, or is not there, was changed
-//! here.
+//! The hashes of a journal have no key, so a rewritten journal passes its own checks. The log is on
+//! another machine: a record that differs there, or is missing there, was changed here.
 
 use std::collections::VecDeque;
 
@@ -13,24 +12,24 @@ use crate::journal::{Line, Position};
 use crate::order::{LogHash, Order};
 use crate::store::Store;
 
-/// So many numbers of records are named.
+/// At most this many differing record numbers are listed.
 const NAMED: usize = 10;
 
-/// How a journal and the shared log agree.
+/// The result of comparing a journal with the shared log.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ComparedLog {
-    /// Where the log is, without a password.
+    /// The address of the log, without a password.
     pub address: String,
     pub project: String,
-    /// Records that say the same in both.
+    /// Records that are equal in both.
     pub agree: u64,
-    /// Records of the journal that the log does not have, or has otherwise; the first of them are
-    /// named.
+    /// Records of the journal that are missing from the log or differ there; the first of them are
+    /// listed.
     pub differ: u64,
     pub differing: Vec<u64>,
 }
 
-/// The log, read forwards as far as it is asked for.
+/// Reads the log forwards, as far as needed.
 struct Reader<'o> {
     order: &'o dyn Order,
     page: VecDeque<LogHash>,
@@ -51,8 +50,8 @@ impl Reader<'_> {
 }
 
 impl Store {
-    /// Compares every readable record with the shared log; none in a project of its own. What the
-    /// log has beyond the journal has not been brought here yet and does not count.
+    /// Compares every readable record with the shared log; none in a local project. Newer records
+    /// of the log have not been synced yet and do not count.
     pub fn compare_log(&self) -> Result<Option<ComparedLog>> {
         let Some(order) = self.order() else {
             return Ok(None);

@@ -1,4 +1,5 @@
-//! How much of the journal is decoded: as much as it has, however many files one record is about.
+//! Bounds on how much of the journal is decoded: about the size of the journal, even if one record
+//! covers many files.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -34,7 +35,7 @@ fn path(text: &str) -> ProjectPath {
     ProjectPath::parse(text).unwrap()
 }
 
-/// How many bytes of lines some work decodes.
+/// The number of bytes of lines that some work decodes.
 fn decoded<T>(work: impl FnOnce() -> T) -> usize {
     let before = DECODED.get();
     work();
@@ -67,7 +68,7 @@ fn a_record_about_many_files_is_decoded_once_for_all_of_them() {
     assert!(verified <= 4 * size, "verify: {verified} of {size}");
     let fixed = decoded(|| drop(open(&folder).doctor().unwrap()));
     assert!(fixed <= 10 * size, "doctor: {fixed} of {size}");
-    // As `cp -r` leaves them: the same bytes, and no file looks as it did.
+    // Like `cp -r`: the same bytes with new file stats.
     for entry in std::fs::read_dir(folder.join("pile")).unwrap() {
         let file = entry.unwrap().path();
         let text = std::fs::read(&file).unwrap();

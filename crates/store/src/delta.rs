@@ -1,8 +1,8 @@
-//! How a text is stored that replaces another: whole, or as its difference to the one before.
+//! Decides how a new version of a text is stored: whole, or as a difference to the previous
+//! version.
 //!
-//! A difference is used where it is clearly smaller. Whoever reads a version applies all
-//! differences since the last whole text, so their number and their size together are bounded: see
-//! [`Delta::load`].
+//! A difference is used if it is clearly smaller. Reading a version applies all differences since
+//! the last whole text, so their number and total size are bounded (see [`Delta::load`]).
 
 use std::time::{Duration, Instant};
 
@@ -17,22 +17,21 @@ use crate::version::Version;
 
 /// Shorter texts are stored whole: the rest of their record is as long.
 const SMALL: usize = 1 << 10;
-/// The most that [`RecordOp::deltas`] may be: so many differences at most, and fewer of large ones.
+/// The maximum of [`RecordOp::deltas`]: this many differences at most, and fewer large ones.
 pub(crate) const MOST: u32 = 64;
-/// Texts are compared in blocks of so many bytes.
+/// Texts are compared in blocks of this many bytes.
 const BLOCK: usize = 1 << 10;
-/// So long a line diff is improved. Where two texts have little in common, what it has by then is
-/// used.
+/// The time limit of a line diff. If two texts have little in common, the result so far is used.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// How a text differs from the one before.
+/// The difference between a text and the previous version.
 pub(crate) struct Delta {
     cuts: Vec<Cut>,
     load: u32,
 }
 
 impl RecordOp {
-    /// With a whole text, stored as a difference where there is one.
+    /// Sets the whole text, stored as a difference if there is one.
     pub(crate) fn with_text(mut self, text: Vec<u8>, delta: Option<Delta>) -> RecordOp {
         match delta {
             Some(Delta { cuts, load }) => {
@@ -49,8 +48,8 @@ impl RecordOp {
 }
 
 impl Store {
-    /// How a text differs from the newest journalled version; none where the text is to be stored
-    /// whole. `known` is what that version is believed to be.
+    /// The difference between a text and the newest journalled version; none if the text is to be
+    /// stored whole. `known` is the presumed text of that version.
     pub(crate) fn delta(
         &self,
         path: &ProjectPath,
@@ -60,8 +59,7 @@ impl Store {
     ) -> Option<Delta> {
         let head = head.filter(|head| !head.gone && head.seq > 0 && after.len() >= SMALL)?;
         let load = self.load_of(path, head).ok().filter(|load| *load < MOST)?;
-        // A file can be edited without looking edited. Its text counts only if the version proves
-        // it.
+        // An external edit can keep the file stat. The text counts only if the version matches.
         let before = match known.filter(|known| Version::of(known) == head.version) {
             Some(known) => known,
             None => self.plain_content(path, head).ok()?,
@@ -73,11 +71,11 @@ impl Store {
         }
         let share = u32::try_from(size.saturating_mul(MOST as usize) / after.len()).ok()?;
         let load = load.saturating_add(1).saturating_add(share);
-        // What cannot be read back must not be stored.
+        // Never store a difference that does not reproduce the text.
         (load <= MOST && splice(&before, &cuts)? == after).then_some(Delta { cuts, load })
     }
 
-    /// How much is stored as differences since the last whole text of a file.
+    /// The load of the differences since the last whole text of a file.
     fn load_of(&self, path: &ProjectPath, head: &Head) -> Result<u32> {
         let mut found = None;
         self.walk(path, head.at, &mut |_, op| {
@@ -92,7 +90,7 @@ impl Store {
     }
 }
 
-/// The cuts that make one text of another; none if one of them is no text.
+/// The cuts that turn one text into another; none if either is not UTF-8.
 fn difference(before: &[u8], after: &[u8]) -> Option<Vec<Cut>> {
     let (before, after) = (
         std::str::from_utf8(before).ok()?,
@@ -108,7 +106,7 @@ fn difference(before: &[u8], after: &[u8]) -> Option<Vec<Cut>> {
     if old == new {
         return Some(Vec::new());
     }
-    // One edit in one place, which is most of them.
+    // Most changes are one edit in one place.
     if old.is_empty() || new.len() <= after.len() / 16 {
         return Some(whole);
     }
@@ -142,10 +140,10 @@ fn by_lines(old: &str, new: &str, start: usize) -> Vec<Cut> {
     cuts
 }
 
-/// How many bytes two texts begin with in common, up to the start of a character.
+/// The length of the common beginning of two texts, at a character boundary.
 fn common_start(a: &str, b: &str) -> usize {
     let (a_bytes, b_bytes) = (a.as_bytes(), b.as_bytes());
-    // Blocks are compared at once, then what is left byte by byte.
+    // Compare block by block, then the rest byte by byte.
     let blocks = a_bytes
         .chunks_exact(BLOCK)
         .zip(b_bytes.chunks_exact(BLOCK))
@@ -164,7 +162,7 @@ fn common_start(a: &str, b: &str) -> usize {
         .unwrap_or(0)
 }
 
-/// The same of their ends.
+/// The length of the common end of two texts.
 fn common_end(a: &str, b: &str) -> usize {
     let (a_bytes, b_bytes) = (a.as_bytes(), b.as_bytes());
     let blocks = a_bytes

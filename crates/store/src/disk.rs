@@ -1,15 +1,15 @@
-//! Write steps, each of which a test can stop.
+//! The write steps of the store, each of which a test can stop.
 //!
-//! Everything the store makes durable or visible happens in one of these steps. A [`Watch`] sees
-//! each before it happens and may stop it, or let only the first bytes of it through, as a crash
-//! would. In ordinary use there is no watch and a step costs nothing.
+//! Everything that the store makes durable or visible happens in one of these steps. A [`Watch`] is
+//! called before each step. It can stop the step, or let only the first bytes through, as a crash
+//! would. Without a watch, a step costs nothing.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-/// Something that changes the disk.
+/// A step that changes the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     SegmentCreate,
@@ -24,24 +24,24 @@ pub enum Step {
     Append,
     Reorder,
     Remove,
-    /// A file was taken out of its place and is about to be looked at.
+    /// A file was taken out of the tree and will be inspected.
     TakenOut,
     MakeFolder,
     HeadsCommit,
     SegmentCompress,
 }
 
-/// What a watch says to a step.
+/// The decision of a watch about a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepVerdict {
     Go,
-    /// The power is gone: neither this step nor any later one happens.
+    /// The power fails: neither this step nor any later one happens.
     Stop,
-    /// The power goes while this many bytes are written.
+    /// The power fails after this many bytes.
     Torn(usize),
-    /// The step fails and the program lives on: a full disk.
+    /// The step fails and the program continues: a full disk.
     Fail,
-    /// The disk refuses the step with an I/O error, and the program lives on.
+    /// The disk returns an I/O error, and the program continues.
     Refused,
 }
 
@@ -60,7 +60,7 @@ impl Disk {
         Disk { watch }
     }
 
-    /// Asks leave for a step that is all or nothing.
+    /// Checks with the watch before a step that is all or nothing.
     pub fn step(&self, step: Step) -> io::Result<()> {
         match &self.watch {
             None => Ok(()),
@@ -73,7 +73,7 @@ impl Disk {
         }
     }
 
-    /// Writes at an offset, or as much of it as a watch lets through.
+    /// Writes at an offset, or as many bytes as the watch lets through.
     pub fn write_at(&self, step: Step, file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
         let let_through = self.allowed(step, bytes.len())?;
         file.write_all_at(&bytes[..let_through], offset)?;
@@ -109,8 +109,8 @@ impl Disk {
     }
 }
 
-/// Whether a file has no name any more. Its times are not asked for: a kernel that is asked for
-/// them gives the next write a time of its own, and the sync after it has to write the inode, too.
+/// Whether a file has no name any more. Its times are not requested: a request makes the kernel
+/// give the next write a time of its own, and then the sync has to write the inode as well.
 pub(crate) fn is_deleted(file: &File) -> bool {
     use rustix::fs::{AtFlags, StatxFlags, statx};
     statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::NLINK).map_or(true, |stat| stat.stx_nlink == 0)

@@ -1,10 +1,9 @@
-//! Where the journal ends, when no running process can be believed to know.
+//! Finds the end of the journal if the watermarks are missing or wrong.
 //!
-//! A record counts if it is whole and follows the one before it. What does not is either a tail
-//! that was never synced, so that no one was told of it, or damage to something that was. The
-//! records themselves tell which: each says how far the journal was synced when it was written.
-//! Damage before such a place is stepped over and reported by `verify`; at any other place the
-//! journal ends.
+//! A record counts if it is complete and follows the record before it. Anything else is either an
+//! unsynced tail, which was never acknowledged, or damage to synced records. The records
+//! distinguish the two: each one says how far the journal was synced when it was written. Damage
+//! before such a position is skipped and `verify` reports it; otherwise the journal ends there.
 
 use std::collections::BTreeMap;
 
@@ -15,12 +14,12 @@ use crate::live::Tail;
 use crate::record::{ROOT_SUM, Record, Sum, parse_sum};
 use crate::store::Store;
 
-/// Whether bytes that do not count are kept for a person to look at.
+/// Which of the bytes that do not count are kept for a person to inspect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Torn {
-    /// After a power cut: it may be all that is left of something.
+    /// After a power cut: they may be all that is left of a record.
     Keep,
-    /// A program was killed while it wrote them. Only a complete record among them is kept.
+    /// A process was killed while it wrote them. Only complete records among them are kept.
     KeepRecords,
 }
 
@@ -45,8 +44,8 @@ impl Tail {
 }
 
 impl Store {
-    /// Finds the journal's end: after a reboot, when `.quipu/live` is gone, or when something
-    /// stands behind the end it names. Only under the append lock.
+    /// Finds the journal's end: after a reboot, if `.quipu/live` is missing, or if bytes follow the
+    /// recorded tail. Requires the append lock.
     pub(crate) fn find_end(&self, known: Option<Tail>) -> Result<Tail> {
         self.check_allegiance()?;
         let torn = if known.is_some() {
@@ -59,8 +58,8 @@ impl Store {
             None => self.heads()?.applied()?,
         };
         if from.at > Position::START {
-            self.journal.is_end(from.at)?; // an end behind the end of the file is an error
-            // Nothing behind such an end may be cut off as a torn tail.
+            self.journal.is_end(from.at)?; // a tail beyond the end of the file is an error
+            // Nothing after such a tail may be cut off as a torn tail.
             let displaced = match known {
                 Some(known) => self.is_displaced(&known),
                 None => !self.journal.line_ends_at(from.at),
@@ -94,8 +93,8 @@ impl Store {
         Ok(tail)
     }
 
-    /// Whether lines were inserted before a known end of the journal: no line ends there, or the
-    /// line that does is another record, or it is damaged and the last record is behind it.
+    /// Whether lines were inserted before a known tail of the journal. Either no line ends there,
+    /// or that line is another record, or it is damaged and the last record comes after it.
     pub(crate) fn is_displaced(&self, tail: &Tail) -> bool {
         if !self.journal.line_ends_at(tail.at) {
             return true;
@@ -111,8 +110,8 @@ impl Store {
         }
     }
 
-    /// The last record that counts, from a known place on. Without one the search begins a segment
-    /// before the last: what lies further back was synced when it was left.
+    /// The last record that counts, starting at a known position. Without one, the search begins
+    /// one segment before the last: older segments were synced when they were closed.
     pub(crate) fn follow(&self, from: Option<Tail>) -> Result<Tail> {
         let segments = self.journal.segments()?;
         let early = segments.iter().rev().nth(1).copied().filter(|n| *n > 1);
@@ -179,7 +178,7 @@ impl Store {
                 further
             }
         };
-        // Nothing grows behind a compressed end: a new segment begins there.
+        // A compressed segment cannot grow, so the next record begins a new segment.
         if tail.at.offset > 0 && self.journal.is_closed(tail.at.segment) {
             tail.at = Position {
                 segment: tail.at.segment + 1,
@@ -189,7 +188,7 @@ impl Store {
         Ok(tail)
     }
 
-    /// Where the journal ends for someone who only reads.
+    /// The end of the journal for a reader.
     pub(crate) fn bound(&self) -> Result<Position> {
         let known = if self.is_read_only() {
             crate::live::Live::open_to_read(&self.quipu().join("live"), &self.boot)
@@ -203,7 +202,7 @@ impl Store {
         }
     }
 
-    /// All bytes of the journal from a place on.
+    /// All bytes of the journal from a position on.
     fn bytes_behind(&self, at: Position) -> Result<Vec<u8>> {
         let mut behind = Vec::new();
         for segment in self
@@ -259,8 +258,8 @@ fn records_in(bytes: &[u8]) -> impl Iterator<Item = Record> {
         .filter_map(|line| Record::decode(line).ok())
 }
 
-/// The last record that the chain leads to from a known one, wherever the records lie. A line that
-/// was doubled or moved stands between records that follow each other, and proves nothing of them.
+/// The last record that the hash chain reaches from a known one, at any position. A duplicated or
+/// moved line lies between records that follow each other, and proves nothing about them.
 fn along_chain(mut tail: Tail, seen: &[Seen]) -> Tail {
     let next: BTreeMap<Sum, (&Record, Position)> = seen
         .iter()
@@ -278,7 +277,7 @@ fn along_chain(mut tail: Tail, seen: &[Seen]) -> Tail {
     tail
 }
 
-/// Right behind damage that was stepped over, the sum before cannot be compared.
+/// Right after skipped damage, the previous hash cannot be compared.
 fn follows(record: &Record, tail: &Tail, behind_damage: bool) -> bool {
     if behind_damage {
         record.seq > tail.seq

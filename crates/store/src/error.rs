@@ -1,4 +1,7 @@
-//! What can go wrong in the store, sorted by what the caller should do about it.
+//! Errors of the store, grouped by what the caller should do about them.
+//!
+//! Each error names its object and, where possible, the command that fixes it. The program maps
+//! them to exit codes.
 
 use std::path::PathBuf;
 
@@ -7,7 +10,7 @@ use thiserror::Error;
 
 use crate::version::Version;
 
-/// The contract said no: what, under which rule, and the command that fixes it.
+/// The contract refused an operation: what, under which rule, and the command that fixes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
     pub what: String,
@@ -24,7 +27,7 @@ pub enum StoreError {
         path: String,
         expected: Version,
         now: Version,
-        /// Where the text lies that came too late, if it was kept.
+        /// The path of the stale text, if it was kept.
         kept: Option<String>,
     },
     #[error("{what}")]
@@ -37,7 +40,7 @@ pub enum StoreError {
         holder: String,
         seconds: u64,
     },
-    /// The commit is safe in the journal, its files could not be written yet.
+    /// The commit is safe in the journal, but its files could not be written yet.
     #[error("commit {seq} is recorded and safe, but `{path}` could not be written: {source}")]
     Unfinished {
         seq: u64,
@@ -51,39 +54,39 @@ pub enum StoreError {
     },
     #[error("the index of heads failed: {0}")]
     Heads(#[from] rusqlite::Error),
-    /// In the journal. The segment is zero where it is not a matter of one place, and the line
-    /// where it is not one of a line.
+    /// Damage in the journal. The segment is zero if the damage has no single position, and the
+    /// line is zero if it is not about one line.
     #[error("{}{what}", in_journal(*.segment, *.line))]
     Damaged {
         segment: u32,
         line: usize,
         what: String,
     },
-    /// The commit is written, and the disk failed when it was asked to keep it.
+    /// The commit is written, but the disk failed to sync it.
     #[error(
         "commit {seq} is written, but the disk did not confirm it: {source}; whether it lasts is not known"
     )]
     Unsure { seq: u64, source: Box<StoreError> },
-    /// The disk is full, and the store was opened only to look.
+    /// The disk is full, and the store was opened for reading only.
     #[error("nothing can be written: {what}")]
     Full { what: String },
-    /// The disk fails, and the store was opened only to look.
+    /// The disk fails, and the store was opened for reading only.
     #[error("nothing can be written: {what}")]
     Failing { what: String },
     /// The shared store does not answer.
     #[error("{what}{}", unsure(*.sent))]
     Unreachable {
         what: String,
-        /// Something was sent, and whether it was accepted is not known.
+        /// A request was sent, and it is unknown whether it was accepted.
         sent: bool,
-        /// The command that makes it reachable, where waiting does not help.
+        /// The command that makes it reachable, if waiting does not help.
         remedy: Option<&'static str>,
     },
     #[error("no store at `{}`", .0.display())]
     NoStore(PathBuf),
 }
 
-/// Why nothing can be written, in words.
+/// Why nothing can be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unwritable {
     Full(String),
@@ -108,7 +111,7 @@ impl StoreError {
         }
     }
 
-    /// The same where the words would have to be put together on every call that goes well.
+    /// Like `io`, but builds the message only if the call fails.
     pub(crate) fn io_at<W: Into<String>>(
         what: impl FnOnce() -> W,
     ) -> impl FnOnce(std::io::Error) -> StoreError {
@@ -118,7 +121,7 @@ impl StoreError {
         }
     }
 
-    /// Whether the disk has no room left.
+    /// Whether the disk is full.
     pub fn is_full_disk(&self) -> bool {
         use std::io::ErrorKind::{QuotaExceeded, StorageFull};
         match self {
@@ -138,7 +141,7 @@ impl StoreError {
         }
     }
 
-    /// Whether the disk refuses to take or to sync what is written.
+    /// Whether the disk fails to write or to sync.
     pub fn is_failing_disk(&self) -> bool {
         match self {
             StoreError::Io { source, .. } | StoreError::Unfinished { source, .. } => {
@@ -161,7 +164,7 @@ impl StoreError {
         }
     }
 
-    /// Whether it is a matter of one file, which is flagged, and hinders no other.
+    /// Whether the error concerns a single file, which is flagged, and blocks no other file.
     pub(crate) fn is_of_one_file(&self) -> bool {
         use std::io::ErrorKind::{InvalidInput, IsADirectory, NotADirectory, PermissionDenied};
         let kind = match self {
@@ -174,8 +177,7 @@ impl StoreError {
         )
     }
 
-    /// Whether the index of heads cannot be opened at all, as where something else stands in its
-    /// place.
+    /// Whether the file index cannot be opened at all, for example because a folder has its name.
     pub fn is_closed_index(&self) -> bool {
         matches!(self, StoreError::Heads(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::CannotOpen))
     }

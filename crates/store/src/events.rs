@@ -1,8 +1,8 @@
-//! Every state of one file, newest first.
+//! The history of one file: every state, newest first.
 //!
-//! Each record points to the one before it about the same file. Where one cannot be read, the next
-//! older one is searched for, so that damage hides no more than itself; and since each state says
-//! on which one it rests, what was there in between is known to be unknown.
+//! Each record points to the previous record about the same file. If one cannot be read, the store
+//! searches for the next older one, so that damage hides only itself. Each state also names the
+//! version it is based on, so a missing state in between is detected.
 
 use quipu_contract::ProjectPath;
 use serde::Serialize;
@@ -17,7 +17,6 @@ use crate::record::{Kind, OpKind, Record, RecordOp, Who};
 use crate::store::Store;
 use crate::version::Version;
 
-/// One state of one file.
 #[derive(Debug, Clone, Serialize)]
 pub struct PathEvent {
     pub seq: u64,
@@ -28,10 +27,10 @@ pub struct PathEvent {
     pub op: OpKind,
     pub version: Version,
     pub len: u64,
-    /// What was right before this cannot be told: a record about it is damaged.
+    /// The state right before this one is unknown, because a record about it is damaged.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub after_gap: bool,
-    /// The record itself is damaged: the index knows of it, and nothing else does.
+    /// The record itself is damaged: only the file index knows of it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub damaged: bool,
     #[serde(skip)]
@@ -71,7 +70,7 @@ impl PathEvent {
         }
     }
 
-    /// The newest state of a file whose record cannot be read: what the index knows of it.
+    /// The newest state of a file if its record cannot be read, from the file index.
     fn unread(head: &Head) -> PathEvent {
         PathEvent {
             seq: head.seq,
@@ -97,7 +96,7 @@ impl PathEvent {
         }
     }
 
-    /// Whether this rests on an older state, or on none where there is none.
+    /// Whether this state is based on `older`; without an older state, whether it has no base.
     fn rests_on(&self, older: Option<&PathEvent>) -> bool {
         self.base.as_ref()
             == older
@@ -107,13 +106,13 @@ impl PathEvent {
 }
 
 impl Store {
-    /// Every state of a file that can be read, newest first.
+    /// Every readable state of a file, newest first.
     pub fn events(&self, path: &ProjectPath) -> Result<Vec<PathEvent>> {
         self.events_since(path, 0)
     }
 
-    /// What happened to a file after a record, newest first. Costs what happened since, not the
-    /// file's whole past.
+    /// The states of a file after a record, newest first. The cost depends on these states, not on
+    /// the file's whole history.
     pub fn events_since(&self, path: &ProjectPath, seq: u64) -> Result<Vec<PathEvent>> {
         self.with_sound_heads(|| {
             self.take_notice(std::slice::from_ref(path))?;
@@ -124,14 +123,14 @@ impl Store {
         })
     }
 
-    /// The newest states of a file, newest first. Reads no older record than it has to.
+    /// The newest states of a file, newest first. Reads no older record than necessary.
     pub fn newest_events(&self, path: &ProjectPath, most: usize) -> Result<Vec<PathEvent>> {
         self.with_sound_heads(|| {
             self.take_notice(std::slice::from_ref(path))?;
             let Some(head) = self.heads()?.head(path.as_str())? else {
                 return Ok(Vec::new());
             };
-            // The one before says whether something is missing in between.
+            // One more state shows whether something is missing in between.
             let mut events = self.events_from(path, &head, 0, most.saturating_add(1))?;
             events.truncate(most);
             Ok(events)
@@ -172,18 +171,19 @@ impl Store {
         let hidden = self.heads()?.hidden()?;
         for index in 0..events.len() {
             let (event, older) = (&events[index], events.get(index + 1));
-            // Without an older one the search ended on purpose, or there is none that can be read.
+            // Without an older state, either the search ended on purpose or no older record is
+            // readable.
             let gap = !event.rests_on(older) && (older.is_some() || after == 0);
             let hides = hidden
                 .iter()
                 .any(|at| *at < event.place && older.is_some_and(|older| older.place < *at));
-            // An edit that seems to be an external one may be what a damaged record had written.
+            // An apparent external edit may be the text of a damaged record.
             events[index].after_gap = event.damaged || gap || hides && event.kind != Kind::Commit;
         }
         Ok(events)
     }
 
-    /// The newest record about a file that can be read and stands before a place.
+    /// The newest readable record about a file before a position.
     fn newest_before(&self, path: &ProjectPath, before: Position) -> Result<Option<Position>> {
         let needle = format!("\"path\":{}", serde_json::Value::from(path.as_str()));
         let finder = memchr::memmem::Finder::new(needle.as_bytes());
@@ -203,7 +203,7 @@ impl Store {
         Ok(found)
     }
 
-    /// The text of a file at some state, and that state.
+    /// The text of a file at a state, and that state.
     pub fn text_at(&self, path: &ProjectPath, at: &At) -> Result<(Vec<u8>, PathEvent)> {
         let events = self.events(path)?;
         if let At::Seq(seq) = at {
@@ -226,7 +226,7 @@ impl Store {
                 .position(|e| parse_time(&e.at).is_some_and(|t| t <= *time)),
             At::Back(count) => (*count < events.len()).then_some(*count),
         };
-        // What lies behind damage may not be what is meant: something that cannot be read came
+        // A state beyond damage may not be the requested one, because an unreadable state lies in
         // between.
         let looked_at = &events[..found.unwrap_or(events.len())];
         let exact = found.is_some_and(|index| match at {
@@ -260,8 +260,8 @@ impl Store {
         Ok((self.text_of(path, &events[index..])?, events[index].clone()))
     }
 
-    /// The text that a run of events, newest first, amounts to. Across damage only where the file
-    /// on disk proves it.
+    /// Rebuilds the text from events, newest first. Across damage it succeeds only if the file on
+    /// disk proves the text.
     pub(crate) fn text_of(&self, path: &ProjectPath, events: &[PathEvent]) -> Result<Vec<u8>> {
         match join(events) {
             Ok(text) => return Ok(text),
@@ -284,7 +284,7 @@ impl Store {
             .map_err(|_| self.untold(path, gap))
     }
 
-    /// What was before a state cannot be told.
+    /// The error for an unknown state before `after`.
     pub(crate) fn untold(&self, path: &ProjectPath, after: &PathEvent) -> StoreError {
         let what = if after.damaged {
             format!(
@@ -315,7 +315,7 @@ impl Store {
         let version = Version::of(bytes);
         let is = |index: usize| match events[index].op {
             OpKind::Append => join(&events[index..]).is_ok_and(|text| text == bytes),
-            // A text that was brought back may have the name that it had when it grew.
+            // A restored text may have the version that it had when it grew.
             OpKind::Write => {
                 let may_be = events[index].version == version || events[index].edit().is_start();
                 may_be && join(&events[index..]).is_ok_and(|text| text == bytes)
@@ -325,8 +325,7 @@ impl Store {
         Ok((0..events.len()).any(|index| events[index].len == bytes.len() as u64 && is(index)))
     }
 
-    /// The newest version of a file before the newest one that is as wanted, if the journal tells
-    /// it.
+    /// The newest earlier version of a file that satisfies `is`, if the journal holds it.
     pub(crate) fn newest_version_that(
         &self,
         path: &ProjectPath,
@@ -341,7 +340,7 @@ impl Store {
             .find(|text| is(text)))
     }
 
-    /// The bytes of an earlier version of a file, if the journal tells it.
+    /// The bytes of an earlier version of a file, if the journal holds it.
     pub(crate) fn version_bytes(
         &self,
         path: &ProjectPath,
@@ -356,7 +355,7 @@ impl Store {
     }
 }
 
-/// The text that a run of events, newest first, amounts to. A gap where damage lies within.
+/// Rebuilds the text from events, newest first. Returns a gap if there is damage among them.
 fn join(newest_first: &[PathEvent]) -> std::result::Result<Vec<u8>, Gap> {
     let start = newest_first
         .iter()

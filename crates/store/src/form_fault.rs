@@ -1,9 +1,9 @@
-//! Texts that are not valid in the form that the contract gives their file.
+//! Texts that are invalid in the form that the contract gives their file.
 //!
-//! Every file with a form is UTF-8. What else a form asks for the store cannot tell: the `RuleBook`
-//! does. Such a text is refused when it is written and flagged when an external edit leaves it. An
-//! older program may have journalled one all the same, or the contract has changed since: then it
-//! is reported, and `restore` repairs it.
+//! Every file with a form is UTF-8. The `RuleBook` checks the other requirements, because the store
+//! cannot parse forms. An invalid text is refused when it is written and flagged when an external
+//! edit leaves it. An older program may still have journalled one, or the contract has changed
+//! since. Such a text is reported, and `restore` repairs it.
 
 use quipu_contract::{Class, FileRule, Form, ProjectPath, bad_line};
 
@@ -15,22 +15,21 @@ use crate::heads::Head;
 use crate::store::Store;
 use crate::survey::{Standing, Survey, standing};
 
-/// What is wrong with a text, on which line, and what is allowed there.
+/// The fault of a text, its line, and what is allowed there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FormFault {
     pub line: usize,
     pub what: String,
-    /// Empty where `what` says it.
+    /// Empty if `what` says it.
     pub allowed: String,
 }
 
-/// How the flag of a text begins that is not valid in its form, and of one that was committed so
-/// and has a wrong value.
+/// Prefixes of flags: for an invalid text, and for a committed text with an invalid value.
 pub(crate) const INVALID: &str = "is not valid: ";
 pub(crate) const COMMITTED: &str = "was committed and is not valid: ";
-/// What is said of a file in which git left a conflict.
+/// The fault of a file in which git left a conflict.
 pub(crate) const CONFLICT: &str = "git left both sides of a conflict in it";
-/// How the latter ends where there is nothing to bring back.
+/// The suffix of a `COMMITTED` flag if no version can be restored.
 pub(crate) const NO_VERSION: &str = "; no earlier version is valid";
 
 impl FormFault {
@@ -42,7 +41,7 @@ impl FormFault {
         }
     }
 
-    /// A merge that git could not do: both sides stand in the file.
+    /// A merge that git could not complete: the file holds both sides.
     fn conflict(text: &str) -> Option<FormFault> {
         let line = |mark: &str| text.lines().position(|line| line.starts_with(mark));
         let (begin, end) = (line("<<<<<<< ")?, line(">>>>>>> ")?);
@@ -78,13 +77,13 @@ impl FormFault {
     }
 }
 
-/// Whether more than the bytes at the end of such a file must be looked at when it grows.
+/// Whether growth of such a file requires a check of the whole text, and not only of its end.
 fn is_one_value(rule: &FileRule) -> bool {
     matches!(rule.form, Some(Form::State | Form::Todos))
 }
 
 impl Store {
-    /// What is wrong with the whole text of a file.
+    /// The fault in the whole text of a file.
     pub(crate) fn form_fault(
         &self,
         path: &ProjectPath,
@@ -104,8 +103,8 @@ impl Store {
         }
     }
 
-    /// The same for a text that grew behind `from`: what stood there before is not the fault of
-    /// whoever added to it.
+    /// The fault in a text that grew after `from`. An older fault is not blamed on the writer of
+    /// the new text.
     pub(crate) fn growth_fault(
         &self,
         path: &ProjectPath,
@@ -121,7 +120,7 @@ impl Store {
         bad_line(&whole[from..]).map(|line| FormFault::not_utf8(lines_before + line))
     }
 
-    /// Refuses a text that would not be valid. `before` is what an append is added to, where that
+    /// Refuses a text that would be invalid. `before` returns the text before an append, if it
     /// matters.
     pub(crate) fn check_form(
         &self,
@@ -152,9 +151,9 @@ impl Store {
         fault.map_or(Ok(()), |fault| Err(fault.refused(path, Some(rule), of)))
     }
 
-    /// What replaces a newest version that is not valid: the same text with `�` for each byte that
-    /// is not UTF-8; if that is not valid either, the newest earlier version that is. None where
-    /// the newest version is valid.
+    /// The replacement for an invalid newest version: the same text with `�` for each byte that is
+    /// not UTF-8, or, if that is invalid too, the newest valid earlier version. None if the newest
+    /// version is valid.
     pub(crate) fn repaired(&self, path: &ProjectPath, head: &Head) -> Result<Option<Vec<u8>>> {
         let rule = self.contract.rule(path);
         let newest = self.content_from_journal(path, head)?;
@@ -182,10 +181,10 @@ impl Store {
         }
     }
 
-    /// The flag of a newest version that is not valid.
+    /// The flag of an invalid newest version.
     pub(crate) fn committed_flag(&self, path: &ProjectPath, head: &Head) -> Result<Option<Flag>> {
         let text = match self.content(path, head) {
-            // That is another matter, which is reported as such.
+            // Damage is reported separately.
             Err(StoreError::Damaged { .. }) => return Ok(None),
             other => other?,
         };
@@ -206,8 +205,7 @@ impl Store {
         }))
     }
 
-    /// A file with something wrong: an external edit that was not adopted, or a newest version that
-    /// is not valid.
+    /// A file with a fault: an external edit that was not adopted, or an invalid newest version.
     pub fn flagged(&self, path: &ProjectPath) -> Result<Option<Standing>> {
         self.take_notice(std::slice::from_ref(path))?;
         let class = self.contract.class(path);
@@ -228,7 +226,7 @@ impl Store {
         Ok(flag.map(|flag| standing(path.as_str(), class, Some(&head), Some(flag))))
     }
 
-    /// Flags the files among those that a rule names one by one whose newest version is not valid.
+    /// Flags each file that a rule names by its path and that has an invalid newest version.
     pub fn flag_invalid(&self, survey: &mut Survey) -> Result<()> {
         for rule in self
             .contract
@@ -250,14 +248,14 @@ impl Store {
             else {
                 continue;
             };
-            // Not while the index is held: reading a text asks it, too.
+            // Do not hold the index here: reading a text uses it as well.
             let head = self.heads()?.head(path.as_str())?.filter(|head| !head.gone);
             file.flag = head.map_or(Ok(None), |head| self.committed_flag(&path, &head))?;
         }
         Ok(())
     }
 
-    /// What would be flagged if an editor left this text in a file.
+    /// The flag that a file would get if an editor left this text in it.
     pub fn judge_external(&self, path: &ProjectPath, after: &[u8]) -> Result<Option<Flag>> {
         let head = self.heads()?.head(path.as_str())?.filter(|head| !head.gone);
         let before = head

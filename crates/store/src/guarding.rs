@@ -1,5 +1,7 @@
-//! The guards of the contract, asked for one operation on one file, for a change of a file as a
-//! whole, and for its words.
+//! Calls the contract's guards: for one operation on one file, for the change of a file as a whole,
+//! and for the words of a command.
+//!
+//! The guards themselves are in `contract/src/guard.rs`. The judge decides when to call them.
 
 use std::borrow::Cow;
 
@@ -11,7 +13,7 @@ use quipu_contract::{
 use crate::change::{Expect, Op};
 use crate::error::{Refused, Result, StoreError};
 
-/// What an operation would write, as the guards look at it.
+/// The text that an operation would write, as the guards see it.
 pub(crate) struct Writing<'w> {
     pub path: &'w ProjectPath,
     pub rule: Option<&'w FileRule>,
@@ -21,7 +23,6 @@ pub(crate) struct Writing<'w> {
     pub force: bool,
 }
 
-/// The guards of one text.
 pub(crate) fn guard(rules: &GuardRules, writing: &Writing<'_>) -> Result<()> {
     let Writing {
         path,
@@ -31,7 +32,7 @@ pub(crate) fn guard(rules: &GuardRules, writing: &Writing<'_>) -> Result<()> {
         bytes,
         force,
     } = *writing;
-    // Nearly all text is whole; asking that first costs a fraction of fixing what is not.
+    // Nearly all text is valid UTF-8, and the check costs a fraction of a conversion.
     let text =
         std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed);
     if class == Class::State
@@ -62,7 +63,7 @@ pub(crate) fn guard(rules: &GuardRules, writing: &Writing<'_>) -> Result<()> {
     if may_hold_credentials(rules, path) {
         return Ok(());
     }
-    // A name stays in the journal like any text.
+    // A name stays in the journal like any other text.
     if let Some(found) = find_credentials(rules, path.as_str()) {
         let what = format!(
             "the name of this file {}: memory is no place for it",
@@ -76,7 +77,7 @@ pub(crate) fn guard(rules: &GuardRules, writing: &Writing<'_>) -> Result<()> {
     }
 }
 
-/// The guard of what an append and the line that it goes on with are together.
+/// The guard of an append together with the line that it continues.
 pub(crate) fn guard_continued(
     rules: &GuardRules,
     writing: &Writing<'_>,
@@ -114,10 +115,10 @@ fn refused_credential(path: &ProjectPath, rule: Option<&FileRule>, found: &Findi
     )
 }
 
-/// A credential that the line before a text begins and the text goes on with.
+/// A credential that begins in the line before a text and continues in the text.
 fn continued_credential(rules: &GuardRules, bytes: &[u8], line_before: &[u8]) -> Option<Finding> {
     let begun = String::from_utf8_lossy(line_before);
-    // What stood there already is not this writer's.
+    // A credential that was already there is not blamed on this writer.
     if begun.is_empty() || find_credentials(rules, &begun).is_some() {
         return None;
     }
@@ -128,8 +129,8 @@ fn continued_credential(rules: &GuardRules, bytes: &[u8], line_before: &[u8]) ->
     )
 }
 
-/// Judges the result of a merge for a person: its class, its guards and its loss, as for any other
-/// change of the file. What our side already says is not blamed on the merge.
+/// Judges the result of a merge for a person by class, guards and loss, like any other change of
+/// the file. Text that our side already contains is not blamed on the merge.
 pub fn judge_merge(
     contract: &Contract,
     path: &ProjectPath,
@@ -138,8 +139,8 @@ pub fn judge_merge(
 ) -> Result<()> {
     let rule = contract.rule(path);
     let class = contract.class(path);
-    // What one side deleted is deleted in the merge. Whether that is kept is decided when the file
-    // is next looked at.
+    // Text that one side deleted is deleted in the merge. The next comparison of the file decides
+    // whether the deletion is accepted.
     if let Outside::Flagged { what, line } =
         judge_outside(class, path.as_str(), Some(ours), Some(merged), &|| None)
         && !is_loss(&what)
@@ -177,7 +178,7 @@ pub fn judge_merge(
     guard_loss(contract, path, ours.len() as u64, merged.len() as u64)
 }
 
-/// Whether a change as a whole loses much of a file, in however many steps.
+/// Refuses a change that loses much of a file as a whole, in any number of steps.
 pub(crate) fn guard_loss(
     contract: &Contract,
     path: &ProjectPath,
@@ -198,8 +199,8 @@ pub(crate) fn guard_loss(
     }
 }
 
-/// Words of a command that stay in the journal, like any text: a reason, a key, a path. Each is one
-/// line, so that it stays one entry wherever it is listed.
+/// Words of a command that stay in the journal: a reason, a key, a path. Each must be a single
+/// line, so that it stays one entry in every list.
 pub(crate) fn guard_words(rules: &GuardRules, words: &str, are: &str, flag: &str) -> Result<()> {
     check_one_line(&format!("the {are}"), words).map_err(|error| {
         StoreError::refused(
@@ -219,7 +220,7 @@ pub(crate) fn guard_words(rules: &GuardRules, words: &str, are: &str, flag: &str
     }
 }
 
-/// Whoever acts is named in the journal, too.
+/// The name of the actor is journalled as well.
 pub(crate) fn guard_actor(rules: &GuardRules, actor: &Actor) -> Result<()> {
     let agent = actor.agent().map_or(Ok(()), |agent| {
         guard_words(rules, agent.as_str(), "name of the agent", "--agent")

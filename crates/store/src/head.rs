@@ -1,8 +1,8 @@
 //! The head of a journal: the number and the hash of its newest record.
 //!
-//! Every record holds the hash of the record before it, so a head stands for all records up to it.
-//! The hashes have no key: whoever can write the journal can recompute them. A head that was noted
-//! elsewhere shows whether that happened.
+//! Every record holds the hash of the record before it, so a head covers all records up to it. The
+//! hashes have no key: a program that can write the journal can recompute them. Comparing the
+//! journal with a head that was stored elsewhere detects this.
 
 use std::fmt;
 
@@ -10,13 +10,13 @@ use crate::error::Result;
 use crate::journal::{Line, Position, Seen};
 use crate::store::Store;
 
-/// Digits of a record's hash, and the fewest that may stand for it.
+/// The digits of a record's hash, and the fewest that may abbreviate it.
 const HASH_DIGITS: usize = 32;
 const FEWEST_DIGITS: usize = 8;
-/// Digits that name a journal: the beginning of the hash of its first record.
+/// The digits that name a journal: the beginning of the hash of its first record.
 const JOURNAL_DIGITS: usize = 16;
 
-/// The newest record of a journal at some moment, and which journal it is.
+/// The newest record of a journal at some moment, and the name of the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JournalHead {
     pub seq: u64,
@@ -31,8 +31,8 @@ impl fmt::Display for JournalHead {
     }
 }
 
-/// A record that a journal is expected to hold: `SEQ:HASH`, or a hash alone; the hash may be
-/// shortened.
+/// A record that a journal is expected to hold: `SEQ:HASH`, or a hash alone. The hash may be
+/// abbreviated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpectedHead {
     pub seq: Option<u64>,
@@ -63,24 +63,24 @@ impl fmt::Display for ExpectedHead {
     }
 }
 
-/// What the journal holds in the place of an expected head.
+/// The record that the journal holds for an expected head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HeadFound {
-    /// Exactly this record.
+    /// This record.
     Same,
-    /// A record with this number and another hash.
+    /// A record with this number but another hash.
     Other { hash: String },
     /// No such record.
     Missing,
 }
 
-/// A journal, compared with heads that were noted elsewhere.
+/// The result of comparing a journal with heads that were stored elsewhere.
 #[derive(Debug, Clone, Default)]
 pub struct HeadsFound {
     /// The name of the journal and the time of its first record; none if it has no readable record.
     pub journal: Option<(String, String)>,
     pub newest: u64,
-    /// One for each expected head, in their order.
+    /// One result for each expected head, in the same order.
     pub found: Vec<HeadFound>,
 }
 
@@ -105,7 +105,7 @@ impl Store {
         }))
     }
 
-    /// Looks for heads in the journal, in one pass over its records.
+    /// Finds heads in the journal, in one pass over its records.
     pub fn find_heads(&self, expected: &[ExpectedHead]) -> Result<HeadsFound> {
         let mut heads = HeadsFound {
             found: vec![HeadFound::Missing; expected.len()],

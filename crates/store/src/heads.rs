@@ -1,16 +1,15 @@
-//! The file index (`heads.db`): for every file its newest version and what it looked like on disk.
+//! The file index (`heads.db`): for every file its newest version and its file stat.
 //!
 //! It is derived from the journal and can always be deleted. SQLite in WAL mode with
-//! `synchronous=NORMAL` is never inconsistent and may only be behind after a power cut; it says
-//! itself how far it is applied, and the rest is read from the journal. A short log stays when a
-//! command ends: folding it in and deleting it is three syncs and an unlink, more than the command
-//! itself costs.
+//! `synchronous=NORMAL` stays consistent and may only lag behind after a power cut. It stores how
+//! far the journal is applied, and the rest is read from the journal. A short WAL is left in place
+//! when a command ends: a checkpoint and deletion take three syncs and an unlink, more than the
+//! command itself.
 //!
-//! SQLite does not notice a flipped bit inside a row or a key, so each row has a checksum of its
-//! own, and names the key before it (`row_sum.rs`). A row that is found is compared with its
-//! checksum. A row that is not found is proven absent by the row behind its place. Either failure
-//! is reported as a corrupt database, and the caller rebuilds the index
-//! (`Store::with_sound_heads`).
+//! SQLite does not notice a flipped bit inside a row or a key, so each row has its own checksum and
+//! the key of the row before it (`row_sum.rs`). A row that is found is compared with its checksum.
+//! A missing row is proven absent by the row after its position. Either failure is reported as a
+//! corrupt database, and the caller rebuilds the index (`Store::with_sound_heads`).
 
 use std::path::Path;
 
@@ -29,10 +28,10 @@ use crate::row_sum::RowSum;
 use crate::tree::Stamp;
 use crate::version::Version;
 
-/// Raised whenever the tables change: an older index is rebuilt.
+/// Raised when the tables change: an older index is rebuilt.
 const FORMAT: i64 = 2;
 
-/// A longer log is folded in at the end: whoever comes next has to read it first.
+/// A longer WAL is checkpointed at the end, because the next process has to read it first.
 const SHORT_LOG: u64 = 256 * 1024;
 
 /// The newest state of one file.
@@ -45,15 +44,15 @@ pub(crate) struct Head {
     pub at: Position,
     pub seq: u64,
     pub gone: bool,
-    /// What the file looked like when it was last known to hold this version.
+    /// The file stat when the file was last known to hold this version.
     pub stamp: Option<Stamp>,
-    /// An external edit that the contract does not allow, and what the file looked like then.
+    /// A disallowed external edit, and the file stat then.
     pub flag: Option<(Flag, Option<Stamp>)>,
 }
 
 pub(crate) struct Heads {
     db: Connection,
-    /// The file they are in; zero for none.
+    /// The inode of the database file; zero for none.
     pub inode: u64,
 }
 
@@ -68,7 +67,7 @@ impl Heads {
         .prepared()
     }
 
-    /// Heads that live as long as this process: for a project that cannot be written.
+    /// An index in memory, for a project that cannot be written.
     pub fn in_memory() -> Result<Heads> {
         Heads {
             db: Connection::open_in_memory()?,
@@ -107,7 +106,7 @@ impl Heads {
         Ok(self)
     }
 
-    /// The row behind the last one of each table.
+    /// Writes the end row of each table.
     fn put_end_rows(&self) -> Result<()> {
         self.put_row(&Key::End, None, &end_head())?;
         self.put_key_row(&Key::End, None, Position::START)
@@ -168,7 +167,7 @@ impl Heads {
         })
     }
 
-    /// How far the journal is applied to these heads and to the files.
+    /// How far the journal is applied to this index and to the files.
     pub fn applied(&self) -> Result<Tail> {
         let applied = self.load_applied()?;
         Ok(Tail {
@@ -187,7 +186,7 @@ impl Heads {
         })
     }
 
-    /// How far the files themselves are known to have reached the disk, and in which boot.
+    /// How far the files themselves are known to be synced, and in which boot.
     pub fn kept(&self) -> Result<(Position, String)> {
         let applied = self.load_applied()?;
         Ok((position(applied.kept), applied.boot))
@@ -200,7 +199,7 @@ impl Heads {
         })
     }
 
-    /// Damaged records of which not even the files are known: each may hide a change of any file.
+    /// Damaged records about unknown files. Each may hide a change of any file.
     pub fn hidden(&self) -> Result<Vec<Position>> {
         Ok(self
             .load_applied()?
@@ -215,12 +214,12 @@ impl Heads {
         self.change_applied(|applied| applied.hidden = places.join(" "))
     }
 
-    /// Whether these heads were once filled from the journal, and so can be believed.
+    /// Whether this index was completely built from the journal.
     pub fn is_made(&self) -> Result<bool> {
         Ok(self.load_applied()?.made > 0)
     }
 
-    /// Whether the files were compared with the journal since.
+    /// Whether the files were compared with the journal since the index was built.
     pub fn is_redone(&self) -> Result<bool> {
         Ok(self.load_applied()?.made > 1)
     }
@@ -233,7 +232,7 @@ impl Heads {
         self.change_applied(|applied| applied.made = 2)
     }
 
-    /// All of `work` or none of it.
+    /// Runs `work` in a transaction.
     pub fn transaction<T>(&self, work: impl FnOnce(&Heads) -> Result<T>) -> Result<T> {
         self.db.execute_batch("BEGIN IMMEDIATE")?;
         match work(self) {
@@ -248,7 +247,7 @@ impl Heads {
         }
     }
 
-    /// The same, as part of a transaction that was begun before, or as one of its own.
+    /// Runs `work` in the current transaction, or in one of its own.
     fn atomically<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
         if self.db.is_autocommit() {
             self.transaction(|_| work())
@@ -257,7 +256,7 @@ impl Heads {
         }
     }
 
-    /// The heads of many paths, as they stood at one moment.
+    /// The entries of many paths, read in one transaction.
     pub fn heads_of<'p>(&self, paths: impl Iterator<Item = &'p str>) -> Result<Vec<Option<Head>>> {
         self.db.execute_batch("BEGIN")?;
         let found = paths.map(|path| self.head(path)).collect();
@@ -270,14 +269,14 @@ impl Heads {
         Ok((row.key.is(path)).then_some(row.value))
     }
 
-    /// Whether any file below a folder has a head, gone or not.
+    /// Whether the index has any file below a folder, deleted ones included.
     pub fn any_below(&self, folder: &str) -> Result<bool> {
         let folder = format!("{folder}/");
         let row = self.row_from(&folder)?;
         Ok(matches!(row.key, Key::Text(path) if path.starts_with(&folder)))
     }
 
-    /// The row of a path, or the one behind its place, which proves that the path has none.
+    /// The row of a path, or the next row, which proves that the path has none.
     fn row_from(&self, path: &str) -> Result<Row<Head>> {
         let query = format!(
             "SELECT path, before, sum, {COLUMNS} FROM head WHERE path >= ? ORDER BY path LIMIT 1"
@@ -304,7 +303,7 @@ impl Heads {
         })
     }
 
-    /// Fills an empty table with heads in the order of their paths.
+    /// Fills an empty table with entries in the order of their paths.
     pub fn put_all<'h>(&self, heads: impl Iterator<Item = (&'h String, &'h Head)>) -> Result<()> {
         let mut before = None;
         for (path, head) in heads {
@@ -347,7 +346,7 @@ impl Heads {
         Ok(())
     }
 
-    /// Changes the head of a path, unless the file has moved on to another version.
+    /// Changes the entry of a path, unless the file has another version by now.
     fn change_head(
         &self,
         path: &str,
@@ -370,7 +369,7 @@ impl Heads {
         })
     }
 
-    /// Notes an external edit that the contract does not allow, unless the file has moved on.
+    /// Stores the flag of a disallowed external edit, unless the file has another version by now.
     pub fn set_flag(
         &self,
         path: &str,
@@ -381,7 +380,7 @@ impl Heads {
         self.change_head(path, version, |head| head.flag = Some((flag.clone(), seen)))
     }
 
-    /// Every file there is or was, in order.
+    /// All files, including deleted ones, in order.
     pub fn all(&self) -> Result<Vec<(String, Head)>> {
         let query = format!("SELECT path, before, sum, {COLUMNS} FROM head ORDER BY path");
         let mut statement = self.db.prepare_cached(&query)?;
@@ -489,7 +488,7 @@ impl Heads {
         sum.unwrap_or(Ok(0))
     }
 
-    /// The highest fencing number ever given.
+    /// The highest fence so far.
     pub fn fence(&self) -> Result<u64> {
         Ok(self.load_applied()?.fence.unsigned_abs())
     }
@@ -512,7 +511,7 @@ impl Drop for Heads {
         let file = self.db.path().filter(|path| !path.is_empty());
         let log = file.and_then(|path| std::fs::metadata(format!("{path}-wal")).ok());
         if log.is_some_and(|log| log.len() <= SHORT_LOG) {
-            // If it cannot be left, it is folded in.
+            // If this fails, SQLite checkpoints the WAL on close.
             let _ = self
                 .db
                 .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
@@ -520,7 +519,7 @@ impl Drop for Heads {
     }
 }
 
-/// How far everything is, as the database holds it.
+/// The progress row of the database.
 struct Applied {
     at: (u32, i64),
     fence: i64,
@@ -530,9 +529,9 @@ struct Applied {
     wall: i64,
     last: String,
     made: i64,
-    /// The checksums of all leases, combined by exclusive or.
+    /// The checksums of all leases, combined with XOR.
     leases: i64,
-    /// Places of damaged records of which not even the files are known, with spaces between.
+    /// Positions of damaged records about unknown files, separated by spaces.
     hidden: String,
 }
 
@@ -581,8 +580,8 @@ fn position((segment, offset): (u32, i64)) -> Position {
     }
 }
 
-/// The primary key of a row. The row at the end of a table has an empty blob, which SQLite sorts
-/// behind every text.
+/// The primary key of a row. The end row of a table has an empty blob, which SQLite sorts after
+/// every text.
 enum Key {
     Text(String),
     End,
@@ -610,7 +609,7 @@ impl rusqlite::ToSql for Key {
     }
 }
 
-/// A row whose checksum was compared.
+/// A row with a verified checksum.
 struct Row<V> {
     key: Key,
     /// The key of the row before it.
@@ -619,7 +618,7 @@ struct Row<V> {
 }
 
 impl<V> Row<V> {
-    /// Checks that this row is the wanted one, or stands right behind the place of the wanted one.
+    /// Checks that this row has the wanted key, or comes right after its position.
     fn at(self, wanted: &str) -> Result<Row<V>> {
         let follows = match &self.key {
             Key::Text(key) => key.as_str() > wanted,
@@ -681,7 +680,7 @@ fn text<'r>(row: &'r rusqlite::Row<'_>, index: usize) -> Result<&'r str> {
         .map_err(|_| corrupt("a row holds no text where it should"))
 }
 
-/// What stands at the end of the table; never read as a head.
+/// The entry in the end row. It is never used as a file.
 fn end_head() -> Head {
     let version = Version::none();
     Head {
@@ -733,7 +732,7 @@ fn head_sum(key: &Key, before: Option<&str>, head: &Head) -> i64 {
     }
 }
 
-/// The index holds something that was never written to it.
+/// The error for content that was never written to the index.
 fn corrupt(what: &str) -> StoreError {
     let error = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
     StoreError::Heads(rusqlite::Error::SqliteFailure(error, Some(what.to_owned())))

@@ -1,8 +1,9 @@
-//! Where the journal is damaged, the file on disk may still prove what it said.
+//! Repairs damage of the journal from the files on disk.
 //!
-//! A version is a hash over the version before and the bytes that were added. If one record about a
-//! file cannot be read, its bytes stand in the file between what came before and what came after,
-//! and the hash says whether they are the right ones. Nothing is believed without that.
+//! A version is a hash over the previous version and the added bytes. If one record about a file
+//! cannot be read, its bytes are in the file, between the earlier and the later text, and the hash
+//! proves whether they are the right ones. Readers accept nothing without this proof. `doctor` also
+//! journals a file without proof, as it is on disk, and says so.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,15 +21,15 @@ use crate::store::Store;
 use crate::version::Version;
 
 impl Store {
-    /// The text of a head across one record that cannot be read.
+    /// The text of a file across one unreadable record.
     pub(crate) fn proven_content(
         &self,
         path: &ProjectPath,
         head: &Head,
         damage: StoreError,
     ) -> Result<Vec<u8>> {
-        // A text that was written whole is proven by its version alone, whatever it was stored as a
-        // difference to.
+        // The version alone proves a text that was written whole, even if it was stored as a
+        // difference.
         if let Ok(Some((found, _))) = self.tree.read(path)
             && Version::of(&found) == head.version
         {
@@ -65,8 +66,8 @@ impl Store {
         Ok(whole)
     }
 
-    /// The text of a head whose own record cannot be read: what stands in the file, if its version
-    /// says so.
+    /// The text of a file if its newest record cannot be read: the content of the file, if its
+    /// version matches.
     fn proven_by_file(
         &self,
         path: &ProjectPath,
@@ -84,7 +85,8 @@ impl Store {
         }
     }
 
-    /// Whether some bytes are an older, readable version and exactly what makes it the wanted one.
+    /// Whether some bytes consist of an older, readable version and an addition that results in the
+    /// wanted version.
     fn extends_older(
         &self,
         path: &ProjectPath,
@@ -114,8 +116,8 @@ impl Store {
             .is_some_and(|added| older.version.extended(added) == *wanted))
     }
 
-    /// Journals whole what the journal cannot tell any more, as far as the disk tells it. Returns
-    /// what was done.
+    /// Journals each file that the journal can no longer rebuild: the proven text, or the file as
+    /// it is on disk if nothing proves its text. Returns a description of each repair.
     pub(crate) fn heal(&self) -> Result<Vec<String>> {
         self.with_sound_heads(|| self.heal_once())
     }
@@ -123,7 +125,7 @@ impl Store {
     fn heal_once(&self) -> Result<Vec<String>> {
         let held = self.append_lock.acquire()?;
         let look = self.look()?;
-        // In a working copy the damage is its own, and the log is everybody's.
+        // In a working copy the damage is local, but the log is shared.
         let damages = if self.order.is_none() {
             self.unhealed(look.tail.at)?
         } else {
@@ -214,7 +216,7 @@ impl Store {
         Ok(healed)
     }
 
-    /// Damage that no record deals with.
+    /// Damage that no record repairs.
     pub(crate) fn unhealed(&self, end: Position) -> Result<Vec<Damage>> {
         let mut damages: BTreeMap<String, Damage> = BTreeMap::new();
         let (mut chain, mut texts, mut healed) =

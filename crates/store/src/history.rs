@@ -1,7 +1,7 @@
-//! History: what a file was, when, and who made it so.
+//! Reads the history: versions of a file, the log of commits, and records with notes.
 //!
-//! Every record points to the one before it about the same file, so a file's history costs what the
-//! file has, not what the journal has.
+//! Every record points to the previous record about the same file, so the history of a file costs
+//! as much as that file has records, not as much as the journal has.
 
 use quipu_contract::ProjectPath;
 use serde::Serialize;
@@ -15,20 +15,20 @@ use crate::record::{Kind, OpKind, Record, RecordOp, Who};
 use crate::store::Store;
 use crate::version::Version;
 
-/// How much of the journal a look back reads.
+/// How much of the journal a scan of recent records reads.
 pub(crate) const RECENT_BYTES: u64 = 512 << 10;
 
-/// How many commits one search looks at before it asks whether to go on.
+/// How many commits one search reads before it returns a page.
 const LOOKED: usize = 20_000;
 
-/// Which state of a file is meant.
+/// Selects a state of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum At {
     Version(String),
     Seq(u64),
     /// The newest at or before this moment, in microseconds.
     Time(i64),
-    /// So many versions ago.
+    /// This many versions back.
     Back(usize),
 }
 
@@ -63,7 +63,7 @@ pub struct LogEntry {
     pub who: Who,
     pub why: Option<String>,
     pub paths: Vec<String>,
-    /// The record cannot be read: its number is told by its neighbours, and nothing else is known.
+    /// The record cannot be read. Its neighbours give its number, and nothing else is known.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub damaged: bool,
 }
@@ -88,15 +88,15 @@ impl LogEntry {
     }
 }
 
-/// Some commits out of many, and where to go on.
+/// A page of commits, and where the next page begins.
 #[derive(Debug, Clone, Serialize)]
 pub struct LogPage {
     pub entries: Vec<LogEntry>,
-    /// Go on before this commit; none at the beginning of the journal.
+    /// The next page begins before this commit; none at the beginning of the journal.
     pub next: Option<u64>,
 }
 
-/// A record that carries a note, with what it did to files.
+/// A record with a note, and the files that it changed.
 #[derive(Debug, Clone, Serialize)]
 pub struct Noted {
     pub seq: u64,
@@ -108,7 +108,6 @@ pub struct Noted {
     pub files: Vec<NotedFile>,
 }
 
-/// A file in a noted record.
 #[derive(Debug, Clone, Serialize)]
 pub struct NotedFile {
     pub path: String,
@@ -152,7 +151,8 @@ impl From<&Record> for LogEntry {
 }
 
 impl Store {
-    /// The text of a head: from the file itself if it is untouched, else from the journal.
+    /// The text of a file: from the file itself if its stat is unchanged, otherwise from the
+    /// journal.
     pub(crate) fn content(&self, path: &ProjectPath, head: &Head) -> Result<Vec<u8>> {
         if let Some(stamp) = head.stamp
             && let Ok(Some((bytes, found))) = self.tree.read(path)
@@ -170,14 +170,14 @@ impl Store {
         }
     }
 
-    /// The same from the journal alone.
+    /// The text of a file from the journal alone.
     pub(crate) fn plain_content(&self, path: &ProjectPath, head: &Head) -> Result<Vec<u8>> {
         let mut ops: Vec<RecordOp> = Vec::new();
         self.walk(path, head.at, &mut |_, op| {
             ops.push(op.clone());
             !op.edit().is_start()
         })?;
-        // Where lines were moved, another record lies at that place.
+        // If lines were moved, another record is at that position.
         if ops
             .first()
             .is_none_or(|newest| (&newest.version, newest.len) != (&head.version, head.len))
@@ -187,7 +187,7 @@ impl Store {
         compose(ops.iter().map(RecordOp::edit)).map_err(|gap| gap.of_newest(path))
     }
 
-    /// Visits the operations on a file, newest first, until `visit` says that it has enough.
+    /// Visits the operations on a file, newest first, until `visit` returns false.
     pub(crate) fn walk(
         &self,
         path: &ProjectPath,
@@ -212,13 +212,13 @@ impl Store {
         Ok(())
     }
 
-    /// The newest records, newest first, read from the last bytes of the journal only: for a look
-    /// back that must not cost what the journal has.
+    /// The newest records, newest first, from the last bytes of the journal only. The cost does not
+    /// grow with the journal.
     pub fn recent(&self, most: usize) -> Result<Vec<LogEntry>> {
         self.recent_until(most, &mut |_| false)
     }
 
-    /// The same, up to a record that is the last one wanted.
+    /// The newest records up to and including one for which `is_last` is true.
     pub fn recent_until(
         &self,
         most: usize,
@@ -228,7 +228,7 @@ impl Store {
         let bound = self.bound()?;
         let mut entries = Vec::new();
         let mut until = bound;
-        // The last bytes first: most looks go no further.
+        // Try a small window first: it is usually enough.
         for window in [RECENT_BYTES / 16, RECENT_BYTES] {
             let from = Position {
                 segment: bound.segment,
@@ -243,7 +243,7 @@ impl Store {
                 break;
             }
         }
-        // A segment may have begun a moment ago.
+        // The newest segment may have only just begun.
         let mut left = RECENT_BYTES.saturating_sub(bound.offset) as usize;
         let older = if left > 0 {
             self.journal.segments()?
@@ -268,8 +268,8 @@ impl Store {
         Ok(entries)
     }
 
-    /// Visits the last lines of the journal, newest first, as far as so many bytes reach. Returns
-    /// whether `visit` had enough.
+    /// Visits the last lines of the journal, newest first, within a window of bytes. Returns
+    /// whether `visit` ended the scan.
     pub(crate) fn each_last_line(
         &self,
         window: u64,
@@ -284,7 +284,7 @@ impl Store {
         let mut end = bytes.len();
         while end > 0 {
             let start = memchr::memrchr(b'\n', &bytes[..end]).map_or(0, |newline| newline + 1);
-            // A line that begins before the window is only half there.
+            // A line that begins before the window is incomplete.
             if start == 0 && from.offset > 0 {
                 break;
             }
@@ -303,7 +303,7 @@ impl Store {
         Ok(newest)
     }
 
-    /// The newest commit of each file; zero where no commit touched it.
+    /// The newest commit of each file; zero if no commit changed it.
     pub fn newest_of(&self, paths: &[ProjectPath]) -> Result<Vec<u64>> {
         let heads = self.with_sound_heads(|| {
             self.heads()?
@@ -338,7 +338,7 @@ impl Store {
         self.each_place_newest_first(&mut |_, line| visit(line))
     }
 
-    /// Visits the lines of the journal, newest first, until `visit` says that it has enough.
+    /// Visits the lines of the journal, newest first, until `visit` returns false.
     pub(crate) fn each_place_newest_first(
         &self,
         visit: &mut dyn FnMut(Position, &[u8]) -> bool,
@@ -381,7 +381,7 @@ impl Store {
         Ok(())
     }
 
-    /// The records that carry a note, oldest first, from after a commit on.
+    /// The records with a note after a commit, oldest first.
     pub fn noted(&self, after: u64) -> Result<Vec<Noted>> {
         self.settle()?;
         let mut found = Vec::new();
@@ -428,8 +428,7 @@ impl Store {
         self.each_line_newest_first(&mut |line| {
             entries.push(match Record::decode(line) {
                 Ok(record) => LogEntry::from(&record),
-                // The number is told by the record behind it; the line itself may have the wrong
-                // one.
+                // The newer record gives the number; the damaged line may have the wrong one.
                 Err(_) => LogEntry::damaged(entries.last().map_or_else(
                     || seq_of(line).unwrap_or(0),
                     |newer| newer.seq.saturating_sub(1),
@@ -440,8 +439,8 @@ impl Store {
         Ok(entries)
     }
 
-    /// The newest commits before one that someone wants, newest first. Looks at a bounded number of
-    /// them.
+    /// The newest commits before a commit that satisfy `wanted`, newest first. Reads a bounded
+    /// number of commits.
     pub fn log_before(
         &self,
         before: Option<u64>,
@@ -475,7 +474,7 @@ impl Store {
         Ok(page)
     }
 
-    /// The number of the newest commit, as cheaply as it can be told: for whoever watches.
+    /// The number of the newest commit, at the lowest cost, for polling.
     pub fn pulse(&self) -> Result<u64> {
         let known = if self.is_read_only() {
             None
@@ -486,15 +485,15 @@ impl Store {
     }
 }
 
-/// The number of a record, from its first bytes: cheaper than reading it.
+/// The number of a record, from its first bytes: cheaper than decoding it.
 pub(crate) fn seq_of(line: &[u8]) -> Option<u64> {
     let rest = line.strip_prefix(b"{\"v\":2,\"seq\":")?;
     let digits = rest.iter().position(|b| !b.is_ascii_digit())?;
     std::str::from_utf8(&rest[..digits]).ok()?.parse().ok()
 }
 
-/// Adds the records in the last bytes of a segment, newest first. Returns where the first line that
-/// was not looked at ends, or none if there are enough.
+/// Adds the records in the last bytes of a segment, newest first. Returns the end of the first line
+/// that was not read, or none if there are enough entries.
 fn take_lines(
     bytes: &[u8],
     is_whole: bool,
@@ -508,7 +507,7 @@ fn take_lines(
             return None;
         }
         let start = memchr::memrchr(b'\n', &bytes[..end]).map_or(0, |newline| newline + 1);
-        // A line that begins before these bytes is only half there.
+        // A line that begins before these bytes is incomplete.
         if start == 0 && !is_whole {
             break;
         }

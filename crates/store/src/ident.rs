@@ -1,17 +1,19 @@
-//! Names for commits and leases that no two processes make alike.
+//! Unique ids for commits and leases.
+//!
+//! Processes need no coordination for them, and a new id needs no system call after the first.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A UUID of version 7: in the order of time, and otherwise random. Randomness is drawn once per
-/// process and stretched: the kernel need not be asked for every commit.
+/// A UUID of version 7: ordered by time, otherwise random. Each process draws randomness once and
+/// expands it, so that a commit needs no system call for it.
 pub(crate) fn commit_id(wall_us: i64) -> String {
     uuid::Builder::from_unix_timestamp_millis(u64::try_from(wall_us / 1000).unwrap_or(0), &random())
         .into_uuid()
         .to_string()
 }
 
-/// A short name, random in all its digits.
+/// A short random id.
 pub(crate) fn short_id() -> String {
     random()[..6]
         .iter()
@@ -19,7 +21,7 @@ pub(crate) fn short_id() -> String {
         .collect()
 }
 
-/// Ten bytes that no other process and no other call is given.
+/// Ten bytes that are unique across processes and calls.
 pub fn fresh_bytes() -> [u8; 10] {
     random()
 }

@@ -1,7 +1,8 @@
-//! Judging a change: every rule, for every operation, under the append lock.
+//! Judges a change: every rule, for every operation, under the append lock.
 //!
-//! The judge sees one state: the heads, plus what is journalled but not yet applied, plus the
-//! operations of this change that came before. It writes nothing.
+//! The judge sees one state: the file index, the records that are journalled but not yet applied,
+//! and the earlier operations of this change. It writes nothing. `prepare.rs` runs the checks that
+//! do not need the lock, and `publish.rs` commits the result.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -35,27 +36,28 @@ use crate::store::Store;
 use crate::tree::Stamp;
 use crate::version::Version;
 
-/// A file as this change sees it.
+/// The state of a file within this change.
 struct Now {
     class: Class,
     head: Option<Head>,
-    /// The newest journalled head, before anything that this change does.
+    /// The newest journalled entry, before this change.
     journalled: Option<Head>,
-    /// The whole text, where it had to be read or was written by this change.
+    /// The whole text, if it was read or if this change wrote it.
     content: Option<Vec<u8>>,
-    /// What this change appends to the journalled text; empty where `content` is there.
+    /// The text that this change appends to the journalled text; empty if `content` is set.
     appended: Vec<u8>,
-    /// Bytes on disk that the contract does not allow, and what is wrong with them.
+    /// The flag of disallowed bytes on disk.
     flagged: Option<(crate::adopt::Flag, Option<Stamp>)>,
-    /// A write on an older version was merged into this one.
+    /// A write based on an older version was merged into this one.
     merged: bool,
-    /// How long it was before this change, with what was adopted.
+    /// The length before this change, including adopted edits.
     len_before: u64,
-    /// This change wrote it anew, so that text may be lost.
+    /// This change replaced the text, so that some may be lost.
     replaced: bool,
 }
 
-/// The files of a change. Each lies apart: a node of the map has room for eleven.
+/// The files of a change. Values are boxed, because a node of the map reserves space for eleven of
+/// them.
 type Files = BTreeMap<ProjectPath, Box<Now>>;
 
 impl Now {
@@ -85,8 +87,8 @@ impl Now {
 }
 
 impl Store {
-    /// Judges a change against the contract and the newest state. Nothing is written until the
-    /// result is published.
+    /// Judges a change by the contract and the newest state. Nothing is written before the result
+    /// is published.
     pub fn judge(&self, change: Change) -> Result<Judged<'_>> {
         if self.order.is_none() {
             return Ok(self.judge_here(&change)?.shown_to(&change.actor));
@@ -95,11 +97,12 @@ impl Store {
         Ok(judged.remembering(change))
     }
 
-    /// The same by what this copy knows.
+    /// Judges by the state of this copy alone.
     pub(crate) fn judge_here(&self, change: &Change) -> Result<Judged<'_>> {
         let prepared = self.prepare(change);
         self.with_sound_heads(|| {
-            // Opened before the append lock is taken, the index keeps no one waiting.
+            // Open the index before taking the append lock, so that other writers do not wait for
+            // it.
             drop(self.heads()?);
             let held = self.append_lock.acquire()?;
             let look = self.look()?;
@@ -107,7 +110,7 @@ impl Store {
         })
     }
 
-    /// The same by someone who holds the append lock and has looked.
+    /// Judges for a caller that holds the append lock and has a snapshot.
     pub(crate) fn judge_held<'s>(
         &'s self,
         held: Held<'s>,
@@ -147,7 +150,8 @@ impl Store {
                     .any(|o| o.path().as_str() == op.path)
                     || index.as_ref().is_some_and(|i| i.as_str() == op.path)
             };
-            // What was asked for then, in a journal that tells it; else at least its files.
+            // Compare the original request, if the journal stores it; otherwise compare at least
+            // its files.
             let same = match &record.asked {
                 Some(asked) => *asked == change.asked(),
                 None => record.ops.iter().all(told),
@@ -279,8 +283,8 @@ impl Store {
             Some(id) => self.ending_of(&leases, id, &change.actor)?,
             None => None,
         };
-        // A key is remembered even where nothing changes: the same change later, when it would, is
-        // still the one that was made.
+        // Store the key even if nothing changes: a retry must be recognised even if it would change
+        // something by then.
         if !ops.is_empty() || ending.is_some() || change.note.is_some() || change.key.is_some() {
             let kind = if ops.is_empty() && ending.is_none() {
                 Kind::Note
@@ -306,9 +310,9 @@ impl Store {
         ))
     }
 
-    /// A file's newest state; an allowed external edit becomes part of it. The rules that a change
-    /// is judged by are journalled with it, as they stand: else nobody could bring them back. They
-    /// are read once by each process, and looked at here until they are found as journalled.
+    /// Adopts an external edit of `quipu.toml`, so that the journal holds the rules that a change
+    /// is judged by. Otherwise nobody could restore them. Each process reads the rules once, and
+    /// checks them here until they are as journalled.
     fn note_rules(
         &self,
         look: &mut Look,
@@ -324,7 +328,7 @@ impl Store {
             return;
         }
         let before = adoptions.len();
-        // Whatever is wrong with the file is told to those who ask for it.
+        // A fault of the file is reported to commands that use it.
         let _ = self.look_at(
             look,
             &manifest,
@@ -337,6 +341,7 @@ impl Store {
             .store(adoptions.len() == before, Ordering::Relaxed);
     }
 
+    /// The newest state of a file. An allowed external edit becomes part of it.
     fn look_at(
         &self,
         look: &mut Look,
@@ -347,7 +352,7 @@ impl Store {
     ) -> Result<Now> {
         let (head, pending) = look.head(self, path)?;
         if pending {
-            // Its bytes are on their way to the disk; what is there now says nothing.
+            // A pending record will write this file, so its current bytes mean nothing.
             return Ok(Now::of(class, head));
         }
         Ok(match self.notice(path, class, head.as_ref())? {
@@ -454,8 +459,7 @@ impl Store {
                 older: true, bytes, ..
             } if self.is_repair(path, now, bytes) => Act::Repair,
             Op::Restore { older: true, .. } => Act::RestoreOlder,
-            // An edit that was just adopted is the newest version: what is asked for lies before
-            // it.
+            // The edit that was just adopted is the newest version, so the requested one is older.
             Op::Restore { .. } if now.head != now.journalled => Act::RestoreOlder,
             Op::Restore { older: false, .. } => Act::RestoreHead,
         };
@@ -614,15 +618,15 @@ impl Store {
                 })
             })?;
         }
-        // Whoever accepts a loss has been told of it.
+        // A writer who accepts the text on disk has seen the loss.
         now.replaced |= matches!(
             op,
             Op::Write { .. } | Op::Create { .. } | Op::Amend { .. } | Op::Merge { .. }
         ) && act != Act::Accept;
         if act == Act::RestoreHead && now.flagged.is_none() {
-            return Ok(None); // it stands there as it should
+            return Ok(None); // the file is already as journalled
         }
-        // What the external edit left is kept before it is replaced.
+        // Keep the external edit before it is replaced.
         if let Some((_, Some(_))) = now.flagged.take()
             && let Some((found, _)) = self
                 .tree
@@ -642,7 +646,7 @@ impl Store {
             .version
             .clone()
             .unwrap_or_else(|| Version::of(&bytes));
-        // That nothing changes would confirm what an actor guesses of a text that it does not read.
+        // A result of "unchanged" would confirm a guess about a text that the actor may not read.
         if now.exists()
             && !repairs
             && now.version() == Some(&written)
@@ -657,7 +661,7 @@ impl Store {
         };
         let delta = self.delta_of(path, now, &bytes);
         let mut record = now.advance_to(written, path, OpKind::Write, bytes, delta);
-        // Brought back as it was, it is the version that it was.
+        // A restored text keeps its version.
         if let (Some(version), Some(head)) = (version, &mut now.head) {
             record.version.clone_from(&version);
             head.version = version;
@@ -665,7 +669,8 @@ impl Store {
         Ok(Some(record))
     }
 
-    /// The index with the rows of this change, if there is an index and any of them differs.
+    /// The write of the index file with the rows of this change, if the project has an index file
+    /// and a row differs.
     fn listed(
         &self,
         contract: &Contract,
@@ -704,8 +709,8 @@ impl Store {
         )
     }
 
-    /// How a text differs from the newest journalled one, where this change has not touched the
-    /// file before.
+    /// The difference to the newest journalled text, if this change has not touched the file
+    /// before.
     fn delta_of(&self, path: &ProjectPath, now: &mut Now, bytes: &[u8]) -> Option<Delta> {
         let head = now
             .head
@@ -727,10 +732,9 @@ impl Store {
         Ok(now.content.clone().unwrap_or_default())
     }
 
-    /// The last line of a file, if a text that is appended may go on with it.
+    /// The last line of a file, if an appended text may continue it.
     fn line_before(&self, path: &ProjectPath, now: &Now, text: &Prepared<'_>) -> Result<Vec<u8>> {
-        // What this change has written is at hand; for what it found, someone has to look at the
-        // disk.
+        // The text that this change wrote is in memory; for other text the disk has to be read.
         let is_at_hand = now.content.is_some() || !now.appended.is_empty();
         if is_at_hand || !text.whole {
             self.last_line_of(path, now)
@@ -739,8 +743,7 @@ impl Store {
         }
     }
 
-    /// The last line of a file, if it was left open: what stands behind its last newline, as far as
-    /// it matters.
+    /// The unterminated last line of a file: the text after its last newline, up to a limit.
     fn last_line_of(&self, path: &ProjectPath, now: &Now) -> Result<Vec<u8>> {
         let written = now.content.as_deref().unwrap_or(&now.appended);
         let line = last_line(written);
@@ -752,12 +755,12 @@ impl Store {
             .tree
             .read_before(path, head.len, LAST_LINE)
             .map_err(StoreError::io_at(|| format!("cannot read `{path}`")))?;
-        // A file that is not that long yet is still to be put in place.
+        // A shorter file has not been written yet.
         let before = found.unwrap_or_else(|| self.line_in_journal(path, head));
         Ok([last_line(&before), line].concat())
     }
 
-    /// The last line of a file as its newest records hold it, as far as they can be read.
+    /// The last line of a file from its newest records, as far as they are readable.
     fn line_in_journal(&self, path: &ProjectPath, head: &Head) -> Vec<u8> {
         let mut line = Vec::new();
         let mut next = Some(head.at);
@@ -790,8 +793,8 @@ impl Store {
         line
     }
 
-    /// What a restore writes. It brings back what the journal holds and nothing else: otherwise it
-    /// would be a way around the class and the guards.
+    /// The text that a restore writes. It must be in the journal: otherwise a restore could bypass
+    /// the class and the guards.
     fn restored(
         &self,
         path: &ProjectPath,
@@ -800,7 +803,7 @@ impl Store {
         older: bool,
     ) -> Result<Vec<u8>> {
         if !older {
-            // Another commit may have come between the request and this moment: the newest it is.
+            // Another commit may have come since the request: restore the newest version.
             return match now.journalled.as_ref().filter(|h| !h.gone && h.seq > 0) {
                 Some(head) => self.content_from_journal(path, head),
                 None => Err(StoreError::NotFound {
@@ -824,7 +827,7 @@ impl Store {
         }
     }
 
-    /// Whether these bytes are what repairs the newest journalled version.
+    /// Whether these bytes repair the newest journalled version.
     fn is_repair(&self, path: &ProjectPath, now: &Now, bytes: &[u8]) -> bool {
         let head = now
             .journalled
@@ -834,9 +837,8 @@ impl Store {
             .is_some_and(|repaired| repaired == bytes)
     }
 
-    /// A shared world that has moved on since it was read: what this write did to the version that
-    /// was read, done to the newest one, by section and by key. Nothing where the file has no such
-    /// form or the version is not known.
+    /// Merges a stale write by section and by key: applies the changes that it made to the version
+    /// it read to the newest version. None if the file has no such form or the version is unknown.
     fn merged_by_key(
         &self,
         path: &ProjectPath,
@@ -868,7 +870,7 @@ impl Store {
         Ok(Some(merge_keyed(base, ours, theirs, &until).into_bytes()))
     }
 
-    /// A JSON file with an object merged into it, key by key, everything else in it as it was.
+    /// A JSON file with an object merged into it key by key. Everything else stays as it was.
     fn merged(
         &self,
         path: &ProjectPath,
@@ -895,16 +897,16 @@ impl Store {
     }
 }
 
-/// So much of a file's last line is looked at: no credential is longer.
+/// How much of a file's last line is read: no credential is longer.
 const LAST_LINE: u64 = 4096;
 
-/// What stands behind the last newline.
+/// The text after the last newline.
 fn last_line(text: &[u8]) -> &[u8] {
     &text[memchr::memrchr(b'\n', text).map_or(0, |newline| newline + 1)..]
 }
 
-/// Refuses a new file whose name was probably meant to be one of the contract, unless a person says
-/// otherwise.
+/// Refuses a new file with a name that is probably a misspelling of one in the contract, unless a
+/// person confirms it.
 fn check_name(contract: &Contract, change: &Change, (op, actor): (&Op, &Actor)) -> Result<()> {
     let path = op.path();
     let is_meant = change.new_name && *actor == Actor::Person;
@@ -919,7 +921,7 @@ fn length(head: Option<&Head>) -> u64 {
     head.filter(|h| !h.gone).map_or(0, |h| h.len)
 }
 
-/// A file of the change that lies below a path, or that the path lies below.
+/// A file of the change that is below a path or above it.
 fn above_or_below<'f>(files: &'f Files, path: &ProjectPath) -> Option<&'f ProjectPath> {
     let parents = path
         .as_str()
@@ -942,7 +944,7 @@ fn above_or_below<'f>(files: &'f Files, path: &ProjectPath) -> Option<&'f Projec
     })
 }
 
-/// The rows of the index that these operations change.
+/// The rows of the index file that these operations change.
 fn changed_rows<'o>(
     contract: &Contract,
     ops: impl Iterator<Item = &'o RecordOp>,
@@ -958,7 +960,7 @@ fn changed_rows<'o>(
                 Some(first_line(&String::from_utf8_lossy(op.content()))),
             )),
             OpKind::Remove => rows.push((op.path.clone(), None)),
-            // What is added at the end of a file does not change its first line.
+            // An append does not change the first line of a file.
             _ => {}
         }
     }
@@ -966,7 +968,7 @@ fn changed_rows<'o>(
 }
 
 impl Now {
-    /// The record of an operation, and the file's state after it.
+    /// The record of an operation; also updates this state to the one after it.
     fn advance(&mut self, path: &ProjectPath, op: OpKind, bytes: Vec<u8>) -> RecordOp {
         let version = match self.version() {
             Some(base) if op == OpKind::Append => base.extended(&bytes),

@@ -1,5 +1,5 @@
-//! Files and folders that are laid out without a commit: what a person is given to change. No link
-//! on the way is followed.
+//! Creates files and folders without a commit, such as templates for a person to edit. It follows
+//! no links.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -12,8 +12,8 @@ use crate::error::{Result, StoreError};
 use crate::store::Store;
 use crate::tree::Tree;
 
-/// Writes new files below a project's root, with the folders they need. One that is there is an
-/// error.
+/// Creates new files below a project's root, with the folders that they need. An existing file is
+/// an error.
 pub fn lay_files(root: &Path, files: &[(ProjectPath, String)]) -> io::Result<()> {
     let tree = Tree::open(root, Disk::new(None))?;
     for (path, text) in files {
@@ -29,7 +29,7 @@ pub fn lay_files(root: &Path, files: &[(ProjectPath, String)]) -> io::Result<()>
 }
 
 impl Store {
-    /// Whether a folder is one or can be made: no link and no file stands on the way.
+    /// Checks that a folder exists or can be created: no link or file is in the way.
     pub fn check_folder(&self, folder: &ProjectPath) -> Result<()> {
         let inside = ProjectPath::parse(&format!("{folder}/x"))
             .map_err(|bad| StoreError::refused(bad.to_string(), "a shorter name"))?;
@@ -42,7 +42,7 @@ impl Store {
         }
     }
 
-    /// Whether a path holds a file or can hold one: nothing else stands there or on the way.
+    /// Checks that a path is a file or can become one: nothing else is there or in the way.
     pub fn check_file(&self, path: &ProjectPath) -> Result<()> {
         match self.tree.obstacle(path) {
             Some(what) => Err(StoreError::refused(
@@ -53,7 +53,7 @@ impl Store {
         }
     }
 
-    /// Makes a folder and those it lies in.
+    /// Creates a folder and its parents.
     pub fn make_folder(&self, folder: &ProjectPath) -> Result<()> {
         let io = StoreError::io_at(|| format!("cannot make `{folder}`"));
         self.tree

@@ -1,9 +1,9 @@
-//! What a killed program left in `.quipu/tmp`.
+//! Cleans up files that a killed process left in `.quipu/tmp`.
 //!
-//! A file lies there while it is written, and again after it was taken out of its place, until
-//! someone has looked at it. Both happen under the apply lock, so whatever is there while this
-//! process holds that lock was left. Quipu's own bytes are removed; anything else may be the only
-//! copy of someone's edit, and is set aside.
+//! A file is there while it is written, and again after it was taken out of the tree, until it has
+//! been inspected. Both happen under the apply lock, so every file that is there while this process
+//! holds the lock is a leftover. Quipu's own bytes are deleted. Anything else may be the only copy
+//! of an edit, and becomes a conflict copy.
 
 use std::fs::DirEntry;
 use std::os::unix::ffi::OsStrExt;
@@ -16,21 +16,20 @@ use crate::store::Store;
 use crate::tree::path_in_name;
 use crate::version::Version;
 
-/// A process that has the number of one that is gone hides what that one left, for no longer than
-/// this.
+/// If a process id is reused, the leftovers of the dead process stay hidden for at most this long.
 const HIDDEN_SECONDS: u64 = 60;
 
-/// What became of something that was left.
+/// The result for one leftover.
 pub(crate) struct Rescued {
     /// Its name in `.quipu/tmp`.
     pub name: String,
-    /// The file it belongs to, if it was someone's edit: it is set aside.
+    /// The file that it belongs to, if it was an edit, which is now a conflict copy.
     pub edit_of: Option<String>,
 }
 
 impl Store {
-    /// Sets aside and journals edits that a killed program had taken out of their place, and
-    /// removes its own bytes.
+    /// Makes and journals conflict copies of edits that a killed process had taken out of the tree,
+    /// and deletes that process's own bytes.
     pub(crate) fn rescue_leftovers(&self) -> Result<Vec<Rescued>> {
         let mut rescued = Vec::new();
         if self.is_read_only() || self.leftovers()?.is_empty() {
@@ -42,7 +41,7 @@ impl Store {
                 let name = entry.file_name().to_string_lossy().into_owned();
                 let io = || format!("cannot rescue `.quipu/tmp/{name}`");
                 let edit = match self.edit_in(&entry) {
-                    // What may not be read or changed stops nobody: `verify` names it.
+                    // Skip a leftover that may not be read or changed: `verify` lists it.
                     Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => continue,
                     other => other.map_err(StoreError::io_at(io))?,
                 };
@@ -61,7 +60,7 @@ impl Store {
         Ok(rescued)
     }
 
-    /// Edits that lie there, by the names of their files, for whoever only looks.
+    /// The names of leftover edits, for readers.
     pub(crate) fn unrescued(&self) -> Result<Vec<String>> {
         let edits = self
             .leftovers()?
@@ -80,12 +79,13 @@ impl Store {
         Ok(entries.flatten().filter(is_left).collect())
     }
 
-    /// The file and the bytes of an edit, if that is what was left.
+    /// The path and the bytes of a leftover, if it is an edit.
     fn edit_in(&self, entry: &DirEntry) -> std::io::Result<Option<(ProjectPath, Vec<u8>)>> {
         let kind = entry.file_type()?;
         let bytes = if kind.is_file() {
             match std::fs::read(entry.path()) {
-                // Its permissions came with it from its place, where nobody could read it either.
+                // The file kept its permissions when it was taken out of the tree, where nobody
+                // could read it either.
                 Err(error)
                     if error.kind() == std::io::ErrorKind::PermissionDenied
                         && !self.is_read_only() =>
@@ -124,8 +124,8 @@ impl Store {
         Ok(Some((path, bytes)))
     }
 
-    /// Whether the journal holds some bytes as a version of a file, or as a beginning of the newest
-    /// one.
+    /// Whether the journal holds these bytes as a version of a file, or as the beginning of the
+    /// newest one.
     fn holds(&self, path: &ProjectPath, bytes: &[u8]) -> Result<bool> {
         let Some(head) = self.heads()?.head(path.as_str())? else {
             return Ok(false);
@@ -136,7 +136,7 @@ impl Store {
         Ok(!head.gone && self.content_from_journal(path, &head)?.starts_with(bytes))
     }
 
-    /// Whether the journal holds some bytes as a whole text of any file.
+    /// Whether the journal holds these bytes as a whole text of any file.
     fn holds_somewhere(&self, bytes: &[u8]) -> Result<bool> {
         let version = Version::of(bytes);
         let mut held = false;
@@ -147,7 +147,7 @@ impl Store {
     }
 }
 
-/// Whether the process that made something is gone: its number stands first in the name.
+/// Whether the process that created the file has ended. The name begins with the process id.
 fn is_left(entry: &DirEntry) -> bool {
     let name = entry.file_name().to_string_lossy().into_owned();
     let lives = name

@@ -1,7 +1,7 @@
 //! The store: the only writer of memory files.
 //!
-//! A change is judged by the contract, recorded in the journal with one synced write, and only then
-//! carried out on the files. Whatever is acknowledged can be redone from the journal.
+//! The contract judges a change, the journal records it with one synced write, and only then are
+//! the files changed. Every acknowledged commit can be redone from the journal.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

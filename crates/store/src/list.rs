@@ -1,4 +1,7 @@
-//! Which files there are.
+//! Lists the files of a project.
+//!
+//! It reads names only: it adopts and flags nothing. The status scan (`survey.rs`) compares
+//! contents.
 
 use std::mem::MaybeUninit;
 
@@ -11,7 +14,7 @@ use crate::store::Store;
 use crate::tree::is_absent;
 
 impl Store {
-    /// Every file whose name the contract can hold, in order. Looks at names only: nothing is
+    /// Every file with a name that the contract allows, in order. Reads only names: nothing is
     /// adopted or flagged.
     pub fn list(&self) -> Result<Vec<ProjectPath>> {
         self.settle()?;
@@ -23,8 +26,8 @@ impl Store {
             .collect())
     }
 
-    /// The names in one folder, in no order; none if it is not there. However many there are, none
-    /// of them is kept.
+    /// Visits the names in one folder, in no order; none if it does not exist. Names are not
+    /// collected, so that a large folder needs no memory.
     pub fn each_name(&self, folder: &str, tell: &mut dyn FnMut(&str)) -> Result<()> {
         let folder = if folder.is_empty() { "." } else { folder };
         let what = || format!("cannot read the folder `{folder}`");

@@ -1,7 +1,8 @@
-//! Where the journal ends and how far it is synced, as the running processes know it.
+//! The watermarks of the journal: tail, synced and applied, shared by the running processes.
 //!
-//! Five small text lines in one file. They hold for one boot only: after a crash of the machine the journal itself is read. A line that is damaged or of
-//! another boot counts as absent.
+//! They are five short text lines in `.quipu/live` and hold for one boot only: after a crash of the
+//! machine, the journal itself is read. A line that is damaged or from another boot counts as
+//! absent.
 
 use std::fs::File;
 use std::io::Write;
@@ -15,7 +16,7 @@ use crate::journal::Position;
 use crate::record::{Sum, parse_sum};
 use crate::store::remove_cache;
 
-/// The journal's end. Written only under the append lock.
+/// The end of the journal. Changed only under the append lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tail {
     pub at: Position,
@@ -24,23 +25,24 @@ pub(crate) struct Tail {
     pub sum: Sum,
 }
 
-/// All that the file says.
+/// The content of the file.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Known {
     pub tail: Option<Tail>,
     pub synced: Option<Position>,
-    /// A sync has failed since: the kernel may have dropped what it could not write, and the next
-    /// sync would succeed without it. What is not known to be synced has to be written again.
+    /// A sync has failed: the kernel may have dropped pages that it could not write, and the next
+    /// sync would succeed without them. Everything after the synced watermark has to be written
+    /// again.
     pub doubt: bool,
-    /// How far the files are written. The file index may be behind that after a crash.
+    /// How far the files are written. The file index may lag behind this after a crash.
     pub applied: Option<Position>,
-    /// Someone has begun to write files of others' records up to here, and may be gone.
+    /// A process has begun to apply other processes' records up to here, and may have died.
     pub begun: Option<Position>,
 }
 
 const LINE: usize = 256;
 const LINES: usize = 5;
-/// Which line says what.
+/// The line of each value.
 const TAIL: usize = 0;
 const SYNCED: usize = 1;
 const DOUBT: usize = 2;
@@ -52,7 +54,7 @@ const CHECK: usize = 8;
 pub(crate) struct Live {
     file: File,
     boot: String,
-    /// What was last read or written: a line with the same bytes means the same.
+    /// The lines that were last read or written: a line with the same bytes is not parsed again.
     seen: Mutex<Seen>,
 }
 
@@ -82,7 +84,7 @@ impl Live {
                 .write(true)
                 .open(path)
         };
-        // Whatever stands in its place, a new file is right: the journal itself is read then.
+        // If something else has this name, replace it: the journal itself is read then.
         let file = open().or_else(|error| match error.kind() {
             std::io::ErrorKind::IsADirectory | std::io::ErrorKind::PermissionDenied => {
                 remove_cache(path).and_then(|()| open())
@@ -95,7 +97,7 @@ impl Live {
         ))
     }
 
-    /// For a project that cannot be written; nothing is known where there is no such file.
+    /// For a project that cannot be written. None if the file does not exist.
     pub fn open_to_read(path: &Path, boot: &str) -> Option<Live> {
         Some(Live::of(
             crate::regular::open_regular(path).ok()?,
@@ -103,7 +105,7 @@ impl Live {
         ))
     }
 
-    /// Whether someone has deleted the file: what others know stands in another one now.
+    /// Whether the file was deleted: other processes then use a new one.
     pub fn is_deleted(&self) -> bool {
         crate::disk::is_deleted(&self.file)
     }
@@ -120,7 +122,7 @@ impl Live {
         seen.known
     }
 
-    /// A line with the bytes that it had before is not parsed again.
+    /// Parses a line, unless its bytes are unchanged.
     fn take_in(&self, seen: &mut Seen, index: usize, line: &[u8]) {
         let known = &mut seen.bytes[index * LINE..(index + 1) * LINE];
         if known == line {
@@ -137,8 +139,8 @@ impl Live {
         }
     }
 
-    /// Whether a sync without doubt has reached a place. What was synced once stays so: no lock is
-    /// needed to ask.
+    /// Whether a sync without doubt has reached a position. Synced data stays synced, so this needs
+    /// no lock.
     pub fn is_synced_to(&self, end: Position) -> bool {
         let mut buffer = [0u8; LINE * 2];
         if !self
@@ -159,7 +161,7 @@ impl Live {
         self.known().tail
     }
 
-    /// Written only under the append lock.
+    /// Requires the append lock.
     pub fn set_tail(&self, disk: &Disk, tail: &Tail) -> Result<()> {
         let Tail {
             at,
@@ -175,7 +177,7 @@ impl Live {
         )
     }
 
-    /// Written only under the sync lock.
+    /// Requires the sync lock.
     pub fn set_synced(&self, disk: &Disk, at: Position) -> Result<()> {
         self.write(
             disk,
@@ -185,7 +187,7 @@ impl Live {
         )
     }
 
-    /// Written only under the apply lock.
+    /// Requires the apply lock.
     pub fn set_applied(&self, disk: &Disk, at: Position) -> Result<()> {
         self.write(
             disk,
@@ -195,7 +197,7 @@ impl Live {
         )
     }
 
-    /// Written only under the apply lock.
+    /// Requires the apply lock.
     pub fn set_begun(&self, disk: &Disk, at: Position) -> Result<()> {
         self.write(
             disk,
@@ -214,7 +216,7 @@ impl Live {
         )
     }
 
-    /// Makes the next look find the end in the journal itself.
+    /// Clears all lines, so that the next snapshot finds the end in the journal itself.
     pub fn forget(&self, disk: &Disk) -> Result<()> {
         let blank = [b' '; LINE * LINES];
         disk.write_at(Step::LiveWrite, &self.file, &blank, 0)
@@ -229,7 +231,7 @@ impl Live {
         body.strip_prefix(self.boot.as_str())?.strip_prefix(' ')
     }
 
-    /// Twice for each commit: the line is made in place.
+    /// Runs twice per commit, so the line is built in place.
     fn write(
         &self,
         disk: &Disk,

@@ -1,7 +1,7 @@
-//! Records read back from the journal, and the large ones among them kept for the next reader.
+//! Records read from the journal, with a cache of the large ones.
 //!
-//! One import can be a single record about thousands of files. Whoever compares these files asks
-//! for that record once for each, so it is decoded once and found by path.
+//! One import can be a single record about thousands of files. A comparison of these files requests
+//! that record once per file, so it is decoded once and searched by path.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Deref;
@@ -10,11 +10,11 @@ use std::sync::{Arc, OnceLock};
 use crate::journal::Position;
 use crate::record::{OpKind, Record, RecordOp};
 
-/// Shorter lines are quicker decoded than worth keeping.
+/// Shorter lines are decoded again, which is cheaper than caching them.
 const LARGE: usize = 32 << 10;
-/// So many bytes of lines are kept, or a single longer one.
+/// The cache holds this many bytes of lines, or one longer line.
 const MOST: usize = 64 << 20;
-/// Up to so many operations are searched one by one.
+/// Up to this many operations are searched linearly.
 const FEW: usize = 16;
 
 /// A record of the journal, with its operations by path.
@@ -39,7 +39,8 @@ impl Loaded {
         }
     }
 
-    /// What it did to a file, newest first. Bytes that were only kept are no state of the file.
+    /// The operations on a file, newest first. Bytes that were only kept are not a state of the
+    /// file.
     pub fn about(&self, path: &str) -> Vec<&RecordOp> {
         let ops = &self.record.ops;
         let is_about = |op: &&RecordOp| op.path == path && op.op != OpKind::Keep;
@@ -64,10 +65,10 @@ impl Loaded {
     }
 }
 
-/// The large records that were read last.
+/// The large records that were used last.
 #[derive(Default)]
 pub(crate) struct Recent {
-    /// Place, length of the line, record; the newest at the end.
+    /// Position, length of the line, record; the most recent at the end.
     kept: VecDeque<(Position, usize, Arc<Loaded>)>,
 }
 

@@ -1,7 +1,7 @@
-//! A kernel lock between processes and threads.
+//! A kernel lock (`flock`) between processes and threads.
 //!
-//! The kernel releases it when its holder dies, however it dies. Waiting is bounded and a wait that
-//! ends in vain names the holder.
+//! The kernel releases the lock when its holder dies for any reason. Waiting is bounded, and the
+//! error after a timeout names the holder.
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -11,29 +11,29 @@ use std::time::{Duration, Instant};
 use crate::disk::is_deleted;
 use crate::error::{Result, StoreError, Unwritable};
 
-/// How a lock is tried for before it is waited for: so many times after letting others run, so many
-/// times after a nap.
+/// How often a lock is tried before blocking: first after yielding to other processes, then after
+/// sleeping.
 const YIELDS: u32 = 16;
 const NAPS: u32 = 50;
 const NAP: Duration = Duration::from_micros(100);
-/// How often whoever waits in the kernel asks whether the lock is still needed.
+/// How often a waiter that blocks in the kernel checks whether it still needs the lock.
 const LOOK: Duration = Duration::from_millis(1);
 
 pub(crate) struct KernelLock {
     path: PathBuf,
-    /// Threads of this process queue here: a kernel lock belongs to the open file they share.
+    /// Threads of this process queue here: a kernel lock belongs to the open file that they share.
     queue: Mutex<Queue>,
     freed: Condvar,
     wait: Duration,
     yields: u32,
-    /// Why it cannot be had, if nothing is to be written.
+    /// The reason for refusing the lock, if nothing may be written.
     barred: Option<Unwritable>,
 }
 
 #[derive(Default)]
 struct Queue {
     taken: bool,
-    /// Threads that wait: without any, giving the lock back costs no call of the kernel.
+    /// The number of waiting threads. If it is zero, a release needs no system call.
     waiting: usize,
     file: Option<Arc<File>>,
 }
@@ -41,7 +41,8 @@ struct Queue {
 #[must_use = "the lock is held until this is dropped"]
 pub(crate) struct Held<'l> {
     lock: &'l KernelLock,
-    /// Held through a file of its own if it had to be waited for; closing that file releases it.
+    /// The separate file that holds the lock, if the lock had to be waited for. Closing it releases
+    /// the lock.
     file: Option<Arc<File>>,
 }
 
@@ -54,7 +55,7 @@ impl Drop for Held<'_> {
     }
 }
 
-/// How a wait stands: agreed on under a mutex, so that a lock that arrives late is given back.
+/// The state of a wait. It changes under a mutex, so that a lock that arrives late is released.
 enum Wait {
     Waiting,
     GivenUp,
@@ -62,7 +63,7 @@ enum Wait {
 }
 
 impl KernelLock {
-    /// The file is opened when the lock is first wanted: reading needs none.
+    /// The file is opened when the lock is first acquired: reading needs no lock.
     pub fn new(path: PathBuf, wait: Duration) -> KernelLock {
         KernelLock {
             path,
@@ -74,13 +75,13 @@ impl KernelLock {
         }
     }
 
-    /// For a lock whose holder waits for the disk: whoever tries again and again would take it
-    /// before those who have just been served could add what the next sync might carry as well.
+    /// For a lock that is held during a disk sync. A waiter that retried at once would take the
+    /// lock before other writers could add records for the next sync.
     pub fn unhurried(self) -> KernelLock {
         KernelLock { yields: 0, ..self }
     }
 
-    /// Whoever wants it is told why it cannot be had.
+    /// Makes every attempt to acquire the lock fail with this reason.
     pub fn barred(self, why: Option<Unwritable>) -> KernelLock {
         KernelLock {
             barred: why,
@@ -97,7 +98,7 @@ impl KernelLock {
     }
 
     /// Waits for the lock, or until it is no longer needed: another holder may do the work of all
-    /// who wait.
+    /// waiters.
     pub fn acquire_unless(&self, done: &dyn Fn() -> bool) -> Result<Option<Held<'_>>> {
         if let Some(why) = &self.barred {
             return Err(why.clone().into());
@@ -115,7 +116,7 @@ impl KernelLock {
         }
         queue.taken = true;
         drop(queue);
-        // From here on the place in the queue is given up again, however this ends.
+        // From here on, dropping `held` releases the place in the queue.
         let mut held = Held {
             lock: self,
             file: None,
@@ -132,7 +133,7 @@ impl KernelLock {
         Ok(held.file.is_some().then_some(held))
     }
 
-    /// The file that is locked, for whoever has the place in the queue.
+    /// The locked file. Only for the thread that has the place in the queue.
     fn file(&self) -> Result<Arc<File>> {
         let known = self
             .queue
@@ -140,7 +141,7 @@ impl KernelLock {
             .unwrap_or_else(PoisonError::into_inner)
             .file
             .clone();
-        // A lock on a file that no one else can find any more excludes no one.
+        // A lock on a deleted file excludes nobody.
         if let Some(file) = known.filter(|file| !is_deleted(file)) {
             return Ok(file);
         }
@@ -172,7 +173,7 @@ impl KernelLock {
         }
     }
 
-    /// Blocks in the kernel, on a thread of its own so that the wait can be given up.
+    /// Blocks in the kernel, on a separate thread, so that the wait can be abandoned.
     fn wait_for_it(&self, known: &File, done: &dyn Fn() -> bool) -> Result<Option<File>> {
         let file = open(&self.path)?;
         let shared = Arc::new((Mutex::new(Wait::Waiting), Condvar::new()));
@@ -206,7 +207,7 @@ impl KernelLock {
     }
 }
 
-/// How a first try ended.
+/// The result of a first attempt.
 enum Tried {
     Locked,
     /// It is no longer needed.
@@ -214,11 +215,11 @@ enum Tried {
     Taken,
 }
 
-/// Tries for a moment. The lock is held for microseconds, so that most waits end here; one that
-/// does not must be able to end in vain, which costs a thread.
+/// Tries for a short time. The lock is held for microseconds, so most waits end here. A longer wait
+/// needs a thread, because it must be possible to abandon it.
 fn try_soon(file: &File, yields: u32, done: &dyn Fn() -> bool) -> Result<Tried> {
     for tried in 0..yields + NAPS {
-        // Whoever has waited may have been served by now.
+        // The lock may no longer be needed after a wait.
         if tried > 0 && done() {
             return Ok(Tried::Done);
         }
@@ -245,7 +246,7 @@ fn open(path: &Path) -> Result<File> {
     )))
 }
 
-/// The process that holds a lock, as the kernel knows it.
+/// The process that holds a lock, according to the kernel.
 fn holder(file: &File) -> Option<String> {
     use std::os::unix::fs::MetadataExt;
     let inode = file.metadata().ok()?.ino().to_string();

@@ -1,4 +1,6 @@
-//! Merging an object into the text of a JSON file, by key.
+//! Merges an object into the text of a JSON file, by key.
+//!
+//! Everything that the patch does not name keeps its spelling and order.
 
 use std::collections::HashMap;
 
@@ -7,8 +9,8 @@ use serde::de::{MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// RFC 7396: objects merge key by key, `null` removes, everything else replaces. What the patch
-/// does not name stays as it is written: long numbers, keys that are there twice, and the order.
+/// RFC 7396: objects merge key by key, `null` removes, everything else replaces. Fields that the
+/// patch does not name keep their text: long numbers, duplicate keys, and the order.
 pub fn merge_object(text: &[u8], patch: &Map<String, Value>) -> serde_json::Result<Vec<u8>> {
     let fields = if text.iter().all(u8::is_ascii_whitespace) {
         Fields::default()
@@ -25,7 +27,7 @@ fn merge_fields(
     patch: &Map<String, Value>,
     depth: usize,
 ) -> serde_json::Result<String> {
-    // Of a key that is there twice the last counts, as for every reader.
+    // The last of several duplicate keys counts, as in every JSON reader.
     let mut places: HashMap<String, Vec<usize>> = HashMap::with_capacity(fields.0.len());
     for (place, (key, _)) in fields.0.iter().enumerate() {
         places.entry(key.clone()).or_default().push(place);
@@ -46,7 +48,7 @@ fn merge_fields(
                     .unwrap_or_default();
                 merge_fields(old, inner, depth + 1)?
             }
-            // Lines of a list stand as deep as the key.
+            // Indent the lines of a list like the key.
             other => serde_json::to_string_pretty(other)?
                 .replace('\n', &format!("\n{}", "  ".repeat(depth + 1))),
         };
@@ -70,7 +72,7 @@ fn merge_fields(
     })
 }
 
-/// The keys of an object in their order, with their values as they are written.
+/// The keys of an object in order, with the text of their values.
 #[derive(Default)]
 struct Fields(Vec<(String, String)>);
 
@@ -168,7 +170,7 @@ mod tests {
         );
     }
 
-    /// If every key were looked for among all others this would take minutes.
+    /// A linear search for each key would take minutes.
     #[test]
     fn many_keys_are_merged_in_linear_time() {
         const MANY: usize = 60_000;

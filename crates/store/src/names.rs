@@ -1,5 +1,7 @@
-//! The names in a folder, read in the order of inodes: the kernel finds inodes that lie side by side
-//! sooner.
+//! The names in one folder.
+//!
+//! They are sorted by inode, because the kernel finds neighbouring inodes faster. `walk.rs` decides
+//! which folders to read.
 
 use std::ffi::CStr;
 use std::io;
@@ -8,26 +10,25 @@ use std::os::fd::OwnedFd;
 
 use rustix::fs::{FileType, RawDir};
 
-/// Names that are read from a folder at once, in bytes.
+/// The buffer size for reading names, in bytes.
 pub(crate) const AT_ONCE: usize = 32 << 10;
 
-/// The entries of one folder.
 pub(crate) struct Names {
-    /// All names, each with the zero that the kernel wants behind it.
+    /// All names, each followed by the NUL that system calls require.
     text: String,
     entries: Vec<Entry>,
 }
 
 struct Entry {
     inode: u64,
-    /// Where its name begins and ends.
+    /// The start and the end of the name in `text`.
     start: usize,
     end: usize,
     kind: FileType,
 }
 
 impl Names {
-    /// The entries of an open folder. Names that are not UTF-8 are left out.
+    /// The entries of an open folder. Names that are not UTF-8 are skipped.
     pub fn read(folder: &OwnedFd, buffer: &mut [MaybeUninit<u8>]) -> io::Result<Names> {
         let mut names = Names {
             text: String::new(),
@@ -62,7 +63,7 @@ impl Names {
             .map(|entry| &self.text[entry.start..entry.end])
     }
 
-    /// Each name, as the kernel wants it and as text.
+    /// Each name, as a C string and as text.
     pub fn iter(&self) -> impl Iterator<Item = (&CStr, &str, FileType)> {
         self.entries.iter().filter_map(|entry| {
             let bytes = &self.text.as_bytes()[entry.start..=entry.end];

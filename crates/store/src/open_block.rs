@@ -1,8 +1,9 @@
-//! Comments and code fences that are left open in files made of entries.
+//! Unclosed comments and code fences in files that consist of entries.
 //!
-//! An open `<!--` or code fence hides every entry behind it from Quipu's readers, though the entry
-//! was acknowledged. So no text may leave one open in an append-only file, a record or a state file
-//! in Markdown, and an external edit that hides entries is flagged.
+//! An unclosed `<!--` or code fence hides every later entry from Quipu's readers, although the
+//! entry was acknowledged. Therefore no text may leave one open in a Markdown file of class append,
+//! record or state, and an external edit that hides entries is flagged. The `RuleBook` parses the
+//! Markdown.
 
 use quipu_contract::{Class, FileRule, Form, Outside, ProjectPath};
 
@@ -12,7 +13,7 @@ use crate::form_fault::FormFault;
 use crate::guarding::refused_by;
 use crate::store::Store;
 
-/// Whether a file is made of entries that readers find by their Markdown.
+/// Whether a file consists of entries that readers find by their Markdown.
 pub(crate) fn is_of_entries(rule: &FileRule, path: &ProjectPath) -> bool {
     matches!(rule.class, Class::Append | Class::Record | Class::State)
         && [".md", ".markdown"]
@@ -30,7 +31,7 @@ fn count_lines(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte == b'\n').count()
 }
 
-/// What is said of a block that is open, and of what closes it.
+/// The message for an open block, by the text that would close it.
 fn describe(close: &str) -> &'static str {
     match close {
         "-->" => "a comment is not closed",
@@ -40,8 +41,8 @@ fn describe(close: &str) -> &'static str {
 }
 
 impl Store {
-    /// Refuses a text that would leave a block open at the end of its file. `continues` says that an
-    /// append goes on with the last line of the file.
+    /// Refuses a text that would leave a block open at the end of its file. `continues` means that
+    /// an append continues the last line of the file.
     pub(crate) fn check_closed(
         &self,
         op: &Op,
@@ -59,10 +60,10 @@ impl Store {
             return Ok(());
         };
         let earlier = match op {
-            // What was there before, or a person keeps, is not judged again.
+            // Text that was there before, or that a person accepts, is not judged again.
             Op::Restore { .. } | Op::Derive { .. } | Op::Amend { bytes: None, .. } => return Ok(()),
             Op::Append { .. } => {
-                // Their entries are acknowledged with an id: they must be found again.
+                // Their entries are acknowledged with an id, so they must stay visible.
                 let is_listed = matches!(rule.form, Some(Form::Decisions | Form::Delegation));
                 let closes_front = !continues && may_close_front(text);
                 if !is_listed && !continues && !closes_front && !book.may_open_block(text) {
@@ -105,7 +106,7 @@ impl Store {
     }
 
     /// Refuses an append that would turn entries into front matter: the file begins with `---`, and
-    /// the new text has the line that closes it.
+    /// the new text has the closing line.
     fn check_front(
         &self,
         path: &ProjectPath,
@@ -131,8 +132,8 @@ impl Store {
         Err(refused_by(what, Some(rule), remedy))
     }
 
-    /// What is wrong with an external edit that would be adopted: it leaves a block open that was
-    /// not open before, or puts one around entries that were there before.
+    /// The fault of an external edit that would otherwise be adopted: it leaves a new block open,
+    /// or encloses existing entries in one.
     pub(crate) fn hiding_fault(
         &self,
         path: &ProjectPath,

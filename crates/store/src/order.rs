@@ -1,9 +1,10 @@
-//! The port to a shared order: where several working copies agree on what comes after what.
+//! The interface to a shared commit log, which puts the commits of several working copies in one
+//! order.
 //!
-//! Without one, the journal under its lock is the order, and nothing here costs anything. With one,
-//! the journal is a replica: its numbers are the revisions of the shared log, and a record gets
-//! into it only after the order has accepted it. Files are the truth for reading, the order is the
-//! truth for sequence.
+//! Without it, the journal under its lock is the commit log, and nothing here costs anything. With
+//! it, the journal is a replica: record numbers are the revisions of the log, and a record enters
+//! the journal only after the log has accepted it. `replica.rs` uses this interface; the crate
+//! `shared` implements it for PostgreSQL.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -17,142 +18,139 @@ use crate::lease::LeaseToken;
 use crate::record::Record;
 use crate::version::Version;
 
-/// How far a working copy knows the shared log: a revision, and the id of its record.
+/// How far a working copy has read the shared log: a revision, and the id of its record.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Mark {
     pub rev: u64,
-    /// Empty at the very beginning.
+    /// Empty at the beginning of the log.
     pub id: String,
 }
 
-/// How long an answer is waited for.
+/// How long to wait for an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Patience {
-    /// Nobody waits for it: an answer that does not come at once is none.
+    /// Nobody waits: without an immediate answer, the call fails.
     Glance,
-    /// Someone only reads: one try, and none if the last one has just failed.
+    /// For a reader: one attempt, and none if the last one has just failed.
     Little,
-    /// Someone wants to write: tried again for a while, and told so.
+    /// For a writer: retried for a while, with a message to the user.
     Bounded,
 }
 
-/// Records that someone wants to see in the shared log, all of them or none.
+/// A commit request: records to add to the shared log, all of them or none.
 #[derive(Debug, Clone)]
 pub struct Bid<'b> {
-    /// What the judge knew.
+    /// The position that the judge knew.
     pub mark: Mark,
-    /// Their ids are made here, so that handing them in twice does nothing more. Numbers and times
-    /// are given by the order.
+    /// The ids are assigned here, so that a repeated request changes nothing more. The log assigns
+    /// numbers and times.
     pub records: &'b [Record],
     pub lease: Option<LeaseToken>,
     /// Versions that the judge relied on without changing them: the contract's own files.
     pub relies: Vec<(String, Option<Version>)>,
-    /// Other leases that would do as well as the one in the record, in the order of wish: id and
-    /// paths.
+    /// Alternatives to the lease in the record, in order of preference: id and paths.
     pub instead: Vec<(String, Vec<String>)>,
     pub patience: Patience,
 }
 
-/// What the order says to a bid.
+/// The log's decision about a commit request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// The records are in the log, now or since an earlier try.
+    /// The records are in the log, from this attempt or an earlier one.
     Accepted,
-    /// Something that the judge relied on has moved on; what, completes "… has moved on".
+    /// Something that the judge relied on has changed; the text completes "… has moved on".
     Stale(String),
-    /// A lease is over, held by another, or somebody else's.
+    /// A lease has expired or belongs to another owner.
     Held(String),
-    /// Against the rules of the log itself.
+    /// The request violates the rules of the log itself.
     Refused { what: String, remedy: String },
 }
 
-/// An answer of the order: a verdict, and what the log holds behind the mark.
+/// A commit result: the decision, and the log's records after the mark.
 #[derive(Debug, Clone)]
 pub struct Ruling {
     pub verdict: Verdict,
-    /// In order and without a gap, number, time and lease as the order gave them.
+    /// In order and without a gap, with the number, time and lease that the log assigned.
     pub records: Vec<Record>,
-    /// The newest revision: there is more than `records` if it lies behind them.
+    /// The newest revision. If it is beyond `records`, the log has more.
     pub newest: u64,
-    /// The order's clock, in microseconds since 1970.
+    /// The log's clock, in microseconds since 1970.
     pub now_us: i64,
 }
 
-/// What the order is, for people.
+/// A description of the log, for people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Described {
-    /// Where it is, without a password.
+    /// The address, without a password.
     pub address: String,
     pub project: String,
 }
 
-/// What a worker last said of itself.
+/// The last heartbeat of a worker.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Said {
     pub name: String,
-    /// How long ago, by the order's clock.
+    /// The age of the heartbeat, by the log's clock.
     pub silent_ms: u64,
     pub says: serde_json::Value,
 }
 
-/// A record of the log without its texts: what it says, as a hash that a record of a journal has as
-/// well.
+/// A record of the log without its texts: a hash of its content that a journal record has as well.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogHash {
     pub rev: u64,
     pub hash: [u8; 32],
 }
 
-/// A shared order of commits. Every call is one round trip.
+/// A shared commit log. Every call is one round trip.
 pub trait Order: Send + Sync {
-    /// Hands in records.
+    /// Submits a commit request.
     fn rule(&self, bid: &Bid<'_>) -> Result<Ruling, StoreError>;
 
-    /// What the log holds behind a mark, perhaps not all of it.
+    /// The log's records after a mark, perhaps not all of them.
     fn after(&self, mark: &Mark, patience: Patience) -> Result<Ruling, StoreError>;
 
-    /// The same, and nobody else gets anything accepted until the next `rule` or `pass`: for a
-    /// writer that was overtaken too often.
+    /// Like `after`, but also takes the exclusive lock: no other commit is accepted until the next
+    /// `rule` or `pass`. For a writer that got too many stale results.
     fn turn(&self, mark: &Mark) -> Result<Ruling, StoreError>;
 
-    /// Gives up a turn that came to nothing.
+    /// Releases the exclusive lock without a commit.
     fn pass(&self);
 
-    /// Waits until the log reaches behind a revision; false if it has not in that time.
+    /// Waits until the log is beyond a revision; false on a timeout.
     fn wait(&self, rev: u64, most: Duration) -> Result<bool, StoreError>;
 
-    /// The newest revision.
     fn newest(&self, patience: Patience) -> Result<u64, StoreError>;
 
     fn describe(&self) -> Described;
 
-    /// Says that a worker is here, and what it is at.
+    /// Sends a heartbeat of a worker, with its state.
     fn beat(&self, worker: &str, says: &serde_json::Value) -> Result<(), StoreError>;
 
-    /// Says that a worker is gone.
+    /// Removes the registration of a worker.
     fn leave(&self, worker: &str) -> Result<(), StoreError>;
 
-    /// What the workers of this project last said.
+    /// The last heartbeats of this project's workers.
     fn workers(&self) -> Result<Vec<Said>, StoreError>;
 
-    /// What is wrong with the shared log: what, and the command that fixes it.
+    /// Problems of the shared log: a description, and the command that fixes it.
     fn examine(&self, mark: &Mark) -> Result<Vec<(String, String)>, StoreError>;
 
-    /// The records of the log behind a revision as hashes, in order, perhaps not all of them; none
-    /// at its end.
+    /// The hashes of the log's records after a revision, in order, perhaps not all of them; empty
+    /// at the end.
     fn entries(&self, rev: u64) -> Result<Vec<LogHash>, StoreError>;
 
-    /// The hash that a record of a journal has in the log.
+    /// The hash that a journal record has in the log.
     fn entry_of(&self, record: &Record) -> LogHash;
 
-    /// Why it is never contacted, and the command that changes that; none for an order that is.
+    /// Why the log is never contacted, and the command that changes that; none if it is contacted.
     fn offline(&self) -> Option<(&str, Option<&'static str>)> {
         None
     }
 }
 
-/// Stands for a shared order that must not be contacted: every request fails at once, and nothing
-/// is sent.
+/// Replaces a shared log that must not be contacted: every request fails at once, and nothing is
+/// sent.
 pub struct Offline {
     about: Described,
     why: String,
@@ -160,8 +158,8 @@ pub struct Offline {
 }
 
 impl Offline {
-    /// `why` completes "the shared store … is not contacted: …". With `fix` the user can change
-    /// that; without it, the caller does not contact shared stores at all.
+    /// `why` completes "the shared store … is not contacted: …". With a `remedy` the user can
+    /// change that; without one, the caller never contacts shared stores.
     pub fn new(about: Described, why: &str, remedy: Option<&'static str>) -> Offline {
         Offline {
             why: format!("the shared store {} is not contacted: {why}", about.address),
@@ -238,12 +236,13 @@ impl Order for Offline {
     }
 }
 
-/// Finds the order of a project, if it is a working copy.
+/// Finds the commit log of a project, if it is a working copy.
 pub type Finder = fn(&Path, &Contract) -> Result<Option<Arc<dyn Order>>, StoreError>;
 
 static FINDER: OnceLock<Finder> = OnceLock::new();
 
-/// Teaches this process to open working copies. The program does so once, at its start.
+/// Registers a finder, so that this process can open working copies. The program calls this once at
+/// startup.
 pub fn register_orders(finder: Finder) {
     let _ = FINDER.set(finder);
 }
@@ -257,7 +256,7 @@ pub(crate) fn find_order(
 ) -> Result<Option<Arc<dyn Order>>, StoreError> {
     match FINDER.get() {
         Some(find) => find(root, contract),
-        // Writing on without the order would make two histories of one.
+        // Writing without the log would fork the history.
         None if root.join(".quipu").join(SHARED).exists() => Err(StoreError::refused(
             "this is a working copy of a shared project, and this program knows no shared stores",
             "quipu store status",

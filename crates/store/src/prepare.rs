@@ -1,5 +1,8 @@
-//! What can be said of a change before it is its turn: what does not depend on what others write.
-//! While the append lock is held, everyone else waits.
+//! The checks of a change that do not depend on other writers.
+//!
+//! They run before the append lock is taken, because all other writers wait while it is held. A
+//! check that fails here runs again under the lock, so that errors are reported in a fixed order
+//! (`judge.rs`).
 
 use quipu_contract::{
     Actor, Binding, Class, Contract, FileRule, Grant, ProjectPath, Readable,
@@ -13,25 +16,25 @@ use crate::lease::denied;
 use crate::store::Store;
 use crate::version::Version;
 
-/// What was found out about an operation before the lock was taken.
+/// The results of the checks of one operation before the lock.
 #[derive(Default)]
 pub(crate) struct Prepared<'s> {
     pub rule: Option<&'s FileRule>,
-    /// The contract lets its actor do this at all; true if the file belongs to the contract. If it
-    /// does not, it is asked again: what else is to be said comes first.
+    /// The contract permits the operation; true if the file belongs to the contract. If it does
+    /// not, the judge checks again, because other errors come first.
     pub permitted: Option<bool>,
-    /// The guards have nothing against its text. If they have, they are asked again, likewise.
+    /// The guards accept the text. If they do not, the judge runs them again for the same reason.
     pub guarded: bool,
-    /// It is appended, and cannot be the end of a credential that the line before it has begun, or
-    /// may be one.
+    /// The operation is an append, and its text cannot complete a credential that begins in the
+    /// line before it, or the file may hold credentials.
     pub whole: bool,
-    /// The version of its text, where that is all of the file.
+    /// The version of the text, if it is the whole file.
     pub version: Option<Version>,
 }
 
 impl Store {
-    /// Refuses an operation that the contract forbids its actor, whatever the file holds. Callers
-    /// ask this before they look at the file, so that their answer does not depend on it.
+    /// Refuses an operation that the contract forbids its actor for any content of the file.
+    /// Callers check this before they read the file, so that their answer does not depend on it.
     pub fn permit(&self, actor: &Actor, op: &Op) -> Result<()> {
         let grant = self
             .contract
@@ -42,7 +45,7 @@ impl Store {
         permit(&self.contract, &grant, &binding, rule, (op, actor)).map(|_| ())
     }
 
-    /// What can be said of each operation without the lock.
+    /// Runs the checks of each operation that need no lock.
     pub(crate) fn prepare<'s>(&'s self, change: &Change) -> Vec<Prepared<'s>> {
         let grant = self.contract.grant(&change.actor).ok();
         let binding = self.contract.actor_binding(&change.actor);
@@ -94,13 +97,13 @@ impl Store {
     }
 }
 
-/// The operations of a change and who does them.
+/// The operations of a change, each with its actor.
 pub(crate) fn each_op(change: &Change) -> impl Iterator<Item = (&Op, &Actor)> {
     let own = change.ops.iter().map(|op| (op, &change.actor));
     own.chain(change.beside.iter().map(|op| (op, &Actor::Runtime)))
 }
 
-/// A new file whose name was probably meant to be one of the contract.
+/// The refusal of a new file with a name that is probably a misspelling of one in the contract.
 pub(crate) fn did_you_mean(path: &ProjectPath, meant: &FileRule) -> StoreError {
     let what = format!("no rule names `{path}`: did you mean `{}`?", meant.path);
     let remedy = format!(
@@ -110,7 +113,7 @@ pub(crate) fn did_you_mean(path: &ProjectPath, meant: &FileRule) -> StoreError {
     refused_by(what, Some(meant), remedy)
 }
 
-/// Whether an actor reads a whole file, so that its version tells it nothing new.
+/// Whether an actor may read a whole file, so that its version reveals nothing new.
 pub(crate) fn reads_whole(contract: &Contract, actor: &Actor, path: &ProjectPath) -> bool {
     let binding = contract.actor_binding(actor);
     contract
@@ -118,8 +121,8 @@ pub(crate) fn reads_whole(contract: &Contract, actor: &Actor, path: &ProjectPath
         .is_ok_and(|grant| matches!(grant.may_read(path, &binding), Ok(Readable::Whole)))
 }
 
-/// Whether the contract lets someone do this to a file at all, whatever stands there. True if the
-/// file belongs to the contract.
+/// Checks whether the contract permits an operation for any content of the file. True if the file
+/// belongs to the contract.
 pub(crate) fn permit(
     contract: &Contract,
     grant: &Grant<'_>,
@@ -168,8 +171,8 @@ pub(crate) fn permit(
             denied(denial, &format!("quipu contract show --role {role}"))
         })?;
     }
-    // Bringing back what the gate made last decides nothing. Whether a sealed file is amended or
-    // brought back, its class says.
+    // Restoring the newest version of a gate's file decides nothing. For a sealed file, the class
+    // decides about amend and restore.
     let is_sealed = rule.is_some_and(|rule| rule.class == Class::Sealed);
     if matches!(actor, Actor::Agent { .. })
         && !matches!(op, Op::Restore { older: false, .. })

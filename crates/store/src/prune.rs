@@ -1,14 +1,13 @@
-//! Retention: drops old texts from the journal when a person asks for it.
+//! Retention: drops old texts from the journal when a person requests it.
 //!
-//! A record keeps everything but the bytes: it still names the hash of each body, so the chain
-//! verifies as before. The newest text of a file is never dropped, nor what a kept version is
-//! stored as a difference to. Order of a prune, and what a crash leaves at each point:
-//! 1. a note record names what will be dropped. It begins a new segment, so that no older one
-//!    grows;
-//! 2. each older segment with such texts is written beside the old one, synced, read back, and
-//!    renamed over it. A dropped body becomes `null` and spaces, so every record keeps its offset
-//!    and length. A crash leaves the old or the new segment; the next prune drops what is still
-//!    there.
+//! A record keeps everything but the bytes: it still has the hash of each body, so the chain
+//! verifies as before. The newest text of a file is never dropped, nor a text that a kept version
+//! needs as the base of its difference. A prune has these steps; each one says what a crash leaves:
+//! 1. A note record names the texts to drop. It begins a new segment, so that no older one grows.
+//! 2. Each older segment with such texts is written to a new compressed file, synced and read back,
+//!    and then replaces the old one. A dropped body becomes `null` and spaces, so every record
+//!    keeps its offset and length. A crash leaves the old or the new segment; the next prune drops
+//!    the rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,29 +26,29 @@ use crate::segment;
 use crate::store::Store;
 
 const DAY_US: i64 = 86_400_000_000;
-/// The field of a note that names what was dropped: for each path the newest record that was
-/// concerned.
+/// The field of a note that names the dropped texts: for each path, the newest record with a
+/// dropped text.
 const PRUNED: &str = "pruned";
 
-/// Texts that retention drops, or has dropped.
+/// Texts that a prune drops, or has dropped.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Pruned {
     pub texts: u64,
-    /// How many bytes they have, before compression.
+    /// Their size before compression.
     pub bytes: u64,
     pub files: BTreeMap<String, PrunedFile>,
 }
 
-/// What is dropped of one file.
+/// The dropped texts of one file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct PrunedFile {
     pub texts: u64,
     pub bytes: u64,
-    /// The newest commit whose text is dropped.
+    /// The newest commit with a dropped text.
     pub up_to: u64,
 }
 
-/// The bodies to drop: of each record, by its place, the numbers of the operations.
+/// The bodies to drop: for each record, by position, the indexes of the operations.
 pub(crate) type Bodies = BTreeMap<Position, BTreeSet<usize>>;
 
 /// One state of a file, or one conflict copy, as the journal stores it.
@@ -60,14 +59,14 @@ struct Stored {
     at_us: i64,
     op: OpKind,
     size: u64,
-    /// It has a body that can be dropped.
+    /// Whether it has a body that can be dropped.
     has_text: bool,
-    /// It can be read without older records.
+    /// Whether it can be read without older records.
     is_start: bool,
 }
 
 impl Store {
-    /// What a prune would drop now.
+    /// The texts that a prune would drop now.
     pub fn prunable(&self, actor: &Actor, keep: Keep) -> Result<Pruned> {
         self.check_may_prune(actor)?;
         self.settle()?;
@@ -75,14 +74,13 @@ impl Store {
         Ok(self.plan_prune(keep)?.0)
     }
 
-    /// Drops the texts that need not be kept, and journals that it did.
+    /// Drops the texts that need not be kept, and journals the prune.
     pub fn prune(&self, actor: &Actor, keep: Keep) -> Result<Pruned> {
         self.drop_bodies(actor, &format!("retention: keep {keep}"), || {
             self.plan_prune(keep)
         })
     }
 
-    /// Drops the bodies that a plan names.
     pub(crate) fn drop_bodies(
         &self,
         actor: &Actor,
@@ -113,7 +111,7 @@ impl Store {
         }
         let segments: BTreeSet<u32> = bodies.keys().map(|at| at.segment).collect();
         for number in segments {
-            // No other process compresses or prunes this segment meanwhile.
+            // Under the lock, no other process compresses or prunes this segment.
             let _held = self.append_lock.acquire()?;
             self.prune_segment(number, &bodies)?;
         }
@@ -147,8 +145,7 @@ impl Store {
     fn plan_prune(&self, keep: Keep) -> Result<(Pruned, Bodies)> {
         let end = self.bound()?;
         let mut files: BTreeMap<String, Vec<Stored>> = BTreeMap::new();
-        // Damage that doctor has noted must stay as it was noted, so such a segment is not
-        // rewritten.
+        // `doctor` names damage by its bytes, so a segment with such damage is not rewritten.
         let mut unreadable = BTreeSet::new();
         self.journal
             .scan(Position::START, Some(end), &mut |seen| match seen.line {
@@ -188,7 +185,7 @@ impl Store {
         Ok((pruned, bodies))
     }
 
-    /// Rewrites a segment that no longer grows, without some bodies.
+    /// Rewrites a closed segment without some bodies.
     fn prune_segment(&self, number: u32, bodies: &Bodies) -> Result<()> {
         let failed = |source| StoreError::Io {
             what: format!("cannot rewrite journal segment {number}"),
@@ -226,7 +223,7 @@ impl Stored {
         let stored = |(op_index, op): (usize, &crate::record::RecordOp)| {
             let has_text = match &op.body {
                 Body::None | Body::Dropped => false,
-                // Such a body is not longer than the `null` that would replace it.
+                // A shorter body is no longer than the `null` that would replace it.
                 Body::Text(text) => text.len() > 1,
                 Body::Binary(_) | Body::Splice { .. } => true,
             };
@@ -249,7 +246,7 @@ impl Stored {
     }
 }
 
-/// What of one file need not be kept; `versions` are all of them, oldest first.
+/// The states of one file that need not be kept; `versions` has all of them, oldest first.
 fn needless(versions: &[Stored], keep: Keep, since_us: i64) -> Vec<&Stored> {
     let states: Vec<&Stored> = versions
         .iter()
@@ -259,13 +256,13 @@ fn needless(versions: &[Stored], keep: Keep, since_us: i64) -> Vec<&Stored> {
         Keep::Versions(count) => states
             .len()
             .saturating_sub(usize::try_from(count).unwrap_or(usize::MAX)),
-        // The version that was current when the time began is kept, too.
+        // The version that was current at the start of the period is kept as well.
         Keep::Days(_) => states
             .iter()
             .rposition(|stored| stored.at_us < since_us)
             .unwrap_or(0),
     };
-    // The newest text stays, also of a file that was removed since.
+    // The newest text stays, even if the file was deleted since.
     let newest_text = states
         .iter()
         .rposition(|stored| stored.op != OpKind::Remove)
@@ -275,8 +272,8 @@ fn needless(versions: &[Stored], keep: Keep, since_us: i64) -> Vec<&Stored> {
         .rev()
         .find(|index| states.get(*index).is_some_and(|stored| stored.is_start))
         .unwrap_or(0);
-    // A conflict copy goes with the versions of its time. What is in the record of a kept version
-    // stays, so that the number of a record separates what is kept from what is dropped.
+    // A conflict copy is dropped with the versions of its time. Everything in the record of a kept
+    // version stays, so that a record number separates kept from dropped texts.
     let (Some(kept), Some(needed)) = (states.get(first_kept), states.get(first_needed)) else {
         return Vec::new();
     };
@@ -291,11 +288,11 @@ fn needless(versions: &[Stored], keep: Keep, since_us: i64) -> Vec<&Stored> {
     versions.iter().filter(is_needless).collect()
 }
 
-/// Bodies that are missing from the journal, and what prunes account for. Fed with every record,
+/// Bodies that are missing from the journal, and those that prunes account for. Takes every record,
 /// oldest first.
 #[derive(Default)]
 pub(crate) struct MissingTexts {
-    /// For each path the newest record whose text a prune dropped.
+    /// For each path, the newest record with a text that a prune dropped.
     pruned: BTreeMap<String, u64>,
     missing: Vec<(String, u64, Damage)>,
 }
@@ -321,7 +318,7 @@ impl MissingTexts {
         }
     }
 
-    /// How many texts prunes have dropped, and the others that are missing.
+    /// The number of texts that prunes have dropped, and the other missing ones.
     pub fn judge(self) -> (u64, Vec<Damage>) {
         let MissingTexts { pruned, missing } = self;
         let all = missing.len();
@@ -336,7 +333,7 @@ impl MissingTexts {
     }
 }
 
-/// What a record says was dropped.
+/// The dropped texts that a record names.
 fn pruned_by(record: &Record) -> Vec<(String, u64)> {
     let is_prune = record.kind == Kind::Note && record.who.kind == "person";
     let note = record

@@ -1,12 +1,12 @@
-//! Publishing: from a judged change to a durable, visible commit.
+//! Publishes a judged change as a durable, visible commit.
 //!
-//! Order of a commit, and what a crash leaves at each point:
-//! 1. under the append lock, the records go behind the end of the journal: a crash leaves bytes of
-//!    which the next writer completes the whole records and erases the rest;
-//! 2. the end moves behind them: a crash of the process leaves records that the next command
-//!    completes, a crash of the machine may lose them, and no one was told of them yet;
-//! 3. outside the lock one sync, shared by all who wait for it: from here on nothing is lost;
-//! 4. the files are written: a crash leaves some undone, and the next command redoes them.
+//! A commit has these steps; each one says what a crash leaves:
+//! 1. Under the append lock, the records are written after the tail of the journal. After a crash,
+//!    the next writer completes the whole records and erases the rest.
+//! 2. The tail moves past them. After a crash of the process, the next command completes the
+//!    records. A crash of the machine may lose them; they have not been acknowledged yet.
+//! 3. Outside the lock, one sync covers all waiting writers. From here on nothing is lost.
+//! 4. The files are written. After a crash, the next command writes the missing ones.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -33,22 +33,22 @@ use crate::store::Store;
 use crate::tree::Stamp;
 use crate::version::Version;
 
-/// What a commit returns: proof that it is durable, and the new versions.
+/// The result of a commit: proof that it is durable, and the new versions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Receipt {
     pub seq: u64,
     pub id: String,
     pub at: String,
-    /// What each file has now; `none` if it was removed.
+    /// The new version of each file; `none` if it was deleted.
     pub versions: BTreeMap<String, Version>,
-    /// External edits that were taken over on the way.
+    /// External edits that were adopted with the commit.
     pub adopted: Vec<Adopted>,
-    /// Files that had moved on since they were read, and were merged by key.
+    /// Files that had changed since they were read, and were merged by key.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub merged: Vec<String>,
-    /// The change had been committed before, under the same key.
+    /// The change had already been committed, under the same key.
     pub repeated: bool,
-    /// Nothing had to be written: the files hold these bytes already.
+    /// Nothing had to be written: the files already hold these bytes.
     pub unchanged: bool,
 }
 
@@ -78,8 +78,8 @@ impl Receipt {
         }
     }
 
-    /// Without the versions of files that an actor does not read. The index is left out, if the
-    /// actor does not read it: whether it changed says something of the text that was there.
+    /// Removes the versions of files that an actor may not read. The index file is omitted if the
+    /// actor may not read it: whether it changed reveals something about the previous text.
     fn shown_to(mut self, contract: &Contract, actor: &Actor) -> Receipt {
         let path_of = |path: &str| ProjectPath::parse(path).ok();
         let reads =
@@ -102,7 +102,7 @@ impl Receipt {
     }
 }
 
-/// A change that the contract allows, not yet visible. The append lock is held until it is
+/// A change that the contract allows, not yet visible. It holds the append lock until it is
 /// published or dropped.
 #[must_use = "publish or drop"]
 pub struct Judged<'s> {
@@ -111,13 +111,13 @@ pub struct Judged<'s> {
     adopted: Vec<Adopted>,
     merged: Vec<String>,
     touched: Vec<(ProjectPath, Version, Option<Stamp>)>,
-    /// For a shared order: it may have to be judged again.
+    /// The change, for a shared log: it may have to be judged again.
     change: Option<Box<Change>>,
-    /// The actor in a role that gets the receipt; others read everything.
+    /// The actor with a role that gets the receipt; other actors may read everything.
     reader: Option<Box<Actor>>,
 }
 
-/// What a receipt tells besides the record.
+/// The parts of a receipt that are not in the record.
 pub(crate) struct Told {
     adopted: Vec<Adopted>,
     merged: Vec<String>,
@@ -139,7 +139,7 @@ impl Told {
     }
 }
 
-/// What is to be published: the lock, the look it was judged at, the records, and what to tell.
+/// The parts to publish: the lock, the snapshot, the records, and the rest of the receipt.
 type Parts<'s> = (Held<'s>, Look, Vec<Record>, Told);
 
 enum State<'s> {
@@ -198,7 +198,7 @@ impl<'s> Judged<'s> {
         self
     }
 
-    /// What would be recorded, for a dry run.
+    /// The records that would be written, for a dry run.
     pub fn records(&self) -> &[Record] {
         match &self.state {
             State::Fresh { records, .. } => records,
@@ -206,7 +206,7 @@ impl<'s> Judged<'s> {
         }
     }
 
-    /// Makes the change durable and puts its files in place.
+    /// Makes the change durable and applies its files.
     pub fn publish(mut self) -> Result<Receipt> {
         let (store, reader) = (self.store, self.reader.take());
         let (receipt, end) = self.publish_durably()?;
@@ -229,13 +229,13 @@ impl<'s> Judged<'s> {
             Err(done) => return Ok((done, None)),
         };
         let Grown { end, last } = store.write_records(held, look, records)?;
-        // The disk has begun, and nobody waits for this.
+        // The append lock is released, so no other writer waits while the receipt is built.
         let receipt = told.receipt(&last.expect("not empty"));
         store.sync_own(&end)?;
         Ok((receipt, Some(end)))
     }
 
-    /// What there is to publish, or the receipt where there is nothing.
+    /// The parts to publish, or the receipt if there is nothing to publish.
     pub(crate) fn into_parts(self) -> Result<std::result::Result<Parts<'s>, Receipt>> {
         let store = self.store;
         if !self.touched.is_empty() {
@@ -258,7 +258,7 @@ impl<'s> Judged<'s> {
         if records.is_empty() {
             let tail = look.tail;
             drop(held);
-            // What makes this unnecessary may still be on its way to the disk.
+            // The commit that makes this one unnecessary may not be synced yet.
             store.settle()?;
             return Ok(Err(Receipt {
                 seq: tail.seq,
@@ -283,43 +283,43 @@ impl<'s> Judged<'s> {
     }
 }
 
-/// How records fared that Quipu itself made.
+/// The result of publishing records that Quipu itself made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use = "what was overtaken is not published"]
 pub(crate) enum Published {
     Done,
-    /// Others were quicker in the shared order. What they did is here now.
+    /// Other commits came first in the shared log. They are in the journal now.
     Overtaken,
 }
 
-/// One look at the end of the journal, under the append lock.
+/// A snapshot of the end of the journal, taken under the append lock.
 pub(crate) struct Look {
     pub tail: Tail,
     /// Records that are journalled but not yet applied.
     pending: Pending,
     synced: Option<Position>,
-    /// The pending line that was read last: one change often touches several files of one record.
+    /// The pending line that was decoded last: a change often touches several files of one record.
     read: RefCell<Option<(usize, Box<Record>)>>,
     /// The first record begins a new segment.
     in_new_segment: bool,
 }
 
-/// What came of records that were appended.
+/// The result of appending records.
 pub(crate) struct Grown {
-    /// The new end of the journal.
+    /// The new tail of the journal.
     pub end: Tail,
-    /// The last of them as it was written, if there were any.
+    /// The last record as it was written, if there were any.
     last: Option<Record>,
 }
 
-/// Raw lines of the journal, and where they begin.
+/// Raw lines of the journal, and the position of the first.
 struct Pending {
     lines: Vec<u8>,
     from: Position,
 }
 
 impl Look {
-    /// The records go to a new segment, so that no older one grows any more.
+    /// Writes the records to a new segment, so that older segments no longer grow.
     pub fn in_new_segment(self) -> Look {
         Look {
             in_new_segment: true,
@@ -327,7 +327,7 @@ impl Look {
         }
     }
 
-    /// The newest head of a path, and whether it is still on its way to the disk.
+    /// The newest index entry of a path, and whether it comes from a pending record.
     pub fn head(&self, store: &Store, path: &ProjectPath) -> Result<(Option<Head>, bool)> {
         let pending = &self.pending;
         // A quote inside a JSON string is escaped, so this text can only be the field itself.
@@ -342,7 +342,7 @@ impl Look {
         Ok((store.heads()?.head(path.as_str())?, false))
     }
 
-    /// What the pending line at an offset says of a path, if it says anything.
+    /// The index entry of a path after the pending line at an offset, if the line is about it.
     fn head_in_line(&self, pending: &Pending, offset: usize, path: &ProjectPath) -> Option<Head> {
         let Pending { lines, from } = pending;
         let mut read = self.read.borrow_mut();
@@ -377,7 +377,7 @@ impl Look {
         Ok(found.map(|record| Arc::new(Loaded::new(record))))
     }
 
-    /// All leases, ended ones included, and the highest fencing number.
+    /// All leases, including ended ones, and the highest fence.
     pub fn leases(&self, store: &Store) -> Result<(Vec<Lease>, u64)> {
         let (mut leases, mut fence) = {
             let heads = store.heads()?;
@@ -423,7 +423,7 @@ impl Look {
 }
 
 impl Pending {
-    /// The records of the lines in which something stands.
+    /// The records of the lines that contain `needle`.
     fn records(&self, needle: &[u8]) -> Vec<Record> {
         let finder = memchr::memmem::Finder::new(needle);
         let lines = self.lines.split(|byte| *byte == b'\n');
@@ -435,8 +435,7 @@ impl Pending {
 }
 
 impl Store {
-    /// What is journalled between the place to which files are known to be applied and the end.
-    /// Only under the append lock.
+    /// The journalled lines between the applied position and the tail. Requires the append lock.
     fn read_pending(&self, applied: Position, tail: &Tail) -> Result<Pending> {
         if applied >= tail.at {
             return Ok(Pending {
@@ -444,7 +443,7 @@ impl Store {
                 from: tail.at,
             });
         }
-        // Lines that span segments lose their exact place; then everything is applied first.
+        // Lines from several segments have no simple position, so apply everything first.
         if applied.segment != tail.at.segment {
             self.sync_to(tail.at)?;
             self.apply_files(tail.at)?;
@@ -459,12 +458,12 @@ impl Store {
         })
     }
 
-    /// Looks at the end of the journal. Only under the append lock.
+    /// Takes a snapshot of the end of the journal. Requires the append lock.
     pub(crate) fn look(&self) -> Result<Look> {
         let known = self.live_now()?.known();
         self.forget_deleted_heads();
         let tail = match known.tail {
-            // A writer that died left something there; or this process knows less than others do.
+            // A dead writer left bytes there, or this process has an old tail.
             Some(tail) if !self.journal.is_end(tail.at)? => self.find_end(Some(tail))?,
             Some(tail) => tail,
             None => self.find_end(None)?,
@@ -486,8 +485,8 @@ impl Store {
         })
     }
 
-    /// Appends records, makes them durable and applies them. Whoever shares an order and was
-    /// overtaken has to look again.
+    /// Appends records, syncs and applies them. In a working copy the result can be `Overtaken`;
+    /// the caller then needs a new snapshot.
     pub(crate) fn publish_records(
         &self,
         held: Held<'_>,
@@ -515,7 +514,7 @@ impl Store {
         Ok(Published::Done)
     }
 
-    /// What is done when a commit is on the disk: whatever fails now, the commit is made.
+    /// Runs the work after a sync. If it fails, the commit still holds.
     fn after_sync(&self, end: &Tail, work: impl Fn() -> Result<()>) -> Result<()> {
         self.with_sound_heads(work).map_err(|error| match error {
             unfinished @ StoreError::Unfinished { .. } => unfinished,
@@ -527,14 +526,14 @@ impl Store {
         })
     }
 
-    /// Steps 1 and 2: the journal grows, the lock is given up.
+    /// Steps 1 and 2: appends the records and releases the lock.
     fn write_records(&self, held: Held<'_>, look: Look, records: Vec<Record>) -> Result<Grown> {
         let before = look.tail.at;
         let grown = self.grow(look, records);
         if grown.is_err() {
-            // The caller will hear that it failed: then it should not be completed by someone else.
+            // The caller gets an error, so another process should not complete these records.
             let _ = self.journal.cut(before);
-            // If it was a sync that failed, the next one is not to be believed.
+            // If a sync failed, the next sync cannot be trusted.
             let _ = self
                 .live()
                 .and_then(|live| live.set_doubt(&self.disk, true));
@@ -584,8 +583,8 @@ impl Store {
         Ok(Grown { end: tail, last })
     }
 
-    /// Step 3 for whoever made the records. They are written: if the disk fails now, the next
-    /// command may complete them all the same.
+    /// Step 3 for the writer of the records. They are written, so the next command may complete
+    /// them even if the disk fails now.
     fn sync_own(&self, end: &Tail) -> Result<()> {
         self.sync_to(end.at).map_err(|error| match error {
             lost @ StoreError::Damaged { .. } => lost,
@@ -596,14 +595,14 @@ impl Store {
         })
     }
 
-    /// Step 3: returns when everything up to a place is on the disk.
+    /// Step 3: returns when everything up to a position is synced.
     pub(crate) fn sync_to(&self, end: Position) -> Result<()> {
-        // Nothing stands there yet; what stands before was synced when its segment was left.
+        // The segment has no bytes yet, and the previous one was synced when it was closed.
         if end.offset == 0 && (end == Position::START || !self.journal.has(end.segment)) {
             return Ok(());
         }
-        // Whose place is synced meanwhile waits no longer: the lock may be with the next sync by
-        // then.
+        // A waiter stops as soon as its position is synced: by then the lock may be held for the
+        // next sync.
         let live = self.live()?;
         let Some(_held) = self.sync_lock.acquire_unless(&|| live.is_synced_to(end))? else {
             return Ok(());
@@ -613,7 +612,7 @@ impl Store {
         if !known.doubt && known.synced.is_some_and(|synced| synced >= end) {
             return Ok(());
         }
-        // Whoever appended meanwhile is served by the same sync.
+        // The same sync covers records that were appended since.
         let target = known.tail.map_or(end, |tail| tail.at.max(end));
         let synced = if known.doubt {
             let from = known.synced.unwrap_or(Position {
@@ -625,7 +624,7 @@ impl Store {
             self.journal.sync(target.segment)
         };
         if let Err(error) = synced {
-            // No later sync may be believed on its own: see `Journal::rewrite`.
+            // A later sync alone cannot be trusted: see `Journal::rewrite`.
             live.set_doubt(&self.disk, true)?;
             return Err(error);
         }

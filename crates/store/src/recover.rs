@@ -1,4 +1,7 @@
-//! Making the heads anew, and what `doctor` fixes.
+//! Rebuilds the file index, and runs the repairs of `doctor`.
+//!
+//! A rebuild ends at the applied watermark and writes no memory file. `redo.rs` compares files with
+//! the journal, and `heal.rs` repairs damaged records.
 
 use std::collections::BTreeMap;
 
@@ -14,20 +17,20 @@ use crate::record::{OpKind, RecordOp};
 use crate::salvage::healed_by;
 use crate::store::Store;
 
-/// How many segments back files are compared when the heads had to be made anew: all files reach
-/// the disk when a segment is left, and one commit can leave no more than this many.
+/// How many segments back files are compared after the index was rebuilt. All files are synced when
+/// a segment is closed, and one commit can close at most this many.
 const REDO_SEGMENTS: u32 = 4;
 
-/// What `doctor` did.
+/// A repair by `doctor`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Repair {
     pub what: String,
 }
 
 impl Store {
-    /// Where the heads end that are made anew: where a running process has told that files are in
-    /// place. What lies behind is put there as always, by whoever is at it or comes next; to take
-    /// it for done would make a commit on its way look like someone's edit.
+    /// The end of a rebuilt index: the applied watermark, if a running process knows it. Later
+    /// records are applied as usual. Treating them as applied would make an unfinished commit look
+    /// like an external edit.
     fn placed_bound(&self) -> Result<Position> {
         let bound = self.bound()?;
         if self.is_read_only() {
@@ -40,9 +43,8 @@ impl Store {
             .map_or(bound, |placed| placed.min(bound)))
     }
 
-    /// Fills heads from the journal. No file is written. What a file looked like is taken over from
-    /// heads that were filled before and say the same of it; otherwise it is unknown until it is
-    /// next looked at.
+    /// Fills the index from the journal. Writes no file. File stats are copied from an earlier
+    /// index if it has the same version; otherwise they are unknown until the file is compared.
     pub(crate) fn fill_heads(&self, heads: &Heads) -> Result<()> {
         let bound = self.placed_bound()?;
         heads.transaction(|heads| {
@@ -56,7 +58,7 @@ impl Store {
             let mut tail = Tail::start();
             let mut result = Ok(());
             let mut newest: BTreeMap<String, Head> = BTreeMap::new();
-            // Damaged records of which not even the files are known.
+            // Damaged records about unknown files.
             let mut hidden: BTreeMap<String, Position> = BTreeMap::new();
             self.journal
                 .scan(Position::START, Some(bound), &mut |seen| {
@@ -75,7 +77,7 @@ impl Store {
                             return;
                         }
                     };
-                    // A line that was doubled or moved says nothing new of its files.
+                    // A duplicated or moved line says nothing new about its files.
                     let is_newer = |path: &str| {
                         newest
                             .get(path)
@@ -116,7 +118,7 @@ impl Store {
             if all_known {
                 return heads.set_redone();
             }
-            // Which files have reached the disk is not known any more.
+            // It is no longer known which files are synced.
             heads.set_kept(
                 Position {
                     segment: bound.segment.saturating_sub(REDO_SEGMENTS).max(1),
@@ -128,7 +130,7 @@ impl Store {
         })
     }
 
-    /// Repairs what it can and says what it did.
+    /// Repairs as much as possible and reports each repair.
     pub fn doctor(&self) -> Result<Vec<Repair>> {
         let mut fixed = Vec::new();
         let mut did = |what: String| fixed.push(Repair { what });
@@ -140,8 +142,7 @@ impl Store {
         let lost = known
             .is_some_and(|tail| self.journal.is_end(tail.at).is_err() || self.is_displaced(&tail));
         if !lost {
-            // With the heads as they are: they know what the files looked like. What hinders this
-            // is fixed below.
+            // Use the current index, because it has the file stats. Errors here are fixed below.
             let _ = self.settle();
             for path in self.with_sound_heads(|| self.write_unwritten())? {
                 did(format!(
@@ -162,7 +163,8 @@ impl Store {
                         .into(),
                 );
             }
-            // Nobody commits meanwhile, and nobody is about to put files in place.
+            // Under the append lock nobody commits. Apply everything first, so that no process is
+            // still about to write files.
             if !lost {
                 let tail = self.with_sound_heads(|| self.look())?.tail;
                 let _ = self
@@ -207,8 +209,7 @@ impl Store {
             ));
         }
         let compressed = {
-            // A prune that rewrites a segment must not be undone by a compressed copy of what it
-            // was.
+            // Under the lock, because a compressed copy of the old segment must not undo a prune.
             let _held = self.append_lock.acquire()?;
             self.journal.compress_older(tail.at.segment)?
         };
@@ -218,9 +219,8 @@ impl Store {
         Ok(fixed)
     }
 
-    /// Forgets the look of files that hold something else than the journal says and look as
-    /// recorded all the same: an edit within a tick of the clock, or one whose time was set back.
-    /// They are compared at the next look.
+    /// Clears the stat of files that have the recorded stat but other content: an edit within one
+    /// clock tick, or with its time set back. The next comparison reads them.
     fn doubt_stamps(&self) -> Result<()> {
         let heads = self.heads()?.all()?;
         for (text, head) in heads

@@ -1,11 +1,11 @@
-//! After a power cut: files that did not reach the disk are rewritten from the journal.
+//! Recovery after a power cut: rewrites lost files from the journal.
 //!
 //! Memory files are not synced one by one. A power cut may leave every file that was written since
 //! the last full sync missing, empty, cut short, partly or wholly zero, or in an older version. Its
 //! inode, size and times prove nothing: file systems may write them before the data, and change a
-//! folder's time for another file's sake. The journal was synced. So after a reboot the contents of
-//! all these files are compared with it, and whatever can be the remnant of a journalled text is
-//! rewritten. Other text is someone's edit and stays.
+//! folder's time because of another file. The journal was synced. After a reboot, recovery
+//! therefore compares the contents of all these files with the journal, and rewrites each file that
+//! can be the remnant of a journalled text. Any other text is an edit and stays.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -22,40 +22,39 @@ use crate::store::Store;
 use crate::tree::Stamp;
 use crate::version::Version;
 
-/// File systems may be so far behind the clock.
+/// The clock of a file system may lag by this much.
 const TICK_NS: i64 = 10_000_000;
-/// A disk writes at least so many bytes at once.
+/// A disk writes at least this many bytes at once.
 const SECTOR: usize = 512;
 
-/// What is known of files when they are compared.
+/// The knowledge about files before they are compared.
 #[derive(Clone, Copy)]
 struct Known {
-    /// A running process has applied files up to here: only what lies behind can be lost.
+    /// A running process has applied files up to here: only later ones can be lost.
     placed: Option<Position>,
-    /// The index was rebuilt, and no longer knows what any file looked like. There need not have
-    /// been a power cut.
+    /// The index was rebuilt and has no file stats. There may have been no power cut.
     is_rebuilt: bool,
 }
 
-/// How a file compares with the journal.
+/// The result of comparing a file with the journal.
 enum Compared {
     /// It holds the newest text.
     Same(Stamp),
-    /// A crash took the newest text: these bytes are to be replaced.
+    /// A crash lost the newest text: the found bytes are to be replaced.
     Lost {
         newest: Vec<u8>,
         found: Vec<u8>,
         keeps_found: bool,
     },
-    /// A crash took the removal of this file.
+    /// A crash lost the deletion of this file.
     LostRemoval(Stamp),
     /// An edit, or something that cannot be compared.
     Other,
 }
 
 impl Store {
-    /// After the index was rebuilt, the newest files are compared with the journal: a crash may
-    /// have left them behind, and only the lost index knew.
+    /// Compares the newest files with the journal after the index was rebuilt. A crash may have
+    /// left them behind, and only the lost index knew.
     pub(crate) fn redo_after_rebuild(&self) -> Result<()> {
         if self.is_read_only() || self.redone.load(Ordering::SeqCst) {
             return Ok(());
@@ -78,8 +77,8 @@ impl Store {
         Ok(())
     }
 
-    /// Applies what is journalled up to an end. In the first command of a boot every file that was
-    /// written since the last full sync is compared with the journal; from then on only what this
+    /// Applies journalled records up to `end`. In the first command of a boot, compares every file
+    /// that was written since the last full sync with the journal; after that, only files that this
     /// boot writes can be lost.
     pub(crate) fn recover_files(&self, end: Position) -> Result<()> {
         let (is_redone, boot) = {
@@ -103,7 +102,7 @@ impl Store {
         self.tell_in_place()
     }
 
-    /// Only under the apply lock.
+    /// Requires the apply lock.
     fn redo_since_full_sync(&self, known: Known, end: Position) -> Result<()> {
         let (kept, _) = self.heads()?.kept()?;
         let paths = self.paths_since(kept)?;
@@ -121,7 +120,7 @@ impl Store {
             .map_err(StoreError::io("cannot sync the files"))
     }
 
-    /// Hands all files to the disk now, so that no power cut takes them or the folders they are in.
+    /// Syncs all files now, so that no power cut loses them or their folders.
     pub fn sync_files(&self) -> Result<()> {
         self.settle()?;
         let _held = self.apply_lock.acquire()?;
@@ -130,8 +129,8 @@ impl Store {
         self.heads()?.set_kept(applied, &self.boot)
     }
 
-    /// Lets running processes know how far files are applied: what differs from now on is someone's
-    /// edit. Only under the apply lock.
+    /// Publishes the applied watermark to running processes: later differences are external edits.
+    /// Requires the apply lock.
     fn tell_in_place(&self) -> Result<()> {
         let applied = self.heads()?.applied()?.at;
         let live = self.live()?;
@@ -166,8 +165,8 @@ impl Store {
             let Some(head) = self.heads()?.head(text)? else {
                 continue;
             };
-            // Something else stands there, or above it: not what a crash leaves. It may have been
-            // in the way of the newest text.
+            // Something else has this path or a folder above it. A crash does not leave this, but
+            // it may have blocked the newest text.
             if let Err(error) = self.tree.stamp(&path)
                 && error.kind() == std::io::ErrorKind::InvalidInput
             {
@@ -188,8 +187,8 @@ impl Store {
         if lost.is_empty() {
             return Ok(());
         }
-        // The next power cut may come while files are rewritten. By then no recorded time of theirs
-        // may count as proof of an edit.
+        // Another power cut may come while files are rewritten. No recorded time of theirs may then
+        // count as proof of an edit.
         for (path, head) in &mut lost {
             self.heads()?
                 .set_stamp(path.as_str(), &head.version, None)?;
@@ -229,7 +228,7 @@ impl Store {
         }
         let mut asides = false;
         match self.replace(path, &newest, &[&Version::of(&found)], None, &mut asides) {
-            // A matter of this one file: it stays as it was flagged when it was first tried.
+            // This concerns only one file: it keeps its flag from the first attempt.
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
                 let seen = self.tree.stamp(path).ok().flatten();
                 self.heads()?
@@ -275,7 +274,7 @@ impl Store {
             Some(found) => found,
         };
         if self.is_remnant(path, head, &bytes) {
-            // Whole text that was saved after Quipu wrote the file is an edit, even if it is a
+            // A whole text that was saved after Quipu wrote the file is an edit, even if it is a
             // beginning or an older version.
             let is_later = head
                 .stamp
@@ -290,7 +289,8 @@ impl Store {
                 keeps_found,
             });
         }
-        // An edit from before the commit, which never replaced it: the commit was acknowledged.
+        // An edit from before the commit, which never replaced it. The commit was acknowledged, so
+        // the edit gives way.
         let is_earlier = head.stamp.is_none()
             && self
                 .recorded_ns(head)
@@ -306,8 +306,8 @@ impl Store {
         })
     }
 
-    /// A removed file that stands there again is what a power cut brought back, unless someone has
-    /// put it there since.
+    /// If a deleted file exists again, a power cut brought it back, unless someone created it
+    /// since.
     fn compare_removed(
         &self,
         path: &ProjectPath,
@@ -331,8 +331,8 @@ impl Store {
         })
     }
 
-    /// Writes what could not be written when it was committed, for want of permission, and can be
-    /// now. Returns the paths.
+    /// Writes files that could not be written at their commit because of permissions, if that is
+    /// possible now. Returns the paths.
     pub(crate) fn write_unwritten(&self) -> Result<Vec<String>> {
         let mut written = Vec::new();
         let unwritten: Vec<(String, Head)> = self
@@ -353,7 +353,7 @@ impl Store {
             let Ok(path) = ProjectPath::parse(&text) else {
                 continue;
             };
-            // Others may have gone on meanwhile.
+            // Other processes may have changed the entry.
             let Some(head) = self.heads()?.head(&text)?.filter(|head| !head.gone) else {
                 continue;
             };
@@ -392,8 +392,8 @@ impl Store {
         Ok(written)
     }
 
-    /// Without a file stat to compare with, a text that was cut off by hand looks like one that was
-    /// not written to its end. A power cut leaves a version, or whole sectors of one.
+    /// Without a recorded file stat, a text that was shortened by hand looks like a partial write.
+    /// A power cut leaves a version, or whole sectors of one.
     fn may_be_cut_by_hand(&self, path: &ProjectPath, head: &Head, bytes: &[u8]) -> bool {
         let is_whole = |op: &RecordOp| op.op == OpKind::Write;
         !bytes.len().is_multiple_of(SECTOR)
@@ -405,7 +405,7 @@ impl Store {
             && !self.was_version(path, head, bytes).unwrap_or(false)
     }
 
-    /// Whether bytes can be what a power cut left of any text that a file had.
+    /// Whether bytes can be the remnant of any text that a file had.
     fn is_remnant(&self, path: &ProjectPath, head: &Head, bytes: &[u8]) -> bool {
         let mut found = bytes.is_empty();
         let mut newest_first: Vec<RecordOp> = Vec::new();
@@ -423,8 +423,8 @@ impl Store {
         found || (walked.is_ok() && is_remnant_of_any(bytes, &newest_first))
     }
 
-    /// Whether a file was last changed clearly before the record of its newest version was made:
-    /// then that version was never put there, as where permission to do so was missing.
+    /// Whether a file was last changed clearly before its newest record. Then that version was
+    /// never written, for example because of permissions.
     fn is_untouched_since(&self, path: &ProjectPath, head: &Head) -> Result<bool> {
         let Some(recorded_us) = self
             .journal
@@ -441,15 +441,15 @@ impl Store {
         Ok(changed_ns.saturating_add(TICK_NS) < recorded_us.saturating_mul(1000))
     }
 
-    /// When the newest record of a file was made.
+    /// The time of the newest record about a file.
     fn recorded_ns(&self, head: &Head) -> Option<i64> {
         let record = self.journal.read_record(head.at).ok()?;
         Some(parse_time(&record.at)?.saturating_mul(1000))
     }
 }
 
-/// Whether bytes are what a power cut leaves of one of the texts that a run of operations made,
-/// from a whole text on.
+/// Whether bytes can be the remnant of any text that these operations made, beginning with a whole
+/// text.
 fn is_remnant_of_any(bytes: &[u8], newest_first: &[RecordOp]) -> bool {
     let mut text = Vec::new();
     let mut oldest_first = newest_first.iter().rev().peekable();
@@ -457,7 +457,7 @@ fn is_remnant_of_any(bytes: &[u8], newest_first: &[RecordOp]) -> bool {
         if op.edit().apply(&mut text).is_err() {
             return false;
         }
-        // The text before an append is a beginning of the one after it.
+        // The text before an append is the beginning of the text after it.
         let grows = oldest_first
             .peek()
             .is_some_and(|next| next.op == OpKind::Append);
@@ -468,8 +468,8 @@ fn is_remnant_of_any(bytes: &[u8], newest_first: &[RecordOp]) -> bool {
     false
 }
 
-/// Whether bytes are what a power cut leaves of a text: its beginning, in which sectors or the ends
-/// of sectors may be zeros.
+/// Whether bytes can be the remnant of a text: its beginning, in which sectors or the ends of
+/// sectors may be zero.
 fn is_remnant_of(bytes: &[u8], text: &[u8]) -> bool {
     bytes.chunks(SECTOR).enumerate().all(|(index, sector)| {
         let used = sector

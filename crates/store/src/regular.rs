@@ -1,4 +1,4 @@
-//! Opens files that something else may have replaced: it never waits for a named pipe and never
+//! Opens files that another program may have replaced. Never waits for a named pipe and never
 //! follows a link.
 
 use std::fs::{File, OpenOptions};

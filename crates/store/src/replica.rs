@@ -1,11 +1,11 @@
-//! A working copy: the journal as a replica of a shared log.
+//! A working copy: the journal as a replica of a shared commit log.
 //!
-//! Records are judged here, accepted there, and only then written to the journal, in the log's
-//! order. Order of a commit, and what a crash leaves at each point:
-//! 1. `.quipu/mark` notes what is about to be sent;
-//! 2. the order accepts it in one round trip: from here on nothing is lost. A crash leaves a record
-//!    that is in the log and not here; the note tells the next command to look;
-//! 3. the records go into the journal and the files, as everywhere else.
+//! This copy judges records, the log accepts them, and only then are they written to the journal,
+//! in the log's order. A commit has these steps; each one says what a crash leaves:
+//! 1. `.quipu/mark` stores the ids that are about to be sent.
+//! 2. The log accepts the request in one round trip. From here on nothing is lost. After a crash,
+//!    the record is in the log and not here, and `mark` makes the next command ask for it.
+//! 3. The records are written to the journal and applied to the files, as in a local project.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -25,24 +25,23 @@ use crate::record::{Kind, OpKind, Record};
 use crate::store::Store;
 use crate::version::Version;
 
-/// So often a change is judged again because others were quicker, before its writer asks for a
-/// turn.
+/// How often a stale change is judged again before the writer takes the exclusive lock.
 const QUICK_TRIES: usize = 2;
-/// And so often altogether.
+/// How often a change is submitted in total.
 const TRIES: usize = 8;
 
-/// The room of a note of the mark: most fit, and one that does not makes the file longer.
+/// The size of `.quipu/mark`. Longer content makes the file longer.
 const MARK: usize = 256;
 
 const CONTRACT: &str = "quipu.toml";
 
-/// The key of a note that stands for a record of the shared log which this working copy cannot take
+/// The key of a note that replaces a record of the shared log which this working copy cannot take
 /// over.
 pub const HELD_BACK: &str = "held_back";
 
 const CONFLICTS: &str = ".quipu/conflicts/";
 
-/// Where an edit of a file is kept.
+/// The path of a conflict copy.
 fn conflict_place(id: &str, path: &str) -> String {
     let name: String = format!("{id}-{}", path.replace('/', "-"))
         .chars()
@@ -56,8 +55,7 @@ fn kept_id(place: &str) -> &str {
     name.split('-').next().unwrap_or(name)
 }
 
-/// The edits that lie in the folder of conflicts of `.quipu`, by their places from the root of the
-/// project.
+/// The conflict copies in `.quipu/conflicts`, as paths from the root of the project.
 pub fn conflict_names(quipu: &std::path::Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(quipu.join("conflicts")) else {
         return Vec::new();
@@ -70,7 +68,7 @@ pub fn conflict_names(quipu: &std::path::Path) -> Vec<String> {
     names
 }
 
-/// Why a record is only a note of one that could not be taken over from the shared log.
+/// The reason why a record is only a note for one that could not be taken over from the shared log.
 pub(crate) fn held_back(record: &Record) -> Option<&str> {
     let note = record
         .note
@@ -79,29 +77,29 @@ pub(crate) fn held_back(record: &Record) -> Option<&str> {
     note.get(HELD_BACK)?.as_str()
 }
 
-/// What a sync did.
+/// The result of a sync.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Synced {
     pub from: u64,
     pub to: u64,
-    /// Edits that were in the way and lie in `.quipu/conflicts` now.
+    /// Edits that were in the way and are now conflict copies in `.quipu/conflicts`.
     pub conflicts: Vec<String>,
 }
 
-/// An edit that was in the way of a newer commit.
+/// A conflict copy: an edit that was in the way of a newer commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Conflict {
-    /// Where it lies now, from the root of the project.
+    /// Its path from the root of the project.
     pub kept: String,
-    /// The file that was edited, if that can be told.
+    /// The edited file, if it can be determined.
     pub path: Option<String>,
 }
 
-/// Under which terms records are handed in.
+/// Options of a commit request.
 pub(crate) struct Terms {
-    /// The lease that is shown.
+    /// The lease of the writer.
     pub lease: Option<LeaseToken>,
-    /// Leases that would do as well as the one in the record.
+    /// Alternatives to the lease in the record.
     pub instead: Vec<(String, Vec<String>)>,
     pub patience: Patience,
 }
@@ -116,29 +114,29 @@ impl Terms {
     }
 }
 
-/// What `.quipu/mark` says.
+/// The content of `.quipu/mark`.
 struct NotedMark {
     mark: Mark,
-    /// A process, and the ids that it has sent without an answer yet.
+    /// A process, and the ids that it has sent without an answer so far.
     sent: Option<(u32, Vec<String>)>,
 }
 
-/// How records that were handed in fared.
+/// The result of a commit request.
 pub(crate) enum Submitted {
-    /// They are in the log and in the journal, up to this end; these are they, as the order
-    /// numbered them.
+    /// The records are in the log and in the journal, up to this tail. They have the numbers that
+    /// the log assigned.
     Accepted(Vec<Record>, Tail),
-    /// Others were quicker. What they did is in the journal now.
+    /// Other commits came first. They are in the journal now.
     Moved(String),
 }
 
 impl Store {
-    /// The shared order that this working copy follows; none for a project of its own.
+    /// The shared commit log of this working copy; none in a local project.
     pub fn order(&self) -> Option<&dyn Order> {
         self.order.as_deref()
     }
 
-    /// How far this working copy knows the shared log.
+    /// How far this working copy has read the shared log.
     pub fn mark(&self) -> Result<Mark> {
         self.settle()?;
         let _held = self.append_lock.acquire()?;
@@ -146,7 +144,7 @@ impl Store {
         self.mark_of(&look.tail)
     }
 
-    /// The time by which leases end: of the order, if there is one.
+    /// The clock for the expiry of leases: the log's clock in a working copy.
     pub(crate) fn lease_now(&self) -> Instant {
         let now = self.clock.now();
         match self.order {
@@ -158,8 +156,8 @@ impl Store {
         }
     }
 
-    /// Does what makes a project a working copy, or one of its own again, while nobody writes.
-    /// Processes that took it for the other have to look again. The work is told the newest number.
+    /// Turns a project into a working copy or back into a local project, while nobody writes.
+    /// `work` gets the newest number. Processes with the old state have to take a new snapshot.
     pub fn change_allegiance(&self, work: impl FnOnce(u64) -> Result<()>) -> Result<()> {
         self.settle()?;
         let _held = self.append_lock.acquire()?;
@@ -169,8 +167,7 @@ impl Store {
         self.live()?.forget(&self.disk)
     }
 
-    /// A process that was started before the project was moved must not write to the side that it
-    /// was moved from.
+    /// A process that started before the project was moved must not write to the old side.
     pub(crate) fn check_allegiance(&self) -> Result<()> {
         let follows = self.quipu().join(SHARED).exists();
         match (&self.order, follows) {
@@ -187,8 +184,8 @@ impl Store {
             .store(ruling.now_us - self.clock.now().wall_us, Ordering::Relaxed);
     }
 
-    /// Takes over what others have committed since, and puts it into the files. Nothing to do in a
-    /// project of its own.
+    /// Takes over the commits of others and applies them to the files. Does nothing in a local
+    /// project.
     pub fn sync(&self) -> Result<Synced> {
         let Some(order) = &self.order else {
             let at = self.pulse()?;
@@ -214,8 +211,7 @@ impl Store {
         })
     }
 
-    /// Waits until the shared log holds something that is not here; false if nothing came in that
-    /// time.
+    /// Waits until the shared log has records that are not here; false on a timeout.
     pub fn wait(&self, most: Duration) -> Result<bool> {
         match &self.order {
             Some(order) => order.wait(self.pulse()?, most),
@@ -223,8 +219,8 @@ impl Store {
         }
     }
 
-    /// Takes one of several leases, the first that nobody holds: the index of its paths, and the
-    /// lease. None if all are held.
+    /// Takes the first of several leases that nobody holds: the index of its paths, and the lease.
+    /// None if all are held.
     pub fn claim(
         &self,
         actor: &Actor,
@@ -279,7 +275,7 @@ impl Store {
         }
     }
 
-    /// Pulls all that is newer. Returns how many records came.
+    /// Pulls all newer records. Returns their number.
     pub(crate) fn pull(&self, order: &dyn Order, patience: Patience) -> Result<usize> {
         let mut count = 0;
         loop {
@@ -304,7 +300,7 @@ impl Store {
         }
     }
 
-    /// Hands in records that were judged at this look.
+    /// Submits records that were judged with this snapshot.
     pub(crate) fn submit(
         &self,
         order: &dyn Order,
@@ -333,7 +329,7 @@ impl Store {
         let ruling = match order.rule(&bid) {
             Ok(ruling) => ruling,
             Err(error) => {
-                // Only where the answer never came it may have been accepted all the same.
+                // Only if no answer arrived may the request have been accepted.
                 if !matches!(error, StoreError::Unreachable { sent: true, .. }) {
                     self.note_mark(&mark, &[]);
                 }
@@ -348,8 +344,7 @@ impl Store {
                 rev: r.seq,
                 id: r.id.clone(),
             });
-            // It is accepted: whatever fails from here on must not be told as if nothing had
-            // happened.
+            // The request was accepted. Later errors must not look as if nothing had happened.
             let more = order
                 .after(&mark, Patience::Bounded)
                 .map_err(|error| match error {
@@ -410,7 +405,7 @@ impl Store {
         }
     }
 
-    /// Writes records of the shared log behind the end of the journal. Only under the append lock.
+    /// Appends records of the shared log to the journal. Requires the append lock.
     fn take_over(&self, look: Look, records: Vec<Record>, ours: &[String]) -> Result<Tail> {
         let mut expected = look.tail.seq;
         let mut replicated = Vec::with_capacity(records.len());
@@ -461,7 +456,7 @@ impl Store {
         Ok(end)
     }
 
-    /// The versions of the contract's own files, as this judge knew them.
+    /// The versions of the contract's own files that the judge used.
     fn contract_versions(
         &self,
         look: &Look,
@@ -477,8 +472,8 @@ impl Store {
                 .and_then(|path| ProjectPath::parse(path).ok())
             {
                 let head = look.head(self, &path)?.0.filter(|h| !h.gone);
-                // Judged by the contract that was read when the store was opened, whatever stands
-                // there now.
+                // The judge used the contract that was read when the store was opened, not the
+                // current file.
                 let read = (path.as_str() == CONTRACT)
                     .then(|| self.contract_text.clone())
                     .flatten();
@@ -505,8 +500,8 @@ impl Store {
         Ok(mark)
     }
 
-    /// `.quipu/mark`: the end of the replica, and what may have been accepted without being here:
-    /// process and ids.
+    /// Reads `.quipu/mark`: the end of the replica, and a process with the ids that may have been
+    /// accepted without being here.
     fn noted_mark(&self) -> Option<NotedMark> {
         let text = crate::regular::read_regular_text(&self.quipu().join("mark")).ok()?;
         let mut lines = text.lines();
@@ -527,15 +522,15 @@ impl Store {
         })
     }
 
-    /// A note and no more: what it says is compared with the journal, and without it the journal is
-    /// read. Twice for each commit, so it is written over and not cut off first: a file system may
-    /// want to see that on the disk at once.
+    /// Writes `.quipu/mark`. It is only a hint: it is compared with the journal, and without it the
+    /// journal is read. It is written twice per commit, so the file is overwritten and not
+    /// truncated first: some file systems sync a truncation at once.
     fn note_mark(&self, mark: &Mark, sent: &[String]) {
         let mut text = format!("{} {}\n", mark.rev, mark.id);
         if !sent.is_empty() {
             text.push_str(&format!("{} {}\n", std::process::id(), sent.join(" ")));
         }
-        // An empty line ends it, whatever an older note left behind.
+        // An empty line ends the content, in case older content was longer.
         text.extend(std::iter::repeat_n(
             '\n',
             MARK.saturating_sub(text.len()).max(1),
@@ -548,8 +543,8 @@ impl Store {
         let _ = opened.and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()));
     }
 
-    /// Looks whether what a dead process has sent was accepted. Without the server, reading goes
-    /// on.
+    /// Checks whether requests of a dead process were accepted. If the server does not answer,
+    /// reading continues.
     pub(crate) fn heal_sent(&self) -> Result<()> {
         let Some(order) = &self.order else {
             return Ok(());
@@ -568,7 +563,7 @@ impl Store {
         }
     }
 
-    /// What was sent and never answered: not known to be accepted.
+    /// The ids that were sent and never answered: it is unknown whether they were accepted.
     pub fn unanswered(&self) -> Vec<String> {
         let dead = |process: u32| {
             process == std::process::id()
@@ -581,7 +576,8 @@ impl Store {
             .unwrap_or_default()
     }
 
-    /// A refusal that rests on a copy which may be old is looked at again on a new one.
+    /// Judges a change. If the result is an error that may be based on an old copy, updates the
+    /// copy and judges again.
     pub(crate) fn judge_newest(&self, change: &Change) -> Result<Judged<'_>> {
         let judged = self.judge_here(change);
         let Some(order) = &self.order else {
@@ -589,7 +585,7 @@ impl Store {
         };
         match judged {
             Err(error) if is_answer(&error) => match self.pull(&**order, Patience::Little) {
-                // Now the order's clock is known, too: what seemed to be leased may not be.
+                // The log's clock is known now as well, so a lease may turn out to be expired.
                 Ok(0) if !matches!(error, StoreError::LeaseLost { .. }) => Err(error),
                 Err(StoreError::Unreachable { .. }) => Err(error),
                 Ok(_) => self.judge_here(change),
@@ -600,8 +596,8 @@ impl Store {
         .map_err(|error| self.keep_loser(change, error))
     }
 
-    /// Publishes a judged change through the order; judged again on the newest state while others
-    /// are quicker.
+    /// Publishes a judged change through the log. Judges it again on the newest state after each
+    /// stale result.
     pub(crate) fn publish_shared<'s>(
         &'s self,
         order: &dyn Order,
@@ -649,8 +645,8 @@ impl Store {
         })
     }
 
-    /// The contract that this process judges by is not the newest. If that is an edit of this very
-    /// disk, it becomes the newest.
+    /// This process does not judge by the newest contract. If the difference is an external edit on
+    /// this disk, it is adopted and becomes the newest.
     fn agree_on_contract(&self) -> Result<()> {
         let path = ProjectPath::parse(CONTRACT).expect("it is a plain name");
         let adopted = self.take_notice(std::slice::from_ref(&path))?;
@@ -665,7 +661,7 @@ impl Store {
         ))
     }
 
-    /// Judges while nobody else gets anything accepted.
+    /// Judges under the exclusive lock of the log.
     fn judge_in_turn(&self, order: &dyn Order, change: &Change) -> Result<Judged<'_>> {
         let judge = || -> Result<Judged<'_>> {
             let held = self.append_lock.acquire()?;
@@ -695,7 +691,7 @@ impl Store {
         }
     }
 
-    /// A text that came too late is kept where its writer finds it.
+    /// Keeps a stale text as a conflict copy, so that its writer finds it.
     fn keep_loser(&self, change: &Change, error: StoreError) -> StoreError {
         let StoreError::Stale {
             path,
@@ -723,7 +719,7 @@ impl Store {
         }
     }
 
-    /// Puts bytes under `.quipu/conflicts` and returns where.
+    /// Writes a conflict copy under `.quipu/conflicts` and returns its path.
     pub(crate) fn keep_conflict(&self, path: &str, bytes: &[u8]) -> std::io::Result<String> {
         let folder = self.quipu().join("conflicts");
         std::fs::create_dir_all(&folder)?;
@@ -736,8 +732,8 @@ impl Store {
         Ok(place)
     }
 
-    /// Records of the shared log that could not be taken over, as far as the newest records tell:
-    /// number and reason.
+    /// Records of the shared log that could not be taken over, among the newest records: number and
+    /// reason.
     pub fn held_back(&self) -> Result<Vec<(u64, String)>> {
         let mut found = Vec::new();
         self.each_last_line(crate::history::RECENT_BYTES, &mut |line| {
@@ -752,7 +748,7 @@ impl Store {
         Ok(found)
     }
 
-    /// The edits that lie in `.quipu/conflicts`.
+    /// The conflict copies in `.quipu/conflicts`.
     pub fn conflicts(&self) -> Result<Vec<Conflict>> {
         let names = self.conflict_names();
         let files = if names.is_empty() {
@@ -777,7 +773,7 @@ impl Store {
         conflict_names(&self.quipu())
     }
 
-    /// Visits every record of the journal in order; a damaged line is an error.
+    /// Visits every record of the journal in order. A damaged line is an error.
     pub fn each_record(&self, visit: &mut dyn FnMut(&Record) -> Result<()>) -> Result<()> {
         self.settle()?;
         let bound = self.bound()?;
@@ -800,7 +796,7 @@ impl Store {
         result
     }
 
-    /// What is known to be wrong with the shared log, as this working copy sees it.
+    /// Problems of the shared log, as this working copy sees it.
     pub fn examine_order(&self) -> Result<Vec<(String, String)>> {
         match &self.order {
             Some(order) => order.examine(&self.mark()?),
@@ -809,7 +805,7 @@ impl Store {
     }
 }
 
-/// Errors that are an answer of the judge, and not a failure on the way to one.
+/// Whether an error is a decision of the judge, and not a failure on the way to one.
 fn is_answer(error: &StoreError) -> bool {
     matches!(
         error,

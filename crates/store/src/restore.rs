@@ -1,4 +1,7 @@
-//! Bringing a version back, and keeping what had to give way.
+//! Restores versions, and keeps replaced edits as conflict copies.
+//!
+//! A conflict copy is saved and synced in `.quipu/aside` before its original disappears, and then
+//! journalled. `tree.rs` exchanges the files.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -16,25 +19,25 @@ use crate::record::{Kind, OpKind, Record, RecordOp, Who};
 use crate::store::Store;
 use crate::version::Version;
 
-/// What `restore` did.
+/// The result of `restore`.
 #[derive(Debug, Clone)]
 pub struct Restored {
     pub receipt: Receipt,
     pub version: Version,
 }
 
-/// Someone's bytes that had to give way: a record holds them, and they are not current.
+/// A conflict copy: replaced bytes of an edit, kept in a record and not current.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Kept {
     pub path: String,
     pub seq: u64,
 }
 
-/// What the stores of this process have set aside, by the root of the project. A command may open
-/// its project several times, and whoever ran the command has to be told.
+/// The conflict copies that this process has made, by the root of the project. A command may open
+/// its project several times, and its user has to be notified.
 static SET_ASIDE: Mutex<Vec<(PathBuf, Kept)>> = Mutex::new(Vec::new());
 
-/// The edits that this process has set aside in a project since it was last asked.
+/// Returns and clears the conflict copies that this process has made in a project.
 pub fn take_set_aside(root: &Path) -> Vec<Kept> {
     let mut all = SET_ASIDE.lock().unwrap_or_else(PoisonError::into_inner);
     all.extract_if(.., |(of, _)| of == root)
@@ -43,7 +46,7 @@ pub fn take_set_aside(root: &Path) -> Vec<Kept> {
 }
 
 impl Store {
-    /// Brings back the newest journalled version, or an older one.
+    /// Restores the newest journalled version, or an older one.
     pub fn restore(
         &self,
         actor: &Actor,
@@ -56,7 +59,7 @@ impl Store {
         self.restore_in(change, path, at)
     }
 
-    /// The same as part of a change that says who, why and with which lease.
+    /// Like `restore`, as part of a change that gives the actor, the reason and the lease.
     pub fn restore_in(
         &self,
         change: Change,
@@ -77,7 +80,7 @@ impl Store {
         Ok(Restored { receipt, version })
     }
 
-    /// The change that brings a version back, not yet judged.
+    /// The change that restores a version, not yet judged.
     pub fn restoring(&self, change: Change, path: &ProjectPath, at: Option<&At>) -> Result<Change> {
         let head = {
             self.settle()?;
@@ -93,7 +96,7 @@ impl Store {
                     None => (newest, false),
                 }
             }
-            // It was removed: the newest version before that.
+            // The file was deleted: restore the newest version before that.
             (None, Some(_)) => (self.text_at(path, &At::Back(1))?.0, true),
             (None, None) => {
                 return Err(StoreError::NotFound {
@@ -109,8 +112,8 @@ impl Store {
         }))
     }
 
-    /// A file that looks as recorded is not read. This one may hold something else: then it is
-    /// compared with the journal from now on.
+    /// A file with the recorded stat is not read. If this one has other content, clears the stat,
+    /// so that it is compared from now on.
     fn distrust_stamp(&self, path: &ProjectPath, head: &Head, newest: &[u8]) -> Result<()> {
         if let Ok(Some((bytes, stamp))) = self.tree.read(path)
             && head.stamp == Some(stamp)
@@ -122,17 +125,19 @@ impl Store {
         Ok(())
     }
 
-    /// Keeps bytes that an external edit left where a commit had to write.
+    /// Keeps the bytes of an external edit where a commit had to write.
     pub(crate) fn keep_aside(&self, path: &ProjectPath, bytes: &[u8]) -> std::io::Result<()> {
         self.set_aside(path, bytes)?;
         if self.order.is_some() {
-            // Someone on another machine was quicker: whoever edited here will look for it.
+            // A commit from another machine came first: the author of the edit will look for it
+            // here.
             self.keep_conflict(path.as_str(), bytes)?;
         }
         Ok(())
     }
 
-    /// Saves bytes in `.quipu/aside`, and returns where. They stay there until they are journalled.
+    /// Saves bytes in `.quipu/aside` and returns the path. They stay there until they are
+    /// journalled.
     pub(crate) fn set_aside(&self, path: &ProjectPath, bytes: &[u8]) -> std::io::Result<PathBuf> {
         let folder = self.quipu().join("aside");
         std::fs::create_dir_all(&folder)?;
@@ -143,7 +148,7 @@ impl Store {
             &mut &file,
             &[format!("{path}\n").as_bytes(), bytes].concat(),
         )?;
-        // The only other copy is about to go.
+        // The only other copy is about to be deleted.
         file.sync_all()?;
         let saved = folder.join(name);
         std::fs::rename(temp, &saved)?;
@@ -151,7 +156,7 @@ impl Store {
         Ok(saved)
     }
 
-    /// Journals what was set aside, so that `log` shows it and nothing depends on the folder.
+    /// Journals the conflict copies, so that `log` shows them and nothing depends on the folder.
     pub(crate) fn journal_asides(&self) -> Result<usize> {
         let folder = self.quipu().join("aside");
         let Ok(entries) = std::fs::read_dir(&folder) else {
@@ -161,7 +166,7 @@ impl Store {
             .flatten()
             .map(|e| e.path())
             .partition(|p| p.extension().is_none());
-        // A copy that a program did not finish: what it was to be a copy of is where it was.
+        // An unfinished copy: its original is still in place.
         let unfinished = |part: &&PathBuf| {
             part.extension().is_some_and(|ending| ending == "part") && is_old(part)
         };
@@ -178,7 +183,7 @@ impl Store {
         let held = self.append_lock.acquire()?;
         let look = self.look()?;
         let mut ops: Vec<RecordOp> = Vec::new();
-        // One edit of a file for each record, so that each can be asked for.
+        // One edit per file and record, so that each can be selected.
         let (mut taken, mut later) = (Vec::new(), false);
         for name in names {
             let Ok(bytes) = std::fs::read(&name) else {
@@ -218,8 +223,8 @@ impl Store {
             record.why = Some("an external edit met a commit; these are its bytes".into());
             record.ops = ops;
             match self.publish_records(held, look, vec![record]) {
-                // Bytes that are not current rest on no version. They stay in the folder until the
-                // server is back.
+                // Bytes that are not current have no base version. They stay in the folder until
+                // the server is back.
                 Err(StoreError::Unreachable { .. }) | Ok(Published::Overtaken) => return Ok(0),
                 other => other.map(|_| ())?,
             }
@@ -249,8 +254,7 @@ impl Store {
             })
     }
 
-    /// The edits that were set aside and whose files nobody has written since, as far as the newest
-    /// records tell.
+    /// The conflict copies among the newest records, except those of files that were written since.
     pub fn set_aside_since_written(&self) -> Result<Vec<Kept>> {
         let mut found = Vec::new();
         self.each_last_line(RECENT_BYTES, &mut |line| {
@@ -278,7 +282,7 @@ impl Store {
         Ok(listed)
     }
 
-    /// Bytes that were set aside, by the number of their record.
+    /// The bytes of a conflict copy, by the number of its record.
     pub fn kept_aside(&self, seq: u64, path: &ProjectPath) -> Result<Option<Vec<u8>>> {
         let mut found = None;
         self.each_newest_first(usize::MAX, &mut |_, record| {
@@ -294,7 +298,7 @@ impl Store {
     }
 }
 
-/// Whether nobody has written to a file for longer than a copy takes.
+/// Whether the file has not been written for longer than a copy takes.
 fn is_old(path: &std::path::Path) -> bool {
     let age = path
         .metadata()

@@ -1,11 +1,11 @@
-//! Room for the file that SQLite maps into memory (`heads.db-shm`).
+//! Disk space for the file that SQLite maps into memory (`heads.db-shm`).
 //!
 //! SQLite extends that file by writing one byte in every 4 KiB, so that the disk has room for it
-//! before it is mapped. Where blocks are smaller, or where a block in use is written to another
-//! place (btrfs), that does not suffice: on a full disk, touching the mapping ends the process with
-//! SIGBUS. So on a disk with little room, the room is tried before anything is mapped, and a disk
-//! without it is reported as full. Where blocks are smaller, the whole file is allocated after
-//! that: the disk may become full later.
+//! before it is mapped. That does not suffice if blocks are smaller, or if the file system writes a
+//! used block to a new location (btrfs): on a full disk, touching the mapping then ends the process
+//! with SIGBUS. Therefore, if the disk has little space, an allocation is tried before anything is
+//! mapped, and if it fails, the disk is reported as full. If blocks are smaller, the whole file is
+//! allocated after that, because the disk may become full later.
 
 use std::fs::File;
 use std::io;
@@ -15,15 +15,15 @@ use rustix::fs::{FallocateFlags, StatVfs, fallocate, statvfs};
 
 use crate::error::{Result, StoreError};
 
-/// SQLite allocates once in so many bytes.
+/// SQLite allocates one byte per this many bytes.
 const STEP: u64 = 4 << 10;
-/// What it maps at first, and what it writes before that when it makes a database.
+/// The size of the first mapping, plus what SQLite writes before it when it creates a database.
 const ROOM: u64 = 128 << 10;
-/// With so much free, the room is not tried: more than the database writes before its mapping
+/// With this much free space, no allocation is tried: the database writes less before its mapping
 /// grows.
 const PLENTY: u64 = 32 << 20;
 
-/// Reports a disk that has no room for the mapped file. Only under the lock of the index.
+/// Reports a disk without room for the mapped file. Requires the lock of the index.
 pub(crate) fn check_before_mapping(quipu: &Path) -> Result<()> {
     match disk_of(quipu) {
         Some(disk) if disk.f_bavail.saturating_mul(disk.f_frsize) < PLENTY => {
@@ -33,7 +33,7 @@ pub(crate) fn check_before_mapping(quipu: &Path) -> Result<()> {
     }
 }
 
-/// Allocates all of the file that SQLite has mapped for a database, if it did not do so itself.
+/// Allocates the whole file that SQLite has mapped for a database, if SQLite did not.
 pub(crate) fn allocate_mapped(database: &Path) -> Result<()> {
     if disk_of(database).is_none_or(|disk| disk.f_frsize >= STEP) {
         return Ok(());
@@ -55,8 +55,8 @@ fn disk_of(path: &Path) -> Option<StatVfs> {
     statvfs(path).ok()
 }
 
-/// Allocates room and gives it back. What a file system keeps back for itself or for root is not
-/// known otherwise.
+/// Allocates space and frees it again. Only an allocation shows how much the file system reserves
+/// for itself or for root.
 fn try_room(path: &Path) -> io::Result<()> {
     let tried = File::create(path).and_then(|file| allocate(&file, ROOM));
     let removed = match std::fs::remove_file(path) {
@@ -68,7 +68,7 @@ fn try_room(path: &Path) -> io::Result<()> {
 
 fn allocate(file: &File, length: u64) -> io::Result<()> {
     match fallocate(file, FallocateFlags::KEEP_SIZE, 0, length.max(1)) {
-        // A file system that allocates nothing ahead.
+        // This file system does not support allocation.
         Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => Ok(()),
         other => Ok(other?),
     }

@@ -1,7 +1,9 @@
-//! The checksum of one row of the file index.
+//! The checksum of one row of the file index (`heads.rs`).
+//!
+//! It detects accidental damage. It does not protect against deliberate changes.
 
-/// Collects the fields of a row. Lengths go in as well, so that no byte can move from one field to
-/// the next unnoticed.
+/// Hashes the fields of a row. Lengths are included, so that no byte can move from one field to the
+/// next undetected.
 #[derive(Default)]
 pub(crate) struct RowSum(flate2::Crc);
 

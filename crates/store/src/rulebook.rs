@@ -1,8 +1,7 @@
-//! Whether a project's rules would still be rules after a change, and whether a text is valid in
-//! its form.
+//! The interface that parses contracts and files with a form.
 //!
-//! The store keeps the files of a contract like any others and cannot read them, nor files with a
-//! form: whoever opens it brings someone along who can.
+//! The store stores the files of a contract like any other file. It parses neither them nor files
+//! with a form; the program that opens the store provides a [`RuleBook`] for that.
 
 use std::collections::BTreeMap;
 
@@ -11,15 +10,15 @@ use quipu_contract::{Contract, Faults, Form, MANIFEST, ProjectPath};
 use crate::error::{Result, StoreError};
 use crate::form_fault::FormFault;
 
-/// The files of a change as they would be; none where one goes.
+/// The files of a change with their new content; none for a deleted file.
 pub type Changed = BTreeMap<ProjectPath, Option<Vec<u8>>>;
 
-/// Someone who reads contracts, and files with a form.
+/// Parses contracts, and files with a form.
 pub trait RuleBook: Send + Sync {
-    /// Everything that would be wrong with the contract after a change.
+    /// All faults that the contract would have after a change.
     fn check(&self, changed: &Changed) -> std::result::Result<(), Faults>;
 
-    /// What is wrong with the text of a file that has a form.
+    /// The fault in the text of a file with a form.
     fn form_fault(
         &self,
         contract: &Contract,
@@ -28,20 +27,20 @@ pub trait RuleBook: Send + Sync {
         text: &str,
     ) -> Option<FormFault>;
 
-    /// The comment or code fence that is still open at the end of a Markdown text: its line and what
-    /// closes it.
+    /// The comment or code fence that is still open at the end of a Markdown text: its line and the
+    /// text that closes it.
     fn open_block(&self, text: &str) -> Option<(usize, String)>;
 
-    /// Whether a text can leave such a block open where it is added.
+    /// Whether a text can leave such a block open if it is appended.
     fn may_open_block(&self, text: &str) -> bool;
 
-    /// The first line that readers of one Markdown text see and readers of the next do not.
+    /// The first line that readers of the Markdown text `before` see and readers of `after` do not.
     fn hidden_line(&self, before: &str, after: &str) -> Option<usize>;
     /// The first line of `before` that is still in `after`, but only inside a block that hides it.
     fn covered_line(&self, before: &str, after: &str) -> Option<usize>;
 }
 
-/// Refuses a change after which no command would find the project, or understand its contract.
+/// Refuses a change after which no command would find the project or understand its contract.
 pub(crate) fn check_rules(book: Option<&dyn RuleBook>, changed: &Changed) -> Result<()> {
     if let Some(None) = changed.get(MANIFEST) {
         let what =
@@ -53,7 +52,7 @@ pub(crate) fn check_rules(book: Option<&dyn RuleBook>, changed: &Changed) -> Res
     }
     match book.map_or(Ok(()), |book| book.check(changed)) {
         Ok(()) => Ok(()),
-        // Each fault says what fixes it.
+        // Each fault names its fix.
         Err(faults) => Err(StoreError::refused(
             format!("the contract would be faulty\n{faults}"),
             "",

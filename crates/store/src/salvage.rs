@@ -1,8 +1,9 @@
-//! Damaged lines of the journal: what they still tell, and which of them `doctor` has dealt with.
+//! Reads damaged lines of the journal as far as possible, and tracks which damage `doctor` has
+//! repaired.
 //!
-//! A flipped bit in the text of a record leaves the rest of the line readable. What the line says
-//! of a file is believed only if it fits what stands before it: the file's version then and the
-//! place of its record.
+//! A flipped bit in the text of a record leaves the rest of the line readable. The line's entry for
+//! a file is accepted only if it matches the state before it: the file's version and the position
+//! of its record.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,23 +15,23 @@ use crate::record::{OpKind, ROOT_SUM, Record, RecordOp, Sum, parse_sum};
 use crate::store::Store;
 use crate::version::Version;
 
-/// The field of a note that names the damage a record deals with.
+/// The field of a note that names the damage that a record repairs.
 const HEALS: &str = "heals";
 
 impl Damage {
-    /// Names this damage: its place and a hash of what stands there. Another damage in the same
-    /// place has another name.
+    /// The name of this damage: its position and a hash of the bytes there. Different damage at the
+    /// same position has another name.
     pub(crate) fn name(&self) -> String {
         format!("{}:{}", self.at, Version::of(&self.bytes))
     }
 }
 
-/// The note of a record that deals with damage.
+/// The note of a record that repairs damage.
 pub(crate) fn heal_note(damages: &[Damage]) -> serde_json::Value {
     serde_json::json!({ HEALS: damages.iter().map(Damage::name).collect::<Vec<_>>() })
 }
 
-/// The damage that a record deals with, by name.
+/// The names of the damage that a record repairs.
 pub(crate) fn healed_by(record: &Record) -> BTreeSet<String> {
     let names = record
         .note
@@ -44,12 +45,12 @@ pub(crate) fn healed_by(record: &Record) -> BTreeSet<String> {
         .collect()
 }
 
-/// The chain of records, followed from the first one on.
+/// Follows the hash chain of records from the first one on.
 pub(crate) struct Chain {
     sum: Sum,
     pub seq: u64,
-    /// The line before could not be read: the next record is believed, since it names its
-    /// predecessor's sum.
+    /// The line before could not be read, so the next record is accepted without comparing its
+    /// previous hash.
     pub is_cut: bool,
 }
 
@@ -62,8 +63,8 @@ impl Chain {
         }
     }
 
-    /// Goes on to the next record. Damage if lines between the two are missing, doubled or in
-    /// another order.
+    /// Advances to the next record. Returns damage if lines in between are missing, duplicated or
+    /// reordered.
     pub fn follow(&mut self, at: Position, record: &Record) -> Option<Damage> {
         let what = match () {
             () if self.is_cut => None,
@@ -82,16 +83,16 @@ impl Chain {
     }
 }
 
-/// What a damaged record still tells.
+/// The readable parts of a damaged record.
 #[derive(Default)]
 pub(crate) struct Salvaged {
     pub heads: Vec<(String, Head)>,
-    /// It changed no other files.
+    /// Whether it changed no other files.
     pub is_whole: bool,
 }
 
 impl Store {
-    /// The heads after a damaged record, as far as its line fits `newest`, which holds the heads
+    /// The index entries after a damaged record, as far as its line matches `newest`, the entries
     /// before it.
     pub(crate) fn salvage(
         &self,
@@ -112,7 +113,7 @@ impl Store {
         let heads: Vec<_> = fitting
             .map(|op| (op.path.clone(), Head::after(op, damage.at, record.seq)))
             .collect();
-        // A record without files that has no lease either may have lost its files to the damage.
+        // A record without files and without a lease may have lost its files to the damage.
         let is_whole = heads.len() == ops.len() && (!ops.is_empty() || record.lease.is_some());
         Salvaged { heads, is_whole }
     }
@@ -124,7 +125,7 @@ impl Store {
                 op.base.as_ref() == base
                     && op.last.as_deref().and_then(Position::parse) == Some(head.at)
             }
-            // Nothing before it vouches for the name of a new file; the file itself may.
+            // Nothing earlier confirms the name of a new file, but the file itself may.
             None => {
                 let found = ProjectPath::parse(&op.path)
                     .ok()

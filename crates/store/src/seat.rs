@@ -1,10 +1,11 @@
-//! Seats: which workers are at a project, on which host, and what each of them has claimed.
+//! Worker registrations: which workers run on a project, on which host, and what each of them has
+//! claimed.
 //!
-//! A seat is about now, so it is told beside the journal and never in it. On one machine it is two
-//! files under `.quipu/workers/`: what the worker says of itself, and a kernel lock that ends with
-//! its process, however that ends. In a shared order it is a row besides, told anew every few
-//! seconds. A claim names its lease before the lease is taken, so that the lease of a dead worker
-//! can be given back exactly, and no other.
+//! A registration describes the present, so it is stored beside the journal and never in it. On one
+//! machine it consists of two files under `.quipu/workers/`: the worker's description of itself,
+//! and a kernel lock that is released when its process ends for any reason. With a shared log there
+//! is also a row, which a heartbeat renews every few seconds. A claim names its lease before the
+//! lease is taken, so that exactly the leases of a dead worker can be released.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -19,14 +20,14 @@ use crate::lease::Lease;
 use crate::order::Said;
 use crate::store::Store;
 
-/// A worker of another machine that was silent for so long is taken for dead. The shared order lets
-/// others release its leases after the same time.
+/// A worker on another machine that sends no heartbeat for this long is considered dead. The shared
+/// log lets others release its leases after the same time.
 const SILENCE_MS: u64 = 10_000;
 
-/// Something that a worker is at.
+/// A job that a worker has claimed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
-    /// The lease that is taken for it, or is about to be.
+    /// The lease for the claim, taken or about to be taken.
     pub lease: String,
     pub step: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -34,7 +35,7 @@ pub struct Claim {
     pub since: String,
 }
 
-/// What a worker says of itself.
+/// A worker's description of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Worker {
     pub id: String,
@@ -42,38 +43,38 @@ pub struct Worker {
     pub process: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// How many turns it takes at a time.
+    /// How many jobs it runs at the same time.
     pub jobs: usize,
     pub since: String,
     #[serde(default)]
     pub claims: Vec<Claim>,
 }
 
-/// A worker as the others see it.
+/// A registered worker as others see it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Seated {
     #[serde(flatten)]
     pub worker: Worker,
-    /// When it was last known to live.
+    /// When it was last known to be alive.
     pub seen: String,
     pub alive: bool,
 }
 
-/// A request that a dead worker had sent has arrived after so long.
+/// After this time, a request that a dead worker had sent has arrived.
 const ON_ITS_WAY: std::time::Duration = std::time::Duration::from_millis(300);
 
-/// The place of a worker, for as long as it works. Given up when dropped.
+/// The registration of a worker while it works. Dropping it unregisters the worker.
 pub struct Seat<'s> {
     store: &'s Store,
     worker: Mutex<Worker>,
-    /// Leases that may or may not be held still: a call for them failed half way.
+    /// Leases in an unknown state: a call for them failed halfway.
     doubts: Mutex<Vec<String>>,
-    /// Held, not read: the kernel releases it with the process.
+    /// Held, never read: the kernel releases it with the process.
     live: Mutex<Option<File>>,
 }
 
 impl Store {
-    /// Announces this process as a worker.
+    /// Registers this process as a worker.
     pub fn sit(&self, agent: Option<&str>, jobs: usize) -> Result<Seat<'_>> {
         let worker = Worker {
             id: crate::ident::short_id(),
@@ -92,14 +93,13 @@ impl Store {
         };
         seat.tell()?;
         match seat.beat() {
-            // It is said as soon as it can be.
+            // If the server does not answer, a later heartbeat registers it.
             Ok(()) | Err(StoreError::Unreachable { .. }) => Ok(seat),
             Err(error) => Err(error),
         }
     }
 
-    /// Everyone who is at this project, and those who died there and were not cleared away yet; the
-    /// oldest first.
+    /// All workers of this project, including dead ones that are not cleared yet, oldest first.
     pub fn seated(&self) -> Result<Vec<Seated>> {
         let mut found = match self.order() {
             Some(order) => self.seated_elsewhere(&order.workers()?),
@@ -120,7 +120,7 @@ impl Store {
             if path.extension().is_none_or(|e| e != "json") {
                 continue;
             }
-            // Whoever leaves at this moment is gone.
+            // A worker may unregister at this moment.
             let Ok(text) = crate::regular::read_regular_text(&path) else {
                 continue;
             };
@@ -153,7 +153,7 @@ impl Store {
             let worker: Worker = serde_json::from_value(said.says.clone())
                 .ok()
                 .filter(|w: &Worker| w.id == said.name)?;
-            // On this machine the kernel knows at once.
+            // On this machine the kernel lock shows it at once.
             let live = self.seats().join(format!("{}.live", worker.id));
             let died_here = live.exists() && !is_held(&live);
             let seen = render_second(now - i64::try_from(said.silent_ms * 1000).unwrap_or(0));
@@ -172,7 +172,7 @@ impl Store {
 
     fn clear_seat(&self, id: &str) {
         if let Some(order) = self.order() {
-            // A row that stays is a dead worker in a list, and no more.
+            // A row that remains only lists a dead worker.
             let _ = order.leave(id);
         }
         for end in ["json", "live"] {
@@ -186,7 +186,7 @@ impl Seat<'_> {
         self.now().id.clone()
     }
 
-    /// Announces a claim, and the name that its lease will have: before the lease is taken.
+    /// Registers a claim with the id of its lease, before the lease is taken.
     pub fn claim(&self, step: &str, unit: Option<&str>) -> Result<String> {
         let lease = crate::ident::short_id();
         let since = render_second(self.store.clock.now().wall_us);
@@ -204,15 +204,15 @@ impl Seat<'_> {
         Ok(lease)
     }
 
-    /// The claim is over; its lease was given back, or never taken.
+    /// Ends a claim; its lease was released or never taken.
     pub fn unclaim(&self, lease: &str) -> Result<()> {
         self.now().claims.retain(|c| c.lease != lease);
-        // A row that is told later does no harm: the lease is gone.
+        // A late update of the row does no harm: the lease has ended.
         let _ = self.beat();
         self.tell()
     }
 
-    /// Says to other machines that this worker lives. Nothing to say where there are none.
+    /// Sends a heartbeat to other machines. Does nothing without a shared log.
     pub fn beat(&self) -> Result<()> {
         let Some(order) = self.store.order() else {
             return Ok(());
@@ -224,7 +224,7 @@ impl Seat<'_> {
         )
     }
 
-    /// The lease of a claim could be neither taken nor given back for sure.
+    /// Marks the lease of a claim as uncertain: it could be neither taken nor released for sure.
     pub fn doubt(&self, lease: &str) {
         self.doubts
             .lock()
@@ -232,8 +232,8 @@ impl Seat<'_> {
             .push(lease.to_owned());
     }
 
-    /// Gives back what dead workers held and clears their seats away, and what this one no longer
-    /// wants. Returns the leases of the dead.
+    /// Releases the leases of dead workers and clears their registrations, and releases this
+    /// worker's uncertain leases. Returns the leases of the dead.
     pub fn hand_back(&self) -> Result<Vec<Lease>> {
         let store = self.store;
         let dead: Vec<Worker> = store
@@ -258,8 +258,8 @@ impl Seat<'_> {
                 .all(|claim| leases.iter().any(|l| l.id == claim.lease))
         };
         if store.order().is_some() && !dead.iter().all(|worker| is_held(worker, &leases)) {
-            // What a worker sent just before it died may still be on its way: nobody would know of
-            // it once its seat is cleared away.
+            // A request that a worker sent just before it died may still arrive. Nobody would find
+            // its lease once the registration is cleared.
             std::thread::sleep(ON_ITS_WAY);
             store.sync()?;
             leases = store.leases()?;
@@ -270,7 +270,7 @@ impl Seat<'_> {
             };
             match store.release_lease(&Actor::Runtime, &lease.id, Some(lease.fence)) {
                 Ok(_) => Ok(Some(lease.clone())),
-                // Someone else was quicker.
+                // Another process released it first.
                 Err(StoreError::NotFound { .. } | StoreError::LeaseLost { .. }) => Ok(None),
                 Err(error) => Err(error),
             }
@@ -297,8 +297,8 @@ impl Seat<'_> {
         self.worker.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says what this worker is at. The lock is there before the words, so no one takes a newcomer
-    /// for dead.
+    /// Writes this worker's description. The lock is taken first, so that nobody considers a new
+    /// worker dead.
     fn tell(&self) -> Result<()> {
         let worker = self.now();
         let folder = self.store.seats();
@@ -325,7 +325,7 @@ impl Drop for Seat<'_> {
     }
 }
 
-/// Whoever can share the lock knows that no one holds it.
+/// If the lock can be shared, nobody holds it.
 fn is_held(path: &Path) -> bool {
     crate::regular::open_regular(path).is_ok_and(|live| live.try_lock_shared().is_err())
 }

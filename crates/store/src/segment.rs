@@ -1,8 +1,8 @@
 //! One segment of the journal: a file of JSON lines.
 //!
-//! A growing segment is filled ahead with empty lines, which readers of JSON lines skip: a commit
-//! then overwrites bytes that exist, and its sync need not wait for the file system to record a new
-//! length. Closed segments have no fill; old ones are compressed.
+//! A growing segment is filled ahead with empty lines, which readers of JSON lines skip. A commit
+//! then overwrites existing bytes, and its sync need not wait for the file system to record a new
+//! length. Closed segments have no fill; old ones are compressed (`archive.rs`).
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -17,18 +17,17 @@ use crate::archive::{self, Text};
 use crate::disk::{Disk, Step};
 use crate::regular::{open_regular, open_regular_with, read_regular};
 
-/// Fill at least and at most this much ahead; small projects stay small.
+/// The minimum and maximum fill; small projects stay small.
 const FILL_LEAST: u64 = 64 << 10;
 const FILL_MOST: u64 = 1 << 20;
-/// Fill is written in pieces of this size. The kernel keeps what is written at once as one large
-/// page, where it can, and each later write and sync of a few bytes in it goes through all of its
-/// blocks.
+/// Fill is written in pieces of this size. The kernel may keep a larger write as one large page,
+/// and each later small write and sync in it walks all of its blocks.
 const FILL_PIECE: u64 = 16 << 10;
 
 pub(crate) struct Segment {
     pub number: u32,
     file: Arc<File>,
-    /// The length of the file, fill included.
+    /// The length of the file, including fill.
     filled: u64,
 }
 
@@ -44,7 +43,7 @@ impl Segment {
     pub fn open(folder: &Path, number: u32) -> io::Result<Segment> {
         let path = Self::path(folder, number);
         let file = match open_regular_with(&path, File::options().read(true).write(true)) {
-            // Whoever may only look looks.
+            // Without write permission, open it for reading.
             Err(error)
                 if matches!(
                     error.kind(),
@@ -67,7 +66,7 @@ impl Segment {
         Ok(self.file.metadata()?.len())
     }
 
-    /// Makes an empty segment whose name survives a crash.
+    /// Creates an empty segment with a durable name.
     pub fn create(disk: &Disk, folder: &Path, number: u32) -> io::Result<Segment> {
         disk.step(Step::SegmentCreate)?;
         File::options()
@@ -79,11 +78,11 @@ impl Segment {
         Self::open(folder, number)
     }
 
-    /// Writes a record at an offset where only fill stands.
+    /// Writes a record at an offset that holds only fill.
     pub fn write(&mut self, disk: &Disk, offset: u64, line: &[u8]) -> io::Result<()> {
         let end = offset + line.len() as u64;
         if end > self.filled {
-            // Another process may have filled it meanwhile.
+            // Another process may have filled it.
             self.filled = self.file.metadata()?.len();
         }
         if end > self.filled {
@@ -101,7 +100,7 @@ impl Segment {
         disk.write_at(Step::JournalWrite, &self.file, line, offset)
     }
 
-    /// What to sync, for a caller that does not want to keep writers waiting meanwhile.
+    /// The file to sync, for a caller that must not block writers meanwhile.
     pub fn handle(&self) -> Arc<File> {
         Arc::clone(&self.file)
     }
@@ -110,7 +109,7 @@ impl Segment {
         sync(disk, &self.file)
     }
 
-    /// Turns everything from an offset on into fill again: records that do not count.
+    /// Overwrites everything from an offset on with fill, and returns the erased bytes.
     pub fn erase_from(&mut self, disk: &Disk, offset: u64) -> io::Result<Vec<u8>> {
         let rest = self.read_from(offset)?;
         let used = trim_fill(&rest).len();
@@ -120,12 +119,12 @@ impl Segment {
         Ok(rest[..used].to_vec())
     }
 
-    /// Writes the same bytes again, so that a sync has to take them to the disk.
+    /// Writes the same bytes again, so that a sync has to write them to the disk.
     pub fn rewrite(&self, disk: &Disk, offset: u64, bytes: &[u8]) -> io::Result<()> {
         disk.write_at(Step::JournalWrite, &self.file, bytes, offset)
     }
 
-    /// Cuts the fill off: nothing will be written here any more.
+    /// Cuts off the fill: the segment will not grow any more.
     pub fn close(&self, offset: u64) -> io::Result<()> {
         self.file.set_len(offset)?;
         self.file.sync_all()
@@ -139,7 +138,7 @@ impl Segment {
 
     pub fn read_range(&self, from: u64, to: u64) -> io::Result<Vec<u8>> {
         let length = usize::try_from(to.saturating_sub(from)).map_err(io::Error::other)?;
-        // Not zeroed before: many processes read what the others wrote, again and again.
+        // Not zeroed first, because every process reads the records of the others again and again.
         let mut bytes = Vec::with_capacity(length);
         while bytes.len() < length {
             let at = from + bytes.len() as u64;
@@ -156,7 +155,7 @@ impl Segment {
     }
 }
 
-/// A file that was deleted meanwhile can be synced and is gone all the same.
+/// Syncs a segment. Syncing a deleted file succeeds, but its data is lost, so this is an error.
 pub(crate) fn sync(disk: &Disk, file: &File) -> io::Result<()> {
     disk.step(Step::JournalSync)?;
     file.sync_data()?;
@@ -204,7 +203,7 @@ pub(crate) fn read_rest(folder: &Path, number: u32, offset: u64) -> io::Result<V
     Ok(rest)
 }
 
-/// The numbers of the segments there are, oldest first.
+/// The numbers of all segments, oldest first.
 pub(crate) fn list(folder: &Path) -> io::Result<Vec<u32>> {
     let mut numbers = Vec::new();
     for entry in std::fs::read_dir(folder)? {
@@ -220,7 +219,7 @@ pub(crate) fn list(folder: &Path) -> io::Result<Vec<u32>> {
     Ok(numbers)
 }
 
-/// A segment's bytes without the fill behind the last line, whose newline stays.
+/// A segment's bytes without the fill after the last line. The newline of that line stays.
 pub(crate) fn trim_fill(bytes: &[u8]) -> &[u8] {
     const FILL: [u8; 4096] = [b'\n'; 4096];
     let mut used = bytes.len();

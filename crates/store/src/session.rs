@@ -1,7 +1,8 @@
-//! Sessions: who is at work, so that whoever dies without finishing is seen by the next.
+//! Sessions: who is working, so that the next agent sees a session that never finished.
 //!
-//! A session is a lease on no path. It is journalled like every lease and keeps no one out. It ends
-//! in the record of the commit that finishes the work, or, if that never comes, it stays and tells.
+//! A session is a lease without paths. It is journalled like every lease and blocks nobody. It ends
+//! in the record of the commit that finishes the work; without such a commit it stays open and
+//! visible.
 
 use quipu_contract::Actor;
 use serde::Serialize;
@@ -11,19 +12,19 @@ use crate::lease::{Lease, event};
 use crate::record::{LeaseEvent, Who};
 use crate::store::Store;
 
-/// A session that was begun and has not ended.
+/// A session that has begun and not ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OpenSession {
     pub id: String,
     pub who: Who,
-    /// When it began, and the record that says so.
+    /// The time when it began, and the record of that.
     pub since: String,
     pub seq: u64,
-    /// It lasts longer than a session may: its agent is taken for dead.
+    /// It has exceeded the limit of a session: its agent is considered dead.
     pub over: bool,
 }
 
-/// The id of the session that a conversation of a host is: the same for every call from it.
+/// The session id of a host's conversation: the same for every call from it.
 pub fn session_id(who: &Who, conversation: &str) -> String {
     let named = [&who.role, &who.unit, &who.agent].map(|name| name.as_deref().unwrap_or_default());
     let told = [&named[..], &[conversation]].concat().join("\0");
@@ -31,7 +32,7 @@ pub fn session_id(who: &Who, conversation: &str) -> String {
 }
 
 impl Store {
-    /// Notes that someone begins to work.
+    /// Begins a session.
     pub fn begin_session(&self, actor: &Actor, seconds: u64) -> Result<OpenSession> {
         self.begin_session_as(
             actor,
@@ -41,8 +42,8 @@ impl Store {
         )
     }
 
-    /// The same under an id that the caller has, with a note. A session of that id that is open
-    /// already goes on as it is.
+    /// Begins a session with a given id and a note. An open session with that id continues
+    /// unchanged.
     pub fn begin_session_as(
         &self,
         actor: &Actor,
@@ -101,7 +102,7 @@ impl Store {
         Ok(sessions)
     }
 
-    /// Ends a session without a commit of its own: a predecessor whose work was taken over.
+    /// Ends a session without a commit, after its work was taken over.
     pub fn end_session(&self, actor: &Actor, id: &str) -> Result<()> {
         let end = |leases: &[Lease], _: u64, now, boot: &str| {
             let fence = leases.iter().find(|l| l.id == id).map_or(0, |l| l.fence);
@@ -110,7 +111,7 @@ impl Store {
         self.lease_event(actor, end).map(|_| ())
     }
 
-    /// The event that ends a session within a commit; none if it has ended already.
+    /// The event that ends a session within a commit; none if it has already ended.
     pub(crate) fn ending_of(
         &self,
         leases: &[Lease],

@@ -1,4 +1,6 @@
-//! The store of one project: its parts, and how they are opened.
+//! The store of one project: opens its parts, and rebuilds the ones that can be rebuilt.
+//!
+//! Each part is opened on first use. The commit path is in `judge.rs`, `publish.rs` and `apply.rs`.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -22,41 +24,40 @@ use crate::survey::Surveyed;
 use crate::tree::Tree;
 use crate::version::Version;
 
-/// How long a command waits for another process before it names it and gives up.
+/// How long a command waits for another process before it fails with that process's name.
 const WAIT: Duration = Duration::from_secs(10);
-/// The same where the holder may be waiting for a server.
+/// The same in a working copy, where the holder may wait for a server.
 const SHARED_WAIT: Duration = Duration::from_secs(90);
-/// A segment that reaches this size is closed and the next one begun.
+/// A segment of this size is closed, and the next one begins.
 const SEGMENT_BYTES: u64 = 16 << 20;
 
-/// Ends the boot id that a working copy of a shared store goes by.
+/// Suffix of the boot id in a working copy.
 const OF_SHARED: &str = "s";
 
-/// How a store is opened; the defaults are for ordinary use.
+/// Options for opening a store. The defaults are for ordinary use.
 #[derive(Clone)]
 pub struct Options {
     pub clock: Clock,
     pub wait: Duration,
     pub segment_bytes: u64,
     pub watch: Option<Arc<dyn Watch>>,
-    /// The name of this boot of the machine, where it is not the kernel that knows.
+    /// The boot id, if it does not come from the kernel.
     pub boot: Option<String>,
-    /// The shared order to follow, where the project's folder and the environment are not to be
-    /// asked.
+    /// The shared commit log, if it does not come from the project's folder or the environment.
     pub order: Option<Arc<dyn Order>>,
-    /// As a project of its own, whatever the environment and the contract say.
+    /// Open as a local project, regardless of the environment and the contract.
     pub alone: bool,
-    /// A working copy is opened without contacting its shared store: what it knows is read, and
+    /// Open a working copy without contacting its shared store: reads use the local state, and
     /// nothing can be committed.
     pub offline: bool,
-    /// The door that the caller came through, noted in every record that it makes: `page`.
+    /// The interface that the caller uses, stored in every record that it makes: `page`.
     pub door: Option<&'static str>,
-    /// Who tells whether changed rules are sound, and texts valid in their form.
+    /// Checks whether a changed contract is valid, and texts are valid in their form.
     pub rules: Option<Arc<dyn RuleBook>>,
-    /// The contract cannot be read, and the one that the store is given says nothing: files have
-    /// the classes that the journal knows.
+    /// The contract cannot be read and the given one is empty: files have the classes in the
+    /// journal.
     pub unruled: bool,
-    /// Only to look, for nothing can be written: why not.
+    /// Open for reading only, because nothing can be written; the reason.
     pub looks: Option<Unwritable>,
 }
 
@@ -79,7 +80,6 @@ impl Default for Options {
     }
 }
 
-/// The store of one project.
 pub struct Store {
     pub(crate) contract: Arc<Contract>,
     pub(crate) tree: Tree,
@@ -90,31 +90,31 @@ pub struct Store {
     pub(crate) append_lock: KernelLock,
     pub(crate) sync_lock: KernelLock,
     pub(crate) apply_lock: KernelLock,
-    /// Held while the heads are opened or replaced. Whoever holds it waits for no other lock.
+    /// Held while the file index is opened or replaced. Its holder waits for no other lock.
     heads_lock: KernelLock,
     live: RwLock<Option<Arc<Live>>>,
     heads: Mutex<Option<Heads>>,
     pub(crate) surveyed: Mutex<Option<Surveyed>>,
     read_only: bool,
-    /// `quipu.toml` is journalled as it stands.
+    /// The current `quipu.toml` is journalled.
     pub(crate) rules_noted: AtomicBool,
-    /// It was opened only to look: why.
+    /// The reason why the store was opened for reading only.
     pub(crate) looks: Option<Unwritable>,
-    /// The files are known to have been compared with the journal since the heads were made.
+    /// The files were compared with the journal after the index was built.
     pub(crate) redone: AtomicBool,
-    /// What a killed process may have left in `.quipu/aside` was looked for.
+    /// Leftovers of a killed process in `.quipu/aside` were searched for.
     pub(crate) asides_sought: AtomicBool,
-    /// The last run of records that this process journalled and has not begun to put in place.
+    /// The last range of records that this process journalled and has not begun to apply.
     pub(crate) own: Mutex<Option<Range<Position>>>,
-    /// Edits that had to give way since the last survey, which tells of them.
+    /// Conflict copies since the last status scan, which reports them.
     pub(crate) kept: Mutex<Vec<Kept>>,
-    /// The shared order that this working copy follows.
+    /// The shared commit log of this working copy.
     pub(crate) order: Option<Arc<dyn Order>>,
-    /// How far the order's clock is ahead of this one.
+    /// How far the log's clock is ahead of this one.
     pub(crate) skew_us: AtomicI64,
-    /// What a killed process may have handed in was looked for.
+    /// Unanswered requests of a killed process were checked.
     pub(crate) sent_sought: AtomicBool,
-    /// The contract's own text, as it was when this was opened; only in a working copy.
+    /// The version of the contract when the store was opened; only in a working copy.
     pub(crate) contract_text: Option<Version>,
     pub(crate) alone: bool,
     pub(crate) door: Option<&'static str>,
@@ -132,7 +132,7 @@ impl std::ops::Deref for HeadsGuard<'_> {
     }
 }
 
-/// Folders in `.quipu` whose files are written in their place, or read as what they are.
+/// Folders in `.quipu` with files that are written in place or read without a further check.
 const TAKEN_AS_THEY_ARE: [&str; 7] = [
     "journal",
     "recall",
@@ -143,8 +143,8 @@ const TAKEN_AS_THEY_ARE: [&str; 7] = [
     "tokens",
 ];
 
-/// Nothing goes through links: what Quipu writes for itself would be written to a file elsewhere,
-/// and no file of the project after it. A named pipe would make its reader wait forever.
+/// Refuses links and special files in `.quipu`. Through a link, Quipu would write its own data to a
+/// file elsewhere. A reader of a named pipe would wait forever.
 fn refuse_other_than_files(quipu: &Path) -> Result<()> {
     let shown = |place: &Path| {
         let place = quipu
@@ -193,11 +193,11 @@ fn refuse_other_than_files(quipu: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What a file holds, and its version.
+/// The bytes of a file, and its version.
 pub type Text = (Vec<u8>, Version);
 
 impl Store {
-    /// Makes the folders of a store where there is none.
+    /// Creates the folders of a store.
     pub fn init(root: &Path) -> Result<()> {
         let quipu = root.join(".quipu");
         refuse_other_than_files(&quipu)?;
@@ -221,7 +221,7 @@ impl Store {
         Ok(())
     }
 
-    /// Whether anything was ever committed in a folder.
+    /// Whether a folder has any commits.
     pub fn has_history(root: &Path) -> bool {
         let segments = std::fs::read_dir(root.join(".quipu").join("journal"));
         segments.is_ok_and(|mut segments| {
@@ -230,8 +230,8 @@ impl Store {
         })
     }
 
-    /// Whether a command of this boot has recovered the files of a project. Until then any of them
-    /// may be what a power cut left, its contract included.
+    /// Whether a command of this boot has recovered the files of a project. Before that, a power
+    /// cut may have damaged any of them, including the contract.
     pub fn is_recovered(root: &Path, options: &Options) -> bool {
         let quipu = root.join(".quipu");
         let boot = options.boot.clone().unwrap_or_else(boot_id);
@@ -241,8 +241,8 @@ impl Store {
         knows_end(&boot) || knows_end(&format!("{boot}{OF_SHARED}")) || !Self::has_history(root)
     }
 
-    /// Opens the store of a project. What a crash left undone is completed by the first command
-    /// that looks.
+    /// Opens the store of a project. The first command that takes a snapshot completes what a crash
+    /// left undone.
     pub fn open(root: &Path, contract: Arc<Contract>, options: Options) -> Result<Store> {
         let quipu = root.join(".quipu");
         if !quipu.is_dir() {
@@ -273,7 +273,7 @@ impl Store {
             }
             order => order,
         };
-        // A writer may wait for the server; others wait for that writer.
+        // A writer may wait for the server, and other writers wait for that writer.
         let wait = if order.is_some() {
             options.wait.max(SHARED_WAIT)
         } else {
@@ -283,9 +283,8 @@ impl Store {
             .as_ref()
             .and_then(|_| std::fs::read(root.join("quipu.toml")).ok())
             .map(|text| Version::of(&text));
-        // What processes know of the journal's end they know as a working copy or as a project of
-        // its own: whoever still takes it for the other finds nothing there, and looks again (see
-        // `find_end`).
+        // A working copy and a local project have different boot ids. A process with the old state
+        // of the project therefore finds no watermarks and takes a new snapshot (see `find_end`).
         let boot =
             options.boot.unwrap_or_else(boot_id) + if order.is_some() { OF_SHARED } else { "" };
         let lock =
@@ -326,7 +325,7 @@ impl Store {
         &self.tree.path
     }
 
-    /// The moment, by the clock this store was opened with.
+    /// The current time, by the clock of this store.
     pub fn now(&self) -> crate::clock::Instant {
         self.clock.now()
     }
@@ -340,7 +339,7 @@ impl Store {
         self.unruled
     }
 
-    /// Whether the project lies on a disk or in a folder that cannot be written.
+    /// Whether the project is on a disk or in a folder that cannot be written.
     pub fn is_read_only(&self) -> bool {
         self.read_only
     }
@@ -362,7 +361,7 @@ impl Store {
         Ok(live)
     }
 
-    /// The same, anew if someone has deleted the file: others may know more by now.
+    /// The watermarks, reopened if the file was deleted: other processes may use a new one.
     pub(crate) fn live_now(&self) -> Result<Arc<Live>> {
         let live = self.live()?;
         if !live.is_deleted() {
@@ -372,7 +371,7 @@ impl Store {
         self.live()
     }
 
-    /// The file index, opened when it is first needed.
+    /// The file index, opened on first use.
     pub(crate) fn heads(&self) -> Result<HeadsGuard<'_>> {
         let mut slot = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
         if slot.is_none() {
@@ -410,7 +409,7 @@ impl Store {
         }
     }
 
-    /// Notices that someone has deleted the heads: others work with new ones by now.
+    /// Closes the file index if its file was deleted: other processes may use a new one.
     pub(crate) fn forget_deleted_heads(&self) {
         let mut slot = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.read_only
@@ -423,8 +422,8 @@ impl Store {
         }
     }
 
-    /// Makes the heads anew from the journal, in their place if they can be opened at all: a
-    /// database that another process has open must not be taken from under it without need.
+    /// Rebuilds the file index from the journal, in place if it can be opened at all. A database
+    /// that another process has open should be replaced only if necessary.
     pub(crate) fn rebuild_heads(&self) -> Result<()> {
         let mut slot = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
         *slot = None;
@@ -451,8 +450,8 @@ impl Store {
         self.remove_heads_files()
     }
 
-    /// Does something that needs the heads; if they turn out to be damaged they are made anew, and
-    /// it is done again. Nothing may be journalled before the heads have been read.
+    /// Runs work that needs the file index. If the index turns out to be damaged, rebuilds it and
+    /// runs the work again. The work must not journal anything before it has read the index.
     pub(crate) fn with_sound_heads<T>(&self, work: impl Fn() -> Result<T>) -> Result<T> {
         match work() {
             Err(error) if is_damage(&error) && !self.read_only => {
@@ -473,13 +472,13 @@ impl Store {
         Ok(())
     }
 
-    /// The newest text of a file and its version. An external edit that the contract allows is
-    /// adopted first; one that it does not allow is not shown.
+    /// The newest text of a file and its version. An allowed external edit is adopted first; a
+    /// disallowed one is not shown.
     pub fn read(&self, path: &ProjectPath) -> Result<Option<Text>> {
         Ok(self.read_all(std::slice::from_ref(path))?.pop().flatten())
     }
 
-    /// The same for many files, which costs less than one by one.
+    /// Like `read` for many files, which costs less than single reads.
     pub fn read_all(&self, paths: &[ProjectPath]) -> Result<Vec<Option<Text>>> {
         self.with_sound_heads(|| self.read_once(paths))
     }
@@ -513,7 +512,7 @@ impl Store {
         Ok(texts)
     }
 
-    /// A file that looks as recorded holds what was recorded: most do, and cost one look.
+    /// Reads a file if its stat is the recorded one, as it is for most files.
     fn read_unchanged(&self, path: &ProjectPath, head: Option<Head>) -> Option<Text> {
         let head = head.filter(|head| !head.gone)?;
         let (bytes, found) = self.tree.read(path).ok()??;
@@ -523,7 +522,7 @@ impl Store {
     fn read_at_head(&self, path: &ProjectPath, head: Option<Head>) -> Result<Option<Text>> {
         match head.filter(|h| !h.gone) {
             Some(head) => Ok(Some((self.content(path, &head)?, head.version))),
-            // A file that no commit ever touched is still a file.
+            // A file without any commit is still readable.
             None => {
                 let found = self
                     .tree
@@ -539,7 +538,7 @@ impl Store {
 }
 
 impl Store {
-    /// What tells whether a file that no commit touched is still the same, without reading it.
+    /// A string that changes when a file without commits changes, from its stat alone.
     pub fn look_of(&self, path: &ProjectPath) -> Result<Option<String>> {
         let stamp = self
             .tree
@@ -548,7 +547,7 @@ impl Store {
         Ok(stamp.map(|s| format!("{}-{}-{}", s.inode, s.size, s.mtime_ns)))
     }
 
-    /// What stands on disk now, whether the contract allows it or not.
+    /// The bytes on disk, whether the contract allows them or not.
     pub fn on_disk(&self, path: &ProjectPath) -> Result<Option<Vec<u8>>> {
         let found = self
             .tree
@@ -558,13 +557,13 @@ impl Store {
     }
 }
 
-/// Which file a name stands for at this moment; zero if for none.
+/// The inode of a path; zero if there is none.
 pub(crate) fn inode(path: &Path) -> u64 {
     rustix::fs::stat(path).map_or(0, |stat| stat.st_ino)
 }
 
-/// Whether the file index cannot be used as it is. It is a cache: whatever is wrong with it, a new
-/// one is right. Only where a new one would fail as well is there no use in rebuilding it.
+/// Whether the file index is damaged. It is a cache, so a rebuild fixes any fault, except those
+/// that a new index would have as well.
 pub(crate) fn is_damage(error: &StoreError) -> bool {
     use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked, DiskFull, OutOfMemory};
     let StoreError::Heads(error) = error else {
@@ -576,8 +575,8 @@ pub(crate) fn is_damage(error: &StoreError) -> bool {
     )
 }
 
-/// Removes a cache file, or what stands in its place. A folder with something in it, which Quipu
-/// did not make, is renamed and kept.
+/// Deletes a cache file, or anything else at its path. A folder that is not empty was not made by
+/// Quipu; it is renamed and kept.
 pub(crate) fn remove_cache(path: &Path) -> std::io::Result<()> {
     use std::io::ErrorKind::{DirectoryNotEmpty, IsADirectory, NotFound};
     match std::fs::remove_file(path) {

@@ -1,4 +1,8 @@
-//! A look at all files: what is where, what changed outside, what no rule names.
+//! The status scan: compares all files with the file index, adopts or flags external edits, and
+//! lists files that no rule names.
+//!
+//! If neither the files nor the journal have changed, a running process returns its last result.
+//! `adopt.rs` compares one file, and `walk.rs` lists them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
@@ -17,11 +21,11 @@ use crate::tree::Stamp;
 use crate::version::Version;
 use crate::walk::Sight;
 
-/// A record of adoptions holds at most this much, so that joining a large folder stays readable.
+/// The limits of one record of adoptions, so that adopting a large folder stays readable.
 const ADOPT_OPS: usize = 256;
 const ADOPT_BYTES: usize = 4 << 20;
 
-/// How one file stands.
+/// The status of one file.
 #[derive(Debug, Clone, Serialize)]
 pub struct Standing {
     pub path: String,
@@ -33,7 +37,7 @@ pub struct Standing {
     pub flag: Option<Flag>,
 }
 
-/// How everything stands.
+/// The result of a status scan.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Survey {
     /// Files that a rule names.
@@ -41,22 +45,22 @@ pub struct Survey {
     pub adopted: Vec<Adopted>,
     /// Files that no rule names.
     pub free: Vec<String>,
-    /// Those of them that have a history and stand as recorded.
+    /// Files of `free` that have a history and are unchanged.
     #[serde(skip)]
     pub free_journalled: Vec<Standing>,
-    /// Files whose names the contract cannot hold, with the reason.
+    /// Files with names that the contract cannot hold, with the reason.
     pub strange: Vec<(String, String)>,
-    /// Edits that are allowed and wait for the shared store: it does not answer, or someone holds a
-    /// lease.
+    /// Allowed edits that wait for the shared store, because it does not answer or another owner
+    /// holds a lease.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<String>,
-    /// Edits that had to give way to a commit or to a recovery, and where they are kept. Told once.
+    /// Edits that a commit or a recovery replaced, as conflict copies. Reported once.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<Kept>,
 }
 
 impl Standing {
-    /// The command that fixes what is flagged.
+    /// The command that fixes the flag.
     pub fn remedy(&self) -> String {
         self.flag
             .as_ref()
@@ -71,35 +75,34 @@ impl Survey {
     }
 }
 
-/// What a running process saw last: as long as neither files nor journal have changed, it would see
-/// the same.
+/// The last status scan of a running process. It is valid while neither files nor journal change.
 pub(crate) struct Surveyed {
     sight: Sight,
     survey: Survey,
 }
 
-/// What a look at files that do not look as recorded found.
+/// The result of comparing the files with changed stats.
 #[derive(Default)]
 struct NoticedAll {
     adopted: Vec<Adopted>,
-    /// Files that are flagged and have no history yet.
+    /// Flagged files without history.
     unknown: Vec<(ProjectPath, Flag)>,
     waiting: Vec<String>,
 }
 
-/// So often a batch of edits is looked at again because others were quicker.
+/// How often a batch of edits is compared again after other commits came first.
 const TRIES: usize = 8;
 
 impl Store {
-    /// Looks at some paths before a command reads them; adopts what is allowed and returns it.
+    /// Compares some paths before a command reads them. Adopts allowed edits and returns them.
     pub fn take_notice(&self, paths: &[ProjectPath]) -> Result<Vec<Adopted>> {
         self.with_sound_heads(|| self.take_notice_once(paths))
     }
 
     fn take_notice_once(&self, paths: &[ProjectPath]) -> Result<Vec<Adopted>> {
         self.settle()?;
-        // Without rules nothing can be allowed: what stands there stays an edit, and the newest
-        // version the one before it.
+        // Without a contract no edit is allowed: the edit stays in the file, and the newest version
+        // stays the newest.
         if self.is_read_only() || self.is_unruled() {
             return Ok(Vec::new());
         }
@@ -109,7 +112,7 @@ impl Store {
             .heads_of(paths.iter().map(ProjectPath::as_str))?;
         for (path, head) in paths.iter().zip(heads) {
             let class = self.contract.class(path);
-            // A free file that was never written through Quipu is none of the journal's business.
+            // The journal does not track a free file that was never written through Quipu.
             if head.is_none() && class == Class::Free {
                 continue;
             }
@@ -137,8 +140,8 @@ impl Store {
         }
     }
 
-    /// Adopts or flags files that do not look as recorded. Also returns what is flagged and has no
-    /// history yet, and so no head to note it in.
+    /// Adopts or flags files with changed stats. Also returns flagged files without history,
+    /// because they have no index entry for the flag.
     fn notice_all(&self, changed: Vec<(ProjectPath, Option<Stamp>)>) -> Result<NoticedAll> {
         let mut noticed = NoticedAll::default();
         let paths: Vec<ProjectPath> = changed.into_iter().map(|(path, _)| path).collect();
@@ -188,9 +191,9 @@ impl Store {
                     Ok(Published::Done) => {}
                     Ok(Published::Overtaken) if tries < TRIES => {
                         tries += 1;
-                        continue; // the same files again, as they are now
+                        continue; // the same files again, in their current state
                     }
-                    // The edit stays in its file, and whoever reads reads on.
+                    // The edit stays in its file, and readers continue.
                     Ok(Published::Overtaken)
                     | Err(StoreError::Unreachable { .. } | StoreError::LeaseLost { .. }) => {
                         noticed.waiting.extend(adopted.drain(..).map(|a| a.path));
@@ -207,12 +210,13 @@ impl Store {
         Ok(noticed)
     }
 
-    /// Looks at every file, adopts what the contract allows and flags the rest.
+    /// Compares every file, adopts allowed edits and flags the others.
     pub fn survey(&self) -> Result<Survey> {
         Ok(self.survey_and_sight()?.0)
     }
 
-    /// The same, and the sight for which it holds; none if something was adopted just now.
+    /// A status scan, and the tree fingerprint that it is valid for; none if something was just
+    /// adopted.
     pub fn survey_and_sight(&self) -> Result<(Survey, Option<Sight>)> {
         self.with_sound_heads(|| self.survey_once())
     }
@@ -232,7 +236,7 @@ impl Store {
         }
         let mut survey = self.survey_of(&found.files, found.odd)?;
         survey.kept = kept;
-        // What was adopted or had to give way just now is told once.
+        // Adoptions and conflict copies are reported once, so this result is not cached.
         let holds =
             (survey.adopted.is_empty() && survey.waiting.is_empty() && survey.kept.is_empty())
                 .then_some(sight);
@@ -244,7 +248,7 @@ impl Store {
         Ok((survey, holds))
     }
 
-    /// Folders that stand where a rule names one file.
+    /// Folders at paths that a rule names as a file.
     fn folders_for_files(&self, found: &[(String, Stamp)]) -> Vec<(String, String)> {
         let named = self
             .contract
@@ -281,7 +285,7 @@ impl Store {
     fn survey_of(&self, found: &[(String, Stamp)], mut odd: Vec<String>) -> Result<Survey> {
         let mut heads = self.heads()?.all()?;
         let mut survey = Survey::default();
-        // A link in the place of a folder hides all that the rules name below it.
+        // A link at the path of a folder hides every file that the rules name below it.
         let hides = |text: &str| {
             self.contract.files.iter().any(|r| {
                 r.path
@@ -305,7 +309,7 @@ impl Store {
             .collect();
         survey.strange.extend(self.folders_for_files(found));
         let (mut changed, mut fixed) = (Vec::new(), Vec::new());
-        // Both lists are in the order of the paths: they are walked side by side.
+        // Both lists are sorted by path, so one pass compares them.
         let mut known = heads.iter().peekable();
         for (text, stamp) in found {
             while let Some((gone, head)) = known.next_if(|(path, _)| path < text) {
@@ -347,7 +351,7 @@ impl Store {
             changed.push((path, Some(*stamp)));
         }
         known.for_each(|(gone, head)| missing(gone, head, &mut changed));
-        // What was wrong with them is right again.
+        // These files match again, so their flags are cleared.
         for (text, version, stamp) in &fixed {
             self.heads()?.set_stamp(text, version, Some(*stamp))?;
         }
@@ -405,7 +409,7 @@ impl Store {
             .into_iter()
             .partition(|f| f.class != Class::Free || f.flag.is_some());
         (survey.files, survey.free_journalled) = (files, free);
-        // What is flagged is told once.
+        // Do not report a flagged file twice.
         let flagged: BTreeSet<&str> = survey
             .files
             .iter()
@@ -421,7 +425,7 @@ impl Store {
     }
 }
 
-/// A file that the journal knows and the disk does not.
+/// A file that the index has and the disk does not.
 fn missing(path: &str, head: &Head, changed: &mut Vec<(ProjectPath, Option<Stamp>)>) {
     if let (false, Ok(path)) = (head.gone, ProjectPath::parse(path)) {
         changed.push((path, None));

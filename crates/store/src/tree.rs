@@ -1,7 +1,8 @@
-//! The project's files, reached from its root without following any link.
+//! The project's files, opened from its root without following links.
 //!
-//! Every path is opened below the root with symbolic links refused, so that neither a link nor a
-//! renamed folder leads outside or from one rule's file to another's.
+//! Every path is opened below the root and symbolic links are refused, so neither a link nor a
+//! renamed folder leads outside the project or from one rule's file to another's. Replacing a file
+//! is atomic, and the replaced file is inspected afterwards.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -17,11 +18,11 @@ use rustix::io::Errno;
 
 use crate::disk::{Disk, Step};
 
-/// How long an editor that has a file open is given to write to it, and how often.
+/// How long, and how often, to wait for an editor that has a file open and may still write to it.
 const SETTLING: std::time::Duration = std::time::Duration::from_millis(10);
 const SETTLING_TRIES: usize = 20;
 
-/// What tells whether a file is still the one that was written.
+/// The file stat that shows whether a file is still the one that was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stamp {
     pub inode: u64,
@@ -33,30 +34,28 @@ pub(crate) struct Tree {
     root: OwnedFd,
     pub path: PathBuf,
     disk: Disk,
-    /// `.quipu/tmp` and the device it lies on.
+    /// `.quipu/tmp` and its device.
     temp: Mutex<Option<(Arc<OwnedFd>, u64)>>,
-    /// The folder that was last wanted by whoever stays near (see `stay_near`).
+    /// The folder that was last used by the thread of `stay_near`.
     near: Mutex<Option<Near>>,
 }
 
-/// A thread that stays near, and the folder it is at. The others open theirs themselves: their
-/// moment is another.
+/// A thread that keeps a folder open, and that folder. Other threads open their own.
 struct Near {
     who: ThreadId,
     folder: Option<(String, Folder)>,
 }
 
-/// An open folder of the project.
 #[derive(Clone)]
 struct Folder {
     fd: Arc<OwnedFd>,
-    /// Where new files for it are written first, and how their names begin; known from the first
-    /// file on, if that is `.quipu/tmp`.
+    /// The folder for temporary files, and the prefix of their names. Known after the first file,
+    /// if it is `.quipu/tmp`.
     temp: Option<(Arc<OwnedFd>, String)>,
 }
 
-/// While it lasts, a folder is opened once for all files in a row that lie in it. Nothing, if
-/// another thread stays near already.
+/// While it exists, a folder is opened once for all consecutive files in it. Has no effect if
+/// another thread already has one.
 pub(crate) struct StayNear<'t>(Option<&'t Tree>);
 
 impl Drop for StayNear<'_> {
@@ -67,26 +66,26 @@ impl Drop for StayNear<'_> {
     }
 }
 
-/// What was found where a file was replaced.
+/// The result of replacing a file.
 pub(crate) struct Replaced {
     pub stamp: Stamp,
-    /// What stood there, if it was not the expected file.
+    /// The replaced file, if it was not the expected one.
     pub unexpected: Option<Unexpected>,
 }
 
-/// How an append went.
+/// The result of an append.
 pub(crate) enum Appended {
-    /// Done. The stamp is unknown if someone else wrote to the file at the same moment.
+    /// Done. The file stat is unknown if another program wrote to the file at the same time.
     Done(Option<Stamp>),
-    /// Nothing was written: the file is not there, or not as expected.
+    /// Nothing was written: the file is missing or not as expected.
     Other,
-    /// Nothing was written: the file has a second name, which may lie outside the project.
+    /// Nothing was written: the file has a second hard link, which may be outside the project.
     Linked,
 }
 
-/// A file that was taken out of its place. It stays under a temporary name until it is discarded.
+/// A file that was taken out of the tree. It keeps a temporary name until it is discarded.
 pub(crate) struct Unexpected {
-    /// What it held; of a symbolic link, a sentence that says where it led.
+    /// Its bytes; for a symbolic link, a sentence with its target.
     pub bytes: Vec<u8>,
     folder: Arc<OwnedFd>,
     name: String,
@@ -123,8 +122,8 @@ impl Tree {
         open_below(self.root.as_fd(), Path::new(path), flags)
     }
 
-    /// For whoever looks at or writes several files at one moment. A folder that is moved away
-    /// within this moment is written to where it is then, as if it had been moved right after.
+    /// For a caller that stats or writes several files in a row. If a folder is moved meanwhile, it
+    /// is written at its new path, as if it had been moved right after.
     pub fn stay_near(&self) -> StayNear<'_> {
         let mut near = self.near();
         let is_free = near.is_none();
@@ -139,13 +138,13 @@ impl Tree {
         self.near.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What this thread stays near, if it does.
+    /// The open folder of this thread, if it called `stay_near`.
     fn my_near(near: &mut Option<Near>) -> Option<&mut Near> {
         near.as_mut()
             .filter(|near| near.who == std::thread::current().id())
     }
 
-    /// The folder of a path and the last part of it.
+    /// The folder of a path, and the name in it.
     fn folder<'p>(&self, path: &'p ProjectPath, make: bool) -> io::Result<(Folder, &'p str)> {
         let (name, file) = path
             .as_str()
@@ -206,7 +205,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Whether something other than a file stands at a path or on the way to it, and what.
+    /// A description of anything but a file at a path, or of anything but a folder above it.
     pub fn obstacle(&self, path: &ProjectPath) -> Option<String> {
         if let Some(near) = Self::my_near(&mut self.near()) {
             near.folder = None;
@@ -217,7 +216,7 @@ impl Tree {
         }
     }
 
-    /// The stamp of a regular file; none if there is no file.
+    /// The stat of a regular file; none if it does not exist.
     pub fn stamp(&self, path: &ProjectPath) -> io::Result<Option<Stamp>> {
         let (folder, name) = match self.folder(path, false) {
             Ok(found) => found,
@@ -237,7 +236,7 @@ impl Tree {
         }
     }
 
-    /// When a file was last changed in any way, its name included; nobody can set this time.
+    /// The time of the last change of a file, including its name. Programs cannot set this time.
     pub fn changed_ns(&self, path: &ProjectPath) -> io::Result<i64> {
         let (folder, name) = self.folder(path, false)?;
         let stat = rustix::fs::statat(&folder.fd, name, AtFlags::SYMLINK_NOFOLLOW)?;
@@ -253,7 +252,8 @@ impl Tree {
         let mut before = rustix::fs::fstat(&fd)?;
         regular(path, &before)?;
         let file = File::from(fd);
-        // A writer may be at work: read until two looks at the file agree, and give it time to end.
+        // A program may be writing: read until the stat before and after agree, and wait in
+        // between.
         for tried in 0..SETTLING_TRIES {
             if tried > 3 {
                 std::thread::sleep(SETTLING);
@@ -271,7 +271,7 @@ impl Tree {
         )))
     }
 
-    /// At most so many bytes that end at a length; none if the file is not that long.
+    /// At most `most` bytes before the offset `end`; none if the file is shorter.
     pub fn read_before(
         &self,
         path: &ProjectPath,
@@ -292,8 +292,8 @@ impl Tree {
         }
     }
 
-    /// Puts new bytes in the place of a file, or makes it. The exchange is atomic: what stood there
-    /// is looked at afterwards, so that an edit in the last microsecond is not lost.
+    /// Replaces a file, or creates it. The exchange is atomic and the old file is inspected
+    /// afterwards, so that an edit in the last microsecond is not lost.
     pub fn replace(
         &self,
         path: &ProjectPath,
@@ -307,7 +307,7 @@ impl Tree {
                 stamp,
                 unexpected: None,
             }),
-            // From here on the temporary name may be that of the only copy of an edit.
+            // From here on the temporary name may hold the only copy of an edit.
             Ok((stamp, Taken::Old)) => Ok(Replaced {
                 stamp,
                 unexpected: self.taken(&temp, expected)?,
@@ -351,7 +351,7 @@ impl Tree {
                         name,
                         RenameFlags::EXCHANGE,
                     ) {
-                        Err(Errno::NOENT) => continue, // it went away meanwhile
+                        Err(Errno::NOENT) => continue, // it was deleted meanwhile
                         other => other?,
                     }
                     return Ok((stamp, Taken::Old));
@@ -365,7 +365,7 @@ impl Tree {
                         name,
                         RenameFlags::NOREPLACE,
                     ) {
-                        Err(Errno::EXIST) => continue, // someone made it meanwhile
+                        Err(Errno::EXIST) => continue, // it was created meanwhile
                         other => other?,
                     }
                     return Ok((stamp, Taken::Nothing));
@@ -375,7 +375,7 @@ impl Tree {
         }
     }
 
-    /// Looks at a file that was taken out of its place: gone if it is the expected one.
+    /// Inspects a file that was taken out of the tree. Deletes it if it is the expected one.
     fn taken(&self, temp: &Temp, expected: Option<Stamp>) -> io::Result<Option<Unexpected>> {
         self.disk.step(Step::TakenOut)?;
         let stat = rustix::fs::statat(&temp.folder, &temp.name, AtFlags::SYMLINK_NOFOLLOW)?;
@@ -407,7 +407,7 @@ impl Tree {
         }))
     }
 
-    /// A whole new file under a temporary name, on the file system of its future folder.
+    /// Writes a new file under a temporary name, on the file system of its target folder.
     fn write_temp(
         &self,
         path: &ProjectPath,
@@ -419,7 +419,8 @@ impl Tree {
             Some(known) => known.clone(),
             None => {
                 let found = self.temp_folder(&folder.fd, name)?;
-                // On another device the names begin with the file's own.
+                // On another device the temporary name begins with the file's own name, so it is
+                // not reused.
                 if found.1.is_empty() {
                     let folder = Folder {
                         temp: Some(found.clone()),
@@ -435,7 +436,7 @@ impl Tree {
         loop {
             let name = unique_name(&prefix, path);
             let file = match rustix::fs::openat(&parent, &name, flags, Mode::from_raw_mode(0o666)) {
-                Err(Errno::EXIST) => continue, // left by a process that had this number before
+                Err(Errno::EXIST) => continue, // left by a process that had this id before
                 other => File::from(other?),
             };
             let temp = Temp {
@@ -453,7 +454,7 @@ impl Tree {
 
     fn temp_folder(&self, folder: &OwnedFd, name: &str) -> io::Result<(Arc<OwnedFd>, String)> {
         let device = rustix::fs::fstat(folder)?.st_dev;
-        // Kept open from the first use; opened anew if someone removed it meanwhile.
+        // Kept open after the first use; reopened if it was deleted.
         let mut slot = self.temp.lock().unwrap_or_else(PoisonError::into_inner);
         let known = match &*slot {
             Some((quipu, device))
@@ -484,7 +485,7 @@ impl Tree {
         })
     }
 
-    /// Adds bytes at the end of a file that is as expected.
+    /// Appends bytes to a file that is as expected.
     pub fn append(
         &self,
         path: &ProjectPath,
@@ -509,14 +510,14 @@ impl Tree {
         let file = File::from(fd);
         self.disk.write_end(Step::Append, &file, bytes)?;
         let stamp = stamp_of(&rustix::fs::fstat(&file)?);
-        // Someone who appended between the look and the write stands in the middle now.
+        // Text that another program appended between the check and the write is now in the middle.
         Ok(Appended::Done(
             (stamp.size == length + bytes.len() as u64).then_some(stamp),
         ))
     }
 
-    /// Writes over bytes within a file, whose length stays. False, having done nothing, if they are
-    /// not what they `were`, or if the file has a second name.
+    /// Overwrites bytes within a file without changing its length. Returns false and does nothing
+    /// if they are not `were`, or if the file has a second hard link.
     pub fn rewrite(
         &self,
         path: &ProjectPath,
@@ -544,7 +545,8 @@ impl Tree {
         Ok(true)
     }
 
-    /// Removes a file. What was not the expected one is handed back first.
+    /// Removes a file from the tree. Returns it, under a temporary name, if it is not the expected
+    /// one; otherwise deletes it.
     pub fn remove(
         &self,
         path: &ProjectPath,
@@ -564,7 +566,7 @@ impl Tree {
                 format!("`{path}` is a folder"),
             ));
         }
-        // Moved away before it is looked at: nothing can be written to it unseen in between.
+        // Move it before inspecting it, so that no program can write to it by name in between.
         let (parent, prefix) = self.temp_folder(&folder.fd, name)?;
         self.disk.step(Step::Remove)?;
         loop {
@@ -596,13 +598,13 @@ impl Tree {
         }
     }
 
-    /// Hands everything written so far to the disk: after this a power cut cannot undo it.
+    /// Syncs the file system: after this, a power cut cannot undo earlier writes.
     pub fn sync_everything(&self) -> io::Result<()> {
         Ok(rustix::fs::syncfs(self.root.as_fd())?)
     }
 }
 
-/// Opens what lies below a folder, without following any link on the way.
+/// Opens a path below a folder without following links.
 pub(crate) fn open_below(
     folder: BorrowedFd<'_>,
     path: &Path,
@@ -635,7 +637,7 @@ pub(crate) fn open_resolved(
             mode,
             resolve,
         ) {
-            // A rename somewhere on the way made the kernel unsure; it asks to try again.
+            // A concurrent rename made the lookup ambiguous; the kernel asks for a retry.
             Err(Errno::AGAIN) => continue,
             Err(Errno::LOOP) => {
                 let what = format!("`{}` goes through a symbolic link", path.display());
@@ -652,16 +654,16 @@ struct Temp {
     file: File,
 }
 
-/// What the name now stands for under which a new file was written.
+/// The content of the temporary name after an exchange.
 enum Taken {
     Nothing,
-    /// The file in whose place the new one is.
+    /// The file that the new one replaced.
     Old,
 }
 
-/// Behind this in a temporary name stands the path of the file it belongs to.
+/// In a temporary name, the path of the original file follows this character.
 const BELONGS_TO: char = '~';
-/// The longest name that a folder takes.
+/// The longest file name.
 const NAME_MAX: usize = 255;
 
 fn unique_name(prefix: &str, path: &ProjectPath) -> String {
@@ -670,7 +672,7 @@ fn unique_name(prefix: &str, path: &ProjectPath) -> String {
     static PROCESS: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
     let process = PROCESS.get_or_init(std::process::id);
     let mut name = format!("{prefix}{process}-{}", NEXT.fetch_add(1, Ordering::Relaxed));
-    // Whoever finds it after a crash wants to know whose it is.
+    // After a crash, the name shows which file this belongs to.
     if prefix.is_empty() && name.len() + 1 + 3 * path.as_str().len() <= NAME_MAX {
         name.push(BELONGS_TO);
         for letter in path.as_str().chars() {
@@ -684,7 +686,7 @@ fn unique_name(prefix: &str, path: &ProjectPath) -> String {
     name
 }
 
-/// The file that something with a temporary name belongs to, if its name tells.
+/// The original path of a file with a temporary name, if the name contains it.
 pub(crate) fn path_in_name(name: &str) -> Option<ProjectPath> {
     let (_, path) = name.split_once(BELONGS_TO)?;
     ProjectPath::parse(&path.replace("%2F", "/").replace("%25", "%")).ok()
@@ -716,9 +718,9 @@ fn regular(path: &ProjectPath, stat: &rustix::fs::Stat) -> io::Result<()> {
     }
 }
 
-/// Reads a file that was taken out of its place and is not as expected: whoever edits it may have
-/// opened it before, and writes to it yet. Nobody can open it any more, so it is read until it
-/// stays as it is.
+/// Reads a file that was taken out of the tree and is not as expected. An editor may have opened it
+/// before and may still write to it. Nobody can open it any more, so it is read until it stops
+/// changing.
 fn read_settled(mut file: File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     for _ in 0..SETTLING_TRIES {
@@ -734,9 +736,9 @@ fn read_settled(mut file: File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// All of a file that is about so long; in one call if it is.
+/// Reads a whole file with an expected size, in one call if the size is right.
 fn read_whole(file: &File, size: u64) -> io::Result<Vec<u8>> {
-    // One byte more than expected: a call that leaves it free has met the end.
+    // One byte more than expected: if a read leaves it free, the end was reached.
     let mut bytes = vec![0; usize::try_from(size).map_err(io::Error::other)? + 1];
     let mut filled = 0;
     loop {

@@ -1,7 +1,7 @@
-//! Verification: the journal against itself, the files against the journal, the leases.
+//! Verification: checks the journal against itself, the files against the journal, and the leases.
 //!
-//! Reads everything and believes nothing: no stamp, no heads, no noted names of folders. Writes
-//! nothing but what is journalled and not yet in place, and such a note anew.
+//! It reads everything and trusts no cache, neither file stats nor the file index. It applies
+//! pending records first, and clears a file stat that hides an edit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use crate::replica::held_back;
 use crate::salvage::{Chain, healed_by};
 use crate::store::Store;
 
-/// Something that is off.
+/// A problem that `verify` found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
     /// `.quipu/journal/00000001.jsonl:12` or the path of a file.
@@ -28,7 +28,7 @@ pub struct Problem {
     pub remedy: String,
 }
 
-/// What was looked at, and what is off.
+/// The counts of checked items, and the problems.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Verification {
     pub records: u64,
@@ -37,14 +37,14 @@ pub struct Verification {
     pub problems: Vec<Problem>,
     /// Old texts that `quipu history prune` has dropped.
     pub dropped: u64,
-    /// Files with what a power cut left of unacknowledged records: nothing is wrong, a person may
-    /// look.
+    /// Files with remnants of unacknowledged records after a power cut. Not a problem, but a person
+    /// may want to look.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub torn: Vec<String>,
-    /// Damage that `doctor` has dealt with: what could be saved is journalled anew.
+    /// Damage that `doctor` has repaired: everything that could be saved is journalled again.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub healed: Vec<String>,
-    /// What someone should know and nothing is wrong with.
+    /// Notices that are not problems.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
 }
@@ -57,7 +57,7 @@ impl Store {
     fn verify_once(&self) -> Result<Verification> {
         let mut verification = Verification::default();
         match self.settle() {
-            // What is missing is named below, as far as it can be told.
+            // Missing parts are listed below, as far as they are known.
             Err(damage @ StoreError::Damaged { .. }) => verification.problems.push(Problem {
                 place: ".quipu/journal".into(),
                 what: damage.to_string(),
@@ -82,7 +82,7 @@ impl Store {
         Ok(verification)
     }
 
-    /// Returns how far the journal was read.
+    /// Checks the hash chain. Returns how far the journal was read.
     fn verify_chain(
         &self,
         verification: &mut Verification,
@@ -95,7 +95,7 @@ impl Store {
         let (mut texts, mut healed_names) = (MissingTexts::default(), BTreeMap::new());
         let (mut ahead, now_us) = (Vec::new(), self.now().wall_us);
         let (mut records, mut held) = (0, Vec::new());
-        // One look at both: the journal grows while it is read.
+        // Read both at once: the journal grows while it is scanned.
         let tail = self.live().ok().and_then(|live| live.tail());
         let bound = tail
             .as_ref()
@@ -245,7 +245,8 @@ impl Store {
             }
         }
         if !suspects.is_empty() && !self.is_read_only() && !self.is_unruled() {
-            // Others may write meanwhile. What is really off is still so while nobody can.
+            // Other processes may write meanwhile. Real problems remain when checked under the
+            // lock.
             match self.verify_at_rest(&suspects, newest, bound) {
                 Ok((lasting, asides)) => {
                     problems = lasting;
@@ -253,7 +254,7 @@ impl Store {
                         self.journal_asides()?;
                     }
                 }
-                // What is missing of the journal is named above.
+                // Missing parts of the journal are listed above.
                 Err(StoreError::Damaged { .. }) => {}
                 Err(other) => return Err(other),
             }
@@ -262,8 +263,8 @@ impl Store {
         self.verify_new_files(verification, newest)
     }
 
-    /// Looks at some files while nobody can commit. True if external edits were set aside and are to
-    /// be journalled.
+    /// Checks some files while nobody can commit. True if conflict copies were made and have to be
+    /// journalled.
     fn verify_at_rest(
         &self,
         suspects: &BTreeSet<String>,
@@ -294,10 +295,10 @@ impl Store {
         Ok((problems, asides))
     }
 
-    /// What is off with one file: on disk, and in the heads, which must say what the journal says.
+    /// The problems of one file: on disk, and in the file index, which must match the journal.
     fn verify_file(&self, text: &str, head: &Head, told: Option<&Head>) -> Result<Vec<Problem>> {
         let mut problems = Vec::new();
-        // The index may know of a record that cannot be read any more.
+        // The index may have a record that is no longer readable.
         let unread = |told: &&Head| {
             told.at > head.at
                 && matches!(
@@ -325,14 +326,14 @@ impl Store {
             })
         };
         let read = match self.tree.read(&path) {
-            // A file below something that is no folder is not merely absent.
+            // A file below something that is not a folder is not merely absent.
             Ok(None) => self.tree.stamp(&path).map(|_| None),
             other => other,
         };
         let (found, stamp) = match read {
             Ok(found) => found.unzip(),
             Err(error) => {
-                // A look at the place tells best what stands there.
+                // The error of `stamp` describes best what is at the path.
                 let error = self.tree.stamp(&path).err().unwrap_or(error);
                 let unwritten = told
                     .and_then(|told| told.flag.clone())
@@ -363,8 +364,8 @@ impl Store {
             return Ok(problems);
         }
         let before = match self.content_from_journal(&path, head) {
-            // The records are whole and do not make the text: no line of the journal is reported
-            // for that.
+            // The records are complete but do not give the text, so no line of the journal is
+            // reported for it.
             Err(damage @ StoreError::Damaged { segment: 0, .. }) => {
                 off(
                     damage.to_string(),
@@ -388,7 +389,7 @@ impl Store {
             }
             return Ok(problems);
         }
-        // The file stat of an edit may be that of the text before it: without it, the next status
+        // An edit may have the file stat of the text before it. Without the stat, the next status
         // scan compares the bytes.
         if let Some(told) = told.filter(|told| told.stamp.is_some() && told.stamp == stamp)
             && !self.is_read_only()
@@ -413,7 +414,7 @@ impl Store {
                     flag.remedy(text, class, true),
                 );
             }
-            // Whether it is allowed, only a contract could tell.
+            // Only a contract decides whether the edit is allowed.
             _ if self.unruled => off(
                 "differs from the journal".into(),
                 format!("fix it, or: quipu restore {text}"),
@@ -428,7 +429,7 @@ impl Store {
         Ok(problems)
     }
 
-    /// Files that a rule names and no record does: they may be such that they are never taken over.
+    /// Checks files that a rule names and no record mentions: some are never adopted.
     fn verify_new_files(
         &self,
         verification: &mut Verification,
@@ -458,7 +459,8 @@ impl Store {
         Ok(())
     }
 
-    /// What a power cut left of records that no one was told of. Harmless, but someone should know.
+    /// Lists remnants of unacknowledged records after a power cut. They are harmless, but a person
+    /// should know.
     fn find_torn(&self, verification: &mut Verification) -> Result<()> {
         for entry in std::fs::read_dir(self.quipu())
             .map_err(StoreError::io("cannot list `.quipu`"))?
@@ -473,7 +475,7 @@ impl Store {
         Ok(())
     }
 
-    /// Says that the newest record has a time that has not come yet; cheap.
+    /// A notice if the newest record has a time in the future; cheap.
     pub fn clock_notice(&self) -> Result<Option<String>> {
         let newest = if self.is_read_only() {
             None
@@ -514,7 +516,7 @@ impl Store {
     }
 }
 
-/// A record of the shared log that only a note stands for.
+/// The notice for a record of the shared log that only a note replaces.
 pub fn held_notice(seq: u64, why: &str) -> String {
     format!(
         "commit @{seq} of the shared log was held back: {why}. Nothing is to be done here; a keeper looks which login wrote it"

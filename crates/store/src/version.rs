@@ -1,15 +1,15 @@
 //! Versions of a file.
 //!
-//! The version of a whole text is a hash of its bytes. An append extends the version before it by
-//! the appended bytes alone, so that its cost follows what is added and not what is there.
+//! The version of a whole text is a hash of its bytes. An append extends the previous version by
+//! the appended bytes alone, so its cost depends on the added text and not on the file.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 
-/// Names one state of one file. It is copied about with every head and record, which costs nothing
-/// while it is short.
+/// Identifies one state of one file. It is cloned with every index entry and record, which is cheap
+/// because it is short.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Version(SmolStr);
@@ -27,23 +27,23 @@ impl Version {
         Version(short(&hasher.finalize()))
     }
 
-    /// Any text: a version that never existed simply matches nothing.
+    /// Accepts any text: a version that never existed matches nothing.
     pub fn parse(text: &str) -> Version {
         Version(text.trim().into())
     }
 
-    /// What a file has that is not there. A writer who expects it makes the file.
+    /// The version of a file that does not exist. A writer that expects it creates the file.
     pub fn none() -> Version {
         Version(SmolStr::new_static("none"))
     }
 
-    /// What an actor is shown of a file that it does not read: a version is a hash of the text, and
-    /// would confirm a guess.
+    /// The version shown for a file that the actor may not read: a version is a hash of the text,
+    /// and would confirm a guess.
     pub fn withheld() -> Version {
         Version(SmolStr::new_static("withheld"))
     }
 
-    /// The version, if it is one of a file that is there.
+    /// The version, if the file exists.
     pub fn if_any(&self) -> Option<&Version> {
         (self.0 != "none").then_some(self)
     }
@@ -53,12 +53,12 @@ impl Version {
     }
 }
 
-/// 64 bits tell versions of one file apart; the journal's chain has the full hash.
+/// 64 bits distinguish the versions of one file; the journal's chain has the full hash.
 fn short(hash: &blake3::Hash) -> SmolStr {
     SmolStr::new(std::str::from_utf8(&digits::<16>(hash.as_bytes())).unwrap_or_default())
 }
 
-/// The first bytes of a hash in hexadecimal digits. All of them, as `to_hex` makes them, take
+/// The first bytes of a hash in hexadecimal digits. `to_hex` converts all of them, which takes
 /// longer than the hash.
 pub(crate) fn digits<const COUNT: usize>(hash: &[u8]) -> [u8; COUNT] {
     let mut digits = [0; COUNT];

@@ -1,9 +1,9 @@
-//! One pass over the project's folders: every file with its stamp, or all of them in one number.
+//! The directory walk: every file with its stat, or a fingerprint of all of them.
 //!
-//! Links are never followed. Folders that tools fill, and what the contract ignores, are left out,
-//! unless a rule may name or the journal knows something there: then only that is seen. So no file
-//! that has a history is ever taken for gone because nobody looked. A pass is made before each
-//! answer of recall, so a file costs one call of the kernel and no memory.
+//! Links are never followed. Folders that tools fill, and paths that the contract ignores, are
+//! skipped, unless a rule may name or the journal knows something there: then only those files are
+//! visited. A file with a history therefore never counts as deleted because it was skipped. Recall
+//! runs a walk before each answer, so a file costs one system call and no memory.
 
 use std::io::{self, Read};
 use std::mem::MaybeUninit;
@@ -19,8 +19,8 @@ use crate::names::{AT_ONCE, Names};
 use crate::store::Store;
 use crate::tree::{Stamp, is_absent, stamp_of};
 
-/// What all files and the journal look like, in one number. As long as it stays, a survey would
-/// find the same.
+/// The tree fingerprint: a hash of all file stats and the journal position. While it is unchanged,
+/// a status scan would find the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sight(pub u64);
 
@@ -33,8 +33,7 @@ impl Sight {
     }
 }
 
-/// All files with their stamps, and whatever is neither file nor folder, both in the order of
-/// paths.
+/// All files with their stats, and everything that is neither file nor folder, both sorted by path.
 #[derive(Default)]
 pub(crate) struct Found {
     pub files: Vec<(String, Stamp)>,
@@ -43,18 +42,18 @@ pub(crate) struct Found {
     folder: String,
 }
 
-/// The sum over the hashes of all entries, in whatever order they come.
+/// The sum of the hashes of all entries. It does not depend on their order.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sum(u64);
 
-/// A sum in the making.
+/// A sum that is being computed.
 #[derive(Default)]
 struct Summing {
     sum: Sum,
     folder: u64,
 }
 
-/// Who is told what a pass finds.
+/// Receives the results of a walk.
 trait Visit {
     fn enter(&mut self, folder: &str);
     fn file(&mut self, name: &str, stamp: Stamp);
@@ -82,7 +81,7 @@ impl Visit for Summing {
     }
 }
 
-/// Gathers names and stamps, and sums them up beside.
+/// Collects names and stats, and computes their sum.
 #[derive(Default)]
 struct Gathering {
     found: Found,
@@ -115,7 +114,7 @@ impl Visit for Gathering {
     }
 }
 
-/// The folders that are still to be looked at, by one thread or two.
+/// The folders that remain to be visited, by one thread or two.
 #[derive(Default)]
 struct Folders {
     waiting: Mutex<Waiting>,
@@ -124,11 +123,11 @@ struct Folders {
 
 #[derive(Default)]
 struct Waiting {
-    /// With each folder: whether only known files of it are seen.
+    /// With each folder: whether only known files in it are visited.
     folders: Vec<(String, bool)>,
-    /// How many are being looked at: more may come from these.
+    /// How many folders are being visited: these may add more.
     held: usize,
-    /// How many threads wait for more. Mostly there is one thread, and nobody to be woken.
+    /// How many threads wait for more folders. Usually there is one thread and nobody to wake.
     asleep: usize,
 }
 
@@ -151,13 +150,13 @@ impl Folders {
         }
     }
 
-    /// As long as this is held, more may come.
+    /// While this is held, more folders may be added.
     fn hold(&self) -> Held<'_> {
         self.waiting().held += 1;
         Held(self)
     }
 
-    /// The next folder. None if all have been looked at.
+    /// The next folder; none if all have been visited.
     fn take(&self) -> Option<(String, bool, Held<'_>)> {
         let mut waiting = self.waiting();
         loop {
@@ -178,7 +177,7 @@ impl Folders {
     }
 }
 
-/// Folders may still come.
+/// Keeps other threads waiting, because more folders may be added.
 struct Held<'f>(&'f Folders);
 
 impl Drop for Held<'_> {
@@ -192,7 +191,7 @@ impl Drop for Held<'_> {
 }
 
 impl Store {
-    /// What all files look like now. Nothing is adopted or flagged.
+    /// The current tree fingerprint. Adopts and flags nothing.
     pub fn sight(&self) -> Result<Sight> {
         self.with_sound_heads(|| {
             self.settle()?;
@@ -201,15 +200,15 @@ impl Store {
         })
     }
 
-    /// The same, found while something else is done: a second thread looks at the files, and this
-    /// one helps when it is done.
+    /// Computes the fingerprint while `work` runs: a second thread walks the files, and this thread
+    /// helps after `work`.
     pub fn sight_while<T>(&self, work: impl FnOnce() -> T) -> (Result<Sight>, T) {
         let folders = Folders::default();
         let begin = folders.hold();
         let (looked, helped, done) = std::thread::scope(|threads| {
             let looking = threads.spawn(|| {
-                // Nothing is looked at before the journal is settled; whatever happens, nobody
-                // waits for it any longer.
+                // The walk starts after the journal is settled. Dropping `begin`, also on an error,
+                // ends the waiting.
                 let begin = begin;
                 self.settle()?;
                 folders.add(String::new(), false);
@@ -224,7 +223,7 @@ impl Store {
             (Ok(Ok(Sum(looked))), Ok(Sum(helped))) => {
                 (self.sight_of(Sum(looked.wrapping_add(helped))), done)
             }
-            // Heads that are damaged are made anew.
+            // If the index is damaged, this rebuilds it.
             _ => (self.sight(), done),
         }
     }
@@ -241,8 +240,8 @@ impl Store {
         Ok(Sight::of(sum, &applied))
     }
 
-    /// Every regular file below the root with its stamp, except in reserved folders and what is
-    /// left out.
+    /// Every regular file below the root with its stat, except in reserved folders and skipped
+    /// paths.
     pub(crate) fn look_through(&self) -> Result<Found> {
         let mut gathering = Gathering::default();
         self.pass(&Folders::from_the_root(), &mut gathering)?;
@@ -253,8 +252,7 @@ impl Store {
         Ok(found)
     }
 
-    /// Looks at folders until there are no more, here or in another thread that takes from the
-    /// same.
+    /// Visits folders until there are none left, here or in another thread that shares the queue.
     fn pass(&self, folders: &Folders, visit: &mut impl Visit) -> Result<()> {
         let mut buffer = vec![MaybeUninit::uninit(); AT_ONCE];
         let names_files = !self.contract.ignore.is_empty();
@@ -280,14 +278,14 @@ impl Store {
                 }
                 only_known = true;
             }
-            // Asked once for a folder of a tool, which may hold thousands of files.
+            // Checked once per folder of a tool, which may hold thousands of files.
             let may_have_history = !only_known || self.heads()?.any_below(&folder)?;
             visit.enter(&folder);
             for (raw, name, mut kind) in names.iter() {
                 if kind == FileType::Unknown
                     && let Ok(stat) = rustix::fs::statat(&fd, raw, AtFlags::SYMLINK_NOFOLLOW)
                 {
-                    kind = FileType::from_raw_mode(stat.st_mode); // not every file system tells
+                    kind = FileType::from_raw_mode(stat.st_mode); // not every file system reports it
                 }
                 if kind == FileType::Directory {
                     let path = join(&folder, name);
@@ -312,7 +310,7 @@ impl Store {
         Ok(())
     }
 
-    /// Whether a file is left out: it is to be, and neither a rule nor the journal knows it.
+    /// Whether a file is skipped: it is ignored, and neither a rule nor the journal knows it.
     fn leaves_out(&self, path: &str, only_known: bool, may_have_history: bool) -> Result<bool> {
         if !only_known && !self.contract.ignores_file(path) {
             return Ok(false);
@@ -330,7 +328,7 @@ impl Store {
     }
 }
 
-/// Whether a file says of its folder that a tool can make it anew.
+/// Whether a file marks its folder as a cache that a tool can rebuild.
 fn marks_cache(folder: &OwnedFd, name: &str) -> bool {
     let Some((_, signature)) = CACHE_MARKS.iter().find(|(mark, _)| *mark == name) else {
         return false;
@@ -356,7 +354,7 @@ fn join(folder: &str, name: &str) -> String {
 
 const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Stirs a number into a hash: both halves of a long product.
+/// Mixes a number into a hash: both halves of a long product.
 fn mix(hash: u64, value: u64) -> u64 {
     let long =
         u128::from(hash ^ value ^ 0xd6e8_feb8_6659_fd93) * u128::from(SEED ^ value.rotate_left(32));

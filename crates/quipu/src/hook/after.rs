@@ -1,7 +1,7 @@
-//! The check after a tool: files that now break their class are reported to the model at once.
+//! The check after a tool call: reports files that now break their class to the model at once.
 //!
-//! It needs no reading of commands: it runs the status scan, which adopts and flags what `quipu
-//! status` would, and reports what is flagged as long as it is flagged.
+//! It does not parse commands. It runs the status scan, which adopts and flags the same edits as
+//! `quipu status`, and reports each flagged file for as long as it is flagged.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -15,11 +15,11 @@ use super::manner::Manner;
 use crate::answer::{Answer, Failure};
 use crate::session::Session;
 
-/// So many files are named; `quipu status` names the rest.
+/// At most this many files are listed; `quipu status` lists the rest.
 const MOST_NAMED: usize = 8;
 
 pub fn post_tool(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Answer {
-    // Quipu's own tools were judged when they acted.
+    // Quipu's own tools were judged when they ran.
     if call.is_own_tool() {
         return manner.nothing();
     }
@@ -27,7 +27,7 @@ pub fn post_tool(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> 
         .into_iter()
         .filter_map(|folder| Project::find_root(folder).ok())
         .collect();
-    // A project that cannot be scanned is a finding, too: its contract or its journal is damaged.
+    // A project that cannot be scanned is reported as well: its contract or its journal is damaged.
     let report = |root: &PathBuf| report_on(root, session).unwrap_or_else(|f| f.render() + "\n");
     let text: String = roots.iter().map(report).collect();
     if text.is_empty() {
@@ -37,7 +37,7 @@ pub fn post_tool(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> 
     }
 }
 
-/// The report on one project; empty if no file breaks its class. A shared store is not contacted.
+/// The report on one project; empty if no file breaks its class. Does not contact a shared store.
 fn report_on(root: &Path, session: &Session) -> Result<String, Failure> {
     let options = Options {
         offline: true,
@@ -129,7 +129,7 @@ impl Texts {
         }
     }
 
-    /// The command that undoes the edit, or the advice where no single command does.
+    /// The command that undoes the edit, or advice if no single command does.
     fn undo(&self, file: &Standing) -> String {
         let remedy = file.remedy();
         let restore = format!("quipu restore {}", file.path);

@@ -1,7 +1,8 @@
-//! What a host says when it calls a hook, and the deeds that a tool call would do.
+//! Parses a host's hook message, and finds the deeds that a tool call would do.
 //!
-//! Hosts name the same things differently. A deed is told from the fields of the tool's input
-//! rather than from the tool's name, so that a tool that nobody has seen yet is understood as well.
+//! Hosts name the same things differently. The fields of the tool's input decide about a deed, and
+//! not the tool's name, so that unknown tools are covered as well. `verdict.rs` judges the deeds;
+//! nothing is judged here.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -14,7 +15,7 @@ use super::intent::{CALL_INPUTS, Intent, files_in, folders_in, intent_of, withou
 use super::{patch, shell};
 use crate::mcp::is_tool;
 
-/// Fields with the path of a file.
+/// Fields that hold the path of a file.
 const PATHS: [&str; 16] = [
     "file_path",
     "filePath",
@@ -34,7 +35,7 @@ const PATHS: [&str; 16] = [
     "old_path",
 ];
 
-/// Fields with the folder that a tool works in.
+/// Fields that hold the working folder of a tool.
 const FOLDERS: [&str; 8] = [
     "workdir",
     "work_dir",
@@ -46,7 +47,7 @@ const FOLDERS: [&str; 8] = [
     "workingDirectory",
 ];
 
-/// Fields with a text to replace, and what replaces it.
+/// Fields that hold a text to replace, and its replacement.
 const REPLACEMENTS: [(&str, &str); 5] = [
     ("old_string", "new_string"),
     ("oldString", "newString"),
@@ -55,10 +56,10 @@ const REPLACEMENTS: [(&str, &str); 5] = [
     ("old_text", "new_text"),
 ];
 
-/// Fields with a command for a shell, or with what is typed into one.
+/// Fields that hold a shell command, or input for a running shell.
 const COMMANDS: [&str; 4] = ["command", "cmd", "script", "chars"];
 
-/// Fields with text of a file.
+/// Fields that hold the text of a file.
 const TEXTS: [&str; 18] = [
     "content",
     "contents",
@@ -80,71 +81,69 @@ const TEXTS: [&str; 18] = [
     "new_source",
 ];
 
-/// A host's call of a hook.
 #[derive(Debug, Default)]
 pub struct Call {
-    /// The host's name for the event, where it answers in JSON.
+    /// The host's name for the event, if it expects JSON.
     pub event: Option<String>,
     /// Why a session starts: startup, resume, clear, compact.
     pub source: Option<String>,
     pub cwd: Option<PathBuf>,
-    /// Whether a stop was held already; none where the host does not say.
+    /// Whether a stop was already held; none if the host does not report it.
     pub again: Option<bool>,
-    /// The user broke the agent off.
+    /// The user interrupted the agent.
     pub is_broken_off: bool,
     /// The host's own id of the conversation.
     pub conversation: Option<String>,
-    /// What the user asked.
+    /// The user's request.
     pub prompt: Option<String>,
-    /// What the agent said last.
+    /// The agent's last message.
     pub last_message: Option<String>,
-    /// The host's record of the conversation.
+    /// The path of the host's transcript.
     pub transcript: Option<PathBuf>,
     tool: String,
     input: Value,
 }
 
-/// What a tool would do to one file.
+/// The effect of a tool call on one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Deed {
-    /// It gets this text.
+    /// The file gets this text.
     Put {
         path: PathBuf,
         text: String,
     },
-    /// Parts of it are replaced.
+    /// Parts of the file are replaced.
     Edit {
         path: PathBuf,
         edits: Vec<Replacement>,
     },
-    /// Hunks of a patch.
     Patch {
         path: PathBuf,
         hunks: Vec<patch::Hunk>,
     },
-    /// It will be another text, which cannot be told beforehand.
+    /// The file changes to a text that is unknown beforehand.
     Change {
         path: PathBuf,
     },
-    /// It grows, by what cannot be told beforehand.
+    /// The file grows by a text that is unknown beforehand.
     Grow {
         path: PathBuf,
     },
     Remove {
         path: PathBuf,
     },
-    /// Something happens to every file of the project that this word may name.
+    /// The effect applies to every file of the project that this word may name.
     Matching {
         how: shell::How,
         name: shell::Word,
     },
-    /// Something happens to the files that git lists in this folder.
+    /// The effect applies to the files that git lists in this folder.
     Listed {
         how: shell::How,
         folder: PathBuf,
         listing: Vec<String>,
     },
-    /// More is done than is judged.
+    /// The call does more than Quipu judges.
     TooMuch {
         what: String,
     },
@@ -160,18 +159,18 @@ impl Intent {
     }
 }
 
-/// Why a host's message cannot be read.
+/// Why a host's message cannot be parsed.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Unread {
     Malformed(String),
-    /// It is about a tool, and what the agent wants of it cannot be read. No tool needs that, so it
-    /// is not a host's mistake.
+    /// The message is about a tool, and the agent's input cannot be parsed. No tool needs such
+    /// input, so it is not a fault of the host.
     Tool(String),
 }
 
 /// The fields that hold a tool's input.
 const INPUTS: [&str; 5] = ["tool_input", "toolInput", "args", "input", "arguments"];
-/// So deep are messages read.
+/// The maximum nesting of a message.
 const DEEPEST: usize = 120;
 
 impl Call {
@@ -240,7 +239,7 @@ impl Call {
             ]),
             transcript: text(&["transcript_path", "transcriptPath"]).map(PathBuf::from),
             tool: text(&["tool_name", "toolName", "tool"]).unwrap_or_default(),
-            // Some hosts put a shell command beside the event itself.
+            // Some hosts put a shell command next to the event itself.
             input: input
                 .map_or_else(|| Ok(value.clone()), unwrapped)
                 .map(with_inner_json)?,
@@ -252,20 +251,20 @@ impl Call {
         is_own_tool(&self.tool)
     }
 
-    /// Everything the tool would plainly do to files, in order. Quipu's own tools are judged when
-    /// they act.
+    /// Every effect on files that the call shows, in order. Quipu's own tools are judged when they
+    /// run.
     pub fn deeds(&self, cwd: &Path) -> Vec<Deed> {
         if self.is_own_tool() {
             return Vec::new();
         }
         let mut deeds: Vec<Deed> = Vec::new();
         let mut files: Vec<(String, Intent)> = Vec::new();
-        // A tool may take several files or commands at once, in a list of such inputs.
+        // A tool may take several files or commands at once, as a list of such inputs.
         let mut inputs: Vec<(&Value, Option<Intent>, bool)> = vec![(&self.input, None, false)];
         while let Some((input, outer, is_in_named)) = inputs.pop() {
             let intent = intent_of(&self.tool, input).or(outer);
             let paths = paths_in(input);
-            // Where a file is named, its text may well quote a patch.
+            // If a file is named, its text may quote a patch.
             let is_named = is_in_named || !paths.is_empty();
             let is_quoted = |name: &str| is_named && TEXTS.contains(&name);
             deeds.extend(
@@ -343,7 +342,7 @@ impl Call {
                     .filter_map(|name| input.get(*name)?.as_str())
                     .map(PathBuf::from),
             );
-            // A patch is applied where the command that carries it stands.
+            // A patch is applied in the folder of the command that carries it.
             let commands = COMMANDS.iter().filter_map(|name| input.get(*name));
             let patches = commands
                 .flat_map(|command| texts_in(command, |_| false))
@@ -359,9 +358,9 @@ impl Call {
     }
 }
 
-/// What the fields would do to this file. A host reads some of them and ignores the others, and
-/// nobody here knows which: an agent may add fields that look harmless. So each way to read them is
-/// a deed, and each is judged.
+/// The possible effects of the fields on this file. A host reads some of the fields and ignores the
+/// others, and it is unknown which: an agent may add fields that look harmless. Each interpretation
+/// is therefore a deed of its own, and all are judged.
 fn file_deeds(path: &Path, input: &Value, intent: Option<Intent>, cwd: &Path) -> Vec<Deed> {
     let texts = |names: &[&str]| {
         names
@@ -416,7 +415,7 @@ fn file_deeds(path: &Path, input: &Value, intent: Option<Intent>, cwd: &Path) ->
     {
         deeds.push(Deed::Change { path: path() });
     }
-    // The fields may as well be about something else: a file that is there is meant.
+    // The fields may be about something else, so require a file that exists.
     if deeds.is_empty() && (intent == Some(Intent::Remove) || cwd.join(path()).exists()) {
         deeds.extend(intent.map(|intent| intent.deed(path())));
     }
@@ -432,7 +431,7 @@ fn paths_in(input: &Value) -> BTreeSet<String> {
         .collect()
 }
 
-/// The texts directly in a value, with their fields: words of a list are such texts, too.
+/// The texts directly in a value, with their fields. The words of a list count as texts.
 fn texts_in(input: &Value, is_left_out: impl Fn(&str) -> bool) -> Vec<(&str, &str)> {
     match input {
         Value::Object(fields) => {
@@ -450,9 +449,9 @@ fn texts_in(input: &Value, is_left_out: impl Fn(&str) -> bool) -> Vec<(&str, &st
     }
 }
 
-/// What the commands in the fields of a value would do.
+/// The effects of the commands in the fields of a value.
 fn commands_in(input: &Value, cwd: &Path) -> Vec<Deed> {
-    // A program with its words beside it.
+    // A program with its arguments in a separate field.
     let words = input
         .get("args")
         .and_then(Value::as_array)
@@ -490,7 +489,7 @@ fn commands_in(input: &Value, cwd: &Path) -> Vec<Deed> {
         .collect()
 }
 
-/// Whether a tool is one that Quipu itself offers, as hosts name it: `mcp__quipu__write`,
+/// Whether a tool is one of Quipu's own, in the spelling of the hosts: `mcp__quipu__write`,
 /// `quipu_write`, `quipu.write`.
 fn is_own_tool(tool: &str) -> bool {
     const JOINTS: [char; 5] = ['_', '.', ':', '-', '/'];
@@ -502,12 +501,12 @@ fn is_own_tool(tool: &str) -> bool {
         && is_tool(name.trim_start_matches(JOINTS))
 }
 
-/// The text, if it has the first line of a patch.
+/// The text, if it contains the first line of a patch.
 fn patches(text: &str) -> Option<&str> {
     text.contains("*** Begin Patch").then_some(text)
 }
 
-/// A tool's input; some hosts send it as JSON within a text.
+/// A tool's input. Some hosts send it as JSON within a string.
 fn unwrapped(input: &Value) -> Result<Value, Unread> {
     match input.as_str() {
         Some(text) if text.trim_start().starts_with(['{', '[']) => {
@@ -521,7 +520,7 @@ fn unwrapped(input: &Value) -> Result<Value, Unread> {
     }
 }
 
-/// The input with the inputs in it that are JSON within a text. What cannot be read stays a text.
+/// Parses inputs that are JSON within a string. A string that cannot be parsed stays a string.
 fn with_inner_json(input: Value) -> Value {
     match input {
         Value::Object(fields) => {
@@ -547,8 +546,8 @@ fn too_deep() -> Unread {
     ))
 }
 
-/// The JSON with a sign in place of each half of a character that stands alone: a text that was cut
-/// has them, and they are no reason not to read the rest.
+/// Replaces each unpaired surrogate in the JSON. A truncated text has them, and the rest can still
+/// be parsed.
 fn with_whole_characters(text: &str) -> Cow<'_, str> {
     let unit = |at: usize| {
         let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
@@ -575,8 +574,8 @@ fn with_whole_characters(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether brackets outside of texts nest deeper than messages are read. What is behind a fault in
-/// the JSON does not count.
+/// Whether brackets outside of strings nest deeper than the limit. The text after a syntax error
+/// does not count.
 fn nests_too_deep(text: &str) -> bool {
     let (mut depth, mut is_text, mut bytes) = (0usize, false, text.bytes());
     while let Some(byte) = bytes.next() {
@@ -594,13 +593,14 @@ fn nests_too_deep(text: &str) -> bool {
     false
 }
 
-/// Some hosts count how often a stop was answered with more work. An agent that was broken off is
-/// not sent on either.
+/// Some hosts count how often a stop was answered with more work. An interrupted agent is not held
+/// either.
 fn held_before(value: &Value) -> Option<bool> {
     Some(value.get("loop_count")?.as_u64()? > 0 || is_broken_off(value))
 }
 
-/// What the user asked, without what a hook added: Gemini CLI puts it before the first request.
+/// The user's request without the text that a hook added. Gemini CLI puts that before the first
+/// request.
 fn without_context(prompt: &str) -> &str {
     match prompt
         .trim_start()
@@ -621,8 +621,7 @@ fn is_broken_off(value: &Value) -> bool {
             .is_some_and(|status| status != "completed")
 }
 
-/// The replacements that values name, once for each spelling of the fields: a host knows one of
-/// them.
+/// The replacements in some values, once for each spelling of the fields: a host knows one of them.
 fn replacements(values: &[Value]) -> Vec<Vec<Replacement>> {
     let spelled = |(old, new): &(&str, &str)| {
         let replacement = |value: &Value| {
@@ -680,7 +679,7 @@ mod tests {
         }
     }
 
-    /// A host ignores fields that its tool does not have, and an agent may fill them in.
+    /// A host ignores fields that its tool does not have, and an agent may set them.
     #[test]
     fn fields_that_a_host_ignores_hide_nothing() {
         let put = Deed::Put {
@@ -781,7 +780,7 @@ mod tests {
             .deeds(cwd)
     }
 
-    /// Fields that no known host sends, of tools that say what they do.
+    /// Tools with fields that no known host sends, but with names that describe their effect.
     #[test]
     fn a_tool_that_says_it_writes_is_judged_by_the_files_it_names() {
         let folder = tempfile::tempdir().unwrap();
@@ -913,7 +912,7 @@ mod tests {
         );
     }
 
-    /// The tools of known hosts that change no file of the project, though they may speak of one.
+    /// Tools of known hosts that change no file of the project, although they may name one.
     #[test]
     fn tools_of_hosts_that_write_no_file_are_not_judged() {
         let folder = tempfile::tempdir().unwrap();
@@ -1137,7 +1136,7 @@ mod tests {
                 "{input}"
             );
         }
-        // A paired character stays what it is.
+        // A surrogate pair is unchanged.
         assert_eq!(
             with_whole_characters(r#"{"a":"\ud83d\ude00"}"#),
             r#"{"a":"\ud83d\ude00"}"#

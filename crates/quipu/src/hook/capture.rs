@@ -1,6 +1,6 @@
-//! What hooks record of a conversation: requests, names of changed files, the last message.
+//! Records a conversation from hooks: requests, names of changed files, the last message.
 //!
-//! Nothing here may deny anything or keep a host waiting: what cannot be recorded is not.
+//! Recording never denies a call and never makes a host wait: on an error, nothing is recorded.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -21,10 +21,10 @@ use super::verdict::resolve;
 use crate::answer::{Answer, Failure};
 use crate::session::Session;
 
-/// How much of the end of a transcript is read for the last message.
+/// How many bytes at the end of a transcript are searched for the last message.
 const TRANSCRIPT_BYTES: u64 = 256 << 10;
 
-/// The user asks for something.
+/// Records a request of the user.
 pub fn prompt(
     call: &Call,
     manner: Manner,
@@ -40,7 +40,7 @@ pub fn prompt(
     Ok(manner.nothing())
 }
 
-/// A tool is about to change files.
+/// Records the files that a tool is about to change.
 pub fn changed(call: &Call, deeds: &[Deed], cwd: &Path, session: &Session) -> Result<(), Failure> {
     if deeds.is_empty() {
         return Ok(());
@@ -65,8 +65,7 @@ pub fn changed(call: &Call, deeds: &[Deed], cwd: &Path, session: &Session) -> Re
     Ok(())
 }
 
-/// The session of the conversation, begun again if it was finished. None where nothing can be
-/// recorded.
+/// The session of the conversation; a finished one begins again. None if nothing can be recorded.
 fn session_of(
     call: &Call,
     project: &Project,
@@ -81,9 +80,8 @@ fn session_of(
     Ok(Some(begin_or_continue(project, actor, &caller, open)?))
 }
 
-/// What a changed file is called: relative to the project root, also where it is beside the root
-/// but in the folder that the host works in. None for files elsewhere, and for git's and Quipu's
-/// own.
+/// The name of a changed file: relative to the project root, even if the file is beside the root
+/// but in the host's working folder. None for other files, and for git's and Quipu's own.
 fn name_of(path: &Path, root: &Path, cwd: &Path) -> Option<String> {
     let inside = path.strip_prefix(root).map(Path::to_owned);
     let beside = || {
@@ -106,7 +104,7 @@ fn name_of(path: &Path, root: &Path, cwd: &Path) -> Option<String> {
     (!text.chars().any(char::is_control)).then(|| text.to_owned())
 }
 
-/// What the agent said last: as the host tells it, or from the end of its transcript.
+/// The agent's last message: from the host's message, or from the end of its transcript.
 pub fn last_message(call: &Call) -> Option<String> {
     call.last_message
         .clone()

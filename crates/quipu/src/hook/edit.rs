@@ -1,4 +1,6 @@
-//! The text that an edit tool would leave.
+//! Computes the text after an edit tool.
+//!
+//! It works on texts alone. `call.rs` finds the replacements, and `verdict.rs` judges the result.
 
 /// One replacement of literal text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -8,7 +10,7 @@ pub struct Replacement {
     pub all: bool,
 }
 
-/// The text after some replacements; none where one of them finds nothing.
+/// The text after some replacements; none if one of them matches nothing.
 pub fn edited(text: &str, edits: &[Replacement]) -> Option<String> {
     edits
         .iter()

@@ -1,5 +1,8 @@
-//! The events: a session starts, the user asks, a tool is about to act or has acted, a context is
-//! about to be compacted, an agent stops.
+//! The hook events: session start, user prompt, before and after a tool, before compaction, and
+//! stop.
+//!
+//! Each handler calls the part that does the work: `verdict.rs` judges, `capture.rs` records,
+//! `gate.rs` holds a stop. Hooks never contact a shared store.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -40,18 +43,18 @@ pub enum Event {
     Stop,
 }
 
-/// How the host wants to be answered.
+/// The answer format that the host requested.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked {
-    /// Tokens that the text of a start may take.
+    /// The token budget of the start text.
     pub budget: u64,
-    /// Answers come in fields of one JSON object.
+    /// Answers are fields of one JSON object.
     pub in_fields: bool,
-    /// The host does not show its model what a start prints.
+    /// The host does not show the output of a start to its model.
     pub is_unheard: bool,
 }
 
-/// Hears an event. What goes wrong here is never a denial, unless the contract says so for edits.
+/// Handles an event. An error here is never a denial, unless the contract requires it for edits.
 pub fn hear(event: Event, said: Result<String, String>, asked: Asked, session: &Session) -> Answer {
     let call = said
         .map_err(Unread::Malformed)
@@ -67,7 +70,7 @@ pub fn hear(event: Event, said: Result<String, String>, asked: Asked, session: &
         asked.in_fields,
         call.as_ref().ok().and_then(|call| call.event.as_deref()),
     );
-    // No host sends such a message by itself: whatever hides in it is refused rather than let by.
+    // No host sends such a message by itself, so it is denied: it may hide something.
     if let (Event::PreTool, Err(Unread::Tool(what)), Ok(_)) =
         (event, &call, Project::find_root(&cwd))
     {
@@ -100,8 +103,7 @@ pub fn hear(event: Event, said: Result<String, String>, asked: Asked, session: &
     })
 }
 
-/// What the contract says about edits that cannot be judged, even if the contract itself is what is
-/// faulty.
+/// The contract's setting for edits that cannot be judged, even if the contract itself has faults.
 fn fail_of(cwd: &Path) -> Fail {
     let Ok(root) = Project::find_root(cwd) else {
         return Fail::Open;
@@ -114,9 +116,9 @@ fn fail_of(cwd: &Path) -> Fail {
     }
 }
 
-/// The project that a session works in; none is no fault: the hooks may be set up for every folder.
-/// A host waits for its hooks, so a shared store is never contacted: a working copy is judged by
-/// what it knows.
+/// The project of a session. None is not an error: the hooks may be installed for every folder. A
+/// host waits for its hooks, so a shared store is never contacted, and a working copy is judged by
+/// its local state.
 pub(super) fn project_at(cwd: &Path, session: &Session) -> Result<Option<Project>, Failure> {
     match Project::find_root(cwd).or_else(|_| Project::find_root(&session.folder)) {
         Ok(root) => Ok(Some(Project::open(
@@ -130,7 +132,7 @@ pub(super) fn project_at(cwd: &Path, session: &Session) -> Result<Option<Project
     }
 }
 
-/// Whether this is a working copy, in which a hook can commit nothing.
+/// Whether this is a working copy, in which a hook cannot commit.
 pub(super) fn is_offline(project: &Project) -> bool {
     project
         .store
@@ -138,7 +140,7 @@ pub(super) fn is_offline(project: &Project) -> bool {
         .is_some_and(|order| order.offline().is_some())
 }
 
-/// In a working copy the hook cannot note that a session begins; the agent can.
+/// In a working copy the hook cannot record that a session begins, but the agent can.
 fn begin_yourself(project: &Project) -> String {
     match (is_offline(project), project.contract.language) {
         (false, _) => String::new(),
@@ -213,7 +215,7 @@ fn session_start(
     Ok(manner.told(call.event.as_deref(), text))
 }
 
-/// The task process, if one is under way: what an agent must not lose.
+/// The current task process, if there is one: an agent must not lose it.
 fn task_at_hand(project: &Project, actor: &Actor, room: u64, counter: Counter) -> String {
     let Ok(formed) = load_formed(project, actor, Form::Task) else {
         return String::new();
@@ -232,8 +234,8 @@ fn task_at_hand(project: &Project, actor: &Actor, room: u64, counter: Counter) -
     format!("## {title}: {}\n\n{body}\n\n", formed.path)
 }
 
-/// The text with the agent's names in its calls, so that they and this session are one: a host that
-/// keeps no variables for its shell calls as nobody otherwise.
+/// Adds the agent's names to the commands in the text, so that they belong to this session. Without
+/// them, a host that keeps no shell variables would run the commands without a name.
 pub(super) fn named(project: &Project, actor: &Actor, text: &str) -> String {
     let flags = [
         ("--as", actor.role().map(ToString::to_string)),
@@ -260,8 +262,8 @@ pub(super) fn named(project: &Project, actor: &Actor, text: &str) -> String {
     }
 }
 
-/// A host that keeps variables for its shell is given the agent's name and its session. Returns
-/// whether it is such a host: to any other the text says the name.
+/// Stores the agent's name and session for a host that keeps shell variables. Returns whether the
+/// host does; for other hosts, the text contains the name.
 fn remember_name(actor: &Actor, session: Option<String>) -> bool {
     let Some(file) = std::env::var_os("CLAUDE_ENV_FILE").map(PathBuf::from) else {
         return false;
@@ -286,8 +288,7 @@ fn remember_name(actor: &Actor, session: Option<String>) -> bool {
     opened.is_ok_and(|mut file| file.write_all(new.as_bytes()).is_ok())
 }
 
-/// Judging so many deeds takes no time worth speaking of, unless the disk is slow. That is no fault
-/// of the call.
+/// Judging this many deeds is fast unless the disk is slow, which is not a fault of the call.
 const QUICK_DEEDS: usize = 500;
 /// Hosts wait longer than this.
 const LONGEST: Duration = Duration::from_secs(20);
@@ -313,7 +314,7 @@ fn pre_tool(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Resul
         .chain(elsewhere)
         .enumerate()
     {
-        // A host that has waited too long goes on without an answer.
+        // A host that has waited too long continues without an answer.
         let deed = if at >= QUICK_DEEDS && begun.elapsed() > LONGEST {
             Deed::TooMuch {
                 what: "it takes too long".into(),
@@ -324,19 +325,19 @@ fn pre_tool(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Resul
         match judge.refusal(folder, &deed) {
             Ok(None) => {}
             Ok(Some(refusal)) => return Ok(manner.denied(&refusal)),
-            // One deed that cannot be judged takes no other along.
+            // If one deed cannot be judged, the others are still judged.
             Err(failure) => drop(unjudged.get_or_insert(failure)),
         }
     }
     if let Some(failure) = unjudged {
         return Err(failure);
     }
-    // An edit that is allowed is never denied because it could not be recorded.
+    // An allowed edit is never denied because it could not be recorded.
     let _ = capture::changed(call, &deeds, cwd, session);
     Ok(manner.nothing())
 }
 
-/// Why hosts compact a context. Anything else that a host sends is not journalled.
+/// The reasons for compaction that are journalled. Any other value is dropped.
 const TRIGGERS: [&str; 2] = ["auto", "manual"];
 
 fn pre_compact(
@@ -351,8 +352,7 @@ fn pre_compact(
     if project.store.is_read_only() || is_offline(&project) {
         return Ok(manner.nothing());
     }
-    // What an agent wrote with its own tools becomes part of the journal while someone still knows
-    // why.
+    // Adopt the agent's direct edits now, while the reason for them is still known.
     let mut survey = project.store.survey()?;
     ReadScope::of(&project, &session.actor).narrow(&mut survey);
     let task = resolve_form(&project, &session.actor, Form::Task).ok();

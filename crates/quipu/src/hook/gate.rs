@@ -1,7 +1,8 @@
-//! The stop gate: an agent that changed something tells the next one about it before it stops.
+//! The stop gate: an agent that changed something has to leave a finish for the next agent before
+//! it stops.
 //!
-//! It holds only what changed something since its session began or was last finished, and at most
-//! twice: then the agent goes, and the journal says that the session is not finished.
+//! The gate holds only a session with changes since it began or was last finished, and at most
+//! twice. After that the agent may stop, and the journal records that the session is not finished.
 
 use std::path::Path;
 
@@ -20,11 +21,11 @@ use super::manner::Manner;
 use crate::answer::{Answer, Failure};
 use crate::session::Session;
 
-/// So often an agent is held before it is let go.
+/// How often an agent is held before it may stop.
 const MOST_REFUSALS: u32 = 2;
-/// How far back the journal is searched for what the agent committed.
+/// How many records of the journal are searched for the agent's commits.
 const LOOK_BACK: usize = 2_000;
-/// How the gate's message begins. A host may hand it on as if the user had asked for it.
+/// How the gate's message begins. A host may pass it on as a request of the user.
 const ASKS: [&str; 2] = [
     "This session changed something and is not finished. Before you stop, fill this in and run it:",
     "本次会话有改动，尚未收尾。停下之前请填好并执行：",
@@ -78,7 +79,8 @@ fn judge(
     lacks: &Lacks,
     can_record: bool,
 ) -> Result<Answer, Failure> {
-    // Where nothing can be recorded, an agent is held only if its host remembers that it was.
+    // If nothing can be recorded, hold an agent only if its host reports that it was not held
+    // before.
     if !can_record && call.again != Some(false) {
         return Ok(manner.nothing());
     }
@@ -123,11 +125,11 @@ fn has_committed(project: &Project, actor: &Actor, open: &OpenSession) -> Result
         .any(|entry| entry.seq > open.seq && entry.who == mine && is_own(entry.kind)))
 }
 
-/// What a finish would miss.
+/// The parts that a finish would lack.
 struct Lacks {
     names: Vec<String>,
     missing: Value,
-    /// What keeps a finish from being looked at, if something does.
+    /// The error that prevents a check of the finish, if there is one.
     text: String,
 }
 
@@ -151,8 +153,7 @@ fn find_lacks(
             })
         }
         Ok(_) => None,
-        // What keeps a finish from being looked at keeps it from being made: that is for the agent
-        // to fix.
+        // An error that prevents the check also prevents the finish, so the agent has to fix it.
         Err(error) => {
             let failure = Failure::from(error);
             Some(Lacks {

@@ -1,9 +1,8 @@
-//! Tool calls with fields that nobody here knows: what they say they do, and the files that they
-//! name.
+//! Tool calls with unknown fields: their stated effect, and the files that they name.
 //!
-//! A tool that says so by its name, or by a field such as `command` or `type`, writes. Then every
-//! field that names a file which is there is taken for one that it writes. A tool that says nothing
-//! of the kind reads: a rule that took it for a writer would refuse searches.
+//! A tool writes if its name, or a field such as `command` or `type`, says so. Every field with the
+//! name of an existing file then counts as written. A tool that does not say so counts as a reader:
+//! otherwise searches would be refused.
 
 use std::path::Path;
 
@@ -11,18 +10,18 @@ use serde_json::Value;
 
 use crate::mcp::is_tool;
 
-/// The effect of a tool on the files it names, by its own words.
+/// The effect of a tool on the files that it names, by its own description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Intent {
     Change,
     Grow,
     Remove,
-    /// It has another name afterwards.
+    /// The file gets another name.
     Move,
 }
 
 const REMOVES: [&str; 3] = ["delete", "remove", "unlink"];
-/// Words too short to be looked for within others.
+/// Words that are too short to search for within others.
 const SHORT_REMOVES: [&str; 2] = ["rm", "rmdir"];
 const MOVES: [&str; 3] = ["rename", "move", "mv"];
 const CHANGES: [&str; 17] = [
@@ -45,7 +44,7 @@ const CHANGES: [&str; 17] = [
     "put",
 ];
 
-/// Fields with the name of what is done.
+/// Fields that name the operation.
 const OPERATIONS: [&str; 7] = [
     "command",
     "operation",
@@ -56,7 +55,7 @@ const OPERATIONS: [&str; 7] = [
     "kind",
 ];
 
-/// Fields with the name of a tool, where its input stands beside it: elsewhere they name anything.
+/// Fields that name a tool, if its input is next to them. Elsewhere they can name anything.
 const CALLED: [&str; 4] = ["tool", "name", "function", "method"];
 pub const CALL_INPUTS: [&str; 6] = [
     "arguments",
@@ -67,7 +66,7 @@ pub const CALL_INPUTS: [&str; 6] = [
     "payload",
 ];
 
-/// Fields that a file or a folder gets to, when it is moved.
+/// Fields with the destination of a move.
 const GOALS: [&str; 7] = [
     "to",
     "dest",
@@ -78,7 +77,7 @@ const GOALS: [&str; 7] = [
     "newPath",
 ];
 
-/// Fields with the folder that a tool works in, and never with one that it works on.
+/// Fields with the working folder of a tool, never with a folder that it changes.
 const WORKING_FOLDERS: [&str; 6] = [
     "cwd",
     "workdir",
@@ -88,19 +87,19 @@ const WORKING_FOLDERS: [&str; 6] = [
     "repo_path",
 ];
 
-/// A name of a file is not longer.
+/// The longest path of a file.
 const LONGEST_NAME: usize = 4096;
 
 /// The effect that a call names: by the tool's name, or by a field of this value.
 pub fn intent_of(tool: &str, input: &Value) -> Option<Intent> {
     let small = tool.to_lowercase();
-    // An editor of several commands is called `str_replace_editor` also where it only shows a file.
+    // An editor with several commands is called `str_replace_editor` even if it only shows a file.
     let is_editor = ["editor", "edit_tool"]
         .iter()
         .any(|name| small.contains(name));
-    // Cursor names no server: such a tool may be Quipu's own, which is judged when it acts.
+    // Cursor names no server, so such a tool may be Quipu's own, which is judged when it runs.
     let is_own = small.strip_prefix("mcp:").is_some_and(is_tool);
-    // `mcp__server__tool`: the server's name says nothing of the tool.
+    // `mcp__server__tool`: the server's name says nothing about the tool.
     let name = tool.rsplit("__").next().filter(|_| !is_editor && !is_own);
     let fields = OPERATIONS
         .iter()
@@ -148,7 +147,7 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// The texts of a value that are names of files which are there, but for those in some fields.
+/// The strings of a value that name existing files, except in some fields.
 pub fn files_in(value: &Value, cwd: &Path, except: impl Fn(&str) -> bool) -> Vec<String> {
     named_in(value, except)
         .into_iter()
@@ -156,8 +155,8 @@ pub fn files_in(value: &Value, cwd: &Path, except: impl Fn(&str) -> bool) -> Vec
         .collect()
 }
 
-/// The same for folders that a tool removes or moves. The one that is worked in, and those above
-/// it, only say where.
+/// The strings of a value that name existing folders, for a tool that removes or moves them. The
+/// working folder and its parents are excluded: they only give the location.
 pub fn folders_in(value: &Value, cwd: &Path, except: impl Fn(&str) -> bool) -> Vec<String> {
     let is_left_out =
         |field: &str| except(field) || GOALS.contains(&field) || WORKING_FOLDERS.contains(&field);

@@ -1,4 +1,6 @@
-//! How a host wants to be answered: the same verdict, in the manner that it reads.
+//! The answer formats of hosts.
+//!
+//! Every format carries the same verdict; this file decides nothing.
 
 use serde_json::{Value, json};
 
@@ -7,13 +9,14 @@ use crate::answer::{Answer, Failure};
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Manner {
-    /// Text on stdout; exit 2 denies, with the reason on stderr. Whoever names no event.
+    /// Text on stdout; exit code 2 denies, with the reason on stderr. For hosts that name no event.
     #[default]
     Plain,
-    /// The same, but text comes as `{"hookSpecificOutput": …}`. Whoever names its events.
+    /// Like `Plain`, but text is sent as `{"hookSpecificOutput": …}`. For hosts that name their
+    /// events.
     Nested,
-    /// Everything in fields of one object, denials too, as Cursor reads them. Only for whoever asks
-    /// for it: every other host known reads a denial from the exit code.
+    /// Everything in fields of one object, including denials, as Cursor expects. Only on request:
+    /// every other known host reads a denial from the exit code.
     Flat,
 }
 
@@ -26,7 +29,7 @@ impl Manner {
         }
     }
 
-    /// The host goes on.
+    /// The host continues.
     pub fn nothing(self) -> Answer {
         match self {
             Manner::Flat => spoken(json!({})),
@@ -45,7 +48,7 @@ impl Manner {
         }
     }
 
-    /// An edit is not made, and the agent hears why.
+    /// Denies an edit and gives the agent the reason.
     pub fn denied(self, refusal: &Failure) -> Answer {
         let reason = refusal.render();
         if self == Manner::Flat {
@@ -57,7 +60,7 @@ impl Manner {
         answer
     }
 
-    /// An agent does not stop yet.
+    /// Keeps an agent from stopping.
     pub fn held(self, missing: Value, text: &str) -> Answer {
         if self == Manner::Flat {
             return spoken(json!({"followup_message": text})).say(text);
@@ -68,7 +71,7 @@ impl Manner {
     }
 }
 
-/// One object, the same with `--json` and without.
+/// One object, with or without `--json`.
 fn spoken(object: Value) -> Answer {
     let text = object.to_string();
     Answer::data(object, text)

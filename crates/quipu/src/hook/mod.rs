@@ -1,8 +1,9 @@
-//! The door for the hooks of agent hosts: a host's JSON in, a verdict out.
+//! The interface for the hooks of agent hosts: a host's JSON in, a verdict out.
 //!
-//! No rule lives here. An edit becomes a change that the store judges and nobody publishes; a stop
-//! is a finish that nobody carries out. Exit 2 with the reason on stderr is a denial, and nothing
-//! else ever exits so; a host that reads denials from fields of JSON (`manner.rs`) gets them there.
+//! It contains no rules. An edit becomes a change that the store judges and nobody publishes; a
+//! stop becomes a finish that is only checked. Exit code 2 with the reason on stderr is a denial,
+//! and nothing else exits with 2. A host that reads denials from JSON fields (`manner.rs`) gets
+//! them there.
 
 mod after;
 mod call;
@@ -19,7 +20,7 @@ mod verdict;
 
 pub use events::{Asked, Event, hear};
 
-/// What hosts read as a denial.
+/// The exit code that hosts read as a denial.
 pub const DENIED: u8 = 2;
-/// Something went wrong, and the host goes on.
+/// An error occurred, and the host continues.
 pub const UNJUDGED: u8 = 1;

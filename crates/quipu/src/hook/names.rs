@@ -1,5 +1,8 @@
-//! Judging what a shell command tells only in part: files that a pattern may name, files that git
-//! lists, and targets that are not told.
+//! Judges shell commands that are only partly known: files that a pattern may name, files that git
+//! lists, and unknown targets.
+//!
+//! If the set of files is unknown, every file that may be in it is checked. `verdict.rs` judges
+//! each single file.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -14,7 +17,7 @@ use super::verdict::{Judge, resolve};
 use crate::answer::{Failure, exit};
 
 impl Judge<'_> {
-    /// Every file that is there and that the word may name.
+    /// Checks every existing file that the word may name.
     pub(super) fn refusal_of_name(
         &mut self,
         cwd: &Path,
@@ -45,8 +48,8 @@ impl Judge<'_> {
         if how == How::Remove && removes_project() {
             return reserved();
         }
-        // A value that the text does not tell may be anything. Only a known name, or a folder of
-        // the project, says that memory is meant.
+        // An unknown value may be anything. Only a known file name, or a folder of the project,
+        // shows that memory is the target.
         let is_inside = resolve(Path::new(&folder_of(&name)))
             .strip_prefix(&root)
             .is_ok_and(|rest| !rest.as_os_str().is_empty());
@@ -58,7 +61,7 @@ impl Judge<'_> {
         }
         for path in self.files_of(&root)?.iter() {
             let place = root.join(path.as_str());
-            // Whoever removes a folder removes what is in it.
+            // Removing a folder removes the files in it.
             let is_meant = match how {
                 How::Remove => place
                     .ancestors()
@@ -82,8 +85,8 @@ impl Judge<'_> {
         Ok(files)
     }
 
-    /// The files that a command of git would change or remove. Where git cannot tell them, it may
-    /// be any.
+    /// Checks the files that a git command would change or remove. If git cannot list them, checks
+    /// all files.
     pub(super) fn refusal_of_listed(
         &mut self,
         folder: &Path,
@@ -121,7 +124,8 @@ impl Judge<'_> {
         Ok(None)
     }
 
-    /// No ordinary command is like this: whatever hides in it is denied.
+    /// Denies a command that is too complex to judge. No ordinary command is like this, and it may
+    /// hide something.
     pub(super) fn refusal_of_too_much(&self, cwd: &Path, what: &str) -> Option<Failure> {
         Project::find_root(cwd)
             .or_else(|_| Project::find_root(&self.session.folder))
@@ -133,7 +137,7 @@ impl Judge<'_> {
         ))
     }
 
-    /// A target that the text does not tell goes ahead, unless the contract wants to see everything
+    /// Allows an unknown target, unless the contract requires that every target is known
     /// beforehand.
     pub(super) fn refusal_of_unknown(
         &mut self,
@@ -152,7 +156,6 @@ impl Judge<'_> {
     }
 }
 
-/// The files that git lists.
 fn listed(
     repository: &UntrustedRepository,
     folder: &Path,
@@ -161,9 +164,10 @@ fn listed(
     let (command, rest) = listing.split_first()?;
     let mut arguments = vec![command.as_str()];
     match command.as_str() {
-        // It names files from the folder unless it is told otherwise.
+        // Without this option, it prints paths relative to the folder.
         "ls-files" => arguments.push("--full-name"),
-        // It would ask each submodule with a process that reads the submodule's configuration.
+        // Otherwise it would run a process in each submodule that reads the submodule's
+        // configuration.
         "diff" => arguments.push("--ignore-submodules=all"),
         _ => {}
     }
@@ -179,18 +183,18 @@ fn listed(
     )
 }
 
-/// Whether git would take a folder for a repository without a `.git`. Its configuration may name
+/// Whether git would treat a folder as a repository without a `.git`. Its configuration may name
 /// any work tree.
 fn is_bare_repository(folder: &Path) -> bool {
     folder.join("HEAD").is_file() && folder.join("objects").is_dir()
 }
 
-/// The word as a path from the root, with the known part of it resolved.
+/// The word as an absolute path, with its known part resolved.
 fn absolute(cwd: &Path, name: &Word) -> Word {
     let name = name.within(&Word::plain(&cwd.to_string_lossy()));
     let folder = folder_of(&name);
     let rest = name.0[folder.chars().count()..].to_vec();
-    // `..` behind something unknown may lead anywhere.
+    // `..` after an unknown part may lead anywhere.
     if rest
         .windows(3)
         .any(|three| three == [Piece::Char('/'), Piece::Char('.'), Piece::Char('.')])
@@ -212,14 +216,14 @@ fn absolute(cwd: &Path, name: &Word) -> Word {
     Word(pieces)
 }
 
-/// The folder that the known beginning of a path names.
+/// The folder in the known beginning of a path.
 fn folder_of(name: &Word) -> String {
     let text = name.beginning();
     text.rfind('/')
         .map_or_else(String::new, |slash| text[..slash].to_owned())
 }
 
-/// Whether a folder of this name is a part of the path.
+/// Whether the path contains a folder of this name.
 fn names_folder(name: &Word, folder: &str) -> bool {
     name.0
         .split(|piece| *piece == Piece::Char('/'))

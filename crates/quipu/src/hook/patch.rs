@@ -1,21 +1,24 @@
-//! Patches in the form of Codex: `*** Update File: …`, then hunks of kept, removed and added lines.
+//! Patches in Codex's format: `*** Update File: …`, then hunks of kept, removed and added lines.
+//! Also the effects of unified diffs.
+//!
+//! This file only parses and applies texts. `verdict.rs` judges the deeds.
 
 use super::call::Deed;
 
-/// Lines that stand together before, and those that stand there afterwards.
+/// A block of lines, and the lines that replace it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Hunk {
     before: Vec<String>,
     after: Vec<String>,
 }
 
-/// What a patch would do, file by file.
+/// The effects of a patch, file by file.
 pub fn deeds(patch: &str) -> Vec<Deed> {
     let mut deeds = Vec::new();
     for line in patch.lines() {
-        // Codex takes a mark with blanks before it, too, but not within the hunks of a file, where
-        // it is a line that stays. Which it is, only the file tells: then it is both, and what
-        // happens to the file before it is not known any more.
+        // Codex accepts a marker after blanks, but not within the hunks of a file, where it is a
+        // kept line. Only the file shows which it is, so both are assumed, and the effect on the
+        // file before it is unknown from here on.
         let is_mark = line.trim_start().starts_with("*** ");
         if is_mark
             && line.starts_with(char::is_whitespace)
@@ -42,7 +45,7 @@ pub fn deeds(patch: &str) -> Vec<Deed> {
                 hunks: vec![Hunk::default()],
             });
         } else if let Some(path) = named("*** Move to: ") {
-            // Without a file before it, it moves nothing that is known, and still makes a file.
+            // Without a file before it, the marker moves nothing known but still creates a file.
             let from = deeds.iter().rev().find_map(|deed| match deed {
                 Deed::Patch { path, .. } => Some(path.clone()),
                 _ => None,
@@ -65,10 +68,10 @@ pub fn deeds(patch: &str) -> Vec<Deed> {
     deeds
 }
 
-/// The effect of a unified diff, file by file. The lines afterwards are unknown: git and `patch`
-/// look for them in ways of their own.
+/// The effect of a unified diff, file by file. The resulting lines are unknown: git and `patch`
+/// locate hunks in their own ways.
 pub fn deeds_of_diff(diff: &str) -> Vec<Deed> {
-    // git puts a letter before each side: `a/`, `b/`, or one that says what is compared.
+    // git puts a letter before each side: `a/`, `b/`, or one that shows what is compared.
     let plain = |name: &str| match name.split_once('/') {
         Some(("a" | "b" | "c" | "i" | "o" | "w", rest)) => rest.into(),
         _ => name.into(),
@@ -93,7 +96,7 @@ pub fn deeds_of_diff(diff: &str) -> Vec<Deed> {
             },
         )
         .collect();
-    // A file may be removed or renamed without a line of it.
+    // A diff may remove or rename a file without a hunk.
     for lines in lines.windows(2) {
         if let (Some(old), Some(new)) = (
             lines[0].strip_prefix("rename from "),
@@ -132,7 +135,7 @@ fn take(hunks: &mut Vec<Hunk>, line: &str) {
     }
 }
 
-/// The text after the hunks; none where one of them does not fit.
+/// The text after the hunks; none if one of them does not match.
 pub fn patched(text: &str, hunks: &[Hunk]) -> Option<String> {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let mut from = 0;

@@ -1,4 +1,7 @@
-//! Judging deeds: each becomes a change that the store judges and nobody publishes.
+//! Decides whether a tool call may run. Each deed becomes a change that the store judges and nobody
+//! publishes.
+//!
+//! Nothing is written here. `call.rs` and `shell/` find the deeds.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -13,18 +16,18 @@ use super::{edit, patch};
 use crate::answer::{Failure, exit};
 use crate::session::Session;
 
-/// Who judges, for whom.
+/// Judges the deeds of one session.
 pub struct Judge<'s> {
     pub(super) session: &'s Session,
     actor: Actor,
     projects: BTreeMap<PathBuf, Rc<Project>>,
-    /// The files of those that were asked for them.
+    /// The files of the projects that were listed so far.
     pub(super) files: BTreeMap<PathBuf, Rc<Vec<ProjectPath>>>,
 }
 
 impl<'s> Judge<'s> {
-    /// Whoever calls a tool of a host is an agent, whatever it is named: nothing a person alone may
-    /// do is open to it.
+    /// The caller of a host's tool is always an agent, even if the session names a person. It gets
+    /// no privilege that is reserved for a person.
     pub fn new(session: &'s Session) -> Judge<'s> {
         let actor = match &session.actor {
             Actor::Person => Actor::Agent {
@@ -42,7 +45,7 @@ impl<'s> Judge<'s> {
         }
     }
 
-    /// Why a deed may not be done, if it may not.
+    /// The reason why a deed is refused, if it is.
     pub fn refusal(&mut self, cwd: &Path, deed: &Deed) -> Result<Option<Failure>, Failure> {
         let path = match deed {
             Deed::Matching { how, name } => return self.refusal_of_name(cwd, *how, name),
@@ -59,8 +62,8 @@ impl<'s> Judge<'s> {
             | Deed::Grow { path }
             | Deed::Remove { path } => path,
         };
-        // The kernel goes through a link before it goes up, some programs go up in the text: it may
-        // be either.
+        // The kernel follows a link before it applies `..`; some programs remove `..` in the text
+        // first. Both results are checked.
         let path = cwd.join(path);
         let (place, in_text) = (resolve(&path), resolve(&without_ups(&path)));
         let refusal = self.refusal_at(cwd, &place, deed)?;
@@ -77,7 +80,7 @@ impl<'s> Judge<'s> {
         place: &Path,
         deed: &Deed,
     ) -> Result<Option<Failure>, Failure> {
-        // Whoever removes a project removes its journal.
+        // Removing a project removes its journal.
         if matches!(deed, Deed::Remove { .. }) && holds_project(place, cwd) {
             return Ok(ProjectPath::parse(RESERVED[0]).err().map(Failure::from));
         }
@@ -93,8 +96,8 @@ impl<'s> Judge<'s> {
         }
         let path = match ProjectPath::parse(&text) {
             Ok(path) => path,
-            // Quipu's own folder, and a spelling that only pretends to be another path. What is
-            // git's stays git's.
+            // Quipu's own folder, and a spelling that only looks like another path. Git's folder is
+            // left to git.
             Err(
                 error @ (BadPath::Reserved {
                     folder: ".quipu", ..
@@ -136,8 +139,7 @@ impl<'s> Judge<'s> {
             .clone())
     }
 
-    /// The actor in a project. An agent whose role another project does not know is an agent
-    /// without a role there.
+    /// The actor in a project. An agent has no role in a project that does not define its role.
     fn actor_in(&self, project: &Project) -> Actor {
         match (&self.actor, project.contract.grant(&self.actor)) {
             (Actor::Agent { agent, .. }, Err(_)) => Actor::Agent {
@@ -149,7 +151,7 @@ impl<'s> Judge<'s> {
         }
     }
 
-    /// A folder that is removed or moved: what holds for each file in it.
+    /// A folder is removed or moved: checks each file in it.
     fn refusal_below(
         &self,
         project: &Project,
@@ -173,8 +175,8 @@ impl<'s> Judge<'s> {
         Ok(None)
     }
 
-    /// Why a deed may not be done to one file. Where its text cannot be read, because a record is
-    /// damaged, the class alone decides.
+    /// The reason why a deed on one file is refused, if it is. If the text cannot be read because a
+    /// record is damaged, the class alone decides.
     fn refusal_of(
         &self,
         project: &Project,
@@ -221,13 +223,13 @@ impl<'s> Judge<'s> {
                     .is_ok()
             })
         };
-        // What no rule names and no role is kept from is none of the contract's business, unless it
-        // would be a contract itself.
+        // The contract does not cover a file that no rule names and no role is denied, unless the
+        // file would itself be a contract.
         let is_unnamed = contract.rule(path).is_none()
             && contract.look_alike(path).is_none()
             && contract.near_name(path).is_none();
-        // So with the settings of hosts, once Quipu is in one of them: another file could switch
-        // its hooks off.
+        // The same holds for settings of hosts once one of them contains Quipu: another settings
+        // file could disable its hooks.
         let names_quipu = |file: &str| {
             let file = project.store.root().join(file);
             file.is_file()
@@ -245,7 +247,7 @@ impl<'s> Judge<'s> {
             .as_ref()
             .map_or(Expect::Any, |(_, version)| Expect::Version(version.clone()));
         let before = now.map(|(bytes, _)| bytes).unwrap_or_default();
-        // An editor that corrects a text which is not valid edits the text on disk.
+        // An editor that corrects an invalid text edits the text on disk.
         let is_invalid = project
             .store
             .flagged(path)?
@@ -257,7 +259,7 @@ impl<'s> Judge<'s> {
             None
         };
         let text = || String::from_utf8_lossy(found.as_ref().unwrap_or(&before)).into_owned();
-        // Whether a guess of it fits would tell a text that is not for the actor.
+        // Whether a guessed edit matches would reveal a text that the actor may not read.
         let is_unseen = !before.is_empty() && may_read_whole(project, actor, path).is_err();
         let after = match deed {
             Deed::Put { .. } | Deed::Edit { .. } | Deed::Patch { .. } if is_unseen => None,
@@ -287,9 +289,9 @@ impl<'s> Judge<'s> {
             Deed::Matching { .. } | Deed::Listed { .. } | Deed::TooMuch { .. } => return Ok(None),
         };
         let Some(after) = after.map(String::into_bytes) else {
-            // A text that cannot be told is asked about as the one that stands. So is an edit that
-            // does not fit: several hosts make it all the same, where blanks or quotation marks are
-            // the only difference.
+            // If the new text is unknown, judge the current text instead. The same holds for an
+            // edit that does not match: several hosts apply it anyway if only blanks or quotation
+            // marks differ.
             return match deed {
                 Deed::Edit { .. } | Deed::Patch { .. } if before.is_empty() => Ok(None),
                 _ => ask(
@@ -328,7 +330,7 @@ impl<'s> Judge<'s> {
             expect,
         };
         match flag {
-            // The guards ask whether a loss is meant; here it is known what is lost.
+            // The guards ask whether a loss is intended; here the lost text is known.
             Some(flag) => {
                 let what = if may_read_whole(project, actor, path).is_ok() {
                     &flag.what
@@ -344,7 +346,7 @@ impl<'s> Judge<'s> {
     fn ask(&self, project: &Project, op: Op, is_meant: bool) -> Result<Option<Failure>, Failure> {
         let mut change = Change::by(&self.actor_in(project)).op(op);
         change.force = is_meant;
-        change.revised = true; // only judged, never written
+        change.revised = true; // judged, never written
         change.lease = self.session.lease.clone();
         match project.judge(change) {
             Ok(_) | Err(StoreError::NotFound { .. }) => Ok(None),
@@ -358,7 +360,7 @@ impl<'s> Judge<'s> {
     }
 }
 
-/// An edit that Quipu itself could make and that would be flagged when an editor has made it.
+/// An edit that Quipu itself could make, but that would be flagged when an editor makes it.
 fn not_adopted(path: &ProjectPath, what: &str) -> Failure {
     let what = format!("an editor's change would be flagged and not adopted: `{path}` {what}");
     let remedy = format!(
@@ -368,7 +370,7 @@ fn not_adopted(path: &ProjectPath, what: &str) -> Failure {
 }
 
 impl Deed {
-    /// The one file that it is about.
+    /// The single file that the deed affects.
     pub(super) fn path(&self) -> Option<&Path> {
         match self {
             Deed::Put { path, .. }
@@ -382,11 +384,11 @@ impl Deed {
     }
 }
 
-/// More links than this in one path, and the kernel gives up as well.
+/// The kernel gives up after the same number of links in one path.
 const MOST_LINKS: usize = 40;
 
-/// Where a path leads, as the kernel goes: each link is followed before what is behind it, also one
-/// to a file that is not there yet.
+/// Resolves a path as the kernel does: it follows each link before it applies the parts after it. A
+/// link to a missing file is followed as well.
 pub(super) fn resolve(path: &Path) -> PathBuf {
     let mut place = PathBuf::new();
     let mut ahead: Vec<PathBuf> = parts(path);
@@ -408,7 +410,7 @@ pub(super) fn resolve(path: &Path) -> PathBuf {
     place
 }
 
-/// The parts of a path, the first one last.
+/// The parts of a path in reverse order.
 fn parts(path: &Path) -> Vec<PathBuf> {
     path.components()
         .rev()
@@ -417,7 +419,7 @@ fn parts(path: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// A path without `..`, each taken together with the part before it.
+/// A path without `..`: each one removes the part before it.
 fn without_ups(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -429,7 +431,7 @@ fn without_ups(path: &Path) -> PathBuf {
     plain
 }
 
-/// Whether a folder is a project, or holds the one that is worked in.
+/// Whether a folder is a project, or contains the project of the working directory.
 fn holds_project(place: &Path, cwd: &Path) -> bool {
     place.join("quipu.toml").is_file()
         || Project::find_root(cwd).is_ok_and(|root| root.starts_with(place))

@@ -1,28 +1,30 @@
-//! Where brackets and here-documents of a shell command end.
+//! Finds the ends of brackets and here-documents in a shell command.
+//!
+//! Nesting is bounded, so that no command needs a deep stack. The lexer parses the enclosed text.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
 use super::lexer::{ENDS, is_blank};
 
-/// Brackets within brackets are matched so deep.
+/// The maximum depth of nested brackets.
 const DEEPEST_BRACKETS: usize = 64;
 
-/// The mark that ends a here-document. Commands in its text are run if no part of the mark is
+/// The delimiter of a here-document. Commands in its text run unless a part of the delimiter is
 /// quoted.
 pub struct Mark {
     pub text: String,
     pub is_quoted: bool,
-    /// `<<-`: tabs before a line do not count.
+    /// `<<-`: leading tabs are ignored.
     strips: bool,
 }
 
-/// The text up to the bracket that closes one which was read already.
+/// The text up to the bracket that closes one that was already read.
 pub fn enclosed(letters: &mut Peekable<Chars>, open: char, close: char) -> String {
     enclosed_in(letters, open, close, false)
 }
 
-/// The same, perhaps within double quotes, where a single one is a letter.
+/// Like `enclosed`, optionally within double quotes, where a single quote is an ordinary character.
 pub fn enclosed_in(
     letters: &mut Peekable<Chars>,
     open: char,
@@ -37,8 +39,8 @@ pub fn enclosed_in(
     text
 }
 
-/// Copies up to and with the closing bracket. Brackets in quotes, comments and here-documents close
-/// nothing.
+/// Copies the text up to and including the closing bracket. Brackets in quotes, comments and
+/// here-documents are ignored.
 fn copy_enclosed(
     letters: &mut Peekable<Chars>,
     (open, close): (char, char),
@@ -88,7 +90,7 @@ fn copy_enclosed(
             return;
         }
     }
-    // An open bracket has no end to remove.
+    // An unclosed bracket has no end to remove.
     text.push(close);
 }
 
@@ -131,7 +133,7 @@ fn copy_dollar(letters: &mut Peekable<Chars>, level: usize, text: &mut String) {
     }
 }
 
-/// The word behind `<<` or `<<-`, without its quotes.
+/// The word after `<<` or `<<-`, without its quotes.
 pub fn mark(letters: &mut Peekable<Chars>) -> Mark {
     let strips = letters.next_if_eq(&'-').is_some();
     while letters.next_if(|c| *c == ' ' || *c == '\t').is_some() {}
@@ -142,7 +144,7 @@ pub fn mark(letters: &mut Peekable<Chars>) -> Mark {
         match (c, quote) {
             ('\\', None | Some('"')) => text.extend(letters.next()),
             ('\'' | '"', None) => quote = Some(c),
-            // Nothing is run in a mark: it is taken as it is written.
+            // A delimiter is not expanded; it is taken literally.
             ('$', None) if letters.next_if_eq(&'(').is_some() => {
                 text.push_str(&format!("$({})", enclosed(letters, '(', ')')));
             }

@@ -1,6 +1,6 @@
-//! Programs in other languages that stand in a command: `python -c`, `node -e`, `awk '… > "file"'`.
+//! Programs in other languages within a command: `python -c`, `node -e`, `awk '… > "file"'`.
 //!
-//! Their grammar is not known here. If a text has a word that writes, every file of the project
+//! Their grammar is not parsed. If a program contains a word that writes, every file of the project
 //! that it quotes counts as written.
 
 use super::programs::Arguments;
@@ -8,8 +8,8 @@ use super::stream::Stream;
 use super::word::Word;
 use super::{How, Shell};
 
-/// Interpreters, and the options behind which a program stands. Without an option the first word is
-/// the program.
+/// Interpreters, and the options that take a program. Without an option the first word is the
+/// program.
 const INTERPRETERS: &[(&str, &[&str])] = &[
     ("python", &["-c"]),
     ("pypy", &["-c"]),
@@ -26,7 +26,7 @@ const INTERPRETERS: &[(&str, &[&str])] = &[
     ("sed", &["-e", "-n"]),
 ];
 
-/// Ways to open a file, as they are quoted.
+/// Modes that open a file for writing, as they appear in quotes.
 const MODES: &[&str] = &[
     "w", "wb", "wt", "w+", "wb+", "w+b", "r+", "rb+", "r+b", "x", "xb",
 ];
@@ -60,7 +60,7 @@ const CHANGES: &[&str] = &[
     "File.delete",
     "fs.cp",
 ];
-/// Words that only add to one.
+/// Words that only append to a file.
 const GROWTH: &[&str] = &["appendFile", "FILE_APPEND", "O_APPEND"];
 /// Languages in which `>` writes.
 const WITH_REDIRECTIONS: &[&str] = &["perl", "awk", "gawk", "mawk"];
@@ -106,7 +106,7 @@ impl Shell {
     }
 
     fn program_text(&mut self, language: &str, text: &str, given: &[Word]) {
-        // In `sed` a file stands without quotes behind `w`.
+        // In `sed`, an unquoted file name follows `w`.
         if language == "sed" {
             for line in text.lines().filter_map(|line| line.rsplit_once("w ")) {
                 self.mention(How::Change, line.1.trim());
@@ -159,12 +159,12 @@ fn words_in(text: &str) -> Vec<Word> {
     words
 }
 
-/// The texts in quotes, whichever kind.
+/// The texts in quotes of any kind.
 fn quoted_in(text: &str) -> Vec<String> {
     let mut quoted = Vec::new();
     for quote in ['\'', '"', '`'] {
-        // Every piece between two quotes, also what stands between two texts: a quote within the
-        // other kind shifts them.
+        // Take every piece between two quotes, including the text between two strings: a quote
+        // within the other kind shifts the pairs.
         quoted.extend(
             text.split(quote)
                 .skip(1)

@@ -1,5 +1,7 @@
-//! Commands of git that write files of the working tree. Which ones, git itself is asked when they
-//! are judged.
+//! git commands that write files of the work tree.
+//!
+//! This file only determines which git command lists these files. git itself lists them when the
+//! command is judged (`../names.rs`).
 
 use super::programs::Arguments;
 use super::stream::Stream;
@@ -63,7 +65,7 @@ impl Shell {
                     .collect();
                 let (from, paths) = match behind {
                     Some(paths) => (before.first().cloned(), paths),
-                    // Without `--`, words are files if such files are there; the others name a
+                    // Without `--`, a word is a path if such a file exists; otherwise it names a
                     // commit.
                     None => {
                         let (paths, others): (Vec<Word>, Vec<Word>) =
@@ -141,7 +143,7 @@ impl Shell {
         }
     }
 
-    /// Files go back to what a commit has: those that differ from it change.
+    /// Resets files to a commit: those that differ from it change.
     fn revert(&mut self, from: Option<Word>, paths: &[Word]) {
         if paths.is_empty() {
             return;
@@ -155,13 +157,13 @@ impl Shell {
                 vec!["diff".into(), "--name-only".into(), from],
                 paths,
             ),
-            // A commit that is not told may have anything.
+            // An unknown commit may contain anything.
             None => self.listed(How::Change, vec!["ls-files".into()], paths),
         }
     }
 
     pub(super) fn listed(&mut self, how: How, mut listing: Vec<String>, paths: &[Word]) {
-        // Patterns are git's own as well as a shell's, and a path that is not known may be any.
+        // Patterns belong to git as well as to the shell, and an unknown path may be any path.
         let spelled: Option<Vec<String>> = paths.iter().map(Word::text).collect();
         listing.extend(["-z".to_owned(), "--".to_owned()]);
         listing.extend(spelled.unwrap_or_else(|| vec![":/".to_owned()]));

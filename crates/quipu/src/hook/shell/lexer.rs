@@ -1,4 +1,6 @@
-//! Reads the text of a shell command into words and what stands between them.
+//! Splits the text of a shell command into words and operators.
+//!
+//! It expands nothing and runs nothing. Brackets and here-documents are in `brackets.rs`.
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -6,9 +8,9 @@ use std::str::Chars;
 use super::brackets::{Mark, document, enclosed, enclosed_in, mark};
 use super::word::{Piece, Word};
 
-/// A set of characters is looked for so far: names are not longer.
+/// A character set is searched for its end this far: file names are not longer.
 const LONGEST_SET: usize = 255;
-/// So many times two brackets are looked at that turn out to be no sum.
+/// How many double brackets are tried that turn out not to be arithmetic.
 const MOST_TRIES: usize = 64;
 /// Characters that end a word besides a blank.
 pub const ENDS: &str = ";|&<>()";
@@ -20,23 +22,23 @@ pub enum Token {
     Out {
         appends: bool,
     },
-    /// `<`: the next word names what a command reads.
+    /// `<`: the next word names the input file.
     In,
-    /// `<<<`: the next word is what a command reads.
+    /// `<<<`: the next word is the input.
     Here,
-    /// The text of a here-document, which a command reads.
+    /// The text of a here-document, which is the input.
     Document(String),
-    /// Commands in a text that is no argument: a here-document, arithmetic.
+    /// Commands in a text that is not an argument: a here-document, arithmetic.
     Inner(Word),
-    /// More brackets than are told apart.
+    /// More brackets than the lexer tracks.
     TooMany,
     /// Between two commands.
     End,
-    /// `||`: the second command may not be run.
+    /// `||`: the second command may not run.
     Or,
-    /// `&`: what stands before it is a process of its own.
+    /// `&`: the command before it runs as a separate process.
     Background,
-    /// Between two commands, the second of which reads what the first one prints.
+    /// A pipe: the second command reads the output of the first.
     Pipe,
     /// A subshell begins.
     Open,
@@ -61,13 +63,13 @@ impl Token {
     }
 }
 
-/// Tokens so far, and the word that is being read.
+/// The tokens so far, and the current word.
 #[derive(Default)]
 struct Read {
     tokens: Vec<Token>,
     word: Vec<Piece>,
     begun: bool,
-    /// In the elements of an array.
+    /// Whether the current text is the elements of an array.
     is_element: bool,
     tries: usize,
 }
@@ -90,7 +92,7 @@ impl Read {
         self.word.extend(text.chars().map(Piece::Char));
     }
 
-    /// A number before a redirection says which stream, and is no word.
+    /// A number before a redirection selects the stream and is not a word.
     fn close_but_number(&mut self) {
         if self
             .word
@@ -109,7 +111,7 @@ impl Read {
     }
 }
 
-/// A shell knows no other blanks: any other character is part of a word, whatever it looks like.
+/// A shell knows only these blanks: any other character is part of a word, even if it looks blank.
 pub fn is_blank(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n')
 }
@@ -272,7 +274,7 @@ fn parenthesis(letters: &mut Peekable<Chars>, read: &mut Read) {
             *letters = ahead;
             read.close();
             read.tokens.extend(inner(&sum));
-            // Some shells take it for two subshells. A comparison is no redirection.
+            // Some shells parse it as two subshells. A comparison is not a redirection.
             if !sum.contains(['<', '>']) {
                 read.tokens
                     .push(Token::Inner(Word(vec![Piece::Output(sum)])));
@@ -281,14 +283,14 @@ fn parenthesis(letters: &mut Peekable<Chars>, read: &mut Read) {
     }
 }
 
-/// The arithmetic, if a text between brackets is another pair of brackets and nothing else.
+/// The arithmetic expression, if a text between brackets is exactly one more pair of brackets.
 fn arithmetic(text: &str) -> Option<String> {
     let mut letters = text.strip_prefix('(')?.chars().peekable();
     let sum = enclosed(&mut letters, '(', ')');
     (letters.peek().is_none() && text.ends_with(')')).then_some(sum)
 }
 
-/// The commands in a text that is read as if it stood in double quotes.
+/// The commands in a text that is expanded like double quotes.
 pub fn inner(text: &str) -> Vec<Token> {
     let (mut read, mut letters) = (Read::default(), text.chars().peekable());
     while let Some(c) = letters.next() {
@@ -315,7 +317,7 @@ pub fn inner(text: &str) -> Vec<Token> {
         .collect()
 }
 
-/// What follows a dollar sign.
+/// Parses the text after a dollar sign.
 fn dollar(letters: &mut Peekable<Chars>, read: &mut Read, is_quoted: bool) {
     match letters.peek().copied() {
         Some('(') => {
@@ -444,7 +446,7 @@ fn bracket(letters: &mut Peekable<Chars>, read: &mut Read) {
     }
 }
 
-/// `>` was read. A number before it says which stream; `>&2` names another stream and no file.
+/// `>` was read. A number before it selects the stream; `>&2` names another stream and not a file.
 fn redirection(letters: &mut Peekable<Chars>, read: &mut Read) {
     if process(letters, read) {
         return;
@@ -468,8 +470,7 @@ fn redirection(letters: &mut Peekable<Chars>, read: &mut Read) {
     }
 }
 
-/// `<(command)`, `>(command)`: the command is run, and the word is a name for its output or its
-/// input.
+/// `<(command)`, `>(command)`: the command runs, and the word names its output or input.
 fn process(letters: &mut Peekable<Chars>, read: &mut Read) -> bool {
     let is_process = letters.next_if_eq(&'(').is_some();
     if is_process {
@@ -479,15 +480,14 @@ fn process(letters: &mut Peekable<Chars>, read: &mut Read) -> bool {
     is_process
 }
 
-/// `<` was read. What a command reads from a file is no deed; what it reads from the command line
-/// may be.
+/// `<` was read. Reading from a file is not a deed; input from the command line may contain one.
 fn reading(letters: &mut Peekable<Chars>, read: &mut Read, documents: &mut Vec<Mark>) {
     if process(letters, read) {
         return;
     }
     read.close_but_number();
     match letters.peek() {
-        // `<>` opens a file for both.
+        // `<>` opens a file for reading and writing.
         Some('>') => {
             letters.next();
             read.tokens.push(Token::Out { appends: false });

@@ -1,11 +1,11 @@
-//! What a shell command writes, as far as its text tells.
+//! Finds the files that a shell command writes, as far as its text shows.
 //!
-//! This is no shell: it runs nothing and knows no files but by their names. It reads words
-//! (`lexer.rs`), fills in variables that the same command sets, and knows the programs that write
-//! what their arguments name (`programs.rs`, `git.rs`, `code.rs`). A word that is known only in
-//! part is a pattern, and what it may name is judged (`../names.rs`). Scripts in files and programs
-//! that choose their own files are not seen here: `status`, `verify` and `finish` find what they
-//! changed.
+//! This is not a shell: it runs nothing and knows files only by name. It splits the command into
+//! words (`lexer.rs`), expands variables that the same command sets, and knows the programs that
+//! write the files in their arguments (`programs.rs`, `git.rs`, `code.rs`). A partly known word is
+//! a pattern, and every file that it may name is judged (`../names.rs`). Scripts in files, and
+//! programs that choose their own files, are not covered: `status`, `verify` and `finish` find
+//! their changes.
 
 mod brackets;
 mod code;
@@ -29,20 +29,20 @@ pub use word::{Piece, Word};
 
 use super::call::Deed;
 
-/// Commands within commands deeper than this are denied.
+/// More deeply nested commands are denied.
 const DEEPEST: usize = 8;
-/// A command that may stand in more folders is denied if it writes there.
+/// A command with more possible working folders is denied if it writes.
 const MOST_FOLDERS: usize = 64;
-/// A command that does more is denied: a host waits for its hooks only so long.
+/// A command with more deeds is denied, because a host waits for its hooks only for a limited time.
 const MOST_DEEDS: usize = 10_000;
-/// So is one with more words, after braces and variables.
+/// A command with more words, after braces and variables, is denied as well.
 const MOST_EXPANDED: usize = 200_000;
-/// An element of a value is longer in no ordinary command.
+/// No ordinary command has a longer value.
 const LONGEST_VALUE: usize = 8192;
-/// The name of a process that is read or written like a file.
+/// The file name of a process substitution.
 const PROCESS: &str = "/dev/fd/63";
 
-/// What happens to a file.
+/// The effect on a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
     Change,
@@ -50,14 +50,14 @@ pub enum How {
     Remove,
 }
 
-/// What the command does when it is run in this folder.
+/// The effects of the command when it runs in this folder.
 pub fn deeds(command: &str, cwd: &Path) -> Vec<Deed> {
     let mut shell = Shell::new(cwd);
     shell.run(command);
     shell.deeds
 }
 
-/// Every folder beneath `cwd` that the command may stand in at some time.
+/// Every folder below `cwd` that may be the working folder at some point of the command.
 pub fn folders(command: &str, cwd: &Path) -> Vec<PathBuf> {
     let mut shell = Shell::new(cwd);
     shell.run(command);
@@ -70,7 +70,7 @@ pub fn folders(command: &str, cwd: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The same for a command that comes as a list of words.
+/// Like `deeds`, for a command that is a list of words.
 pub fn deeds_of_words(words: &[String], cwd: &Path) -> Vec<Deed> {
     let mut shell = Shell::new(cwd);
     shell.simple(
@@ -82,28 +82,28 @@ pub fn deeds_of_words(words: &[String], cwd: &Path) -> Vec<Deed> {
 
 struct Shell {
     cwd: PathBuf,
-    /// Where it may stand, beneath `cwd`. More than one after a `cd` that may fail, or not be run,
-    /// or be run elsewhere.
+    /// The possible working folders, below `cwd`. There is more than one after a `cd` that may
+    /// fail, not run, or run elsewhere.
     folders: Vec<Word>,
-    /// Where it stood before: `cd -` leads back.
+    /// Earlier working folders: `cd -` returns there.
     left: Vec<Word>,
-    /// Whether the command that is being read is run, here, and before any other.
+    /// Whether the current command certainly runs, in this shell, and before any other.
     leads: bool,
     variables: BTreeMap<String, Vec<Word>>,
-    /// Names that this command makes for files: the link, and what it may lead to.
+    /// Links that this command creates: each link, and its possible targets.
     links: BTreeMap<Word, BTreeSet<Word>>,
-    /// The output of commands that are read like files.
+    /// The output of process substitutions.
     processes: Vec<Word>,
     /// The input of loops: `done < FILE`.
     loops: Stream,
     deeds: Vec<Deed>,
-    /// Files of folders that are copied.
+    /// The number of files in copied folders.
     copied: usize,
     expanded: usize,
     depth: usize,
-    /// It may stand in more folders than are kept.
+    /// There are more possible working folders than are tracked.
     is_lost: bool,
-    /// It is denied, whatever comes.
+    /// The command is denied in any case.
     is_given_up: bool,
 }
 
@@ -127,7 +127,7 @@ impl Shell {
         }
     }
 
-    /// Reads a command, and returns what it prints.
+    /// Analyses a command and returns its output.
     fn run(&mut self, command: &str) -> Stream {
         let mut output = Stream::default();
         if self.depth >= DEEPEST {
@@ -163,14 +163,15 @@ impl Shell {
         }
         self.depth -= 1;
         self.leads = led;
-        // A command within another may be a process of its own, or not (`eval`).
+        // A nested command may be a separate process or not (`eval`).
         if self.depth > 0 {
             self.stand(stood);
         }
         output
     }
 
-    /// Notes the input of loops before their bodies are read: `while read f; do …; done < FILE`.
+    /// Records the input of loops before their bodies are analysed: `while read f; do …; done <
+    /// FILE`.
     fn note_loops(&mut self, tokens: &[Token]) {
         for simple in tokens.split(Token::ends_command) {
             let is_done = matches!(simple.first(), Some(Token::Word(word)) if word.text().as_deref() == Some("done"));
@@ -183,8 +184,8 @@ impl Shell {
         }
     }
 
-    /// The words of a simple command, and what it reads by redirections. Notes what it writes by
-    /// them.
+    /// The words of a simple command, and its redirected input. Records the files that redirections
+    /// write.
     fn redirected(&mut self, simple: Vec<Token>, writes: bool) -> (Vec<Word>, Stream) {
         let (mut words, mut input) = (Vec::new(), Stream::default());
         let mut tokens = simple.into_iter();
@@ -198,7 +199,7 @@ impl Shell {
                     let Some(Token::Word(read)) = tokens.next() else {
                         continue;
                     };
-                    // `<<< "$(…)"` and `< <(…)` read what the command prints.
+                    // `<<< "$(…)"` and `< <(…)` read the output of the command.
                     if let [Piece::Output(command) | Piece::Process(command)] = &read.0[..] {
                         input.merge(self.run(command));
                         continue;
@@ -226,7 +227,7 @@ impl Shell {
         (words, input)
     }
 
-    /// One simple command with its redirections. Returns what it prints.
+    /// Analyses one simple command with its redirections. Returns its output.
     fn command(&mut self, simple: Vec<Token>, piped: Stream) -> Stream {
         let (mut words, mut input) = self.redirected(simple, true);
         input.merge(piped);
@@ -237,8 +238,8 @@ impl Shell {
         let rest = words.split_off(first);
         for (name, value) in words.iter().filter_map(assignment) {
             let values = self.expanded(&value);
-            // What is set before a command holds for that command alone; taking it for longer only
-            // adds readings.
+            // A variable before a command is set only for that command. Keeping it longer only adds
+            // interpretations.
             self.set(&name, values);
         }
         let expanded: Vec<Word> = rest.iter().flat_map(|word| self.expanded(word)).collect();
@@ -250,7 +251,7 @@ impl Shell {
         output
     }
 
-    /// A variable may have these values, too. `NAME+` adds them to those that it has.
+    /// Adds possible values of a variable. `NAME+` appends them to the existing ones.
     fn set(&mut self, name: &str, values: Vec<Word>) {
         let known = self
             .variables
@@ -271,7 +272,7 @@ impl Shell {
         }
     }
 
-    /// It is denied and read no further: no ordinary command is like this.
+    /// Denies the command and stops the analysis: no ordinary command is like this.
     fn give_up(&mut self, what: &str) {
         if !std::mem::replace(&mut self.is_given_up, true) {
             self.deeds.push(Deed::TooMuch {
@@ -280,7 +281,7 @@ impl Shell {
         }
     }
 
-    /// The words that a word becomes. Commands within it are run.
+    /// The expansion of a word. Commands within it are analysed.
     fn expanded(&mut self, word: &Word) -> Vec<Word> {
         let mut all = Vec::new();
         for word in word.without_braces() {
@@ -329,7 +330,7 @@ impl Shell {
         all
     }
 
-    /// The words that may replace a piece; none if it stands for itself.
+    /// The words that may replace a piece; none if it stays as it is.
     fn values_of(&mut self, piece: &Piece) -> Option<Vec<Word>> {
         Some(match piece {
             Piece::Variable(name) => self.value_of(name),
@@ -355,7 +356,7 @@ impl Shell {
         })
     }
 
-    /// The expansion of the words of a text within a word.
+    /// Expands the words of a text within a word.
     fn deeper(&mut self, tokens: Vec<Token>) -> Vec<Word> {
         if self.depth >= DEEPEST && !tokens.is_empty() {
             self.give_up("values within values, too deep");
@@ -371,7 +372,7 @@ impl Shell {
         words
     }
 
-    /// The values that `${NAME%…}` and its like may have. Commands in the operation are run.
+    /// The possible values of `${NAME%…}` and similar. Commands in the operation are analysed.
     fn parts_of(&mut self, name: &str, operation: &str) -> Vec<Word> {
         self.deeper(lexer::inner(operation));
         let Some(known) = self.variables.get(name) else {
@@ -413,7 +414,7 @@ impl Shell {
         }
     }
 
-    /// The values that the output of a command may have, where that is plain.
+    /// The possible values of a command's output, if they are plain.
     fn output_of(&mut self, command: &str) -> Vec<Word> {
         let output = self.run(command);
         match self.is_given_up {
@@ -422,7 +423,7 @@ impl Shell {
         }
     }
 
-    /// One command, its words filled in.
+    /// Analyses one command with expanded words.
     fn simple(&mut self, words: Vec<Word>, input: &Stream) {
         if words
             .first()
@@ -447,7 +448,7 @@ impl Shell {
         }
     }
 
-    /// Notes what happens to the file that a word names.
+    /// Records an effect on the file that a word names.
     fn write(&mut self, how: How, word: &Word) {
         if word.0.contains(&Piece::TooMany) {
             return self.give_up("more words than are told apart");
@@ -457,7 +458,7 @@ impl Shell {
         }
         for folder in self.folders.clone() {
             let path = word.within(&folder);
-            // The link itself, or a folder above that is one.
+            // The link itself, or a folder above that is a link.
             let slashes = path
                 .0
                 .iter()
@@ -495,7 +496,7 @@ impl Shell {
         }
     }
 
-    /// Notes what happens to a file if it is one that the project knows.
+    /// Records an effect on a file if the project knows it.
     fn mention(&mut self, how: How, text: &str) {
         if self.is_lost {
             return self.give_up("more changes of the folder than are told apart");
@@ -508,7 +509,7 @@ impl Shell {
         }
     }
 
-    /// A place on the disk, where all of it is known.
+    /// A path on disk, if it is completely known.
     fn place(&self, word: &Word) -> Option<PathBuf> {
         let [folder] = &self.folders[..] else {
             return None;
@@ -516,12 +517,12 @@ impl Shell {
         Some(self.cwd.join(word.within(folder).text()?))
     }
 
-    /// It goes to one of these folders, or back if there are none.
+    /// Changes to one of these folders, or back if there are none.
     fn change_folder(&mut self, to: &[Word]) {
         if to.is_empty() || to.iter().any(|to| to.text().is_none_or(|to| to == "-")) {
             self.stand(self.left.clone());
         }
-        // With the dot: whoever may not enter a folder stays where it is.
+        // With the dot: if a folder may not be entered, the shell stays where it is.
         let is_there =
             matches!(to, [to] if self.place(to).is_some_and(|place| place.join(".").is_dir()));
         let any = [Word::any()];
@@ -537,7 +538,7 @@ impl Shell {
         self.stand(inside);
     }
 
-    /// It may stand in these folders, too.
+    /// Adds possible working folders.
     fn stand(&mut self, folders: Vec<Word>) {
         for folder in folders {
             if self.folders.contains(&folder) {
@@ -552,7 +553,7 @@ impl Shell {
     }
 }
 
-/// A folder without `a/..`: a shell goes up in the text, not through links.
+/// A folder without `a/..`: a shell resolves `..` in the text, not through links.
 fn without_ups(folder: Word) -> Word {
     let Some(text) = folder.text() else {
         return folder;
@@ -583,7 +584,7 @@ impl Word {
     }
 }
 
-/// `cd FOLDER`, and nothing else that could make it fail.
+/// `cd FOLDER`, and nothing that could make it fail.
 fn is_plain_cd(simple: &[Token]) -> bool {
     let text = |word: &Word| word.text().unwrap_or_default();
     matches!(simple, [Token::Word(name), Token::Word(folder)] if text(name) == "cd" && !text(folder).is_empty() && !text(folder).starts_with('-'))
@@ -592,7 +593,7 @@ fn is_plain_cd(simple: &[Token]) -> bool {
 /// `NAME=value`, and `NAME+` for `NAME+=value`.
 fn assignment(word: &Word) -> Option<(String, Word)> {
     let (name, value) = word.split_once('=')?;
-    // Which element of an array it is, does not matter.
+    // The index of an array element does not matter.
     let name = Word(
         name.0
             .into_iter()

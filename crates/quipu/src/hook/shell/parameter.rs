@@ -1,9 +1,11 @@
-//! The results of `${NAME%…}` and its like.
+//! Computes `${NAME%…}` and similar expansions.
+//!
+//! The result is none if it cannot be computed; the caller then also assumes an unknown value.
 
 use super::lexer::tokens;
 use super::word::{Piece, Word};
 
-/// The value after an operation, if the text tells it.
+/// The value after an operation, if it is known.
 pub fn changed(value: &Word, operation: &str) -> Option<Word> {
     // Any element of an array.
     if let Some(rest) = operation
@@ -110,7 +112,7 @@ fn pattern(text: &str) -> Option<Word> {
     (word.0.iter().all(is_known) && word.0.len() < 64).then(|| word.clone())
 }
 
-/// Here a star takes slashes and dots, too.
+/// Unlike in file names, a star here matches slashes and leading dots.
 fn fits(pattern: &[Piece], text: &[char]) -> bool {
     let mut places = vec![false; text.len() + 1];
     places[0] = true;

@@ -1,4 +1,6 @@
-//! `patch`, `git apply` and `git am`: a diff names its files itself.
+//! `patch`, `git apply` and `git am`: the diff names its files.
+//!
+//! Files in its `---`, `+++` and `rename from` lines count as changed. `stream.rs` finds its text.
 
 use super::programs::Arguments;
 use super::stream::Stream;
@@ -14,7 +16,7 @@ impl Shell {
         self.apply_diffs(arguments, input);
     }
 
-    /// The files of the diffs that are arguments, or are read.
+    /// The files of the diffs in the arguments or in the input.
     pub(super) fn apply_diffs(&mut self, arguments: &Arguments, input: &Stream) {
         let mut input = input.clone();
         input.files.extend(arguments.named());
@@ -33,7 +35,7 @@ impl Shell {
         }
     }
 
-    /// Each file of a diff may be named with some of its first folders or without.
+    /// Each file of a diff may be named with or without some of its leading folders.
     fn diff(&mut self, text: &str, folder: &Word) {
         for line in text.lines() {
             let Some(file) = line

@@ -1,4 +1,6 @@
-//! The programs that write what their arguments name.
+//! The programs that write the files in their arguments.
+//!
+//! `git.rs`, `patches.rs` and `code.rs` handle theirs. Any other program counts as a reader.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,19 +9,19 @@ use super::stream::{Stream, found};
 use super::word::{Piece, Word};
 use super::{How, PROCESS, Shell, assignment};
 
-/// Words before a command that do not change what it does to files.
+/// Words before a command that do not change its effect on files.
 const PREFIXES: &[&str] = &[
     "sudo", "doas", "env", "command", "builtin", "nohup", "time", "timeout", "nice", "ionice",
     "stdbuf", "setsid", "exec", "busybox", "if", "then", "elif", "else", "while", "until", "do",
     "!", "{", "}", "coproc", "function",
 ];
-/// Those with a name before the command, and those that may have one.
+/// Prefixes with a required or optional name before the command.
 const NAMING: &[&str] = &["coproc", "function"];
-/// A command with more ways to read the options before it is denied.
+/// A command with more interpretations of the options before it is denied.
 const MOST_READINGS: usize = 64;
-/// Programs that read commands for a shell.
+/// Programs that run shell commands.
 const SHELLS: &[&str] = &["bash", "sh", "zsh", "dash", "ksh", "ash"];
-/// Programs that change a file in its place with `-i`, `--in-place` or `--write`.
+/// Programs that edit a file in place with `-i`, `--in-place` or `--write`.
 const IN_PLACE: &[&str] = &[
     "sed",
     "gsed",
@@ -35,15 +37,15 @@ const IN_PLACE: &[&str] = &[
     "sd",
     "rustfmt",
 ];
-/// Programs that write the file behind `-o`, `-O`, `--output`.
+/// Programs that write the file after `-o`, `-O`, `--output`.
 const WITH_OUTPUT: &[&str] = &[
     "curl", "wget", "sort", "pandoc", "gcc", "cc", "clang", "rustc", "openssl", "xmllint", "dot",
     "uniq", "shuf", "iconv", "jq", "base64",
 ];
-/// So many files of a folder that is copied are looked at.
+/// How many files of a copied folder are checked.
 const MOST_COPIED: usize = 10_000;
 
-/// Options of `xargs` with a value behind them.
+/// Options of `xargs` that take a value.
 const XARGS_VALUES: &[&str] = &[
     "-n",
     "-P",
@@ -58,10 +60,11 @@ const XARGS_VALUES: &[&str] = &[
     "--delimiter",
     "--eof",
 ];
-/// More words than these `xargs` gives to one command.
+/// Above this number of words, `xargs` is analysed as one command with all of them, not as one
+/// command per word.
 const MOST_TARGETS: usize = 64;
 
-/// A command's name and the words behind it.
+/// A command's name and its arguments.
 #[derive(Debug, Clone)]
 pub struct Arguments {
     pub name: String,
@@ -83,8 +86,8 @@ pub fn folder_of_prefix(words: &[Word]) -> Option<Word> {
 }
 
 impl Arguments {
-    /// The command behind its prefixes, each way to read them: which of their options take a value,
-    /// only they know. None where there are too many ways.
+    /// The command after its prefixes, in every interpretation: only the prefixes know which of
+    /// their options take a value. None if there are too many.
     pub fn readings(words: Vec<Word>) -> Option<Vec<Arguments>> {
         let (mut readings, mut places) = (Vec::new(), BTreeSet::from([(0, false)]));
         while let Some((at, is_prefixed)) = places.pop_first() {
@@ -102,7 +105,7 @@ impl Arguments {
                     places.insert((at + 2, true));
                 }
             } else if is_flag {
-                // `env -S` puts its words together.
+                // `env -S` joins its words.
                 let split = match beginning.strip_prefix("--split-string") {
                     Some(rest) => Some(if rest.is_empty() { 14 } else { 15 }),
                     None => beginning
@@ -164,7 +167,7 @@ impl Arguments {
             .collect()
     }
 
-    /// What stands behind an option: `-o X`, `-oX`, `--output X`, `--output=X`.
+    /// The values of an option: `-o X`, `-oX`, `--output X`, `--output=X`.
     pub fn values(&self, flags: &[&str]) -> Vec<Word> {
         let mut values = Vec::new();
         for (at, word) in self.words.iter().enumerate() {
@@ -190,8 +193,8 @@ impl Arguments {
     }
 }
 
-/// The folder that `cp`, `mv`, `install` and `ln` write in: `-t DIR`, `-vtDIR`,
-/// `--target-directory=DIR` or the beginning of that.
+/// The target folder of `cp`, `mv`, `install` and `ln`: `-t DIR`, `-vtDIR`,
+/// `--target-directory=DIR` or an abbreviation of that.
 fn target_folder(arguments: &Arguments) -> Option<Word> {
     if arguments.name == "rsync" {
         return None;
@@ -215,13 +218,13 @@ fn target_folder(arguments: &Arguments) -> Option<Word> {
     None
 }
 
-/// Short options one after the other.
+/// Whether a word is a cluster of short options.
 fn is_cluster(text: &str) -> bool {
     text.strip_prefix('-')
         .is_some_and(|letters| letters.chars().all(|c| c.is_ascii_alphabetic()))
 }
 
-/// The files behind `-fsSLo`, `-qO` and their like.
+/// The files after `-fsSLo`, `-qO` and similar.
 fn clustered_outputs(words: &[Word]) -> Vec<Word> {
     let ends = |word: &Word| {
         word.text()
@@ -312,7 +315,7 @@ impl Shell {
             let mut files =
                 arguments.values(&["-o", "-O", "--output", "--output-document", "-out"]);
             files.extend(clustered_outputs(&arguments.words));
-            // `curl -O URL` writes a file with the last name of the address.
+            // `curl -O URL` writes a file named like the last part of the URL.
             let file = |word: &Word| {
                 if word.beginning().contains("://") {
                     word.file_name()
@@ -335,7 +338,7 @@ impl Shell {
                 }
             }
             ("for" | "select", [variable, rest @ ..]) => {
-                // Without a list a loop takes the arguments.
+                // Without a list, a loop iterates over the arguments.
                 let values = if rest.is_empty() {
                     self.value_of("@")
                 } else {
@@ -344,7 +347,7 @@ impl Shell {
                 self.variables
                     .extend(variable.text().map(|name| (name, values)));
             }
-            // The values that `$1` and `$@` may have.
+            // The possible values of `$1` and `$@`.
             ("set", _) if arguments.has(&["--"]) => {
                 self.set("@", named.iter().cloned().chain([Word::any()]).collect())
             }
@@ -359,7 +362,7 @@ impl Shell {
         }
     }
 
-    /// Words that are read as a command.
+    /// Analyses words as a command.
     fn run_words(&mut self, words: &[Word]) {
         let joined = Word(
             words
@@ -388,7 +391,7 @@ impl Shell {
                 "@",
                 named.iter().skip(1).cloned().chain([Word::any()]).collect(),
             );
-            // An option before it may have a value: `-o pipefail -c COMMAND`.
+            // An option before it may take a value: `-o pipefail -c COMMAND`.
             let (first, rest) = named.split_at(named.len().min(1));
             self.run_words(first);
             rest.iter()
@@ -399,7 +402,7 @@ impl Shell {
         self.script(named, input);
     }
 
-    /// Commands that are read from the command line. A script in a file is not read.
+    /// Analyses commands from the command line. A script in a file is not read.
     fn script(&mut self, named: &[Word], input: &Stream) {
         let file = named.iter().filter_map(Word::text).next();
         match file.as_deref() {
@@ -420,7 +423,7 @@ impl Shell {
         }
     }
 
-    /// `xargs`: a command for the words that it reads.
+    /// `xargs`: runs a command with the words of its input.
     fn for_each(&mut self, arguments: &Arguments, input: &Stream) {
         let mut input = input.clone();
         let mut words = arguments.words.iter().peekable();
@@ -491,8 +494,8 @@ impl Shell {
         }
     }
 
-    /// A link is a second name. A hard link to a protected file is one that no later look can tell,
-    /// so it counts as a change of the file.
+    /// A link is a second name. A later check cannot recognise a hard link to a protected file, so
+    /// creating one counts as a change of that file.
     fn link(&mut self, arguments: &Arguments, named: &[Word]) {
         let is_hard = !(arguments.short('s') || arguments.has(&["--symbolic"]));
         let folder = target_folder(arguments);
@@ -503,7 +506,7 @@ impl Shell {
             .collect();
         let (target, sources) = match (&folder, named.split_last()) {
             (Some(folder), _) => (folder, &named[..]),
-            // One word alone is linked to from here.
+            // A single word is linked into the working folder.
             (None, Some((_, []))) => (&Word::plain("."), &named[..]),
             (None, Some((target, sources))) => (target, sources),
             (None, None) => return,
@@ -511,8 +514,8 @@ impl Shell {
         for source in sources {
             for target in [target.clone(), source.file_name().within(target)] {
                 self.write(How::Change, &target);
-                // A hard link is read from where the command stands, a symbolic one from where it
-                // lies.
+                // A hard link's source is relative to the working folder, a symbolic link's to the
+                // folder of the link.
                 let from = |folder: &Word| match target.within(folder) {
                     _ if is_hard => folder.clone(),
                     target => target.folder(),
@@ -556,7 +559,7 @@ impl Shell {
             if arguments.name == "mv" {
                 self.write(How::Remove, source);
             }
-            // Into a folder it keeps its name; which of the two it is, whoever judges can see.
+            // In a folder it keeps its name. The judge sees which of the two exists.
             let inside = source.file_name().within(&target);
             if inside.text().is_some() || source.text().is_none() {
                 self.write(How::Change, &inside);
@@ -587,7 +590,7 @@ impl Shell {
 }
 
 impl Word {
-    /// This word with another in the place of a mark.
+    /// Replaces a placeholder in this word.
     fn replaced(&self, mark: &Word, by: &Word) -> Word {
         if mark.0.is_empty() {
             return self.clone();
@@ -606,7 +609,7 @@ impl Word {
     }
 }
 
-/// The files below a folder that is copied, named from there.
+/// The files below a copied folder, relative to it.
 fn files_below(folder: &Path) -> Vec<String> {
     let (mut files, mut folders) = (Vec::new(), vec![folder.to_owned()]);
     while let Some(next) = folders.pop() {
@@ -630,7 +633,7 @@ fn files_below(folder: &Path) -> Vec<String> {
 
 fn is_in_place(arguments: &Arguments) -> bool {
     let flags = ["--in-place", "--write", "--inplace", "-w", "inplace"];
-    // Formatters write in place unless they are told otherwise.
+    // Formatters write in place by default.
     let formats = ["black", "rustfmt", "sd"].contains(&arguments.name.as_str())
         && !arguments.has(&["--check", "--diff", "-p", "--preview"]);
     arguments.has(&flags)
@@ -638,7 +641,7 @@ fn is_in_place(arguments: &Arguments) -> bool {
         || !["prettier", "awk"].contains(&arguments.name.as_str()) && arguments.short('i')
 }
 
-/// The files of `sed -i` and its like: every word but the options and the script.
+/// The files of `sed -i` and similar: every word except the options and the script.
 fn edited_files(words: &[Word]) -> Vec<Word> {
     let (mut files, mut scripted, mut words) = (Vec::new(), false, words.iter());
     while let Some(word) = words.next() {

@@ -1,4 +1,6 @@
-//! The text that a command reads and prints, as far as the command line says what it is.
+//! The input and output of commands, as far as the command line shows them.
+//!
+//! It reads short files for names and diffs. It runs no program.
 
 use std::path::PathBuf;
 
@@ -6,21 +8,21 @@ use super::programs::Arguments;
 use super::word::{Piece, Word};
 use super::{Shell, lexer};
 
-/// A longer file is not read for the names or the diff in it.
+/// Longer files are not read for names or diffs.
 const LONGEST_FILE: u64 = 1 << 20;
-/// So many entries of a folder are compared with a pattern.
+/// At most this many entries of a folder are compared with a pattern.
 const MOST_ENTRIES: usize = 10_000;
 
-/// What a command reads from its input, or prints.
+/// The input or output of a command.
 #[derive(Debug, Clone, Default)]
 pub struct Stream {
-    /// Texts that stand in the command.
+    /// Texts from the command itself.
     pub texts: Vec<Word>,
-    /// Names of files, a line each.
+    /// File names, one per line.
     pub names: Vec<Word>,
-    /// Files that hold the text.
+    /// Files that contain the text.
     pub files: Vec<Word>,
-    /// Diffs that git makes: how git lists their files, and the paths that they are limited to.
+    /// Diffs from git: the git command that lists their files, and the paths that limit them.
     pub diffs: Vec<(Vec<String>, Vec<Word>)>,
     /// There may be more.
     pub is_partial: bool,
@@ -68,7 +70,7 @@ impl Stream {
         !is_known && self.files.is_empty() && self.diffs.is_empty() && !self.is_partial
     }
 
-    /// Narrows names that may be any to those with a plain text, as `grep TEXT` does.
+    /// Narrows unknown names to those that contain a plain text, as `grep TEXT` does.
     fn keep_matching(&mut self, pattern: &str) {
         let Some((text, is_end)) = literal(pattern) else {
             return;
@@ -88,7 +90,7 @@ impl Stream {
         }
     }
 
-    /// The values of `$(…)` that prints this.
+    /// The values of `$(…)` with this output.
     pub fn values(mut self) -> Vec<Word> {
         let is_whole = !self.is_partial && self.files.is_empty() && self.diffs.is_empty();
         self.texts.append(&mut self.names);
@@ -100,7 +102,7 @@ impl Stream {
 }
 
 impl Shell {
-    /// The texts that are known, those in files included.
+    /// The known texts, including those in files.
     pub(super) fn texts_of(&self, stream: &Stream) -> Vec<Word> {
         let mut texts = stream.texts.clone();
         for place in stream.files.iter().flat_map(|file| self.places(file)) {
@@ -135,7 +137,7 @@ impl Shell {
         items
     }
 
-    /// The places on the disk that a word may name, in each folder that is possible.
+    /// The paths on disk that a word may name, in each possible working folder.
     pub(super) fn places(&self, word: &Word) -> Vec<PathBuf> {
         let in_folder = |folder: &Word| {
             let path = word.within(folder);
@@ -148,7 +150,7 @@ impl Shell {
         self.folders.iter().flat_map(in_folder).collect()
     }
 
-    /// The entries of a folder that a pattern names.
+    /// The entries of a folder that match a pattern.
     fn matching(&self, pattern: &Word) -> Vec<PathBuf> {
         let Some(folder) = pattern.folder().text() else {
             return Vec::new();
@@ -163,7 +165,7 @@ impl Shell {
             .collect()
     }
 
-    /// The output of a command with these words that reads this.
+    /// The output of a command with these words and this input.
     pub(super) fn output(&self, words: &[Word], input: &Stream) -> Stream {
         let Some(readings) = Arguments::readings(words.to_vec()) else {
             return Stream::unknown();
@@ -188,7 +190,7 @@ impl Shell {
                 ..Stream::default()
             },
             "pwd" => Stream::of_names(self.value_of("PWD")),
-            // A new file of its own, which no rule of a project names.
+            // A new file that no rule of a project names.
             "mktemp" => Stream::of_names(vec![Word::plain("/tmp/new-file")]),
             "ls" if arguments.short('d') => Stream::of_names(named),
             "ls" => Stream::of_names(self.listed_names(named)),
@@ -197,7 +199,7 @@ impl Shell {
             "git" => self.output_of_git(arguments),
             "rg" if arguments.has(&["--files"]) => self.searched(named, &[]),
             "grep" | "egrep" | "fgrep" | "rg" | "ag" | "ack" => {
-                // The first word is the pattern, unless an option has it.
+                // The first word is the pattern, unless an option gives it.
                 let has_pattern = !arguments
                     .values(&["-e", "--regexp", "-f", "--file"])
                     .is_empty();
@@ -230,7 +232,7 @@ impl Shell {
         }
     }
 
-    /// The names that `ls` prints: those of a folder stand without it.
+    /// The names that `ls` prints: entries of a folder have no folder prefix.
     fn listed_names(&self, mut named: Vec<Word>) -> Vec<Word> {
         let is_folder = |word: &Word| self.places(word).iter().any(|place| place.is_dir());
         if named.is_empty() || named.iter().any(is_folder) {
@@ -282,7 +284,7 @@ impl Shell {
             none if none.is_empty() => listing.push("HEAD".into()),
             some => listing.extend(some),
         }
-        // A commit that is not told may have anything.
+        // An unknown commit may contain anything.
         if !is_known {
             listing = vec!["ls-files".into()];
         }
@@ -297,8 +299,7 @@ impl Shell {
     }
 }
 
-/// The text that a regular expression looks for, if it is a plain one, and whether a line must end
-/// with it.
+/// The text of a regular expression, if it is plain, and whether a line must end with it.
 fn literal(pattern: &str) -> Option<(String, bool)> {
     let (pattern, is_end) = match pattern.strip_suffix('$') {
         Some(rest) => (rest, true),
@@ -319,7 +320,7 @@ fn is_stdin(word: &Word) -> bool {
     matches!(word.text().as_deref(), Some("-" | "/dev/stdin"))
 }
 
-/// What `echo` and `printf` print of their words: all together.
+/// The output of `echo` and `printf`: all words together.
 fn echoed(words: &[Word]) -> Vec<Word> {
     // Any other word with a dash is printed.
     let is_option = |word: &Word| {
@@ -338,7 +339,7 @@ fn echoed(words: &[Word]) -> Vec<Word> {
     }
 }
 
-/// The files that `find` may find: below its folders, with its names.
+/// The files that `find` may print: below its folders, with its names.
 pub fn found(find: &Arguments) -> Vec<Word> {
     let is_root =
         |word: &&Word| !word.is_flag() && !matches!(word.text().as_deref(), Some("(" | "!" | ")"));
@@ -361,7 +362,8 @@ pub fn found(find: &Arguments) -> Vec<Word> {
     below(&roots, &names)
 }
 
-/// Every file in these folders, or in this one if there are none, whose name is one of these.
+/// Every file with one of these names, in these folders or, if there are none, in the working
+/// folder.
 fn below(roots: &[Word], names: &[Word]) -> Vec<Word> {
     let names: Vec<Word> = match names.is_empty() {
         true => vec![Word(vec![Piece::All])],
@@ -388,7 +390,7 @@ fn below(roots: &[Word], names: &[Word]) -> Vec<Word> {
 }
 
 impl Word {
-    /// A quoted pattern that a program reads as one.
+    /// A quoted pattern that a program interprets as one.
     fn as_pattern(&self) -> Word {
         let piece = |piece: &Piece| match piece {
             Piece::Char('*') => Piece::Star,

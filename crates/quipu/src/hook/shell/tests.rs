@@ -1,3 +1,5 @@
+//! Tests of the shell analysis: commands, and the deeds or verdicts that they must have.
+
 use std::path::Path;
 use std::process::Command;
 
@@ -56,7 +58,7 @@ fn plain_writes_are_seen() {
         ("rm a.{md,txt}", vec!["remove a.md", "remove a.txt"]),
         ("rm *.md", vec!["Remove any *.md"]),
         ("echo x > $FILE", vec!["Change any …"]),
-        // A folder that is not there may leave the shell where it was.
+        // If the folder does not exist, the shell may stay where it was.
         ("cd meta; rm x", vec!["remove x", "remove meta/x"]),
     ] {
         assert_eq!(told(command), wanted, "{command}");
@@ -81,7 +83,7 @@ fn what_writes_nothing_is_no_deed() {
     }
 }
 
-/// A command that is made to be long is read in bounded time and depth, and hides nothing.
+/// A very long command is parsed in bounded time and depth, and hides nothing.
 #[test]
 fn a_command_full_of_syntax_is_read() {
     for filling in [
@@ -94,7 +96,7 @@ fn a_command_full_of_syntax_is_read() {
             "{filling}"
         );
     }
-    // Denied at once, without a deep stack.
+    // The parser denies these at once, without a deep stack.
     for (open, close) in [
         ("$((", "))"),
         ("${a:-", "}"),
@@ -125,7 +127,7 @@ fn a_command_full_of_syntax_is_read() {
     assert!(!pattern.matches(Path::new("/a/b/c.md")));
 }
 
-/// Time and memory are bounded, and what is beyond the bound is denied.
+/// Time and memory are bounded. A command beyond the bound is denied.
 #[test]
 fn a_command_that_does_very_much_is_not_judged() {
     let folders = "cd a;cd b;cd c;cd d;cd e;";
@@ -383,7 +385,7 @@ const DENIED_WRITES: &[&str] = &[
     "echo \u{a0}#; rm outline.md",
     "echo \u{3000}#; rm outline.md",
     "echo \u{c}#; rm outline.md",
-    // Commands in texts and sums.
+    // Commands in here-documents and arithmetic.
     "cat <<E\n$(rm outline.md)\nE",
     "cat <<E\n`rm outline.md`\nE",
     "cat <<-E\n\t${X:-$(rm outline.md)}\nE",
@@ -417,7 +419,7 @@ const DENIED_WRITES: &[&str] = &[
     "env -S 'rm outline.md'",
     "env -iS 'rm' outline.md",
     "env --split-string='rm outline.md'",
-    // More than is told apart.
+    // More cases than the analysis tracks.
     "cd a;cd b;cd c;cd d;cd e;cd f;cd g;cd h;cd new;cd ..; rm outline.md",
     "cd a;cd b;cd c;cd d;cd e;cd f;cd g;cd h;cd new;cd ..; python3 -c \"open('outline.md', 'w')\"",
     "eval eval eval eval eval eval eval eval eval rm outline.md",
@@ -531,13 +533,13 @@ const DENIED_WRITES: &[&str] = &[
     "x=$(cat <<EOF\nfoo\nEOF)\nrm outline.md",
     "cat <<-EOF\n\tit's\n\tEOF\nrm outline.md",
     "cat <<E$(echo)F\nit's\nE$(echo)F\nrm outline.md",
-    // bash runs what stands before a fault.
+    // bash runs everything before a syntax error.
     "rm outline.md\n)",
     "rm outline.md\necho \"unclosed",
     "x=$(case y in y) rm outline.md;; esac)",
 ];
 
-/// What people and agents do all day.
+/// Everyday commands of people and agents.
 const ALLOWED: &[&str] = &[
     "ls *.md",
     "ls -la meta/",
@@ -631,8 +633,8 @@ const ALLOWED: &[&str] = &[
     "gh pr create --title x --body \"$(cat <<'E'\n## Summary\n- rm outline.md > x\nE\n)\"",
 ];
 
-/// What a text does not tell. Afterwards `status` flags what was changed, and `restore` undoes it
-/// (`tests/scenarios/book/hooks`).
+/// Writes that the text of a command does not show. Afterwards `status` flags the changed files,
+/// and `restore` undoes the changes (`tests/scenarios/book/hooks`).
 const NOT_SEEN: &[&str] = &[
     "bash write.sh",
     "make clean",

@@ -1,14 +1,18 @@
-//! Words of a shell command, with what of them is known.
+//! Words of a shell command, in which some parts may be unknown.
+//!
+//! A [`Word`] is a list of pieces: known characters, wildcards, and unknown parts. It expands
+//! braces, splits paths and matches names. An unknown part matches every name, so that the result
+//! never hides a file. The lexer parses words, and `mod.rs` expands variables.
 
 use std::path::Path;
 
-/// More alternatives than these, of braces or of a loop, are not told apart.
+/// Above this number of alternatives (from braces or a loop), the analysis gives up.
 pub const MOST_WORDS: usize = 4096;
-/// More pairs of braces in one word are not told apart either.
+/// Above this number of brace pairs in one word, the analysis gives up.
 const MOST_BRACES: usize = 32;
 
-/// A part of a word. The lexer makes all of them but `TooMany`; after expansion only the first six
-/// are left.
+/// A part of a word. The lexer produces all of them except `TooMany`; after expansion only the
+/// first six remain.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Piece {
     Char(char),
@@ -18,18 +22,18 @@ pub enum Piece {
     Star,
     /// Everything below a folder.
     All,
-    /// Something that the text does not tell.
+    /// Unknown text.
     Any,
-    /// More alternatives than are told apart.
+    /// More alternatives than the analysis tracks.
     TooMany,
     Variable(String),
     /// `${NAME:-WORD}`: the value, or the word.
     Default(String, String),
-    /// `${NAME%…}` and its like: what is made of the value.
+    /// `${NAME%…}` and similar: a text derived from the value.
     Part(String, String),
-    /// A command whose output stands here.
+    /// A command that is replaced by its output.
     Output(String),
-    /// A number, and what it is computed from.
+    /// A number, and the expression that computes it.
     Computed(String),
     /// A command that is read or written like a file.
     Process(String),
@@ -53,7 +57,7 @@ impl Word {
         Word(vec![Piece::TooMany])
     }
 
-    /// As a shell would have to read it, with an unset variable for what is not known.
+    /// The word in shell syntax, with an unset variable for each unknown part.
     pub fn spelled(&self) -> String {
         let mut text = String::new();
         for piece in &self.0 {
@@ -67,7 +71,7 @@ impl Word {
         text
     }
 
-    /// The text, if all of it is known.
+    /// The text, if every piece is known.
     pub fn text(&self) -> Option<String> {
         let letter = |piece: &Piece| match piece {
             Piece::Char(c) => Some(*c),
@@ -89,7 +93,7 @@ impl Word {
         self.0.first() == Some(&Piece::Char('-')) && self.0.len() > 1
     }
 
-    /// Whether the name of the file is known, be it as a pattern.
+    /// Whether the file name is known, at least as a pattern.
     pub fn tells_a_name(&self) -> bool {
         !self.0.contains(&Piece::Any) || !self.file_name().0.contains(&Piece::Any)
     }
@@ -175,7 +179,7 @@ impl Word {
                 .split(|piece| *piece == Piece::Brace(','))
                 .map(<[Piece]>::to_vec)
                 .collect(),
-            // `{1..9}` counts; anything else in braces stands as it is.
+            // `{1..9}` is a sequence. Any other braces stay as they are.
             false
                 if inner
                     .windows(2)
@@ -197,22 +201,22 @@ impl Word {
         words
     }
 
-    /// Whether it may name this path. As in a shell, a wildcard at the beginning of a name does not
-    /// match a dot.
+    /// Whether the word may name this path. As in a shell, a wildcard at the beginning of a name
+    /// does not match a dot.
     pub fn matches(&self, path: &Path) -> bool {
         let text: Vec<char> = path.to_string_lossy().chars().collect();
         let is_one = |piece: &&Piece| matches!(piece, Piece::Char(_) | Piece::One);
         if self.0.iter().filter(is_one).count() > text.len() {
             return false;
         }
-        // The places in the text that the pieces so far can lead to.
+        // The offsets in the text that the pieces so far can reach.
         let mut places = vec![false; text.len() + 1];
         places[0] = true;
         let begins_hidden =
             |at: usize| text.get(at) == Some(&'.') && (at == 0 || text[at - 1] == '/');
         let mut before = None;
         for piece in &self.0 {
-            // Two of the same in a row mean no more than one.
+            // Two equal wildcards in a row match the same as one.
             if !is_one(&piece) && before.replace(piece) == Some(piece) {
                 continue;
             }
