@@ -1,9 +1,8 @@
 //! Detects names that an external edit removed from a state file.
 //!
-//! A state file is edited by many hands, and values change all the time. What has a name of its own
-//! does not disappear in ordinary work: a key of an object, an item with an `id`, a keyed line of
-//! Markdown in its section. Where one is missing, an older copy of the file was probably put in its
-//! place.
+//! Many actors edit a state file, and its values change all the time. Named entries (a key of an
+//! object, an item with an `id`, a keyed line of Markdown in its section) do not disappear in
+//! ordinary work. If one is missing, an older copy of the file was probably restored over it.
 
 use serde_json::Value;
 

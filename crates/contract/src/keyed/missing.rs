@@ -9,8 +9,8 @@ use super::parse::{Part, fold, parse};
 type Name = (Vec<String>, String);
 
 /// The current facts of `before` that `after` no longer has, in order. A fact that moved to another
-/// section, or of which only an older value is left in a history, is missing. Of several lines with
-/// one key, as many as have a value of their own must remain.
+/// section, or of which only an older value is left in a history, is missing. If several lines have
+/// one key, as many must remain as there are different values.
 pub(crate) fn missing_facts(before: &str, after: &str) -> Vec<Fact> {
     let (before, after) = (parse(before), parse(after));
     // The only title of a document may be renamed.
