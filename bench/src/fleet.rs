@@ -10,7 +10,7 @@ use std::sync::{Barrier, mpsc};
 use std::time::{Duration, Instant};
 
 use quipu_contract::{Actor, ProjectPath};
-use quipu_shared::{Address, checkout, push};
+use quipu_postgres::{Address, checkout, push};
 use quipu_store::{Change, Expect, Options, Store};
 use quipu_testkit::postgres::Cluster;
 use tempfile::TempDir;
@@ -51,7 +51,7 @@ pub fn run(arguments: &[&str]) {
     let wanted = |part: &str| {
         arguments.iter().all(|a| a.parse::<usize>().is_ok()) || arguments.contains(&part)
     };
-    quipu_shared::register(|what| eprintln!("{what}"), |_, _| true);
+    quipu_postgres::register(|what| eprintln!("{what}"), |_, _| true);
     let disk =
         PathBuf::from(std::env::var("QUIPU_BENCH_DIR").unwrap_or_else(|_| "/var/tmp".into()));
     let cluster = Cluster::start_on(&disk);
@@ -221,7 +221,7 @@ fn path_of(writer: usize) -> ProjectPath {
 fn commit(store: &Store, writer: usize, number: usize) {
     let text = format!("{writer:04} {number:08} {}\n", "x".repeat(PAYLOAD - 15));
     store
-        .judge(Change::by(&Actor::Person).write(&path_of(writer), text, Expect::Any))
+        .validate(Change::by(&Actor::Person).write(&path_of(writer), text, Expect::Any))
         .unwrap()
         .publish()
         .unwrap();

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use quipu_shared::{Address, push};
+use quipu_postgres::{Address, push};
 use quipu_store::{Options, Store};
 use quipu_testkit::postgres::Cluster;
 use quipu_testkit::{Host, Network};

@@ -25,8 +25,9 @@ type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
 const USAGE: &str =
     "usage: cargo run --release -p bench -- commands [--program PATH] [--beside PATH] [--clients N,…] [--commits N,…] [--files N,…] [--rounds N] [--only NAME,…] | hooks [FILES] | build-size | fleet [COMMITS] [commits] [lone] [claims] [hosts]
-       | recall FOLDER [--no-model] [--keep DIR] | search [SECTIONS…] [--model] [--keep DIR]
-       | claims FOLDER [--judge command:PROGRAM] | claims synthetic";
+       | recall FOLDER [--layout session|one|group|shuffled:N] [--no-model] [--keep DIR] [--groups N] [--features FILE [--strangers FOLDER]]
+       | search [SECTIONS…] [--model] [--keep DIR]
+       | claims FOLDER [--evidence TOKENS] [--out FOLDER] [--judge command:PROGRAM] | claims prose FOLDER [--open | --blind] [--prompts FOLDER] [--answers FOLDER] | claims synthetic";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -1,9 +1,9 @@
 //! Measures how often recall finds the sections that answer a question.
 //!
 //! `corpus.jsonl` holds texts in order; `queries.jsonl` holds questions with the ids of the texts
-//! that answer them. Every group becomes its own project on disk: one Markdown file per session (or
-//! per text if there are no sessions), one section per text, with its date and speaker as headings.
-//! No id reaches the project. The benchmark asks each question within its group through
+//! that answer them. Every group becomes its own project on disk, laid out as `--layout` says
+//! (`layout`): Markdown files with one section per text, with its date and speaker as headings. No
+//! id reaches the project. The benchmark asks each question within its group through
 //! `quipu_protocol::recall`, the function behind the command. A hit counts for the text that
 //! contains its line.
 
@@ -14,27 +14,11 @@ use std::time::{Duration, Instant};
 
 use quipu_contract::Actor;
 use quipu_protocol::{Ask, Project, recall};
-use quipu_text::recall::{Index, Options};
+use quipu_recall::{Index, Options, differ_in_script};
 use serde_json::Value;
 
 use crate::Outcome;
-use crate::layout::{escaped, open_project};
-
-/// One group as files.
-#[derive(Default)]
-struct Group {
-    files: Vec<(String, String)>,
-    /// The first line and the id of each text, by file.
-    ids: HashMap<String, Vec<(u32, String)>>,
-}
-
-impl Group {
-    /// Returns the id of the text that contains a line.
-    fn id(&self, path: &str, line: u32) -> &str {
-        let texts = &self.ids[path];
-        &texts[texts.partition_point(|(first, _)| *first <= line).max(1) - 1].1
-    }
-}
+use crate::layout::{Group, Layout, Text, open_project};
 
 /// An open project with the files of a group.
 struct Laid {
@@ -80,61 +64,82 @@ impl Tally {
     }
 }
 
+/// Returns the value of an option.
+fn value<'a>(arguments: &'a [String], option: &str) -> Option<&'a str> {
+    let at = arguments.iter().position(|word| word == option)?;
+    arguments.get(at + 1).map(String::as_str)
+}
+
 /// Runs the benchmark on one folder.
 pub fn run(arguments: &[String]) -> Outcome {
     let folder = arguments.iter().find(|word| !word.starts_with("--"));
     let folder = Path::new(folder.ok_or("recall needs a folder")?);
-    let groups = load_groups(&folder.join("corpus.jsonl"))?;
-    let asked = load_questions(&folder.join("queries.jsonl"))?;
+    let layout = Layout::parse(value(arguments, "--layout").unwrap_or("session"))?;
+    let mut groups = load_groups(&folder.join("corpus.jsonl"), layout)?;
+    let mut asked = load_questions(&folder.join("queries.jsonl"))?;
+    if let Some(first) = value(arguments, "--groups") {
+        let first = first.parse()?;
+        groups = groups.into_iter().take(first).collect();
+        asked.retain(|asked| groups.contains_key(&asked.group));
+    }
     let temporary = tempfile::tempdir()?;
     // Encoding takes minutes. With `--keep`, the next run reuses the projects.
-    let kept = arguments.iter().position(|word| word == "--keep");
-    let home = kept
-        .and_then(|at| arguments.get(at + 1))
-        .map_or(temporary.path(), Path::new);
+    let home = value(arguments, "--keep").map_or(temporary.path().to_owned(), |kept| {
+        Path::new(kept).join(layout.to_string().replace(':', "-"))
+    });
     let words_only = arguments.iter().any(|word| word == "--no-model");
     let mut laid = BTreeMap::new();
     let mut indexing = Duration::ZERO;
     let (mut sections, mut texts) = (0, 0);
     for (number, (name, group)) in groups.into_iter().enumerate() {
-        let root = home.join(number.to_string());
-        let project = open_project(&root)?;
-        for (path, text) in &group.files {
-            if !root.join(path).exists() {
-                std::fs::write(root.join(path), text)?;
-            }
-        }
-        // The first question indexes the files and encodes them all.
-        let started = Instant::now();
-        let first = recall(
-            &project,
-            &Actor::Person,
-            &Ask {
-                complete: !words_only,
-                ..ask("?", !words_only)
-            },
-        )?;
-        indexing += started.elapsed();
-        sections += first.answer.sections;
+        let (project, first, took) = open(&home.join(number.to_string()), &group, words_only)?;
+        indexing += took;
+        sections += first;
         texts += group.ids.values().map(Vec::len).sum::<usize>();
         laid.insert(name, Laid { group, project });
     }
     println!(
-        "{}: {} groups, {texts} texts, {sections} sections, {} questions; indexed in {:.1} s",
+        "{}, layout {layout}: {} groups, {texts} texts, {sections} sections, {} questions; indexed in {:.1} s",
         folder.display(),
         laid.len(),
         asked.len(),
         indexing.as_secs_f64()
     );
-    if let Some(at) = arguments.iter().position(|word| word == "--features") {
-        let out = arguments.get(at + 1).ok_or("--features needs a file")?;
-        return write_features(&laid, &asked, Path::new(out));
+    if let Some(out) = value(arguments, "--features") {
+        let strangers = match value(arguments, "--strangers") {
+            Some(folder) => load_questions(&Path::new(folder).join("queries.jsonl"))?,
+            None => Vec::new(),
+        };
+        return write_features(&laid, &asked, &strangers, Path::new(out));
     }
+    measure_bm25(&laid, &asked)?;
     let models: &[bool] = if words_only { &[false] } else { &[true, false] };
     for use_model in models {
         measure(&laid, &asked, *use_model)?;
     }
     Ok(())
+}
+
+/// Opens the project of a group, writes its files and indexes them. Returns the number of sections
+/// and the time that the index took.
+fn open(root: &Path, group: &Group, words_only: bool) -> Outcome<(Project, usize, Duration)> {
+    let project = open_project(root)?;
+    for (path, text) in &group.files {
+        if !root.join(path).exists() {
+            std::fs::write(root.join(path), text)?;
+        }
+    }
+    // The first question indexes the files and encodes them all.
+    let started = Instant::now();
+    let first = recall(
+        &project,
+        &Actor::Person,
+        &Ask {
+            complete: !words_only,
+            ..ask("index", !words_only)
+        },
+    )?;
+    Ok((project, first.answer.sections, started.elapsed()))
 }
 
 /// Builds a question with the settings that all benchmarks use.
@@ -209,22 +214,83 @@ fn measure(laid: &BTreeMap<String, Laid>, asked: &[Asked], use_model: bool) -> O
     Ok(())
 }
 
-/// Writes every candidate's features as lines of JSON, for `scripts/fit-ranking`.
-fn write_features(laid: &BTreeMap<String, Laid>, asked: &[Asked], out: &Path) -> Outcome {
-    let mut out = std::io::BufWriter::new(std::fs::File::create(out)?);
-    for ask in asked {
-        let Laid { group, project } = &laid[&ask.group];
+/// Measures plain BM25 over the sections' texts, which no layout may fall below.
+fn measure_bm25(laid: &BTreeMap<String, Laid>, asked: &[Asked]) -> Outcome {
+    let mut overall = Tally::default();
+    let options = Options {
+        use_model: false,
+        ..Options::default()
+    };
+    for question in asked {
+        let Laid { group, project } = &laid[&question.group];
         let index = Index::open(&project.store.root().join(".quipu/recall"))?;
-        let explained = index.explain(&ask.question, &Options::default())?;
-        let mut rows = Vec::new();
-        for (path, line, features) in explained {
-            let gold = ask.gold.iter().any(|id| id == group.id(&path, line));
-            rows.push(serde_json::json!([u8::from(gold), features]));
+        let mut explained = index.explain(&question.question, &options)?.candidates;
+        explained.sort_by(|a, b| b.features[0].total_cmp(&a.features[0]));
+        let mut found: Vec<&str> = Vec::new();
+        for section in &explained {
+            let id = group.id(&section.path, section.line);
+            if !found.contains(&id) && found.len() < 10 {
+                found.push(id);
+            }
         }
+        overall.add(&found, &question.gold);
+    }
+    overall.line("plain BM25");
+    Ok(())
+}
+
+/// Writes every candidate's features as lines of JSON, for `scripts/fit-ranking`. A question that
+/// nothing answers has no gold: each question is also asked of the next group, and the questions of
+/// another folder are asked if there is one group only.
+fn write_features(
+    laid: &BTreeMap<String, Laid>,
+    asked: &[Asked],
+    strangers: &[Asked],
+    out: &Path,
+) -> Outcome {
+    let mut out = std::io::BufWriter::new(std::fs::File::create(out)?);
+    let groups: Vec<&String> = laid.keys().collect();
+    let mut write = |of: &str, ask: &Asked, gold: &[String]| -> Outcome {
+        let Laid { group, project } = &laid[of];
+        let index = Index::open(&project.store.root().join(".quipu/recall"))?;
+        let rows = |use_model| -> Outcome<_> {
+            let options = Options {
+                use_model,
+                ..Options::default()
+            };
+            let mut rows = Vec::new();
+            let explained = index.explain(&ask.question, &options)?;
+            for section in explained.candidates {
+                let id = group.id(&section.path, section.line);
+                let right = gold.iter().any(|gold| gold == id);
+                let is_turn = u8::from(section.is_turn);
+                rows.push(serde_json::json!([
+                    u8::from(right),
+                    section.features,
+                    is_turn
+                ]));
+            }
+            Ok((explained.known, rows))
+        };
+        let ((known, words), (_, meaning)) = (rows(false)?, rows(true)?);
         let line = serde_json::json!({
-            "group": ask.group, "category": ask.category, "gold": ask.gold.len(), "rows": rows,
+            "group": of, "category": ask.category, "gold": gold.len(), "known": known,
+            "foreign": group.files.first().is_some_and(|(_, text)| differ_in_script(&ask.question, text)),
+            "words": words, "meaning": meaning,
         });
-        writeln!(out, "{line}")?;
+        Ok(writeln!(out, "{line}")?)
+    };
+    for ask in asked {
+        write(&ask.group, ask, &ask.gold)?;
+        let place = groups.iter().position(|group| **group == ask.group);
+        if let (Some(place), true) = (place, groups.len() > 1) {
+            write(groups[(place + 1) % groups.len()], ask, &[])?;
+        }
+    }
+    if let [group] = groups[..] {
+        strangers
+            .iter()
+            .try_for_each(|ask| write(group, ask, &[]))?;
     }
     Ok(())
 }
@@ -241,40 +307,22 @@ fn text_of<'v>(value: &'v Value, field: &str) -> &'v str {
     value[field].as_str().unwrap_or("")
 }
 
-fn load_groups(path: &Path) -> Outcome<BTreeMap<String, Group>> {
-    let mut groups: BTreeMap<String, Group> = BTreeMap::new();
-    let mut last: HashMap<String, String> = HashMap::new();
+fn load_groups(path: &Path, layout: Layout) -> Outcome<BTreeMap<String, Group>> {
+    let mut groups: BTreeMap<String, Vec<Text>> = BTreeMap::new();
     for line in lines(path)? {
-        let name = text_of(&line, "group").to_owned();
-        let group = groups.entry(name.clone()).or_default();
-        let (session, date, speaker) = (
-            text_of(&line, "session"),
-            text_of(&line, "date"),
-            text_of(&line, "speaker"),
-        );
-        if session.is_empty() || last.get(&name).is_none_or(|before| before != session) {
-            let path = format!("sessions/{:04}.md", group.files.len() + 1);
-            let heading = if date.is_empty() {
-                String::new()
-            } else {
-                format!("# {date}\n\n")
-            };
-            group.files.push((path, heading));
-            last.insert(name, session.to_owned());
-        }
-        let (path, text) = group.files.last_mut().ok_or("no file")?;
-        let texts = group.ids.entry(path.clone()).or_default();
-        texts.push((
-            text.lines().count() as u32 + 1,
-            text_of(&line, "id").to_owned(),
-        ));
-        if !speaker.is_empty() {
-            text.push_str(&format!("## {speaker}\n\n"));
-        }
-        text.push_str(&escaped(text_of(&line, "text")));
-        text.push('\n');
+        let field = |name| text_of(&line, name).to_owned();
+        groups.entry(field("group")).or_default().push(Text {
+            id: field("id"),
+            session: field("session"),
+            date: field("date"),
+            speaker: field("speaker"),
+            text: field("text"),
+        });
     }
-    Ok(groups)
+    let laid = groups
+        .into_iter()
+        .map(|(name, texts)| (name, Group::new(texts, layout)));
+    Ok(laid.collect())
 }
 
 fn load_questions(path: &Path) -> Outcome<Vec<Asked>> {

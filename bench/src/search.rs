@@ -278,7 +278,7 @@ fn measure(
         );
     }
     let started = Instant::now();
-    project.store.survey()?;
+    project.store.scan_status()?;
     println!(
         "  adopting the files: {:.1} s",
         started.elapsed().as_secs_f64()
@@ -374,7 +374,7 @@ fn measure(
         let entry = format!("\n## Appended\n\n{}\n", words.question(&mut dice));
         project
             .store
-            .judge(Change::by(&Actor::Person).append(&grows, entry))?
+            .validate(Change::by(&Actor::Person).append(&grows, entry))?
             .publish()?;
         Ok(())
     };

@@ -20,5 +20,5 @@ pub fn prepare(folder: &Path) {
     let store = Store::open(folder, contract(), Options::default()).unwrap();
     let change =
         Change::by(&Actor::Person).append(&ProjectPath::parse("log.md").unwrap(), "begin\n");
-    store.judge(change).unwrap().publish().unwrap();
+    store.validate(change).unwrap().publish().unwrap();
 }

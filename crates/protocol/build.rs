@@ -1,24 +1,24 @@
-//! Presses the built-in profiles: parses their TOML once, when the program is built.
-//! `quipu_contract` reads the row.
+//! Precompiles the built-in profiles: parses their TOML once, when the program is built.
+//! `quipu_contract` decodes the result.
 
 #![allow(clippy::unwrap_used, reason = "a build script may stop the build")]
 
 use std::fmt::Write;
 use std::path::Path;
 
-#[path = "../contract/src/press.rs"]
-mod press;
+#[path = "../contract/src/precompile.rs"]
+mod precompile;
 
 fn main() {
     let profiles = Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("../../profiles");
     println!("cargo:rerun-if-changed={}", profiles.display());
-    println!("cargo:rerun-if-changed=../contract/src/press.rs");
+    println!("cargo:rerun-if-changed=../contract/src/precompile.rs");
     let out = std::env::var("OUT_DIR").unwrap();
     let mut index = String::from("&[\n");
     for (name, path) in contract_files(&profiles) {
         let text = std::fs::read_to_string(&path).unwrap();
-        let row =
-            press::press(&text).unwrap_or_else(|error| panic!("{}: {error:?}", path.display()));
+        let row = precompile::precompile(&text)
+            .unwrap_or_else(|error| panic!("{}: {error:?}", path.display()));
         let file = Path::new(&out).join(name.replace('/', "-"));
         std::fs::write(&file, row).unwrap();
         writeln!(
@@ -29,7 +29,7 @@ fn main() {
         .unwrap();
     }
     index.push(']');
-    std::fs::write(Path::new(&out).join("pressed.rs"), index).unwrap();
+    std::fs::write(Path::new(&out).join("precompiled.rs"), index).unwrap();
 }
 
 /// The TOML files of the profiles, by `PROFILE/FILE`, in order.

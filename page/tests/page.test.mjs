@@ -101,27 +101,27 @@ test('a person approves on the page, and the page hears what others do', async (
   await page.locator('button[aria-label="research ch01: done"]').click();
   await page.getByRole('tab', { name: 'Brief' }).click();
   await page.locator('.paper').waitFor();
-  await page.getByRole('tab', { name: 'What it sees' }).click();
+  await page.getByRole('tab', { name: 'What it reads' }).click();
   assert.ok(await page.locator('.pointers li').count() > 0);
   assert.deepEqual(wrong, []);
 });
 
 test('a run is seen while it goes on', async () => {
   const { page, start, wrong } = await stage(book);
-  await page.getByText('No agent is at work').waitFor();
+  await page.getByText('No agent is running').waitFor();
   const run = start('run', '--step', 'outline', '--again', '--by', 'command:sh -c "echo thinking; sleep 30"');
   await page.locator('.said', { hasText: 'thinking' }).waitFor();
   assert.match(await page.locator('main').textContent(), /outline\s*command\s*\d+ s/);
   await page.getByText('architect (command)').waitFor();
   await run.stop();
-  await page.getByText('No agent is at work').waitFor();
-  await page.getByText('No one holds a lease').waitFor();
+  await page.getByText('No agent is running').waitFor();
+  await page.getByText('No leases, no open sessions').waitFor();
   assert.deepEqual(wrong, []);
 });
 
 test('workers are seen with the steps they are at', async () => {
   const { page, start, quipu, wrong } = await stage(book);
-  await page.getByText('No agent is at work').waitFor();
+  await page.getByText('No agent is running').waitFor();
   const worker = start('worker', '--by', 'command:sh -c "echo thinking; sleep 30"', '--jobs', '1', '--flow', 'book');
   await page.locator('.worker', { hasText: 'waits for something to do' }).waitFor();
   quipu('approve', 'approve-outline');
@@ -131,7 +131,7 @@ test('workers are seen with the steps they are at', async () => {
   assert.deepEqual(told.claims.map((claim) => [claim.step, claim.unit]), [['research', 'ch01']]);
   await worker.stop();
   await page.locator('.worker').waitFor({ state: 'detached' });
-  await page.getByText('No one holds a lease').waitFor();
+  await page.getByText('No leases, no open sessions').waitFor();
   assert.deepEqual(wrong, []);
 });
 
@@ -152,9 +152,9 @@ test('a file goes back to any version, after a look at what changes', async () =
   await page.getByRole('button', { name: 'Compare with now' }).click();
   await page.locator('.diff .added', { hasText: 'three' }).waitFor();
   await page.keyboard.press('Escape');
-  await page.getByRole('button', { name: 'Bring this version back' }).click();
+  await page.getByRole('button', { name: 'Restore this version' }).click();
   await page.locator('dialog .diff .added', { hasText: 'two' }).waitFor();
-  await page.getByRole('button', { name: 'Bring it back', exact: true }).click();
+  await page.getByRole('button', { name: 'Restore', exact: true }).click();
   await page.getByText('version 4 of 4').waitFor();
   assert.match(read('drafts/ch06-draft.md'), /two/);
   assert.match(quipu('log', 'drafts/ch06-draft.md', '-n', '1'), /restore .*person/);
@@ -200,7 +200,7 @@ test('the journal is searched, verified, and leads back', async () => {
   const { page, at, quipu, wrong } = await stage(relay);
   await at('journal');
   await page.getByRole('button', { name: 'Verify everything' }).click();
-  await page.getByText('all is well').waitFor();
+  await page.getByText('no problems found').waitFor();
   await page.getByLabel('Actor', { exact: true }).fill('ada');
   await page.waitForFunction(() => [...document.querySelectorAll('.entry')].every((entry) => entry.textContent.includes('ada')));
   await page.getByLabel('Actor', { exact: true }).fill('');
@@ -211,9 +211,9 @@ test('the journal is searched, verified, and leads back', async () => {
   await second.getByRole('button', { name: 'What changed' }).click();
   await page.locator('.diff .added', { hasText: 'Sign in with tokens' }).waitFor();
   await page.keyboard.press('Escape');
-  await second.getByRole('button', { name: 'Bring this version back' }).click();
+  await second.getByRole('button', { name: 'Restore this version' }).click();
   await page.locator('dialog .diff .gone').first().waitFor();
-  await page.getByRole('button', { name: 'Bring it back', exact: true }).click();
+  await page.getByRole('button', { name: 'Restore', exact: true }).click();
   // Decisions only ever grow: the contract holds on the page as anywhere.
   await page.locator('dialog .fault', { hasText: 'append-only' }).waitFor();
   assert.match(quipu('decisions'), /ADR-002/);

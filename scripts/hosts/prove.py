@@ -164,7 +164,7 @@ class Running:
 
 
 GATE = "changed something and is not finished"
-HELD = "held at the stop gate"
+HELD = "blocked at the stop gate"
 
 
 def names(host):

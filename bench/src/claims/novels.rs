@@ -11,9 +11,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use quipu_claims::{Bounds, Claim, Memory, Page, Passages, check};
-use quipu_text::Counter;
-use quipu_text::recall::Tier;
+use quipu_claims::{Bounds, Corpus, Page, Passages, check, cut_claims, render_evidence};
+use quipu_recall::Tier;
 use serde_json::{Value, json};
 
 use crate::Outcome;
@@ -76,12 +75,12 @@ fn words(text: &str) -> BTreeSet<String> {
 
 /// Returns the passages that share most words with a text. Rare words weigh more.
 fn deciding(
-    passages: &[(String, BTreeSet<String>)],
+    passages: &[(Vec<usize>, BTreeSet<String>)],
     rarity: &HashMap<String, f64>,
     text: &str,
-) -> Vec<String> {
+) -> Vec<Vec<usize>> {
     let wanted = words(text);
-    let mut scored: Vec<(f64, &String)> = passages
+    let mut scored: Vec<(f64, &Vec<usize>)> = passages
         .iter()
         .map(|(place, said)| {
             (
@@ -101,7 +100,10 @@ fn deciding(
         .collect()
 }
 
-pub fn run(folder: &Path, judge: Option<&str>) -> Outcome {
+/// Tokens of evidence for a claim, unless the caller says otherwise.
+const TOKENS: u64 = 700;
+
+pub fn run(folder: &Path, judge: Option<&str>, most: Option<u64>, out: Option<&Path>) -> Outcome {
     let claims = load_claims(folder)?;
     let books: BTreeSet<&str> = claims.iter().map(|claim| claim.book.as_str()).collect();
     println!(
@@ -111,6 +113,7 @@ pub fn run(folder: &Path, judge: Option<&str>) -> Outcome {
         books.len()
     );
     let (mut hits, mut chance, mut asked) = ([0usize; 4], [0f64; 4], 0usize);
+    let mut in_budget = 0usize;
     let (mut tokens, mut spent, mut named, mut about) = (0u64, Vec::new(), 0usize, 0usize);
     let mut rulings: BTreeMap<&str, Vec<bool>> = BTreeMap::new();
     let (mut right, mut judged) = (0usize, 0usize);
@@ -126,10 +129,11 @@ pub fn run(folder: &Path, judge: Option<&str>) -> Outcome {
             text,
         };
         let passages = Passages::of([&page]).map_err(|e| e.to_string())?;
+        let corpus = Corpus::of(std::slice::from_ref(&page), None);
         let built = started.elapsed();
-        let cut: Vec<(String, BTreeSet<String>)> = passages
+        let cut: Vec<(Vec<usize>, BTreeSet<String>)> = passages
             .all()
-            .map(|p| (p.at.to_string(), words(&p.text)))
+            .map(|p| (p.lines.clone(), words(&p.text)))
             .collect();
         let mut counts: HashMap<String, usize> = HashMap::new();
         cut.iter()
@@ -144,31 +148,29 @@ pub fn run(folder: &Path, judge: Option<&str>) -> Outcome {
             cut.len(),
             built.as_secs_f64() * 1000.0
         );
-        let memory = Memory::of(&[]);
         for claim in claims.iter().filter(|claim| claim.book == *book) {
-            let cut_claim = [Claim {
-                line: 1,
-                text: claim.text.clone(),
-                opens: true,
-                italic: false,
-            }];
+            let bounds = Bounds {
+                k: 10,
+                tokens: Some(most.unwrap_or(TOKENS)),
+                ..Bounds::default()
+            };
             let started = Instant::now();
-            let checked = check(
-                &memory,
-                &passages,
-                &cut_claim,
-                &Bounds {
-                    k: 10,
-                    ..Bounds::default()
-                },
-            );
+            let cut_claim = cut_claims(&claim.text);
+            let (checked, scenes) = check(&corpus, &claim.text, &cut_claim, &bounds);
             spent.push(started.elapsed());
             let evidence = &checked[0].evidence;
-            tokens += evidence
-                .iter()
-                .take(6)
-                .map(|one| Counter::O200k.count(&one.text).0)
-                .sum::<u64>();
+            let shown: Vec<_> = scenes.iter().flat_map(|one| one.evidence.clone()).collect();
+            tokens += scenes.iter().map(|one| one.tokens).sum::<u64>();
+            if let Some(out) = out {
+                std::fs::create_dir_all(out)?;
+                let name = format!("{}-{}.md", claim.pair, if claim.truth { "a" } else { "b" });
+                let text = format!(
+                    "# Claim\n{}\n\n# Evidence\n{}",
+                    claim.text,
+                    render_evidence(&shown)
+                );
+                std::fs::write(out.join(name), text)?;
+            }
             if !claim.about.is_empty() {
                 about += 1;
                 let names: Vec<&str> = claim
@@ -193,19 +195,18 @@ pub fn run(folder: &Path, judge: Option<&str>) -> Outcome {
                     &rarity,
                     &format!("{} {}", claim.explanation, twin.text),
                 );
-                let found: Vec<String> = evidence.iter().map(|one| one.at.to_string()).collect();
+                let found: Vec<usize> = evidence.iter().map(|one| one.at.line).collect();
+                let is_gold = |line: &usize| gold.iter().any(|lines| lines.contains(line));
+                in_budget += usize::from(shown.iter().any(|one| is_gold(&one.at.line)));
                 for (nth, depth) in DEPTHS.iter().enumerate() {
-                    hits[nth] +=
-                        usize::from(found.iter().take(*depth).any(|place| gold.contains(place)));
+                    hits[nth] += usize::from(found.iter().take(*depth).any(is_gold));
                     let miss = 1.0 - DECIDING as f64 / cut.len() as f64;
                     chance[nth] += 1.0 - miss.powi(i32::try_from(*depth)?);
                 }
             }
             if let Some(command) = judge {
-                let conflict = ask(
-                    command,
-                    &json!({"claim": claim.text, "evidence": &evidence[..evidence.len().min(6)]}),
-                )? == "conflict";
+                let conflict =
+                    ask(command, &json!({"claim": claim.text, "evidence": shown}))? == "conflict";
                 judged += 1;
                 right += usize::from(conflict != claim.truth);
                 rulings
@@ -231,6 +232,10 @@ pub fn run(folder: &Path, judge: Option<&str>) -> Outcome {
             hits.map(|hit| hit as f64 / asked as f64),
         );
         line("by chance, %", chance.map(|sum| sum / asked as f64));
+        println!(
+            "  within the budget: {in_budget} of {asked}, {:.1} %",
+            in_budget as f64 * 100.0 / asked as f64
+        );
     }
     if about > 0 {
         println!("  evidence names the character: {named} of {about}");
@@ -239,7 +244,7 @@ pub fn run(folder: &Path, judge: Option<&str>) -> Outcome {
     let at = |share: usize| spent[(spent.len() * share / 100).min(spent.len() - 1)];
     let ms = |time: Duration| time.as_secs_f64() * 1000.0;
     println!(
-        "  tokens of evidence a claim (k = 6): {}",
+        "  tokens of evidence a claim: {}",
         tokens / claims.len() as u64
     );
     println!(

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use quipu_claims::{Bounds, Memory, Page, Passages, check, cut_claims};
+use quipu_claims::{Bounds, Memory, Page, cut_claims, judge_claims};
 use quipu_contract::Form;
-use quipu_text::recall::Tier;
+use quipu_recall::Tier;
 
 use super::templates::Kind;
 use super::{second_set, templates};
@@ -99,12 +99,11 @@ fn flagged(case: &Case) -> bool {
         text: case.memory.clone(),
     };
     let memory = Memory::of(std::slice::from_ref(&page));
-    let passages = Passages::of([]).unwrap();
     let bounds = Bounds {
         chapter: Some(9),
         ..Bounds::default()
     };
-    let checked = check(&memory, &passages, &cut_claims(&case.sentence), &bounds);
+    let checked = judge_claims(&memory, &cut_claims(&case.sentence), &bounds);
     checked
         .iter()
         .any(|one| one.findings.iter().any(|judged| judged.finding.conflict))

@@ -88,7 +88,7 @@ fn add_history(root: &Path, commits: usize) -> Outcome {
     let append = |number: usize| -> Outcome {
         let path = ProjectPath::parse(&format!("log/{}.md", number % LOGS))?;
         let change = Change::by(&Actor::Person).append(&path, format!("entry {number}\n"));
-        project.store.judge(change)?.publish()?;
+        project.store.validate(change)?.publish()?;
         Ok(())
     };
     let each = commits.div_ceil(THREADS);

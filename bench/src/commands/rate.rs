@@ -70,7 +70,7 @@ pub fn write(folder: &Path, index: &str, commits: usize) -> Outcome {
     for number in 0..commits {
         let line = format!("writer {index} {number} {}\n", "x".repeat(480));
         store
-            .judge(Change::by(&Actor::Person).append(&path, line))?
+            .validate(Change::by(&Actor::Person).append(&path, line))?
             .publish()?;
     }
     Ok(())

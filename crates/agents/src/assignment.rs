@@ -29,6 +29,8 @@ pub struct Assignment {
     pub record: PathBuf,
     /// The command line of an MCP server for the agent's host.
     pub mcp: Option<Vec<String>>,
+    /// The questions that the runtime answers while the agent works: `ask`, `check`.
+    pub questions: Vec<String>,
     /// Folders that the agent's program must not reach even if they lie inside a system folder: the
     /// project.
     pub keep_out: Vec<PathBuf>,
@@ -90,12 +92,13 @@ impl Default for Bounds {
 }
 
 impl Assignment {
-    /// Returns the brief with the folders named, for an agent that works on files.
-    pub(crate) fn placed_brief(&self) -> String {
+    /// Returns the brief with the folders named, for an agent that works on files. `told` names the
+    /// agent's other means.
+    pub(crate) fn placed_brief(&self, told: &str) -> String {
         let mut text = self.brief.trim_end().to_string();
         let (read, write, message) = match self.language {
             Language::English => (
-                "Files to read are below this folder",
+                "The files to read are in this folder",
                 "Write each output to exactly this path",
                 "Write no file. Your final message is the result.",
             ),
@@ -111,6 +114,7 @@ impl Assignment {
             ": "
         };
         text.push_str(&format!("\n\n{read}{colon}`{}`\n", self.view.display()));
+        text.push_str(told);
         if self.outputs.is_empty() {
             text.push_str(&format!("{message}\n"));
         } else {
@@ -130,11 +134,12 @@ impl Assignment {
         match self.language {
             Language::English => {
                 format!(
-                    "Your work was looked at and is not accepted:\n\n{fault}\n\nMend exactly this. Everything else that was asked still holds."
+                    "Your output was checked and not accepted:\n\n{fault}\n\nFix exactly this. \
+                     All other requirements still apply."
                 )
             }
             Language::Chinese => {
-                format!("你的产出经过检查，没有通过：\n\n{fault}\n\n请只改正这一点。其余要求不变。")
+                format!("你的产出经检查未通过：\n\n{fault}\n\n请只修正这一点。其余要求不变。")
             }
         }
     }

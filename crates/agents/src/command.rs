@@ -8,6 +8,7 @@ use crate::assignment::{Assignment, Bounds};
 use crate::host::{Host, Places, Via};
 use crate::outcome::{Confinement, Ending, Event, Outcome, Usage};
 use crate::program::{Heard, Launch, PrivateHome, Reading, Running};
+use crate::questions;
 use crate::sandbox::{Report, Sandbox};
 use crate::transcript::Transcript;
 use crate::workspace::Workspace;
@@ -54,13 +55,19 @@ struct CommandTurns<'a> {
 
 impl Turns for CommandTurns<'_> {
     fn first(&mut self) -> Outcome {
-        self.take_turn(&self.assignment.placed_brief(), &self.agent.host.args)
+        self.take_turn(
+            &placed_brief(self.assignment, &self.agent.host),
+            &self.agent.host.args,
+        )
     }
 
     fn again(&mut self, fault: &str) -> Outcome {
         let returned = self.assignment.returned(fault);
         if self.agent.host.again.is_empty() {
-            let whole = format!("{}\n\n{returned}", self.assignment.placed_brief());
+            let whole = format!(
+                "{}\n\n{returned}",
+                placed_brief(self.assignment, &self.agent.host)
+            );
             self.take_turn(&whole, &self.agent.host.args)
         } else {
             self.take_turn(&returned, &self.agent.host.again)
@@ -217,7 +224,7 @@ pub(crate) fn conclude(
     transcript: &Transcript,
 ) -> Outcome {
     let unknown = || Confinement::VerificationOnly {
-        why: "no sandbox reported on this machine".to_string(),
+        why: "the sandbox did not report its state".to_string(),
     };
     Outcome {
         ending,
@@ -238,7 +245,7 @@ pub(crate) fn not_started(transcript: std::path::PathBuf, why: String) -> Outcom
         usage: Usage::default(),
         denied: Vec::new(),
         confinement: Confinement::VerificationOnly {
-            why: "nothing ran".to_string(),
+            why: "nothing was run".to_string(),
         },
         left_behind: Vec::new(),
         transcript,
@@ -276,7 +283,7 @@ pub(crate) fn plan_places(
     // The first prompt is the brief. A later prompt appends the fault; the fault is then appended
     // to the inline brief too.
     let fault = prompt
-        .strip_prefix(assignment.placed_brief().as_str())
+        .strip_prefix(placed_brief(assignment, host).as_str())
         .unwrap_or_default();
     places.put(
         "inline",
@@ -294,7 +301,7 @@ pub(crate) fn plan_places(
         match assignment.language {
             crate::Language::English => {
                 format!(
-                    "Your task is in the file `{}`. Read all of it and carry it out.",
+                    "Your task is in the file `{}`. Read the whole file and carry out the task.",
                     file.display()
                 )
             }
@@ -341,11 +348,21 @@ fn quoted(word: &str) -> String {
     }
 }
 
+/// The brief of a program. It names the tools only if the program is connected to their server.
+fn placed_brief(assignment: &Assignment, host: &Host) -> String {
+    if assignment.mcp.is_none() || host.mcp.is_empty() {
+        assignment.placed_brief("")
+    } else {
+        assignment.placed_brief(&questions::told(assignment))
+    }
+}
+
 fn each_file(assignment: &Assignment, host: &Host) -> Vec<String> {
     let workspace = Workspace {
         view: &assignment.view,
         out: &assignment.out,
         outputs: &assignment.outputs,
+        questions: &assignment.questions,
         file_bound: assignment.bounds.file,
     };
     let mut args = Vec::new();

@@ -19,7 +19,7 @@ const RESERVED: [&str; 4] = ["rehearse", "script", "command", "http"];
 /// The reason why a host cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
-    #[error("no agent is called `{name}`: there are {known}")]
+    #[error("unknown agent `{name}`: the agents are {known}")]
     Unknown { name: String, known: String },
     #[error("agent `{name}`: {why}")]
     Faulty { name: String, why: String },
@@ -195,7 +195,7 @@ pub struct Mcp {
 }
 
 impl Mcp {
-    fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.args.is_empty() && self.set.is_empty() && self.files.is_empty()
     }
 }
@@ -318,11 +318,14 @@ impl Hosts {
             Via::Http if host.api.is_none() => "`api` is missing: \"openai\" or \"anthropic\"",
             Via::Http if host.base.is_none() => "`base` is missing: the address of the server",
             Via::Http if host.with_mcp => {
-                "`with_mcp` is for programs: a model behind HTTP has these tools already"
+                "`with_mcp` applies only to programs: a model over HTTP already has these tools"
             }
-            Via::Person if host.with_mcp => "`with_mcp` is for programs: a person has files",
+            Via::Person if host.with_mcp => {
+                "`with_mcp` applies only to programs: a person uses \
+                files"
+            }
             Via::Command if host.with_mcp && host.mcp.is_empty() => {
-                "`with_mcp` needs `mcp`: how it takes a server"
+                "`with_mcp` needs `mcp`, the way the program accepts a server"
             }
             _ => return Ok(host),
         };
@@ -343,7 +346,7 @@ impl Hosts {
             .ok_or_else(|| match self.unknown(like) {
                 HostError::Unknown { known, .. } => HostError::Faulty {
                     name: name.to_string(),
-                    why: format!("like `{like}`, but there are {known}"),
+                    why: format!("unknown agent in `like = \"{like}\"`: the agents are {known}"),
                 },
                 other => other,
             })?;
@@ -484,14 +487,17 @@ mod tests {
         let mut hosts = Hosts::built_in().unwrap();
         let said = |result: Result<(), HostError>| result.unwrap_err().to_string();
         assert!(said(hosts.add("[a]\nvia = \"command\"")).contains("`program` is missing"));
-        assert!(said(hosts.add("[b]\nlike = \"nobody\"")).contains("like `nobody`, but there are"));
+        assert!(
+            said(hosts.add("[b]\nlike = \"nobody\""))
+                .contains("unknown agent in `like = \"nobody\"`")
+        );
         assert!(
             said(hosts.add("[d]\nlike = \"aider\"\nwith_mcp = true"))
                 .contains("`with_mcp` needs `mcp`")
         );
         assert!(
             said(hosts.add("[e]\nlike = \"local\"\nwith_mcp = true"))
-                .contains("has these tools already")
+                .contains("already has these tools")
         );
         assert!(
             said(hosts.add("[c]\nvia = \"command\"\nprogram = \"x\"\nflags = []"))

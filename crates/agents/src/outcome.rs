@@ -71,7 +71,7 @@ impl std::fmt::Display for Ending {
                 why,
             } => write!(f, "refused with status {status}: {why}"),
             Ending::Refused { status: None, why } => write!(f, "refused: {why}"),
-            Ending::Broken { why } => write!(f, "broke off: {why}"),
+            Ending::Broken { why } => write!(f, "stopped early: {why}"),
             Ending::TooLong { what } => write!(f, "too long: {what}"),
         }
     }

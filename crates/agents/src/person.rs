@@ -7,6 +7,7 @@
 use crate::adapter::{Adapter, Limit, Turns, Watch};
 use crate::assignment::{Assignment, Language};
 use crate::outcome::{Confinement, Ending, Outcome, Usage};
+use crate::questions::told_person;
 use crate::transcript::Transcript;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
@@ -51,7 +52,11 @@ impl Turns for PersonTurns<'_> {
         let sent_back: Vec<usize> = (0..before.len())
             .filter(|at| before[*at].is_some())
             .collect();
-        self.ask(&self.assignment.placed_brief(), &before, &sent_back)
+        self.ask(
+            &self.assignment.placed_brief(&told_person(self.assignment)),
+            &before,
+            &sent_back,
+        )
     }
 
     fn again(&mut self, fault: &str) -> Outcome {
@@ -80,8 +85,8 @@ impl PersonTurns<'_> {
         self.watch.progress(text);
         if self.assignment.outputs.is_empty() {
             let why = match self.assignment.language {
-                Language::English => "a person answers with files, and this step names none",
-                Language::Chinese => "人以文件作答，而这一步没有要求任何文件",
+                Language::English => "a person answers with files, but this step names none",
+                Language::Chinese => "人以文件作答，但这一步没有指定任何文件",
             };
             return outcome(
                 Ending::NotStarted {
@@ -164,9 +169,9 @@ impl PersonTurns<'_> {
             .unwrap_or_default();
         match self.assignment.language {
             Language::English => {
-                format!("`{output}` was saved. It is taken as soon as its last line is {wanted}")
+                format!("`{output}` was saved. It is accepted as soon as its last line is {wanted}")
             }
-            Language::Chinese => format!("`{output}` 已保存。最后一行是 {wanted} 时才会被收下"),
+            Language::Chinese => format!("`{output}` 已保存。最后一行是 {wanted} 时才会被接受"),
         }
     }
 }

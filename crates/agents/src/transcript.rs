@@ -70,7 +70,7 @@ impl Transcript {
 impl Drop for Transcript {
     fn drop(&mut self) {
         if let (Some(file), true) = (&mut self.file, self.dropped > 0) {
-            let text = format!("{} more bytes were said and not kept", self.dropped);
+            let text = format!("{} more bytes of output were not kept", self.dropped);
             // The transcript is only a log: a full disk must not fail the agent's work.
             let _ = writeln!(file, "{}", json!({ "who": "note", "text": text }));
         }

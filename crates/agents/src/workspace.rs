@@ -5,6 +5,7 @@
 //! out folder.
 
 use crate::beneath::{self, Unread, parse_relative, walk};
+use crate::questions::is_question;
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::fs::File;
@@ -19,7 +20,7 @@ pub enum WorkspaceError {
     Outside(String),
     #[error("`{0}` is not an output of this task: write {1}")]
     NotAnOutput(String, String),
-    #[error("there is no `{0}`")]
+    #[error("`{0}` does not exist")]
     Missing(String),
     #[error("`{path}` has more than {bound} bytes")]
     TooLong { path: String, bound: u64 },
@@ -44,6 +45,8 @@ pub struct Workspace<'a> {
     pub view: &'a Path,
     pub out: &'a Path,
     pub outputs: &'a [String],
+    /// The questions that the runtime answers.
+    pub questions: &'a [String],
     pub file_bound: u64,
 }
 
@@ -103,8 +106,9 @@ impl Workspace<'_> {
         for root in [self.view, self.out] {
             // A list too long for a walk is too long for a model as well.
             let _ = walk(root, &mut |relative, kind| {
-                if kind == FileType::RegularFile {
-                    found.push(relative.to_string_lossy().into_owned());
+                let name = relative.to_string_lossy().into_owned();
+                if kind == FileType::RegularFile && !is_question(&name) {
+                    found.push(name);
                 }
             });
         }

@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 
-use quipu_text::recall::Tier;
+use quipu_recall::Tier;
 use quipu_text::{Document, Level, LinkKind};
 use serde::Serialize;
 

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use quipu_text::recall::Tier;
+use quipu_recall::Tier;
 
 use crate::graph::{Fate, Graph};
 
@@ -239,7 +239,7 @@ pub(crate) fn escaped(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::page::Page;
-    use quipu_text::recall::Tier;
+    use quipu_recall::Tier;
 
     #[test]
     fn a_hostile_name_cannot_leave_its_element() {

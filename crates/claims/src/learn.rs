@@ -12,6 +12,7 @@ use quipu_text::{Document, Level, Place as Where, SpliceError, first_sentence};
 use serde::Serialize;
 
 use crate::page::{Page, Place};
+use crate::supersede::identity;
 use crate::waiver::finding_id;
 
 /// A proposed fact.
@@ -67,20 +68,21 @@ impl Proposal {
         self.to.split_once('#').map(|(_, section)| section)
     }
 
-    /// Returns true if a text already contains the entry.
+    /// Returns true if the entry is in its section of a text already, closed or not. Two people may
+    /// have the same fact.
     pub fn stands_in(&self, text: &str) -> bool {
-        text.lines().any(|line| {
+        let wanted = identity(&self.entry);
+        let document = Document::parse(text);
+        let own = match self.section().map(|name| document.find(name)) {
+            Some(Ok(section)) => document.slice(&section.body),
+            Some(Err(_)) => "",
+            None => text,
+        };
+        own.lines().any(|line| {
             line.trim()
                 .strip_prefix("- ")
-                .is_some_and(|entry| entry == self.entry)
+                .is_some_and(|entry| identity(entry) == wanted)
         })
-    }
-
-    /// Returns true if the entry replaces another fact, which needs a manual edit.
-    pub fn supersedes(&self) -> bool {
-        ["supersedes:", "取代：", "取代:"]
-            .iter()
-            .any(|sign| self.entry.contains(sign))
     }
 
     pub fn render(&self) -> String {
@@ -104,47 +106,123 @@ pub fn read_proposals(text: &str) -> Vec<Proposal> {
     text.lines().enumerate().filter_map(read).collect()
 }
 
-/// Reads the facts that a report offers: list items under `## FILE` and `### SECTION`. Ignores
-/// everything else.
+/// A report of extracted facts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FactsReport {
+    pub offers: Vec<Proposal>,
+    /// Items that contradict memory, with their lines. A person decides about them.
+    pub contradictions: Vec<(usize, String)>,
+    /// Lines that are no part of an item or that belong to no file, with their numbers.
+    pub lost: Vec<(usize, String)>,
+}
+
+/// The heading for what contradicts memory.
+const CONTRADICTIONS: [&str; 2] = ["contradictions", "矛盾"];
+/// Items that say that nothing was found.
+const NOTHING: [&str; 6] = ["none", "nothing", "n/a", "无", "没有", "暂无"];
+
+/// Reads the facts that a report offers: list items under `## FILE` and `### SECTION`.
 pub fn read_offers(text: &str) -> Vec<Proposal> {
-    let (mut found, mut file, mut section): (Vec<Proposal>, Option<String>, Option<String>) =
-        (Vec::new(), None, None);
-    for (nth, line) in text.lines().enumerate() {
-        if let Some(title) = line.strip_prefix("### ") {
+    read_report(text).offers
+}
+
+/// Reads a report of extracted facts. Every line below the first `##` heading is part of the result.
+pub fn read_report(text: &str) -> FactsReport {
+    enum Under {
+        Title,
+        File(String),
+        Contradictions,
+        Other,
+    }
+    let mut report = FactsReport::default();
+    let (mut under, mut section) = (Under::Title, None::<String>);
+    let body = quipu_text::marker(text).map_or(text, |marker| &text[..marker.start]);
+    for (nth, line) in body.lines().enumerate() {
+        let number = nth + 1;
+        if line.trim().is_empty() {
+        } else if let Some(title) = line.strip_prefix("### ") {
             let title = title.split(" [").next().unwrap_or(title).trim();
             section = (!title.is_empty()).then(|| title.to_owned());
         } else if let Some(title) = line.strip_prefix("## ") {
-            let path = title.trim().trim_matches('`');
-            (file, section) = (path.ends_with(".md").then(|| path.to_owned()), None);
-        } else if let (Some(entry), Some(file)) = (line.strip_prefix("- "), &file) {
-            let to = section
-                .as_ref()
-                .map_or_else(|| file.clone(), |section| format!("{file}#{section}"));
-            found.push(Proposal::of_entry(entry.trim().to_owned(), to, nth + 1));
-        } else if line.starts_with("  ")
-            && !line.trim().is_empty()
-            && let Some(last) = found.last_mut()
-            && last.line + last.lines == nth + 1
+            let title = title.trim().trim_matches('`');
+            section = None;
+            under = if title.ends_with(".md") {
+                Under::File(title.to_owned())
+            } else if CONTRADICTIONS.contains(&title.to_lowercase().as_str()) {
+                Under::Contradictions
+            } else {
+                Under::Other
+            };
+        } else if let Some(entry) = item(line) {
+            let said = entry
+                .trim_matches(|c: char| "*_`()（）.。 ".contains(c))
+                .to_lowercase();
+            if NOTHING.contains(&said.as_str()) {
+                continue;
+            }
+            match &under {
+                Under::File(file) => {
+                    let to = section
+                        .as_ref()
+                        .map_or_else(|| file.clone(), |section| format!("{file}#{section}"));
+                    report
+                        .offers
+                        .push(Proposal::of_entry(entry.to_owned(), to, number));
+                }
+                Under::Contradictions => report.contradictions.push((number, entry.to_owned())),
+                Under::Title | Under::Other => report.lost.push((number, line.trim().to_owned())),
+            }
+        } else if line.starts_with([' ', '\t'])
+            && let Some(last) = report.offers.last_mut()
+            && last.line + last.lines == number
         {
             let entry = format!("{} {}", last.entry, line.trim());
             *last = Proposal {
                 lines: last.lines + 1,
                 ..Proposal::of_entry(entry, last.to.clone(), last.line)
             };
+        } else if matches!(under, Under::File(_)) {
+            report.lost.push((number, line.trim().to_owned()));
         }
     }
-    // An item without a source is a remark, or says that nothing was found.
-    found.retain(|offer| offer.entry.contains("[→ "));
-    found
+    report
 }
 
-/// Adds an entry to a section of a page. Creates the section if it does not exist.
-pub fn with_entry(text: &str, section: Option<&str>, entry: &str) -> Result<String, SpliceError> {
+/// Returns the text of a list item, at any depth.
+fn item(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let numbered = || {
+        let (number, rest) = line.split_once(['.', ')'])?;
+        let is_number = !number.is_empty() && number.chars().all(|c| c.is_ascii_digit());
+        rest.strip_prefix(' ').filter(|_| is_number)
+    };
+    let rest = ["- ", "* ", "+ "]
+        .iter()
+        .find_map(|sign| line.strip_prefix(sign));
+    rest.or_else(numbered)
+        .map(str::trim)
+        .filter(|entry| !entry.is_empty())
+}
+
+/// Adds an entry to a section of a page. Creates the section if it does not exist. An entry with a
+/// key goes into the line of that key if the line has no value yet: `- closed:`.
+pub(crate) fn with_entry(
+    text: &str,
+    section: Option<&str>,
+    entry: &str,
+) -> Result<String, SpliceError> {
     let document = Document::parse(text);
     let line = format!("- {entry}");
     match section {
         Some(name) => match document.find(name) {
-            Ok(section) => document.append_entry(section, &line),
+            Ok(section) => match empty_label(&document, &section.body, entry) {
+                Some(range) => Ok(format!(
+                    "{}{line}{}",
+                    &text[..range.start],
+                    &text[range.end..]
+                )),
+                None => document.append_entry(section, &line),
+            },
             Err(_) => document.insert_section(Where::End, 2, name, &line),
         },
         None => {
@@ -157,23 +235,60 @@ pub fn with_entry(text: &str, section: Option<&str>, entry: &str) -> Result<Stri
     }
 }
 
-/// Returns the sentence that shares the most words with a question, and its line.
+/// Finds the line in a section body that has the key of an entry and no value.
+fn empty_label(
+    document: &Document<'_>,
+    body: &std::ops::Range<usize>,
+    entry: &str,
+) -> Option<std::ops::Range<usize>> {
+    let key = entry
+        .split([':', '：'])
+        .next()
+        .filter(|key| key.len() < entry.len())?;
+    let mut start = body.start;
+    for line in document.slice(body).split_inclusive('\n') {
+        let own = line.trim_end();
+        let label = own
+            .strip_prefix("- ")
+            .map(|label| label.trim_end_matches([':', '：']));
+        if label == Some(key.trim()) && own.ends_with([':', '：']) {
+            return Some(start..start + own.len());
+        }
+        start += line.len();
+    }
+    None
+}
+
+/// Returns the sentence that shares the most telling words with a question, and its line.
 pub fn best_sentence(page: &Page, question: &str) -> Option<(String, Place)> {
     let asked = crate::memory::content(question);
     let stems: Vec<&str> = asked.iter().map(|word| crate::words::stem(word)).collect();
-    let mut best: Option<(f32, String, usize)> = None;
-    for claim in crate::claim::cut_claims(&page.text)
+    let claims: Vec<_> = crate::claim::cut_claims(&page.text)
         .into_iter()
         .filter(|claim| !claim.italic)
-    {
-        let said = crate::memory::content(&claim.text);
-        let shared = stems
+        .map(|claim| (crate::memory::content(&claim.text), claim))
+        .collect();
+    let says =
+        |said: &[String], stem: &str| said.iter().any(|word| crate::words::stem(word) == stem);
+    // A word that is everywhere in the text, such as the name of its hero, decides little.
+    let weights: Vec<f32> = stems
+        .iter()
+        .map(|stem| {
+            let count = claims.iter().filter(|(said, _)| says(said, stem)).count();
+            1.0 / count.max(1) as f32
+        })
+        .collect();
+    let mut best: Option<(f32, String, usize)> = None;
+    for (said, claim) in claims {
+        let shared: f32 = stems
             .iter()
-            .filter(|stem| said.iter().any(|word| crate::words::stem(word) == **stem))
-            .count();
+            .zip(&weights)
+            .filter(|(stem, _)| says(&said, stem))
+            .map(|(_, weight)| weight)
+            .sum();
         // Prefer the shorter of two equal sentences.
-        let score = shared as f32 - claim.text.chars().count() as f32 / 2000.0;
-        if shared > 0 && best.as_ref().is_none_or(|(most, _, _)| score > *most) {
+        let score = shared - claim.text.chars().count() as f32 / 2000.0;
+        if shared > 0.0 && best.as_ref().is_none_or(|(most, _, _)| score > *most) {
             best = Some((score, claim.text, claim.line));
         }
     }
@@ -202,7 +317,7 @@ pub fn speaks_of(text: &str, question: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quipu_text::recall::Tier;
+    use quipu_recall::Tier;
 
     #[test]
     fn a_proposal_survives_its_file() {
@@ -228,6 +343,30 @@ mod tests {
 
     #[test]
     fn a_report_offers_what_it_lists_under_files() {
+        // Items without a link arrive too: promises, due dates, keyed facts.
+        let keyed = read_report(
+            "# ch06\n\n## threads.md\n### The bell\n- planted: [→ manuscripts/ch06.md#bell]\n* due: ch08\n\n## characters.md\n### Mara\n  - handed: left\n1. age: 41\nMara is tired.\n- none\n\n## Mood\n- dark\n\n## Contradictions\n- the scar [→ m.md]\n\n<!-- FACTS_COMPLETE -->\n",
+        );
+        let told: Vec<_> = keyed
+            .offers
+            .iter()
+            .map(|o| (o.to.as_str(), o.entry.as_str()))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                (
+                    "threads.md#The bell",
+                    "planted: [→ manuscripts/ch06.md#bell]"
+                ),
+                ("threads.md#The bell", "due: ch08"),
+                ("characters.md#Mara", "handed: left"),
+                ("characters.md#Mara", "age: 41"),
+            ]
+        );
+        let lost: Vec<_> = keyed.lost.iter().map(|(line, _)| *line).collect();
+        assert_eq!((lost, keyed.contradictions.len()), (vec![12, 16], 1));
+
         let text = "# ch06\n\n## characters.md\n### Mara Dunn [arc]\n- [chapter] lies in the log,\n  because it pays [→ manuscripts/ch06.md#log]\n- none\n\n## Contradictions\n- [chapter] x [→ m.md]\n";
         let [offer] = read_offers(text).try_into().unwrap();
         let entry = "[chapter] lies in the log, because it pays [→ manuscripts/ch06.md#log]";
@@ -236,12 +375,23 @@ mod tests {
             (entry, "characters.md", Some("Mara Dunn"))
         );
         assert_eq!((offer.line, offer.lines), (5, 2));
-        assert!(offer.stands_in(&format!("# C\n- {entry}\n")));
+        assert!(offer.stands_in(&format!("# C\n\n## Mara Dunn\n- {entry}\n")));
+        let of_another = format!("# C\n\n## Mara Dunn\n- tall\n\n## Hale\n- {entry}\n");
+        assert!(!offer.stands_in(&of_another));
     }
 
     #[test]
     fn an_entry_finds_its_section_or_makes_it() {
         let text = "# C\n\n## Otto\n- a\n\n## Mara\n- b\n";
+        assert_eq!(
+            with_entry(
+                "# T\n\n## Bell\n- due: ch03\n- closed:\n- x\n",
+                Some("bell"),
+                "closed: ch02"
+            )
+            .unwrap(),
+            "# T\n\n## Bell\n- due: ch03\n- closed: ch02\n- x\n"
+        );
         assert_eq!(
             with_entry(text, Some("otto"), "x").unwrap(),
             "# C\n\n## Otto\n- a\n- x\n\n## Mara\n- b\n"

@@ -6,17 +6,32 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod claim;
+mod evidence;
+mod facts_in_prose;
 mod graph;
 mod graph_picture;
 mod judges;
+mod keys;
 mod learn;
 mod lint;
 mod memory;
 mod page;
 mod passages;
+mod period;
+mod pool;
+mod prompt;
 mod query;
+mod question;
+mod relevance;
 mod rename;
+mod roster;
+mod ruling;
+mod scene;
+mod self_check;
 mod split;
+mod state;
+mod story;
+mod supersede;
 mod tension;
 mod tension_picture;
 mod threads;
@@ -24,17 +39,33 @@ mod waiver;
 mod words;
 
 pub use claim::{Claim, cut_claims};
+pub use evidence::{Evidence, SceneEvidence};
 pub use graph::{Dense, Edge, Fate, Graph, Orphan, resolve_link};
 pub use graph_picture::{render_dot, render_svg};
 pub use judges::Finding;
-pub use learn::{Proposal, best_sentence, read_offers, read_proposals, speaks_of, with_entry};
+pub use keys::is_same_key;
+pub use learn::{
+    FactsReport, Proposal, best_sentence, read_offers, read_proposals, read_report, speaks_of,
+};
 pub use lint::{Lint, lint};
-pub use memory::{Entity, Fact, Memory, Mention, Metaphor, Rule, Term};
+pub use memory::{Entity, Fact, Memory, Mention, Metaphor, Rule, Term, is_alias};
 pub use page::{Page, Place};
 pub use passages::{Passage, Passages};
-pub use query::{Asked, Bounds, Checked, Evidence, Judged, Verdict, check};
+pub use period::{Period, Point, Scenes};
+pub use prompt::{PromptLanguage, render_evidence, render_prompt};
+pub use query::{Asked, Bounds, Checked, Corpus, Judged, Verdict, check, judge_claims};
+pub use question::Question;
 pub use rename::{FixedPage, plan_rename};
+pub use ruling::{Ruling, read_rulings};
+pub use scene::Scene as DraftScene;
+pub use self_check::{Inconsistency, check_memory};
 pub use split::{Split, plan_split};
+pub use state::{Kind, is_dead, kind_of};
+pub use story::{
+    Appearances, Change, Moment, Relation, Scene, appearances, cut_scenes, last_met,
+    read_relations, read_timeline, render_relations_dot, render_relations_mermaid,
+};
+pub use supersede::{PlaceError, PlacedFact, place_fact};
 pub use tension::{Press, Pressed, read_tension, threshold};
 pub use tension_picture::{render_bars, render_tension_svg};
 pub use threads::{Standing, Thread, chapter_number};

@@ -1,23 +1,24 @@
 //! Lint for memory entries: an assertion without a cause, a fact without a source, too many links,
-//! an unknown level, a link in a manuscript.
+//! an unknown level, a period that is not read, a link in a manuscript.
 //!
 //! All findings are advice.
 
 use quipu_contract::Form;
-use quipu_text::recall::Tier;
+use quipu_recall::Tier;
 use quipu_text::{Document, Level};
 use serde::Serialize;
 
 use crate::graph::Graph;
 use crate::memory::{plain, split_key};
 use crate::page::{Page, Place};
+use crate::period::{Scenes, find_period, stray_limit};
 use crate::words::says_any;
 
 /// One piece of advice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Lint {
     pub at: Place,
-    /// `flat`, `source`, `dense`, `level` or `leaf`.
+    /// `flat`, `source`, `dense`, `level`, `period` or `leaf`.
     pub rule: &'static str,
     pub what: String,
 }
@@ -94,7 +95,7 @@ pub fn lint(pages: &[Page], most_links: usize) -> Vec<Lint> {
         let document = Document::parse(&clean);
         if page.tier == Tier::L2 {
             for link in document.links() {
-                let what = "a manuscript is a leaf and carries no links".to_owned();
+                let what = "a manuscript is a leaf and must not contain links".to_owned();
                 found.push(Lint {
                     at: Place::new(&page.path, link.line),
                     rule: "leaf",
@@ -152,7 +153,7 @@ fn lint_item(page: &Page, document: &Document<'_>, item: &quipu_text::Item, foun
             at: at.clone(),
             rule: "flat",
             what: format!(
-                "a verdict without its cause: `{}`; say what makes it so",
+                "a judgement without a cause: `{}`; add what causes it",
                 cut(said)
             ),
         });
@@ -164,9 +165,10 @@ fn lint_item(page: &Page, document: &Document<'_>, item: &quipu_text::Item, foun
         found.push(Lint {
             at: at.clone(),
             rule: "source",
-            what: format!("no link to where it is written: `{}`", cut(&text)),
+            what: format!("no link to its source: `{}`", cut(&text)),
         });
     }
+    lint_period(&text, &at, found);
     if let Some((word, _)) = source
         .trim_start()
         .strip_prefix('[')
@@ -189,10 +191,35 @@ fn lint_item(page: &Page, document: &Document<'_>, item: &quipu_text::Item, foun
             found.push(Lint {
                 at,
                 rule: "level",
-                what: format!("`[{word}]` is no level; `[{near}]` is"),
+                what: format!("unknown level `[{word}]`; did you mean `[{near}]`?"),
             });
         }
     }
+}
+
+/// Reports a limit of a keyed fact that is not read, and a period that ends before it begins.
+fn lint_period(text: &str, at: &Place, found: &mut Vec<Lint>) {
+    let scenes = Scenes::default();
+    let what = match find_period(text, &scenes) {
+        Some((_, period)) if period.is_inverted() => {
+            format!("the period ends before it begins: {period}")
+        }
+        Some(_) => return,
+        None => {
+            let is_keyed = split_key(text).is_some();
+            let Some(point) = stray_limit(text, &scenes).filter(|_| is_keyed) else {
+                return;
+            };
+            format!(
+                "`{point}` does not limit the fact; end it with `(from {point})`, `(until {point})` or both"
+            )
+        }
+    };
+    found.push(Lint {
+        at: at.clone(),
+        rule: "period",
+        what,
+    });
 }
 
 fn cut(text: &str) -> String {
@@ -209,7 +236,7 @@ mod tests {
 
     #[test]
     fn advice_names_the_line() {
-        let text = "# C\n\n## Otto\n- [premise] never leaves the island\n- [premise] never leaves the island, because Karen drowned leaving it\n- [arc] trusts Mara\n- [chaptr] lied [→ m.md]\n- [link](m.md) is fine\n- [弧] 从不信任官府\n";
+        let text = "# C\n\n## Otto\n- [premise] never leaves the island\n- [premise] never leaves the island, because Karen drowned leaving it\n- [arc] trusts Mara\n- [chaptr] lied [→ m.md]\n- [link](m.md) is fine\n- [弧] 从不信任官府\n- scar: left palm, from ch03\n- 伤疤：左掌，自第三章\n- scar: left palm (from ch08, until ch03)\n- scar: left (from ch03)\n";
         let page = |path: &str, tier, text: &str| Page {
             path: path.into(),
             tier,
@@ -235,6 +262,9 @@ mod tests {
                 (7, "level"),
                 (9, "flat"),
                 (9, "source"),
+                (10, "period"),
+                (11, "period"),
+                (12, "period"),
                 (1, "leaf")
             ]
         );

@@ -7,11 +7,13 @@
 use std::collections::BTreeMap;
 
 use quipu_contract::Form;
-use quipu_text::recall::Tier;
-use quipu_text::{Document, Level};
+use quipu_recall::Tier;
+use quipu_text::{Document, Level, LinkKind};
 use serde::Serialize;
 
 use crate::page::{Page, Place};
+use crate::period::{Period, Scenes, find_period};
+use crate::state::implied_start;
 use crate::threads::{Thread, read_threads};
 use crate::words::{find_all, has_han, lowered, words};
 
@@ -30,7 +32,14 @@ pub struct Fact {
     pub entity: Option<usize>,
     /// In lower case. Empty if the entry has no key.
     pub key: String,
+    /// Without the period.
     pub value: String,
+    /// When it holds in the story.
+    pub period: Period,
+    /// True for an entry of a chronicle.
+    pub is_event: bool,
+    /// The first link to its source, as `path#anchor`.
+    pub source: Option<String>,
     /// The whole entry without Markdown syntax.
     pub text: String,
     pub at: Place,
@@ -46,6 +55,7 @@ pub struct Fact {
 pub struct Rule {
     pub patterns: Vec<String>,
     pub text: String,
+    pub period: Period,
     pub at: Place,
     pub level: Option<Level>,
 }
@@ -76,6 +86,7 @@ pub struct Memory {
     pub terms: Vec<Term>,
     pub metaphors: Vec<Metaphor>,
     pub threads: Vec<Thread>,
+    pub scenes: Scenes,
 }
 
 /// The position of an entity's name in a sentence.
@@ -115,7 +126,10 @@ const AVOID: &[&str] = &[
 
 impl Memory {
     pub fn of(pages: &[Page]) -> Memory {
-        let mut memory = Memory::default();
+        let mut memory = Memory {
+            scenes: Scenes::of(pages),
+            ..Memory::default()
+        };
         for page in pages
             .iter()
             .filter(|page| page.tier == Tier::L1 && page.is_memory)
@@ -127,8 +141,11 @@ impl Memory {
                 continue;
             }
             memory.read_tables(page, &document);
+            // One heading of the first level is the title of the page; several name subjects.
+            let firsts = document.sections().iter().filter(|s| s.level == 1).count();
+            let names_subject = if firsts > 1 { 1 } else { 2 };
             for section in document.sections() {
-                let entity = (section.level >= 2).then(|| {
+                let entity = (section.level >= names_subject).then(|| {
                     let at = Place::new(&page.path, section.line);
                     memory.entities.push(Entity {
                         name: section.title.clone(),
@@ -173,13 +190,35 @@ impl Memory {
             };
             let level = document.level_tags_in(&range).first().map(|tag| tag.level);
             let links = document.links_in(&range);
+            let source = links
+                .iter()
+                .find(|link| link.kind != LinkKind::Press)
+                .map(|link| match &link.anchor {
+                    Some(anchor) => format!("{}#{anchor}", link.path),
+                    None => link.path.clone(),
+                });
             let text = plain(trimmed);
-            let (key, value) = split_key(&text).unwrap_or(("", &text));
+            let (bare, stated) = match find_period(&text, &self.scenes) {
+                Some((range, period)) => (
+                    format!("{}{}", text[..range.start].trim_end(), &text[range.end..]),
+                    period,
+                ),
+                None => (text.clone(), Period::default()),
+            };
+            let (key, value) = split_key(&bare).unwrap_or(("", &bare));
             let at = Place::new(&page.path, line);
-            if let Some((_, patterns)) = split_ban(&text) {
+            let period = Period {
+                from: stated.from.or_else(|| {
+                    let heading = document.heading_path(document.section_at(range.start));
+                    implied_start(page, key, &heading, source.as_deref(), &self.scenes)
+                }),
+                ..stated
+            };
+            if let Some((_, patterns)) = split_ban(&bare) {
                 self.rules.push(Rule {
                     patterns,
                     text: text.clone(),
+                    period,
                     at: at.clone(),
                     level,
                 });
@@ -201,6 +240,9 @@ impl Memory {
                 entity,
                 key,
                 value: value.trim().to_owned(),
+                period,
+                is_event: page.form == Some(Form::Chronicle),
+                source,
                 text: text.clone(),
                 at,
                 level,
@@ -246,6 +288,9 @@ impl Memory {
                     entity: None,
                     key: String::new(),
                     value: text.clone(),
+                    period: Period::default(),
+                    is_event: false,
+                    source: None,
                     text,
                     at,
                     level: None,
@@ -472,6 +517,27 @@ pub fn content(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn several_headings_of_the_first_level_name_subjects() {
+        let page = |text: &str| Page {
+            path: "c.md".into(),
+            tier: Tier::L1,
+            is_memory: true,
+            form: None,
+            text: text.into(),
+        };
+        let owner = |text: &str, value: &str| {
+            let memory = Memory::of(&[page(text)]);
+            let fact = memory.facts.iter().find(|fact| fact.value == value);
+            let entity = fact.and_then(|fact| fact.entity);
+            entity.map(|entity| memory.entities[entity].name.clone())
+        };
+        let people = "# 周国梁\n- 年龄：68\n\n# 丁丁\n- 年龄：8\n";
+        assert_eq!(owner(people, "68").as_deref(), Some("周国梁"));
+        assert_eq!(owner(people, "8").as_deref(), Some("丁丁"));
+        assert_eq!(owner("# Notes\n- age: 68\n", "68"), None);
+    }
 
     #[test]
     fn sections_become_entities_and_entries_facts() {

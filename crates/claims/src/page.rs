@@ -5,7 +5,7 @@
 use std::fmt;
 
 use quipu_contract::Form;
-use quipu_text::recall::Tier;
+use quipu_recall::Tier;
 use serde::Serialize;
 
 /// A text with its path and classification. Parts that the actor may not see are blank lines, so

@@ -1,8 +1,8 @@
 //! Splits pages into passages and searches them for the text of a claim.
 //!
-//! The index is built in memory with `quipu_text::recall`, without the encoder.
+//! The index is built in memory with `quipu_recall`, without the encoder.
 
-use quipu_text::recall::{Damage, Error, FileText, Index, Options, Overlay, Section, Tier};
+use quipu_recall::{Damage, Error, FileText, Index, Options, Overlay, Section, Tier};
 
 use crate::page::{Page, Place};
 

@@ -1,24 +1,23 @@
 //! The constraint query: checks each claim of a draft against memory.
 //!
-//! The deterministic judges run first. An external judge may decide the claims that they leave
-//! open. Evidence is limited and ranked: facts of the named entities, facts of entities linked from
-//! them, hard rules, then passages of the manuscripts.
+//! The deterministic judges see one sentence and memory. For everything else each claim and each
+//! scene gets evidence, by which a reader or an external judge decides.
 
 use std::collections::BTreeSet;
 
-use quipu_text::recall::Tier;
-use quipu_text::{Level, slug};
+use quipu_recall::Tier;
 use serde::Serialize;
 
 use crate::claim::Claim;
-use crate::judges::{Finding, Sentence, blot, judge, level_name};
-use crate::memory::{Fact, Memory, content, is_alias};
-use crate::page::Place;
-use crate::passages::Passages;
+use crate::evidence::{Evidence, SceneEvidence, Selection};
+use crate::judges::{Finding, Sentence, blot, judge};
+use crate::memory::Memory;
+use crate::page::Page;
+use crate::pool::Pool;
+use crate::prompt::evidence_budget;
+use crate::relevance::Vectors;
+use crate::scene::{Scene, cut_scenes};
 use crate::waiver::finding_id;
-
-/// The maximum length of a piece of evidence. It serves the judges, not readers.
-const EVIDENCE_CHARS: usize = 700;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -36,19 +35,6 @@ impl Verdict {
             Verdict::Unknown => "unknown",
         }
     }
-}
-
-/// A line that a claim can be judged by.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Evidence {
-    pub at: Place,
-    #[serde(serialize_with = "tier_name")]
-    pub tier: Tier,
-    #[serde(serialize_with = "level_name")]
-    pub level: Option<Level>,
-    pub text: String,
-    /// `fact`, `neighbour`, `rule`, `term` or `passage`.
-    pub kind: &'static str,
 }
 
 pub fn tier_name<S: serde::Serializer>(tier: &Tier, serializer: S) -> Result<S::Ok, S::Error> {
@@ -131,6 +117,20 @@ pub struct Bounds {
     pub chapter: Option<u64>,
     /// The minimum confidence of a reported finding.
     pub least: f32,
+    /// The maximum number of tokens of evidence for all scenes together. By default the evidence
+    /// of a scene follows from its length.
+    pub tokens: Option<u64>,
+}
+
+impl Bounds {
+    /// Returns the tokens of evidence for one of the scenes.
+    fn scene_budget(&self, scene: &Scene, scenes: &[Scene], claims: &[Claim]) -> u64 {
+        let words: usize = scenes.iter().map(|scene| scene.words).sum();
+        match self.tokens {
+            Some(tokens) => tokens * scene.words as u64 / words.max(1) as u64,
+            None => evidence_budget(scene, &claims[scene.claims.clone()]),
+        }
+    }
 }
 
 impl Default for Bounds {
@@ -139,30 +139,82 @@ impl Default for Bounds {
             k: 6,
             chapter: None,
             least: 0.6,
+            tokens: None,
         }
     }
 }
 
-pub fn check(
-    memory: &Memory,
-    passages: &Passages,
-    claims: &[Claim],
-    bounds: &Bounds,
-) -> Vec<Checked> {
-    let sentences = sentences(memory, claims, bounds.chapter);
+/// Everything that a draft is compared with.
+pub struct Corpus {
+    pub memory: Memory,
+    pub pool: Pool,
+}
+
+impl Corpus {
+    /// Reads memory and manuscripts, for a draft of a chapter.
+    pub fn of(pages: &[Page], chapter: Option<u64>) -> Corpus {
+        let memory = Memory::of(pages);
+        let pool = Pool::of(&memory, pages, chapter);
+        Corpus { memory, pool }
+    }
+}
+
+/// Judges each claim. Only the deterministic judges run; no evidence is gathered.
+pub fn judge_claims(memory: &Memory, claims: &[Claim], bounds: &Bounds) -> Vec<Checked> {
+    let memory = memory.certain_in(bounds.chapter);
+    let sentences = sentences(&memory, claims, bounds.chapter);
     claims
         .iter()
         .zip(&sentences)
-        .map(|(claim, sentence)| check_one(sentence, claim, passages, bounds))
+        .map(|(claim, sentence)| judge_one(sentence, claim, bounds))
         .collect()
 }
 
-fn check_one(
-    sentence: &Sentence<'_>,
-    claim: &Claim,
-    passages: &Passages,
+/// Judges each claim and gathers its evidence. Also returns the evidence of each scene.
+pub fn check(
+    corpus: &Corpus,
+    draft: &str,
+    claims: &[Claim],
     bounds: &Bounds,
-) -> Checked {
+) -> (Vec<Checked>, Vec<SceneEvidence>) {
+    let mut checked = judge_claims(&corpus.memory, claims, bounds);
+    let mut vectors = Vectors::default();
+    let cut = cut_scenes(draft, claims);
+    let mut scenes = Vec::new();
+    for scene in &cut {
+        let range = scene.claims.clone();
+        let selection = Selection::of(&corpus.pool, &claims[range.clone()], &mut vectors);
+        for (nth, one) in checked[range].iter_mut().enumerate() {
+            add_evidence(one, selection.for_claim(nth, bounds.k));
+        }
+        let (evidence, tokens) = selection.for_scene(bounds.scene_budget(scene, &cut, claims));
+        scenes.push(SceneEvidence {
+            scene: scene.clone(),
+            evidence,
+            tokens,
+        });
+    }
+    (checked, scenes)
+}
+
+/// A line with a lower score has nothing to do with the claim.
+const RELATED: f32 = 0.2;
+/// A line with this score speaks of what the claim says.
+const SPEAKS: f32 = 0.45;
+
+fn add_evidence(checked: &mut Checked, found: Vec<(f32, Evidence)>) {
+    let speaks = |tier: Tier| {
+        let of_tier = |(score, one): &(f32, Evidence)| *score >= SPEAKS && one.tier == tier;
+        found.iter().any(of_tier)
+    };
+    let asked = |hit: bool| if hit { Asked::Hit } else { Asked::Miss };
+    checked.l1 = asked(speaks(Tier::L1) || !checked.findings.is_empty());
+    checked.l2 = asked(speaks(Tier::L2));
+    let related = found.into_iter().filter(|(score, _)| *score >= RELATED);
+    checked.evidence = related.map(|(_, evidence)| evidence).collect();
+}
+
+fn judge_one(sentence: &Sentence<'_>, claim: &Claim, bounds: &Bounds) -> Checked {
     let findings: Vec<Judged> = judge(sentence)
         .into_iter()
         .filter(|finding| finding.confidence >= bounds.least)
@@ -172,166 +224,28 @@ fn check_one(
             tier: Tier::L1,
         })
         .collect();
-    let mut evidence = from_memory(sentence, bounds.k);
-    let l1 = if evidence.is_empty() && findings.is_empty() {
-        Asked::Miss
+    let verdict = if findings.iter().any(|judged| judged.finding.conflict) {
+        Verdict::Conflict
+    } else if findings.is_empty() {
+        Verdict::Unknown
     } else {
-        Asked::Hit
-    };
-    // Search the manuscripts if memory has no evidence. Otherwise use them to fill the remaining
-    // places.
-    let room = if l1 == Asked::Miss {
-        bounds.k
-    } else {
-        bounds.k.saturating_sub(evidence.len())
-    };
-    let mut l2 = Asked::No;
-    if room > 0 && !passages.is_empty() {
-        let found = passages.nearest(&claim.text, room).unwrap_or_default();
-        l2 = if found.is_empty() {
-            Asked::Miss
-        } else {
-            Asked::Hit
-        };
-        evidence.extend(found.into_iter().map(|(passage, _)| Evidence {
-            at: passage.at.clone(),
-            tier: passage.tier,
-            level: None,
-            text: shortened(&passage.text),
-            kind: "passage",
-        }));
-    }
-    let verdict = match () {
-        () if findings.iter().any(|judged| judged.finding.conflict) => Verdict::Conflict,
-        () if !findings.is_empty() => Verdict::Consistent,
-        () => Verdict::Unknown,
+        Verdict::Consistent
     };
     Checked {
         claim: claim.clone(),
         verdict,
         findings,
-        evidence,
-        l1,
-        l2,
+        evidence: Vec::new(),
+        l1: Asked::No,
+        l2: Asked::No,
     }
-}
-
-/// Returns the facts, neighbours and rules that match a sentence, best first.
-fn from_memory(sentence: &Sentence<'_>, k: usize) -> Vec<Evidence> {
-    let memory = sentence.memory;
-    let said: BTreeSet<String> = content(sentence.text).into_iter().collect();
-    let shared = |text: &str| {
-        content(text)
-            .iter()
-            .collect::<BTreeSet<_>>()
-            .into_iter()
-            .filter(|word| said.contains(*word))
-            .count()
-    };
-    // Prefer short keyed facts: they are more decisive and cost less.
-    let short = |fact: &Fact| {
-        if !fact.key.is_empty() && fact.value.chars().count() <= 12 {
-            0.5
-        } else {
-            0.0
-        }
-    };
-    let weight = |fact: &Fact| {
-        shared(&fact.text) as f32
-            + short(fact)
-            + fact
-                .level
-                .map_or(0.0, |level| 0.4 - 0.1 * level as usize as f32)
-    };
-    let mut ranked: Vec<(f32, Evidence)> = Vec::new();
-    let mut push = |score: f32, fact: &Fact, kind: &'static str| {
-        ranked.push((
-            score,
-            Evidence {
-                at: fact.at.clone(),
-                tier: Tier::L1,
-                level: fact.level,
-                text: shortened(&fact.text),
-                kind,
-            },
-        ));
-    };
-    let mut named: BTreeSet<usize> = sentence
-        .mentions
-        .iter()
-        .map(|mention| mention.entity)
-        .collect();
-    named.extend(sentence.carried.filter(|_| named.is_empty()));
-    let mut neighbours = BTreeSet::new();
-    for entity in &named {
-        for fact in memory.facts_of(*entity).filter(|fact| !is_alias(fact)) {
-            push(2.0 + weight(fact), fact, "fact");
-            for anchor in &fact.links {
-                neighbours.extend(
-                    memory
-                        .entities
-                        .iter()
-                        .enumerate()
-                        .filter(|(_, e)| e.name == *anchor || slug(&e.name) == *anchor)
-                        .map(|(nth, _)| nth),
-                );
-            }
-        }
-    }
-    for entity in neighbours.difference(&named) {
-        for fact in memory
-            .facts_of(*entity)
-            .filter(|fact| shared(&fact.text) > 0)
-        {
-            push(1.0 + weight(fact), fact, "neighbour");
-        }
-    }
-    for rule in memory.rules.iter().filter(|rule| shared(&rule.text) > 1) {
-        let evidence = Evidence {
-            at: rule.at.clone(),
-            tier: Tier::L1,
-            level: rule.level,
-            text: shortened(&rule.text),
-            kind: "rule",
-        };
-        ranked.push((1.5 + shared(&rule.text) as f32, evidence));
-    }
-    for fact in memory.facts.iter().filter(|fact| {
-        fact.entity.is_none_or(|entity| !named.contains(&entity)) && shared(&fact.text) >= 3
-    }) {
-        ranked.push((
-            0.5 + weight(fact),
-            Evidence {
-                at: fact.at.clone(),
-                tier: Tier::L1,
-                level: fact.level,
-                text: shortened(&fact.text),
-                kind: "fact",
-            },
-        ));
-    }
-    ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.at.cmp(&b.1.at)));
-    let mut seen = BTreeSet::new();
-    ranked.retain(|(_, evidence)| seen.insert(evidence.at.clone()));
-    ranked
-        .into_iter()
-        .take(k)
-        .map(|(_, evidence)| evidence)
-        .collect()
-}
-
-fn shortened(text: &str) -> String {
-    if text.chars().count() <= EVIDENCE_CHARS {
-        return text.to_owned();
-    }
-    text.chars().take(EVIDENCE_CHARS).chain(['…']).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::claim::cut_claims;
-    use crate::page::Page;
+    use crate::page::Place;
     use proptest::prelude::*;
 
     fn page(path: &str, tier: Tier, text: &str) -> Page {
@@ -358,10 +272,14 @@ mod tests {
                 "# 一\n\n## 集市\n\n市集上卖红绳的老人姓周。\n",
             ),
         ];
-        let memory = Memory::of(&pages);
-        let passages = Passages::of(pages.iter().filter(|p| p.tier == Tier::L2)).unwrap();
-        let claims = cut_claims("奥托用右手签了名。\n\n卖红绳的老人走了。\n");
-        let checked = check(&memory, &passages, &claims, &Bounds::default());
+        let draft = "奥托用右手签了名。\n\n卖红绳的老人走了。\n";
+        let claims = cut_claims(draft);
+        let (checked, scenes) = check(
+            &Corpus::of(&pages, None),
+            draft,
+            &claims,
+            &Bounds::default(),
+        );
         assert_eq!(
             (checked[0].verdict, checked[0].l1),
             (Verdict::Conflict, Asked::Hit)
@@ -371,13 +289,12 @@ mod tests {
             Place::new("characters.md", 4)
         );
         assert_eq!(
-            (checked[1].verdict, checked[1].l1, checked[1].l2),
-            (Verdict::Unknown, Asked::Miss, Asked::Hit)
+            (checked[1].verdict, checked[1].l2),
+            (Verdict::Unknown, Asked::Hit)
         );
-        assert_eq!(
-            checked[1].evidence[0].at,
-            Place::new("manuscripts/ch01.md", 5)
-        );
+        let passage = Place::new("manuscripts/ch01.md", 5);
+        assert_eq!(checked[1].evidence[0].at, passage);
+        assert!(scenes[0].evidence.iter().any(|one| one.at == passage));
     }
 
     /// Repeats one name, with and without conjunctions, verbs and numbers.
@@ -388,7 +305,7 @@ mod tests {
             Tier::L1,
             "# C\n\n## Otto\n- status: dead\n- rooms: 4\n- when: 1904\n\n## 奥托\n- 状态：已死\n",
         )];
-        let (memory, passages) = (Memory::of(&pages), Passages::of([]).unwrap());
+        let memory = Memory::of(&pages);
         for sentence in [
             "Otto ",
             "Otto and ",
@@ -401,9 +318,8 @@ mod tests {
                 sentence.repeat(3_900 / sentence.len())
             ));
             assert_eq!(claims.len(), 1);
-            let checked = check(
+            let checked = judge_claims(
                 &memory,
-                &passages,
                 &claims,
                 &Bounds {
                     chapter: Some(3),
@@ -471,6 +387,14 @@ mod tests {
             "—",
             "：",
             ": ",
+            " (from ch03",
+            "，至第八章）",
+            "（自 ch02#x",
+            ", until ch0",
+            ")",
+            "supersedes: \"",
+            "取代：“",
+            "- where: a [→ m/ch03.md]\n",
         ]);
         prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
     }
@@ -479,14 +403,24 @@ mod tests {
         #[test]
         fn no_text_makes_it_fail(memory in soup(), draft in soup()) {
             let pages = [page("a.md", Tier::L1, &format!("## Otto\n- handed: left\n- age: 31\n\n## 奥托\n{memory}")), page("m.md", Tier::L2, &memory)];
-            let passages = Passages::of(pages.iter().filter(|p| p.tier == Tier::L2)).unwrap();
             let claims = cut_claims(&draft);
-            let checked = check(&Memory::of(&pages), &passages, &claims, &Bounds { chapter: Some(3), ..Bounds::default() });
+            let bounds = Bounds { chapter: Some(3), ..Bounds::default() };
+            let (checked, scenes) = check(&Corpus::of(&pages, None), &draft, &claims, &bounds);
+            let covered: Vec<usize> = scenes.iter().flat_map(|one| one.scene.claims.clone()).collect();
+            prop_assert_eq!(covered, (0..claims.len()).collect::<Vec<_>>());
             prop_assert_eq!(checked.len(), claims.len());
             let lines = draft.lines().count().max(1);
             prop_assert!(claims.iter().all(|claim| (1..=lines).contains(&claim.line)));
             crate::lint::lint(&pages, 5);
             crate::tension::read_tension(&pages);
+            let known = Memory::of(&pages).certain_in(Some(3));
+            crate::self_check::check_memory(&known);
+            crate::story::read_timeline(&known);
+            crate::story::read_relations(&known, None);
+            crate::story::cut_scenes(&pages, &known);
+            for line in memory.lines() {
+                let _ = crate::supersede::place_fact(&pages[0].text, Some("Otto"), line);
+            }
             crate::split::plan_split(&pages, "a.md");
             crate::rename::plan_rename(&pages, "a.md", "b/c.md", &|path| path == "m.md");
         }

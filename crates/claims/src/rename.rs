@@ -158,7 +158,7 @@ fn beside(from: &str, to: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quipu_text::recall::Tier;
+    use quipu_recall::Tier;
 
     fn page(path: &str, text: &str) -> Page {
         Page {

@@ -136,7 +136,7 @@ fn promoted(section: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quipu_text::recall::Tier;
+    use quipu_recall::Tier;
 
     #[test]
     fn arcs_move_and_links_follow() {

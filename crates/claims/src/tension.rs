@@ -218,7 +218,7 @@ mod tests {
         const MANY: usize = 20_000;
         let page = |text: String| Page {
             path: "ch01.md".into(),
-            tier: quipu_text::recall::Tier::L1,
+            tier: quipu_recall::Tier::L1,
             is_memory: true,
             form: None,
             text: format!("# ch01\n\n## Target\n\n{text}\n"),
@@ -229,7 +229,7 @@ mod tests {
         let found = read_tension(&[lines]);
         assert_eq!((found[0].presses.len(), found[0].breaks()), (MANY, Some(1)));
     }
-    use quipu_text::recall::Tier;
+    use quipu_recall::Tier;
 
     #[test]
     fn pressure_adds_up_by_chapter() {

@@ -151,7 +151,7 @@ pub fn chapter_number(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quipu_text::recall::Tier;
+    use quipu_recall::Tier;
 
     #[test]
     fn threads_stand_by_their_chapters() {

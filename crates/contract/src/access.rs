@@ -1,4 +1,4 @@
-//! What a role may read and write.
+//! The read and write rights of a role.
 //!
 //! A role reads what its read pointers name and what it writes itself; it writes what its write
 //! pointers name, and nothing else. `{unit}` and `{agent}` stand for the actor's own. Where
@@ -25,7 +25,7 @@ pub struct Denial {
     pub place: Place,
 }
 
-/// What is not about one file, and not for everyone.
+/// Records and lists that are not about one file and not for everyone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Privilege {
     /// Making the contract, and setting up what holds agents to it.
@@ -54,26 +54,29 @@ impl Actor {
         let withheld = |what: String, remedy: String| Err(Withheld { what, remedy });
         match (privilege, self.role()) {
             (Privilege::MakeRules, _) if *self != Actor::Person => withheld(
-                "the contract, and what holds agents to it, is for people".into(),
+                "only people may change the contract and the settings that enforce it".into(),
                 "ask a person".into(),
             ),
-            (Privilege::Decide, _) if *self != Actor::Person => withheld(
-                "a gate is for people: agents do not open it".into(),
-                "ask a person".into(),
-            ),
+            (Privilege::Decide, _) if *self != Actor::Person => {
+                withheld("only people may pass a gate".into(), "ask a person".into())
+            }
             (Privilege::DropHistory, _) if *self != Actor::Person => withheld(
-                "only people drop texts from the history".into(),
+                "only people may delete versions from the history".into(),
                 "ask a person".into(),
             ),
             (Privilege::SeeAll, Some(role)) => withheld(
-                format!("this shows the whole project; role `{role}` reads a part of it"),
                 format!(
-                    "quipu status --as {role}     (the part that the role reads; `quipu log` likewise)"
+                    "this shows the whole project, but role `{role}` may read only a part of \
+                    it"
+                ),
+                format!(
+                    "quipu status --as {role}     (shows the part that the role may read; `quipu \
+                     log` likewise)"
                 ),
             ),
             (Privilege::RunFlow, Some(role)) => withheld(
-                format!("role `{role}` does one step of a flow, it does not run it"),
-                "leave --as out".into(),
+                format!("role `{role}` performs one step of a flow and may not run the flow"),
+                "omit --as".into(),
             ),
             _ => Ok(()),
         }
@@ -88,7 +91,7 @@ pub enum Readable {
     Sections(Vec<String>),
 }
 
-/// What an actor was granted: nothing to say for people, the role otherwise.
+/// The role whose pointers apply to an actor; none for people.
 #[derive(Debug, Clone, Copy)]
 pub struct Grant<'c> {
     pub role: Option<&'c Role>,
@@ -172,10 +175,10 @@ impl Grant<'_> {
             .collect();
         let what = match own.as_slice() {
             [] => format!(
-                "role `{}` writes nothing; `{path}` is not for it",
+                "role `{}` may not write any file, including `{path}`",
                 role.name
             ),
-            own => format!("role `{}` writes {}, not `{path}`", role.name, join(own)),
+            own => format!("role `{}` may write {}, not `{path}`", role.name, join(own)),
         };
         let hint = unsaid(role.writes.iter().map(|w| &w.path), path, binding);
         Err(Denial {
@@ -192,12 +195,12 @@ impl Grant<'_> {
         else {
             return Ok(());
         };
-        // Who writes a derived file its class says. A profile's roles cannot name what the project
-        // has given a class itself.
+        // The class decides who writes a derived file. A profile's roles cannot name files that
+        // the project's own contract gives a class.
         if rule.class == Class::Derived || rule.profile.is_none() || contract.has_writer(path) {
             return Ok(());
         }
-        let what = format!("no role writes `{path}`: it is for people");
+        let what = format!("no role may write `{path}`: only people may");
         Err(Denial {
             role: String::new(),
             what,
@@ -205,8 +208,8 @@ impl Grant<'_> {
         })
     }
 
-    /// What of a file the actor may read. A pointer that names the very path stands; one with a
-    /// wildcard yields to the role's deny list.
+    /// The part of a file that the actor may read. A pointer that names the exact path takes
+    /// precedence over the role's deny list; a pointer with a wildcard does not.
     pub fn may_read(&self, path: &ProjectPath, binding: &Binding) -> Result<Readable, Denial> {
         let Some(role) = self.role else {
             return Ok(Readable::Whole);
@@ -236,7 +239,7 @@ impl Grant<'_> {
         }
         if let Some(deny) = deny {
             let why = deny.why.in_language(crate::Language::En);
-            let what = format!("role `{}` does not read `{path}`: {why}", role.name);
+            let what = format!("role `{}` may not read `{path}`: {why}", role.name);
             return Err(Denial {
                 role: role.name.clone(),
                 what,
@@ -290,7 +293,7 @@ fn is_named(pattern: &Pattern, path: &ProjectPath, binding: &Binding) -> bool {
     pattern.begins_like(path.as_str()) && pattern.fill(binding).matches(path.as_str()).is_some()
 }
 
-/// What the actor did not say, where a pointer would name the path if it had.
+/// The value (unit or agent) that the actor did not give, if a pointer would name the path with it.
 fn unsaid<'p>(
     pointers: impl Iterator<Item = &'p Pattern>,
     path: &ProjectPath,
@@ -306,7 +309,7 @@ fn unsaid<'p>(
     if flags.is_empty() {
         String::new()
     } else {
-        format!(": say for which, with {}", flags.join(" and "))
+        format!(": name one with {}", flags.join(" and "))
     }
 }
 

@@ -19,10 +19,11 @@ pub struct ActorName(String);
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum BadName {
     #[error(
-        "`{0}` is no name: use letters, digits, `-` and `_`, at most 64, beginning with a letter or digit"
+        "`{0}` is not a valid name: use letters, digits, `-` and `_`, at most 64, starting with a \
+         letter or digit"
     )]
     Odd(String),
-    #[error("`{0}` is no name for an agent or a role: the journal has it for someone else")]
+    #[error("`{0}` is a reserved name: the journal uses it for another kind of actor")]
     Taken(String),
 }
 
@@ -59,7 +60,7 @@ impl ActorName {
 
 /// Whether a name is reserved for an actor that is not an agent, in any letter case.
 pub fn is_taken(name: &str) -> bool {
-    const TAKEN: [&str; 6] = ["person", "quipu", "outside", "人", "用户", "外部"];
+    const TAKEN: [&str; 6] = ["person", "quipu", "external", "人", "用户", "外部"];
     TAKEN.contains(&name.to_lowercase().as_str())
 }
 
@@ -137,7 +138,7 @@ mod tests {
 
     #[test]
     fn no_agent_is_named_like_someone_else() {
-        for taken in ["person", "Person", "quipu", "outside"] {
+        for taken in ["person", "Person", "quipu", "external"] {
             assert!(
                 ActorName::parse_given(taken).is_err() && ActorName::parse(taken).is_ok(),
                 "{taken}"

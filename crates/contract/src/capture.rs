@@ -2,17 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What is recorded of a conversation. Never in memory files.
+/// The parts of a conversation that the journal records. They are never stored in memory files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Capture {
-    /// No texts. That something was changed is noted, without saying what.
+    /// No texts. The journal records that something changed, but not what.
     Off,
-    /// What the user asked for.
+    /// The user's requests.
     Requests,
-    /// What the user asked for, the names of the files that the agent changed, and its last
-    /// message.
+    /// The user's requests, the names of the files that the agent changed, and its last message.
     #[default]
     Full,
 }

@@ -108,7 +108,7 @@ pub fn check_one_line(what: &str, text: &str) -> Result<(), NotOneLine> {
 
 /// A line break in a one-line field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{what} must be one line, and this one holds a line break ({})", .found.escape_default())]
+#[error("{what} must be one line, but contains a line break ({})", .found.escape_default())]
 pub struct NotOneLine {
     pub what: String,
     pub found: char,
@@ -144,7 +144,7 @@ mod tests {
         }
         assert_eq!(
             check_one_line("a title", "a\nb").unwrap_err().to_string(),
-            "a title must be one line, and this one holds a line break (\\n)"
+            "a title must be one line, but contains a line break (\\n)"
         );
         check_one_line("a title", "a\tb").unwrap();
     }

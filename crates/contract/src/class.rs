@@ -11,19 +11,19 @@ use crate::actor::Actor;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Class {
-    /// Written once; later only by a person, with a reason.
+    /// Written once; later changed only by a person, with a reason.
     Sealed,
-    /// Grows at its end; existing bytes never change.
+    /// Append-only: existing bytes never change.
     Append,
-    /// Created once under a new name, never again.
+    /// Created once under a new name, never changed.
     Record,
-    /// Replaced whole by the holder of its lease.
+    /// Replaced as a whole by the holder of its lease.
     Overwrite,
     /// Replaced only on the version that was read, or merged by key.
     State,
-    /// Written by Quipu alone, from other files.
+    /// Written only by Quipu, from other files.
     Derived,
-    /// Named by no rule.
+    /// Not named by any rule.
     Free,
 }
 
@@ -62,10 +62,11 @@ pub struct Refusal {
     pub remedy: &'static str,
 }
 
-const AMEND: &str = "quipu amend {path} --why \"…\" --file FILE     (a person's act)";
+const AMEND: &str = "quipu amend {path} --why \"…\" --file FILE     (people only)";
 const ADD: &str =
     "quipu append {path} --text \"…\"     (a correction supersedes, it does not edit)";
-const REPLACE: &str = "quipu read {path} --json     (for its version; then: quipu write {path} --expect VERSION --file FILE)";
+const REPLACE: &str = "quipu read {path} --json     (prints its version; then: quipu write {path} \
+    --expect VERSION --file FILE)";
 
 impl Class {
     /// The classes a contract may name.
@@ -100,19 +101,19 @@ impl Class {
     pub fn allows(self, act: Act, actor: &Actor, exists: bool) -> Result<(), Refusal> {
         let refuse = |what, remedy| Err(Refusal { what, remedy });
         match (self, act) {
-            (_, Act::Create) if exists => refuse("exists already", "quipu read {path}"),
+            (_, Act::Create) if exists => refuse("already exists", "quipu read {path}"),
             (Class::Derived, Act::Derive) if *actor == Actor::Runtime => Ok(()),
             (Class::Derived, Act::RestoreHead) => Ok(()),
             (Class::Derived, _) => refuse(
-                "is derived: Quipu alone writes it, from other files",
-                "quipu contract show     (change what it is made from instead)",
+                "is derived: only Quipu writes it, from other files",
+                "quipu contract show     (change the files it is derived from instead)",
             ),
             (_, Act::Derive) => refuse("is not a derived file", "quipu contract show"),
 
             (_, Act::RestoreHead) => Ok(()),
             (Class::Sealed | Class::Record, Act::Repair) if *actor != Actor::Person => refuse(
-                "does not change: only a person may repair it",
-                "ask a person for: quipu restore {path}",
+                "must not change: only a person may repair it",
+                "ask a person to run: quipu restore {path}",
             ),
             (_, Act::Repair) => Ok(()),
             (_, Act::Create) => Ok(()),
@@ -127,12 +128,14 @@ impl Class {
             (Class::Sealed, Act::RestoreOlder) if *actor == Actor::Person => Ok(()),
             (Class::Sealed, Act::Amend | Act::RestoreOlder) => refuse(
                 "is sealed: only a person may amend it",
-                "ask a person for: quipu amend {path} --why \"…\" --file FILE",
+                "ask a person to run: quipu amend {path} --why \"…\" --file FILE",
             ),
             (Class::Sealed, Act::Remove) => {
                 refuse("is sealed: it may be amended, but not removed", AMEND)
             }
-            (Class::Sealed, _) => refuse("is sealed: it was written once and stays", AMEND),
+            (Class::Sealed, _) => {
+                refuse("is sealed: it was written once and must not change", AMEND)
+            }
 
             (Class::Append, Act::Append) => Ok(()),
             (Class::Append, Act::Remove) => refuse("is append-only: it may not be removed", ADD),
@@ -140,15 +143,15 @@ impl Class {
 
             (Class::Record, _) if exists => refuse(
                 "is a record: created once, never changed",
-                "quipu write NEW_NAME --file FILE     (this one stays)",
+                "quipu write NEW_NAME --file FILE     (this file is not changed)",
             ),
             (Class::Record, Act::Append) => Ok(()),
             (Class::Record, _) => refuse("does not exist", "quipu write {path} --file FILE"),
 
             (Class::State, Act::Accept) if *actor == Actor::Person => Ok(()),
             (Class::State, Act::Accept) => refuse(
-                "lost something in an external edit: only a person may keep that",
-                "quipu restore {path}     (or ask a person for: quipu amend {path} --why \"…\")",
+                "lost content in an external edit: only a person may accept that",
+                "quipu restore {path}     (or ask a person to run: quipu amend {path} --why \"…\")",
             ),
             (_, Act::Accept) => refuse(
                 "is not sealed, so there is nothing to amend",
@@ -166,7 +169,7 @@ impl Class {
                 Ok(())
             }
             (Class::State, Act::Replace { expected: false }) => refuse(
-                "is a state file: it is replaced only on the version that was read",
+                "is a state file: to replace it, pass the version that was read",
                 REPLACE,
             ),
             (Class::State, Act::Append) => refuse(
@@ -176,7 +179,7 @@ impl Class {
             (Class::State, Act::Remove) if *actor == Actor::Person => Ok(()),
             (Class::State, Act::Remove) => refuse(
                 "is a state file: only a person may remove it",
-                "ask a person for: quipu remove {path}",
+                "ask a person to run: quipu remove {path}",
             ),
 
             (Class::Overwrite | Class::Free, _) => Ok(()),

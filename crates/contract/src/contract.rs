@@ -186,6 +186,21 @@ impl Contract {
         said.and_then(value).as_deref() == Some("block")
     }
 
+    /// Whether text at this path is checked against memory: a contradiction is reported or refused.
+    pub fn checks_conflicts(&self, path: &ProjectPath) -> bool {
+        self.rule(path).is_some_and(|rule| rule.conflicts.is_some())
+    }
+
+    /// Whether a file is work in progress: its profile sorts files into tiers, and this one has none.
+    pub fn is_work_in_progress(&self, path: &ProjectPath) -> bool {
+        let Some(rule) = self.rule(path).filter(|rule| rule.tier.is_none()) else {
+            return false;
+        };
+        self.files
+            .iter()
+            .any(|other| other.tier.is_some() && other.profile == rule.profile)
+    }
+
     /// Returns the rules of a form, in order.
     pub fn of_form(&self, form: Form) -> impl Iterator<Item = &FileRule> {
         self.files

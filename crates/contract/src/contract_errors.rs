@@ -7,14 +7,14 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
-use crate::press::{Misread, press_table};
+use crate::precompile::{SyntaxError, precompile_table};
 
 /// Maximum number of reported errors.
 const MOST: usize = 50;
 
 /// The errors of a text, in the order found, and the parsed remainder.
 pub(crate) struct Reading<T> {
-    pub misreads: Vec<Misread>,
+    pub misreads: Vec<SyntaxError>,
     /// `None` if other parts may depend on a removed value; they would then report false errors.
     pub rest: Option<T>,
 }
@@ -25,7 +25,7 @@ pub(crate) fn read_all<T: DeserializeOwned>(text: &str) -> Reading<T> {
         Ok(table) => table,
         Err(error) => {
             return Reading {
-                misreads: vec![Misread {
+                misreads: vec![SyntaxError {
                     message: error.message().to_owned(),
                     span: error.span(),
                 }],
@@ -33,14 +33,14 @@ pub(crate) fn read_all<T: DeserializeOwned>(text: &str) -> Reading<T> {
             };
         }
     };
-    let mut misreads: Vec<Misread> = Vec::new();
+    let mut misreads: Vec<SyntaxError> = Vec::new();
     let mut left_out: Vec<String> = Vec::new();
     let mut rests_on_nothing = true;
     while misreads.len() < MOST {
         let mut row = Vec::new();
         let span = table.span();
-        let mut misread = match press_table(table.get_ref(), span, &mut row)
-            .and_then(|()| crate::pressed::read::<T>(&row))
+        let mut misread = match precompile_table(table.get_ref(), span, &mut row)
+            .and_then(|()| crate::precompiled::read::<T>(&row))
         {
             Ok(rest) => {
                 return Reading {

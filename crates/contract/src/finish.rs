@@ -12,7 +12,7 @@ use crate::fault::Place;
 use crate::form::Form;
 use crate::language::Localized;
 
-/// One item of the checklist, with its source line.
+/// One item of the finish checklist, with its source line.
 #[derive(Debug, Clone, Serialize)]
 pub struct FinishItem {
     pub name: String,
@@ -34,17 +34,18 @@ pub struct FinishItem {
 /// A condition on the files of a form after the finish is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition {
-    /// Changed since this session began, or by the finish itself.
+    /// The file changed since this session started, or the finish changes it.
     Changed,
-    /// A file of this form was created since this session began, or is created by the finish.
+    /// A file of this form was created since this session started, or the finish creates one.
     Created,
-    /// Changed, or explicitly answered with nothing: `--none NAME`.
+    /// The file changed, or the finish states explicitly that there is nothing to report: `--none
+    /// NAME`.
     Answered,
     /// A JSON value (`/next_steps`) or a section (`#Goal`) is neither empty nor a placeholder.
     Filled(String),
-    /// The file holds no task, or no content.
+    /// The file contains no task, or no content.
     Cleared,
-    /// This actor has left nothing open in it: no todo in progress.
+    /// This actor has no todo in progress in the file.
     Settled,
 }
 
@@ -89,7 +90,7 @@ impl Serialize for Condition {
     }
 }
 
-/// When an item counts.
+/// When an item applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -97,11 +98,11 @@ pub enum Occasion {
     /// At every finish.
     #[default]
     Always,
-    /// Only if this session has committed anything, or commits it now.
+    /// Only if this session has committed something, or the finish commits something.
     Worked,
-    /// Only if a file of the form is there.
+    /// Only if a file of the form exists.
     Exists,
-    /// Not at all: for a project that drops an item of its profile.
+    /// Never. A project uses this to remove an item of its profile.
     Never,
 }
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::fault::Place;
 use crate::language::Localized;
 
-/// Over what a step repeats.
+/// The scope over which a step repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -21,18 +21,38 @@ pub enum Each {
     Unit,
 }
 
-/// Steps that Quipu does itself.
+/// What the report of a step says about the reports with a domain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum PanelPart {
+    /// It weighs them and gives the verdict.
+    Weigh,
+    /// It repeats the result of the step that weighs them.
+    SumUp,
+}
+
+/// A length in each language.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct WordsIn {
+    pub en: usize,
+    pub zh: usize,
+}
+
+/// Steps that Quipu performs itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Builtin {
-    /// Joins several outputs into one, when all their markers are there.
+    /// Merges several outputs into one, when all of them have their markers.
     Merge,
-    /// Appends to the long-term memory.
+    /// Appends to long-term memory.
     Remember,
-    /// Rewrites derived files, and lays out what is missing.
+    /// Rewrites derived files, and creates missing ones.
     Derive,
-    /// Makes the published form.
+    /// Produces the published form.
     Publish,
     /// Waits for a person.
     Gate,
@@ -54,6 +74,12 @@ pub struct Step {
     /// averaged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
+    /// What its report says about the reports with a domain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub panel: Option<PanelPart>,
+    /// The maximum number of words of its report; of characters in Chinese.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub most_words: Option<WordsIn>,
     #[serde(skip_serializing_if = "When::is_empty")]
     pub when: When,
     /// The text in an output that sends the work back, or stops it.
@@ -68,7 +94,7 @@ pub struct Step {
     pub retries: u32,
     /// Time limit of one attempt.
     pub deadline_seconds: u64,
-    /// This step ends a batch of this many units. No unit of the next batch begins before all of
+    /// This step ends a batch of this many units. No unit of the next batch starts before all of
     /// these have passed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub batch: Option<usize>,
@@ -85,6 +111,9 @@ pub struct Step {
     /// Two files to compare in the brief, the older first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub compare: Vec<String>,
+    /// The file whose conflicts with memory, and evidence, the brief shows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check: Option<String>,
     /// Steps that judge one subject. Scores far apart count as a conflict.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub subjects: BTreeMap<String, Vec<String>>,
@@ -97,27 +126,27 @@ pub struct Step {
     pub place: Place,
 }
 
-/// When a step applies: every part that is said must hold.
+/// The condition under which a step applies: all parts given must be true.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct When {
-    /// A variable: `yes` and `no` decide alone, anything else looks at `files`.
+    /// A variable: `yes` and `no` decide alone; with any other value `files` decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub switch: Option<String>,
-    /// A file of this pattern is there.
+    /// A file that matches this pattern exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<String>,
-    /// And one of them holds one of these words, whatever their letter case.
+    /// One of these files contains one of these words; case is ignored.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub words: Vec<String>,
-    /// A variable that names units: `all`, or ids joined by commas.
+    /// A variable that names units: `all`, or ids separated by commas.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub units: Option<String>,
-    /// A variable …
+    /// A variable that must have one of the values in `is`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub var: Option<String>,
-    /// … that has one of these values.
+    /// The values of `var` with which the step applies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub is: Vec<String>,
 }
@@ -128,7 +157,7 @@ impl When {
     }
 }
 
-/// What in an output is an objection.
+/// The form of an objection in an output.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -146,49 +175,50 @@ pub struct Objection {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Declare {
-    /// The plan: a section for each unit, headed by its id alone.
+    /// The plan: one section for each unit, with the unit's id alone as heading.
     pub from: String,
-    /// The names of the line in such a section that is the unit's title, one for each language.
+    /// The names of the line in such a section that contains the unit's title, one for each
+    /// language.
     pub title: Vec<String>,
-    /// The names of the line with the ids that it needs.
+    /// The names of the line that contains the ids of the units it needs.
     pub needs: Vec<String>,
-    /// A file with a section for each unit, and in it a table whose first column has paths that are
-    /// there.
+    /// A file with a section for each unit; each contains a table with existing paths in its first
+    /// column.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub map: Option<String>,
-    /// A variable with the number of units that are wanted; without a number the plan decides.
+    /// A variable with the required number of units; without a number the plan decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<String>,
 }
 
-/// How reports become one.
+/// How reports are merged into one.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Merge {
-    /// Gravest first: a sign, or a role and its sign (`r1 ❌`).
+    /// Signs from most to least severe: a sign, or a role and its sign (`r1 ❌`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub order: Vec<String>,
-    /// The parts of the merged report, by the signs of their items. Without parts the reports
-    /// follow one another whole.
+    /// The parts of the merged report, by the signs of their items. Without parts, the reports are
+    /// joined unchanged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<MergePart>,
-    /// The heading of the merged report; `{unit}` and variables are filled.
+    /// The heading of the merged report; `{unit}` and variables are replaced.
     #[serde(default)]
     pub title: Localized,
     /// The heading of the verdict.
     #[serde(default)]
     pub verdict: Localized,
-    /// What the verdict says when someone objects.
+    /// The verdict if there is an objection.
     #[serde(default)]
     pub back: Localized,
-    /// What the verdict says when no one does.
+    /// The verdict if there is no objection.
     #[serde(default)]
     pub on: Localized,
     /// The heading of the table of scores.
     #[serde(default)]
     pub scores: Localized,
-    /// What stands where a part has no items.
+    /// The text of a part without items.
     #[serde(default)]
     pub none: Localized,
 }
@@ -199,30 +229,30 @@ pub struct Merge {
 #[serde(deny_unknown_fields)]
 pub struct MergePart {
     pub title: Localized,
-    /// Items that begin with one of these.
+    /// The signs that the items of this part begin with.
     pub signs: Vec<String>,
 }
 
-/// What is appended to the long-term memory, and from where.
+/// What is appended to long-term memory, and its source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Remember {
     /// The report that lists the new items.
     pub from: String,
-    /// The section that holds them, under any of these names.
+    /// The section of the report that contains them, under any of these names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub section: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<RememberItem>,
-    /// Whether each list item under `## FILE` and `### SECTION` of the report goes to that section
-    /// of that file, if the contract counts the file as memory (tier L1).
+    /// Whether each list item under `## FILE` and `### SECTION` of the report is added to that
+    /// section of that file, if the file is memory in the contract (tier L1).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub entries: bool,
-    /// The text that becomes final …
+    /// The text that becomes final, saved as `to`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// … and under which name; it ends with the step's marker.
+    /// The path of the final text; it ends with the step's marker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
 }
@@ -234,18 +264,18 @@ pub struct Remember {
 pub struct RememberItem {
     /// The subsection, under any of these names.
     pub section: Vec<String>,
-    /// The file that grows.
+    /// The file to append to.
     pub to: String,
-    /// How: `section` (the text, under the unit's id) or `rows` (rows of a table).
+    /// The way to append: `section` (the text, under the unit's id) or `rows` (rows of a table).
     #[serde(rename = "as")]
     pub kind: RememberKind,
-    /// What is checked when a row is added.
+    /// The check for each added row.
     #[serde(default)]
     pub check: RowCheck,
-    /// A part without entries says one of these.
+    /// The texts that a part without entries may have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub none: Vec<String>,
-    /// How many words a part has: `200-300`, give or take a fifth.
+    /// The number of words of a part: `200-300`, with a tolerance of one fifth.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<String>,
 }
@@ -259,28 +289,28 @@ pub enum RememberKind {
     Rows,
 }
 
-/// What rows of a memory file must keep to. The first column is the key, the second its value, the
-/// last what the row supersedes.
+/// A rule for the rows of a memory file. The first column is the key, the second its value, the
+/// last names the row that it supersedes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RowCheck {
     #[default]
     None,
-    /// One key has one value.
+    /// Each key has one value.
     OneValue,
-    /// One key has one value, and one value one key.
+    /// Each key has one value, and each value one key.
     OneToOne,
 }
 
-/// What a million tokens cost.
+/// The price of one million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Price {
-    /// For a million tokens that are read.
+    /// The price of one million input tokens.
     pub input: f64,
-    /// For a million tokens that are written.
+    /// The price of one million output tokens.
     pub output: f64,
 }
 
@@ -292,15 +322,15 @@ impl Price {
     }
 }
 
-/// How long the folders of attempts are kept. The newest of each job, and those that are not over,
-/// stay in any case; what happened in a run is in the journal, whether its folder is there or not.
+/// How long the folders of attempts are kept. The newest folder of each job and those of running
+/// attempts are always kept. The journal records every attempt, even if its folder was deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct AttemptsKept {
-    /// So many of the newest stay, however old.
+    /// The number of newest folders that are always kept.
     pub keep: usize,
-    /// Others stay for so many days.
+    /// The number of days that other folders are kept.
     pub days: u32,
 }
 
@@ -316,7 +346,7 @@ impl Default for AttemptsKept {
 /// The required shape of a finished text.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Shape {
-    /// The wanted number of words: a number, or a variable.
+    /// The required number of words: a number, or a variable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub words: Option<String>,
     /// Allowed deviation from the number of words, as a fraction.

@@ -5,34 +5,36 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What the text of a file is made of.
+/// The structure of a file's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
-    /// Who we are: what the project is and which constraints hold.
+    /// The identity of the project: its purpose and its constraints.
     Identity,
-    /// Where things stand: a JSON object with phase, task and progress.
+    /// The current state: a JSON object with phase, task and progress.
     State,
     /// A JSON list of todos.
     Todos,
-    /// Decisions, one section each, the newest last.
+    /// Decisions, one section each, newest last.
     Decisions,
-    /// An order to a child and, below it, its reports.
+    /// A delegated task and, below it, its reports.
     Delegation,
-    /// The shared world: sections of keyed lines.
+    /// The shared world state: sections of keyed lines.
     World,
     /// The record of one task.
     Session,
     /// What one agent has learnt.
     Knowledge,
-    /// One agent's working memory for the task at hand.
+    /// Knowledge that people give to agents: a start names the files with their titles.
+    Guidance,
+    /// One agent's working memory for its current task.
     Task,
     /// A finished text of a unit, which is published.
     Chapter,
     /// A chapter as a page.
     Page,
-    /// The contents of all pages.
+    /// The table of contents of all pages.
     Contents,
     /// The stylesheet of all pages.
     Stylesheet,
@@ -52,26 +54,28 @@ pub enum Form {
     Report,
     /// The state of a review, derived from its reports.
     Panel,
-    /// Path and first line of each file, kept by Quipu.
+    /// The path and first line of each file; Quipu maintains it.
     Index,
-    /// Terms with their definitions, and the words that must not stand for them.
+    /// Terms with their definitions, and the words that must not be used for them.
     Glossary,
-    /// Which metaphor belongs to which concept.
+    /// Metaphors, and the concept that each belongs to.
     Metaphors,
-    /// Which unit refers to which, and about what.
+    /// Cross-references between units, with their subjects.
     References,
-    /// What was planted, when it is due, where it was closed.
+    /// Story threads: what was planted, when it is due, where it was closed.
     Threads,
-    /// What has happened, an arc a section and a chapter a subsection.
+    /// The events of the story: one section per arc, one subsection per chapter.
     Chronicle,
-    /// Facts offered for memory.
+    /// The plan of the story: intentions, not facts.
+    Outline,
+    /// Facts proposed for memory.
     Facts,
-    /// Conflicts that someone lets stand.
+    /// Accepted conflicts.
     Waivers,
 }
 
 impl Form {
-    pub const ALL: [Form; 29] = [
+    pub const ALL: [Form; 31] = [
         Form::Identity,
         Form::State,
         Form::Todos,
@@ -80,6 +84,7 @@ impl Form {
         Form::World,
         Form::Session,
         Form::Knowledge,
+        Form::Guidance,
         Form::Task,
         Form::Chapter,
         Form::Page,
@@ -99,6 +104,7 @@ impl Form {
         Form::References,
         Form::Threads,
         Form::Chronicle,
+        Form::Outline,
         Form::Facts,
         Form::Waivers,
     ];
@@ -114,6 +120,7 @@ impl Form {
             Form::World => "world",
             Form::Session => "session",
             Form::Knowledge => "knowledge",
+            Form::Guidance => "guidance",
             Form::Task => "task",
             Form::Chapter => "chapter",
             Form::Page => "page",
@@ -133,6 +140,7 @@ impl Form {
             Form::References => "references",
             Form::Threads => "threads",
             Form::Chronicle => "chronicle",
+            Form::Outline => "outline",
             Form::Facts => "facts",
             Form::Waivers => "waivers",
         }

@@ -2,15 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What happens to an edit that Quipu was asked about and could not judge.
+/// The treatment of an edit that Quipu could not check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Fail {
-    /// It goes ahead; `status` and `verify` look at it afterwards.
+    /// The edit is allowed; `status` and `verify` check it afterwards.
     #[default]
     Open,
-    /// It is denied until a person has looked.
+    /// The edit is denied until a person has looked at it.
     Closed,
 }
 

@@ -39,8 +39,8 @@ mod pattern;
 mod placeholder;
 pub mod plan;
 mod pointer;
-mod press;
-mod pressed;
+mod precompile;
+mod precompiled;
 mod rehearsal;
 mod resolve;
 mod resolve_names;
@@ -67,8 +67,8 @@ pub use external_edit::{Outside, is_loss, judge_outside};
 pub use fault::{Fault, Faults, Place};
 pub use finish::{Condition, FinishItem, Occasion};
 pub use flow::{
-    AttemptsKept, Builtin, Declare, Each, Merge, MergePart, Objection, Price, Remember,
-    RememberItem, RememberKind, RowCheck, Shape, Step, When, parse_span,
+    AttemptsKept, Builtin, Declare, Each, Merge, MergePart, Objection, PanelPart, Price, Remember,
+    RememberItem, RememberKind, RowCheck, Shape, Step, When, WordsIn, parse_span,
 };
 pub use form::{Form, bad_line};
 pub use guard::{Finding, GuardRules, find_shrink, says_nothing};
@@ -85,7 +85,7 @@ pub use path::{BadPath, HOST_FILES, MANIFEST, ProjectPath, RESERVED, normal_form
 pub use pattern::{Binding, Pattern};
 pub use placeholder::find_placeholder;
 pub use pointer::{AskPointer, Need, Pointer, Shrink, WritePointer};
-pub use press::Misread;
+pub use precompile::SyntaxError;
 pub use rehearsal::{Rehearsal, Rehearsed};
 pub use resolve::resolve_contract;
 pub use retention::{Keep, NoKeep};

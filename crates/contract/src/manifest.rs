@@ -10,7 +10,10 @@ use toml::Spanned;
 
 use crate::capture::Capture;
 use crate::finish::Occasion;
-use crate::flow::{AttemptsKept, Builtin, Declare, Each, Merge, Objection, Price, Remember, When};
+use crate::flow::{
+    AttemptsKept, Builtin, Declare, Each, Merge, Objection, PanelPart, Price, Remember, When,
+    WordsIn,
+};
 use crate::form::Form;
 use crate::guard::Fraction;
 use crate::hooks::Fail;
@@ -20,25 +23,25 @@ use crate::retention::Keep;
 use crate::role::AgentKind;
 use crate::scene::{Moment, Paragraph};
 
-/// A project's contract: the profiles it takes and what it adds or overrides.
+/// A project's contract: the profiles it uses, and what it adds or overrides.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, schemars(title = "quipu.toml"))]
 pub struct Manifest {
-    /// Version of this format. Always 1.
+    /// The version of this format. Always 1.
     #[cfg_attr(test, schemars(with = "u32", range(min = 1, max = 1)))]
     pub quipu: Spanned<u32>,
     /// Profiles: built-in names (book, novel, relay, worldlog, review) or folders of the project
-    /// that hold a `profile.toml`.
+    /// that contain a `profile.toml`.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub profiles: Vec<Spanned<String>>,
-    /// The language the project's own files are written in.
+    /// The language of the project's files.
     #[serde(default)]
     pub language: Language,
-    /// The folder that holds the memory files: every path of the profiles is below it. Without it,
-    /// the project's own folder.
+    /// The folder for the memory files: every path of the profiles is below it. By default the
+    /// project's folder.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub dir: Option<Spanned<String>>,
@@ -50,68 +53,68 @@ pub struct Manifest {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "BTreeMap<String, UnitTable>"))]
     pub units: BTreeMap<String, Spanned<UnitTable>>,
-    /// File rules; they come before those of the profiles.
+    /// File rules. They take precedence over those of the profiles.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Vec<FileTable>"))]
     pub files: Vec<Spanned<FileTable>>,
-    /// Roles; one with the name of a profile's role replaces it.
+    /// Roles. A role with the name of a profile's role replaces it.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "BTreeMap<String, RoleTable>"))]
     pub roles: BTreeMap<String, Spanned<RoleTable>>,
-    /// Steps; one with the name of a profile's step replaces it.
+    /// Steps. A step with the name of a profile's step replaces it.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Vec<StepTable>"))]
     pub steps: Vec<Spanned<StepTable>>,
-    /// What must be so before anyone may say "done". One with the name of a profile's item replaces
-    /// it.
+    /// The checklist of `quipu finish`. An item with the name of a profile's item replaces it.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Vec<FinishTable>"))]
     pub finish: Vec<Spanned<FinishTable>>,
-    /// The ways to wake up. One with the name of a profile's scene replaces it.
+    /// Variants of the start text. A scene with the name of a profile's scene replaces it.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "BTreeMap<String, SceneTable>"))]
     pub scenes: BTreeMap<String, Spanned<SceneTable>>,
-    /// What Quipu does with git, beside merging.
+    /// Settings for git, apart from merging.
     #[serde(default)]
     pub git: GitTable,
-    /// What the journal records of an agent host's conversations: `off`, `requests` (what the user
-    /// asked), or `full` (also the names of changed files and the agent's last message). Default
-    /// full.
+    /// The parts of an agent host's conversations that the journal records: `off`, `requests` (the
+    /// user's requests), or `full` (also the names of changed files and the agent's last message).
+    /// Default full.
     #[serde(default)]
     pub capture: Capture,
-    /// What the hooks of agent hosts do.
+    /// Settings for the hooks of agent hosts.
     #[serde(default)]
     pub hooks: HooksTable,
-    /// How much text an agent's window has room for.
+    /// The token budget of an agent's context window.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "BudgetTable"))]
     pub budget: Option<Spanned<BudgetTable>>,
-    /// What a million tokens cost with each agent, for estimates; `default` holds for the others.
+    /// The price of one million tokens for each agent, for estimates; `default` applies to all
+    /// others.
     #[serde(default)]
     pub prices: BTreeMap<String, Price>,
     /// How long the folders of attempts are kept.
     #[serde(default)]
     pub attempts: AttemptsKept,
-    /// Which old texts the history keeps when a person runs `quipu history prune`.
+    /// The old versions that `quipu history prune` keeps.
     #[serde(default)]
     pub history: HistoryTable,
-    /// Agents of your own, by name, as in the guide on agents: a program, a model behind an
-    /// address. Only here, not in a profile: a profile brings rules, not programs.
+    /// Your own agents, by name: a program, or a model at an address; see the guide on agents.
+    /// Allowed only here, not in a profile: a profile contains rules, not programs.
     #[serde(default)]
     #[cfg_attr(
         test,
         schemars(with = "BTreeMap<String, BTreeMap<String, serde_json::Value>>")
     )]
     pub agents: BTreeMap<String, toml::Table>,
-    /// Where the project's order is kept, if not here: `postgres://user@host/database`. Without a
+    /// The shared store of the project, if it has one: `postgres://user@host/database`. Without a
     /// password.
     #[serde(default)]
     pub store: Option<String>,
-    /// What is refused when it is written.
+    /// Checks on new text.
     #[serde(default)]
     pub guards: GuardTable,
-    /// Folders and files that are left out when the files are looked through. Those that a rule
-    /// names, or that a commit touched, are never left out.
+    /// Folders and files to skip when the project is scanned. Files that a rule names or that a
+    /// commit changed are never skipped.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub ignore: Vec<Spanned<String>>,
@@ -123,25 +126,25 @@ pub struct Manifest {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, schemars(title = "profile.toml"))]
 pub struct ProfileFile {
-    /// What the profile is for, one sentence.
+    /// The purpose of the profile, in one sentence.
     #[serde(default)]
     pub about: Option<Localized>,
-    /// Shown after `quipu init`: what lies where, and what to do first.
+    /// The text shown after `quipu init`: where the files are, and what to do first.
     #[serde(default)]
     pub welcome: Option<Localized>,
-    /// What `quipu integrate` tells agents about this profile, as list items: which commands to
-    /// use, and when.
+    /// The text that `quipu integrate` gives to agents, as list items: which commands to use, and
+    /// when.
     #[serde(default)]
     pub guide: Option<Localized>,
-    /// What to use here in place of a command that only other profiles have: `task = 'quipu todo
-    /// add "…"'`.
+    /// The command to use instead of one that only other profiles have: `task = 'quipu todo add
+    /// "…"'`.
     #[serde(default)]
     pub instead: BTreeMap<String, String>,
-    /// Further files of the profile's folder with more of the same keys.
+    /// Further files in the profile's folder with more of the same keys.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub include: Vec<Spanned<String>>,
-    /// What a unit is called and how its id looks.
+    /// The name of a unit and the form of its id.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<UnitKindTable>"))]
     pub unit: Option<Spanned<UnitKindTable>>,
@@ -152,7 +155,7 @@ pub struct ProfileFile {
     /// Variables with their meaning and default.
     #[serde(default)]
     pub vars: BTreeMap<String, VarTable>,
-    /// Folders that `init` makes, besides those of the files.
+    /// Folders that `init` creates, in addition to those of the files.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub folders: Vec<Spanned<String>>,
@@ -165,19 +168,20 @@ pub struct ProfileFile {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Vec<StepTable>"))]
     pub steps: Vec<Spanned<StepTable>>,
-    /// What must be so before anyone may say "done".
+    /// The checklist of `quipu finish`.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Vec<FinishTable>"))]
     pub finish: Vec<Spanned<FinishTable>>,
-    /// The ways to wake up.
+    /// Variants of the start text.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "BTreeMap<String, SceneTable>"))]
     pub scenes: BTreeMap<String, Spanned<SceneTable>>,
-    /// How much text an agent's window has room for.
+    /// The token budget of an agent's context window.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "BudgetTable"))]
     pub budget: Option<Spanned<BudgetTable>>,
-    /// What a million tokens cost with each agent, for estimates; `default` holds for the others.
+    /// The price of one million tokens for each agent, for estimates; `default` applies to all
+    /// others.
     #[serde(default)]
     pub prices: BTreeMap<String, Price>,
 }
@@ -187,9 +191,9 @@ pub struct ProfileFile {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct UnitKindTable {
-    /// What one is called: chapter, session, task.
+    /// The name of one unit: chapter, session, task.
     pub name: Localized,
-    /// How ids look: `ch##` is `ch` and at least two digits; `*` is any name.
+    /// The form of the ids: `ch##` is `ch` and at least two digits; `*` is any name.
     pub id: String,
 }
 
@@ -204,7 +208,7 @@ pub struct UnitTable {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub needs: Vec<Spanned<String>>,
-    /// Variables that hold for this unit only.
+    /// Variables for this unit only.
     #[serde(default)]
     pub vars: BTreeMap<String, String>,
 }
@@ -219,7 +223,7 @@ pub struct VarTable {
     pub default: Option<Localized>,
 }
 
-/// A rule over files.
+/// A rule for files.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -230,47 +234,47 @@ pub struct FileTable {
     /// How the file may change.
     #[cfg_attr(test, schemars(with = "ClassName"))]
     pub class: Spanned<String>,
-    /// What the file holds.
+    /// A description of the file's contents.
     #[serde(default)]
     pub about: Option<Localized>,
-    /// How near to an agent it is: L0 always in view, L1 memory, L2 full texts.
+    /// The tier of the file: L0 always in view, L1 memory, L2 full texts.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<TierName>"))]
     pub tier: Option<Spanned<String>>,
-    /// What is inside, for the commands that change parts of it.
+    /// The structure of the file, for the commands that change parts of it.
     #[serde(default)]
     pub form: Option<Form>,
-    /// The marker that proves it complete.
+    /// The marker that shows that the file is complete.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub marker: Option<Spanned<String>>,
-    /// Whether `init` makes it from a template of the same path.
+    /// Whether `init` creates it from a template of the same path.
     #[serde(default)]
     pub create: bool,
-    /// What the finished text must look like; `quipu run` checks it.
+    /// The required shape of the finished text; `quipu run` checks it.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<ShapeTable>"))]
     pub shape: Option<Spanned<ShapeTable>>,
-    /// What a text that contradicts memory meets: `warn`, `block`, or the name of a variable that
-    /// says which.
+    /// The reaction to a text that contradicts memory: `warn`, `block`, or the name of a variable
+    /// with one of these values.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub conflicts: Option<Spanned<String>>,
 }
 
-/// What a finished text must look like.
+/// The required shape of a finished text.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ShapeTable {
-    /// How many words are wanted: a number, or the name of a variable.
+    /// The required number of words: a number, or the name of a variable.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub words: Option<Spanned<String>>,
-    /// How far off they may be, as a share. Default 0.2.
+    /// The allowed deviation from the number of words, as a fraction. Default 0.2.
     #[serde(default)]
     pub tolerance: Option<f64>,
-    /// How many headings of level 1: `1`, or `3-6`.
+    /// The number of headings of level 1: `1`, or `3-6`.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub h1: Option<Spanned<String>>,
@@ -283,22 +287,23 @@ pub struct ShapeTable {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub h4: Option<Spanned<String>>,
-    /// Headings that must be there with text below them; names that serve as well are joined by
-    /// `|`: `Verdict|结论`.
+    /// Headings that must exist with text below them. `|` separates alternative names:
+    /// `Verdict|结论`.
     #[serde(default)]
     pub sections: Vec<String>,
-    /// A folder: every `path:line` is there, and a block of code with its place on the line above
-    /// stands at that place.
+    /// A folder: every `path:line` must exist in it, and a code block with a place on the line
+    /// above must match the source at that place.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub places: Option<Spanned<String>>,
-    /// Whether every metric of the role is scored, by a whole number from 1 to 5.
+    /// Whether every metric of the role must have a score, a whole number from 1 to 5.
     #[serde(default)]
     pub scores: bool,
-    /// Whether the text must differ from every other under the same rule, and not repeat itself.
+    /// Whether the text must differ from every other text under the same rule and must not repeat
+    /// itself.
     #[serde(default)]
     pub distinct: bool,
-    /// The Markdown text whose words must all be on this page, in order.
+    /// The Markdown text that this page must contain in full, in order.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub shows: Option<Spanned<String>>,
@@ -336,8 +341,8 @@ pub struct RoleTable {
     pub duty: Localized,
     #[serde(default)]
     pub kind: AgentKind,
-    /// Roles of other profiles that it is as well, where those profiles are taken: it reads and
-    /// writes what they do.
+    /// Roles of other profiles that this role includes, if those profiles are used: it may read and
+    /// write what they may.
     #[serde(default)]
     pub also: Vec<String>,
     #[serde(default)]
@@ -346,26 +351,26 @@ pub struct RoleTable {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Vec<WriteTable>"))]
     pub write: Vec<Spanned<WriteTable>>,
-    /// What it must not read, with the reason.
+    /// Paths that the role must not read, with the reason.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Vec<PointerTable>"))]
     pub deny: Vec<Spanned<PointerTable>>,
-    /// What it may ask one question at a time with `quipu ask`, although it does not read it.
+    /// Files that the role may not read but may query with `quipu ask`, one question at a time.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Vec<AskTable>"))]
     pub ask: Vec<Spanned<AskTable>>,
     /// Quality standards, one sentence each.
     #[serde(default)]
     pub standards: Vec<Localized>,
-    /// What it scores, where it scores.
+    /// The metrics that the role scores.
     #[serde(default)]
     pub metrics: Vec<Localized>,
-    /// What the built-in agent does in this role.
+    /// The work of the built-in rehearsal agent in this role.
     #[serde(default)]
     pub rehearse: Option<RehearseTable>,
 }
 
-/// How a role is rehearsed without a model.
+/// The rehearsal of a role without a model.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -373,13 +378,13 @@ pub struct RehearseTable {
     /// The kind of work.
     #[serde(rename = "as")]
     pub kind: Rehearsal,
-    /// The file that is the matter at hand, among those the role reads.
+    /// The input file, among those the role reads.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub from: Option<Spanned<String>>,
 }
 
-/// A pointer that is read (or denied).
+/// A pointer to read (or deny).
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -395,18 +400,18 @@ pub struct PointerTable {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub need: Option<Spanned<String>>,
-    /// How it may shrink: auto, recent(N), relevant, section, head, stage, never.
+    /// How it may be shortened: auto, recent(N), relevant, section, head, stage, never.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub shrink: Option<Spanned<String>>,
-    /// A file whose section for the unit names, in the first column of a table, the files to show;
-    /// the others are only listed.
+    /// A file that names the files to show in the section for the unit, in the first column of a
+    /// table; all other files are only listed.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub map: Option<Spanned<String>>,
 }
 
-/// Texts that may be asked and are not read.
+/// Files that may be queried but not read.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -415,7 +420,7 @@ pub struct AskTable {
     pub path: Spanned<String>,
 }
 
-/// A pointer that is written.
+/// A pointer to write.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -425,13 +430,13 @@ pub struct WriteTable {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub marker: Option<Spanned<String>>,
-    /// What form the text has to have.
+    /// The required format of the text.
     #[serde(default)]
     pub format: Option<Localized>,
-    /// A run may go without it.
+    /// Whether an attempt may omit this output.
     #[serde(default)]
     pub optional: bool,
-    /// How many words it usually has, for estimates.
+    /// The usual number of words, for estimates.
     #[serde(default)]
     pub words: Option<u32>,
 }
@@ -445,11 +450,11 @@ pub struct StepTable {
     pub name: Spanned<String>,
     #[serde(default)]
     pub about: Option<Localized>,
-    /// The role that does it.
+    /// The role that performs the step.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub role: Option<Spanned<String>>,
-    /// Or what Quipu does itself.
+    /// The built-in step that Quipu performs itself, instead of a role.
     #[serde(default)]
     pub builtin: Option<Builtin>,
     #[serde(default)]
@@ -458,17 +463,25 @@ pub struct StepTable {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub after: Vec<Spanned<String>>,
-    /// The part of the flow it belongs to, for whoever watches.
+    /// The phase of the flow that it belongs to, for display.
     #[serde(default)]
     pub phase: Option<String>,
-    /// Scores of steps with one domain are averaged together.
+    /// Scores of steps with the same domain are averaged together.
     #[serde(default)]
     pub domain: Option<String>,
-    /// When it applies; otherwise it is left out.
+    /// `weigh`: the report weighs the reports with a domain and gives the verdict. `sum-up`: it
+    /// repeats that result. Both are checked against the computed result.
+    #[serde(default)]
+    pub panel: Option<PanelPart>,
+    /// The maximum number of words of the report, `{ en = 400, zh = 700 }`; of characters in
+    /// Chinese.
+    #[serde(default)]
+    pub most_words: Option<WordsIn>,
+    /// The condition under which the step applies; otherwise it is skipped.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<When>"))]
     pub when: Option<Spanned<When>>,
-    /// What in an output is an objection.
+    /// The form of an objection in an output.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<Objection>"))]
     pub objection: Option<Spanned<Objection>>,
@@ -476,27 +489,27 @@ pub struct StepTable {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub back: Vec<Spanned<String>>,
-    /// How often an objection may send the work back.
+    /// The maximum number of times that an objection sends the work back.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<u32>"))]
     pub rounds: Option<Spanned<u32>>,
-    /// So many failures in a row, and a person is asked. Default 3.
+    /// The number of consecutive failures after which a person is asked. Default 3.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<u32>"))]
     pub retries: Option<Spanned<u32>>,
-    /// How long one attempt may take: `90s`, `30m`, `2h`. Default 30m.
+    /// The time limit of one attempt: `90s`, `30m`, `2h`. Default 30m.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub deadline: Option<Spanned<String>>,
-    /// It ends a batch of so many units: a number, or the name of a variable.
+    /// This step ends a batch of this many units: a number, or the name of a variable.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub batch: Option<Spanned<String>>,
-    /// How `merge` joins reports.
+    /// How `merge` merges reports.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<Merge>"))]
     pub merge: Option<Spanned<Merge>>,
-    /// What `remember` appends, and from where.
+    /// What `remember` appends, and its source.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<Remember>"))]
     pub remember: Option<Spanned<Remember>>,
@@ -504,15 +517,20 @@ pub struct StepTable {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<Declare>"))]
     pub declare: Option<Spanned<Declare>>,
-    /// Two files of which the brief shows the difference, the older first: for a role that checks a
-    /// revision.
+    /// Two files; the brief shows their difference. The older file comes first. For a role that
+    /// checks a revision.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub compare: Option<Spanned<Vec<String>>>,
-    /// Steps that judge one subject: scores two or more apart are a conflict.
+    /// A file; the brief shows where it contradicts memory, with the evidence for its other claims.
+    /// A report of this step must answer each contradiction.
+    #[serde(default)]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub check: Option<Spanned<String>>,
+    /// Steps that judge the same subject: scores that differ by two or more are a conflict.
     #[serde(default)]
     pub subjects: BTreeMap<String, Vec<String>>,
-    /// Words of advice that cannot both be followed.
+    /// Pairs of contradictory advice.
     #[serde(default)]
     pub opposites: Vec<Vec<String>>,
     /// Files that a built-in step reads.
@@ -533,43 +551,43 @@ pub struct StepTable {
 pub struct FinishTable {
     #[cfg_attr(test, schemars(with = "String"))]
     pub name: Spanned<String>,
-    /// What is asked for, one sentence.
+    /// The request, in one sentence.
     pub text: Localized,
-    /// The form of the files it is about.
+    /// The form of the files it concerns.
     pub form: Form,
-    /// What must hold: changed, created, answered, filled(/pointer), filled(#section), cleared,
+    /// The condition: changed, created, answered, filled(/pointer), filled(#section), cleared,
     /// settled.
     #[cfg_attr(test, schemars(with = "String"))]
     pub need: Spanned<String>,
-    /// When it counts.
+    /// When the item applies.
     #[serde(default)]
     pub when: Occasion,
-    /// The roles it is asked of; everyone without.
+    /// The roles it applies to; by default all.
     #[serde(default)]
     pub roles: Vec<String>,
-    /// The command that supplies it.
+    /// The command that fulfils it.
     #[serde(rename = "do")]
     pub supply: String,
 }
 
-/// A way to wake up.
+/// A variant of the start text.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SceneTable {
-    /// The role that wakes so.
+    /// The role of the scene.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub role: Option<Spanned<String>>,
-    /// What it is shown, the most important first.
+    /// The sections to show, most important first.
     #[serde(default)]
     pub show: Vec<Paragraph>,
-    /// What to do next: one text, or steps of which each applies at its moment.
+    /// The next steps: one text, or several steps, each for its situation.
     #[serde(default)]
     pub next: Option<NextTable>,
 }
 
-/// What to do next.
+/// The next steps.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(untagged)]
@@ -578,7 +596,7 @@ pub enum NextTable {
     Text(Localized),
 }
 
-/// One step of what to do next.
+/// One next step.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -587,28 +605,28 @@ pub struct StepText {
     #[serde(default)]
     pub when: Moment,
     pub text: Localized,
-    /// The same in fewer words, for a small budget.
+    /// A shorter form, for a small budget.
     #[serde(default)]
     pub short: Option<Localized>,
 }
 
-/// What Quipu does with git.
+/// Settings for git.
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GitTable {
-    /// Whether `quipu finish` makes a git commit of the memory files it wrote. Default false.
+    /// Whether `quipu finish` commits the memory files it wrote to git. Default false.
     #[serde(default)]
     pub finish: bool,
 }
 
-/// Which old texts the history keeps.
+/// The old versions to keep.
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct HistoryTable {
-    /// So many versions of each file (`50`), or those of so many days (`"180 days"`). Default: all.
-    /// Nothing is dropped before a person runs `quipu history prune`.
+    /// Keep this number of versions of each file (`50`), or all versions of this period (`"180
+    /// days"`). Default: all. Versions are deleted only when a person runs `quipu history prune`.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<KeepForms>"))]
     pub keep: Option<Keep>,
@@ -624,44 +642,44 @@ enum KeepForms {
     Text(#[schemars(regex(pattern = r"^[1-9][0-9]*( ?(days?|versions?))?$"))] String),
 }
 
-/// What the hooks of agent hosts do.
+/// Settings for the hooks of agent hosts.
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct HooksTable {
-    /// What happens to an edit that cannot be judged: `open` lets it go ahead, `closed` denies it.
+    /// The treatment of an edit that cannot be checked: `open` allows it, `closed` denies it.
     /// Default open.
     #[serde(default)]
     pub fail: Fail,
 }
 
-/// The room in an agent's window, in tokens: the window less the system prompt less the reserve is
-/// for reading.
+/// The token budget of an agent's context window: window minus system prompt minus reserve is
+/// available for reading.
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct BudgetTable {
-    /// Everything the agent can hold at once. Default 128,000 for `explore`, 200,000 for
+    /// The size of the context window. Default 128,000 for `explore`, 200,000 for
     /// `general-purpose`.
     #[serde(default)]
     pub window: Option<u64>,
-    /// Kept free for what the agent writes. Default: three times what the role usually writes;
-    /// 8,000 for `explore` and 16,000 for `general-purpose` where the contract says nothing of its
-    /// length.
+    /// Tokens reserved for the agent's output. Default: three times the usual output of the role;
+    /// if the contract does not state its length, 8,000 for `explore` and 16,000 for
+    /// `general-purpose`.
     #[serde(default)]
     pub reserve: Option<u64>,
-    /// The system prompt: the host's own, and the brief. Default 4,000.
+    /// The size of the system prompt: the host's own and the brief. Default 4,000.
     #[serde(default)]
     pub system: Option<u64>,
-    /// Numbers for agents that explore, before those above.
+    /// Values for `explore` agents, which override those above.
     #[serde(default)]
     pub explore: BudgetNumbers,
-    /// Numbers for general-purpose agents, before those above.
+    /// Values for `general-purpose` agents, which override those above.
     #[serde(default)]
     pub general_purpose: BudgetNumbers,
 }
 
-/// The room in the window of one kind of agent.
+/// The token budget of one kind of agent.
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -674,12 +692,13 @@ pub struct BudgetNumbers {
     pub system: Option<u64>,
 }
 
-/// What is refused when it is written.
+/// Checks on new text.
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GuardTable {
-    /// Replacing a file by less than this share of it needs `--force`. Default 0.5; 0 turns it off.
+    /// Replacing a file by less than this fraction of it needs `--force`. Default 0.5; 0 disables
+    /// the check.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<f64>", range(min = 0.0, max = 1.0)))]
     pub shrink_below: Option<Spanned<Fraction>>,
@@ -687,7 +706,7 @@ pub struct GuardTable {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub credentials_in: Vec<Spanned<String>>,
-    /// Literal texts that look like credentials and are none.
+    /// Literal texts that look like credentials but are not.
     #[serde(default)]
     pub credentials: Vec<String>,
 }

@@ -93,7 +93,7 @@ mod tests {
             ("./**", Some("**")),
             ("../x/*.md", None),
             ("a/../b", None),
-            (".quipu/live", None),
+            (".quipu/watermarks", None),
             ("**/.GIT/config", None),
             ("a\\b.md", None),
             ("notes./*.md", None),

@@ -43,7 +43,7 @@ pub(crate) fn check_units(found: &mut Vec<Fault>, units: &[Unit]) {
             what: format!("units wait for each other: {}", render_round(&round)),
             place: by_name[round[0]].place.clone(),
             other: None,
-            remedy: "drop one of these `needs`".into(),
+            remedy: "remove one of these `needs`".into(),
         });
     }
 }
@@ -58,7 +58,7 @@ pub(crate) fn check_steps(found: &mut Vec<Fault>, contract: &Contract) {
             ),
             place: step.place.clone(),
             other: None,
-            remedy: "fewer steps; `each = \"unit\"` does one for every unit".into(),
+            remedy: "use fewer steps; `each = \"unit\"` repeats one for every unit".into(),
         });
         return;
     }
@@ -127,7 +127,7 @@ pub(crate) fn check_steps(found: &mut Vec<Fault>, contract: &Contract) {
                     "step `{}` sends back to `{earlier}`, which does not come before it",
                     step.name
                 );
-                fault(what, "an earlier step".into());
+                fault(what, "name an earlier step".into());
             }
         }
         for member in step
@@ -154,7 +154,7 @@ pub(crate) fn check_steps(found: &mut Vec<Fault>, contract: &Contract) {
             what: format!("steps wait for each other: {}", render_round(&round)),
             place,
             other: None,
-            remedy: "drop one of these `after`".into(),
+            remedy: "remove one of these `after`".into(),
         }));
     }
 }

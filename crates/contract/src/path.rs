@@ -1,7 +1,7 @@
 //! Paths inside a project.
 //!
 //! A [`ProjectPath`] is relative, uses `/`, is in Unicode NFC and can name neither anything outside
-//! the project nor the folders that belong to Quipu and git, in whatever spelling. Whether a
+//! the project nor the folders that belong to Quipu and git, in any spelling. Whether a
 //! component is a symbolic link is not known here: the store opens without following any.
 
 use std::fmt;
@@ -31,12 +31,13 @@ pub enum BadPath {
     Absolute(String),
     #[error("`{0}` leaves the project or has a `.`, `..` or empty part")]
     Leaves(String),
-    #[error("`{path}` lies in `{folder}/`, which no one but the program itself may touch")]
+    #[error("`{path}` is in `{folder}/`, which only the program itself may change")]
     Reserved { path: String, folder: &'static str },
     #[error("`{path}` is not in normal form; write `{normal}`")]
     NotNormal { path: String, normal: String },
     #[error(
-        "`{0}` holds a control or invisible character, a backslash or a part ending in a dot or space"
+        "`{0}` contains a control or invisible character, a backslash or a part ending in a dot \
+         or space"
     )]
     OddCharacter(String),
     #[error("`{0}` is longer than 1,024 bytes or has a part longer than 255")]
@@ -149,7 +150,7 @@ impl ProjectPath {
         self.0.rsplit_once('/').map(|(parent, _)| parent)
     }
 
-    /// Whether a part of it, in whatever spelling, would make its folder a project with rules of
+    /// Whether a part of it, in any spelling, would make its folder a project with rules of
     /// its own.
     pub fn begins_a_project(&self) -> bool {
         self.parts().any(|part| {
@@ -173,8 +174,8 @@ impl ProjectPath {
         }) || HOST_FOLDERS.into_iter().any(is_below)
     }
 
-    /// What the path looks like to a careless reader or file system: two paths with one look are
-    /// never both legal under the contract.
+    /// The path as a careless reader or a case-insensitive file system sees it. Two paths with one
+    /// appearance are never both legal under the contract.
     pub fn look(&self) -> String {
         fold(&self.0)
     }
@@ -201,7 +202,7 @@ pub(crate) fn fold(text: &str) -> String {
     text.nfkc().flat_map(char::to_lowercase).nfkc().collect()
 }
 
-/// The reserved folder that a part of a path names, in whatever spelling.
+/// The reserved folder that a part of a path names, in any spelling.
 fn reserved(part: &str) -> Option<&'static str> {
     let named = |folded: &str| {
         let is = |r: &&str| {

@@ -30,7 +30,7 @@ const LONGEST: usize = 2048;
 /// without that, each would multiply the work.
 const MANY_LOOPS: usize = 3;
 
-/// What the variables of a pattern stand for: `unit` → `ch05`.
+/// The values of a pattern's variables: `unit` → `ch05`.
 pub type Binding = BTreeMap<String, String>;
 
 /// A pattern over project paths.
@@ -38,9 +38,9 @@ pub type Binding = BTreeMap<String, String>;
 pub struct Pattern {
     text: String,
     tokens: Vec<Token>,
-    /// The names in `{}`, in their order; one that stands twice is here twice.
+    /// The names in `{}`, in their order; repeated names are kept.
     variables: Vec<String>,
-    /// What every path that it matches begins with: most paths are told apart by that alone.
+    /// The literal beginning of every path that it matches. It alone rules out most paths.
     prefix: String,
     /// As it looks to someone who does not look closely; made when first asked for.
     folded: OnceLock<Vec<Token>>,
@@ -83,7 +83,8 @@ impl Pattern {
                         }
                     }
                     if name.is_empty() {
-                        return Err(format!("`{text}`: `{{}}` names nothing; write a name such as `{{unit}}`"));
+                        return Err(format!("`{text}`: `{{}}` contains no name; write a name such \
+                            as `{{unit}}`"));
                     }
                     variable(&mut variables, name)
                 }
@@ -111,7 +112,7 @@ impl Pattern {
         // pair of values.
         if repeated > 1 {
             return Err(format!(
-                "`{text}`: only one name may stand in a pattern more than once"
+                "`{text}`: only one name may occur more than once in a pattern"
             ));
         }
         Ok(Pattern::of(text.to_owned(), tokens, variables))
@@ -139,7 +140,7 @@ impl Pattern {
         }
     }
 
-    /// Everything below a folder, whatever characters its name has.
+    /// Matches everything below a folder. The folder's name is taken literally.
     pub(crate) fn below(folder: &str) -> Pattern {
         let tokens: Vec<Token> = folder
             .chars()
@@ -190,7 +191,7 @@ impl Pattern {
         &self.variables[usize::from(at)]
     }
 
-    /// Some path that this pattern names: every variable and wildcard stands for an `x`.
+    /// A path that this pattern matches: every variable and wildcard becomes an `x`.
     pub fn stand_in(&self) -> String {
         let tell = |token: &Token| match token {
             Token::Literal(c) => *c,
@@ -199,12 +200,12 @@ impl Pattern {
         self.tokens.iter().map(tell).collect()
     }
 
-    /// Whether a path begins as all do that this pattern names, whatever its variables are filled with.
+    /// Whether a path has the literal beginning that all matching paths share.
     pub(crate) fn begins_like(&self, path: &str) -> bool {
         path.starts_with(&self.prefix)
     }
 
-    /// Matches a whole path; the binding says what each variable stood for.
+    /// Matches a whole path; returns the value of each variable.
     pub fn matches(&self, path: &str) -> Option<Binding> {
         if !path.starts_with(&self.prefix) {
             return None;
@@ -296,7 +297,7 @@ impl<'m> Matching<'m> {
         }
     }
 
-    /// Matches the tokens from `at` and the path from `from`; what stands before is known to match.
+    /// Matches the tokens from `at` and the path from `from`; the part before is known to match.
     fn from(mut self, at: usize, from: usize) -> Option<Binding> {
         self.matches(at, from).then_some(self.binding)
     }
@@ -389,7 +390,7 @@ impl<'m> Matching<'m> {
         }
         let mut after = vec![false; path.len() + 1];
         after[path.len()] = true;
-        // What matches behind the `/` of `**/`, which may stand for nothing.
+        // The places that match behind the `/` of `**/`, which may match nothing.
         let mut behind_slash: Option<Vec<bool>> = None;
         for (index, token) in self.tokens.iter().enumerate().skip(rest).rev() {
             let mut here = vec![false; path.len() + 1];

@@ -13,7 +13,10 @@ pub fn find_placeholder(text: &str) -> Option<Finding> {
         if line.len() <= 160 && may_be_placeholder(line) && is_placeholder(line) {
             return Some(Finding {
                 line: index + 1,
-                what: format!("`{}` stands for text that is not there", line.trim()),
+                what: format!(
+                    "`{}` looks like a placeholder for missing text",
+                    line.trim()
+                ),
             });
         }
     }

@@ -15,41 +15,42 @@ use crate::pointer::as_text;
 pub enum Rehearsal {
     /// A plan of units, and a map from units to source files.
     Outline,
-    /// An opinion on such a plan.
+    /// A review of such a plan.
     ReviewOutline,
-    /// What a source tree holds: modules, types, functions, with their places.
+    /// An inventory of a source tree: modules, types and functions, with their places.
     Research,
-    /// A text made of what a report quotes.
+    /// A text composed of the quotations of a report.
     Draft,
-    /// Whether the places and names that a text cites are in the source.
+    /// A check whether the places and names that a text cites exist in the source.
     ReviewCode,
-    /// Whether a text agrees with memory and form, and what memory should keep of it.
+    /// A check of a text against memory and form, and a proposal of what memory should store from
+    /// it.
     ReviewMemory,
-    /// Whether a text reads well, by what can be counted.
+    /// A check of readability by countable properties.
     ReviewText,
-    /// A reader's scores.
+    /// The scores of a reader.
     Read,
-    /// Where a text goes against what memory says, by the rules that need no opinion.
+    /// A list of contradictions between a text and memory, found by rules without a model.
     Check,
-    /// A text made of what a plan says of its unit.
+    /// A text composed of what a plan says about its unit.
     Retell,
-    /// A text as it stands, and notes that nothing was changed.
+    /// An unchanged copy of a text, with notes that nothing was changed.
     Edit,
-    /// A reading of all units together.
+    /// A review of all units together.
     Audit,
-    /// A page made of a text.
+    /// A page made from a text.
     Typeset,
-    /// Whether a page holds what its text holds.
+    /// A check whether a page contains what its text contains.
     Inspect,
     /// Scores for one aspect of a text, in the form of a report.
     Score,
-    /// All such reports weighed.
+    /// A weighted summary of all such reports.
     Weigh,
-    /// The outcome on one page.
+    /// A one-page summary of the outcome.
     SumUp,
     /// The facts of a text, each with its place.
     Extract,
-    /// What was read, listed.
+    /// A list of what was read.
     #[default]
     Report,
 }

@@ -3,7 +3,6 @@
 //! The caller reads the files. All faults are collected, so that the user can fix them in one pass.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
 use toml::Spanned;
@@ -11,10 +10,9 @@ use toml::Spanned;
 use crate::below_dir;
 use crate::budget::{Budget, Budgets};
 use crate::class::Class;
-use crate::contract::{Contract, FileRule, Profile, Var};
+use crate::contract::{Contract, FileRule};
 use crate::contract_errors::{Reading, read_all};
-use crate::fault::{Fault, Faults, Place, list};
-use crate::finish::FinishItem;
+use crate::fault::{Fault, Faults, list};
 use crate::flow::{Shape, parse_span};
 use crate::guard::{Fraction, GuardRules};
 use crate::ignore::folder_or_file;
@@ -24,7 +22,6 @@ use crate::manifest::{
     UnitTable,
 };
 use crate::naming::NamesNothing;
-use crate::order::{check_steps, check_units};
 use crate::path::{BadPath, ProjectPath};
 use crate::pattern::{Binding, Pattern};
 use crate::pointer::{AskPointer, Need, Pointer, Shrink, WritePointer};
@@ -33,10 +30,10 @@ use crate::resolve_names;
 use crate::role::{AgentKind, Role};
 use crate::source::Source;
 use crate::tokens::Tokens;
-use crate::unit::{Unit, UnitId, UnitKind};
+use crate::unit::{Unit, UnitId};
 
 /// The variables that every pattern may use besides the declared ones.
-const ACTOR_HOLES: [&str; 2] = ["unit", "agent"];
+const ACTOR_VARIABLES: [&str; 2] = ["unit", "agent"];
 
 /// Resolves a project's contract. `load` returns a file of a profile, such as `("book",
 /// "profile.toml")`, or a sentence that explains why it is missing.
@@ -50,7 +47,7 @@ pub fn resolve_contract(
         resolver.fault(
             manifest,
             parsed.quipu.span(),
-            format!("format {} is not known", parsed.quipu.get_ref()),
+            format!("unknown format {}", parsed.quipu.get_ref()),
             "quipu = 1".into(),
         );
     }
@@ -69,7 +66,8 @@ pub fn resolve_contract(
                     .trim_end_matches('/')
                     .to_owned();
                 let restore = format!(
-                    "quipu restore {folder}/profile.toml     (if it was there); or quipu profile list"
+                    "quipu restore {folder}/profile.toml     (if it existed); or quipu profile \
+                     list"
                 );
                 let remedy = if name.get_ref().contains('/') {
                     restore
@@ -94,7 +92,7 @@ pub fn resolve_contract(
                 manifest,
                 dir.span(),
                 what,
-                "the name of a folder: dir = \"memory\"".into(),
+                "give the name of a folder: dir = \"memory\"".into(),
             ),
         }
     }
@@ -109,6 +107,7 @@ pub fn resolve_contract(
 /// The units declared so far.
 type Units = BTreeMap<UnitId, Unit>;
 
+/// A profile with its parsed files.
 struct Loaded {
     name: String,
     files: Vec<(Source, ProfileFile)>,
@@ -160,7 +159,8 @@ impl Resolver {
                         source,
                         span,
                         error.message,
-                        "quipu contract schema     (every key and value that is allowed)".into(),
+                        "quipu contract schema     (lists every key and value that is allowed)"
+                            .into(),
                     );
                 }
                 rest
@@ -185,12 +185,15 @@ impl Resolver {
                 .iter()
                 .filter(|i| ProjectPath::parse(i.get_ref()).is_err())
             {
-                let what = format!("`{}` is no file of the profile's folder", include.get_ref());
+                let what = format!(
+                    "`{}` is not a file in the profile's folder",
+                    include.get_ref()
+                );
                 self.fault(
                     &source,
                     include.span(),
                     what,
-                    "the name of a file beside profile.toml".into(),
+                    "give the name of a file beside profile.toml".into(),
                 );
             }
             if files.is_empty() {
@@ -211,301 +214,6 @@ impl Resolver {
         })
     }
 
-    fn join(&mut self, manifest: &Source, parsed: Manifest, loaded: Vec<Loaded>) -> Contract {
-        let language = parsed.language;
-        let mut vars: BTreeMap<String, Var> = BTreeMap::new();
-        for (_, file) in loaded.iter().flat_map(|p| &p.files) {
-            for (name, table) in &file.vars {
-                let value = table
-                    .default
-                    .as_ref()
-                    .map(|d| d.in_language(language).to_owned());
-                vars.entry(name.clone()).or_insert(Var {
-                    value,
-                    about: table.about.clone(),
-                    declared: true,
-                });
-            }
-        }
-        for (name, value) in &parsed.vars {
-            if ACTOR_HOLES.contains(&name.as_str()) {
-                self.fault(
-                    manifest,
-                    value.span(),
-                    format!("`{name}` is given by whoever acts, not by a variable"),
-                    String::new(),
-                );
-            }
-            vars.entry(name.clone())
-                .or_insert(Var {
-                    value: None,
-                    about: Localized::default(),
-                    declared: false,
-                })
-                .value = Some(value.get_ref().clone());
-        }
-
-        let mut contract = Contract {
-            language,
-            dir: parsed
-                .dir
-                .as_ref()
-                .and_then(|dir| below_dir::parse_dir(dir.get_ref()).ok()),
-            profiles: Vec::new(),
-            vars,
-            units: Vec::new(),
-            files: Vec::new(),
-            roles: BTreeMap::new(),
-            steps: Vec::new(),
-            finish: Vec::new(),
-            scenes: BTreeMap::new(),
-            git_at_finish: parsed.git.finish,
-            capture: parsed.capture,
-            hook_fail: parsed.hooks.fail,
-            budgets: Budgets::default(),
-            prices: BTreeMap::new(),
-            attempts: parsed.attempts,
-            history_keep: parsed.history.keep,
-            agents: parsed.agents.clone(),
-            store: parsed.store.clone(),
-            guards: GuardRules::default(),
-            ignore: Vec::new(),
-            mark: mark(manifest, &loaded),
-        };
-        let binding = contract.binding();
-        let names: BTreeSet<String> = contract
-            .vars
-            .keys()
-            .cloned()
-            .chain(ACTOR_HOLES.map(str::to_owned))
-            .collect();
-        let unit_tables = loaded
-            .iter()
-            .flat_map(|p| &p.files)
-            .flat_map(|(_, file)| file.units.values())
-            .chain(parsed.units.values());
-        self.of_units = unit_tables
-            .flat_map(|unit| unit.get_ref().vars.keys().cloned())
-            .collect();
-
-        // In the pointers of roles, a variable that units set stays open, even if it has a global
-        // value.
-        let role_names = &names | &self.of_units;
-        let role_binding: Binding = binding
-            .clone()
-            .into_iter()
-            .filter(|(name, _)| !self.of_units.contains(name))
-            .collect();
-        let mut units = Units::new();
-
-        contract
-            .files
-            .extend(Self::contract_files(manifest, &parsed));
-        for rule in &parsed.files {
-            contract
-                .files
-                .extend(self.file_rule(manifest, rule, None, &binding, &names));
-        }
-        let own = contract.files.len();
-        for profile in &loaded {
-            let mut entry = Profile {
-                name: profile.name.clone(),
-                about: Localized::default(),
-                welcome: Localized::default(),
-                guide: Localized::default(),
-                instead: BTreeMap::new(),
-                unit: None,
-                folders: Vec::new(),
-            };
-            for (source, file) in &profile.files {
-                if let Some(about) = &file.about {
-                    entry.about = about.clone();
-                }
-                if let Some(welcome) = &file.welcome {
-                    entry.welcome = welcome.clone();
-                }
-                if let Some(guide) = &file.guide {
-                    entry.guide = guide.clone();
-                }
-                entry.instead.extend(file.instead.clone());
-                if let Some(unit) = &file.unit {
-                    let table = unit.get_ref();
-                    entry.unit = Some(UnitKind {
-                        name: table.name.clone(),
-                        id: table.id.clone(),
-                        place: source.place(unit.span()),
-                    });
-                }
-                file.folders
-                    .iter()
-                    .for_each(|folder| self.check_folder(source, folder));
-                entry
-                    .folders
-                    .extend(file.folders.iter().map(|f| f.get_ref().clone()));
-                for rule in &file.files {
-                    contract.files.extend(self.file_rule(
-                        source,
-                        rule,
-                        Some(&profile.name),
-                        &binding,
-                        &names,
-                    ));
-                }
-                for (name, role) in &file.roles {
-                    let role = self.role(
-                        source,
-                        name,
-                        role,
-                        &profile.name,
-                        &role_binding,
-                        &role_names,
-                    );
-                    if let Some(earlier) = contract.roles.get(name) {
-                        self.found.push(Fault {
-                            what: format!("role `{name}` is declared twice, by `{}` and by `{}`", earlier.profile, profile.name),
-                            place: earlier.place.clone(),
-                            other: Some(role.place.clone()),
-                            remedy: format!(
-                                "quipu profile eject {0}     (rename the role there, and take \"./profiles/{0}\" in place of \"{0}\")",
-                                profile.name
-                            ),
-                        });
-                    }
-                    contract.roles.insert(name.clone(), role);
-                }
-                for step in &file.steps {
-                    let step = self.step(source, step, &profile.name, &contract.vars);
-                    contract.steps.push(step);
-                }
-                let items: Vec<FinishItem> = file
-                    .finish
-                    .iter()
-                    .filter_map(|item| self.finish_item(source, item))
-                    .collect();
-                contract.finish.extend(items);
-                for (name, table) in &file.scenes {
-                    let scene = session::scene(source, name, table);
-                    match contract.scenes.get_mut(name) {
-                        // If two profiles define the scene of one role, the scene shows both.
-                        Some(first) => first.join(scene),
-                        None => drop(contract.scenes.insert(name.clone(), scene)),
-                    }
-                }
-                self.units(source, Some(&profile.name), &file.units, &mut units);
-            }
-            contract.profiles.push(entry);
-        }
-        self.refuse_double_claims(&contract.files, own);
-        for (name, role) in &parsed.roles {
-            let role = self.role(manifest, name, role, "", &role_binding, &role_names);
-            contract.roles.insert(name.clone(), role);
-        }
-        session::join_roles(&mut contract.roles);
-        let mut places = first_places(contract.steps.iter().map(|step| &step.name));
-        for step in &parsed.steps {
-            let mut step = self.step(manifest, step, "", &contract.vars);
-            // A step that replaces another takes its position, for the units of its profile.
-            match places.get(&step.name) {
-                Some(at) => {
-                    step.profile.clone_from(&contract.steps[*at].profile);
-                    contract.steps[*at] = step;
-                }
-                None => {
-                    places.insert(step.name.clone(), contract.steps.len());
-                    contract.steps.push(step);
-                }
-            }
-        }
-        let mut places = first_places(contract.finish.iter().map(|item| &item.name));
-        for item in &parsed.finish {
-            let Some(item) = self.finish_item(manifest, item) else {
-                continue;
-            };
-            match places.get(&item.name) {
-                Some(at) => contract.finish[*at] = item,
-                None => {
-                    places.insert(item.name.clone(), contract.finish.len());
-                    contract.finish.push(item);
-                }
-            }
-        }
-        for (name, table) in &parsed.scenes {
-            contract
-                .scenes
-                .insert(name.clone(), session::scene(manifest, name, table));
-        }
-        self.check_scenes(&contract);
-        self.units(manifest, None, &parsed.units, &mut units);
-        contract.units = units.into_values().collect();
-        contract.units.sort_by(|a, b| a.id.natural_cmp(&b.id));
-        check_units(&mut self.found, &contract.units);
-        check_steps(&mut self.found, &contract);
-        self.check_names(&contract);
-        let said = loaded
-            .iter()
-            .rev()
-            .flat_map(|p| p.files.iter().rev())
-            .map(|(source, file)| (source, &file.budget));
-        for (source, table) in said.chain([(manifest, &parsed.budget)]) {
-            if let Some(table) = table {
-                self.budgets(source, table, &mut contract.budgets);
-            }
-        }
-        let priced = loaded
-            .iter()
-            .rev()
-            .flat_map(|p| p.files.iter().rev())
-            .map(|(_, file)| &file.prices);
-        for prices in priced.chain([&parsed.prices]) {
-            contract
-                .prices
-                .extend(prices.iter().map(|(name, price)| (name.clone(), *price)));
-        }
-        contract.guards = self.guards(manifest, &parsed.guards, &binding, &names);
-        contract.ignore = parsed
-            .ignore
-            .iter()
-            .filter_map(|text| self.ignored(manifest, text, &binding, &names))
-            .collect();
-        contract
-    }
-
-    /// Returns the rules for the contract's own files. An agent that could write them could change
-    /// the rules.
-    fn contract_files(manifest: &Source, parsed: &Manifest) -> Vec<FileRule> {
-        let folders = parsed
-            .profiles
-            .iter()
-            .map(|p| p.get_ref().as_str())
-            .filter(|p| p.contains('/'));
-        let below =
-            folders.map(|f| Pattern::below(f.trim_start_matches("./").trim_end_matches('/')));
-        Pattern::parse(&manifest.file)
-            .into_iter()
-            .chain(below)
-            .map(|path| FileRule {
-                path,
-                class: Class::Overwrite,
-                about: Localized::Each {
-                    en: "the contract of this project".into(),
-                    zh: "本项目的契约".into(),
-                },
-                tier: None,
-                form: None,
-                marker: None,
-                create: false,
-                shape: None,
-                conflicts: None,
-                people_only: true,
-                profile: None,
-                place: Place {
-                    file: manifest.file.clone(),
-                    line: 1,
-                },
-            })
-            .collect()
-    }
-
     fn pattern(
         &mut self,
         source: &Source,
@@ -523,11 +231,11 @@ impl Resolver {
         for variable in pattern.variables() {
             if !names.contains(variable) {
                 let known = list(names.iter().map(|name| format!("{{{name}}}")));
-                let remedy = format!("known are {known}; declare more under [vars]");
+                let remedy = format!("known variables are {known}; declare more under [vars]");
                 self.fault(
                     source,
                     text.span(),
-                    format!("`{{{variable}}}` is no variable"),
+                    format!("unknown variable `{{{variable}}}`"),
                     remedy,
                 );
                 return None;
@@ -536,7 +244,7 @@ impl Resolver {
         let filled = pattern.fill(binding);
         if let Some(open) = filled
             .variables()
-            .find(|h| !ACTOR_HOLES.contains(h) && !self.of_units.contains(*h))
+            .find(|h| !ACTOR_VARIABLES.contains(h) && !self.of_units.contains(*h))
         {
             self.fault(
                 source,
@@ -575,8 +283,8 @@ impl Resolver {
             self.fault(
                 source,
                 table.class.span(),
-                format!("`{}` is no class", table.class.get_ref()),
-                format!("one of {known}"),
+                format!("unknown class `{}`", table.class.get_ref()),
+                format!("use one of {known}"),
             );
         }
         if let Some(tier) = table
@@ -587,8 +295,8 @@ impl Resolver {
             self.fault(
                 source,
                 tier.span(),
-                format!("`{}` is no tier", tier.get_ref()),
-                "one of L0, L1, L2".into(),
+                format!("unknown tier `{}`", tier.get_ref()),
+                "use one of L0, L1, L2".into(),
             );
         }
         let marker = self.marker(source, table.marker.as_ref());
@@ -626,12 +334,17 @@ impl Resolver {
             Some(said.get_ref())
         };
         if let Some(value) = value.filter(|value| !["warn", "block"].contains(&value.as_str())) {
-            let what = format!("`{value}` does not say what a contradiction meets");
+            let what = format!("`{value}` is not a valid reaction to a contradiction");
+            // A variable that many rules name is reported once.
+            if names.contains(said.get_ref()) && self.found.iter().any(|fault| fault.what == what) {
+                return Some(said.get_ref().clone());
+            }
             self.fault(
                 source,
                 said.span(),
                 what,
-                "warn or block, or the name of a variable of [vars] with one of them".into(),
+                "use warn or block, or the name of a variable of [vars] with one of these values"
+                    .into(),
             );
         }
         Some(said.get_ref().clone())
@@ -658,8 +371,8 @@ impl Resolver {
                 None => self.fault(
                     source,
                     span.span(),
-                    format!("`{}` is no number of headings", span.get_ref()),
-                    "such as 1, or 3-6".into(),
+                    format!("`{}` is not a number of headings", span.get_ref()),
+                    "write a number such as 1, or a range such as 3-6".into(),
                 ),
             }
         }
@@ -676,7 +389,7 @@ impl Resolver {
                 source,
                 words.span(),
                 what,
-                "such as 3000, or the name of a variable of [vars]".into(),
+                "write a number such as 3000, or the name of a variable of [vars]".into(),
             );
         }
         let tolerance = table.tolerance.unwrap_or(0.2);
@@ -684,8 +397,8 @@ impl Resolver {
             self.fault(
                 source,
                 shape.span(),
-                format!("`{tolerance}` is no share"),
-                "a number from 0 to below 1".into(),
+                format!("`{tolerance}` is not a valid tolerance"),
+                "use a number from 0 to below 1".into(),
             );
         }
         for path in [&table.places, &table.shows].into_iter().flatten() {
@@ -736,12 +449,13 @@ impl Resolver {
                         .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
             });
         if !good {
-            let what = format!("`{}` is no marker", marker.get_ref());
+            let what = format!("`{}` is not a valid marker", marker.get_ref());
             self.fault(
                 source,
                 marker.span(),
                 what,
-                "capital letters, digits and `_`, alternatives joined by `|`: QA_PASSED|QA_FAILED"
+                "use capital letters, digits and `_`, and `|` between alternatives: \
+                 QA_PASSED|QA_FAILED"
                     .into(),
             );
         }
@@ -762,7 +476,8 @@ impl Resolver {
                 }
                 self.found.push(Fault {
                     what: format!(
-                        "two profiles claim one path differently: `{}` is {} in `{}`, `{}` is {} in `{}`",
+                        "two profiles declare the same path differently: `{}` is {} in `{}`, `{}` \
+                         is {} in `{}`",
                         a.path,
                         a.class.as_str(),
                         a.profile.as_deref().unwrap_or_default(),
@@ -773,7 +488,9 @@ impl Resolver {
                     place: a.place.clone(),
                     other: Some(b.place.clone()),
                     remedy: format!(
-                        "decide in quipu.toml: [[files]] path = \"{}\" class = \"…\"     (without one: write it, with both profiles; then quipu start)",
+                        "decide in quipu.toml: [[files]] path = \"{}\" class = \"…\"     (if \
+                         there is no quipu.toml, create one with both profiles and this rule; \
+                         then quipu start)",
                         b.path
                     ),
                 });
@@ -794,10 +511,10 @@ impl Resolver {
         if let Err(bad) = crate::ActorName::parse_given(name) {
             let (what, remedy) = match bad {
                 crate::BadName::Odd(_) => (
-                    format!("`{name}` is no role name"),
-                    "letters, digits, `-` and `_`",
+                    format!("`{name}` is not a valid role name"),
+                    "use letters, digits, `-` and `_`",
                 ),
-                crate::BadName::Taken(_) => (bad.to_string(), "another name"),
+                crate::BadName::Taken(_) => (bad.to_string(), "use another name"),
             };
             self.fault(source, role.span(), what, remedy.into());
         }
@@ -811,12 +528,15 @@ impl Resolver {
             .iter()
             .filter(|deny| deny.get_ref().section.is_some())
         {
-            let what = format!("role `{name}`: a deny takes whole files, and has no section");
+            let what = format!(
+                "role `{name}`: a deny applies to whole files and cannot have a \
+                section"
+            );
             self.fault(
                 source,
                 deny.span(),
                 what,
-                "a `read` with the sections that are open".into(),
+                "use a `read` with the sections that the role may read".into(),
             );
         }
         let denies = table
@@ -894,8 +614,8 @@ impl Resolver {
                 None => self.fault(
                     source,
                     text.span(),
-                    format!("`{}` is no need", text.get_ref()),
-                    format!("one of {}", Need::NAMES.join(", ")),
+                    format!("unknown need `{}`", text.get_ref()),
+                    format!("use one of {}", Need::NAMES.join(", ")),
                 ),
             }
         }
@@ -907,8 +627,8 @@ impl Resolver {
                     self.fault(
                         source,
                         text.span(),
-                        format!("`{}` is no way to shrink", text.get_ref()),
-                        format!("one of {}", Shrink::NAMES.join(", ")),
+                        format!("unknown way to shrink `{}`", text.get_ref()),
+                        format!("use one of {}", Shrink::NAMES.join(", ")),
                     );
                 }
             }
@@ -933,7 +653,7 @@ impl Resolver {
                 source,
                 map.span(),
                 error.to_string(),
-                "a file, such as source-map.md".into(),
+                "name a file, such as source-map.md".into(),
             );
         }
         Some(map.get_ref().clone())
@@ -1015,9 +735,10 @@ impl Resolver {
                     source,
                     table.span(),
                     format!(
-                        "the window of {window} tokens has no room for reading beside {system} of system prompt and {reserve} of reserve"
+                        "the window of {window} tokens leaves no room for reading after {system} \
+                         for the system prompt and {reserve} for the reserve"
                     ),
-                    format!("a larger `window`, or a smaller `reserve`, for {kind:?} agents"),
+                    format!("set a larger `window`, or a smaller `reserve`, for {kind:?} agents"),
                 );
             }
         }
@@ -1042,8 +763,8 @@ impl Resolver {
                 self.fault(
                     source,
                     share.span(),
-                    format!("`{number}` is no share"),
-                    "a number from 0 to 1".into(),
+                    format!("`{number}` is not a valid share"),
+                    "use a number from 0 to 1".into(),
                 );
             }
         }
@@ -1080,29 +801,8 @@ impl Resolver {
     }
 }
 
-/// Maps each name to its first position.
-fn first_places<'n>(names: impl Iterator<Item = &'n String>) -> BTreeMap<String, usize> {
-    let mut places = BTreeMap::new();
-    for (at, name) in names.enumerate() {
-        places.entry(name.clone()).or_insert(at);
-    }
-    places
-}
-
-/// Returns a hash of all texts read.
-fn mark(manifest: &Source, loaded: &[Loaded]) -> u64 {
-    let mut hash = DefaultHasher::new();
-    manifest.text.hash(&mut hash);
-    for profile in loaded {
-        profile.name.hash(&mut hash);
-        profile
-            .files
-            .iter()
-            .for_each(|(source, _)| source.text.hash(&mut hash));
-    }
-    hash.finish()
-}
-
+#[path = "resolve_join.rs"]
+mod join;
 #[path = "resolve_session.rs"]
 mod session;
 

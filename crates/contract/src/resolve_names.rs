@@ -101,13 +101,13 @@ pub(crate) fn fault(
     let bad = nothing.bad.to_string();
     let by_variable = written.as_str() != filled.as_str();
     let what = if by_variable {
-        format!("{bad}: that is `{written}` with its variables")
+        format!("{bad}: with its variables it is `{written}`")
     } else {
         bad
     };
     let remedy = match nothing.instead {
         Some(instead) if by_variable => {
-            format!("other values of its variables, so that it is `{instead}`")
+            format!("change its variables, so that it becomes `{instead}`")
         }
         Some(instead) => format!("write `{instead}`"),
         None => "name a path below the project root".into(),
@@ -161,4 +161,5 @@ fn paths(step: &Step) -> impl Iterator<Item = &String> {
         .chain(remembered)
         .chain(declared)
         .chain(&step.compare)
+        .chain(&step.check)
 }

@@ -22,12 +22,12 @@ impl Resolver {
     ) -> Option<FinishItem> {
         let table = item.get_ref();
         let Some(need) = Condition::parse(table.need.get_ref()) else {
-            let what = format!("`{}` is no condition", table.need.get_ref());
+            let what = format!("unknown condition `{}`", table.need.get_ref());
             self.fault(
                 source,
                 table.need.span(),
                 what,
-                format!("one of {}", Condition::KNOWN),
+                format!("use one of {}", Condition::KNOWN),
             );
             return None;
         };
@@ -53,7 +53,7 @@ impl Resolver {
             {
                 self.found.push(Fault {
                     what: format!(
-                        "scene `{}` wakes role `{role}`, which is not declared",
+                        "scene `{}` starts role `{role}`, which is not declared",
                         scene.name
                     ),
                     place: scene.place.clone(),
@@ -69,13 +69,13 @@ impl Resolver {
         {
             self.found.push(Fault {
                 what: format!(
-                    "finish item `{}` is about `{}`, and no file has that form",
+                    "finish item `{}` needs a file of form `{}`, and the contract has none",
                     form.name, form.form
                 ),
                 place: form.place.clone(),
                 other: None,
                 remedy: format!(
-                    "[[files]] path = \"…\" form = \"{}\", or when = \"never\"",
+                    "add [[files]] path = \"…\" form = \"{}\", or set when = \"never\"",
                     form.form
                 ),
             });

@@ -35,7 +35,7 @@ impl Resolver {
                 source,
                 table.name.span(),
                 what,
-                "builtin is one of merge, remember, derive, publish, gate".into(),
+                "`builtin` is one of merge, remember, derive, publish, gate".into(),
             );
         }
         self.check_objection(source, table);
@@ -51,7 +51,7 @@ impl Resolver {
                 self.fault(
                     source,
                     when.span(),
-                    format!("step `{name}`: `{var}` is no variable"),
+                    format!("step `{name}`: unknown variable `{var}`"),
                     one_of(vars.keys()),
                 );
             }
@@ -59,7 +59,7 @@ impl Resolver {
                 self.fault(
                     source,
                     when.span(),
-                    format!("step `{name}`: `var` and `is` go together"),
+                    format!("step `{name}`: `var` and `is` must be used together"),
                     "var = \"NAME\", is = [\"VALUE\"]".into(),
                 );
             }
@@ -67,7 +67,7 @@ impl Resolver {
                 self.fault(
                     source,
                     when.span(),
-                    format!("step `{name}`: `words` of which file?"),
+                    format!("step `{name}`: `words` needs a file"),
                     "files = \"PATH\"".into(),
                 );
             }
@@ -75,8 +75,8 @@ impl Resolver {
                 self.fault(
                     source,
                     when.span(),
-                    format!("step `{name}` is not done for each unit"),
-                    "each = \"unit\", or no `units`".into(),
+                    format!("step `{name}` is not repeated for each unit"),
+                    "set each = \"unit\", or remove `units`".into(),
                 );
             }
         }
@@ -88,6 +88,8 @@ impl Resolver {
             after: table.after.iter().map(|a| a.get_ref().clone()).collect(),
             phase: table.phase.clone(),
             domain: table.domain.clone(),
+            panel: table.panel,
+            most_words: table.most_words,
             when: table
                 .when
                 .as_ref()
@@ -106,6 +108,7 @@ impl Resolver {
             remember: table.remember.as_ref().map(|r| r.get_ref().clone()),
             declare: table.declare.as_ref().map(|d| d.get_ref().clone()),
             compare: self.compare(source, table),
+            check: self.check(source, table),
             subjects: table.subjects.clone(),
             opposites: table.opposites.clone(),
             profile: profile.to_owned(),
@@ -119,14 +122,12 @@ impl Resolver {
         if let Some(rounds) = &table.rounds
             && (table.back.is_empty() || table.objection.is_none())
         {
-            let what = format!(
-                "step `{name}` has `rounds`, but does not say what is an objection and to whom it sends the work back"
-            );
+            let what = format!("step `{name}` has `rounds`, but no `objection` and no `back`");
             self.fault(
                 source,
                 rounds.span(),
                 what,
-                "objection = { sign = \"❌\" } and back = [\"STEP\"]".into(),
+                "add objection = { sign = \"❌\" } and back = [\"STEP\"]".into(),
             );
         }
         if let Some(back) = table
@@ -137,7 +138,7 @@ impl Resolver {
             self.fault(
                 source,
                 back.span(),
-                format!("step `{name}` has `back`, but not how often"),
+                format!("step `{name}` has `back`, but no `rounds`"),
                 "rounds = 2".into(),
             );
         }
@@ -146,12 +147,12 @@ impl Resolver {
             .as_ref()
             .filter(|o| o.get_ref().sign.is_none() && o.get_ref().marker.is_none())
         {
-            let what = format!("step `{name}`: an objection is a sign or a marker");
+            let what = format!("step `{name}`: an objection needs a sign or a marker");
             self.fault(
                 source,
                 objection.span(),
                 what,
-                "objection = { sign = \"❌\" } or { marker = \"QA_FAILED\" }".into(),
+                "write objection = { sign = \"❌\" } or { marker = \"QA_FAILED\" }".into(),
             );
         }
     }
@@ -184,7 +185,7 @@ impl Resolver {
                 self.fault(
                     source,
                     span,
-                    format!("step `{name}` has a table `{key}`, but is no `{kind}`"),
+                    format!("step `{name}` has a table `{key}`, but is not a `{kind}` step"),
                     format!("builtin = \"{kind}\""),
                 );
             }
@@ -194,13 +195,13 @@ impl Resolver {
     /// Checks that a `remember` names its source in exactly one way.
     fn check_remember(&mut self, source: &Source, table: &StepTable) {
         let name = table.name.get_ref();
-        let remedy = "section and items, or entries = true".to_owned();
+        let remedy = "set section and items, or entries = true".to_owned();
         match &table.remember {
             None if table.builtin == Some(Builtin::Remember) => {
                 self.fault(
                     source,
                     table.name.span(),
-                    format!("step `{name}` does not say what it remembers"),
+                    format!("step `{name}` does not declare what it remembers"),
                     "[steps.remember]".into(),
                 );
             }
@@ -210,7 +211,7 @@ impl Resolver {
                     self.fault(
                         source,
                         remember.span(),
-                        format!("step `{name}`: what is remembered, and where?"),
+                        format!("step `{name}`: `remember` needs a source and a target"),
                         remedy,
                     );
                 }
@@ -223,8 +224,8 @@ impl Resolver {
                     self.fault(
                         source,
                         remember.span(),
-                        format!("`{words}` is no number of words"),
-                        "such as 250, or 200-300".into(),
+                        format!("`{words}` is not a number of words"),
+                        "write a number such as 250, or a range such as 200-300".into(),
                     );
                 }
             }
@@ -241,7 +242,7 @@ impl Resolver {
             self.fault(
                 source,
                 compare.span(),
-                format!("step `{name}` has `compare`, but no brief that could show it"),
+                format!("step `{name}` has `compare`, but no brief to show it in"),
                 "role = \"ROLE\"".into(),
             );
         }
@@ -250,11 +251,25 @@ impl Resolver {
             self.fault(
                 source,
                 compare.span(),
-                format!("step `{name}`: `compare` names two files"),
+                format!("step `{name}`: `compare` needs two files"),
                 help,
             );
         }
         compare.get_ref().clone()
+    }
+
+    fn check(&mut self, source: &Source, table: &StepTable) -> Option<String> {
+        let check = table.check.as_ref()?;
+        if table.role.is_none() {
+            let name = table.name.get_ref();
+            self.fault(
+                source,
+                check.span(),
+                format!("step `{name}` has `check`, but no brief to show it in"),
+                "role = \"ROLE\"".into(),
+            );
+        }
+        Some(check.get_ref().clone())
     }
 
     fn retries(&mut self, source: &Source, table: &StepTable) -> u32 {
@@ -263,8 +278,8 @@ impl Resolver {
                 self.fault(
                     source,
                     retries.span(),
-                    "`retries` counts from the first failure".into(),
-                    "a number from 1".into(),
+                    "`retries` must be at least 1".into(),
+                    "use a number from 1".into(),
                 );
                 RETRIES
             }
@@ -281,8 +296,8 @@ impl Resolver {
             self.fault(
                 source,
                 deadline.span(),
-                format!("`{}` is no length of time", deadline.get_ref()),
-                "such as 90s, 30m, 2h".into(),
+                format!("`{}` is not a duration", deadline.get_ref()),
+                "write a duration such as 90s, 30m, 2h".into(),
             );
             DEADLINE_SECONDS
         })
@@ -299,7 +314,7 @@ impl Resolver {
             self.fault(
                 source,
                 batch.span(),
-                "a batch is of units".into(),
+                "a batch consists of units".into(),
                 "each = \"unit\"".into(),
             );
         }
@@ -316,12 +331,15 @@ impl Resolver {
         {
             Some(number) => Some(number),
             None => {
-                let what = format!("`{value}` is no size of a batch");
+                let what = format!("`{value}` is not a valid batch size");
                 self.fault(
                     source,
                     batch.span(),
                     what,
-                    format!("a number from 1 to {LARGEST_BATCH}, or a variable with one"),
+                    format!(
+                        "use a number from 1 to {LARGEST_BATCH}, or a variable with such a \
+                        number"
+                    ),
                 );
                 None
             }

@@ -39,7 +39,7 @@ fn rules_come_with_their_place() {
     assert_eq!(
         contract.class(&path("drafts/notes.md")),
         Class::Free,
-        "`notes` is no chapter"
+        "`notes` is not a chapter"
     );
     assert!(contract.look_alike(&path("META/glossary.md")).is_some());
 }
@@ -75,7 +75,7 @@ fn faults_name_line_and_allowed_values() {
         (
             "quipu = 1\n[[files]]\npath = \"a.md\"\nclass = \"appendd\"\n",
             4,
-            "`appendd` is no class",
+            "unknown class `appendd`",
         ),
         (
             "quipu = 1\nprofiles = [\n\"nope\"]\n",
@@ -87,7 +87,7 @@ fn faults_name_line_and_allowed_values() {
         (
             "quipu = 1\n[[files]]\npath = \"{nope}/a\"\nclass = \"append\"\n",
             3,
-            "`{nope}` is no variable",
+            "unknown variable `{nope}`",
         ),
         (
             "quipu = 1\n[[files]]\npath = \"../a\"\nclass = \"append\"\n",
@@ -110,9 +110,9 @@ fn faults_name_line_and_allowed_values() {
             "`cafe\\u{301}.md` is not in normal form",
         ),
         (
-            "quipu = 1\n[[files]]\npath = \".quipu/live\"\nclass = \"append\"\n",
+            "quipu = 1\n[[files]]\npath = \".quipu/watermarks\"\nclass = \"append\"\n",
             3,
-            "`.quipu/live` lies in `.quipu/`",
+            "`.quipu/watermarks` is in `.quipu/`",
         ),
         (
             "quipu = 1\n[vars]\nr = \"../..\"\n[[files]]\npath = \"{r}/y\"\nclass = \"append\"\n",
@@ -154,7 +154,7 @@ fn faults_name_line_and_allowed_values() {
             3,
             "step `s` is for role `nobody`",
         ),
-        ("quipu = 2\n", 1, "format 2 is not known"),
+        ("quipu = 2\n", 1, "unknown format 2"),
     ] {
         let faults = resolve(text).unwrap_err();
         assert!(faults.0[0].what.starts_with(what), "{text}: {faults:?}");
@@ -174,7 +174,7 @@ fn a_path_that_names_nothing_says_what_to_write() {
     );
     assert_eq!(
         by_variable,
-        "other values of its variables, so that it is `src/**`"
+        "change its variables, so that it becomes `src/**`"
     );
     assert!(
         resolve("quipu = 1\nignore = [\".git/\", \".quipu\"]\n").is_ok(),
@@ -214,7 +214,7 @@ fn a_role_has_its_pointers_and_no_more() {
             .may_write(&path("drafts/ch06.md"), &binding)
             .unwrap_err()
             .what,
-        "role `writer` writes `drafts/ch05.md`, not `drafts/ch06.md`"
+        "role `writer` may write `drafts/ch05.md`, not `drafts/ch06.md`"
     );
     assert_eq!(
         grant.may_read(&path("meta/a.md"), &binding),

@@ -7,12 +7,12 @@ use crate::language::Localized;
 use crate::pointer::{AskPointer, Pointer, WritePointer};
 use crate::rehearsal::Rehearsed;
 
-/// What kind of agent a role wants.
+/// The kind of agent that a role needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum AgentKind {
-    /// Reads much, writes little; in some hosts it cannot write files at all.
+    /// Reads much and writes little; in some hosts it cannot write files at all.
     Explore,
     /// Reasons and writes at length.
     #[default]

@@ -35,13 +35,13 @@ pub struct Next {
 pub enum Moment {
     #[default]
     Always,
-    /// Someone began work and did not finish it.
+    /// A session was started and not finished.
     Unfinished,
-    /// The todos were not reviewed for longer than the contract allows.
+    /// The last review of the todos is older than the contract allows.
     ReviewDue,
-    /// Children were given orders that are not settled.
+    /// There are delegations that are not settled.
     Delegations,
-    /// Neither unfinished work, nor an open todo, nor a next step.
+    /// There is no unfinished session, no open todo and no next step.
     NothingOpen,
 }
 
@@ -59,48 +59,48 @@ impl Scene {
     }
 }
 
-/// A part of the text that a start prints.
+/// A section of the start text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Paragraph {
-    /// Who we are: files of the form `identity`.
+    /// The identity of the project: files of the form `identity`.
     Identity,
-    /// Where things stand.
+    /// The current state.
     State,
-    /// Work that someone began and never finished.
+    /// Sessions that were started and never finished.
     Unfinished,
-    /// What others did since this agent was last here.
+    /// Changes by others since the agent's last session.
     Others,
     /// The open todos, by priority.
     Todos,
-    /// Decisions that hold, the newest first.
+    /// Decisions in force, newest first.
     Decisions,
-    /// People, outside systems, dates.
+    /// Facts about people, external systems and dates.
     Facts,
-    /// Notes that stay until they are removed.
+    /// Notes, which are shown until they are removed.
     Notes,
-    /// Orders to children and what became of them.
+    /// Delegations and their status.
     Delegations,
-    /// The one order that a child was given.
+    /// The delegation of this subagent.
     Delegation,
-    /// The shared world.
+    /// The shared world state.
     World,
     /// What this agent has learnt.
     Knowledge,
-    /// This agent's working memory.
+    /// This agent's current task.
     Task,
-    /// Patterns and past sessions that match the task at hand.
+    /// Patterns and past sessions that match the current task.
     Matches,
     /// The newest sessions.
     Sessions,
-    /// How far a flow is: what waits for a person, what failed, what comes next.
+    /// The progress of a flow: what waits for a person, what failed, what comes next.
     Flow,
-    /// What was planted in the story and is due.
+    /// Story threads that are due.
     Threads,
-    /// Path and first line of each file.
+    /// The path and first line of each file.
     Index,
-    /// What the last sessions said when they finished, where no file keeps it.
+    /// The messages of the last finishes, if no file stores them.
     Finished,
 }
 

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use crate::fault::Place;
-use crate::press::{Misread, press};
+use crate::precompile::{SyntaxError, precompile};
 
 /// A contract file: the name shown in messages, and its text.
 #[derive(Debug, Clone)]
@@ -17,7 +17,7 @@ pub struct Source {
     pub file: String,
     pub text: Cow<'static, str>,
     /// The encoded form, if it was produced at build time.
-    pub pressed: Option<&'static [u8]>,
+    pub precompiled: Option<&'static [u8]>,
     lines: OnceLock<Lines>,
 }
 
@@ -34,7 +34,7 @@ impl Source {
         Source {
             file: file.into(),
             text: text.into(),
-            pressed: None,
+            precompiled: None,
             lines: OnceLock::new(),
         }
     }
@@ -43,22 +43,22 @@ impl Source {
     pub fn compiled(
         file: impl Into<String>,
         text: impl Into<Cow<'static, str>>,
-        pressed: Option<&'static [u8]>,
+        precompiled: Option<&'static [u8]>,
     ) -> Source {
         Source {
-            pressed,
+            precompiled,
             ..Source::new(file, text)
         }
     }
 
     /// Parses the file: from its encoded form, or from its text.
-    pub fn parse<T: serde::de::DeserializeOwned>(&self) -> Result<T, Misread> {
+    pub fn parse<T: serde::de::DeserializeOwned>(&self) -> Result<T, SyntaxError> {
         match self
-            .pressed
-            .and_then(|bytes| crate::pressed::read(bytes).ok())
+            .precompiled
+            .and_then(|bytes| crate::precompiled::read(bytes).ok())
         {
             Some(parsed) => Ok(parsed),
-            None => crate::pressed::read(&press(&self.text)?),
+            None => crate::precompiled::read(&precompile(&self.text)?),
         }
     }
 

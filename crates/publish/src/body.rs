@@ -377,14 +377,17 @@ impl Setter<'_> {
                     self.remark(
                         start,
                         format!(
-                            "`{written}` is past the end of `{path}`; the link goes to the file"
+                            "`{written}` is past the end of `{path}`; the link points to the file"
                         ),
                     );
                 }
                 source(path, found)
             }
             Cited::Withheld(why) => {
-                self.remark(start, format!("`{written}` is set without a link: {why}"));
+                self.remark(
+                    start,
+                    format!("`{written}` is published without a link: {why}"),
+                );
                 None
             }
             // Only a path that starts with the source folder is certainly a location: `note:1` may
@@ -392,7 +395,9 @@ impl Setter<'_> {
             Cited::Unknown if path.starts_with(&root) => {
                 self.remark(
                     start,
-                    format!("`{written}` is set without a link: there is no file `{path}`"),
+                    format!(
+                        "`{written}` is published without a link: file `{path}` does not exist"
+                    ),
                 );
                 None
             }
@@ -524,12 +529,12 @@ impl Setter<'_> {
         } else {
             let why = match self.book.drawings.get(text) {
                 Some(Err(why)) => why.clone(),
-                Some(Ok(_)) => "the picture is no PNG".to_owned(),
-                None => "no renderer is set up ([agents.mermaid] in quipu.toml)".to_owned(),
+                Some(Ok(_)) => "the picture is not a PNG".to_owned(),
+                None => "no renderer is configured ([agents.mermaid] in quipu.toml)".to_owned(),
             };
             self.remark(
                 self.code_start,
-                format!("the Mermaid diagram is set as code: {why}"),
+                format!("the Mermaid diagram is published as code: {why}"),
             );
             self.code_element(diagram::LANGUAGE, text);
             self.out
@@ -565,7 +570,10 @@ impl Setter<'_> {
                 if id.is_none() && parse_target(address).1.is_some() {
                     self.remark(
                         start,
-                        format!("`{address}` leads to no section; the link goes to the chapter"),
+                        format!(
+                            "`{address}` does not match a section; the link points to the \
+                            chapter"
+                        ),
                     );
                 }
                 let page = if at == self.at {
@@ -585,7 +593,8 @@ impl Setter<'_> {
                     self.remark(
                         start,
                         format!(
-                            "`{address}` leads nowhere that is published; it is set without a link"
+                            "`{address}` does not point to a published page; it is published \
+                             without a link"
                         ),
                     );
                 }
@@ -639,7 +648,10 @@ impl Setter<'_> {
             None => {
                 self.remark(
                     start,
-                    format!("the image `{address}` is not there (or is no PNG, JPEG, GIF, WebP or SVG); its description is set"),
+                    format!(
+                        "the image `{address}` does not exist (or is not PNG, JPEG, GIF, WebP \
+                        or SVG); its description is published instead"
+                    ),
                 );
                 self.out.push_str(&format!(
                     "<span class=\"missing\">[{}]</span>",

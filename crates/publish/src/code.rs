@@ -7,23 +7,62 @@
 use crate::languages::{Grammar, Quote, grammar};
 use crate::markup::escape_into;
 
+/// The class of a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenClass {
+    Comment,
+    /// A string, a character or a regular expression.
+    Text,
+    Number,
+    Keyword,
+    Type,
+    Call,
+    /// Another word, one punctuation character, or white space.
+    Plain,
+}
+
+impl TokenClass {
+    /// The CSS class.
+    fn style(self) -> &'static str {
+        match self {
+            TokenClass::Comment => "c",
+            TokenClass::Text => "s",
+            TokenClass::Number => "n",
+            TokenClass::Keyword => "k",
+            TokenClass::Type => "t",
+            TokenClass::Call => "f",
+            TokenClass::Plain => "",
+        }
+    }
+}
+
+/// Returns the tokens of code, which together are the whole code. Returns `None` if the language is
+/// unknown.
+pub fn code_tokens<'c>(
+    language: &str,
+    code: &'c str,
+) -> Option<impl Iterator<Item = (TokenClass, &'c str)>> {
+    let grammar = grammar(language)?;
+    Some(Scanner {
+        grammar,
+        rust: grammar.names.contains(&"rust"),
+        script: grammar.names.contains(&"javascript"),
+        code,
+        at: 0,
+        before: "",
+    })
+}
+
 /// Appends code as markup, highlighted if the language is known.
 pub(crate) fn colour(out: &mut String, language: &str, code: &str) {
     if matches!(language, "diff" | "patch") {
         return difference(out, code);
     }
-    let Some(grammar) = grammar(language) else {
+    let Some(tokens) = code_tokens(language, code) else {
         return escape_into(out, code);
     };
-    let mut scanner = Scanner {
-        out,
-        grammar,
-        rust: grammar.names.contains(&"rust"),
-        code,
-        at: 0,
-    };
-    while scanner.at < code.len() {
-        scanner.step();
+    for (class, text) in tokens {
+        span(out, class.style(), text);
     }
 }
 
@@ -54,46 +93,53 @@ fn span(out: &mut String, class: &str, text: &str) {
     out.push_str("</span>");
 }
 
-struct Scanner<'s> {
-    out: &'s mut String,
+struct Scanner<'c> {
     grammar: &'static Grammar,
     rust: bool,
-    code: &'s str,
+    script: bool,
+    code: &'c str,
     at: usize,
+    /// The last token that is neither a comment nor white space.
+    before: &'c str,
+}
+
+impl<'c> Iterator for Scanner<'c> {
+    type Item = (TokenClass, &'c str);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let rest = &self.code[self.at..];
+        let (class, len) = self.token(rest, rest.chars().next()?);
+        self.at += len;
+        let text = &rest[..len];
+        if class != TokenClass::Comment && !text.trim_start().is_empty() {
+            self.before = text;
+        }
+        Some((class, text))
+    }
 }
 
 impl Scanner<'_> {
-    /// Consumes one token.
-    fn step(&mut self) {
-        let rest = &self.code[self.at..];
+    /// Returns the class and the length of the token at the start of `rest`.
+    fn token(&self, rest: &str, first: char) -> (TokenClass, usize) {
         if let Some(len) = self.comment(rest) {
-            return self.take("c", len);
+            return (TokenClass::Comment, len);
         }
         if let Some(len) = self.string(rest) {
-            return self.take("s", len);
+            return (TokenClass::Text, len);
         }
-        let Some(first) = rest.chars().next() else {
-            return;
-        };
         if first.is_ascii_digit() {
-            return self.take("n", number(rest));
+            return (TokenClass::Number, number(rest));
         }
         if first.is_alphabetic() || first == '_' {
             let len = rest
                 .find(|c: char| !c.is_alphanumeric() && c != '_')
                 .unwrap_or(rest.len());
-            let class = self.class_of(&rest[..len], &rest[len..]);
-            return self.take(class, len);
+            return (self.class_of(&rest[..len], &rest[len..]), len);
         }
         let len = rest
             .find(|c: char| c.is_alphanumeric() || c == '_' || c.is_ascii_punctuation())
             .filter(|len| *len > 0);
-        self.take("", len.unwrap_or(first.len_utf8()));
-    }
-
-    fn take(&mut self, class: &str, len: usize) {
-        span(self.out, class, &self.code[self.at..self.at + len]);
-        self.at += len;
+        (TokenClass::Plain, len.unwrap_or(first.len_utf8()))
     }
 
     fn comment(&self, rest: &str) -> Option<usize> {
@@ -121,6 +167,11 @@ impl Scanner<'_> {
         {
             return Some(len);
         }
+        if self.script
+            && let Some(len) = script_regex(self.before, rest)
+        {
+            return Some(len);
+        }
         let quote = self
             .grammar
             .strings
@@ -129,7 +180,7 @@ impl Scanner<'_> {
         closed(rest, quote)
     }
 
-    fn class_of(&self, word: &str, after: &str) -> &'static str {
+    fn class_of(&self, word: &str, after: &str) -> TokenClass {
         let lower;
         let known = if self.grammar.any_case {
             lower = word.to_lowercase();
@@ -144,11 +195,11 @@ impl Scanner<'_> {
             && !self.code[..self.at].ends_with("..")
             && word != "await";
         match after.chars().next() {
-            _ if !is_member && self.grammar.keywords.contains(&known) => "k",
-            _ if capital && self.grammar.capital_types => "t",
-            Some('(') => "f",
-            Some('!') if self.rust => "f",
-            _ => "",
+            _ if !is_member && self.grammar.keywords.contains(&known) => TokenClass::Keyword,
+            _ if capital && self.grammar.capital_types => TokenClass::Type,
+            Some('(') => TokenClass::Call,
+            Some('!') if self.rust => TokenClass::Call,
+            _ => TokenClass::Plain,
         }
     }
 }
@@ -226,6 +277,30 @@ fn rust_char(rest: &str) -> Option<usize> {
     (close == '\'').then_some(at + 2)
 }
 
+/// Returns the length of a JavaScript regular expression without its flags. A `/` after a value is
+/// a division, and one after `<` closes a JSX element.
+fn script_regex(before: &str, rest: &str) -> Option<usize> {
+    let inner = rest.strip_prefix('/')?;
+    let starts = match before.chars().next_back() {
+        None => true,
+        Some(c) if c.is_ascii_punctuation() && c != '_' => "=(,:;!&|?+{}[".contains(c),
+        Some(_) => matches!(before, "return" | "typeof" | "case"),
+    };
+    let (mut escaped, mut in_class) = (false, false);
+    for (at, c) in inner.char_indices().take_while(|_| starts) {
+        match c {
+            '\n' => return None,
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '[' => in_class = true,
+            ']' => in_class = false,
+            '/' if !in_class => return Some(at + 2),
+            _ => {}
+        }
+    }
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -257,6 +332,10 @@ mod tests {
         assert_eq!(
             coloured("rust", "a.await..self"),
             "a.<\"k\">await>..<\"k\">self>"
+        );
+        assert_eq!(
+            coloured("js", "a = /[/{]\\//g; b / c / d"),
+            "a = <\"s\">/[/{]\\//>g; b / c / d"
         );
         assert_eq!(
             coloured("sh", "echo $# 'a b'"),
@@ -298,6 +377,9 @@ mod tests {
             "1e",
             "1.",
             "é\"é",
+            "=/中[",
+            "(/\\",
+            "(/中/",
         ];
         for language in [
             "rust", "py", "js", "html", "sh", "json", "sql", "", "klingon",

@@ -31,6 +31,7 @@ use std::collections::BTreeMap;
 
 use quipu_contract::Language;
 
+pub use code::{TokenClass, code_tokens};
 pub use diagram::{diagrams_of, drawing_name};
 pub use image::images_of;
 pub use place::sources_of;

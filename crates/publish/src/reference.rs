@@ -74,7 +74,7 @@ pub(crate) fn unresolved(book: &Book, shelf: &Shelf<'_>) -> Vec<Remark> {
     };
     let remark = |reference: &Reference| {
         let what = format!(
-            "`{}` is no published chapter; this cross-reference is left out",
+            "`{}` is not a published chapter; this cross-reference is left out",
             missing(reference)?
         );
         Some(Remark {

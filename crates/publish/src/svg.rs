@@ -93,7 +93,7 @@ fn excess_of(text: &str) -> Option<&'static str> {
                 .map(|(value, _)| value);
             match value.filter(|value| !value.contains('&')) {
                 Some(value) => longest = longest.max(value.len()),
-                None => return Some("its entities hold elements or other entities"),
+                None => return Some("its entities contain elements or other entities"),
             }
         }
     }
@@ -567,7 +567,7 @@ mod tests {
             Some(Undrawn::Excessive("its entities make it many times larger"))
         );
         let elements = Some(Undrawn::Excessive(
-            "its entities hold elements or other entities",
+            "its entities contain elements or other entities",
         ));
         assert_eq!(excess(uses("\"<g></g>\"".into())), elements);
         assert_eq!(excess(uses("\"b\"><!ENTITY c \"&a;&a;\"".into())), elements);

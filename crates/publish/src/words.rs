@@ -66,7 +66,7 @@ static ENGLISH: Words = Words {
     search: "Search",
     found: "Found in # sections",
     nothing: "Nothing was found",
-    no_script: "Searching needs JavaScript. Everything else of this book works without.",
+    no_script: "Search needs JavaScript. Everything else in this book works without it.",
 };
 
 static CHINESE: Words = Words {

@@ -273,9 +273,9 @@ fn pages_hold_the_chapter_and_nothing_of_the_workshop() {
         "{remarks:?}"
     );
     assert!(
-        remarks
-            .iter()
-            .any(|remark| remark.starts_with("chapters/ch01.md:43 `source/none.rs` leads nowhere")),
+        remarks.iter().any(|remark| remark.starts_with(
+            "chapters/ch01.md:43 `source/none.rs` does not point to a published page"
+        )),
         "{remarks:?}"
     );
 }
@@ -319,9 +319,9 @@ fn places_in_the_source_lead_to_their_lines() {
         .map(|remark| format!("{}:{} {}", remark.path, remark.line, remark.what))
         .collect();
     for said in [
-        "chapters/ch01.md:3 `source/journal.rs:99` is past the end of `source/journal.rs`; the link goes to the file",
-        "chapters/ch01.md:3 `source/gone.rs:1` is set without a link: there is no file `source/gone.rs`",
-        "chapters/ch01.md:3 `other.rs:1` is set without a link: `source/other.rs` is not text",
+        "chapters/ch01.md:3 `source/journal.rs:99` is past the end of `source/journal.rs`; the link points to the file",
+        "chapters/ch01.md:3 `source/gone.rs:1` is published without a link: file `source/gone.rs` does not exist",
+        "chapters/ch01.md:3 `other.rs:1` is published without a link: `source/other.rs` is not text",
     ] {
         assert!(
             remarks.iter().any(|remark| remark == said),
@@ -388,7 +388,7 @@ fn terms_and_references_are_published() {
     }
     let mut book = english();
     book.references.push(refer("ch01", "ch07", "later"));
-    let said = "`ch07` is no published chapter; this cross-reference is left out";
+    let said = "`ch07` is not a published chapter; this cross-reference is left out";
     assert!(
         publish(&book)
             .remarks
@@ -515,9 +515,12 @@ fn diagrams_are_pictures_or_readable_code() {
         .filter(|r| r.path == "chapters/ch01.md")
         .map(|r| (r.line, r.what.as_str()))
         .collect();
-    let no = "the Mermaid diagram is set as code: no renderer is set up ([agents.mermaid] in quipu.toml)";
+    let no = "the Mermaid diagram is published as code: no renderer is configured ([agents.mermaid] in quipu.toml)";
     assert_eq!(
         said,
-        [(8, "the Mermaid diagram is set as code: <no>"), (12, no)]
+        [
+            (8, "the Mermaid diagram is published as code: <no>"),
+            (12, no)
+        ]
     );
 }

@@ -34,16 +34,16 @@ pub mod exit {
         ),
         (
             USAGE,
-            "usage: the command, a file given to it or the contract cannot be understood",
+            "usage: the command, a file passed to it or the contract is invalid",
         ),
         (REFUSED, "refused by the contract"),
         (
             STALE,
-            "stale version, or a lease that is lost or held by another",
+            "stale version, or a lease that was lost or is held by another",
         ),
         (NOT_FOUND, "not found"),
         (AGENT, "an agent failed"),
-        (IO, "input or output failed"),
+        (IO, "an I/O operation failed"),
     ];
 }
 
@@ -169,7 +169,7 @@ impl Failure {
 }
 
 /// Prefix of a refusal that lists the faults of a contract.
-const FAULTY: &str = "the contract would be faulty\n";
+const FAULTY: &str = "the contract would be invalid\n";
 
 /// Labels at the start of message lines.
 const LABELS: [&str; 5] = ["error:", "  rule  ", "  help  ", "  at    ", "  and   "];
@@ -219,28 +219,35 @@ impl From<StoreError> for Failure {
             StoreError::Stale { path, now, .. } if now.if_any().is_none() => Failure::new(
                 exit::STALE,
                 what,
-                format!("quipu write {path} --expect none     (it is not there; that makes it)"),
+                format!(
+                    "quipu write {path} --expect none     (creates the file, which does not \
+                    exist)"
+                ),
             ),
             StoreError::Stale { now, .. } if now == Version::withheld() => Failure::new(
                 exit::STALE,
                 what,
-                "quipu contract show     (you do not read this file: append to it, or merge)",
+                "quipu contract show     (your role may not read this file: append to it, or \
+                 merge)",
             ),
             StoreError::Stale { path, .. } => Failure::new(
                 exit::STALE,
                 what,
-                format!("quipu read {path} --json     (then write on that version)"),
+                format!(
+                    "quipu read {path} --json     (prints the current version; then write \
+                    with --expect)"
+                ),
             ),
             StoreError::LeaseLost { .. } => Failure::new(
                 exit::STALE,
                 what,
-                "quipu lease list     (a person may end one: quipu lease release ID)",
+                "quipu lease list     (a person can end a lease: quipu lease release ID)",
             ),
             StoreError::NotFound { remedy, .. } => Failure::new(exit::NOT_FOUND, what, remedy),
             StoreError::Busy { .. } => Failure::new(
                 exit::IO,
                 what,
-                "wait for it, or end it; the lock goes with the process",
+                "wait for that process, or end it; the lock is released when it exits",
             ),
             StoreError::Unfinished { path, source, .. }
                 if source.kind() == std::io::ErrorKind::PermissionDenied =>
@@ -249,12 +256,20 @@ impl From<StoreError> for Failure {
                     exit::IO,
                     what,
                     format!(
-                        "give permission, then: quipu restore {path}     (do not repeat the command)"
+                        "grant permission, then run: quipu restore {path}     (do not repeat the \
+                         command)"
                     ),
                 )
             }
-            StoreError::Full { .. } | StoreError::Heads(_) | StoreError::Io { .. } if is_full => {
-                Failure::new(exit::IO, what, "make room, then the same command again")
+            StoreError::Full { .. } | StoreError::FileIndex(_) | StoreError::Io { .. }
+                if is_full =>
+            {
+                Failure::new(
+                    exit::IO,
+                    what,
+                    "free some disk space, then run the same command \
+                    again",
+                )
             }
             StoreError::Unfinished { source, .. }
                 if !is_full
@@ -263,21 +278,26 @@ impl From<StoreError> for Failure {
                 Failure::new(
                     exit::IO,
                     what,
-                    "move away what stands there, then: quipu doctor     (do not repeat the command)",
+                    "move the obstacle away, then run: quipu doctor     (do not repeat the \
+                     command)",
                 )
             }
-            StoreError::Heads(_) if is_closed => {
-                Failure::new(exit::IO, what, "move `.quipu/heads.db` away: it is rebuilt")
-            }
+            StoreError::FileIndex(_) if is_closed => Failure::new(
+                exit::IO,
+                what,
+                "delete `.quipu/index.db`; Quipu rebuilds it",
+            ),
             StoreError::Unfinished { .. } => Failure::new(
                 exit::IO,
                 what,
-                "make room or give permission, then: quipu doctor     (do not repeat the command)",
+                "free disk space or grant permission, then run: quipu doctor     (do not repeat \
+                 the command)",
             ),
             StoreError::Unsure { .. } => Failure::new(
                 exit::IO,
                 what,
-                "quipu log     (when the disk is well: it tells whether the commit is there; do not repeat the command before)",
+                "quipu log     (after the disk is repaired; shows whether the commit was saved; \
+                 do not repeat the command before)",
             ),
             StoreError::Unreachable {
                 sent: false,
@@ -288,9 +308,11 @@ impl From<StoreError> for Failure {
                 exit::IO,
                 what,
                 if sent {
-                    "quipu sync     (when the server is back: it tells whether the commit is there)"
+                    "quipu sync     (when the server is back; reports whether the commit was \
+                     accepted)"
                 } else {
-                    "nothing was written; reading goes on. The same command again when the server is back"
+                    "nothing was written, and reading still works; run the same command again \
+                     when the server is back"
                 },
             ),
             StoreError::NoStore(_) => Failure::new(exit::NOT_FOUND, what, "quipu init"),
@@ -298,14 +320,14 @@ impl From<StoreError> for Failure {
             StoreError::Damaged { segment: 0, .. } => Failure::new(
                 exit::IO,
                 what,
-                "quipu verify     (names the record; what is whole: quipu log PATH)",
+                "quipu verify     (names the damaged record; intact versions: quipu log PATH)",
             ),
             StoreError::Failing { .. } => Failure::new(
                 exit::IO,
                 what,
-                "repair the disk, then the same command again; reading goes on",
+                "repair the disk, then run the same command again; reading still works",
             ),
-            StoreError::Full { .. } | StoreError::Damaged { .. } | StoreError::Heads(_) => {
+            StoreError::Full { .. } | StoreError::Damaged { .. } | StoreError::FileIndex(_) => {
                 Failure::new(exit::IO, what, "quipu verify; quipu doctor")
             }
             StoreError::Io { ref source, .. } => {
@@ -315,15 +337,15 @@ impl From<StoreError> for Failure {
                     return Failure::new(
                         exit::REFUSED,
                         what,
-                        "name a plain file: folders, links and devices hold no memory",
+                        "name a regular file: Quipu does not store folders, links or devices",
                     );
                 }
                 let remedy = match source.kind() {
                     std::io::ErrorKind::PermissionDenied => {
-                        "give permission, then the same command again"
+                        "grant permission, then run the same command again"
                     }
                     std::io::ErrorKind::ReadOnlyFilesystem => {
-                        "let the disk be written to, then the same command again"
+                        "make the disk writable, then run the same command again"
                     }
                     _ => "",
                 };
@@ -345,12 +367,12 @@ impl From<ProjectError> for Failure {
             ProjectError::Removed(_) => Failure::new(
                 exit::NOT_FOUND,
                 what,
-                "quipu restore quipu.toml     (a person may)",
+                "quipu restore quipu.toml     (people only)",
             ),
             ProjectError::Unreadable { .. } => Failure::new(exit::IO, what, ""),
             ProjectError::Faulty(faults) => Failure {
                 faults: Some(Box::new(faults)),
-                ..Failure::new(exit::USAGE, "the contract is faulty", "")
+                ..Failure::new(exit::USAGE, "the contract is invalid", "")
             },
             ProjectError::Store(error) => error.into(),
         }
@@ -369,7 +391,8 @@ impl From<InitError> for Failure {
             InitError::Removed => Failure::new(
                 exit::REFUSED,
                 what,
-                "quipu restore quipu.toml; or, to begin with another: quipu init --profile NAME --force",
+                "quipu restore quipu.toml; or, to start with another: quipu init --profile NAME \
+                 --force",
             ),
             InitError::Foreign(_) => Failure::new(exit::REFUSED, what, "quipu init --dir memory"),
             InitError::UnknownProfile(_) => {
@@ -380,7 +403,8 @@ impl From<InitError> for Failure {
             InitError::Store(error) => error.into(),
             InitError::Template(_) => Failure::usage(
                 what,
-                "fix the template; a variable is declared in the profile, [vars.NAME], or given: quipu init --var NAME=…",
+                "fix the template; declare a variable in the profile ([vars.NAME]), or set it: \
+                 quipu init --var NAME=…",
             ),
             InitError::Io { .. } => Failure::new(exit::IO, what, ""),
         }
@@ -398,7 +422,7 @@ impl From<ReadError> for Failure {
                     exit::REFUSED,
                     what,
                     format!(
-                        "quipu contract show --role {}     (what it may read)",
+                        "quipu contract show --role {}     (shows the files it may read)",
                         denial.role
                     ),
                 )
@@ -424,6 +448,9 @@ impl From<ReadError> for Failure {
                 ),
                 None => Failure::new(exit::NOT_FOUND, what, format!("quipu read {path}")),
             },
+            ReadError::NoLine { path, .. } => {
+                Failure::new(exit::NOT_FOUND, what, format!("quipu read {path}"))
+            }
             ReadError::NotText(path) => {
                 Failure::new(exit::USAGE, what, format!("quipu read {path}"))
             }
@@ -443,17 +470,15 @@ impl From<SourceError> for Failure {
                 Failure::new(exit::NOT_FOUND, what, "")
             }
             SourceError::Unreadable { .. } => Failure::new(exit::IO, what, ""),
-            SourceError::NoPlace(_) => Failure::new(
-                exit::REFUSED,
-                what,
-                "copy the text to a file of your own first",
-            ),
+            SourceError::NoPlace(_) => {
+                Failure::new(exit::REFUSED, what, "copy the text to a new file first")
+            }
             SourceError::NoRule(denial) => Failure {
                 rule: Some((denial.place, "pointers of the role".into())),
                 ..Failure::new(
                     exit::REFUSED,
                     what,
-                    "pipe the text in (--file -), or keep your own file outside the project",
+                    "pipe the text in (--file -), or use a file outside the project",
                 )
             },
             SourceError::Denied(error) => error.into(),
@@ -477,7 +502,7 @@ impl From<PublishError> for Failure {
             PublishError::NothingFinal(_) => Failure::new(
                 exit::NOT_FOUND,
                 what,
-                "quipu contract show     (which marker ends a chapter)",
+                "quipu contract show     (shows the marker that ends a chapter)",
             ),
             PublishError::Denied(denial) => ReadError::Denied(denial).into(),
             PublishError::Read(error) => error.into(),
@@ -490,11 +515,11 @@ impl From<BadPath> for Failure {
     fn from(error: BadPath) -> Failure {
         let remedy = match &error {
             BadPath::Empty | BadPath::Absolute(_) | BadPath::Leaves(_) => {
-                "name a path below the project root, such as notes/a.md"
+                "give a path below the project root, such as notes/a.md"
             }
-            BadPath::Reserved { .. } => "name another path: that folder is no memory",
+            BadPath::Reserved { .. } => "give another path: that folder cannot hold memory files",
             BadPath::NotNormal { .. } | BadPath::OddCharacter(_) | BadPath::TooLong(_) => {
-                "name it so that every system spells it alike"
+                "use a name that is valid on every operating system"
             }
         };
         Failure::new(exit::REFUSED, error.to_string(), remedy)
@@ -531,7 +556,7 @@ impl From<EjectError> for Failure {
                 Failure::new(
                     exit::REFUSED,
                     what,
-                    "a plain folder `profiles` in its place",
+                    "replace it with a plain folder named `profiles`",
                 )
             }
             EjectError::Io { .. } => Failure::new(exit::IO, what, ""),
@@ -542,12 +567,16 @@ impl From<EjectError> for Failure {
 impl From<RecallError> for Failure {
     fn from(error: RecallError) -> Failure {
         match error {
+            RecallError::NoWords(_) => Failure::usage(
+                error.to_string(),
+                "quipu recall \"words that the text contains\"",
+            ),
             RecallError::Store(error) => error.into(),
             RecallError::Read(error) => error.into(),
             RecallError::Index(error) => Failure::new(
                 exit::IO,
                 error.to_string(),
-                "rm -r .quipu/recall     (it is rebuilt)",
+                "rm -r .quipu/recall     (Quipu rebuilds it)",
             ),
         }
     }
@@ -561,7 +590,8 @@ impl From<WorkError> for Failure {
                 exit::NOT_FOUND,
                 what,
                 format!(
-                    "[[files]] path = \"…\" class = \"…\" form = \"{form}\" in quipu.toml, or take a profile that has one: quipu profile list"
+                    "add [[files]] path = \"…\" class = \"…\" form = \"{form}\" to quipu.toml, or \
+                     use a profile that has one: quipu profile list"
                 ),
             ),
             WorkError::WhichAgent { .. } => {
@@ -577,7 +607,8 @@ impl From<WorkError> for Failure {
                     format!("allowed: {allowed}; ")
                 };
                 let remedy = format!(
-                    "{allowed}correct `{path}` in an editor; quipu status     (says whether an earlier version can be brought back)"
+                    "{allowed}correct `{path}` in an editor; quipu status     (shows whether an \
+                     earlier version can be restored)"
                 );
                 Failure::new(exit::NO, what, remedy)
             }
@@ -588,7 +619,7 @@ impl From<WorkError> for Failure {
             WorkError::Crowded(_) => Failure::new(
                 exit::STALE,
                 what,
-                "the same command again: nothing was changed",
+                "run the same command again: nothing was changed",
             ),
             WorkError::Read(error) => error.into(),
             WorkError::Template(_) => Failure::usage(what, "fix the profile's template"),
@@ -607,7 +638,7 @@ impl From<FlowError> for Failure {
                 "quipu profile eject NAME     (then fix the template)",
             ),
             FlowError::Busy | FlowError::NoStage(_) => {
-                Failure::new(exit::IO, error.to_string(), "start it again")
+                Failure::new(exit::IO, error.to_string(), "run the same command again")
             }
         }
     }
@@ -630,8 +661,9 @@ impl From<GateError> for Failure {
                 let (what, remedy) = (
                     format!("the plan cannot be approved: {what}"),
                     format!(
-                        "quipu reject {} --why \"…\"; or change the units in quipu.toml",
-                        job.step
+                        "fix the plan, then: quipu approve {step}; or send it back: quipu \
+                         reject {step} --why \"…\"",
+                        step = job.step
                     ),
                 );
                 Failure::new(exit::REFUSED, what, remedy)
@@ -655,11 +687,12 @@ impl From<ReplayError> for Failure {
             ReplayError::NoRun(_) => Failure::new(
                 exit::NOT_FOUND,
                 what,
-                "quipu replay STEP/UNIT, or PATH for the run that made it",
+                "quipu replay STEP/UNIT, or PATH for the attempt that wrote it",
             ),
-            ReplayError::Ambiguous { .. } => {
-                Failure::usage(what, "quipu replay RUN, with more of its name")
-            }
+            ReplayError::Ambiguous { .. } => Failure::usage(
+                what,
+                "quipu replay ATTEMPT, with more characters of its name",
+            ),
             ReplayError::NotMade { path, .. } => {
                 Failure::new(exit::NOT_FOUND, what, format!("quipu log {path}"))
             }

@@ -4,13 +4,15 @@
 //! Only a caller that names its agent is watched, and only if the contract sets a limit. A failure
 //! in this module never fails a command.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use quipu_contract::{Actor, Form};
 use quipu_protocol::worldlog::{Call, Calls, Limits, write_derived};
 use quipu_protocol::{Project, resolve_form};
+use quipu_store::OpenFolder;
 
 use crate::answer::{Answer, Failure};
 
@@ -76,11 +78,30 @@ impl Watched {
             },
             self.limits,
         );
-        let folder = self.file.parent().map(std::fs::create_dir_all);
-        if let (Some(Ok(())), Ok(bytes)) = (folder, serde_json::to_vec(&calls)) {
-            let _ = write_derived(&self.file, &bytes);
+        if let Ok(bytes) = serde_json::to_vec(&calls) {
+            let _ = self.save(&bytes);
         }
         told
+    }
+
+    /// Overwrites the file in place, which costs a tenth of replacing it. A reader that meets half
+    /// of it begins to count anew.
+    fn save(&self, bytes: &[u8]) -> std::io::Result<()> {
+        let folder = self.file.parent().unwrap_or(&self.file);
+        let name = self.file.file_name().and_then(OsStr::to_str);
+        let opened = OpenFolder::open(folder)?
+            .zip(name)
+            .map(|(folder, name)| folder.open_single(name));
+        match opened {
+            Some(Ok(file)) => {
+                file.write_all_at(bytes, 0)?;
+                file.set_len(bytes.len() as u64)
+            }
+            _ => {
+                std::fs::create_dir_all(folder)?;
+                write_derived(&self.file, bytes)
+            }
+        }
     }
 
     fn look(&self) -> String {

@@ -25,7 +25,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         return ExitCode::from(print_overview(&overview));
     }
     let word = first_word(&arguments);
-    let matches = match parse(hide_unused(command_of(word), &arguments), &arguments) {
+    let command = match asks_version(&arguments) {
+        true => command_with(&|_| false),
+        false => command_of(word),
+    };
+    let matches = match parse(hide_unused(command, &arguments), &arguments) {
         Ok(matches) => matches,
         Err(error) => {
             return ExitCode::from(never_a_denial(
@@ -48,11 +52,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         told.iter()
             .for_each(|warning| terminal::say(&format!("warning: {warning}")));
         // An edit that this command replaced is always reported.
-        let aside = session
-            .aside
+        let conflict_notice = session
+            .conflict_notice
             .get()
-            .and_then(|aside| aside.told(&result, json));
-        aside.iter().for_each(|told| terminal::say(told));
+            .and_then(|conflict_notice| conflict_notice.render(&result, json));
+        conflict_notice.iter().for_each(|told| terminal::say(told));
         // A failure already reports the offline store.
         let offline = session.offline.get().filter(|_| result.is_ok());
         offline.iter().for_each(|told| terminal::say(told));
@@ -71,6 +75,12 @@ fn never_a_denial(hook_failed: bool, code: u8) -> u8 {
     } else {
         code
     }
+}
+
+/// Returns true for `quipu --version`, which needs no subcommand.
+fn asks_version(arguments: &[OsString]) -> bool {
+    let [_, flag] = arguments else { return false };
+    flag == "--version" || flag == "-V"
 }
 
 /// Returns the first word of a command line that is neither a flag nor a flag's value: the
@@ -173,14 +183,14 @@ pub fn common() -> Vec<Arg> {
             .value_name("DIR")
             .value_parser(clap::value_parser!(PathBuf))
             .global(true)
-            .help("Run as if called in this folder")
+            .help("Run as if started in this folder")
             .help_heading(heading),
-        text("as", "ROLE", "Act in this role [env: QUIPU_ROLE]"),
+        text("as", "ROLE", "Act as this role [env: QUIPU_ROLE]"),
         text("unit", "UNIT", "Act for this unit [env: QUIPU_UNIT]"),
         text(
             "agent",
             "NAME",
-            "Act under this agent name [env: QUIPU_AGENT]",
+            "Act as the agent with this name [env: QUIPU_AGENT]",
         ),
         text("lease", "ID:FENCE", "Use this lease [env: QUIPU_LEASE]"),
     ]
@@ -210,7 +220,7 @@ fn session(matches: &ArgMatches, operation: &str) -> Result<Session, Failure> {
     if !folder.is_dir() {
         return Err(Failure::new(
             exit::NOT_FOUND,
-            format!("there is no folder `{}`", folder.display()),
+            format!("folder `{}` does not exist", folder.display()),
             "",
         ));
     }
@@ -289,7 +299,7 @@ fn print(result: Result<Answer, Failure>, json: bool) -> u8 {
             };
             match written {
                 Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-                    terminal::say(&format!("quipu: the answer could not be written: {error}"));
+                    terminal::say(&format!("quipu: cannot write the answer: {error}"));
                     exit::IO
                 }
                 _ => answer.exit,
@@ -335,6 +345,13 @@ mod tests {
                 .map(|_| ())
                 .map_err(|error| error.to_string())
         };
+        for flag in ["--version", "-V"] {
+            let line = ["quipu", flag];
+            assert!(asks_version(&line.map(OsString::from)));
+            let version = said(command_with(&|_| false), &line);
+            assert_eq!(version, said(command(), &line));
+            assert!(version.is_err_and(|text| text.starts_with("quipu ")));
+        }
         for operation in TABLE {
             for tail in [&["--help"][..], &["--no-such-flag"], &[], &["no-such-word"]] {
                 let line: Vec<&str> = ["quipu", "-C", "."]

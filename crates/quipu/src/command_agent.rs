@@ -37,7 +37,7 @@ impl CommandAgent {
                 depth: depth() + 1,
             }),
             _ => Err(Failure::usage(
-                format!("`{text}` is no agent that can be called here"),
+                format!("`{text}` is not an agent that can be called here"),
                 "command:PROGRAM ARGS",
             )),
         }
@@ -48,6 +48,12 @@ impl CommandAgent {
     }
 
     pub fn call(&self, question: &Value) -> Result<Value, String> {
+        let text = self.call_for_text(question)?;
+        serde_json::from_str(text.trim()).map_err(|e| format!("its answer is not JSON: {e}"))
+    }
+
+    /// Like `call`, for an answer that the caller parses.
+    pub fn call_for_text(&self, question: &Value) -> Result<String, String> {
         let mut child = Command::new("sh")
             .args(["-c", &self.command])
             .env(DEPTH, self.depth.to_string())
@@ -58,7 +64,7 @@ impl CommandAgent {
             .map_err(|e| format!("cannot start `{}`: {e}", self.command))?;
         let (mut stdin, mut stdout) = match (child.stdin.take(), child.stdout.take()) {
             (Some(stdin), Some(stdout)) => (stdin, stdout),
-            _ => return Err("no pipe to it".into()),
+            _ => return Err("cannot open a pipe to it".into()),
         };
         let (told, all_told) = mpsc::channel();
         let stderr = child.stderr.take();
@@ -83,10 +89,8 @@ impl CommandAgent {
         }
         let _ = child.wait();
         let _ = all_told.recv_timeout(LAST_WORDS);
-        let text = text
-            .map_err(|_| format!("no answer within {} s", PATIENCE.as_secs()))?
-            .map_err(|e| e.to_string())?;
-        serde_json::from_str(text.trim()).map_err(|e| format!("its answer is no JSON: {e}"))
+        text.map_err(|_| format!("no answer within {} s", PATIENCE.as_secs()))?
+            .map_err(|e| e.to_string())
     }
 }
 

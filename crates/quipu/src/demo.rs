@@ -38,10 +38,16 @@ const SOURCE: [(&str, &str); 7] = [
     ),
     (
         "store/journal.rs",
-        include_str!("../../store/src/journal.rs"),
+        include_str!("../../store/src/journal/segments.rs"),
     ),
-    ("store/record.rs", include_str!("../../store/src/record.rs")),
-    ("store/lease.rs", include_str!("../../store/src/lease.rs")),
+    (
+        "store/record.rs",
+        include_str!("../../store/src/journal/record.rs"),
+    ),
+    (
+        "store/lease.rs",
+        include_str!("../../store/src/lease/leases.rs"),
+    ),
 ];
 
 const CHAPTERS: &str = r#"
@@ -67,128 +73,148 @@ struct Demo {
 
 pub fn run(folder: Option<PathBuf>) -> Result<Answer, Failure> {
     let begun = Instant::now();
-    let io = |e: std::io::Error| Failure::new(exit::IO, format!("the demo cannot run: {e}"), "");
-    let root = match folder {
-        Some(folder) => folder,
-        None => tempfile::Builder::new()
-            .prefix("quipu-demo-")
-            .tempdir()
-            .map_err(io)?
-            .keep(),
-    };
-    std::fs::create_dir_all(&root).map_err(io)?;
-    if root.join("quipu.toml").exists() {
-        let what = format!("`{}` holds a project already", root.display());
-        return Err(Failure::new(
-            exit::REFUSED,
-            what,
-            "quipu demo DIR     (a folder of its own)",
-        ));
-    }
-    let root = std::fs::canonicalize(root).map_err(io)?;
-    let mut demo = Demo {
-        program: std::env::current_exe().map_err(io)?,
-        root: root.clone(),
-        told: String::new(),
-    };
-
-    demo.say("1. A project: files, their classes, who may write what; and the source that the book is about.");
-    demo.show(
-        &[
-            "init",
-            "--profile",
-            "book",
-            "--var",
-            "project=Quipu from Inside",
-            "--var",
-            "words=700",
-        ],
-        0,
-        Some(1),
-    )?;
-    demo.lay_source().map_err(io)?;
-    demo.told.push_str(&format!(
-        "   4 chapters are in quipu.toml, {} files of Quipu's own source in source/\n",
-        SOURCE.len()
-    ));
-
-    demo.say("2. Agents plan the book, a person approves. Here every agent is the rehearsal: offline, and it invents nothing.");
-    demo.show(&["run", "--by", "rehearse"], 0, Some(4))?;
-    demo.show(&["approve", "approve-outline"], 0, None)?;
-
-    demo.say("3. They write it: research, drafts, three reviews, three readers, memory, pages. The run is killed on the way, and goes on.");
-    let alive = demo.kill_a_run().map_err(io)?;
-    let how = if alive {
-        "killed while it worked"
-    } else {
-        "it had ended before it could be killed"
-    };
-    demo.told
-        .push_str(&format!("   $ quipu run --by rehearse     ({how})\n"));
-    demo.show(&["run", "--by", "rehearse"], 0, Some(3))?;
-
-    demo.say("4. Rules are enforced, not hoped for.");
-    demo.show(
-        &["write", "outline-final.md", "--text", "# Another outline"],
-        3,
-        None,
-    )?;
-    demo.show(
-        &[
-            "write",
-            "drafts/ch02-draft.md",
-            "--text",
-            "…",
-            "--as",
-            "writer",
-            "--unit",
-            "ch01",
-        ],
-        3,
-        None,
-    )?;
-
-    demo.say(&format!("5. {AGENTS} agents append to one file at once, {APPENDS} times each; some are killed on the way."));
-    let acknowledged = demo.crowd().map_err(io)?;
-    let kept = std::fs::read_to_string(root.join("audit-log.md")).unwrap_or_default();
-    let lost = acknowledged
-        .iter()
-        .filter(|line| !kept.contains(line.as_str()))
-        .count();
-    demo.told.push_str(&format!(
-        "   {} started, {} acknowledged, {lost} of those lost\n",
-        AGENTS * APPENDS,
-        acknowledged.len()
-    ));
-    if lost > 0 || acknowledged.is_empty() {
-        let what = format!(
-            "{}\n  the demo lost an acknowledged write, or none was acknowledged",
-            demo.told
-        );
-        return Err(Failure::new(exit::NO, what, "report this"));
-    }
-
-    demo.say("6. Everything that happened is in the journal, chained by hash.");
+    let mut demo = Demo::new(folder)?;
+    demo.create_project()?;
+    demo.plan()?;
+    demo.write()?;
+    demo.enforce()?;
+    let acknowledged = demo.append_at_once()?;
+    demo.say("6. The journal records everything that happened, as a chain of hashes.");
     demo.show(&["verify"], 0, None)?;
 
     let seconds = begun.elapsed().as_secs_f32();
-    let told = demo.told;
-    let place = root.display();
+    let (told, place) = (demo.told, demo.root.display());
     let text = format!(
-        "{told}\nDone in {seconds:.1} s. The book:\n  {place}/publish/index.html\n  {place}/publish/book.epub\n\
-         \nTry in {place}:\n  quipu serve --open                  all of this in a browser, live\n  quipu status\n  quipu replay write/ch04             what the writer of chapter 4 saw\n  quipu view writer --unit ch04       what it would see now\n  quipu blame meta/glossary.md        which commit brought each term\n  quipu run --dry-run --again --step write    tokens and costs with a real agent\n  quipu run --by claude --again --step write --unit ch02    the same flow with one, if it is installed\n"
+        "{told}\nDone in {seconds:.1} s. The book:\n  {place}/publish/index.html\n  \
+         {place}/publish/book.epub\n\nTry in {place}:\n  quipu serve --open                  \
+         show all of this live in a browser\n  quipu status\n  quipu replay write/ch04             \
+         show what the writer of chapter 4 read\n  quipu view writer --unit ch04       show what \
+         it would read now\n  quipu blame meta/glossary.md        show which commit added each \
+         term\n  quipu run --dry-run --again --step write    estimate tokens and costs with a \
+         real agent\n  quipu run --by claude --again --step write --unit ch02    run the same \
+         flow with Claude Code, if it is installed\n"
     );
     let pages = [
         format!("{place}/publish/index.html"),
         format!("{place}/publish/book.epub"),
     ];
     Ok(Answer::new(
-        json!({"root": place.to_string(), "pages": pages, "acknowledged": acknowledged.len(), "lost": lost}),
+        json!({"root": place.to_string(), "pages": pages, "acknowledged": acknowledged, "lost": 0}),
         text,
     ))
 }
 
+fn cannot_run(error: std::io::Error) -> Failure {
+    Failure::new(exit::IO, format!("the demo cannot run: {error}"), "")
+}
+
 impl Demo {
+    fn new(folder: Option<PathBuf>) -> Result<Demo, Failure> {
+        let root = match folder {
+            Some(folder) => folder,
+            None => tempfile::Builder::new()
+                .prefix("quipu-demo-")
+                .tempdir()
+                .map_err(cannot_run)?
+                .keep(),
+        };
+        std::fs::create_dir_all(&root).map_err(cannot_run)?;
+        if root.join("quipu.toml").exists() {
+            let what = format!("`{}` already contains a project", root.display());
+            let help = "quipu demo DIR     (a new folder)";
+            return Err(Failure::new(exit::REFUSED, what, help));
+        }
+        Ok(Demo {
+            program: std::env::current_exe().map_err(cannot_run)?,
+            root: std::fs::canonicalize(root).map_err(cannot_run)?,
+            told: String::new(),
+        })
+    }
+
+    fn create_project(&mut self) -> Result<(), Failure> {
+        self.say(
+            "1. A project: files, their classes and who may write each, plus the source code \
+            that the book is about.",
+        );
+        let title = "project=Quipu from Inside";
+        let init = [
+            "init",
+            "--profile",
+            "book",
+            "--var",
+            title,
+            "--var",
+            "words=700",
+        ];
+        self.show(&init, 0, Some(1))?;
+        self.lay_source().map_err(cannot_run)?;
+        self.told.push_str(&format!(
+            "   4 chapters are declared in quipu.toml, {} files of Quipu's own source in source/\n",
+            SOURCE.len()
+        ));
+        Ok(())
+    }
+
+    fn plan(&mut self) -> Result<(), Failure> {
+        self.say(
+            "2. Agents plan the book and a person approves the plan. All agents here are the \
+            rehearsal agent: it works offline and invents nothing.",
+        );
+        self.show(&["run", "--by", "rehearse"], 0, Some(4))?;
+        self.show(&["approve", "approve-outline"], 0, None)
+    }
+
+    fn write(&mut self) -> Result<(), Failure> {
+        self.say(
+            "3. The agents write it: research, drafts, three reviews, three readers, memory, \
+            pages. The run is killed halfway and resumed.",
+        );
+        let how = match self.kill_a_run().map_err(cannot_run)? {
+            true => "killed while it was running",
+            false => "finished before it could be killed",
+        };
+        self.told
+            .push_str(&format!("   $ quipu run --by rehearse     ({how})\n"));
+        self.show(&["run", "--by", "rehearse"], 0, Some(3))
+    }
+
+    fn enforce(&mut self) -> Result<(), Failure> {
+        self.say("4. The contract's rules are enforced.");
+        let outline = ["write", "outline-final.md", "--text", "# Another outline"];
+        self.show(&outline, 3, None)?;
+        let path = "drafts/ch02-draft.md";
+        let draft = [
+            "write", path, "--text", "…", "--as", "writer", "--unit", "ch01",
+        ];
+        self.show(&draft, 3, None)
+    }
+
+    /// Lets many agents append at once. Returns how many appends were acknowledged; a lost one is
+    /// an error.
+    fn append_at_once(&mut self) -> Result<usize, Failure> {
+        self.say(&format!(
+            "5. {AGENTS} agents append to one file at the same time, {APPENDS} times \
+            each; some of them are killed."
+        ));
+        let acknowledged = self.crowd().map_err(cannot_run)?;
+        let kept = std::fs::read_to_string(self.root.join("audit-log.md")).unwrap_or_default();
+        let is_lost = |line: &&String| !kept.contains(line.as_str());
+        let lost = acknowledged.iter().filter(is_lost).count();
+        self.told.push_str(&format!(
+            "   {} started, {} acknowledged, {lost} of those lost\n",
+            AGENTS * APPENDS,
+            acknowledged.len()
+        ));
+        if lost > 0 || acknowledged.is_empty() {
+            let what = format!(
+                "{}\nthe demo lost an acknowledged write, or none was acknowledged",
+                self.told
+            );
+            return Err(Failure::new(exit::NO, what, "report this as a bug"));
+        }
+        Ok(acknowledged.len())
+    }
+
     fn say(&mut self, line: &str) {
         self.told.push_str(&format!("\n{line}\n"));
     }
@@ -214,9 +240,7 @@ impl Demo {
     ) -> Result<(), Failure> {
         let output = command(&self.program, &self.root, arguments)
             .output()
-            .map_err(|e| {
-                Failure::new(exit::IO, format!("the demo cannot start itself: {e}"), "")
-            })?;
+            .map_err(|e| Failure::new(exit::IO, format!("the demo cannot start quipu: {e}"), ""))?;
         let line = arguments
             .iter()
             .map(|a| quote(a))
@@ -241,7 +265,7 @@ impl Demo {
             return Err(Failure::new(
                 exit::NO,
                 format!("{}\n  {what}", self.told),
-                "report this",
+                "report this as a bug",
             ));
         }
         Ok(())

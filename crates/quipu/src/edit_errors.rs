@@ -10,18 +10,20 @@ impl From<KeyedError> for Failure {
     fn from(error: KeyedError) -> Failure {
         let what = error.to_string();
         match error {
-            KeyedError::NoSection { .. } => {
-                Failure::new(exit::NOT_FOUND, what, "the same command with one of these")
-            }
+            KeyedError::NoSection { .. } => Failure::new(
+                exit::NOT_FOUND,
+                what,
+                "run the same command with one of these",
+            ),
             KeyedError::WhichSection { .. } | KeyedError::Ambiguous { .. } => {
                 Failure::usage(what, "--section SECTION")
             }
             KeyedError::NotOneLine { .. } => Failure::usage(
                 what,
-                "one fact per line; what is longer belongs in a session",
+                "write one fact per line; longer texts belong in a session",
             ),
             KeyedError::NoKey { .. } => {
-                Failure::usage(what, "a short name, such as `test command`")
+                Failure::usage(what, "use a short name, such as `test command`")
             }
             KeyedError::OtherCells { .. } => Failure::usage(what, "\"cell | cell\""),
         }

@@ -222,6 +222,25 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         &["quipu links --broken", "quipu links characters.md --in"],
     ),
     ("threads", &["quipu threads --at ch05"]),
+    (
+        "story sheet",
+        &["quipu story sheet Mara", "quipu story sheet 奥托 --at ch05"],
+    ),
+    ("story progression", &["quipu story progression Mara where"]),
+    ("story timeline", &["quipu story timeline --of Mara"]),
+    (
+        "story knows",
+        &["quipu story knows", "quipu story knows Mara --at ch05"],
+    ),
+    ("story met", &["quipu story met Mara Otto"]),
+    (
+        "story relations",
+        &[
+            "quipu story relations --at ch05",
+            "quipu story relations --format mermaid",
+        ],
+    ),
+    ("story report", &["quipu story report"]),
     ("tension", &["quipu tension --chapter ch05"]),
     ("lint", &["quipu lint"]),
     (

@@ -14,7 +14,7 @@ const NAMED: usize = 8;
 /// Summarizes the flow in a few lines.
 pub fn render_flow(project: &Project, flow: &Flow<'_>) -> String {
     if flow.jobs.is_empty() {
-        return "flow: no unit is declared yet: [units.ID] in quipu.toml\n".into();
+        return "flow: no units are declared yet; declare them in quipu.toml: [units.ID]\n".into();
     }
     let counts = |found: &dyn Fn(State) -> usize| {
         let said = State::ALL.iter().filter_map(|s| {
@@ -114,7 +114,8 @@ pub fn render_flow(project: &Project, flow: &Flow<'_>) -> String {
         .count();
     if unknown > 0 {
         text.push_str(&format!(
-            "  {unknown} done by their markers alone: what they read is not on record, so nothing tells whether it changed since\n"
+            "  {unknown} done by their markers alone: Quipu has no record of what they read and \
+             cannot detect changes\n"
         ));
     }
     if let Some(next) = next_command(flow) {
@@ -159,7 +160,7 @@ pub fn render_plans(project: &Project, flow: &Flow<'_>) -> Result<String, Failur
                 .join(", ");
             let step = &planned.job.step;
             text.push_str(&format!(
-                "  `{}` has {ids}, which quipu.toml does not declare: quipu approve {step}\n",
+                "  `{}` has {ids}, which are not declared in quipu.toml: quipu approve {step}\n",
                 plan.path
             ));
         } else {
@@ -167,9 +168,9 @@ pub fn render_plans(project: &Project, flow: &Flow<'_>) -> Result<String, Failur
                 text.push_str(&format!("  approving declares {}\n", render_unit(unit)))
             });
         }
-        plan.faults
-            .iter()
-            .for_each(|fault| text.push_str(&format!("  plan     {fault}\n")));
+        let is_shown = !decided || !fresh.is_empty() || !planned.outputs.is_empty();
+        let faults = plan.faults.iter().filter(|_| is_shown);
+        faults.for_each(|fault| text.push_str(&format!("  plan     {fault}\n")));
     }
     Ok(text)
 }
@@ -309,7 +310,7 @@ fn render_batches(batches: &[Vec<UnitId>]) -> String {
         })
         .collect();
     format!(
-        "batches: {}     (by `needs`; a unit sees what the batches before its own left in memory)\n",
+        "batches: {}     (by `needs`; a unit can read what earlier batches added to memory)\n",
         said.join(" | ")
     )
 }

@@ -28,7 +28,7 @@ pub fn path() -> Option<PathBuf> {
 
 /// Creates a key and returns its public part. Refuses to replace an existing key.
 pub fn make() -> std::io::Result<String> {
-    let random = |_| std::io::Error::other("no randomness to be had");
+    let random = |_| std::io::Error::other("the system returned no random bytes");
     let path =
         path().ok_or_else(|| std::io::Error::other("neither XDG_CONFIG_HOME nor HOME is set"))?;
     let folder = path.parent().ok_or(std::io::ErrorKind::NotFound)?;

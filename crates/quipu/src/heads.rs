@@ -86,7 +86,7 @@ pub fn compare(store: &Store) -> Result<Compared, StoreError> {
             &found,
             &folder,
             own_key.as_deref(),
-            store.order().is_some(),
+            store.commit_log().is_some(),
         ) {
             compared.of_other_journals += 1;
             continue;
@@ -104,7 +104,14 @@ pub fn compare(store: &Store) -> Result<Compared, StoreError> {
                         "the signature of head {} is not by your key: the line was changed",
                         note.head
                     );
-                    compared.problems.push((place, what, "compare the file with a backup, and the journal with a head that you noted elsewhere: quipu verify --expect SEQ:HASH".into()));
+                    compared.problems.push((
+                        place,
+                        what,
+                        "compare the file with a backup, and the \
+                        journal with a head that you saved elsewhere: quipu verify --expect \
+                        SEQ:HASH"
+                            .into(),
+                    ));
                     continue;
                 }
                 true
@@ -143,7 +150,7 @@ pub fn compare_one(
 /// Compares a working copy's journal with the shared store. Returns a report line, its JSON, and a
 /// problem.
 pub fn compare_shared(store: &Store) -> Result<Option<ComparedShared>, StoreError> {
-    let Some(order) = store.order() else {
+    let Some(order) = store.commit_log() else {
         return Ok(None);
     };
     let about = order.describe();
@@ -160,10 +167,18 @@ pub fn compare_shared(store: &Store) -> Result<Option<ComparedShared>, StoreErro
         Err(error) => return Err(error),
     };
     let problem = log.differing.first().map(|first| {
-        let others = if log.differ > 1 { format!(" and {} more", log.differ - 1) } else { String::new() };
-        let what = format!("record {first}{others} of this journal is not what the shared store holds: the journal was rewritten here, or the database was replaced");
+        let others = if log.differ > 1 {
+            format!(" and {} more", log.differ - 1)
+        } else {
+            String::new()
+        };
+        let what = format!(
+            "record {first}{others} of this journal differs from the shared store: \
+            the local journal was rewritten, or the database was replaced"
+        );
         let remedy = format!(
-            "quipu checkout '{}' --project '{}' NEW-FOLDER     (a working copy from the shared store; keep this folder to compare)",
+            "quipu checkout '{}' --project '{}' NEW-FOLDER     (creates a working copy from the \
+             shared store; keep this folder for comparison)",
             log.address, log.project
         );
         (place.clone(), what, remedy)
@@ -198,7 +213,8 @@ impl ComparedShared {
     }
 }
 
-const AFTER_DIFFERENCE: &str = "the journal was rewritten, cut off or replaced by an older copy since that head was noted: compare it with a backup of `.quipu/journal`";
+const AFTER_DIFFERENCE: &str = "the journal was rewritten, truncated or replaced by an older copy \
+    after that head was recorded; compare it with a backup of `.quipu/journal`";
 
 fn differs(head: &ExpectedHead, is: &HeadFound, newest: u64) -> String {
     match is {

@@ -87,7 +87,8 @@ const SECTIONS: &[(&str, &[&str])] = &[
     (
         "Manuscripts",
         &[
-            "check", "waive", "learn", "threads", "tension", "links", "lint", "split", "ask",
+            "check", "waive", "learn", "threads", "tension", "story", "links", "lint", "split",
+            "ask",
         ],
     ),
     (
@@ -133,6 +134,8 @@ const FINISH_FLAGS: [(Form, &[&str]); 2] = [
             "pattern",
             "learnt",
             "lesson",
+            "cause",
+            "cure",
             "improvement",
             "outcome",
         ],
@@ -282,7 +285,7 @@ fn render_short(used: &dyn Fn(&str) -> bool) -> String {
 }
 
 fn render_beginning() -> String {
-    let mut text = format!("{TITLE}\n\nThis folder is in no project. To begin:\n");
+    let mut text = format!("{TITLE}\n\nThis folder is not in a project. To create one:\n");
     BEGIN
         .iter()
         .for_each(|command| text.push_str(&line(command)));

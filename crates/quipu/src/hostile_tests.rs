@@ -4,8 +4,8 @@
 use proptest::prelude::*;
 use quipu_testkit::{Playground, mutated};
 
-use crate::hook::{Asked, Event, hear};
-use crate::mcp::Door;
+use crate::hook::{Event, HookArguments, hear};
+use crate::mcp::{Answers, Door};
 use crate::session::{Names, Session};
 
 const MESSAGES: &[&str] = &[
@@ -65,7 +65,7 @@ proptest! {
         let play = Playground::local();
         play.edit("meta/glossary.md", "- lease\n");
         let call = serde_json::json!({"tool_name": "Bash", "cwd": play.root(), "tool_input": {"command": command}}).to_string();
-        let asked = Asked { budget: 1_000, in_fields: false, is_unheard: false };
+        let asked = HookArguments { budget: 1_000, in_fields: false, is_unheard: false };
         let judged = |text: String| hear(Event::PreTool, Ok(text), asked, &session(&play)).exit;
         prop_assert!(judged(call) != 1, "not judged");
         // A plain write must be detected regardless of the text after it.
@@ -79,12 +79,16 @@ proptest! {
         let file = play.root().join("transcript.jsonl");
         std::fs::write(&file, &lines).unwrap();
         let call = serde_json::json!({"session_id": "s", "cwd": play.root(), "transcript_path": file}).to_string();
-        let asked = Asked { budget: 1_000, in_fields: false, is_unheard: false };
+        let asked = HookArguments { budget: 1_000, in_fields: false, is_unheard: false };
         let prompt = serde_json::json!({"session_id": "s", "cwd": play.root(), "prompt": lines}).to_string();
         prop_assert!(hear(Event::Prompt, Ok(prompt), asked, &session(&play)).exit <= 2);
         prop_assert!(hear(Event::Stop, Ok(call), asked, &session(&play)).exit <= 2);
         let journal = std::fs::read_to_string(play.root().join(".quipu/journal/00000001.jsonl")).unwrap();
-        prop_assert!(!journal.contains("sk-ant-a1B2c3D4e5F6g7H8i9J0k1L2"));
+        // Directly after a letter it is no key: `task-ant-colony` is none either.
+        const KEY: &str = "sk-ant-a1B2c3D4e5F6g7H8i9J0k1L2";
+        let is_glued = |at: usize| lines[..at].ends_with(|c: char| c.is_ascii_alphabetic());
+        let glued = lines.match_indices(KEY).any(|(at, _)| is_glued(at));
+        prop_assert!(glued || !journal.contains(KEY));
     }
 
     #[test]
@@ -92,7 +96,7 @@ proptest! {
         let play = Playground::local();
         let session = session(&play);
         for event in [Event::PreTool, Event::PreCompact, Event::Stop, Event::SessionStart, Event::Prompt] {
-            let asked = Asked { budget: 1_000, in_fields, is_unheard: false };
+            let asked = HookArguments { budget: 1_000, in_fields, is_unheard: false };
             let answer = hear(event, Ok(text.clone()), asked, &session);
             prop_assert!(answer.exit <= 2, "{:?} ended with {}", event, answer.exit);
         }

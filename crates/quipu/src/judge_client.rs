@@ -1,17 +1,17 @@
-//! Consults a judge for one claim, or a reader for one text. The judge is given that and nothing
-//! else.
+//! Consults a judge about one scene, or a reader about one text. The judge is given that and
+//! nothing else.
 //!
 //! `command:PROGRAM` gets JSON on stdin (see `command_agent`). Every other name is an agent of
 //! `quipu-agents`, prompted in words in a separate folder outside the project. An answer is
-//! accepted only in the requested form.
+//! accepted only in the requested form; otherwise its fault is sent back once.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use quipu_agents::{Adapter, Assignment, Bounds, Names, Stop, Watch};
-use quipu_claims::{Evidence, Verdict};
+use quipu_claims::Ruling;
 use quipu_contract::{Contract, Language};
-use quipu_protocol::{ClaimJudge, Ruling};
+use quipu_protocol::{Accept, SceneJudge};
 use serde_json::{Value, json};
 
 use crate::agents::{kept_out, open_adapter};
@@ -36,8 +36,8 @@ impl JudgeClient {
     pub fn of(name: &str, contract: &Contract, root: &Path) -> Result<JudgeClient, Failure> {
         match name {
             "rehearse" | "script" => Err(Failure::usage(
-                format!("`{name}` has no opinion"),
-                "an agent, or command:PROGRAM ARGUMENTS",
+                format!("`{name}` cannot act as a judge"),
+                "use an agent, or command:PROGRAM ARGUMENTS",
             )),
             _ if name.starts_with("command:") => {
                 Ok(JudgeClient::Program(CommandAgent::parse(name)?))
@@ -71,7 +71,10 @@ impl JudgeClient {
                 name,
                 root,
                 language,
-            } => consult(agent.as_ref(), name, root, *language, words(*language)),
+            } => {
+                let brief = words(*language);
+                consult(agent.as_ref(), name, root, *language, brief, find_object)
+            }
         }
     }
 
@@ -96,62 +99,70 @@ impl JudgeClient {
             .ok_or("its answer has no `line`")?;
         let last = first_line + text.lines().count();
         if !(first_line..=last).contains(&line) {
-            return Err(format!("line {line} is not in what it was shown"));
+            return Err(format!("line {line} is not in the text it received"));
         }
         Ok((said, line))
     }
 }
 
-impl ClaimJudge for JudgeClient {
+impl SceneJudge for JudgeClient {
     fn name(&self) -> &str {
         self.name()
     }
 
-    fn rule(&self, claim: &str, evidence: &[Evidence]) -> Result<Ruling, String> {
-        let asked = json!({"claim": claim, "evidence": evidence});
-        let answer = self.answer(&asked, |language| judging_brief(language, claim, evidence))?;
-        let verdict = match answer["verdict"].as_str() {
-            Some("conflict") => Verdict::Conflict,
-            Some("consistent") => Verdict::Consistent,
-            Some("unknown") => Verdict::Unknown,
-            _ => return Err("its `verdict` is none of conflict, consistent, unknown".into()),
+    fn judge(
+        &self,
+        scene: usize,
+        prompt: &str,
+        accept: Accept<'_>,
+    ) -> Result<Option<Vec<Ruling>>, String> {
+        let rulings = match self {
+            JudgeClient::Program(program) => {
+                let asked = json!({"scene": scene, "prompt": prompt});
+                let answer = program.call_for_text(&asked)?;
+                accept(&answer).or_else(|fault| {
+                    let again = json!({
+                        "scene": scene, "prompt": prompt, "answer": answer, "fault": fault
+                    });
+                    accept(&program.call_for_text(&again)?)
+                })
+            }
+            JudgeClient::Agent {
+                agent,
+                name,
+                root,
+                language,
+            } => consult(
+                agent.as_ref(),
+                name,
+                root,
+                *language,
+                prompt.to_owned(),
+                accept,
+            ),
         };
-        let evidence = answer["evidence"]
-            .as_u64()
-            .and_then(|nth| usize::try_from(nth).ok())
-            .filter(|nth| *nth < evidence.len());
-        let reason = answer["reason"].as_str().unwrap_or_default().to_owned();
-        #[allow(
-            clippy::cast_possible_truncation,
-            reason = "a confidence has two digits"
-        )]
-        let confidence = answer["confidence"].as_f64().unwrap_or(0.5).clamp(0.0, 1.0) as f32;
-        Ok(Ruling {
-            verdict,
-            reason,
-            evidence,
-            confidence,
-        })
+        rulings.map(Some)
     }
 }
 
-/// Asks an agent in a folder of its own. An answer that is not JSON is sent back once.
-fn consult(
+/// Asks an agent in a folder of its own. An answer that is not accepted is sent back once.
+fn consult<T>(
     agent: &dyn Adapter,
     name: &str,
     root: &Path,
     language: Language,
     brief: String,
-) -> Result<Value, String> {
+    accept: impl Fn(&str) -> Result<T, String>,
+) -> Result<T, String> {
     let folder = tempfile::Builder::new()
         .prefix("quipu-ask-")
         .tempdir()
-        .map_err(|e| format!("no folder for it: {e}"))?;
+        .map_err(|e| format!("cannot create its folder: {e}"))?;
     let make = |part: &str| {
         let path = folder.path().join(part);
         std::fs::create_dir(&path)
             .and_then(|()| std::fs::canonicalize(&path))
-            .map_err(|e| format!("no folder for it: {e}"))
+            .map_err(|e| format!("cannot create its folder: {e}"))
     };
     let assignment = Assignment {
         inline: Some(brief.clone()),
@@ -169,6 +180,7 @@ fn consult(
         deadline: PATIENCE,
         record: make("record")?,
         mcp: None,
+        questions: Vec::new(),
         keep_out: kept_out(root),
         language: match language {
             Language::En => quipu_agents::Language::English,
@@ -188,13 +200,13 @@ fn consult(
     let mut found = outcome
         .final_message
         .as_deref()
-        .map_or_else(|| Err("it said nothing".to_owned()), find_object);
+        .map_or_else(|| Err("it returned no text".to_owned()), &accept);
     if let (Err(fault), true) = (&found, outcome.ending.is_finished()) {
         outcome = turns.again(fault);
         found = outcome
             .final_message
             .as_deref()
-            .map_or_else(|| Err("it said nothing".to_owned()), find_object);
+            .map_or_else(|| Err("it returned no text".to_owned()), &accept);
     }
     if !outcome.ending.is_finished() && found.is_err() {
         return Err(outcome.ending.to_string());
@@ -209,36 +221,8 @@ fn find_object(said: &str) -> Result<Value, String> {
         .zip(said.rfind('}'))
         .filter(|(open, close)| open < close)
         .map(|(open, close)| &said[open..=close]);
-    let inner = inner.ok_or("its answer holds no JSON object")?;
-    serde_json::from_str(inner).map_err(|e| format!("its answer is no JSON: {e}"))
-}
-
-fn judging_brief(language: Language, claim: &str, evidence: &[Evidence]) -> String {
-    let listed: String = evidence
-        .iter()
-        .enumerate()
-        .map(|(nth, one)| {
-            format!(
-                "{nth}. ({}) {}\n",
-                one.at,
-                one.text.split_whitespace().collect::<Vec<_>>().join(" ")
-            )
-        })
-        .collect();
-    match language {
-        Language::En => format!(
-            "Say whether a claim can stand beside the evidence. Use nothing but what is written here.\n\nClaim: {claim}\n\nEvidence:\n{listed}\n\
-             conflict: both cannot be true. consistent: the evidence says the same. unknown: the evidence does not decide.\n\
-             Answer with one JSON object and nothing else:\n\
-             {{\"verdict\": \"conflict, consistent or unknown\", \"reason\": \"one sentence\", \"evidence\": 0, \"confidence\": 0.8}}\n"
-        ),
-        Language::Zh => format!(
-            "判断一个说法能否与依据并存。只凭这里写出的内容。\n\n说法：{claim}\n\n依据：\n{listed}\n\
-             conflict：两者不能同真。consistent：依据说的是同一回事。unknown：依据不足以判定。\n\
-             只回答一个 JSON 对象，别的什么都不写：\n\
-             {{\"verdict\": \"conflict、consistent 或 unknown\", \"reason\": \"一句话\", \"evidence\": 0, \"confidence\": 0.8}}\n"
-        ),
-    }
+    let inner = inner.ok_or("its answer contains no JSON object")?;
+    serde_json::from_str(inner).map_err(|e| format!("its answer is not JSON: {e}"))
 }
 
 fn reading_brief(language: Language, text: &str, first_line: usize, question: &str) -> String {
@@ -249,12 +233,15 @@ fn reading_brief(language: Language, text: &str, first_line: usize, question: &s
         .collect();
     match language {
         Language::En => format!(
-            "Answer one question from one text, in one sentence that can be understood without it.\n\nQuestion: {question}\n\nText, by lines:\n{numbered}\n\
-             Answer with one JSON object and nothing else: {{\"answer\": \"one sentence\", \"line\": {first_line}}}, with the line that it rests on.\n"
+            "Answer one question from one text, in one sentence that can be understood without \
+             it.\n\nQuestion: {question}\n\nText, by lines:\n{numbered}\nAnswer with one JSON \
+             object and nothing else: {{\"answer\": \"one sentence\", \"line\": {first_line}}}, \
+             where `line` is the line that supports the answer.\n"
         ),
         Language::Zh => format!(
-            "只凭一篇文字，用一句不看原文也能懂的话回答一个问题。\n\n问题：{question}\n\n原文（带行号）：\n{numbered}\n\
-             只回答一个 JSON 对象，别的什么都不写：{{\"answer\": \"一句话\", \"line\": {first_line}}}，line 为所据的行号。\n"
+            "只凭一篇文字，用一句不看原文也能懂的话回答一个问题。\n\n问题：{question}\n\n原文（带行号）：\n{numbered}\n只回答一个 \
+             JSON 对象，别的什么都不写：{{\"answer\": \"一句话\", \"line\": {first_line}}}，line \
+             是答案所依据的行号。\n"
         ),
     }
 }

@@ -29,6 +29,7 @@ mod parse;
 mod progress;
 #[cfg(test)]
 mod reference;
+mod saved_answers;
 mod session;
 mod signals;
 mod table;
@@ -46,6 +47,6 @@ fn main() -> std::process::ExitCode {
     }
     let may_contact =
         |root: &std::path::Path, address: &str| is_trusted(root, &Setting::store(address));
-    quipu_shared::register(terminal::say, may_contact);
+    quipu_postgres::register(terminal::say, may_contact);
     cli::run(std::env::args_os())
 }

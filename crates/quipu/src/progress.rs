@@ -130,7 +130,8 @@ impl Progress {
             Event::Denied { job, attempt } => format!("denied     {job}: {}", indented(attempt)),
             Event::VerificationOnly { job, why } => {
                 format!(
-                    "verification only for {job}: {}; what it writes is looked at, what it reads is not held",
+                    "verification only for {job}: {}; its output is checked, but its reads are \
+                     not restricted",
                     indented(why)
                 )
             }
@@ -158,13 +159,13 @@ impl Progress {
                 );
                 if !dropped.is_empty() {
                     line.push_str(&format!(
-                        "\n           dropped, for nobody asked: {}",
+                        "\n           dropped, because the step does not ask for them: {}",
                         in_one_line(&dropped.join(", "))
                     ));
                 }
                 if let Some(ended) = ended {
                     line.push_str(&format!(
-                        "\n           what it left is complete, although {}",
+                        "\n           its output is complete, although {}",
                         indented(ended)
                     ));
                 }
@@ -173,7 +174,7 @@ impl Progress {
                 }
                 for path in sealed {
                     line.push_str(&format!(
-                        "\n           {} is sealed and stays as it is",
+                        "\n           {} is sealed and was not changed",
                         in_one_line(path)
                     ));
                 }

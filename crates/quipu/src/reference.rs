@@ -15,8 +15,8 @@ const HEAD: &str =
 
 # The command line
 
-Data goes to stdout, talk to stderr. Paths are relative to the project root, whichever folder the
-command is called in. An error says what, where, which rule, and the command that fixes it:
+Data is written to stdout, messages to stderr. Paths are relative to the project root, not to the
+current folder. An error message states the problem, the file, the rule and the command that fixes it:
 
 ```text
 error: `meta/glossary.md` is append-only: existing bytes never change
@@ -32,8 +32,11 @@ fn render() -> String {
     for (code, meaning) in exit::MEANINGS {
         text.push_str(&format!("| {code} | {meaning} |\n"));
     }
-    text.push_str("\nWith `--json` an error is an object on stdout, `{\"error\", \"rule\", \"do\", \"exit\"}`, with the same code;\na faulty contract adds `\"faults\"`.\n");
-    text.push_str("\n## Everywhere\n\nEvery command takes these.\n\n");
+    text.push_str(
+        "\nWith `--json` an error is an object on stdout, `{\"error\", \"rule\", \
+        \"do\", \"exit\"}`, with the same code;\nan invalid contract adds `\"faults\"`.\n",
+    );
+    text.push_str("\n## Global options\n\nEvery command accepts these options.\n\n");
     text.push_str(&arguments(root.get_arguments()));
     text.push_str("\n## Commands\n\n| command | what it does |\n|---|---|\n");
     for operation in TABLE {

@@ -1,15 +1,16 @@
 //! The caller and context of an operation: folder, actor, lease, and caches that live for one call.
 
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-use quipu_contract::{Actor, ActorName, ProjectPath, UnitId};
-use quipu_protocol::{Caller, Project, ProjectError, Sources, Terms};
+use quipu_contract::{Actor, ActorName, Form, ProjectPath, UnitId};
+use quipu_protocol::flow::{FlowCache, refresh_panel};
+use quipu_protocol::{Caller, KeptProject, Project, ProjectError, Sources, Terms};
 use quipu_store::{LeaseToken, Options, StoreError};
 
 use crate::answer::{Failure, exit};
 use crate::calls::Watched;
-use crate::conflict_notice::{Aside, told_conflicts};
+use crate::conflict_notice::{ConflictNotice, told_conflicts};
 
 /// The caller of an operation.
 #[derive(Debug, Clone)]
@@ -22,17 +23,32 @@ pub struct Session {
     pub conversation: Option<String>,
     /// The watch on an agent's calls, set when its project is known.
     pub watched: OnceLock<Watched>,
+    /// The project of this call, if it has a derived state of a panel.
+    pub panel: OnceLock<PanelProject>,
     /// The caller named only a unit, with `--unit`. The unit may then select the target; it does
     /// not identify the caller.
     pub means_unit: bool,
     /// The conflict copies that existed when the project was opened.
-    pub aside: OnceLock<Aside>,
+    pub conflict_notice: OnceLock<ConflictNotice>,
     /// The reason why the project's shared store is not contacted, with the remedy.
     pub offline: OnceLock<String>,
     /// The interface of the caller, for the journal; `None` for the command line.
     pub door: Option<&'static str>,
     /// Whether the caller wants JSON. Only used for output during an operation.
     pub json: bool,
+    /// The project that stays open for the next call of this process. Every call gets it through
+    /// `project`, which checks it and the caller's role again.
+    pub kept: Arc<KeptProject>,
+}
+
+/// A project with a derived state of a panel.
+#[derive(Clone)]
+pub struct PanelProject(Arc<Project>);
+
+impl std::fmt::Debug for PanelProject {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("PanelProject")
+    }
 }
 
 /// The names that the caller gave for itself.
@@ -92,7 +108,7 @@ impl Session {
         };
         let lease = match flags.lease.or(environment.lease) {
             Some(text) => Some(LeaseToken::parse(&text).ok_or_else(|| {
-                Failure::usage(format!("`{text}` is no lease"), "--lease ID:FENCE")
+                Failure::usage(format!("`{text}` is not a lease"), "--lease ID:FENCE")
             })?),
             None => None,
         };
@@ -103,44 +119,38 @@ impl Session {
             lease,
             conversation: environment.session.filter(|id| !id.is_empty()),
             watched: OnceLock::new(),
-            aside: OnceLock::new(),
+            panel: OnceLock::new(),
+            conflict_notice: OnceLock::new(),
             offline: OnceLock::new(),
             door: None,
             means_unit,
             json: false,
+            kept: Arc::default(),
         })
     }
 
-    pub fn project(&self) -> Result<Project, Failure> {
+    pub fn project(&self) -> Result<Arc<Project>, Failure> {
         let root = self.root()?;
         self.known(self.open(&root)?)
     }
 
-    fn open(&self, root: &Path) -> Result<Project, ProjectError> {
-        Project::open_to_read(
-            root,
-            Options {
-                door: self.door,
-                ..Options::default()
-            },
-        )
+    fn open(&self, root: &Path) -> Result<Arc<Project>, ProjectError> {
+        self.kept.open_to_read(root, self.door)
     }
 
     /// Opens the project for commands that need its history and not its rules. With a faulty
     /// contract, a person can still inspect it and restore the rules.
-    pub fn history(&self) -> Result<Project, Failure> {
+    pub fn history(&self) -> Result<Arc<Project>, Failure> {
         let root = self.root()?;
         match self.open(&root) {
             Err(ProjectError::Faulty(_) | ProjectError::Removed(_))
                 if self.actor == Actor::Person =>
             {
-                Ok(Project::open_unruled(
-                    &root,
-                    Options {
-                        door: self.door,
-                        ..Options::default()
-                    },
-                )?)
+                let options = Options {
+                    door: self.door,
+                    ..Options::default()
+                };
+                Ok(Arc::new(Project::open_unruled(&root, options)?))
             }
             opened => self.known(opened?),
         }
@@ -148,20 +158,36 @@ impl Session {
 
     fn root(&self) -> Result<PathBuf, Failure> {
         let root = Project::find_root(&self.folder)?;
-        let _ = self.aside.set(Aside::of(&root, &self.actor));
+        let _ = self
+            .conflict_notice
+            .set(ConflictNotice::of(&root, &self.actor));
         Ok(root)
     }
 
+    /// Rebuilds the derived state of a panel, before an operation reads it and after one that may have
+    /// changed a report. A failure is left to the operations that need the flow.
+    pub fn refresh_panel(&self) {
+        if let Some(PanelProject(project)) = self.panel.get() {
+            let _ = refresh_panel(project, &FlowCache::default());
+        }
+    }
+
     /// Refuses a caller that the contract does not know, in every operation.
-    fn known(&self, project: Project) -> Result<Project, Failure> {
+    fn known(&self, project: Arc<Project>) -> Result<Arc<Project>, Failure> {
         project
             .contract
             .grant(&self.actor)
             .map_err(|what| Failure::new(exit::REFUSED, what, "quipu contract show"))?;
+        if !project.store.is_read_only() && project.contract.of_form(Form::Panel).next().is_some() {
+            // A report or manuscript may have been edited outside Quipu since the last call.
+            if self.panel.set(PanelProject(Arc::clone(&project))).is_ok() {
+                self.refresh_panel();
+            }
+        }
         if let Some(watched) = Watched::of(&project, &self.actor) {
             let _ = self.watched.set(watched);
         }
-        if let Some((why, remedy)) = project.store.order().and_then(|order| order.offline()) {
+        if let Some((why, remedy)) = project.store.commit_log().and_then(|order| order.offline()) {
             let remedy = remedy
                 .map(|remedy| format!("; to agree: {remedy}"))
                 .unwrap_or_default();
@@ -172,16 +198,18 @@ impl Session {
 
     /// Opens the project after updating a working copy. Also returns a notice if its server does
     /// not answer.
-    pub fn newest_project(&self, root: &Path) -> Result<(Project, Option<String>), Failure> {
-        let _ = self.aside.set(Aside::of(root, &self.actor));
+    pub fn newest_project(&self, root: &Path) -> Result<(Arc<Project>, Option<String>), Failure> {
+        let _ = self
+            .conflict_notice
+            .set(ConflictNotice::of(root, &self.actor));
         let project = self.open(root)?;
-        if project.store.order().is_none() || project.store.is_read_only() {
+        if project.store.commit_log().is_none() || project.store.is_read_only() {
             return Ok((project, None));
         }
         match project.store.sync() {
             // The update may have changed the contract.
             Ok(synced) if synced.to > synced.from => Ok((
-                Project::open(root, Options::default())?,
+                Arc::new(Project::open(root, Options::default())?),
                 told_conflicts(&project.store, &synced.conflicts),
             )),
             Ok(_) => Ok((project, None)),
@@ -189,10 +217,7 @@ impl Session {
                 what, remedy: None, ..
             }) => {
                 let at = project.store.pulse()?;
-                Ok((
-                    project,
-                    Some(format!("{what}; this is the state of revision {at}")),
-                ))
+                Ok((project, Some(format!("{what}; this is revision {at}"))))
             }
             Err(error) => Err(error.into()),
         }
@@ -252,7 +277,7 @@ fn agree(
         (Some(said), Some(given)) if said != given => Err(Failure::new(
             exit::REFUSED,
             format!("{flag} {said} contradicts {variable}={given}"),
-            format!("leave {flag} out"),
+            format!("omit {flag}"),
         )),
         (said, given) => Ok(given.or(said)),
     }

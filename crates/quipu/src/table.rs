@@ -38,11 +38,16 @@ const fn row<T: Operate>() -> Operation {
 fn call<T: Operate>(matches: &ArgMatches, session: &Session) -> Result<Answer, Failure> {
     refuse_foreign(T::NAME, session)?;
     let arguments = T::from_arg_matches(matches).map_err(|e| Failure::usage(e.to_string(), ""))?;
-    arguments.operate(session)
+    let result = arguments.operate(session);
+    if result.is_ok() {
+        session.refresh_panel();
+    }
+    result
 }
 
 /// The groups of two-word operations, with their descriptions.
-pub const GROUPS: [(&str, &str); 15] = [
+pub const GROUPS: [(&str, &str); 16] = [
+    ("story", "Show people, things and time of a novel"),
     ("task", "Manage the current task of one agent"),
     ("world", "Read and set shared facts by key"),
     ("knowledge", "Manage what one agent has learnt"),
@@ -117,6 +122,13 @@ pub const TABLE: &[Operation] = &[
     row::<ops::links::Links>(),
     row::<ops::threads::Threads>(),
     row::<ops::tension::Tension>(),
+    row::<ops::story::StorySheet>(),
+    row::<ops::story::StoryProgression>(),
+    row::<ops::story::StoryTimeline>(),
+    row::<ops::story::StoryKnows>(),
+    row::<ops::story::StoryMet>(),
+    row::<ops::story::StoryRelations>(),
+    row::<ops::story::StoryReport>(),
     row::<ops::lint::Lint>(),
     row::<ops::append::Append>(),
     row::<ops::write::Write>(),

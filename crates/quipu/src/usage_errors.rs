@@ -36,7 +36,7 @@ pub fn misuse(error: &clap::Error, arguments: &[OsString]) -> Option<Failure> {
                     help(),
                 ),
                 false => Failure::usage(
-                    format!("unexpected argument `{word}`: quote a text of several words"),
+                    format!("unexpected argument `{word}`: quote a text that has several words"),
                     help(),
                 ),
             }
@@ -72,10 +72,10 @@ pub fn misuse(error: &clap::Error, arguments: &[OsString]) -> Option<Failure> {
             let listed = if allowed.is_empty() {
                 String::new()
             } else {
-                format!(" takes {}", allowed.join(", "))
+                format!(", which takes {}", allowed.join(", "))
             };
             Failure::usage(
-                format!("`{argument}`{listed}; `{value}` is none of them{near}"),
+                format!("`{value}` is not valid for `{argument}`{listed}{near}"),
                 help(),
             )
         }

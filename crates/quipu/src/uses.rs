@@ -17,7 +17,7 @@ enum Need {
 }
 
 /// Commands by their first word. All others work in every project.
-const NEEDS: [(&str, Need); 20] = [
+const NEEDS: [(&str, Need); 21] = [
     ("todo", Need::Form(Form::Todos)),
     ("state", Need::Form(Form::State)),
     ("decide", Need::Form(Form::Decisions)),
@@ -30,6 +30,7 @@ const NEEDS: [(&str, Need); 20] = [
     ("knowledge", Need::Form(Form::Knowledge)),
     ("sessions", Need::Form(Form::Session)),
     ("threads", Need::Form(Form::Threads)),
+    ("story", Need::Form(Form::Chronicle)),
     ("learn", Need::Form(Form::Facts)),
     ("publish", Need::Form(Form::Chapter)),
     ("review", Need::Form(Form::Panel)),
@@ -122,8 +123,9 @@ impl Alternative {
         Failure::new(
             exit::NOT_FOUND,
             what,
-            self.here
-                .unwrap_or_else(|| "quipu start --peek     (what to do here)".to_owned()),
+            self.here.unwrap_or_else(|| {
+                "quipu start --peek     (shows what to do in this project)".to_owned()
+            }),
         )
     }
 }

@@ -64,10 +64,13 @@ fn mend_absent(absent: &[Absent]) -> String {
         let path = found.name.split('#').next().unwrap_or_default();
         return match unreadable {
             Unreadable::NotText => {
-                format!("save it as UTF-8; or quipu restore {path}; or --partial, to go on without")
+                format!(
+                    "save it as UTF-8; or quipu restore {path}; or continue without it: \
+                    --partial"
+                )
             }
             Unreadable::NotFile => {
-                "put a plain file in its place; or --partial, to go on without".into()
+                "replace it with a regular file; or continue without it: --partial".into()
             }
         };
     }
@@ -76,8 +79,8 @@ fn mend_absent(absent: &[Absent]) -> String {
         .flat_map(|a| &a.writers)
         .find_map(|w| w.role.clone());
     match writer {
-        Some(role) => format!("quipu brief {role} …     (or --partial, to go on without)"),
-        None => "put it there, or --partial, to go on without".into(),
+        Some(role) => format!("quipu brief {role} …     (or continue without it: --partial)"),
+        None => "create it, or continue without it: --partial".into(),
     }
 }
 
@@ -89,7 +92,7 @@ fn told_shrink(stuck: &Stuck) -> String {
         Some(Value::Object(map)) => map.iter().map(|(name, n)| format!("{name}({n})")).collect(),
         _ => String::new(),
     };
-    format!("shrink = \"{name}\": {whole} tokens whole, {least} at the least")
+    format!("shrink = \"{name}\": {whole} tokens in full, at least {least}")
 }
 
 /// Suggests which pointer to shrink, and how, or which budget to set.
@@ -99,7 +102,8 @@ fn mend_overflow(overflow: &Overflow) -> String {
     match overflow.stuck.first() {
         Some(stuck) if matches!(stuck.shrink, Shrink::Never | Shrink::Section) => {
             format!(
-                "let `{}` shrink in the contract (shrink = \"relevant\", \"head\" or \"stage\"), shorten it, or give {room}",
+                "allow `{}` to shrink in the contract (shrink = \"relevant\", \"head\" or \
+                 \"stage\"), shorten it, or give {room}",
                 stuck.name
             )
         }
@@ -116,9 +120,14 @@ impl From<FolderError> for Failure {
             | FolderError::Foreign(_)
             | FolderError::IsProject(_)
             | FolderError::Ruled(_) => {
-                Failure::new(exit::REFUSED, what, "name an empty or a new folder")
+                Failure::new(exit::REFUSED, what, "name an empty or new folder")
             }
-            FolderError::InProject(_) => Failure::new(exit::REFUSED, what, "name a folder outside"),
+            FolderError::InProject(_) => Failure::new(
+                exit::REFUSED,
+                what,
+                "name a folder outside \
+                the project",
+            ),
             FolderError::OtherRole { .. } => {
                 Failure::new(exit::REFUSED, what, "quipu view --out DIR     (your own)")
             }
@@ -130,7 +139,7 @@ impl From<FolderError> for Failure {
             FolderError::BadManifest { .. } => Failure::new(
                 exit::USAGE,
                 what,
-                "quipu view ROLE --out DIR     (make it anew)",
+                "quipu view ROLE --out DIR     (writes it again)",
             ),
             FolderError::Io { .. } => Failure::new(exit::IO, what, ""),
             FolderError::Store(error) => error.into(),
@@ -146,10 +155,9 @@ impl From<BriefError> for Failure {
             BriefError::Template(_) => {
                 Failure::usage(what, "quipu profile eject NAME     (then fix the template)")
             }
-            BriefError::OwnTemplate(error) => Failure::usage(
-                what,
-                format!("remedy line {} of {}", error.line, error.file),
-            ),
+            BriefError::OwnTemplate(error) => {
+                Failure::usage(what, format!("fix line {} of {}", error.line, error.file))
+            }
             BriefError::Profile(_) => Failure::usage(what, "save it as UTF-8"),
             BriefError::NoStage { .. } => {
                 Failure::new(exit::NOT_FOUND, what, "quipu view ROLE --explain")

@@ -3,14 +3,14 @@
 //!
 //! The judges that find contradictions are in `quipu_claims`.
 
-use quipu_claims::{Asked, Bounds, Checked, Memory, Page, Passages, check as query, cut_claims};
+use quipu_claims::{Asked, Bounds, Checked, Corpus, Memory, Page, check as query, cut_claims};
 use quipu_contract::{FileRule, Form};
-use quipu_text::recall::Tier;
+use quipu_recall::Tier;
 use quipu_text::{Document, marker, render_marker};
 
 use crate::parse::shortened;
 use crate::review::{has_word, levels, sentences};
-use crate::sheet::{Sheet, quoted, say};
+use crate::sheet::{Sheet, count_words, quoted, say};
 use crate::task::RehearseTask;
 use crate::view::View;
 
@@ -96,7 +96,39 @@ pub(crate) fn retell(plan: &str, task: &RehearseTask) -> Sheet {
             "大纲还没有写到这一章。",
         ));
     }
+    lengthen(&mut sheet, part, task);
     sheet
+}
+
+/// Repeats the plan until the text has nine tenths of the required length: a rehearsal invents
+/// nothing.
+fn lengthen(sheet: &mut Sheet, part: &str, task: &RehearseTask) {
+    let wanted = task.words * 9 / 10;
+    let lines: Vec<String> = part
+        .lines()
+        .map(|line| {
+            line.trim()
+                .trim_start_matches(['-', '*', '_', ' '])
+                .to_owned()
+        })
+        .filter(|line| !line.is_empty() && !line.starts_with(['#', '<', '[']))
+        .collect();
+    let none = say(
+        task.language,
+        "The plan says nothing of this chapter yet.",
+        "大纲还没有写到这一章。",
+    );
+    let lines = if lines.is_empty() {
+        vec![none.to_owned()]
+    } else {
+        lines
+    };
+    for line in lines.iter().cycle() {
+        if count_words(sheet.text()) >= wanted {
+            break;
+        }
+        sheet.paragraph(&quoted(line));
+    }
 }
 
 /// Returns the text unchanged under its next marker, and notes that say so.
@@ -157,21 +189,13 @@ fn as_one_part(text: &str, name: &str) -> String {
 pub(crate) fn check(view: &View, path: &str, text: &str, task: &RehearseTask) -> Sheet {
     let l = task.language;
     let pages = pages(view, task, &[path]);
-    let memory = Memory::of(&pages);
     let chapter = quipu_claims::chapter_number(path);
-    let checked = Passages::of(pages.iter().filter(|page| page.tier == Tier::L2))
-        .map(|passages| {
-            query(
-                &memory,
-                &passages,
-                &cut_claims(text),
-                &Bounds {
-                    chapter,
-                    ..Bounds::default()
-                },
-            )
-        })
-        .unwrap_or_default();
+    let bounds = Bounds {
+        chapter,
+        ..Bounds::default()
+    };
+    let corpus = Corpus::of(&pages, chapter);
+    let (checked, _) = query(&corpus, text, &cut_claims(text), &bounds);
     let mut sheet = Sheet::titled(&task.title);
     let none = say(l, "none", "无");
     sheet.h2(say(l, "Conflicts", "冲突"));
@@ -271,7 +295,9 @@ pub(crate) fn extract(view: &View, subjects: &[(&str, &str)], task: &RehearseTas
             };
             for sentence in document.slice(&section.body).lines().flat_map(sentences) {
                 let said = quoted(sentence);
-                if sentence.starts_with("<!--") || known(&said) {
+                // A long draft repeats its sentences.
+                let is_found = found.iter().any(|(_, _, entry)| entry.contains(&said));
+                if sentence.starts_with("<!--") || known(&said) || is_found {
                     continue;
                 }
                 opening.get_or_insert_with(|| (said.clone(), link.clone()));
@@ -302,16 +328,14 @@ pub(crate) fn extract(view: &View, subjects: &[(&str, &str)], task: &RehearseTas
             ));
         }
     }
-    found.sort_by_key(|(file, heading, _)| (file.is_empty(), file.clone(), heading.clone()));
+    // A fact about no one that memory knows has no place in it.
+    found.retain(|(file, _, _)| !file.is_empty());
+    found.sort_by_key(|(file, heading, _)| (file.clone(), heading.clone()));
     let (mut file, mut heading) = (None, None);
     for (its_file, its_heading, item) in &found {
         if file != Some(its_file) {
             (file, heading) = (Some(its_file), None);
-            sheet.h2(if its_file.is_empty() {
-                say(l, "About no one that memory knows", "与记忆中的人物无关")
-            } else {
-                its_file
-            });
+            sheet.h2(its_file);
         }
         if heading != Some(its_heading) && !its_heading.is_empty() {
             heading = Some(its_heading);

@@ -33,7 +33,7 @@ pub use sheet::count_words;
 pub use task::{Output, RehearseTask, TaskUnit};
 
 use crate::sheet::{Sheet, say};
-use crate::survey::Survey;
+use crate::survey::StatusScan;
 use crate::view::View;
 
 #[derive(Debug, Error)]
@@ -96,7 +96,7 @@ fn play(view: &View, task: &RehearseTask) -> Result<Vec<(String, Vec<u8>)>, Rehe
         };
         subjects.first().copied().ok_or_else(fault)
     };
-    let survey = || Survey::of(view, task);
+    let survey = || StatusScan::of(view, task);
     let sheet = match task.kind {
         Rehearsal::Outline => {
             let survey = survey();

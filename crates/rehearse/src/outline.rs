@@ -9,7 +9,7 @@ use quipu_text::first_sentence;
 
 use crate::sheet::{Sheet, code, quoted, say};
 use crate::source::{ItemKind, Module};
-use crate::survey::Survey;
+use crate::survey::StatusScan;
 use crate::task::{RehearseTask, TaskUnit};
 
 /// A unit and the modules that it explains first.
@@ -22,7 +22,7 @@ pub(crate) struct Planned<'s> {
 const MOST_UNITS: usize = 12;
 
 /// Assigns every module to a unit: to the unit with a matching title, else evenly in tree order.
-pub(crate) fn plan<'s>(survey: &'s Survey, task: &RehearseTask) -> Vec<Planned<'s>> {
+pub(crate) fn plan<'s>(survey: &'s StatusScan, task: &RehearseTask) -> Vec<Planned<'s>> {
     let mut modules: Vec<&Module> = survey
         .modules
         .iter()
@@ -201,7 +201,7 @@ fn singular(word: &str) -> &str {
 }
 
 /// Writes the plan, for people and for the agents that follow it.
-pub(crate) fn outline(survey: &Survey, task: &RehearseTask) -> Sheet {
+pub(crate) fn outline(survey: &StatusScan, task: &RehearseTask) -> Sheet {
     let l = task.language;
     let planned = plan(survey, task);
     let mut sheet = Sheet::titled(&task.project);
@@ -306,7 +306,7 @@ fn covered(planned: &Planned<'_>) -> Vec<String> {
 }
 
 /// Writes the map from units to source files.
-pub(crate) fn map(survey: &Survey, task: &RehearseTask) -> Sheet {
+pub(crate) fn map(survey: &StatusScan, task: &RehearseTask) -> Sheet {
     let l = task.language;
     let mut sheet = Sheet::titled(say(l, "Source map", "源码映射"));
     let mut seen: BTreeSet<&str> = BTreeSet::new();

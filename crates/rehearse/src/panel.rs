@@ -311,15 +311,15 @@ pub(crate) fn weigh(view: &View, task: &RehearseTask) -> Sheet {
     };
     let critical = list(&|report| report.critical.clone());
     let important = list(&|report| {
-        if report.score <= 2.0 {
-            report.findings.clone()
+        if report.score <= 3.0 {
+            report.recommendations.clone()
         } else {
             Vec::new()
         }
     });
     let minor = list(&|report| {
-        if report.score > 2.0 {
-            report.findings.clone()
+        if report.score > 3.0 {
+            report.recommendations.clone()
         } else {
             Vec::new()
         }

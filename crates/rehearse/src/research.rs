@@ -7,7 +7,7 @@ use quipu_text::first_sentence;
 
 use crate::sheet::{Sheet, code, quoted, say};
 use crate::source::{Item, ItemKind, Module};
-use crate::survey::Survey;
+use crate::survey::StatusScan;
 use crate::task::RehearseTask;
 use crate::view::View;
 
@@ -17,7 +17,7 @@ const STEPS: usize = 12;
 const EXCERPTS: usize = 4;
 const EXCERPT_LINES: usize = 25;
 
-pub(crate) fn research(view: &View, survey: &Survey, task: &RehearseTask) -> Sheet {
+pub(crate) fn research(view: &View, survey: &StatusScan, task: &RehearseTask) -> Sheet {
     let l = task.language;
     let title = task
         .unit
@@ -51,7 +51,7 @@ pub(crate) fn research(view: &View, survey: &Survey, task: &RehearseTask) -> She
     sheet
 }
 
-fn overview(sheet: &mut Sheet, survey: &Survey, task: &RehearseTask) {
+fn overview(sheet: &mut Sheet, survey: &StatusScan, task: &RehearseTask) {
     let l = task.language;
     sheet.h2(say(l, "Module overview", "模块概览"));
     let modules: Vec<String> = survey
@@ -141,7 +141,7 @@ fn entry(module: &Module, item: &Item, l: Language) -> String {
 
 /// Lists the functions reachable from a function without callers, in breadth-first order. Chooses
 /// the start with the longest list.
-fn flow(sheet: &mut Sheet, survey: &Survey, l: Language) {
+fn flow(sheet: &mut Sheet, survey: &StatusScan, l: Language) {
     sheet.h2(say(l, "Execution flow", "执行流程"));
     let functions = survey.functions();
     let called = |name: &str| {
@@ -210,7 +210,7 @@ fn flow(sheet: &mut Sheet, survey: &Survey, l: Language) {
 }
 
 /// Lists comments that give reasons. A parser cannot find other design decisions.
-fn decisions(sheet: &mut Sheet, view: &View, survey: &Survey, task: &RehearseTask) {
+fn decisions(sheet: &mut Sheet, view: &View, survey: &StatusScan, task: &RehearseTask) {
     let l = task.language;
     sheet.h2(say(l, "Design decisions", "设计决策"));
     let signs = [
@@ -275,7 +275,7 @@ fn decisions(sheet: &mut Sheet, view: &View, survey: &Survey, task: &RehearseTas
 fn material(
     sheet: &mut Sheet,
     view: &View,
-    survey: &Survey,
+    survey: &StatusScan,
     types: &[(&Module, &Item)],
     functions: &[(&Module, &Item)],
     l: Language,

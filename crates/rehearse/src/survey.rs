@@ -12,16 +12,16 @@ use crate::task::RehearseTask;
 use crate::view::View;
 
 /// The readable part of the source tree.
-pub(crate) struct Survey {
+pub(crate) struct StatusScan {
     pub modules: Vec<Module>,
     /// Files that are not parsed, with their line counts.
     pub others: Vec<(String, usize)>,
 }
 
-impl Survey {
+impl StatusScan {
     /// Reads the files that match the task's subject.
-    pub fn of(view: &View, task: &RehearseTask) -> Survey {
-        let mut survey = Survey {
+    pub fn of(view: &View, task: &RehearseTask) -> StatusScan {
+        let mut survey = StatusScan {
             modules: Vec::new(),
             others: Vec::new(),
         };
@@ -41,7 +41,7 @@ impl Survey {
 
     /// Keeps only the modules that a source map in the view assigns to the task's unit. Keeps all
     /// modules if the view has no such map.
-    pub fn for_unit(mut self, view: &View, task: &RehearseTask) -> Survey {
+    pub fn for_unit(mut self, view: &View, task: &RehearseTask) -> StatusScan {
         let mapped = task
             .unit
             .as_ref()

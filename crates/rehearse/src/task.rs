@@ -2,7 +2,10 @@
 //!
 //! The other modules read only this struct and never the contract's roles.
 
-use quipu_contract::{Actor, ActorName, Contract, FileRule, Language, Pattern, Rehearsal, UnitId};
+use quipu_contract::{
+    Actor, ActorName, Binding, Contract, FileRule, Language, Pattern, ProjectPath, Rehearsal, Role,
+    UnitId,
+};
 
 /// The target length if the contract names none.
 const DEFAULT_WORDS: usize = 3000;
@@ -104,10 +107,7 @@ impl RehearseTask {
                 .map(|kind| kind.id.clone()),
             outputs: outputs.collect(),
             language,
-            words: binding
-                .get("words")
-                .and_then(|words| words.trim().parse().ok())
-                .unwrap_or(DEFAULT_WORDS),
+            words: required_words(contract, declared, &binding).unwrap_or(DEFAULT_WORDS),
             project: binding.get("project").cloned().unwrap_or_default(),
             metrics: declared
                 .metrics
@@ -118,4 +118,16 @@ impl RehearseTask {
             units,
         })
     }
+}
+/// The length that the contract requires of a role's first output with a length, else the variable
+/// `words`.
+fn required_words(contract: &Contract, role: &Role, binding: &Binding) -> Option<usize> {
+    let shaped = role.writes.iter().find_map(|write| {
+        let path = write.path.fill(binding);
+        let path = ProjectPath::parse(path.as_literal()?).ok()?;
+        contract.rule(&path)?.shape.as_ref()?.words.clone()
+    });
+    let words = shaped.unwrap_or_else(|| "words".to_owned());
+    let number = words.parse().ok();
+    number.or_else(|| binding.get(&words)?.trim().parse().ok())
 }

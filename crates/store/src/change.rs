@@ -1,11 +1,11 @@
 //! A change: the operations that a caller requests.
 //!
-//! It holds only the request. `prepare.rs` and `judge.rs` check it, and `publish.rs` commits it.
+//! It holds only the request. `prepare.rs` and `validate.rs` check it, and `publish.rs` commits it.
 
 use quipu_contract::{Actor, ProjectPath};
 use serde_json::Value;
 
-use crate::lease::LeaseToken;
+use crate::journal::lease::LeaseToken;
 use crate::version::Version;
 
 /// The version that an operation expects to find.
@@ -126,7 +126,7 @@ impl Change {
 
     /// A hash of the requested operations: a second change under the same key must request the
     /// same.
-    pub(crate) fn asked(&self) -> String {
+    pub(crate) fn digest(&self) -> String {
         let mut told = Vec::new();
         for op in &self.ops {
             let (name, bytes): (&str, std::borrow::Cow<'_, [u8]>) = match op {

@@ -1,7 +1,7 @@
 //! Time, injected so that tests can control it.
 //!
 //! It also renders and parses the times of records, and identifies the boot. Expiry of leases is
-//! decided in `lease.rs`.
+//! decided in `leases.rs`.
 
 use std::fmt;
 use std::sync::Arc;

@@ -41,7 +41,7 @@ pub enum StoreError {
         seconds: u64,
     },
     /// The commit is safe in the journal, but its files could not be written yet.
-    #[error("commit {seq} is recorded and safe, but `{path}` could not be written: {source}")]
+    #[error("commit {seq} is saved in the journal, but `{path}` could not be written: {source}")]
     Unfinished {
         seq: u64,
         path: String,
@@ -52,8 +52,8 @@ pub enum StoreError {
         what: String,
         source: std::io::Error,
     },
-    #[error("the index of heads failed: {0}")]
-    Heads(#[from] rusqlite::Error),
+    #[error("the file index failed: {0}")]
+    FileIndex(#[from] rusqlite::Error),
     /// Damage in the journal. The segment is zero if the damage has no single position, and the
     /// line is zero if it is not about one line.
     #[error("{}{what}", in_journal(*.segment, *.line))]
@@ -64,7 +64,8 @@ pub enum StoreError {
     },
     /// The commit is written, but the disk failed to sync it.
     #[error(
-        "commit {seq} is written, but the disk did not confirm it: {source}; whether it lasts is not known"
+        "commit {seq} is written, but the disk did not confirm it: {source}; it is unknown \
+         whether it will survive"
     )]
     Unsure { seq: u64, source: Box<StoreError> },
     /// The disk is full, and the store was opened for reading only.
@@ -82,7 +83,7 @@ pub enum StoreError {
         /// The command that makes it reachable, if waiting does not help.
         remedy: Option<&'static str>,
     },
-    #[error("no store at `{}`", .0.display())]
+    #[error("no project at `{}`", .0.display())]
     NoStore(PathBuf),
 }
 
@@ -134,7 +135,7 @@ impl StoreError {
                     || inner.is_some_and(StoreError::is_full_disk)
             }
             StoreError::Unsure { source, .. } => source.is_full_disk(),
-            StoreError::Heads(error) => {
+            StoreError::FileIndex(error) => {
                 error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull)
             }
             _ => false,
@@ -156,7 +157,7 @@ impl StoreError {
             }
             StoreError::Unsure { source, .. } => source.is_failing_disk(),
             StoreError::Failing { .. } => true,
-            StoreError::Heads(error) => {
+            StoreError::FileIndex(error) => {
                 use rusqlite::ErrorCode::{ReadOnly, SystemIoFailure};
                 matches!(error.sqlite_error_code(), Some(SystemIoFailure | ReadOnly))
             }
@@ -179,7 +180,23 @@ impl StoreError {
 
     /// Whether the file index cannot be opened at all, for example because a folder has its name.
     pub fn is_closed_index(&self) -> bool {
-        matches!(self, StoreError::Heads(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::CannotOpen))
+        matches!(self, StoreError::FileIndex(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::CannotOpen))
+    }
+
+    /// Damage without a single position in the journal.
+    pub(crate) fn damaged(what: impl Into<String>) -> StoreError {
+        StoreError::Damaged {
+            segment: 0,
+            line: 0,
+            what: what.into(),
+        }
+    }
+
+    pub(crate) fn not_found(what: impl Into<String>, remedy: impl Into<String>) -> StoreError {
+        StoreError::NotFound {
+            what: what.into(),
+            remedy: remedy.into(),
+        }
     }
 
     pub fn refused(what: impl Into<String>, remedy: impl Into<String>) -> StoreError {
@@ -193,7 +210,7 @@ impl StoreError {
 
 fn unsure(sent: bool) -> &'static str {
     if sent {
-        "; whether the commit was accepted is not known"
+        "; it is unknown whether the commit was accepted"
     } else {
         ""
     }

@@ -1,21 +1,16 @@
-//! Unique ids for commits and leases.
-//!
-//! Processes need no coordination for them, and a new id needs no system call after the first.
+//! Unique ids for commits and leases. Processes need no coordination for them.
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-/// A UUID of version 7: ordered by time, otherwise random. Each process draws randomness once and
-/// expands it, so that a commit needs no system call for it.
+/// A UUID of version 7: ordered by time, otherwise random.
 pub(crate) fn commit_id(wall_us: i64) -> String {
-    uuid::Builder::from_unix_timestamp_millis(u64::try_from(wall_us / 1000).unwrap_or(0), &random())
+    let millis = u64::try_from(wall_us / 1000).unwrap_or(0);
+    uuid::Builder::from_unix_timestamp_millis(millis, &fresh_bytes())
         .into_uuid()
         .to_string()
 }
 
 /// A short random id.
 pub(crate) fn short_id() -> String {
-    random()[..6]
+    fresh_bytes()[..6]
         .iter()
         .map(|byte| format!("{byte:02x}"))
         .collect()
@@ -23,19 +18,10 @@ pub(crate) fn short_id() -> String {
 
 /// Ten bytes that are unique across processes and calls.
 pub fn fresh_bytes() -> [u8; 10] {
-    random()
-}
-
-fn random() -> [u8; 10] {
-    static SEED: OnceLock<[u8; 32]> = OnceLock::new();
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let seed = SEED.get_or_init(|| {
-        let drawn = [uuid::Uuid::now_v7(), uuid::Uuid::now_v7()];
-        *blake3::hash(&[drawn[0].as_bytes().as_slice(), drawn[1].as_bytes()].concat()).as_bytes()
-    });
-    let stretched = blake3::keyed_hash(seed, &NEXT.fetch_add(1, Ordering::Relaxed).to_le_bytes());
+    // Two bytes of a random UUID are not entirely random: they hold its version and its variant.
+    let drawn = blake3::hash(uuid::Uuid::new_v4().as_bytes());
     let mut bytes = [0; 10];
-    bytes.copy_from_slice(&stretched.as_bytes()[..10]);
+    bytes.copy_from_slice(&drawn.as_bytes()[..10]);
     bytes
 }
 

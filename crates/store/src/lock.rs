@@ -5,19 +5,18 @@
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::disk::is_deleted;
 use crate::error::{Result, StoreError, Unwritable};
+use crate::files::disk::is_deleted;
 
-/// How often a lock is tried before blocking: first after yielding to other processes, then after
-/// sleeping.
+/// How often a lock is tried: first after yielding to other processes, then after short sleeps, and
+/// then after longer ones. Locks are held for microseconds, so most waits end early.
 const YIELDS: u32 = 16;
 const NAPS: u32 = 50;
 const NAP: Duration = Duration::from_micros(100);
-/// How often a waiter that blocks in the kernel checks whether it still needs the lock.
-const LOOK: Duration = Duration::from_millis(1);
+const LONG_NAP: Duration = Duration::from_millis(1);
 
 pub(crate) struct KernelLock {
     path: PathBuf,
@@ -41,8 +40,6 @@ struct Queue {
 #[must_use = "the lock is held until this is dropped"]
 pub(crate) struct Held<'l> {
     lock: &'l KernelLock,
-    /// The separate file that holds the lock, if the lock had to be waited for. Closing it releases
-    /// the lock.
     file: Option<Arc<File>>,
 }
 
@@ -53,13 +50,6 @@ impl Drop for Held<'_> {
         }
         self.lock.leave();
     }
-}
-
-/// The state of a wait. It changes under a mutex, so that a lock that arrives late is released.
-enum Wait {
-    Waiting,
-    GivenUp,
-    Locked(std::io::Result<File>),
 }
 
 impl KernelLock {
@@ -103,7 +93,7 @@ impl KernelLock {
         if let Some(why) = &self.barred {
             return Err(why.clone().into());
         }
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = locked(&self.queue);
         let alone = !queue.taken;
         queue.waiting += 1;
         let (mut queue, waited) = self
@@ -125,36 +115,26 @@ impl KernelLock {
             return Ok(None);
         }
         let file = self.file()?;
-        held.file = match try_soon(&file, self.yields, done)? {
-            Tried::Locked => Some(file),
-            Tried::Done => None,
-            Tried::Taken => self.wait_for_it(&file, done)?.map(Arc::new),
-        };
-        Ok(held.file.is_some().then_some(held))
+        Ok(self.try_until_locked(&file, done)?.then(|| {
+            held.file = Some(file);
+            held
+        }))
     }
 
     /// The locked file. Only for the thread that has the place in the queue.
     fn file(&self) -> Result<Arc<File>> {
-        let known = self
-            .queue
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .file
-            .clone();
+        let known = locked(&self.queue).file.clone();
         // A lock on a deleted file excludes nobody.
         if let Some(file) = known.filter(|file| !is_deleted(file)) {
             return Ok(file);
         }
         let opened = Arc::new(open(&self.path)?);
-        self.queue
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .file = Some(Arc::clone(&opened));
+        locked(&self.queue).file = Some(Arc::clone(&opened));
         Ok(opened)
     }
 
     fn leave(&self) {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = locked(&self.queue);
         queue.taken = false;
         if queue.waiting > 0 {
             self.freed.notify_one();
@@ -173,64 +153,34 @@ impl KernelLock {
         }
     }
 
-    /// Blocks in the kernel, on a separate thread, so that the wait can be abandoned.
-    fn wait_for_it(&self, known: &File, done: &dyn Fn() -> bool) -> Result<Option<File>> {
-        let file = open(&self.path)?;
-        let shared = Arc::new((Mutex::new(Wait::Waiting), Condvar::new()));
-        let theirs = Arc::clone(&shared);
-        std::thread::spawn(move || {
-            let locked = file.lock().map(|()| file);
-            let (state, changed) = &*theirs;
-            let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Wait::Waiting = *state {
-                *state = Wait::Locked(locked);
-                changed.notify_one();
-            }
-        });
-        let (state, changed) = &*shared;
-        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+    /// True once the lock is held, false if it is no longer needed.
+    fn try_until_locked(&self, file: &File, done: &dyn Fn() -> bool) -> Result<bool> {
         let until = Instant::now() + self.wait;
-        let mut needless = false;
-        while matches!(*state, Wait::Waiting) && !needless && Instant::now() < until {
-            (state, _) = changed
-                .wait_timeout(state, LOOK)
-                .unwrap_or_else(PoisonError::into_inner);
-            needless = matches!(*state, Wait::Waiting) && done();
-        }
-        match std::mem::replace(&mut *state, Wait::GivenUp) {
-            Wait::Locked(locked) => locked.map(Some).map_err(StoreError::io("cannot lock")),
-            Wait::Waiting | Wait::GivenUp if needless => Ok(None),
-            Wait::Waiting | Wait::GivenUp => {
-                Err(self.busy(holder(known).unwrap_or_else(|| "another process".into())))
+        for tried in 0.. {
+            // The lock may no longer be needed after a wait.
+            if tried > 0 && done() {
+                return Ok(false);
+            }
+            match file.try_lock() {
+                Ok(()) => return Ok(true),
+                Err(TryLockError::Error(error)) => {
+                    return Err(StoreError::io("cannot lock")(error));
+                }
+                Err(TryLockError::WouldBlock) if Instant::now() >= until => break,
+                Err(TryLockError::WouldBlock) if tried < self.yields => std::thread::yield_now(),
+                Err(TryLockError::WouldBlock) if tried < self.yields + NAPS => {
+                    std::thread::sleep(NAP);
+                }
+                Err(TryLockError::WouldBlock) => std::thread::sleep(LONG_NAP),
             }
         }
+        Err(self.busy(holder(file).unwrap_or_else(|| "another process".into())))
     }
 }
 
-/// The result of a first attempt.
-enum Tried {
-    Locked,
-    /// It is no longer needed.
-    Done,
-    Taken,
-}
-
-/// Tries for a short time. The lock is held for microseconds, so most waits end here. A longer wait
-/// needs a thread, because it must be possible to abandon it.
-fn try_soon(file: &File, yields: u32, done: &dyn Fn() -> bool) -> Result<Tried> {
-    for tried in 0..yields + NAPS {
-        // The lock may no longer be needed after a wait.
-        if tried > 0 && done() {
-            return Ok(Tried::Done);
-        }
-        match file.try_lock() {
-            Ok(()) => return Ok(Tried::Locked),
-            Err(TryLockError::WouldBlock) if tried < yields => std::thread::yield_now(),
-            Err(TryLockError::WouldBlock) => std::thread::sleep(NAP),
-            Err(TryLockError::Error(error)) => return Err(StoreError::io("cannot lock")(error)),
-        }
-    }
-    Ok(Tried::Taken)
+/// Locks a mutex. A thread that panicked leaves values that are replaced whole, so they stay valid.
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn open(path: &Path) -> Result<File> {

@@ -4,6 +4,7 @@
 //! the appended bytes alone, so its cost depends on the added text and not on the file.
 
 use std::fmt;
+use std::hash::Hash;
 
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
@@ -55,20 +56,7 @@ impl Version {
 
 /// 64 bits distinguish the versions of one file; the journal's chain has the full hash.
 fn short(hash: &blake3::Hash) -> SmolStr {
-    SmolStr::new(std::str::from_utf8(&digits::<16>(hash.as_bytes())).unwrap_or_default())
-}
-
-/// The first bytes of a hash in hexadecimal digits. `to_hex` converts all of them, which takes
-/// longer than the hash.
-pub(crate) fn digits<const COUNT: usize>(hash: &[u8]) -> [u8; COUNT] {
-    let mut digits = [0; COUNT];
-    for (pair, byte) in digits.chunks_exact_mut(2).zip(hash) {
-        pair.copy_from_slice(&[
-            b"0123456789abcdef"[usize::from(byte >> 4)],
-            b"0123456789abcdef"[usize::from(byte & 15)],
-        ]);
-    }
-    digits
+    SmolStr::new(&hash.to_hex()[..16])
 }
 
 impl fmt::Display for Version {

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use quipu_store::{Judged, Step, StepVerdict, StoreError, Watch};
+use quipu_store::{Step, StepVerdict, StoreError, Validated, Watch};
 
 /// The failure at the chosen step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +81,7 @@ pub struct PausedDisk(AtomicBool);
 
 impl PausedDisk {
     /// Publishes a change and leaves its files as they were.
-    pub fn publish(&self, judged: Judged<'_>) {
+    pub fn publish(&self, judged: Validated<'_>) {
         self.0.store(true, Ordering::SeqCst);
         let published = judged.publish();
         self.0.store(false, Ordering::SeqCst);

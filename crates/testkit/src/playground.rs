@@ -112,11 +112,11 @@ impl Playground {
 
     fn share(&self, cluster: &Cluster) {
         let name = cluster.fresh_name();
-        let address = quipu_shared::Address::parse(&cluster.url(&name)).unwrap();
-        let postgres = quipu_shared::Postgres::at(&address);
+        let address = quipu_postgres::Address::parse(&cluster.url(&name)).unwrap();
+        let postgres = quipu_postgres::Postgres::at(&address);
         postgres.migrate().unwrap();
         let id = postgres.found(&name).unwrap();
-        quipu_shared::Attachment {
+        quipu_postgres::Attachment {
             address: address.shown().to_owned(),
             project: name,
             id,
@@ -135,7 +135,7 @@ impl Playground {
         let folder = temp_folder();
         std::fs::copy(self.file("quipu.toml"), folder.path().join("quipu.toml")).unwrap();
         Store::init(folder.path()).unwrap();
-        quipu_shared::Attachment {
+        quipu_postgres::Attachment {
             address: address.to_owned(),
             ..self.attachment()
         }
@@ -148,14 +148,14 @@ impl Playground {
     }
 
     pub fn is_shared(&self) -> bool {
-        quipu_shared::Attachment::load(self.root())
+        quipu_postgres::Attachment::load(self.root())
             .unwrap()
             .is_some()
     }
 
     /// Returns the attachment of this working copy.
-    pub fn attachment(&self) -> quipu_shared::Attachment {
-        quipu_shared::Attachment::load(self.root())
+    pub fn attachment(&self) -> quipu_postgres::Attachment {
+        quipu_postgres::Attachment::load(self.root())
             .unwrap()
             .unwrap()
     }
@@ -252,7 +252,7 @@ impl Default for Playground {
 
 /// Opens a store, a working copy included.
 pub fn open_store(root: &Path, contract: Arc<Contract>, options: Options) -> Store {
-    quipu_shared::register(|_| {}, |_, _| true);
+    quipu_postgres::register(|_| {}, |_, _| true);
     Store::open(root, contract, options).unwrap()
 }
 

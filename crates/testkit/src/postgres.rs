@@ -256,7 +256,7 @@ impl Cluster {
         TEMPLATE.call_once(|| {
             self.sql("CREATE DATABASE empty_store");
             let address = self.url("").replace("/postgres?", "/empty_store?");
-            quipu_shared::Postgres::at(&quipu_shared::Address::parse(&address).unwrap())
+            quipu_postgres::Postgres::at(&quipu_postgres::Address::parse(&address).unwrap())
                 .migrate()
                 .unwrap();
         });

@@ -348,12 +348,17 @@ pub fn report(id: &str, title: &str, metrics: &[&str], score: u8) -> String {
         .map(|m| format!("- **{m}:** {score}\n"))
         .collect::<String>();
     let verdict = if id == "qc" {
-        "\n## 9. Verdict\n- **Verdict:** needs revision\n- **Reason:** So it is.\n"
+        "\n## 9. Verdict\n- **Verdict:** needs revision\n- **Reason:** So it is.\n- **Departure:** One page is not enough.\n"
     } else {
         ""
     };
+    let summary = if id == "es" {
+        "needs revision: es has read it.".to_owned()
+    } else {
+        format!("{id} has read it.")
+    };
     format!(
-        "# {title} Analysis\n\n## 1. Overall Assessment\n- **Score:** {score}\n- **Confidence:** 4\n- **Summary:** {id} has read it.\n\n## 2. Key Findings\n- One.\n\n\
+        "# {title} Analysis\n\n## 1. Overall Assessment\n- **Score:** {score}\n- **Confidence:** 4\n- **Summary:** {summary}\n\n## 2. Key Findings\n- One.\n\n\
          ## 3. Recommendations\n- Do as {id} says.\n\n## 4. Critical Issues\n- None\n\n## 5. Detailed Scores\n{scores}{verdict}\n<!-- ANALYSIS_COMPLETE -->\n"
     )
 }

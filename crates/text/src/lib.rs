@@ -1,9 +1,8 @@
 //! Markdown parsing for memory files: sections, anchors, entries, links, markers, sentences, edits
 //! and token counts.
 //!
-//! Everything except `recall` is pure: no I/O, no clock, no async. `Document::parse` gives access
-//! to the contents of a file, `splice` plans edits that keep every other byte, and `tokens` counts.
-//! `recall` stores its derived index in a folder that the caller supplies.
+//! Everything is pure: no I/O, no clock, no async. `Document::parse` gives access to the contents of
+//! a file, `splice` plans edits that keep every other byte, and `tokens` counts.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -22,7 +21,6 @@ mod open_block;
 mod passage;
 mod place;
 mod plain;
-pub mod recall;
 mod scan;
 mod section;
 mod sentence;

@@ -55,9 +55,9 @@ pub enum Level {
 }
 
 impl Level {
-    /// Parses the English or Chinese name of a level.
+    /// Parses the English or Chinese name of a level: `arc`, `弧`, `弧级`.
     pub fn parse(name: &str) -> Option<Self> {
-        match name {
+        match name.strip_suffix('级').unwrap_or(name) {
             "premise" | "前提" => Some(Self::Premise),
             "arc" | "弧" => Some(Self::Arc),
             "chapter" | "章" => Some(Self::Chapter),
@@ -479,7 +479,7 @@ mod tests {
 
     #[test]
     fn levels_and_presses() {
-        let text = "## 奥托 [arc]\n\n- [scene] he parks [⊣ characters.md#奥托]\n- [场景] x [chapters] [arc](y.md)\n";
+        let text = "## 奥托 [弧级]\n\n- [scene] he parks [⊣ characters.md#奥托]\n- [场景] x [chapters] [arc](y.md)\n- [前提级] y\n- [章级] [级] z\n";
         let doc = Document::parse(text);
         let tags: Vec<_> = doc
             .level_tags()
@@ -488,7 +488,17 @@ mod tests {
             .collect();
         assert_eq!(
             tags,
-            [(Level::Arc, 1), (Level::Scene, 3), (Level::Scene, 4)]
+            [
+                (Level::Arc, 1),
+                (Level::Scene, 3),
+                (Level::Scene, 4),
+                (Level::Premise, 5),
+                (Level::Chapter, 6)
+            ]
+        );
+        assert_eq!(
+            doc.sections().last().map(|s| s.title.as_str()),
+            Some("奥托")
         );
         assert!(Level::Premise < Level::Scene);
         let press = &doc.links()[0];

@@ -121,7 +121,7 @@ fn blocks(text: &str) -> impl Iterator<Item = (std::ops::Range<usize>, bool)> {
         })
 }
 
-/// What closes the block that a text begins with.
+/// The text that closes the block that a text begins with.
 fn closing(opening: &str, fence: bool) -> String {
     if fence {
         let sign = opening.chars().next().unwrap_or('`');

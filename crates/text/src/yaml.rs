@@ -55,7 +55,7 @@ pub(crate) fn parse_yaml(text: &str) -> Result<Value, YamlError> {
                 Some(Open::Keys(map, _)) => Value::Object(map),
                 None => return refuse("unbalanced"),
             },
-            Event::Alias(_) => return refuse("aliases are not read"),
+            Event::Alias(_) => return refuse("aliases are not supported"),
             _ => continue,
         };
         match open.last_mut() {

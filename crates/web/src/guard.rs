@@ -44,7 +44,7 @@ pub fn guard(site: Site, policy: &Policy) -> Router {
         .fallback(|| async {
             refusal(
                 StatusCode::NOT_FOUND,
-                "there is nothing at this address",
+                "nothing is served at this address",
                 "open the address that quipu printed",
             )
         })
@@ -65,7 +65,7 @@ async fn comes_from_here(
     else {
         return refusal(
             StatusCode::MISDIRECTED_REQUEST,
-            "this server is not called so",
+            "this server does not answer to this host name",
             "open the address that quipu printed",
         );
     };
@@ -169,8 +169,8 @@ async fn bounded(State(policy): State<Arc<Policy>>, request: Request, next: Next
     if said.is_some_and(|said| said > policy.body) {
         return refusal(
             StatusCode::PAYLOAD_TOO_LARGE,
-            &format!("a request has at most {} bytes", policy.body),
-            "send less",
+            &format!("a request may have at most {} bytes", policy.body),
+            "send a smaller request",
         );
     }
     match tokio::time::timeout(policy.deadline, next.run(request)).await {
@@ -178,7 +178,7 @@ async fn bounded(State(policy): State<Arc<Policy>>, request: Request, next: Next
         Err(_) => refusal(
             StatusCode::GATEWAY_TIMEOUT,
             &format!("no answer after {} seconds", policy.deadline.as_secs()),
-            "ask for less at a time",
+            "request less at a time",
         ),
     }
 }

@@ -43,7 +43,7 @@ pub struct Plan {
 /// The reason why the server could not start.
 #[derive(Debug, Error)]
 pub enum ServeError {
-    #[error("{0} is not loopback, and no host is allowed by name")]
+    #[error("{0} is not a loopback address, and no host name is allowed")]
     Exposed(SocketAddr),
     #[error("cannot listen on {address}: {source}")]
     Taken {

@@ -32,7 +32,7 @@ impl Token {
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~'));
         match (text.len() >= SHORTEST, plain) {
             (true, true) => Ok(Token(text.to_owned())),
-            (false, _) => Err(format!("a token has at least {SHORTEST} characters")),
+            (false, _) => Err(format!("a token needs at least {SHORTEST} characters")),
             (true, false) => Err("a token consists of letters, digits and - _ . ~".to_owned()),
         }
     }

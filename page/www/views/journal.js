@@ -6,7 +6,7 @@ import { Empty, Fault, FileLink, Hint, Loading, When, count, go, useAct, useNews
 import { Compare, RestoreDialog } from './memory.js';
 import { t } from '../words.js';
 
-const KINDS = ['commit', 'adopt', 'amend', 'restore', 'aside', 'lease', 'note'];
+const KINDS = ['commit', 'adopt', 'amend', 'restore', 'conflict-copy', 'lease', 'note'];
 const isFile = (kind) => !['lease', 'note'].includes(kind);
 
 function Verify() {

@@ -75,7 +75,7 @@ struct Heard {
 
 impl Turns for AcpTurns<'_> {
     fn first(&mut self) -> Outcome {
-        self.take_turn(&self.assignment.placed_brief())
+        self.take_turn(&self.placed_brief())
     }
 
     fn again(&mut self, fault: &str) -> Outcome {
@@ -84,7 +84,7 @@ impl Turns for AcpTurns<'_> {
             self.take_turn(&returned)
         } else {
             // The host has exited, and its session is lost.
-            self.take_turn(&format!("{}\n\n{returned}", self.assignment.placed_brief()))
+            self.take_turn(&format!("{}\n\n{returned}", self.placed_brief()))
         }
     }
 }
@@ -168,7 +168,7 @@ impl AcpTurns<'_> {
                 .to_string();
         }
         let Some(live) = &mut self.live else {
-            return Err(Fault::Broken("the host is gone".to_string()));
+            return Err(Fault::Broken("the host has exited".to_string()));
         };
         let ask =
             json!({ "sessionId": live.session, "prompt": [{ "type": "text", "text": prompt }] });
@@ -204,7 +204,7 @@ impl AcpTurns<'_> {
                 },
                 "cancelled" => Ending::Stopped,
                 other => Ending::Broken {
-                    why: format!("an unknown end of turn `{other}`"),
+                    why: format!("an unknown stop reason `{other}`"),
                 },
             },
         )
@@ -218,7 +218,7 @@ impl AcpTurns<'_> {
             self.home = Some(prepare_home(host, &self.assignment.bounds).map_err(not_started)?);
         }
         let Some(home) = &self.home else {
-            return Err(Fault::NotStarted("no private home".to_string()));
+            return Err(Fault::NotStarted("no private home folder".to_string()));
         };
         let model = self.agent.model.as_deref();
         let places =
@@ -243,6 +243,15 @@ impl AcpTurns<'_> {
             host.lies.clone(),
         )
         .map_err(Fault::NotStarted)
+    }
+
+    fn placed_brief(&self) -> String {
+        match self.assignment.mcp {
+            Some(_) => self
+                .assignment
+                .placed_brief(&crate::questions::told(self.assignment)),
+            None => self.assignment.placed_brief(""),
+        }
     }
 
     /// Returns the parameters of `session/new`, including the MCP server.

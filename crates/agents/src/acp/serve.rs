@@ -45,7 +45,7 @@ impl<'d> Desk<'d> {
             "fs/read_text_file" => self.read(params),
             "fs/write_text_file" => self.write(params),
             "session/request_permission" => Ok(self.permit(params)),
-            other => Err((UNKNOWN_METHOD, format!("{other} is not served"))),
+            other => Err((UNKNOWN_METHOD, format!("{other} is not supported"))),
         }
     }
 
@@ -89,6 +89,7 @@ impl<'d> Desk<'d> {
             view: &assignment.view,
             out: &assignment.out,
             outputs: &assignment.outputs,
+            questions: &assignment.questions,
             file_bound: assignment.bounds.file,
         }
     }
@@ -148,7 +149,7 @@ impl<'d> Desk<'d> {
         let (act, path) = if is_listed {
             (cut(act, 100), cut(path, LONGEST_PATH))
         } else {
-            ("more", "attempts beyond those listed")
+            ("more", "further attempts, not listed")
         };
         let attempt = Attempt {
             act: act.to_string(),

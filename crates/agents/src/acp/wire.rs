@@ -91,7 +91,7 @@ impl Wire {
                 (Some(method), Some(ask)) => {
                     if self.waiting.load(Ordering::Relaxed) > MOST_WAITING {
                         return Err(Fault::Broken(
-                            "the host asks and does not read the answers".to_string(),
+                            "the host sends requests but does not read the answers".to_string(),
                         ));
                     }
                     let params = message.get("params").cloned().unwrap_or_default();
@@ -182,7 +182,7 @@ impl Wire {
         self.garbage += 1;
         if self.garbage > MOST_GARBAGE {
             return Err(Fault::Broken(
-                "the host does not speak the Agent Client Protocol".to_string(),
+                "the host does not support the Agent Client Protocol".to_string(),
             ));
         }
         Ok(())
@@ -206,7 +206,7 @@ impl Wire {
         } else {
             format!(": {}", self.last_error)
         };
-        Fault::Broken(format!("the host ended before its answer{code}{said}"))
+        Fault::Broken(format!("the host exited before it answered{code}{said}"))
     }
 }
 

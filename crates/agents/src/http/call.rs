@@ -116,7 +116,7 @@ impl Caller<'_> {
                 return Err(ending);
             }
             self.watch
-                .progress(format!("{ending}; trying again in {} ms", wait.as_millis()));
+                .progress(format!("{ending}; retrying in {} ms", wait.as_millis()));
             self.rest(wait)?;
             left -= 1;
             pause *= 2;
@@ -149,11 +149,11 @@ impl Caller<'_> {
                 // Some servers send no end event.
                 Ok(Came::End) if assembly.is_whole() => break,
                 Ok(Came::End) => {
-                    return broken("the server ended its answer in the middle".to_string());
+                    return broken("the server stopped in the middle of its answer".to_string());
                 }
                 Err(RecvTimeoutError::Timeout) => continue,
                 Err(RecvTimeoutError::Disconnected) => {
-                    return broken("the exchange broke off".to_string());
+                    return broken("the connection was lost".to_string());
                 }
             };
             transcript.say("got", &event);
@@ -172,7 +172,7 @@ impl Caller<'_> {
                 }
                 Step::Garbage => {
                     let why = format!(
-                        "{} does not answer as its interface says: {}",
+                        "{} does not follow its API: {}",
                         self.endpoint.url,
                         cut(&event, 200)
                     );

@@ -19,7 +19,8 @@ use crate::workspace::Workspace;
 use call::{Caller, Endpoint};
 use talk::{End, Said};
 
-pub use tools::{call_workspace_tool, room_tools};
+pub(crate) use talk::Tool;
+pub use tools::{call_workspace_tool, workspace_tools};
 
 /// Maximum rounds of tool calls. A model that reaches it is assumed to loop.
 const MOST_ROUNDS: u32 = 100;
@@ -42,7 +43,7 @@ impl HttpAgent {
         let api = host.api.ok_or_else(|| faulty("`api` is missing"))?;
         let model = model
             .or_else(|| host.model.clone())
-            .ok_or_else(|| faulty("no `model` is named"))?;
+            .ok_or_else(|| faulty("`model` is missing"))?;
         Ok(HttpAgent {
             name,
             host,
@@ -62,11 +63,11 @@ impl HttpAgent {
             .unwrap_or_default();
         let key = variable(&self.host.key);
         if let (Some(name), None) = (&self.host.key, &key) {
-            return Err(format!("{name} is not set: it holds the key for {base}"));
+            return Err(format!("{name} is not set: it contains the key for {base}"));
         }
         if key.is_some() && !is_private(&base) {
             return Err(format!(
-                "{base} is not encrypted: the key would be sent in the clear"
+                "{base} is not encrypted: the key would be sent unencrypted"
             ));
         }
         let max_output = self.host.max_output;
@@ -197,12 +198,13 @@ impl HttpTurns<'_> {
             view: &assignment.view,
             out: &assignment.out,
             outputs: &assignment.outputs,
+            questions: &assignment.questions,
             file_bound: assignment.bounds.file,
         };
         let tools = if self.inline() {
             Vec::new()
         } else {
-            tools::all()
+            tools::all(&assignment.questions)
         };
         let mut caller = Caller {
             endpoint: &endpoint,
@@ -231,7 +233,7 @@ impl HttpTurns<'_> {
             match end {
                 End::Length => {
                     return Err(Ending::TooLong {
-                        what: "the answer was cut at its limit of tokens".to_string(),
+                        what: "the answer was cut off at its token limit".to_string(),
                     });
                 }
                 End::Refusal => {

@@ -4,10 +4,17 @@
 use super::talk::{Tool, ToolCall, ToolResult};
 use crate::assignment::{Assignment, Language};
 use crate::outcome::Attempt;
+use crate::questions;
 use crate::workspace::{Workspace, WorkspaceError};
 use serde_json::{Value, json};
 
-pub fn all() -> Vec<Tool> {
+pub fn all(questions: &[String]) -> Vec<Tool> {
+    let mut all = files();
+    all.extend(questions::tools(questions));
+    all
+}
+
+fn files() -> Vec<Tool> {
     let path = json!({ "type": "string", "description": "path relative to the task's folder" });
     vec![
         Tool {
@@ -17,12 +24,12 @@ pub fn all() -> Vec<Tool> {
         },
         Tool {
             name: "read_file",
-            about: "Reads one file whole.",
+            about: "Reads a whole file.",
             parameters: json!({ "type": "object", "properties": { "path": path }, "required": ["path"] }),
         },
         Tool {
             name: "write_file",
-            about: "Writes one output of the task whole. Replaces what was written before.",
+            about: "Writes a whole output file of the task. Replaces its earlier content.",
             parameters: json!({
                 "type": "object",
                 "properties": { "path": path, "content": { "type": "string", "description": "the whole text" } },
@@ -34,7 +41,9 @@ pub fn all() -> Vec<Tool> {
 
 /// Returns the brief with the tools named.
 pub fn brief(assignment: &Assignment) -> String {
-    let text = assignment.brief.trim_end();
+    let told = questions::told(assignment);
+    let text = format!("{}\n\n{told}", assignment.brief.trim_end());
+    let text = text.trim_end();
     let outputs = assignment
         .outputs
         .iter()
@@ -66,8 +75,8 @@ pub fn brief(assignment: &Assignment) -> String {
 }
 
 /// Returns the tools in the format of an MCP tool list.
-pub fn room_tools() -> Value {
-    let described = all().into_iter().map(|tool| {
+pub fn workspace_tools(questions: &[String]) -> Value {
+    let described = all(questions).into_iter().map(|tool| {
         let writes = tool.name == "write_file";
         let hints = json!({ "readOnlyHint": !writes, "destructiveHint": false, "idempotentHint": true, "openWorldHint": false });
         json!({ "name": tool.name, "description": tool.about, "inputSchema": tool.parameters, "annotations": hints })
@@ -141,17 +150,44 @@ pub fn serve(workspace: &Workspace, call: &ToolCall) -> Served {
         ("read_file" | "write_file", _, _) => failed(
             call,
             format!(
-                "{} wants other arguments than {}",
+                "{} does not take the arguments {}",
                 call.name, call.arguments
             ),
             path,
         ),
-        (other, _, _) => failed(
-            call,
-            format!("there is no tool `{other}`: use list_files, read_file, write_file"),
-            path,
-        ),
+        (name, Some(path), _) if workspace.questions.iter().any(|known| known == name) => {
+            match put_question(workspace, name, path, &arguments) {
+                Ok(told) => {
+                    let summary = format!("{path}: {} bytes", told.len());
+                    answer(told, summary)
+                }
+                Err(why) => failed(call, why, path),
+            }
+        }
+        (other, _, _) => {
+            let known: Vec<&str> = all(workspace.questions)
+                .iter()
+                .map(|tool| tool.name)
+                .collect();
+            let known = known.join(", ");
+            failed(call, format!("unknown tool `{other}`: use {known}"), path)
+        }
     }
+}
+
+/// Puts a question to the runtime. A text to check travels with its question.
+fn put_question(
+    workspace: &Workspace,
+    name: &str,
+    path: &str,
+    arguments: &Value,
+) -> Result<String, String> {
+    let mut arguments = arguments.clone();
+    if name == questions::CHECK {
+        let text = workspace.read(path).map_err(|why| why.to_string())?;
+        arguments["text"] = text.into();
+    }
+    questions::put(workspace.out, name, &arguments)
 }
 
 fn refused(call: &ToolCall, act: &str, path: &str, why: WorkspaceError) -> Served {

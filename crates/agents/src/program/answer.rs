@@ -21,7 +21,7 @@ pub struct Reading<'a> {
 
 /// The progress and usage that one line reports.
 #[derive(Default)]
-pub struct Told {
+pub struct Parsed {
     pub progress: Option<String>,
     pub usage: Option<Usage>,
 }
@@ -42,17 +42,17 @@ impl<'a> Reading<'a> {
     }
 
     /// Takes a line of standard output.
-    pub fn out(&mut self, line: &str) -> Told {
+    pub fn out(&mut self, line: &str) -> Parsed {
         self.suspect(line);
         if !self.answer.lines {
             self.extend(line, true);
-            return Told {
+            return Parsed {
                 progress: short(line),
                 usage: None,
             };
         }
         let Ok(value) = serde_json::from_str::<Value>(line) else {
-            return Told::default();
+            return Parsed::default();
         };
         self.json(&value)
     }
@@ -75,8 +75,8 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn json(&mut self, value: &Value) -> Told {
-        let mut told = Told::default();
+    fn json(&mut self, value: &Value) -> Parsed {
+        let mut told = Parsed::default();
         let mut joined = false;
         for pick in &self.answer.message {
             let Some(text) = picked(pick, value) else {
@@ -97,7 +97,7 @@ impl<'a> Reading<'a> {
             .iter()
             .find_map(|pick| picked(pick, value))
         {
-            self.fault = short(&fault).or(Some("an error without words".to_string()));
+            self.fault = short(&fault).or(Some("an error without a message".to_string()));
         }
         if let Some(text) = self
             .answer

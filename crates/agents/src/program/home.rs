@@ -104,7 +104,8 @@ impl PrivateHome {
         }
         if self.home.starts_with(from.canonicalize()?) {
             return Err(io::Error::other(
-                "the folder holds the private home it would be copied into; name the files in it",
+                "the folder contains the private home that it would be copied into; name single \
+                 files in it instead",
             ));
         }
         for entry in std::fs::read_dir(from)? {
@@ -135,9 +136,9 @@ impl PrivateHome {
                 other => other.map_err(|why| beneath::explain(why.into()))?,
             };
         let copied = io::copy(&mut source.take(left.saturating_add(1)), &mut target)?;
-        *left = left
-            .checked_sub(copied)
-            .ok_or_else(|| io::Error::other("more than the private home may hold (`home_mib`)"))?;
+        *left = left.checked_sub(copied).ok_or_else(|| {
+            io::Error::other("more than the private home may contain (`home_mib`)")
+        })?;
         Ok(())
     }
 
@@ -364,7 +365,7 @@ mod tests {
         assert!(
             bring(&user, &home, &holds, 1 << 20)
                 .unwrap_err()
-                .contains("holds the private home")
+                .contains("contains the private home")
         );
     }
 

@@ -181,7 +181,7 @@ pub fn resolve_program(name: &str) -> Result<PathBuf, String> {
         return if path.is_file() {
             Ok(path)
         } else {
-            Err(format!("there is no program `{}`", path.display()))
+            Err(format!("program `{}` does not exist", path.display()))
         };
     }
     let folders = std::env::var_os("PATH").unwrap_or_default();
@@ -189,9 +189,7 @@ pub fn resolve_program(name: &str) -> Result<PathBuf, String> {
         .map(|folder| folder.join(name))
         .find(|path| path.is_file())
         .ok_or_else(|| {
-            format!(
-                "there is no program `{name}` in PATH: install it, or give its path as `program`"
-            )
+            format!("program `{name}` is not in PATH: install it, or set its path as `program`")
         })
 }
 

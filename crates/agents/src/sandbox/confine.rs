@@ -84,7 +84,7 @@ pub fn become_agent(policy: &Path) -> ExitCode {
 }
 
 fn confine(policy: &Policy, observed: bool, tell: &mut dyn FnMut(&Line)) -> Result<(), String> {
-    rustix::process::setsid().map_err(|why| format!("no session of its own: {why}"))?;
+    rustix::process::setsid().map_err(|why| format!("cannot create a session: {why}"))?;
     SigSet::all()
         .thread_unblock()
         .map_err(|why| format!("signals: {why}"))?;
@@ -160,7 +160,7 @@ fn restrict(policy: &Policy) -> Result<Option<i32>, String> {
             RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced,
         ) => Ok(Some(effective_abi as i32)),
         (LandlockStatus::Available { .. }, _) => {
-            Err("Landlock is there and was not enforced".to_string())
+            Err("Landlock is available but was not enforced".to_string())
         }
         _ => Ok(None),
     }

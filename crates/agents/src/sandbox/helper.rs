@@ -83,7 +83,7 @@ fn conclude(policy: &Policy, run: Result<u8, String>) -> ExitCode {
 
 fn stand_outside(path: &Path, policy: &Policy) -> Result<u8, String> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
-        .map_err(|why| format!("orphans cannot be kept: {why}"))?;
+        .map_err(|why| format!("cannot adopt orphaned processes: {why}"))?;
     let end = End::new(policy);
     let namespaced = Arc::new(AtomicI32::new(0));
     let (told, passed_to) = (end.clone(), Arc::clone(&namespaced));

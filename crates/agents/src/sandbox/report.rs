@@ -76,7 +76,7 @@ pub fn load_report(path: &Path) -> Report {
             }
             Line::MoreDenied { times } => report.denied.push(Attempt {
                 act: "more".to_string(),
-                path: "attempts beyond those listed".to_string(),
+                path: "further attempts, not listed".to_string(),
                 leads_to: None,
                 program: String::new(),
                 by: "kernel".to_string(),

@@ -35,14 +35,14 @@ pub type Ended = (Option<i32>, Option<Signal>);
 pub struct Tracer {
     agent: Pid,
     known: BTreeSet<Pid>,
-    asked: BTreeMap<Pid, Asked>,
+    asked: BTreeMap<Pid, PendingCall>,
     seen: BTreeMap<(String, String), Attempt>,
     unlisted: u64,
     end: End,
 }
 
 /// A system call in progress.
-struct Asked {
+struct PendingCall {
     act: &'static str,
     path: String,
 }
@@ -174,7 +174,7 @@ impl Tracer {
         resume(pid, None);
     }
 
-    fn note(&mut self, pid: Pid, asked: Asked, tell: &mut dyn FnMut(Attempt)) {
+    fn note(&mut self, pid: Pid, asked: PendingCall, tell: &mut dyn FnMut(Attempt)) {
         let key = (asked.act.to_string(), one_for_all_processes(&asked.path));
         if let Some(known) = self.seen.get_mut(&key) {
             known.times += 1;
@@ -220,7 +220,7 @@ fn resume_to_result(pid: Pid) {
 }
 
 /// Reads the call that a process is about to make.
-fn read_call(pid: Pid) -> Option<Asked> {
+fn read_call(pid: Pid) -> Option<PendingCall> {
     let regs = registers::read(pid).ok()?;
     let call: &Call = resolve_call(regs.number)?;
     let memory = File::open(format!("/proc/{pid}/mem")).ok()?;
@@ -235,7 +235,7 @@ fn read_call(pid: Pid) -> Option<Asked> {
     };
     let path = read_path(&memory, regs.args[call.path])?;
     let path = absolute(pid, &path, call.folder.map(|index| regs.args[index] as i32));
-    Some(Asked {
+    Some(PendingCall {
         act: act(call.want, flags),
         path,
     })

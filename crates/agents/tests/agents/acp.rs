@@ -114,7 +114,7 @@ fn failures_of_a_host_are_told_apart() {
     );
     let garbage = ending("garbage");
     assert!(
-        matches!(&garbage, Ending::Broken { why } if why.contains("does not speak")),
+        matches!(&garbage, Ending::Broken { why } if why.contains("does not support")),
         "{garbage:?}"
     );
     assert!(matches!(ending("limit"), Ending::TooLong { .. }));

@@ -138,7 +138,7 @@ fn an_adapter_speaks_the_language_of_the_brief() {
         "写第一章的草稿。",
         "要读的文件都在这个文件夹下",
         "第一行没有标记",
-        "请只改正这一点",
+        "请只修正这一点",
     ] {
         assert!(brief.contains(words), "{words} in {brief}");
     }

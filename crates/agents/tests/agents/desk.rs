@@ -60,6 +60,7 @@ impl Desk {
             deadline: Duration::from_secs(120),
             record: run.join("record"),
             mcp: None,
+            questions: Vec::new(),
             keep_out: vec![project.clone()],
             language: Language::English,
             bounds: Bounds::default(),

@@ -246,7 +246,8 @@ fn tools_reach_nothing_outside_the_room() {
         let sent = server.requests().pop().unwrap().body.to_string();
         assert!(!sent.contains("not for this role"), "{sent}");
         assert!(
-            sent.contains("there is no tool `run_shell`") && sent.contains("wants other arguments"),
+            sent.contains("unknown tool `run_shell`")
+                && sent.contains("does not take the arguments"),
             "{sent}"
         );
     }
@@ -496,6 +497,6 @@ fn without_its_key_a_host_does_not_start() {
     );
     desk.host("via = \"http\"\napi = \"openai\"\nbase = \"http://models.example\"\nkey = \"CARGO_PKG_VERSION\"");
     assert!(
-        matches!(desk.run().ending, Ending::NotStarted { why } if why.contains("in the clear"))
+        matches!(desk.run().ending, Ending::NotStarted { why } if why.contains("is not encrypted"))
     );
 }

@@ -127,12 +127,14 @@ impl Hand {
 fn stated(fact: &Fact) -> Option<Hand> {
     let text = fact.text.to_lowercase();
     let keyed = HAND_KEYS.contains(&fact.key.as_str());
-    let left = keyed && says_any(&fact.value, &["left", "左"])
+    // The reason of a change may name the other hand.
+    let value = crate::keys::gist(&fact.value);
+    let left = keyed && says_any(&value, &["left", "左"])
         || says_any(
             &text,
             &["left-handed", "left-hander", "left handed", "左撇子"],
         );
-    let right = keyed && says_any(&fact.value, &["right", "右"])
+    let right = keyed && says_any(&value, &["right", "右"])
         || says_any(&text, &["right-handed", "right-hander", "右撇子"]);
     match (left, right) {
         (true, false) => Some(Hand::Left),
@@ -296,7 +298,7 @@ pub fn judge_hand(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
         return;
     };
     let why = format!(
-        "memory says {}, the text shows the {} hand at work",
+        "memory says {}, the text shows the {} hand in use",
         stated.name(),
         hand.name()
     );

@@ -16,6 +16,7 @@ mod rule;
 mod term;
 mod thread;
 
+pub(crate) use presence::{judge as judge_presence, says_dead};
 use quipu_text::Level;
 use serde::Serialize;
 
@@ -229,7 +230,7 @@ pub(crate) mod bench {
     use crate::page::Page;
     use crate::query::sentences;
     use quipu_contract::Form;
-    use quipu_text::recall::Tier;
+    use quipu_recall::Tier;
 
     pub fn memory(text: &str) -> Memory {
         let form = text

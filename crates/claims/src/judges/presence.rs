@@ -266,6 +266,22 @@ enum Gone {
     Away,
 }
 
+/// Returns true if a fact says that its owner is dead.
+pub(crate) fn says_dead(key: &str, value: &str) -> bool {
+    let opening = value
+        .split([',', '，', ';', '；', '(', '（', '。'])
+        .next()
+        .unwrap_or_default();
+    let is_doubtful = says_any(
+        opening,
+        &[
+            "not", "believed", "presumed", "未死", "没死", "以为", "疑", "生死",
+        ],
+    );
+    STATUS_KEYS.contains(&key) && says_any(opening, DEAD) && !is_doubtful
+        || DEATH_KEYS.contains(&key) && !value.is_empty()
+}
+
 /// Returns the reason why someone cannot act in this chapter, and the fact that says so.
 fn gone<'m>(sentence: &Sentence<'m>, entity: usize) -> Option<(Gone, &'m Fact)> {
     sentence.memory.facts_of(entity).find_map(|fact| {
@@ -275,15 +291,7 @@ fn gone<'m>(sentence: &Sentence<'m>, entity: usize) -> Option<(Gone, &'m Fact)> 
             .split([',', '，', ';', '；', '(', '（', '。'])
             .next()
             .unwrap_or_default();
-        let dead = STATUS_KEYS.contains(&key)
-            && says_any(opening, DEAD)
-            && !says_any(
-                opening,
-                &[
-                    "not", "believed", "presumed", "未死", "没死", "以为", "疑", "生死",
-                ],
-            )
-            || DEATH_KEYS.contains(&key) && !fact.value.is_empty();
+        let dead = says_dead(key, &fact.value);
         let away = STATUS_KEYS.contains(&key) && says_any(opening, AWAY)
             || ABSENT_KEYS.contains(&key) && !fact.value.is_empty();
         let span: Vec<u64> = chapters(&fact.value);
@@ -351,7 +359,7 @@ pub fn judge(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
             "presence",
             true,
             sure,
-            format!("{name} is {what}, and acts"),
+            format!("{name} is {what}, but acts"),
             fact,
         ));
     }

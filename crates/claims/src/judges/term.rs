@@ -37,7 +37,7 @@ pub fn judge(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
                     judge: "term",
                     conflict: true,
                     confidence: 0.9,
-                    why: format!("`{avoided}` must not stand for `{}`", term.name),
+                    why: format!("`{avoided}` must not be used for `{}`", term.name),
                     at: term.at.clone(),
                     evidence: term.text.clone(),
                     level: None,

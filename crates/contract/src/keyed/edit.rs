@@ -19,20 +19,22 @@ pub struct Fact {
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum KeyedError {
-    #[error("there is no section `{section}`; there are {}", join(known))]
+    #[error("unknown section `{section}`; the sections are {}", join(known))]
     NoSection { section: String, known: Vec<String> },
-    #[error("`{key}` is new: say in which section; there are {}", join(known))]
+    #[error("`{key}` is new: name its section; the sections are {}", join(known))]
     WhichSection { key: String, known: Vec<String> },
-    #[error("`{key}` stands in several sections: {}", join(sections))]
+    #[error("`{key}` exists in several sections: {}", join(sections))]
     Ambiguous { key: String, sections: Vec<String> },
     #[error("`{text}` must be a single line")]
     NotOneLine { text: String },
     #[error(
-        "`{key}` is no key: at most 40 characters and 6 words, without colons, sentence marks or brackets"
+        "`{key}` is not a valid key: at most 40 characters and 6 words, without colons, \
+         punctuation or brackets"
     )]
     NoKey { key: String },
     #[error(
-        "the row of `{key}` has {cells} cells behind its key: give as many values, set off by ` | `"
+        "the row of `{key}` has {cells} cells after its key: give as many values, separated by ` \
+         | `"
     )]
     OtherCells { key: String, cells: usize },
 }

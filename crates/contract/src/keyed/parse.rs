@@ -175,7 +175,7 @@ struct Parser {
     /// Titles above the current part with their levels.
     above: Vec<(usize, String)>,
     seen: HashMap<String, usize>,
-    /// What ends the block that is open (a fence, `-->` or a front matter's `---`), and the line
+    /// The text that ends the open block (a fence, `-->` or a front matter's `---`), and the line
     /// that opened it.
     until: Option<(String, usize)>,
     /// Whether front matter opens the text: a `---` that nothing closes is a rule across the page.

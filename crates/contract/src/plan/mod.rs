@@ -116,7 +116,7 @@ impl fmt::Display for Strategy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Strategy::Whole => f.write_str("whole"),
-            Strategy::Section => f.write_str("section, whole"),
+            Strategy::Section => f.write_str("section, in full"),
             Strategy::Recent {
                 whole,
                 overview,

@@ -11,7 +11,7 @@ use crate::tokens::Tokens;
 /// The `must` pointers do not fit even at their smallest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Error)]
 #[error(
-    "{} cannot fit: {least} tokens are the least, {budget} are there",
+    "{} cannot fit: at least {least} tokens are needed, and the budget is {budget}",
     render(stuck)
 )]
 pub struct Overflow {

@@ -89,7 +89,7 @@ fn recent_keeps_the_newest_and_a_sentence_of_the_older() {
     );
     assert_eq!(
         told(&asks, 22),
-        [["`a` cannot fit: 23 tokens are the least, 22 are there"]]
+        [["`a` cannot fit: at least 23 tokens are needed, and the budget is 22"]]
     );
 }
 

@@ -18,7 +18,7 @@ use super::engine::{Engine, FlowError, Shift};
 use super::event::Event;
 use super::folder::run_id;
 use super::job::{Job, Output, PlannedJob, fill_path};
-use super::note::{AttemptFact, AttemptNote, ReadNote, Ruling};
+use super::note::{AttemptFact, AttemptNote, AttemptResult, ReadNote};
 use super::snapshot::{Snapshot, items_with, marker_of};
 use super::state::render_job;
 
@@ -67,7 +67,7 @@ impl Engine<'_> {
                         format!("{}\n  help  {}", refused.what, refused.remedy)
                     }
                     Stuck::Store(error) => error.to_string(),
-                    Stuck::Told(why) => why,
+                    Stuck::Message(why) => why,
                     Stuck::Flow(error) => error.to_string(),
                 };
                 shift.summary.stuck.push((job.clone(), why.clone()));
@@ -92,7 +92,7 @@ impl Engine<'_> {
             Some(Builtin::Derive | Builtin::Gate) | None => {
                 derive(self.project, planned).map_err(|e| match e {
                     DeriveError::Store(error) => Stuck::Store(error),
-                    other => Stuck::Told(other.to_string()),
+                    other => Stuck::Message(other.to_string()),
                 })
             }
         }?;
@@ -121,7 +121,7 @@ impl Engine<'_> {
         let mut note = AttemptNote::new(
             &run_id(&planned.job, jiff::Timestamp::now()),
             &planned.job,
-            Ruling::Accepted,
+            AttemptResult::Accepted,
         );
         note.reads = made.reads;
         if let Some(sent) = &chosen.status.sent_back {
@@ -190,7 +190,7 @@ impl Engine<'_> {
             let newest = facts
                 .iter()
                 .rev()
-                .find(|f| f.note.ruling == Ruling::Accepted && f.note.job() == job);
+                .find(|f| f.note.ruling == AttemptResult::Accepted && f.note.job() == job);
             newest
                 .filter(|f| f.note.sent_by.as_ref() == Some(&planned.job.step))
                 .map_or(0, |f| f.note.round)
@@ -210,14 +210,14 @@ impl Engine<'_> {
             .project
             .store
             .read(path)?
-            .ok_or_else(|| Stuck::Told(format!("`{path}` is not there")))?;
+            .ok_or_else(|| Stuck::Message(format!("`{path}` does not exist")))?;
         reads.push(ReadNote {
             path: path.to_string(),
             version,
             section: None,
             text: None,
         });
-        String::from_utf8(bytes).map_err(|_| Stuck::Told(format!("`{path}` is not text")))
+        String::from_utf8(bytes).map_err(|_| Stuck::Message(format!("`{path}` is not text")))
     }
 
     /// The files of steps that do not apply to this unit. A merge ignores them, even if an older
@@ -262,8 +262,9 @@ impl Engine<'_> {
                     .as_ref()
                     .is_some_and(|f| w.split('|').any(|n| n.trim() == f))
             }) {
-                return Err(Stuck::Told(format!(
-                    "`{path}` does not end with {wanted}: a merge needs all its markers"
+                return Err(Stuck::Message(format!(
+                    "`{path}` does not end with {wanted}: a merge needs the markers of all its \
+                     reports"
                 )));
             }
             sources.push(Source { path, text });
@@ -272,7 +273,7 @@ impl Engine<'_> {
         let output = planned
             .required()
             .next()
-            .ok_or_else(|| Stuck::Told("the step names no file to write".into()))?;
+            .ok_or_else(|| Stuck::Message("the step names no file to write".into()))?;
         made.told = format!("merged {} reports into {}", sources.len(), output.path);
         made.ops.push(Op::Write {
             path: output.path.clone(),
@@ -285,11 +286,11 @@ impl Engine<'_> {
     fn make_memory(&self, planned: &PlannedJob<'_>) -> Result<Made, Stuck> {
         let mut made = Made::default();
         let remember = planned.step.remember.as_ref().ok_or_else(|| {
-            Stuck::Told("the step does not say what it remembers: [steps.remember]".into())
+            Stuck::Message("the step does not declare what it remembers: [steps.remember]".into())
         })?;
         let path = |text: &str| {
             fill_path(text, &planned.binding)
-                .ok_or_else(|| Stuck::Told(format!("`{text}` names no file")))
+                .ok_or_else(|| Stuck::Message(format!("`{text}` does not name a file")))
         };
         let unit = planned
             .job
@@ -299,7 +300,7 @@ impl Engine<'_> {
         let from = path(&remember.from)?;
         let report = self.read(&from, &mut made.reads)?;
         if let Some(unfit) = find_unfit(remember, &report).first() {
-            return Err(Stuck::Told(format!(
+            return Err(Stuck::Message(format!(
                 "`{from}` {unfit}\n  help  fix that part, then quipu run"
             )));
         }
@@ -334,16 +335,20 @@ impl Engine<'_> {
         let mut left = String::new();
         if remember.entries {
             let asked = sort_offers(&self.project.contract, planned, &report);
+            let mut waiting = asked.left.len();
             for (file, offers) in &asked.by_file {
                 let now = self.project.store.read(file)?;
                 let text = now
                     .as_ref()
                     .map(|(bytes, _)| String::from_utf8_lossy(bytes).into_owned());
-                if let Some((text, added)) =
-                    with_entries(file, text.as_deref(), offers).map_err(Stuck::Told)?
-                {
-                    grown.push(format!("{file} by {added}"));
-                    let (path, bytes) = (file.clone(), text.into_bytes());
+                let added = with_entries(file, text.as_deref(), offers).map_err(Stuck::Message)?;
+                waiting += added.left;
+                if added.added > 0 {
+                    grown.push(match added.closed {
+                        0 => format!("{file} (+{})", added.added),
+                        closed => format!("{file} (+{}, {closed} closed)", added.added),
+                    });
+                    let (path, bytes) = (file.clone(), added.text.into_bytes());
                     made.ops.push(match now {
                         Some((_, version)) => Op::Write {
                             path,
@@ -354,11 +359,8 @@ impl Engine<'_> {
                     });
                 }
             }
-            if !asked.left.is_empty() {
-                left = format!(
-                    "; {} left for a person: quipu learn --list",
-                    asked.left.len()
-                );
+            if waiting > 0 {
+                left = format!("; {waiting} left for a person: quipu learn --list");
             }
         }
         if let (Some(from), Some(to)) = (&remember.text, &remember.to) {
@@ -371,7 +373,7 @@ impl Engine<'_> {
             });
         }
         made.told = format!(
-            "remembered {unit}: {} grew{left}",
+            "remembered {unit}: added to {}{left}",
             if grown.is_empty() {
                 "nothing".to_owned()
             } else {
@@ -404,9 +406,9 @@ impl Engine<'_> {
     }
 
     fn make_pages(&self, planned: &PlannedJob<'_>) -> Result<Made, Stuck> {
-        let press = self
-            .press
-            .ok_or_else(|| Stuck::Told("this program has no press".into()))?;
+        let publisher = self
+            .publisher
+            .ok_or_else(|| Stuck::Message("this program cannot publish".into()))?;
         let mut made = Made::default();
         let all = self.project.store.list()?;
         for pattern in planned.reads() {
@@ -421,9 +423,9 @@ impl Engine<'_> {
                 }
             }
         }
-        let printed = press
+        let printed = publisher
             .print(self.project, planned.step, planned.job.unit.as_ref())
-            .map_err(Stuck::Told)?;
+            .map_err(Stuck::Message)?;
         for (path, version) in printed.reads {
             made.reads.push(ReadNote {
                 path: path.to_string(),
@@ -453,7 +455,7 @@ impl Engine<'_> {
             .map(|(path, _)| path.as_str())
             .filter(|path| is_own(planned, path))
             .collect();
-        made.told = format!("printed {}", own.join(", "));
+        made.told = format!("published {}", own.join(", "));
         match pages.len() - own.len() {
             0 => {}
             more => made.told.push_str(&format!(" and {more} more")),
@@ -487,7 +489,7 @@ fn is_own(planned: &PlannedJob<'_>, path: &str) -> bool {
 enum Stuck {
     Store(StoreError),
     Flow(FlowError),
-    Told(String),
+    Message(String),
 }
 
 impl From<StoreError> for Stuck {

@@ -28,18 +28,22 @@ impl Engine<'_> {
         seconds: u64,
     ) -> Result<std::result::Result<Lease, String>, StoreError> {
         let unit = job.unit.as_ref().map(ToString::to_string);
-        let name = self.seat.claim(&job.step, unit.as_deref())?;
+        let name = self.registration.claim(&job.step, unit.as_deref())?;
         match self
             .project
             .store
             .take_lease_as(actor, &name, paths, seconds)
         {
             Ok(lease) => Ok(Ok(lease)),
-            Err(StoreError::LeaseLost { what }) => self.seat.unclaim(&name).map(|()| Err(what)),
-            Err(refused @ StoreError::Refused(_)) => self.seat.unclaim(&name).and(Err(refused)),
+            Err(StoreError::LeaseLost { what }) => {
+                self.registration.unclaim(&name).map(|()| Err(what))
+            }
+            Err(refused @ StoreError::Refused(_)) => {
+                self.registration.unclaim(&name).and(Err(refused))
+            }
             Err(error) => {
                 // The lease may have been taken despite the error.
-                self.seat.doubt(&name);
+                self.registration.doubt(&name);
                 Err(error)
             }
         }
@@ -53,10 +57,10 @@ impl Engine<'_> {
             .release_lease(actor, &lease.id, Some(lease.fence))
         {
             Ok(_) | Err(StoreError::NotFound { .. } | StoreError::LeaseLost { .. }) => {
-                Ok(self.seat.unclaim(&lease.id)?)
+                Ok(self.registration.unclaim(&lease.id)?)
             }
             Err(error) => {
-                self.seat.doubt(&lease.id);
+                self.registration.doubt(&lease.id);
                 let error = FlowError::from(error);
                 if error.is_passing() {
                     Ok(())
@@ -90,18 +94,18 @@ impl Engine<'_> {
     }
 
     /// Releases the leases of dead workers. Returns whether there were any.
-    pub(super) fn hand_back(&self, shift: &mut Shift) -> Result<bool, FlowError> {
+    pub(super) fn release_dead(&self, shift: &mut Shift) -> Result<bool, FlowError> {
         // Listing the workers of other machines needs a request, so limit its rate.
-        let pause = if self.project.store.order().is_some() {
+        let pause = if self.project.store.commit_log().is_some() {
             LOOK
         } else {
             Duration::ZERO
         };
-        if shift.handed_back.is_some_and(|at| at.elapsed() < pause) {
+        if shift.released_at.is_some_and(|at| at.elapsed() < pause) {
             return Ok(false);
         }
-        shift.handed_back = Some(Instant::now());
-        let leases = match self.seat.hand_back().map_err(FlowError::from) {
+        shift.released_at = Some(Instant::now());
+        let leases = match self.registration.hand_back().map_err(FlowError::from) {
             Err(error) if error.is_passing() => return Ok(false),
             other => other?,
         };

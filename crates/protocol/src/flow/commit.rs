@@ -10,9 +10,9 @@ use quipu_store::{Change, Expect, LeaseToken, Op, Receipt, Refused, StoreError};
 use super::engine::{FlowError, flow_now};
 use super::job::{Output, PlannedJob};
 use super::note::AttemptNote;
-use super::snapshot::Memory;
-use crate::panel::{derive_panel, panel_view};
-use crate::project::Project;
+use super::snapshot::FlowCache;
+use crate::project::open::Project;
+use crate::review::{derive_panel, panel_view};
 
 /// How often a commit is retried when another process rewrites a derived file.
 const TRIES: usize = 50;
@@ -38,13 +38,13 @@ pub struct Committed {
 }
 
 /// The operations for an attempt's files, and the sealed files that it cannot write.
-struct Asked {
+struct PlannedOps {
     ops: Vec<Op>,
     sealed: Vec<String>,
 }
 
-fn plan_ops(project: &Project, files: &[(Output, Vec<u8>)]) -> Result<Asked, StoreError> {
-    let mut asked = Asked {
+fn plan_ops(project: &Project, files: &[(Output, Vec<u8>)]) -> Result<PlannedOps, StoreError> {
+    let mut asked = PlannedOps {
         ops: Vec::new(),
         sealed: Vec::new(),
     };
@@ -72,7 +72,7 @@ fn plan_ops(project: &Project, files: &[(Output, Vec<u8>)]) -> Result<Asked, Sto
                     }
                 }
                 (Class::Derived, _) => {
-                    // Only a `Press` produces these files, and it is part of Quipu.
+                    // Only a `Publisher` produces these files, and it is part of Quipu.
                     Op::Derive {
                         path,
                         bytes,
@@ -106,7 +106,7 @@ pub fn find_refusal(
     change.ops = plan_ops(project, files)?.ops;
     change.lease = Some(lease.clone());
     change.force = true;
-    match project.judge(change) {
+    match project.validate(change) {
         Ok(judged) => {
             drop(judged);
             Ok(None)
@@ -140,10 +140,10 @@ pub fn find_obstacle(
 
 pub fn commit(
     project: &Project,
-    memory: &Memory,
+    memory: &FlowCache,
     wanted: &Wanted<'_>,
 ) -> Result<Committed, FlowError> {
-    let Asked { ops: asked, sealed } = plan_ops(project, wanted.files)?;
+    let PlannedOps { ops: asked, sealed } = plan_ops(project, wanted.files)?;
     let ops: Vec<Op> = wanted.ops.iter().cloned().chain(asked).collect();
     let audits = audit_op(project, &wanted.audits)?;
     for _ in 0..TRIES {
@@ -160,7 +160,10 @@ pub fn commit(
         let panel = panel_op(project, memory, wanted)?;
         let derived = panel.as_ref().map(|op| op.path().to_string());
         change.beside.extend(panel);
-        match project.judge(change).and_then(quipu_store::Judged::publish) {
+        match project
+            .validate(change)
+            .and_then(quipu_store::Validated::publish)
+        {
             Ok(receipt) => return Ok(Committed { receipt, sealed }),
             Err(StoreError::Stale { path, .. }) if Some(&path) == derived.as_ref() => {}
             Err(error) => return Err(error.into()),
@@ -188,7 +191,7 @@ pub fn audit_op(project: &Project, sections: &[String]) -> Result<Option<Op>, St
 /// The panel's state after this commit.
 fn panel_op(
     project: &Project,
-    memory: &Memory,
+    memory: &FlowCache,
     wanted: &Wanted<'_>,
 ) -> Result<Option<Op>, FlowError> {
     if project.contract.of_form(Form::Panel).next().is_none() {

@@ -5,10 +5,14 @@
 use quipu_contract::Contract;
 
 use super::job::{PlannedJob, fill};
-use super::state::Now;
+use super::state::CurrentFiles;
 
 /// Returns the reason why a job does not apply, or None if it applies.
-pub fn why_not(contract: &Contract, job: &PlannedJob<'_>, now: &dyn Now) -> Option<String> {
+pub fn why_not(
+    contract: &Contract,
+    job: &PlannedJob<'_>,
+    now: &dyn CurrentFiles,
+) -> Option<String> {
     let when = &job.step.when;
     let value = |name: &String| {
         job.binding
@@ -50,7 +54,7 @@ pub fn why_not(contract: &Contract, job: &PlannedJob<'_>, now: &dyn Now) -> Opti
         .map(|pattern| now.matching(&pattern))
         .unwrap_or_default();
     if found.is_empty() {
-        return Some(format!("there is no `{files}`"));
+        return Some(format!("`{files}` does not exist"));
     }
     if when.words.is_empty()
         || found
@@ -59,5 +63,5 @@ pub fn why_not(contract: &Contract, job: &PlannedJob<'_>, now: &dyn Now) -> Opti
     {
         return None;
     }
-    Some("the text does not call for it".into())
+    Some("the text does not require it".into())
 }

@@ -10,8 +10,8 @@ use serde::Serialize;
 
 use super::check::Collected;
 use super::job::{PlannedJob, fill_path};
-use crate::project::Project;
-use crate::source_map::{is_named, mapped_paths};
+use crate::project::open::Project;
+use crate::view::source_map::{is_named, mapped_paths};
 
 const MANIFEST: &str = "quipu.toml";
 
@@ -98,7 +98,8 @@ fn read_plan(contract: &Contract, declare: &Declare, path: &str, text: &str) -> 
                 .unwrap_or_default();
             if let Some(id) = is_unit(contract, first).filter(|_| first != title) {
                 plan.faults.push(format!(
-                    "`{path}` line {}: the heading `{title}` must be the id alone: `## {id}`",
+                    "`{path}` line {}: the heading `{title}` must consist of the id alone: `## \
+                     {id}`",
                     section.line
                 ));
             }
@@ -157,7 +158,7 @@ fn read_plan(contract: &Contract, declare: &Declare, path: &str, text: &str) -> 
     });
     if let Some((name, wanted)) = wanted.filter(|(_, wanted)| *wanted != plan.units.len()) {
         plan.faults.push(format!(
-            "`{path}` has {} units; {wanted} are wanted (`{name}` in {MANIFEST})",
+            "`{path}` has {} units; {wanted} are required (`{name}` in {MANIFEST})",
             plan.units.len()
         ));
     }
@@ -172,7 +173,8 @@ fn find_order_faults(contract: &Contract, plan: &mut UnitPlan, lines: &[usize]) 
         let kind = contract.profiles.iter().find_map(|p| p.unit.as_ref());
         let shape = kind.map_or_else(|| "ID".to_owned(), |kind| kind.id.replacen("##", "01", 1));
         faults.push(format!(
-            "`{path}` has no section for a unit: head each by its id alone, `## {shape}`"
+            "`{path}` has no section for a unit: write one heading with the id alone for each, \
+             `## {shape}`"
         ));
     }
     for (at, unit) in plan.units.iter().enumerate() {
@@ -187,7 +189,7 @@ fn find_order_faults(contract: &Contract, plan: &mut UnitPlan, lines: &[usize]) 
             .filter(|before| before.id.natural_cmp(id).is_gt())
         {
             faults.push(format!(
-                "`{path}` line {line}: `{id}` stands behind `{}`; ids stand in order",
+                "`{path}` line {line}: `{id}` comes after `{}`, but ids must be in order",
                 before.id
             ));
         }
@@ -212,7 +214,7 @@ fn find_order_faults(contract: &Contract, plan: &mut UnitPlan, lines: &[usize]) 
             )),
             Some(planned) if !unit.needs.is_empty() && planned.needs != unit.needs => {
                 faults.push(format!(
-                    "`{path}` says that {} needs {}, {MANIFEST} says {}",
+                    "`{path}` says that {} needs {}, but {MANIFEST} says {}",
                     unit.id,
                     join(&planned.needs),
                     join(&unit.needs)
@@ -329,7 +331,7 @@ fn find_map_faults(
             .filter(|named| !files.iter().any(|file| is_named(named, file)));
         faults.extend(absent.map(|named| {
             format!(
-                "`{path}` names `{named}` for {}, which is not there",
+                "`{path}` names `{named}` for {}, which does not exist",
                 unit.id
             )
         }));

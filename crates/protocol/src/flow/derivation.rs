@@ -13,8 +13,8 @@ use quipu_contract::{Builtin, Class, Contract, Pattern, ProjectPath, UnitId};
 use quipu_store::Version;
 
 use super::job::{Job, PlannedJob, fill_path};
-use super::note::{AttemptFact, ReadNote, Ruling};
-use super::state::{JobStatus, Now, SentBack, State, render_job};
+use super::note::{AttemptFact, AttemptResult, ReadNote};
+use super::state::{CurrentFiles, JobStatus, SentBack, State, render_job};
 
 /// The journal's facts about one job.
 #[derive(Debug, Clone, Default)]
@@ -34,7 +34,7 @@ type Made<'a> = (Option<&'a Version>, &'a Version, usize);
 pub struct Derivation<'a, 'c> {
     contract: &'c Contract,
     jobs: &'a [PlannedJob<'c>],
-    now: &'a dyn Now,
+    now: &'a dyn CurrentFiles,
     facts: &'a [AttemptFact],
     known: Vec<Known>,
     /// The index of each job.
@@ -66,7 +66,7 @@ impl<'a, 'c> Derivation<'a, 'c> {
     pub fn new(
         contract: &'c Contract,
         jobs: &'a [PlannedJob<'c>],
-        now: &'a dyn Now,
+        now: &'a dyn CurrentFiles,
         facts: &'a [AttemptFact],
     ) -> Self {
         let index: BTreeMap<&Job, usize> =
@@ -94,7 +94,7 @@ impl<'a, 'c> Derivation<'a, 'c> {
             };
             let known = &mut known[at];
             match fact.note.ruling {
-                Ruling::Accepted => {
+                AttemptResult::Accepted => {
                     *known = Known {
                         accepted: Some(number),
                         approved: known.approved,
@@ -102,15 +102,15 @@ impl<'a, 'c> Derivation<'a, 'c> {
                         ..Known::default()
                     }
                 }
-                Ruling::Failed => {
+                AttemptResult::Failed => {
                     known.failures += 1;
                     known.failed_why.clone_from(&fact.note.why);
                 }
-                Ruling::Approved => {
+                AttemptResult::Approved => {
                     known.approved = Some(number);
                     known.failures = 0;
                 }
-                Ruling::Rejected => known.rejected = Some(number),
+                AttemptResult::Rejected => known.rejected = Some(number),
             }
         }
         let (memo, open) = (
@@ -185,10 +185,12 @@ impl<'a, 'c> Derivation<'a, 'c> {
             through: Vec::new(),
             sent_back: None,
             objects: false,
+            excused: false,
             failures: known.failures,
             known: known.accepted.is_some() || known.approved.is_some(),
             warnings: known
                 .accepted
+                .filter(|_| !self.behind_seal[index])
                 .map(|n| self.facts[n].note.warnings.clone())
                 .unwrap_or_default(),
             seq: known.accepted.or(known.approved).map(|n| self.facts[n].seq),
@@ -212,10 +214,18 @@ impl<'a, 'c> Derivation<'a, 'c> {
         let incomplete = self.still_incomplete(index);
         // Laying out missing files costs nothing, and other jobs may read them.
         if !incomplete.is_empty() && self.behind_seal[index] && !job.is_builtin(Builtin::Derive) {
-            let why = "what it led to is sealed already".to_owned();
+            let why = "a later result is already sealed".to_owned();
             return JobStatus {
                 state: State::Skipped,
                 why: vec![why],
+                ..status
+            };
+        }
+        if let (false, Some(why)) = (incomplete.is_empty(), self.excuse(index)) {
+            return JobStatus {
+                state: State::Skipped,
+                why: vec![why],
+                excused: true,
                 ..status
             };
         }
@@ -251,8 +261,8 @@ impl<'a, 'c> Derivation<'a, 'c> {
                 begun
             };
         }
-        let changed = known
-            .accepted
+        let changed = self
+            .base(index)
             .map(|fact| self.changed(index, fact))
             .unwrap_or_default();
         if let Some(mut sent_back) = self.sent_back_to(index) {
@@ -290,14 +300,44 @@ impl<'a, 'c> Derivation<'a, 'c> {
         }
     }
 
+    /// The note whose reads a job's inputs are compared with: the newest accepted attempt, or a
+    /// person's later decision to keep its output as it is.
+    fn base(&self, index: usize) -> Option<usize> {
+        let known = &self.known[index];
+        let kept = known.approved.filter(|fact| {
+            self.seq(known.approved) > self.seq(known.accepted)
+                && !self.facts[*fact].note.reads.is_empty()
+        });
+        kept.filter(|_| known.accepted.is_some()).or(known.accepted)
+    }
+
+    /// Why the flow goes on without a job, if a person decided so after it had failed. Only a job
+    /// whose score is averaged with others may be missing.
+    fn excuse(&self, index: usize) -> Option<String> {
+        let known = &self.known[index];
+        let approved = known.approved?;
+        let is_excused = self.jobs[index].step.domain.is_some()
+            && self.seq(known.approved) > self.seq(known.accepted);
+        let why = self.facts[approved].note.why.as_deref();
+        is_excused.then(|| match why {
+            Some(why) => format!("excused: {why}"),
+            None => "excused by a person".to_owned(),
+        })
+    }
+
     /// Decides whether a job that has to be done, or redone, can begin.
     fn begin(&self, index: usize, mut status: JobStatus) -> JobStatus {
         let (job, known) = (&self.jobs[index], &self.known[index]);
         if known.failures >= job.step.retries {
             let why = known.failed_why.clone().unwrap_or_default();
+            let mut why = vec![format!("{} failures in a row: {why}", known.failures)];
+            if job.step.domain.is_some() {
+                let name = render_job(&job.job);
+                why.push(format!("to go on without it: quipu approve {name}"));
+            }
             return JobStatus {
                 state: State::Failed,
-                why: vec![format!("{} failures in a row: {why}", known.failures)],
+                why,
                 ..status
             };
         }
@@ -313,7 +353,7 @@ impl<'a, 'c> Derivation<'a, 'c> {
             );
             return JobStatus {
                 state: State::Pending,
-                why: vec![format!("waits for {step}, which has no unit yet: {how}")],
+                why: vec![format!("waits for {step}, which has no units yet: {how}")],
                 ..status
             };
         }
@@ -352,6 +392,20 @@ impl<'a, 'c> Derivation<'a, 'c> {
     fn decide_gate(&self, index: usize, mut status: JobStatus) -> JobStatus {
         let (job, known) = (&self.jobs[index], &self.known[index]);
         let complete = self.incomplete(job).is_empty();
+        // A plan without a file of its own is decided when units are declared, by its approval or by
+        // hand. The plan may change freely; a person approves it again to declare more.
+        let declares = job.step.declare.is_some() && job.outputs.is_empty();
+        let is_declared = self
+            .contract
+            .units
+            .iter()
+            .any(|unit| unit.profile.is_none());
+        if declares && is_declared && self.seq(known.rejected) <= self.seq(known.approved) {
+            return JobStatus {
+                state: State::Done,
+                ..status
+            };
+        }
         let name = match &job.job.unit {
             Some(unit) => format!("{} --unit {unit}", job.job.step),
             None => job.job.step.clone(),
@@ -452,7 +506,7 @@ impl<'a, 'c> Derivation<'a, 'c> {
         let items = self.own_objections(index);
         status.objects = true;
         let told = match items.as_slice() {
-            [] => "an objection stands".to_owned(),
+            [] => "an objection is open".to_owned(),
             [first, rest @ ..] => format!(
                 "{} objection{}: {first}",
                 items.len(),
@@ -463,7 +517,7 @@ impl<'a, 'c> Derivation<'a, 'c> {
             vec![
                 what,
                 format!(
-                    "fix it by hand, or overrule it: quipu approve {}",
+                    "fix it in an editor, or overrule it: quipu approve {}",
                     render_job(&job.job)
                 ),
             ]
@@ -714,7 +768,7 @@ impl<'a, 'c> Derivation<'a, 'c> {
             .filter_map(|output| {
                 let path = output.path.as_str();
                 if self.now.version(path).is_none() {
-                    return Some(format!("`{path}` is not there"));
+                    return Some(format!("`{path}` does not exist"));
                 }
                 let marked = output.markers.is_empty()
                     || self
@@ -742,7 +796,7 @@ impl<'a, 'c> Derivation<'a, 'c> {
             let what = if self.now.version(&read.path).is_some() {
                 "changed"
             } else {
-                "is gone"
+                "was deleted"
             };
             self.tell(
                 &mut changed,
@@ -789,7 +843,7 @@ impl<'a, 'c> Derivation<'a, 'c> {
         if self.behind_seal[index] && !maker.is_some_and(asked) {
             return;
         }
-        // What was made from this job's own text would have it done again without end.
+        // Ignore texts that were made from this job's own output: they would make it stale forever.
         let is_circle = |fact: &AttemptFact| {
             self.index
                 .get(&fact.note.job())

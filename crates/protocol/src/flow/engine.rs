@@ -10,21 +10,21 @@ use std::sync::{Arc, mpsc};
 use std::time::Instant;
 
 use quipu_contract::{Actor, ActorName, Form, ProjectPath, UnitId};
-use quipu_store::{Change, Expect, Op, Seat, StoreError, Version};
+use quipu_store::{Change, Expect, Op, StoreError, WorkerRegistration};
 use thiserror::Error;
 
+use super::agent::{Agent, Stop};
 use super::attempt::{AttemptError, ChosenJob, Outcome, catching};
-use super::builtin::Press;
+use super::builtin::Publisher;
 use super::event::{Event, Summary};
 use super::folder::{mark_lost, prune_runs};
 use super::job::{Job, PlannedJob, comes_before, plan_jobs};
-use super::perform::{Agent, Stop};
-use super::snapshot::{Memory, Snapshot};
+use super::snapshot::{FlowCache, Snapshot};
 use super::state::{Flow, State, derive_flow};
-use super::worker_loop::Stay;
-use crate::panel::{derive_panel, panel_view};
-use crate::project::{Project, ProjectError};
-use crate::template::TemplateError;
+use super::worker_loop::LeaveRule;
+use crate::project::open::{Project, ProjectError};
+use crate::project::template::TemplateError;
+use crate::review::{derive_panel, panel_view};
 
 #[derive(Debug, Error)]
 pub enum FlowError {
@@ -34,9 +34,9 @@ pub enum FlowError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Template(#[from] TemplateError),
-    #[error("the derived state changed again and again while it was written")]
+    #[error("the derived state changed repeatedly while it was written")]
     Busy,
-    #[error("the view of `{0}` has no stage")]
+    #[error("the view of `{0}` has no stages")]
     NoStage(String),
 }
 
@@ -84,22 +84,20 @@ impl Choice {
 pub struct Engine<'p> {
     pub project: &'p Project,
     pub agent: &'p dyn Agent,
-    pub press: Option<&'p dyn Press>,
+    pub publisher: Option<&'p dyn Publisher>,
     pub choice: Choice,
-    pub stay: Stay,
+    pub leave_rule: LeaveRule,
     /// This worker's registration in the project.
-    pub seat: Seat<'p>,
-    /// The version of `quipu.toml` that the project was opened with.
-    pub rules: Version,
+    pub registration: WorkerRegistration<'p>,
     pub stop: Stop,
     pub listen: &'p (dyn Fn(&Event) + Sync),
-    pub memory: Memory,
+    pub memory: FlowCache,
 }
 
 /// Derives the current flow.
 pub fn flow_now<'p>(
     project: &'p Project,
-    memory: &Memory,
+    memory: &FlowCache,
 ) -> Result<(Flow<'p>, Snapshot<'p>), FlowError> {
     flow_of(project, memory, &Arc::new(plan_jobs(&project.contract)))
 }
@@ -107,7 +105,7 @@ pub fn flow_now<'p>(
 /// Derives the current flow from known jobs, which depend only on the contract.
 fn flow_of<'p>(
     project: &'p Project,
-    memory: &Memory,
+    memory: &FlowCache,
     jobs: &Arc<Vec<PlannedJob<'p>>>,
 ) -> Result<(Flow<'p>, Snapshot<'p>), FlowError> {
     flow_beside(project, memory, jobs, None)
@@ -116,7 +114,7 @@ fn flow_of<'p>(
 /// Derives the flow as if one lease were free, for its holder.
 pub(super) fn flow_beside<'p>(
     project: &'p Project,
-    memory: &Memory,
+    memory: &FlowCache,
     jobs: &Arc<Vec<PlannedJob<'p>>>,
     lease: Option<&str>,
 ) -> Result<(Flow<'p>, Snapshot<'p>), FlowError> {
@@ -127,7 +125,7 @@ pub(super) fn flow_beside<'p>(
 }
 
 /// Rebuilds the derived state of a panel, if it differs from the reports.
-pub fn refresh_panel(project: &Project, memory: &Memory) -> Result<bool, FlowError> {
+pub fn refresh_panel(project: &Project, memory: &FlowCache) -> Result<bool, FlowError> {
     let Some(path) = project
         .contract
         .of_form(Form::Panel)
@@ -171,7 +169,10 @@ pub fn refresh_panel(project: &Project, memory: &Memory) -> Result<bool, FlowErr
             bytes: text.into_bytes(),
             expect,
         });
-    match project.judge(change).and_then(quipu_store::Judged::publish) {
+    match project
+        .validate(change)
+        .and_then(quipu_store::Validated::publish)
+    {
         // Another process derived it in the meantime.
         Err(StoreError::Stale { .. }) => Ok(false),
         other => other.map(|_| true).map_err(Into::into),
@@ -193,7 +194,7 @@ pub(super) struct Shift {
     /// The last reported reason for waiting.
     pub waiting: Option<String>,
     /// The time of the last check for dead workers.
-    pub handed_back: Option<Instant>,
+    pub released_at: Option<Instant>,
 }
 
 impl Shift {
@@ -210,7 +211,7 @@ impl<'p> Engine<'p> {
     /// Runs until nothing more can be done, or until a stop is requested.
     pub fn run(&self) -> Result<Summary, FlowError> {
         let mut shift = Shift::default();
-        self.hand_back(&mut shift)?;
+        self.release_dead(&mut shift)?;
         mark_lost(self.project.store.root());
         let pruned = prune_runs(self.project);
         if !pruned.is_empty() {
@@ -230,7 +231,7 @@ impl<'p> Engine<'p> {
             // The scope waits for its threads, even if this one panics, so raise the flag in any
             // case.
             let _ended = RaisedOnDrop(&over);
-            if self.project.store.order().is_some() {
+            if self.project.store.commit_log().is_some() {
                 scope.spawn(|| self.keep_up(&over));
             }
             let (sender, receiver) = mpsc::channel::<Ended>();
@@ -255,6 +256,7 @@ impl<'p> Engine<'p> {
                         jobs: Arc::clone(&jobs),
                         status: flow.statuses[index].clone(),
                         facts,
+                        lacks_reports: flow.statuses.iter().any(|status| status.excused),
                     };
                     if planned.role.is_none() {
                         forced.remove(&job);

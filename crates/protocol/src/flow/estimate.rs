@@ -13,10 +13,10 @@ use super::engine::{Choice, FlowError, flow_now};
 use super::expect::Expected;
 use super::job::{Job, PlannedJob, comes_before, plan_batches};
 use super::note::Usage;
-use super::snapshot::Memory;
+use super::snapshot::FlowCache;
 use super::state::State;
-use crate::brief::{BriefOptions, render_brief};
-use crate::project::Project;
+use crate::project::open::Project;
+use crate::view::brief::{BriefOptions, render_brief};
 use crate::view::{Lexical, Seen, View, ViewRequest, make_view};
 
 #[derive(Debug, Clone, Serialize)]
@@ -104,7 +104,7 @@ pub fn estimate_flow(
     agent: &str,
     counter: Counter,
 ) -> Result<Estimate, FlowError> {
-    let (flow, _) = flow_now(project, &Memory::default())?;
+    let (flow, _) = flow_now(project, &FlowCache::default())?;
     let price = project.contract.price(agent);
     let expected = Expected::new(project, &flow, counter);
     let mut jobs = Vec::new();

@@ -11,8 +11,8 @@ use quipu_text::Counter;
 
 use super::job::{Output, PlannedJob, fill_path};
 use super::state::{Flow, State};
-use crate::project::Project;
-use crate::usual::usual_tokens;
+use crate::project::open::Project;
+use crate::view::usual_length::usual_tokens;
 
 /// The usual length of a report without a length in the contract.
 const REPORT: Tokens = Tokens(800);

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::job::Job;
-use crate::project::Project;
+use crate::project::open::Project;
 
 /// The folder of a running attempt.
 pub struct AttemptFolder {

@@ -3,26 +3,27 @@
 //! The actor needs the privilege to decide. The decision, its files and the declared units are one
 //! commit.
 
-use quipu_contract::{Actor, Builtin, Each, Privilege, ProjectPath, Withheld};
-use quipu_store::{Expect, Op, Receipt, StoreError};
+use quipu_contract::{Actor, Builtin, Class, Each, Privilege, ProjectPath, Withheld};
+use quipu_store::{Expect, Op, Receipt, StoreError, Version};
 use thiserror::Error;
 
 use super::commit::{Wanted, commit};
 use super::declare::{PlannedUnit, declare_units, load_unit_plan};
 use super::engine::{FlowError, flow_now};
 use super::folder::run_id;
-use super::job::{Job, PlannedJob};
-use super::note::{AttemptNote, ReadNote, Ruling};
-use super::snapshot::{Memory, marker_of};
+use super::job::{Job, Output, PlannedJob};
+use super::note::{AttemptNote, AttemptResult, ReadNote};
+use super::snapshot::{FlowCache, marker_of};
 use super::state::{Flow, State, render_job};
-use crate::project::Project;
+use crate::project::open::Project;
+use crate::view::slice_section;
 use quipu_text::{marker, render_marker};
 
 #[derive(Debug, Error)]
 pub enum GateError {
-    #[error("there is no step `{0}`")]
+    #[error("unknown step `{0}`")]
     Unknown(Job),
-    #[error("`{0}` is done for each unit: say for which")]
+    #[error("`{0}` is repeated for each unit: name one with --unit")]
     NeedsUnit(String),
     #[error("`{job}` does not wait for a person: it is {state}{}", why.first().map(|w| format!(" ({w})")).unwrap_or_default())]
     NotWaiting {
@@ -30,7 +31,7 @@ pub enum GateError {
         state: &'static str,
         why: Vec<String>,
     },
-    #[error("`{0}` is no gate: it can be overruled, not rejected")]
+    #[error("`{0}` is not a gate: it can be approved, not rejected")]
     NoGate(Job),
     #[error("{}", faults.join("; "))]
     Plan { job: Job, faults: Vec<String> },
@@ -52,6 +53,8 @@ pub struct Decided {
     pub declared: Vec<PlannedUnit>,
     /// Jobs before the gate that read older texts than the approved ones.
     pub stale: Vec<Job>,
+    /// Whether the decision excuses a failed job: the flow goes on without its result.
+    pub excused: bool,
 }
 
 /// Records a decision. If the files of an approved gate are missing, they are created from the
@@ -60,11 +63,11 @@ pub fn decide_gate(
     project: &Project,
     actor: &Actor,
     job: &Job,
-    ruling: Ruling,
+    ruling: AttemptResult,
     why: Option<&str>,
 ) -> Result<Decided, GateError> {
     actor.may(Privilege::Decide).map_err(GateError::Withheld)?;
-    let memory = Memory::default();
+    let memory = FlowCache::default();
     let (flow, _) = flow_now(project, &memory)?;
     let each = job.unit.is_none()
         && project
@@ -81,13 +84,15 @@ pub fn decide_gate(
     let index = flow.find(job).ok_or_else(unknown)?;
     let (planned, status) = (&flow.jobs[index], &flow.statuses[index]);
     let gate = planned.is_builtin(Builtin::Gate);
-    if ruling == Ruling::Rejected && !gate {
+    if ruling == AttemptResult::Rejected && !gate {
         return Err(GateError::NoGate(job.clone()));
     }
     let may = match status.state {
         State::Waiting | State::Failed => true,
         // A person may reverse an earlier decision.
-        State::Done | State::Stale => gate,
+        State::Done => gate,
+        // A person may keep a text although its inputs changed.
+        State::Stale => gate || ruling == AttemptResult::Approved,
         _ if status.objects => true,
         _ => false,
     };
@@ -117,11 +122,16 @@ pub fn decide_gate(
             });
         }
     }
-    if ruling == Ruling::Approved && gate {
+    if !gate {
+        note.reads = reads_now(project, &memory, job)?.unwrap_or(note.reads);
+    }
+    if ruling == AttemptResult::Approved && gate {
         ops = missing_files(project, planned)?;
     }
     let mut declared = Vec::new();
-    if let Some(plan) = load_unit_plan(project, planned)?.filter(|_| ruling == Ruling::Approved) {
+    if let Some(plan) =
+        load_unit_plan(project, planned)?.filter(|_| ruling == AttemptResult::Approved)
+    {
         if !plan.faults.is_empty() {
             return Err(GateError::Plan {
                 job: job.clone(),
@@ -132,12 +142,18 @@ pub fn decide_gate(
         declared = plan.fresh(&project.contract).cloned().collect();
     }
     let made = ops.iter().map(|op| op.path().to_string()).collect();
-    let verb = if ruling == Ruling::Approved {
+    let excused = ruling == AttemptResult::Approved
+        && status.state == State::Failed
+        && !status.objects
+        && planned.step.domain.is_some();
+    let verb = if excused {
+        "excused"
+    } else if ruling == AttemptResult::Approved {
         "approved"
     } else {
         "rejected"
     };
-    let stale = if ruling == Ruling::Approved {
+    let stale = if ruling == AttemptResult::Approved {
         stale_before(&flow, index)
     } else {
         Vec::new()
@@ -158,7 +174,42 @@ pub fn decide_gate(
         made,
         declared,
         stale,
+        excused,
     })
+}
+
+/// The texts that the newest accepted attempt of a job read, at their current versions. None if the
+/// job was never accepted. The decision about its output holds for these versions.
+fn reads_now(
+    project: &Project,
+    memory: &FlowCache,
+    job: &Job,
+) -> Result<Option<Vec<ReadNote>>, GateError> {
+    let facts = memory.facts(project).map_err(FlowError::from)?;
+    let accepted = facts
+        .iter()
+        .rev()
+        .find(|fact| fact.note.ruling == AttemptResult::Accepted && fact.note.job() == *job);
+    let Some(fact) = accepted else {
+        return Ok(None);
+    };
+    let mut reads = Vec::new();
+    for read in &fact.note.reads {
+        let Ok(path) = ProjectPath::parse(&read.path) else {
+            continue;
+        };
+        let Some((bytes, version)) = project.store.read(&path)? else {
+            continue;
+        };
+        let section = read.section.as_ref();
+        let text = section.and_then(|name| slice_section(&String::from_utf8_lossy(&bytes), name));
+        reads.push(ReadNote {
+            text: text.map(|text| Version::of(text.as_bytes())),
+            version,
+            ..read.clone()
+        });
+    }
+    Ok(Some(reads))
 }
 
 /// The stale jobs that a job depends on, nearest first.
@@ -204,17 +255,17 @@ fn missing_files(project: &Project, planned: &PlannedJob<'_>) -> Result<Vec<Op>,
         if complete {
             continue;
         }
+        // A person wrote the sealed file without the flow. The approval seals that text.
+        if let Some((bytes, _)) = &there
+            && project.contract.class(&output.path) == Class::Sealed
+        {
+            ops.extend(marked(output, bytes));
+            continue;
+        }
         let Some((bytes, _)) = draft.map(|d| project.store.read(d)).transpose()?.flatten() else {
             continue;
         };
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        let text = match output.markers.first() {
-            Some(name) if marker_of(output.path.as_str(), &text).as_ref() != Some(name) => {
-                let body = marker(&text).map_or(text.as_str(), |m| &text[..m.start]);
-                format!("{}\n\n{}\n", body.trim_end(), render_marker(name))
-            }
-            _ => text,
-        };
+        let text = with_marker(output, &String::from_utf8_lossy(&bytes));
         ops.push(Op::Write {
             path: output.path.clone(),
             bytes: text.into_bytes(),
@@ -222,4 +273,24 @@ fn missing_files(project: &Project, planned: &PlannedJob<'_>) -> Result<Vec<Op>,
         });
     }
     Ok(ops)
+}
+
+/// A text with the marker of its output in place of the marker that it ends with.
+fn with_marker(output: &Output, text: &str) -> String {
+    match output.markers.first() {
+        Some(name) if marker_of(output.path.as_str(), text).as_ref() != Some(name) => {
+            let body = marker(text).map_or(text, |m| &text[..m.start]);
+            format!("{}\n\n{}\n", body.trim_end(), render_marker(name))
+        }
+        _ => text.to_owned(),
+    }
+}
+
+/// Adds the marker to a sealed file. None if the file is not text, which only a person can fix.
+fn marked(output: &Output, bytes: &[u8]) -> Option<Op> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    Some(Op::Amend {
+        path: output.path.clone(),
+        bytes: Some(with_marker(output, text).into_bytes()),
+    })
 }

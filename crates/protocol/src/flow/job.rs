@@ -123,7 +123,7 @@ pub fn plan_jobs(contract: &Contract) -> Vec<PlannedJob<'_>> {
             jobs.push(planned(contract, step, unit));
         }
     }
-    let order = Order::of(contract, &jobs);
+    let order = StepOrder::of(contract, &jobs);
     let waits: Vec<_> = jobs
         .iter()
         .map(|t| plan_waits(contract, t, &order))
@@ -260,14 +260,14 @@ impl Batches {
 
 /// Lookup tables for the dependencies of all jobs. Built once, because a flow has hundreds of jobs
 /// and is derived after each of them.
-struct Order<'c> {
+struct StepOrder<'c> {
     by_step: BTreeMap<&'c str, OfStep>,
     /// For each step, the step that ends its batch, and the batches.
     endings: BTreeMap<&'c str, (&'c Step, Rc<Batches>)>,
 }
 
-impl<'c> Order<'c> {
-    fn of(contract: &'c Contract, jobs: &[PlannedJob<'c>]) -> Order<'c> {
+impl<'c> StepOrder<'c> {
+    fn of(contract: &'c Contract, jobs: &[PlannedJob<'c>]) -> StepOrder<'c> {
         let mut by_step: BTreeMap<&str, OfStep> = BTreeMap::new();
         for (index, planned) in jobs.iter().enumerate() {
             let of_step = by_step.entry(&planned.step.name).or_default();
@@ -292,7 +292,7 @@ impl<'c> Order<'c> {
                 }
             }
         }
-        Order { by_step, endings }
+        StepOrder { by_step, endings }
     }
 
     /// The jobs of a step that concern a unit: its own and those without a unit.
@@ -309,7 +309,11 @@ impl<'c> Order<'c> {
     }
 }
 
-fn plan_waits(contract: &Contract, job: &PlannedJob<'_>, order: &Order<'_>) -> Vec<(usize, Wait)> {
+fn plan_waits(
+    contract: &Contract,
+    job: &PlannedJob<'_>,
+    order: &StepOrder<'_>,
+) -> Vec<(usize, Wait)> {
     let mut waits: BTreeMap<usize, Wait> = BTreeMap::new();
     let find = |step: &str, unit: Option<&UnitId>| order.find(step, unit);
     for earlier in &job.step.after {

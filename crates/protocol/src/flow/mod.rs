@@ -10,10 +10,13 @@
 //! Progress is not stored. It is derived from markers, versions and the notes of attempts in the
 //! journal, so a killed flow continues when it is started again.
 
+mod agent;
+mod assignment;
 mod attempt;
 mod builtin;
 mod builtin_steps;
 mod check;
+mod checked;
 mod claim;
 mod commit;
 mod conditions;
@@ -25,11 +28,11 @@ mod event;
 mod expect;
 mod folder;
 mod gate;
-mod job;
+pub(crate) mod job;
 mod messages;
 mod next;
 mod note;
-mod perform;
+mod questions;
 mod redo;
 mod replay;
 mod scripted;
@@ -38,10 +41,11 @@ mod snapshot;
 mod state;
 mod worker_loop;
 
+pub use agent::{Agent, AgentReport, Ended, Ending, Stop, Task, Watch};
 pub use attempt::AttemptError;
 pub use builtin::derive::DeriveError;
 pub(crate) use builtin::remember::{folded, table_rows};
-pub use builtin::{Press, Printed};
+pub use builtin::{Printed, Publisher};
 pub use declare::{PlannedUnit, UnitPlan, load_unit_plan};
 pub use engine::{Choice, Engine, FlowError, flow_now, refresh_panel};
 pub use estimate::{Estimate, JobEstimate, StepUsage, estimate_flow};
@@ -50,10 +54,9 @@ pub use folder::{RunningAttempt, attempts_under_way, folder_of, prune_runs};
 pub use gate::{Decided, GateError, decide_gate};
 pub use job::{Job, Output, PlannedJob, plan_batches, plan_jobs};
 pub use next::next_command;
-pub use note::{AttemptFact, AttemptNote, ReadNote, Ruling, Usage};
-pub use perform::{Agent, Ended, Ending, Stop, Task, Told, Watch};
+pub use note::{AttemptFact, AttemptNote, AttemptResult, ReadNote, Usage};
 pub use replay::{Replay, ReplayError, replay};
 pub use scripted::Scripted;
-pub use snapshot::{Memory, Snapshot};
-pub use state::{Flow, JobStatus, Now, SentBack, State, derive_flow};
-pub use worker_loop::{Stay, Until};
+pub use snapshot::{FlowCache, Snapshot};
+pub use state::{CurrentFiles, Flow, JobStatus, SentBack, State, derive_flow};
+pub use worker_loop::{LeaveRule, Until};

@@ -2,19 +2,23 @@
 //!
 //! The order of the checks is the priority: ready jobs, gates, stale jobs, failed jobs.
 
-use super::state::{Flow, JobStatus, State};
+use super::state::{Flow, JobStatus, State, render_job};
 
 /// The next command, or None if nothing can be done now.
 pub fn next_command(flow: &Flow<'_>) -> Option<String> {
     let first = |state: State| flow.statuses.iter().find(|s| s.state == state);
     if first(State::Ready).is_some() {
-        return Some("quipu run --by NAME     (--dry-run: what it costs)".into());
+        return Some("quipu run --by NAME     (--dry-run shows the cost)".into());
     }
     if let Some(gate) = first(State::Waiting) {
         return gate.why.first().cloned();
     }
-    if first(State::Stale).is_some() {
-        return Some("quipu run --stale --by NAME".into());
+    let stale = |s: &&JobStatus| s.state == State::Stale && s.through.is_empty();
+    if let Some(stale) = flow.statuses.iter().find(stale).or(first(State::Stale)) {
+        return Some(format!(
+            "quipu run --stale --by NAME     (to keep it as it is: quipu approve {})",
+            render_job(&stale.job)
+        ));
     }
     if let Some(said) = first(State::Failed).map(render_failed) {
         return Some(said);
@@ -42,7 +46,7 @@ fn render_failed(failed: &JobStatus) -> String {
         );
     }
     format!(
-        "quipu run --step {}{unit} --by NAME     (after looking into it)",
+        "quipu run --step {}{unit} --by NAME     (after you have found the cause)",
         failed.job.step
     )
 }

@@ -15,7 +15,7 @@ const FORMAT: u32 = 1;
 /// The result of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Ruling {
+pub enum AttemptResult {
     /// Its outputs were accepted.
     Accepted,
     /// The attempt failed: its outputs were not accepted.
@@ -50,7 +50,7 @@ pub struct AttemptNote {
     pub step: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
-    pub ruling: Ruling,
+    pub ruling: AttemptResult,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// The number of the answer to objections; 0 is the first draft.
@@ -118,7 +118,7 @@ fn is_zero(number: &u32) -> bool {
 }
 
 impl AttemptNote {
-    pub fn new(attempt: &str, job: &Job, ruling: Ruling) -> AttemptNote {
+    pub fn new(attempt: &str, job: &Job, ruling: AttemptResult) -> AttemptNote {
         AttemptNote {
             flow: FORMAT,
             attempt: attempt.to_owned(),

@@ -10,11 +10,11 @@ use super::attempt::{AttemptError, ChosenJob};
 use super::engine::{Engine, FlowError};
 use super::job::{actor_of, fill_path};
 use super::messages;
-use super::note::{ReadNote, Ruling};
+use super::note::{AttemptResult, ReadNote};
 use super::snapshot::unmarked;
-use crate::brief::fence;
-use crate::difference::render_difference;
-use crate::reading::may_read;
+use crate::files::difference::render_difference;
+use crate::files::read::may_read;
+use crate::view::brief::fence;
 use crate::view::slice_section;
 
 /// A longer earlier text or diff is left out: the brief must leave room for the work.
@@ -30,7 +30,7 @@ impl Engine<'_> {
         }
         let facts = self.memory.facts(self.project).map_err(FlowError::from)?;
         let of_job = |fact: &&super::note::AttemptFact| {
-            fact.note.ruling == Ruling::Accepted && fact.note.job() == chosen.planned.job
+            fact.note.ruling == AttemptResult::Accepted && fact.note.job() == chosen.planned.job
         };
         let Some(last) = facts.iter().rev().find(of_job) else {
             return self.render_compared(chosen);

@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use super::folder::folder_of;
 use super::note::AttemptFact;
-use crate::project::Project;
+use crate::project::open::Project;
 
 /// An earlier attempt.
 #[derive(Debug, Clone, Serialize)]
@@ -40,14 +40,14 @@ fn folder_text<S: Serializer>(
 
 #[derive(Debug, Error)]
 pub enum ReplayError {
-    #[error("no attempt `{0}` is in the journal")]
+    #[error("unknown attempt `{0}`")]
     NoRun(String),
-    #[error("`{asked}` is the beginning of {} attempts: {}", attempts.len(), render_attempts(attempts))]
+    #[error("`{asked}` matches {} attempts: {}", attempts.len(), render_attempts(attempts))]
     Ambiguous {
         asked: String,
         attempts: Vec<String>,
     },
-    #[error("`{path}` at `{at}` was made by no attempt")]
+    #[error("`{path}` at `{at}` was not written by an attempt")]
     NotMade { path: String, at: String },
     #[error(transparent)]
     Store(#[from] StoreError),

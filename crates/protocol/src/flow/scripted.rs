@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::agent::{Agent, Ended, Ending, Task, Watch};
 use super::job::Output;
-use super::perform::{Agent, Ended, Ending, Task, Watch};
 
 /// Replays prepared texts.
 pub struct Scripted {

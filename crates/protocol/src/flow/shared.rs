@@ -14,7 +14,7 @@ use super::commit::{Wanted, commit};
 use super::engine::{Ended, Engine, FlowError, Shift};
 use super::event::Event;
 use super::worker_loop::Until;
-use crate::project::ProjectError;
+use crate::project::open::ProjectError;
 
 /// The heartbeat interval. Other workers consider a worker dead after five missed heartbeats.
 const BEAT: Duration = Duration::from_secs(2);
@@ -61,7 +61,7 @@ impl Engine<'_> {
             }
             if told.elapsed() >= BEAT {
                 told = Instant::now();
-                let _ = self.seat.beat();
+                let _ = self.registration.heartbeat();
             }
         }
     }
@@ -113,7 +113,7 @@ impl Engine<'_> {
 
     /// Whether a staying worker waits for this error to pass.
     pub(super) fn bears(&self, error: &FlowError) -> bool {
-        self.stay.until == Until::Done && error.is_passing() && !self.is_leaving()
+        self.leave_rule.until == Until::Done && error.is_passing() && !self.is_leaving()
     }
 
     /// Waits for a while and handles jobs that end in the meantime.

@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use quipu_contract::{Pattern, ProjectPath};
-use quipu_store::{At, Lease, Survey, Version};
+use quipu_store::{At, Lease, StatusScan, Version};
 use quipu_text::{Document, find_stray_sign, marker, passages_with};
 
 use super::note::AttemptFact;
-use super::state::Now;
-use crate::project::{Project, ProjectError};
+use super::state::CurrentFiles;
+use crate::project::open::{Project, ProjectError};
 use crate::view::slice_section;
 
 /// How often a snapshot is retried because other commits interfere. A snapshot and a commit each
@@ -21,7 +21,7 @@ const TRIES: usize = 200;
 
 /// A cache of unchanged texts and notes, shared by the snapshots of one process.
 #[derive(Debug, Clone, Default)]
-pub struct Memory(Arc<Mutex<Remembered>>);
+pub struct FlowCache(Arc<Mutex<Remembered>>);
 
 #[derive(Debug, Default)]
 struct Remembered {
@@ -30,7 +30,7 @@ struct Remembered {
     facts: Arc<Vec<AttemptFact>>,
 }
 
-impl Memory {
+impl FlowCache {
     /// The notes of attempts in the journal, oldest first.
     pub fn facts(&self, project: &Project) -> Result<Arc<Vec<AttemptFact>>, ProjectError> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -59,10 +59,10 @@ pub struct Snapshot<'p> {
     versions: BTreeMap<String, Version>,
     paths: Vec<ProjectPath>,
     leases: Vec<Lease>,
-    memory: Memory,
+    memory: FlowCache,
     /// Files without a rule, as first read by this snapshot.
     free: RefCell<BTreeMap<String, Option<Version>>>,
-    pub survey: Survey,
+    pub scan: StatusScan,
     pub facts: Arc<Vec<AttemptFact>>,
 }
 
@@ -70,7 +70,7 @@ impl<'p> Snapshot<'p> {
     /// Takes files and notes of one moment. A commit between the two reads would show an old text
     /// beside the note that accepted the new one, and a job would be done twice. In that case both
     /// are read again.
-    pub fn take(project: &'p Project, memory: &Memory) -> Result<Snapshot<'p>, ProjectError> {
+    pub fn take(project: &'p Project, memory: &FlowCache) -> Result<Snapshot<'p>, ProjectError> {
         for _ in 1..TRIES {
             let seen = project.store.pulse()?;
             let snapshot = Self::take_once(project, memory)?;
@@ -81,9 +81,9 @@ impl<'p> Snapshot<'p> {
         Self::take_once(project, memory)
     }
 
-    fn take_once(project: &'p Project, memory: &Memory) -> Result<Snapshot<'p>, ProjectError> {
-        let survey = project.store.survey()?;
-        let versions = survey
+    fn take_once(project: &'p Project, memory: &FlowCache) -> Result<Snapshot<'p>, ProjectError> {
+        let scan = project.store.scan_status()?;
+        let versions = scan
             .files
             .iter()
             .filter_map(|f| Some((f.path.clone(), f.version.clone()?)))
@@ -103,7 +103,7 @@ impl<'p> Snapshot<'p> {
             leases,
             memory: memory.clone(),
             free: RefCell::default(),
-            survey,
+            scan,
             facts,
         })
     }
@@ -154,7 +154,7 @@ impl<'p> Snapshot<'p> {
     /// The version of a file without a rule, cached by its file stat.
     fn free_version(&self, path: &str) -> Option<Version> {
         let parsed = ProjectPath::parse(path).ok()?;
-        let look = self.project.store.look_of(&parsed).ok()??;
+        let look = self.project.store.stat_text(&parsed).ok()??;
         let mut known = self.memory.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((kept, version)) = known.free.get(path)
             && *kept == look
@@ -167,7 +167,7 @@ impl<'p> Snapshot<'p> {
     }
 }
 
-impl Now for Snapshot<'_> {
+impl CurrentFiles for Snapshot<'_> {
     fn version(&self, path: &str) -> Option<Version> {
         if let Some(version) = self.versions.get(path) {
             return Some(version.clone());

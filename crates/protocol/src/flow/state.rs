@@ -17,7 +17,7 @@ use super::job::{Job, PlannedJob, waits_first};
 use super::note::AttemptFact;
 
 /// The current files.
-pub trait Now {
+pub trait CurrentFiles {
     fn version(&self, path: &str) -> Option<Version>;
     /// A hash of one section.
     fn section(&self, path: &str, section: &str) -> Option<Version>;
@@ -107,6 +107,9 @@ pub struct JobStatus {
     /// Whether its output is an objection that is neither answered nor overruled.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub objects: bool,
+    /// Whether a person decided, after it failed, to go on without its result.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub excused: bool,
     /// Failures in a row.
     pub failures: u32,
     /// Whether the inputs of the attempt are recorded.
@@ -141,7 +144,7 @@ impl Flow<'_> {
 pub fn derive_flow<'c>(
     contract: &'c Contract,
     jobs: &Arc<Vec<PlannedJob<'c>>>,
-    now: &dyn Now,
+    now: &dyn CurrentFiles,
     facts: &[AttemptFact],
 ) -> Flow<'c> {
     let derivation = Derivation::new(contract, jobs, now, facts);

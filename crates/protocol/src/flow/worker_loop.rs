@@ -10,7 +10,7 @@ use super::engine::{Ended, Engine, FlowError, Shift};
 use super::event::Event;
 use super::job::Job;
 use super::state::{Flow, State};
-use crate::project::read_manifest;
+use crate::project::open::RulesOnDisk;
 
 /// How often a worker with free capacity polls for news. A poll reads a few small files.
 const TICK: Duration = Duration::from_millis(150);
@@ -30,7 +30,7 @@ pub enum Until {
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Stay {
+pub struct LeaveRule {
     pub until: Until,
     /// No job is started after this time.
     pub leave_at: Option<Instant>,
@@ -40,22 +40,24 @@ impl Engine<'_> {
     /// Whether no further job may be started.
     pub(super) fn is_leaving(&self) -> bool {
         self.stop.is_asked()
-            || self.stay.leave_at.is_some_and(|at| Instant::now() >= at)
+            || self
+                .leave_rule
+                .leave_at
+                .is_some_and(|at| Instant::now() >= at)
             || self.rules_changed()
     }
 
     /// Whether the contract has changed. A worker under the old contract finishes its running jobs,
     /// then reloads.
     pub(super) fn rules_changed(&self) -> bool {
-        let now = read_manifest(self.project.store.root());
-        now.is_ok_and(|text| quipu_store::Version::of(&text) != self.rules)
+        self.project.compare_rules() == RulesOnDisk::Changed
     }
 
     pub(super) fn has_given_up(&self, shift: &Shift, job: &Job) -> bool {
         shift
             .given_up
             .get(job)
-            .is_some_and(|at| self.stay.until == Until::Idle || at.elapsed() < AGAIN)
+            .is_some_and(|at| self.leave_rule.until == Until::Idle || at.elapsed() < AGAIN)
     }
 
     /// Whether to wait when nothing can be started and nothing runs here. `seen` is the journal's
@@ -74,7 +76,7 @@ impl Engine<'_> {
             .iter()
             .filter(|s| self.choice.allows(self.project, &s.job));
         let states: Vec<State> = asked.map(|s| s.state).collect();
-        if self.stay.until == Until::Done {
+        if self.leave_rule.until == Until::Done {
             let open = states
                 .iter()
                 .any(|s| !matches!(s, State::Done | State::Skipped | State::Stale));
@@ -89,8 +91,8 @@ impl Engine<'_> {
         {
             return Ok(false);
         }
-        let mine = self.seat.id();
-        let others = self.project.store.seated()?;
+        let mine = self.registration.id();
+        let others = self.project.store.registered()?;
         if others
             .iter()
             .any(|s| s.alive && s.worker.id != mine && !s.worker.claims.is_empty())
@@ -101,8 +103,8 @@ impl Engine<'_> {
         // Another worker may have finished or died between the derivation of the flow and the check
         // of the workers, so check once more. Without this, the lease of a dead worker would count
         // as running work that nobody completes.
-        shift.handed_back = None;
-        Ok(self.hand_back(shift)? || self.project.store.pulse()? != seen)
+        shift.released_at = None;
+        Ok(self.release_dead(shift)? || self.project.store.pulse()? != seen)
     }
 
     /// Reports once what the worker waits for.
@@ -111,7 +113,7 @@ impl Engine<'_> {
         let parts = [
             (State::Running, "done by others"),
             (State::Waiting, "for a person to approve"),
-            (State::Failed, "failed: a person must look"),
+            (State::Failed, "failed: needs a person"),
             (State::Ready, "stuck"),
             (State::Stale, "stale: redone by quipu run --stale"),
         ];
@@ -159,7 +161,7 @@ impl Engine<'_> {
             if shift.running.len() >= self.choice.jobs.max(1) {
                 continue;
             }
-            if self.hand_back(shift)?
+            if self.release_dead(shift)?
                 || self.project.store.pulse()? != seen
                 || begun.elapsed() >= LONGEST
             {

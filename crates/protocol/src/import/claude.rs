@@ -11,7 +11,7 @@ use quipu_text::Document;
 use super::error::ImportError;
 use super::folder;
 use super::source::{Piece, Taken};
-use crate::source_file::Sources;
+use crate::files::source_file::Sources;
 
 /// Claude Code follows nested imports up to this depth.
 const DEEPEST: usize = 5;
@@ -42,10 +42,10 @@ pub(super) fn memory_folder(place: &Path) -> Result<PathBuf, ImportError> {
         .find(|folder| folder.join("MEMORY.md").is_file())
         .ok_or_else(|| ImportError::Other {
             path: place.to_owned(),
-            what: "there is no MEMORY.md in it".into(),
-            remedy:
-                "name the folder that holds it; for Claude Code: ~/.claude/projects/PROJECT/memory"
-                    .into(),
+            what: "it contains no MEMORY.md".into(),
+            remedy: "name the folder with MEMORY.md; for Claude Code: \
+                 ~/.claude/projects/PROJECT/memory"
+                .into(),
         })
 }
 
@@ -98,8 +98,8 @@ pub(super) fn take(place: &Path, sources: Sources<'_>) -> Result<Taken, ImportEr
     if taken.pieces.is_empty() && taken.left_out.is_empty() {
         return Err(ImportError::Other {
             path: place.to_owned(),
-            what: "there is no CLAUDE.md in it".into(),
-            remedy: "name the file, or the folder that holds it".into(),
+            what: "it contains no CLAUDE.md".into(),
+            remedy: "name the file, or the folder that contains it".into(),
         });
     }
     Ok(taken)
@@ -108,10 +108,10 @@ pub(super) fn take(place: &Path, sources: Sources<'_>) -> Result<Taken, ImportEr
 /// Resolves a file or folder below a root. A repository's author can place links in it: a link out
 /// of the root would copy a private file of the importing person into memory.
 fn place_below(root: &Path, name: &str) -> Result<PathBuf, &'static str> {
-    let real = |path: &Path| std::fs::canonicalize(path).map_err(|_| "not there");
+    let real = |path: &Path| std::fs::canonicalize(path).map_err(|_| "does not exist");
     let (top, found) = (real(root)?, real(&root.join(name))?);
     match found.strip_prefix(&top) {
-        Err(_) => Err("a link that leads out of the folder"),
+        Err(_) => Err("a link to a place outside the folder"),
         Ok(inner) if inner.components().any(|part| part.as_os_str() == ".git") => {
             Err("git's own file")
         }
@@ -165,9 +165,10 @@ impl Follower<'_> {
         for (line, target) in imports(&text) {
             let why = |why: &str| format!("{name}:{line} imports it{why}");
             match inside(&folder.join(&target)) {
-                None => self
-                    .taken
-                    .leave_out(target, why(", but it lies elsewhere: import it by itself")),
+                None => self.taken.leave_out(
+                    target,
+                    why(", but it is outside the folder: import it separately"),
+                ),
                 Some(inner) if !self.root.join(&inner).is_file() => {}
                 Some(inner) if depth >= DEEPEST => self
                     .taken

@@ -6,11 +6,11 @@ use quipu_contract::BadPath;
 use quipu_store::StoreError;
 use thiserror::Error;
 
-use crate::source_file::SourceError;
+use crate::files::source_file::SourceError;
 
 #[derive(Debug, Error)]
 pub enum ImportError {
-    #[error("there is no `{0}`; memory comes from {1}")]
+    #[error("unknown source `{0}`; the sources are {1}")]
     NoSource(String, String),
     #[error("cannot read `{}`: {source}", path.display())]
     Unreadable {
@@ -31,7 +31,7 @@ pub enum ImportError {
         what: String,
     },
     /// Each as `file:line what`.
-    #[error("memory is no place for credentials:\n  {}", .0.join("\n  "))]
+    #[error("credentials do not belong in memory:\n  {}", .0.join("\n  "))]
     Credentials(Vec<String>),
     #[error(transparent)]
     Source(#[from] SourceError),

@@ -9,13 +9,13 @@ use quipu_contract::ProjectPath;
 
 use super::error::ImportError;
 use super::source::{Piece, Taken};
-use crate::source_file::Sources;
+use crate::files::source_file::Sources;
 
 /// Larger files are data, not memory.
 pub(super) const LARGEST: u64 = 8 << 20;
 
 /// The reason why a `quipu.toml` is not imported.
-const CONTRACT: &str = "a contract of its own: its rules would hold instead of this project's";
+const CONTRACT: &str = "a contract: its rules would replace the rules of this project";
 
 pub(super) fn take(
     place: &Path,
@@ -62,21 +62,21 @@ pub(super) fn below(
         let name = format!("{prefix}{}", told.to_string_lossy());
         let kind = entry.file_type().map_err(ImportError::unreadable(&path))?;
         if told.to_str().is_none() {
-            taken.leave_out(name, "its name is not text");
+            taken.leave_out(name, "its name is not valid UTF-8");
         } else if told.to_string_lossy().starts_with('.') {
             taken.leave_out(name, "hidden: settings, not memory");
         } else if kind.is_symlink() {
             taken.leave_out(name, "a link");
         } else if kind.is_dir() {
             if fs::canonicalize(&path).is_ok_and(|real| real == except) {
-                taken.leave_out(name, "where this import goes");
+                taken.leave_out(name, "the target folder of this import");
             } else {
                 below(&path, &format!("{name}/"), except, sources, taken)?;
             }
         } else if ProjectPath::parse(&name).is_ok_and(|path| path.begins_a_project()) {
             taken.leave_out(name, CONTRACT);
         } else if !kind.is_file() {
-            taken.leave_out(name, "no file");
+            taken.leave_out(name, "not a file");
         } else if !sources.sees(&path)? {
             // Nor is its name for the caller.
         } else if entry

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::error::ImportError;
 use super::source::{Piece, Taken, plain_part};
-use crate::source_file::Sources;
+use crate::files::source_file::Sources;
 
 #[derive(Debug, Default)]
 struct Entity {
@@ -69,13 +69,13 @@ fn parse(text: &str) -> Result<Vec<Entity>, (usize, String)> {
         let bad = |what: String| (index + 1, what);
         let mut fields = match serde_json::from_str(line) {
             Ok(Value::Object(fields)) => fields,
-            Ok(_) => return Err(bad("this is no object".into())),
-            Err(error) => return Err(bad(format!("this is no JSON: {error}"))),
+            Ok(_) => return Err(bad("this is not an object".into())),
+            Err(error) => return Err(bad(format!("this is not JSON: {error}"))),
         };
         let kind = fields.shift_remove("type");
         let mut word = |name: &str| match fields.shift_remove(name) {
             Some(Value::String(text)) => Ok(text),
-            _ => Err(bad(format!("`{name}` is missing or no text"))),
+            _ => Err(bad(format!("`{name}` is missing or not a text"))),
         };
         let owner = match kind.as_ref().and_then(Value::as_str) {
             Some("entity") => word("name")?,

@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 use super::error::ImportError;
 use super::provenance::with_provenance;
 use super::source::{ImportSource, Piece};
-use crate::project::Project;
-use crate::reading::may_read_whole;
-use crate::source_file::Sources;
+use crate::files::read::may_read_whole;
+use crate::files::source_file::Sources;
+use crate::project::open::Project;
 
 #[derive(Debug)]
 pub struct Import<'a> {
@@ -138,7 +138,7 @@ pub fn import(project: &Project, actor: &Actor, asked: &Import) -> Result<Import
         return Ok(imported);
     }
     let note = json!({"import": {"source": asked.source.name(), "place": asked.told, "into": into, "files": noted}});
-    let judged = project.judge(change.note(note))?;
+    let judged = project.validate(change.note(note))?;
     if !asked.dry_run {
         imported.receipt = Some(judged.publish()?);
     }
@@ -148,7 +148,7 @@ pub fn import(project: &Project, actor: &Actor, asked: &Import) -> Result<Import
 /// Gives different paths to names that some file system treats as equal.
 fn give_each_its_place(pieces: &mut [Piece]) {
     let mut taken = BTreeSet::new();
-    // Where to go on counting, by the name in small letters.
+    // The next number of each name, by the name in lower case.
     let mut next: BTreeMap<String, usize> = BTreeMap::new();
     for piece in pieces {
         let (stem, ending) = piece
@@ -249,7 +249,7 @@ fn judge_piece(
         return Ok((Act::Known, None, Expect::Any));
     }
     if past.and_then(|past| past.version.as_ref()) != Some(&version) {
-        return differs("another text stands there");
+        return differs("a different text exists there");
     }
     match project
         .contract

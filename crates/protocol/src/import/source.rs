@@ -7,7 +7,7 @@ use std::path::Path;
 use super::error::ImportError;
 use super::plan::LeftOut;
 use super::{claude, folder, graph, wikilink};
-use crate::source_file::Sources;
+use crate::files::source_file::Sources;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ImportSource {

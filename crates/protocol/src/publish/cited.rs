@@ -11,8 +11,8 @@ use quipu_contract::{Actor, ActorName, Class, ProjectPath, Role, find_credential
 use quipu_publish::{Chapter, sources_of};
 
 use super::PublishError;
-use crate::project::Project;
-use crate::reading::{may_read, may_read_whole};
+use crate::files::read::{may_read, may_read_whole};
+use crate::project::open::Project;
 
 /// Source code written for people is smaller; larger files are data.
 const MOST_BYTES: u64 = 1 << 20;
@@ -46,14 +46,14 @@ pub(super) fn collect_cited(
         .filter(|listed| paths.contains(listed.as_str()))
     {
         let path = place.as_str().to_owned();
-        match read_source(project, actor, place, &page_of(root, folder, &path))? {
+        match read_source(project, actor, place, &page_of(root, folder, &path)) {
             Ok(text) if together + text.len() <= MOST_TOGETHER => {
                 together += text.len();
                 cited.texts.insert(path, text);
             }
             Ok(_) => drop(cited.withheld.insert(
                 path,
-                format!("more than {} MiB of source are cited", MOST_TOGETHER >> 20),
+                format!("the cited source has more than {} MiB", MOST_TOGETHER >> 20),
             )),
             Err(why) => drop(cited.withheld.insert(path, why)),
         }
@@ -76,42 +76,39 @@ fn read_source(
     actor: &Actor,
     place: &ProjectPath,
     page: &str,
-) -> Result<Result<String, String>, PublishError> {
+) -> Result<String, String> {
     if may_read_whole(project, actor, place).is_err() {
-        return Ok(Err(format!("`{place}` may not be read by {actor}")));
+        return Err(format!("{actor} may not read `{place}`"));
     }
     if is_kept_from_all(project, place) {
-        return Ok(Err(format!(
-            "`{place}` is denied to a role, and no role reads it"
-        )));
+        return Err(format!(
+            "`{place}` is denied to a role, and no role may read it"
+        ));
     }
     if ProjectPath::parse(page).map_or(true, |page| project.contract.class(&page) != Class::Derived)
     {
-        return Ok(Err(format!("`{page}` cannot be the name of a page")));
+        return Err(format!("`{page}` is not a valid name of a page"));
     }
     let size = std::fs::symlink_metadata(project.store.root().join(place.as_str()))
         .map_or(0, |found| found.len());
     if size > MOST_BYTES {
-        return Ok(Err(format!(
-            "`{place}` is larger than {} MiB",
-            MOST_BYTES >> 20
-        )));
+        return Err(format!("`{place}` is larger than {} MiB", MOST_BYTES >> 20));
     }
     let Ok(Some(bytes)) = project.store.on_disk(place) else {
-        return Ok(Err(format!("`{place}` cannot be read, or is a link")));
+        return Err(format!("`{place}` cannot be read, or is a link"));
     };
     let Some(text) = String::from_utf8(bytes)
         .ok()
         .filter(|text| !text.contains('\0'))
     else {
-        return Ok(Err(format!("`{place}` is not text")));
+        return Err(format!("`{place}` is not text"));
     };
     match find_credentials(&project.contract.guards, &text) {
-        Some(found) => Ok(Err(format!(
+        Some(found) => Err(format!(
             "line {} of `{place}` looks like a credential",
             found.line
-        ))),
-        None => Ok(Ok(text)),
+        )),
+        None => Ok(text),
     }
 }
 

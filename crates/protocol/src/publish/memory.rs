@@ -7,9 +7,9 @@ use quipu_contract::{Actor, Form};
 use quipu_publish::{Reference, Term};
 
 use super::PublishError;
+use crate::files::read::may_read_whole;
 use crate::flow::{folded, table_rows};
-use crate::project::Project;
-use crate::reading::may_read_whole;
+use crate::project::open::Project;
 
 /// The text and path of the file of a form. None if there is no such file, or the actor may not
 /// read it.

@@ -18,17 +18,15 @@ use thiserror::Error;
 
 use self::cited::{Cited, collect_cited};
 use self::memory::{collect_references, collect_terms};
-use crate::flow::{Press, Printed};
-use crate::project::Project;
-use crate::reading::{ReadError, may_read_whole};
+use crate::files::read::{ReadError, may_read_whole};
+use crate::flow::{Printed, Publisher};
+use crate::project::open::Project;
 
 #[derive(Debug, Error)]
 pub enum PublishError {
-    #[error(
-        "the contract names no file of the form `{0}`: there is nothing to publish, or no place for it"
-    )]
+    #[error("the contract names no file of the form `{0}`, which `publish` needs")]
     NoForm(Form),
-    #[error("no chapter is final{}", render_unfinished(.0))]
+    #[error("no chapter is final yet{}", render_unfinished(.0))]
     NothingFinal(Vec<String>),
     #[error("{}", .0.what)]
     Denied(Denial),
@@ -41,7 +39,7 @@ pub enum PublishError {
 fn render_unfinished(unfinished: &[String]) -> String {
     match unfinished {
         [] => String::new(),
-        units => format!(": {} not", units.join(", ")),
+        units => format!(": {} are drafts", units.join(", ")),
     }
 }
 
@@ -119,7 +117,7 @@ pub fn publish(
     }
     let receipt = match change.ops.is_empty() {
         true => None,
-        false => Some(project.judge(change)?.publish()?),
+        false => Some(project.validate(change)?.publish()?),
     };
     Ok(Publishing {
         receipt,
@@ -130,11 +128,11 @@ pub fn publish(
 }
 
 /// Publishes for a flow's step, as `quipu publish` does.
-pub struct HousePress<'d> {
+pub struct BookPublisher<'d> {
     pub draw: Option<&'d dyn Draw>,
 }
 
-impl Press for HousePress<'_> {
+impl Publisher for BookPublisher<'_> {
     fn print(&self, project: &Project, _: &Step, _: Option<&UnitId>) -> Result<Printed, String> {
         let (book, unfinished) =
             collect_book(project, &Actor::Runtime, self.draw).map_err(|e| e.to_string())?;

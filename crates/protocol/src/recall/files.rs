@@ -1,6 +1,7 @@
 //! The files that recall searches, at their current versions, split into sections.
 //!
-//! Only memory is searched. Template lines and HTML comments are removed, and so is the text that
+//! Only memory is searched: where a profile sorts its files into tiers, its files without a tier are
+//! work in progress and are left out. Template lines and HTML comments are removed, and so is the text that
 //! `quipu integrate` writes for agent hosts: its skills, and its blocks in `CLAUDE.md`, `AGENTS.md`
 //! and similar files. Sections without content of their own are skipped. Front matter is a section
 //! of its own. A file that cannot be searched is recorded as such, so that an answer can name it.
@@ -9,14 +10,14 @@ use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
 use quipu_contract::{Class, Contract, Language, ProjectPath};
-use quipu_store::{Sight, StoreError};
+use quipu_recall::{FileText, Section, Tier};
+use quipu_store::{StoreError, TreeFingerprint};
 use quipu_text::Document;
-use quipu_text::recall::{FileText, Section, Tier};
 
-use crate::index_file::refresh_index;
-use crate::library::Library;
-use crate::project::Project;
-use crate::reading::find_section;
+use crate::files::index_file::refresh_index;
+use crate::files::read::find_section;
+use crate::project::library::Library;
+use crate::project::open::Project;
 
 /// Larger files are data, not memory.
 const LARGEST: usize = 8 << 20;
@@ -61,11 +62,11 @@ pub(super) struct Current {
 /// tree fingerprint for which the list is valid.
 pub(super) fn current_files(
     project: &Project,
-) -> Result<(BTreeMap<String, Current>, Option<Sight>), StoreError> {
+) -> Result<(BTreeMap<String, Current>, Option<TreeFingerprint>), StoreError> {
     refresh_index(project)?;
-    let (survey, sight) = project.store.survey_and_sight()?;
+    let (scan, sight) = project.store.scan_with_fingerprint()?;
     let mut current = BTreeMap::new();
-    for file in survey.files.iter().filter(|f| f.class != Class::Free) {
+    for file in scan.files.iter().filter(|f| f.class != Class::Free) {
         let Ok(path) = ProjectPath::parse(&file.path) else {
             continue;
         };
@@ -74,20 +75,20 @@ pub(super) fn current_files(
             Some("L2") => Tier::L2,
             _ => Tier::L1,
         };
-        if !is_memory(&file.path) {
+        if !is_memory(&file.path) || project.contract.is_work_in_progress(&path) {
             continue;
         }
         // A file that was flagged before its first commit has no version; it is reported as not
         // searched.
         let version = match &file.version {
             Some(version) => Some(version.to_string()),
-            None => project.store.look_of(&path)?,
+            None => project.store.stat_text(&path)?,
         };
         if let Some(version) = version {
             current.insert(file.path.clone(), Current { tier, version });
         }
     }
-    for path in survey
+    for path in scan
         .free
         .iter()
         .filter(|path| has_ending(path, &MARKDOWN) && !path.ends_with(SKILL))
@@ -95,7 +96,7 @@ pub(super) fn current_files(
         let Ok(parsed) = ProjectPath::parse(path) else {
             continue;
         };
-        if let Some(version) = project.store.look_of(&parsed)? {
+        if let Some(version) = project.store.stat_text(&parsed)? {
             current.insert(
                 path.clone(),
                 Current {
@@ -205,6 +206,11 @@ pub(super) fn load(
         tier: current.tier,
         sections,
     }))
+}
+
+/// A text without the lines of its file's template.
+pub(crate) fn without_template(project: &Project, path: &ProjectPath, text: String) -> String {
+    Furniture::of(&project.contract, &project.library, path).removed(text)
 }
 
 /// Lines from the templates of earlier releases.

@@ -10,8 +10,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use quipu_store::Sight;
-use quipu_text::recall::{Error, Index};
+use quipu_recall::{Error, Index};
+use quipu_store::TreeFingerprint;
 
 /// The file stat of the manifest that an index was opened with. A change replaces the file.
 type Stamp = (u64, u64, i64, i64);
@@ -60,7 +60,13 @@ impl KeptIndex {
     }
 
     /// Whether an index is known to cover exactly the files of a tree fingerprint.
-    pub fn is_complete(&self, folder: &Path, index: &Index, sight: Sight, contract: u64) -> bool {
+    pub fn is_complete(
+        &self,
+        folder: &Path,
+        index: &Index,
+        sight: TreeFingerprint,
+        contract: u64,
+    ) -> bool {
         let note = note(index, sight, contract);
         let mut kept = self.kept();
         if kept.complete.as_ref() == Some(&note) {
@@ -74,7 +80,13 @@ impl KeptIndex {
     }
 
     /// Records that an index covers exactly the files of a tree fingerprint.
-    pub fn set_complete(&self, folder: &Path, index: &Index, sight: Sight, contract: u64) {
+    pub fn set_complete(
+        &self,
+        folder: &Path,
+        index: &Index,
+        sight: TreeFingerprint,
+        contract: u64,
+    ) {
         let note = note(index, sight, contract);
         let mut kept = self.kept();
         if kept.complete.as_ref() != Some(&note) {
@@ -89,7 +101,7 @@ impl KeptIndex {
     }
 }
 
-fn note(index: &Index, Sight(sight): Sight, contract: u64) -> String {
+fn note(index: &Index, TreeFingerprint(sight): TreeFingerprint, contract: u64) -> String {
     format!(
         "quipu recall {FORMAT}: index {:016x} covers files {sight:016x} under contract {contract:016x}\n",
         index.mark()

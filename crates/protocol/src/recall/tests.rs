@@ -87,7 +87,7 @@ fn a_note_never_stands_before_the_files() {
         let path = ProjectPath::parse("notes/00.md").unwrap();
         running
             .store
-            .judge(Change::by(&Actor::Person).append(&path, "\nAnd a gull.\n"))
+            .validate(Change::by(&Actor::Person).append(&path, "\nAnd a gull.\n"))
             .unwrap()
             .publish()
             .unwrap();
@@ -128,7 +128,7 @@ fn an_index_of_earlier_files_is_laid_over_with_the_files() {
     let path = ProjectPath::parse("notes/a.md").unwrap();
     project
         .store
-        .judge(Change::by(&Actor::Person).append(&path, "\nAnd a gull.\n"))
+        .validate(Change::by(&Actor::Person).append(&path, "\nAnd a gull.\n"))
         .unwrap()
         .publish()
         .unwrap();

@@ -12,7 +12,7 @@ use quipu_text::Counter;
 use serde::{Deserialize, Serialize};
 
 use super::pieces::PieceText;
-use crate::kept_json::{load_kept, save_kept};
+use crate::project::json_cache::{load_kept, save_kept};
 
 /// Counting a shorter text is faster than reading its cached counts.
 const KEPT_BYTES: usize = 4096;

@@ -23,7 +23,7 @@ pub fn render_explanation(view: &View) -> String {
     }
     // The row of a pointer to a single text already shows it.
     if view.pointers.iter().any(has_unnamed) {
-        text.push_str("\nno room\n");
+        text.push_str("\nleft out, no room\n");
         for name in view
             .pointers
             .iter()
@@ -35,7 +35,7 @@ pub fn render_explanation(view: &View) -> String {
     }
     let listed: Vec<_> = view.pointers.iter().flat_map(|seen| &seen.listed).collect();
     if !listed.is_empty() {
-        text.push_str("\nonly listed\n");
+        text.push_str("\nlisted only\n");
         listed
             .iter()
             .for_each(|path| text.push_str(&format!("  {path}\n")));
@@ -53,7 +53,7 @@ pub fn render_explanation(view: &View) -> String {
         }
     }
     if !view.absent.is_empty() {
-        text.push_str("\nnot there\n");
+        text.push_str("\nmissing\n");
         for absent in &view.absent {
             text.push_str(&format!(
                 "  {} ({}) {}{}\n",
@@ -65,7 +65,7 @@ pub fn render_explanation(view: &View) -> String {
         }
     }
     if !view.denied.is_empty() {
-        text.push_str("\nkept out\n");
+        text.push_str("\ndenied\n");
         for denied in &view.denied {
             text.push_str(&format!(
                 "  {} ({} files): {}  {}\n",

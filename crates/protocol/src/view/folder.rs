@@ -9,13 +9,13 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use quipu_contract::{Actor, BadPath, Class, ProjectPath, Tokens};
-use quipu_store::{Below, Entry, Version};
+use quipu_store::{Entry, OpenFolder, Version};
 
 use super::manifest::{
     FileEntry, FolderError, Laid, Manifest, NAME, SourceEntry, io, load_manifests,
 };
 use super::{StageView, View};
-use crate::project::Project;
+use crate::project::open::Project;
 
 /// Writes a view to a folder chosen by the actor, if this is allowed. Returns the written paths.
 pub fn lay_view(
@@ -24,7 +24,7 @@ pub fn lay_view(
     view: &View,
     folder: &Path,
 ) -> Result<Vec<PathBuf>, FolderError> {
-    let real = Below::locate(folder).map_err(io(folder))?;
+    let real = OpenFolder::locate(folder).map_err(io(folder))?;
     let root = project
         .store
         .root()
@@ -79,7 +79,7 @@ pub(super) fn stay_outside(
 
 /// Writes a view to one of Quipu's own folders.
 pub(crate) fn materialise_view(view: &View, folder: &Path) -> Result<Vec<PathBuf>, FolderError> {
-    let real = Below::locate(folder).map_err(io(folder))?;
+    let real = OpenFolder::locate(folder).map_err(io(folder))?;
     write_view(view, &real, folder)
 }
 
@@ -88,10 +88,10 @@ fn write_view(view: &View, real: &Path, said: &Path) -> Result<Vec<PathBuf>, Fol
     if real.join("quipu.toml").exists() {
         return Err(FolderError::IsProject(said.to_owned()));
     }
-    if let Some(older) = Below::open(real).map_err(io(said))? {
+    if let Some(older) = OpenFolder::open(real).map_err(io(said))? {
         clear(&older, said)?;
     }
-    let below = Below::make(real).map_err(io(said))?;
+    let below = OpenFolder::make(real).map_err(io(said))?;
     let count = view.stages.len();
     let mut written = Vec::new();
     for (index, stage) in view.stages.iter().enumerate() {
@@ -142,7 +142,15 @@ fn manifest_of<'v>(
         let (text, entry) = texts
             .entry(&file.path)
             .or_insert_with(|| (String::new(), entry));
-        text.push_str(&file.text);
+        // The whole file contains its sections, at their true lines.
+        let is_repeated = file.section.is_some()
+            && stage
+                .files
+                .iter()
+                .any(|other| other.path == file.path && other.section.is_none() && other.whole);
+        if !is_repeated {
+            text.push_str(&file.text);
+        }
         entry.tokens += file.tokens;
         entry.shown = Version::of(text.as_bytes());
         entry.sources.push(SourceEntry {
@@ -178,7 +186,7 @@ fn manifest_of<'v>(
 }
 
 /// Deletes an older view. Refuses a folder with any other content.
-fn clear(older: &Below, said: &Path) -> Result<(), FolderError> {
+fn clear(older: &OpenFolder, said: &Path) -> Result<(), FolderError> {
     // An unreadable manifest proves nothing.
     let laid = load_manifests(older, said).unwrap_or_default();
     if let Some(stranger) = find_strangers(older, said, &laid)?.into_iter().next() {
@@ -238,7 +246,7 @@ fn folders_of(laid: &[Laid]) -> BTreeSet<String> {
 
 /// Entries of a folder that do not belong to the view. An unknown subfolder counts as one entry.
 pub(super) fn find_strangers(
-    below: &Below,
+    below: &OpenFolder,
     said: &Path,
     laid: &[Laid],
 ) -> Result<Vec<String>, FolderError> {

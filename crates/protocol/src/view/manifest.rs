@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use quipu_contract::plan::MOST_STAGES;
 use quipu_contract::{BadPath, ProjectPath, Tokens};
-use quipu_store::{Below, Entry, StoreError, Version};
+use quipu_store::{Entry, OpenFolder, StoreError, Version};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::reading::ReadError;
+use crate::files::read::ReadError;
 
 /// The manifest's name in the folder.
 pub const NAME: &str = ".quipu-view.json";
@@ -57,19 +57,19 @@ pub struct SourceEntry {
 
 #[derive(Debug, Error)]
 pub enum FolderError {
-    #[error("`{}` holds `{stranger}`, which is no part of a view", folder.display())]
+    #[error("`{}` contains `{stranger}`, which is not part of a view", folder.display())]
     NotEmpty { folder: PathBuf, stranger: String },
-    #[error("`{}` is not what the view showed, so it is not removed", .0.display())]
+    #[error("`{}` has changed since the view was written, so it was not removed", .0.display())]
     Foreign(PathBuf),
-    #[error("`{}` is a project, not a place for a view", .0.display())]
+    #[error("`{}` is a project; a view cannot be written there", .0.display())]
     IsProject(PathBuf),
-    #[error("`{}` lies in a project: a role or agent has its view outside", .0.display())]
+    #[error("`{}` is inside a project; the view of a role or agent must be outside", .0.display())]
     InProject(PathBuf),
-    #[error("`{0}` is under the contract: a view does not go there")]
+    #[error("`{0}` is under the contract; a view cannot be written there")]
     Ruled(ProjectPath),
-    #[error("the view is of role `{role}`, not of `{own}`")]
+    #[error("the view belongs to role `{role}`, not to `{own}`")]
     OtherRole { role: String, own: String },
-    #[error("`{}` holds no view: there is no {NAME}", .0.display())]
+    #[error("`{}` contains no view: {NAME} is missing", .0.display())]
     NoManifest(PathBuf),
     #[error("`{}`: {what}", path.display())]
     BadManifest { path: PathBuf, what: String },
@@ -112,7 +112,7 @@ impl Laid {
 
 /// Loads the manifest of a folder, or the manifests of its stages. `said` is the caller's name for
 /// the folder, used in messages.
-pub(super) fn load_manifests(below: &Below, said: &Path) -> Result<Vec<Laid>, FolderError> {
+pub(super) fn load_manifests(below: &OpenFolder, said: &Path) -> Result<Vec<Laid>, FolderError> {
     let entries = below.entries(".").map_err(io(said))?;
     if entries.iter().any(|(name, _)| name == NAME) {
         return Ok(load(below, said, None)?.into_iter().collect());
@@ -130,7 +130,11 @@ pub(super) fn load_manifests(below: &Below, said: &Path) -> Result<Vec<Laid>, Fo
     Ok(found)
 }
 
-fn load(below: &Below, said: &Path, stage: Option<String>) -> Result<Option<Laid>, FolderError> {
+fn load(
+    below: &OpenFolder,
+    said: &Path,
+    stage: Option<String>,
+) -> Result<Option<Laid>, FolderError> {
     let place = stage
         .as_ref()
         .map_or_else(|| NAME.to_owned(), |stage| format!("{stage}/{NAME}"));
@@ -144,16 +148,14 @@ fn load(below: &Below, said: &Path, stage: Option<String>) -> Result<Option<Laid
     };
     let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|e| bad(e.to_string()))?;
     if manifest.format != 1 {
-        return Err(bad(format!("format {} is not known", manifest.format)));
+        return Err(bad(format!("unknown format {}", manifest.format)));
     }
     let (number, count) = manifest.stage;
     let own = stage.as_ref().map_or(1, |stage| {
         stage.trim_start_matches("stage-").parse().unwrap_or(0)
     });
     if number != own || number > count || count > MOST_STAGES || (count > 1) != stage.is_some() {
-        return Err(bad(format!(
-            "stage {number} of {count} does not belong here"
-        )));
+        return Err(bad(format!("stage {number} of {count} is invalid")));
     }
     for file in &manifest.files {
         ProjectPath::parse(&file.path).map_err(|e| bad(e.to_string()))?;

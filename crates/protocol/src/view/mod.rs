@@ -5,14 +5,18 @@
 //! not of the plan. If joining pieces costs more than planned, the plan is repeated with that much
 //! less space.
 
+pub(crate) mod brief;
 mod counts;
 mod explain;
 mod folder;
 mod manifest;
+pub(crate) mod pages;
 mod pieces;
 pub(crate) mod pointers;
 mod relevance;
 mod render;
+pub(crate) mod source_map;
+pub(crate) mod usual_length;
 mod verify;
 
 use std::collections::BTreeSet;
@@ -29,9 +33,9 @@ use quipu_text::{Counter, Document};
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::index_file::refresh_index;
-use crate::project::Project;
-use crate::usual::fit_reserve;
+use crate::files::index_file::refresh_index;
+use crate::project::open::Project;
+use crate::view::usual_length::fit_reserve;
 use counts::CountKeeper;
 use pieces::{PieceText, plan_pieces};
 use pointers::{Resolved, Target, TargetFile, resolve_pointers};
@@ -41,7 +45,7 @@ pub use folder::lay_view;
 pub(crate) use folder::materialise_view;
 pub use manifest::{FolderError, Manifest};
 pub(crate) use pointers::slice_section;
-pub use pointers::{Absent, Order, Repeated, Unreadable, Writer};
+pub use pointers::{Absent, PointerOrder, Repeated, Unreadable, Writer};
 pub(crate) use relevance::words;
 pub use relevance::{Lexical, Relevance, Topic};
 pub(crate) use render::{render_left_out, render_strategy_note};
@@ -90,7 +94,7 @@ pub struct Seen {
     #[serde(skip)]
     pub section: Option<String>,
     pub class: Class,
-    pub order: Order,
+    pub order: PointerOrder,
     pub need: Need,
     pub why: String,
     /// The files that it matches.
@@ -147,9 +151,9 @@ pub struct Denied {
 pub enum ViewError {
     #[error("{0}")]
     UnknownActor(String),
-    #[error("role `{role}` works on a unit: say which")]
+    #[error("role `{role}` works on a unit: name one with --unit")]
     NeedsUnit { role: String, place: Place },
-    #[error("role `{role}` has files of its own for each agent: say which agent")]
+    #[error("role `{role}` has separate files for each agent: name one with --agent")]
     NeedsAgent { role: String, place: Place },
     #[error("`{{{name}}}` has no value")]
     NoValue { name: String, place: Place },
@@ -204,7 +208,7 @@ fn render_writers(writers: &[Writer]) -> String {
         (None, step) => format!("step `{}`", step.as_deref().unwrap_or_default()),
     };
     match writers {
-        [] => "; no role writes it, so a person has to".to_owned(),
+        [] => "; no role may write it, so a person must".to_owned(),
         many => format!(
             "; written by {}",
             many.iter().map(told).collect::<Vec<_>>().join(" or ")
@@ -238,7 +242,7 @@ pub(crate) fn resolve_actor<'c>(
     let grant = contract.grant(&actor).map_err(ViewError::UnknownActor)?;
     let role = grant
         .role
-        .ok_or_else(|| ViewError::UnknownActor(format!("no role `{}`", request.role)))?;
+        .ok_or_else(|| ViewError::UnknownActor(format!("unknown role `{}`", request.role)))?;
     Ok((role, actor))
 }
 
@@ -338,7 +342,7 @@ fn topic(
                 .for_each(|need| text.push_str(&format!("{need}\n")));
         }
     }
-    for target in targets.iter().filter(|t| t.order == Order::Task) {
+    for target in targets.iter().filter(|t| t.order == PointerOrder::Task) {
         for file in &target.files {
             if file.section.is_some() {
                 text.push_str(&file.text);

@@ -12,9 +12,9 @@ use quipu_text::{Document, marker};
 use serde::Serialize;
 
 use super::ViewError;
-use crate::project::Project;
-use crate::reading::find_section;
-use crate::source_map::{is_named, mapped_paths};
+use crate::files::read::find_section;
+use crate::project::open::Project;
+use crate::view::source_map::{is_named, mapped_paths};
 
 /// A pointer with its texts.
 #[derive(Debug, Clone)]
@@ -24,7 +24,7 @@ pub struct Target<'c> {
     pub name: String,
     pub section: Option<String>,
     pub class: Class,
-    pub order: Order,
+    pub order: PointerOrder,
     pub files: Vec<TargetFile>,
     /// Matching files that the map does not assign to this unit; they are only listed.
     pub listed: Vec<ProjectPath>,
@@ -42,7 +42,7 @@ pub struct TargetFile {
 /// The position of a text in a view. Stable texts come first, so that prompts share a prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Order {
+pub enum PointerOrder {
     Static,
     Append,
     State,
@@ -105,10 +105,16 @@ pub fn resolve_pointers<'c>(
     binding: &Binding,
     all: &[ProjectPath],
 ) -> Result<Resolved<'c>, ViewError> {
-    let mut found: Vec<(usize, Target<'c>)> = Vec::new();
-    let mut absent = Vec::new();
-    let mut repeated = Vec::new();
-    let mut taken: BTreeMap<ProjectPath, BTreeSet<Option<String>>> = BTreeMap::new();
+    let mut resolver = Resolver {
+        project,
+        role,
+        binding,
+        all,
+        taken: BTreeMap::new(),
+        found: Vec::new(),
+        absent: Vec::new(),
+        repeated: Vec::new(),
+    };
     let mut pointers: Vec<(usize, &Pointer)> = role.reads.iter().enumerate().collect();
     // Claim order: required texts first, then whole texts before sections.
     pointers.sort_by_key(|(number, pointer)| {
@@ -119,125 +125,177 @@ pub fn resolve_pointers<'c>(
         )
     });
     for (number, pointer) in pointers {
-        let path = fill(&pointer.path, role, binding)?;
-        let section = pointer
-            .section
-            .as_ref()
-            .map(|s| fill_text(s, role, pointer, binding))
-            .transpose()?;
-        let section = section
-            .map(|names| pick_section(project, &path, &names))
-            .transpose()?;
+        resolver.resolve(number, pointer)?;
+    }
+    let mut found = resolver.found;
+    found.sort_by_key(|(number, target)| (target.order, *number));
+    Ok(Resolved {
+        targets: in_place(found),
+        absent: declared(resolver.absent),
+        repeated: declared(resolver.repeated),
+    })
+}
+
+/// Resolves pointers one after another. A text that one pointer shows is not shown by the next.
+struct Resolver<'c, 'a> {
+    project: &'c Project,
+    role: &'c Role,
+    binding: &'a Binding,
+    all: &'a [ProjectPath],
+    /// The sections of each file that are shown; `None` is the whole file.
+    taken: BTreeMap<ProjectPath, BTreeSet<Option<String>>>,
+    found: Vec<(usize, Target<'c>)>,
+    absent: Vec<(usize, Absent)>,
+    repeated: Vec<(usize, Repeated)>,
+}
+
+/// The files of one pointer.
+#[derive(Default)]
+struct Gathered {
+    files: Vec<TargetFile>,
+    /// Names of texts that an earlier pointer shows.
+    shown: Vec<String>,
+    /// Files that a wildcard matches and that are no text.
+    unreadable: Vec<(ProjectPath, Lack)>,
+    class: Option<Class>,
+    lack: Option<Lack>,
+}
+
+impl<'c> Resolver<'c, '_> {
+    fn resolve(&mut self, number: usize, pointer: &'c Pointer) -> Result<(), ViewError> {
+        let path = fill(&pointer.path, self.role, self.binding)?;
+        let section = self.section(pointer, &path)?;
         let name = match &section {
             Some(section) => format!("{path}#{section}"),
             None => path.as_str().to_owned(),
         };
-        let mut target = Target {
-            pointer,
-            name,
-            section: section.clone(),
-            class: Class::Free,
-            order: Order::Static,
-            files: Vec::new(),
-            listed: Vec::new(),
-        };
-        let mut lack = Lack::File;
-        let mut shown = Vec::new();
+        let (paths, listed) = self.paths(pointer, &path)?;
         let is_wild = path.as_literal().is_none();
-        let mut unreadable = Vec::new();
-        let mut paths = list(&path, role, binding, all);
-        if let Some(mapped) = mapped(project, pointer, binding)? {
-            let is_mapped = |path: &ProjectPath| mapped.iter().any(|named| is_named(named, path));
-            // Ignore a map that assigns nothing here, else the role would see nothing.
-            if paths.iter().any(is_mapped) {
-                (paths, target.listed) = paths.into_iter().partition(is_mapped);
-            }
+        let gathered = self.gather(paths, section.as_deref(), is_wild)?;
+        let class = gathered.class.unwrap_or(Class::Free);
+
+        let none_reported = gathered.unreadable.is_empty() && gathered.shown.is_empty();
+        for (file, lack) in gathered.unreadable {
+            let pattern = Pattern::parse(file.as_str()).unwrap_or_else(|_| path.clone());
+            let absent = self.without(pointer, file.to_string(), &pattern, &lack);
+            self.absent.push((number, absent));
         }
-        for path in paths {
-            target.class = project.contract.class(&path);
-            let others = taken.entry(path.clone()).or_default();
-            let takes = |other: &&Option<String>| {
-                other.is_none() || section.is_none() || **other == section
+        if !gathered.shown.is_empty() {
+            let repeated = Repeated {
+                name: name.clone(),
+                need: pointer.need,
+                shown: gathered.shown,
+                place: pointer.place.clone(),
             };
-            let before = shown.len();
-            shown.extend(
-                others
-                    .iter()
-                    .filter(takes)
-                    .map(|other| shown_name(&path, other.as_deref())),
-            );
-            if shown.len() > before {
+            self.repeated.push((number, repeated));
+        }
+        if !gathered.files.is_empty() {
+            let target = Target {
+                pointer,
+                name,
+                section,
+                class,
+                order: order(pointer, class),
+                files: gathered.files,
+                listed,
+            };
+            self.found.push((number, target));
+        } else if none_reported {
+            let lack = gathered.lack.unwrap_or(Lack::File);
+            let absent = self.without(pointer, name, &path, &lack);
+            self.absent.push((number, absent));
+        }
+        Ok(())
+    }
+
+    /// The section that a pointer names, with its variables filled in.
+    fn section(&self, pointer: &Pointer, path: &Pattern) -> Result<Option<String>, ViewError> {
+        let Some(section) = &pointer.section else {
+            return Ok(None);
+        };
+        let names = fill_text(section, self.role, pointer, self.binding)?;
+        pick_section(self.project, path, &names).map(Some)
+    }
+
+    /// The files to show, and the files that are only listed, because the pointer's map does not
+    /// assign them to the unit.
+    fn paths(
+        &self,
+        pointer: &Pointer,
+        path: &Pattern,
+    ) -> Result<(Vec<ProjectPath>, Vec<ProjectPath>), ViewError> {
+        let paths = list(path, self.role, self.binding, self.all);
+        let Some(mapped) = mapped(self.project, pointer, self.binding)? else {
+            return Ok((paths, Vec::new()));
+        };
+        let is_mapped = |path: &ProjectPath| mapped.iter().any(|named| is_named(named, path));
+        // Ignore a map that assigns nothing here, else the role would see nothing.
+        Ok(match paths.iter().any(is_mapped) {
+            true => paths.into_iter().partition(is_mapped),
+            false => (paths, Vec::new()),
+        })
+    }
+
+    /// Loads the files of one pointer, except those that an earlier pointer shows.
+    fn gather(
+        &mut self,
+        paths: Vec<ProjectPath>,
+        section: Option<&str>,
+        is_wild: bool,
+    ) -> Result<Gathered, ViewError> {
+        let mut gathered = Gathered::default();
+        for path in paths {
+            let class = self.project.contract.class(&path);
+            gathered.class = Some(class);
+            let others = self.taken.entry(path.clone()).or_default();
+            // A section shows nothing of the rest of its file, which a pointer of its own asks for.
+            let covers = |other: &&Option<String>| {
+                other.is_none() || other.as_deref() == section || is_wild && section.is_none()
+            };
+            let before = gathered.shown.len();
+            let covering = others.iter().filter(covers);
+            gathered
+                .shown
+                .extend(covering.map(|other| shown_name(&path, other.as_deref())));
+            if gathered.shown.len() > before {
                 continue;
             }
-            match load(project, &path, section.as_deref())? {
-                Ok(file) => {
-                    others.insert(section.clone());
-                    target.files.push(file);
+            let own = section.map(str::to_owned);
+            match load(self.project, &path, section)? {
+                Found::Text(file) => {
+                    others.insert(own);
+                    gathered.files.push(file);
                 }
                 // A source tree may contain images; list them without reading.
-                Err(Lack::Binary(file)) if is_wild && target.class == Class::Free => {
-                    others.insert(section.clone());
-                    target.files.push(*file);
+                Found::Lacking(Lack::Binary(file)) if is_wild && class == Class::Free => {
+                    others.insert(own);
+                    gathered.files.push(*file);
                 }
                 // Report each unreadable file that a wildcard matches by its own name.
-                Err(found @ (Lack::Text | Lack::Binary(_) | Lack::Link)) if is_wild => {
-                    unreadable.push((path, found))
+                Found::Lacking(found @ (Lack::Text | Lack::Binary(_) | Lack::Link)) if is_wild => {
+                    gathered.unreadable.push((path, found))
                 }
-                Err(found) => lack = found,
+                Found::Lacking(found) => gathered.lack = Some(found),
             }
         }
-        target.order = order(pointer, target.class);
-        let without = |name: String, pattern: &Pattern, lack: &Lack| {
-            let writers = writers(&project.contract, pattern, binding);
-            let unreadable = lack.unreadable();
-            let makes_it = !writers.is_empty()
-                && writers
-                    .iter()
-                    .all(|w| w.role.as_deref() == Some(role.name.as_str()));
-            let (what, place, own) = (
-                lack.to_string(),
-                pointer.place.clone(),
-                makes_it && unreadable.is_none(),
-            );
-            Absent {
-                name,
-                need: pointer.need,
-                what,
-                writers,
-                place,
-                own,
-                unreadable,
-            }
-        };
-        let none_told = unreadable.is_empty() && shown.is_empty();
-        for (file, lack) in unreadable {
-            let pattern = Pattern::parse(file.as_str()).unwrap_or_else(|_| path.clone());
-            absent.push((number, without(file.to_string(), &pattern, &lack)));
-        }
-        if !shown.is_empty() {
-            let (name, place) = (target.name.clone(), pointer.place.clone());
-            repeated.push((
-                number,
-                Repeated {
-                    name,
-                    need: pointer.need,
-                    shown,
-                    place,
-                },
-            ));
-        }
-        if !target.files.is_empty() {
-            found.push((number, target));
-        } else if none_told {
-            absent.push((number, without(target.name, &path, &lack)));
+        Ok(gathered)
+    }
+
+    fn without(&self, pointer: &Pointer, name: String, pattern: &Pattern, lack: &Lack) -> Absent {
+        let writers = writers(&self.project.contract, pattern, self.binding);
+        let unreadable = lack.unreadable();
+        let is_role = |writer: &Writer| writer.role.as_deref() == Some(self.role.name.as_str());
+        let makes_it = !writers.is_empty() && writers.iter().all(is_role);
+        Absent {
+            name,
+            need: pointer.need,
+            what: lack.to_string(),
+            writers,
+            place: pointer.place.clone(),
+            own: makes_it && unreadable.is_none(),
+            unreadable,
         }
     }
-    found.sort_by_key(|(number, target)| (target.order, *number));
-    Ok(Resolved {
-        targets: in_place(found),
-        absent: declared(absent),
-        repeated: declared(repeated),
-    })
 }
 
 /// Sorts by the declared order of the role's pointers.
@@ -374,60 +432,52 @@ impl Lack {
 impl std::fmt::Display for Lack {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Lack::File => out.write_str("is not there"),
+            Lack::File => out.write_str("does not exist"),
             Lack::Text | Lack::Binary(_) => out.write_str("is not text"),
-            Lack::Link => out.write_str("is a link or a folder, and no file"),
+            Lack::Link => out.write_str("is a link or a folder, not a file"),
             Lack::Section(anchor) => write!(out, "has no section `{anchor}`"),
         }
     }
 }
 
+/// The text at a pointer's path, or the reason why there is none.
+enum Found {
+    Text(TargetFile),
+    Lacking(Lack),
+}
+
 /// Loads a text, or the reason for its absence.
-fn load(
-    project: &Project,
-    path: &ProjectPath,
-    section: Option<&str>,
-) -> Result<Result<TargetFile, Lack>, ViewError> {
+fn load(project: &Project, path: &ProjectPath, section: Option<&str>) -> Result<Found, ViewError> {
     let (bytes, version) = match project.store.read(path) {
         Ok(Some(found)) => found,
-        Ok(None) => return Ok(Err(Lack::File)),
+        Ok(None) => return Ok(Found::Lacking(Lack::File)),
         // The store follows no link. Still show the other texts.
         Err(StoreError::Io { source, .. }) if source.kind() == std::io::ErrorKind::InvalidInput => {
-            return Ok(Err(Lack::Link));
+            return Ok(Found::Lacking(Lack::Link));
         }
         Err(error) => return Err(error.into()),
+    };
+    let file = |section: Option<&str>, text: String| TargetFile {
+        path: path.clone(),
+        section: section.map(str::to_owned),
+        version: version.clone(),
+        text,
     };
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) if section.is_none() && error.as_bytes().contains(&0) => {
-            let text = format!(
-                "(a binary file of {} bytes, not shown)\n",
-                error.as_bytes().len()
-            );
-            return Ok(Err(Lack::Binary(Box::new(TargetFile {
-                path: path.clone(),
-                section: None,
-                version,
-                text,
-            }))));
+            let size = error.as_bytes().len();
+            let shown = format!("(a binary file of {size} bytes, not shown)\n");
+            return Ok(Found::Lacking(Lack::Binary(Box::new(file(None, shown)))));
         }
-        Err(_) => return Ok(Err(Lack::Text)),
+        Err(_) => return Ok(Found::Lacking(Lack::Text)),
     };
-    Ok(match section {
-        None => Ok(TargetFile {
-            path: path.clone(),
-            section: None,
-            version,
-            text,
-        }),
-        Some(anchor) => slice_section(&text, anchor)
-            .map(|text| TargetFile {
-                path: path.clone(),
-                section: Some(anchor.to_owned()),
-                version,
-                text,
-            })
-            .ok_or_else(|| Lack::Section(anchor.to_owned())),
+    let Some(anchor) = section else {
+        return Ok(Found::Text(file(None, text)));
+    };
+    Ok(match slice_section(&text, anchor) {
+        Some(text) => Found::Text(file(section, text)),
+        None => Found::Lacking(Lack::Section(anchor.to_owned())),
     })
 }
 
@@ -443,16 +493,16 @@ pub fn slice_section(text: &str, anchor: &str) -> Option<String> {
     Some(format!("{own}\n"))
 }
 
-fn order(pointer: &Pointer, class: Class) -> Order {
+fn order(pointer: &Pointer, class: Class) -> PointerOrder {
     if pointer.path.variables().next().is_some()
         || pointer.section.as_ref().is_some_and(|s| s.contains('{'))
     {
-        return Order::Task;
+        return PointerOrder::Task;
     }
     match class {
-        Class::Sealed | Class::Free => Order::Static,
-        Class::Append | Class::Record => Order::Append,
-        Class::State | Class::Derived | Class::Overwrite => Order::State,
+        Class::Sealed | Class::Free => PointerOrder::Static,
+        Class::Append | Class::Record => PointerOrder::Append,
+        Class::State | Class::Derived | Class::Overwrite => PointerOrder::State,
     }
 }
 

@@ -77,7 +77,7 @@ pub fn render_longest_notes(name: &str, entries: usize, language: Language) -> S
 
 fn overview_note(name: &str, count: usize, language: Language) -> String {
     match language {
-        Language::En => format!("[{count} older, one sentence each; whole: quipu read '{name}']\n"),
+        Language::En => format!("[{count} older, one sentence each; all: quipu read '{name}']\n"),
         Language::Zh => format!("[较早的 {count} 节各取一句；全文：quipu read '{name}']\n"),
     }
 }
@@ -120,7 +120,7 @@ pub fn render_strategy_note(strategy: Strategy, name: &str, language: Language) 
             } else {
                 String::new()
             };
-            format!("cut to size: the newest {whole} whole, {overview} as one sentence{rest}")
+            format!("cut to size: the newest {whole} in full, {overview} as one sentence{rest}")
         }
         (
             Strategy::Recent {
@@ -138,7 +138,7 @@ pub fn render_strategy_note(strategy: Strategy, name: &str, language: Language) 
             format!("已裁剪：最新 {whole} 节全文，{overview} 节各取一句{rest}")
         }
         (Strategy::Relevant { shown, of }, Language::En) => {
-            format!("cut to size: the {shown} of {of} parts that matter here")
+            format!("cut to size: the {shown} of {of} parts that are relevant here")
         }
         (Strategy::Relevant { shown, of }, Language::Zh) => {
             format!("已裁剪：{of} 项中与此相关的 {shown} 项")
@@ -146,13 +146,15 @@ pub fn render_strategy_note(strategy: Strategy, name: &str, language: Language) 
         (Strategy::Head { shown, of }, Language::En) => {
             format!("cut to size: the first {shown} of {of} parts")
         }
-        (Strategy::Head { shown, of }, Language::Zh) => format!("已裁剪：{of} 项中的前 {shown} 项"),
+        (Strategy::Head { shown, of }, Language::Zh) => {
+            format!("已裁剪：{of} 项中的前 {shown} 项")
+        }
         (Strategy::Stage { number, of, .. }, Language::En) => format!("part {number} of {of}"),
         (Strategy::Stage { number, of, .. }, Language::Zh) => {
             format!("第 {number} 部分，共 {of} 部分")
         }
         (Strategy::Trimmed, Language::En) => {
-            format!("not in this view, there was no room: quipu read '{name}'")
+            format!("not in this view for lack of space: quipu read '{name}'")
         }
         (Strategy::Trimmed, Language::Zh) => format!("篇幅所限，未列入：quipu read '{name}'"),
     })
@@ -165,7 +167,8 @@ pub fn render_left_out(more: usize, role: &str, unit: Option<&str>, language: La
         .unwrap_or_default();
     match language {
         Language::En => format!(
-            "{more} more files not in this view, there was no room: quipu view {role}{unit} --explain"
+            "{more} more files not in this view for lack of space: quipu view {role}{unit} \
+             --explain"
         ),
         Language::Zh => {
             format!("篇幅所限，另有 {more} 个文件未列入：quipu view {role}{unit} --explain")
@@ -192,7 +195,7 @@ mod tests {
         assert_eq!(render([Hidden; 3], None), None);
         assert_eq!(
             render([Hidden, Overview, Whole], None).unwrap(),
-            "# Log\n\n[1 older, one sentence each; whole: quipu read 'log.md']\n- b: Second.\n\n## c\nThird. More.\n\n[… 1 of 3 not shown: quipu read 'log.md']\n"
+            "# Log\n\n[1 older, one sentence each; all: quipu read 'log.md']\n- b: Second.\n\n## c\nThird. More.\n\n[… 1 of 3 not shown: quipu read 'log.md']\n"
         );
         assert!(
             render([Hidden, Hidden, Whole], Some((2, 2)))

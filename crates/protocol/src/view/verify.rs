@@ -6,15 +6,15 @@
 use std::path::Path;
 
 use quipu_contract::{Actor, Contract, ProjectPath, Readable};
-use quipu_store::{Below, Version};
+use quipu_store::{OpenFolder, Version};
 use serde::Serialize;
 
 use super::folder::{find_strangers, stay_outside};
 use super::manifest::{FolderError, Laid, SourceEntry, io, load_manifests};
 use super::pointers::{shown_name, slice_section};
 use super::unit_of;
-use crate::project::Project;
-use crate::reading::{ReadError, may_read};
+use crate::files::read::{ReadError, may_read};
+use crate::project::open::Project;
 
 /// How a shown text differs from the current one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -39,11 +39,11 @@ impl Drift {
         match self {
             Drift::Changed => "changed",
             Drift::Grew => "grew",
-            Drift::Gone => "is gone",
+            Drift::Gone => "was deleted",
             Drift::Edited => "was edited in the folder",
             Drift::Missing => "is missing from the folder",
-            Drift::Link => "is no copy in the folder, but a link",
-            Drift::Stranger => "is in the folder, and no part of the view",
+            Drift::Link => "is a link in the folder, not a copy",
+            Drift::Stranger => "is in the folder but not part of the view",
         }
     }
 }
@@ -63,10 +63,12 @@ pub fn verify_view(
     actor: &Actor,
     folder: &Path,
 ) -> Result<Verdict, FolderError> {
-    let real = Below::locate(folder).map_err(io(folder))?;
+    let real = OpenFolder::locate(folder).map_err(io(folder))?;
     stay_outside(project, actor, &real, folder)?;
     let none = || FolderError::NoManifest(folder.to_owned());
-    let below = Below::open(&real).map_err(io(folder))?.ok_or_else(none)?;
+    let below = OpenFolder::open(&real)
+        .map_err(io(folder))?
+        .ok_or_else(none)?;
     let laid = load_manifests(&below, folder)?;
     let first = &laid.first().ok_or_else(none)?.manifest;
     for Laid { manifest, .. } in &laid {

@@ -60,7 +60,8 @@ impl Calls {
         }) {
             call.told = true;
             told.push(format!(
-                "`quipu {}` failed {} times with the same arguments ({}): it will not start to work; write down what you believed, then try what would refute it",
+                "`quipu {}` failed {} times with the same arguments ({}): repeating it will not \
+                 help; write down your assumption, then test it",
                 call.name, call.count, call.what
             ));
         }
@@ -70,7 +71,11 @@ impl Calls {
             && !self.quiet_told
         {
             self.quiet_told = true;
-            told.push(format!("{} rounds without a change to {process}: write down where you are (quipu task note \"…\")", self.quiet));
+            told.push(format!(
+                "{} rounds without a change to {process}: write down your progress \
+                (quipu task note \"…\")",
+                self.quiet
+            ));
         }
         told
     }

@@ -37,7 +37,7 @@ impl WorldChange {
 
 /// The agent's report at the end of a task.
 #[derive(Debug, Clone, Default)]
-pub struct Said {
+pub struct TaskReport {
     pub outcome: Outcome,
     pub problem: Option<String>,
     /// The completed work or, for an abandoned task, the reason.
@@ -46,6 +46,8 @@ pub struct Said {
     pub rounds: Option<u32>,
     pub learnt: Option<String>,
     pub experience: Option<String>,
+    pub cause: Option<String>,
+    pub cure: Option<String>,
     pub improvement: Option<String>,
     pub world: Vec<WorldChange>,
 }
@@ -65,7 +67,7 @@ pub struct Lack {
 /// items.
 pub fn compose_session(
     process: &str,
-    said: &Said,
+    said: &TaskReport,
     agent: &str,
     now: &str,
     language: Language,
@@ -90,12 +92,13 @@ pub fn compose_session(
         })
     };
     let Some(task) = read_task(process).or_else(small) else {
-        let command = "quipu task start \"…\"     (or, for a small one, told at its end: quipu finish --problem \"…\" --rounds N …)";
+        let command = "quipu task start \"…\"     (or, for a small task, report it at the end: \
+            quipu finish --problem \"…\" --rounds N …)";
         return Err(vec![miss(
             "task",
             say(
-                "Begin a task: none is under way",
-                "先开始任务：目前没有进行中的任务",
+                "Start a task: there is no current task",
+                "先开始任务：目前没有当前任务",
             ),
             command,
         )]);
@@ -116,7 +119,7 @@ pub fn compose_session(
                 item: "plan",
                 what: say(
                     &format!("Close item {}: {}", todo.number, todo.text),
-                    &format!("了结计划第 {} 项：{}", todo.number, todo.text),
+                    &format!("完成或划去计划第 {} 项：{}", todo.number, todo.text),
                 ),
                 command,
             });
@@ -126,11 +129,11 @@ pub fn compose_session(
     if solution.is_none() {
         let (what, command) = match said.outcome {
             Outcome::Done => (
-                say("Say what solved it", "写明怎样解决的"),
+                say("Describe the solution", "写明解决方法"),
                 "quipu finish --solution \"…\"",
             ),
             _ => (
-                say("Say why it was not done", "写明为什么没有完成"),
+                say("Give the reason why it was not done", "写明没有完成的原因"),
                 "quipu finish --abandon --why \"…\"",
             ),
         };
@@ -140,11 +143,13 @@ pub fn compose_session(
     if rounds.is_none() && said.outcome != Outcome::Abandoned {
         missing.push(miss(
             "rounds",
-            say("Say how many rounds it took", "写明用了多少轮"),
+            say("Give the number of rounds", "写明用了几轮"),
             "quipu finish --rounds N     (or count as you go: quipu task note \"…\")",
         ));
     }
+    // A cure is what a similar task needs to know.
     if said.outcome == Outcome::Done
+        && said.cure.is_none()
         && said
             .experience
             .as_deref()
@@ -153,8 +158,8 @@ pub fn compose_session(
         missing.push(miss(
             "lesson",
             say(
-                "Say what can be used again, or that there is nothing",
-                "写明什么可以复用，或说明没有",
+                "Name a lesson for similar tasks, or state that there is none",
+                "写明可复用的经验，或说明没有",
             ),
             "quipu finish --lesson \"…\"     (or: --lesson none)",
         ));
@@ -189,20 +194,14 @@ pub fn compose_session(
             .as_deref()
             .and_then(|started| seconds_between(started, now)),
         outcome: said.outcome,
-        steps: done
-            .map(|todo| {
-                todo.text
-                    .split(" → ")
-                    .next()
-                    .unwrap_or_default()
-                    .replace([';', '；'], ",")
-            })
-            .collect(),
+        steps: done.map(|todo| todo.text.clone()).collect(),
         learnt: said.learnt.clone(),
         experience: said
             .experience
             .clone()
             .and_then(|text| super::names::said(&text).map(str::to_owned)),
+        cause: said.cause.clone(),
+        cure: said.cure.clone(),
         improvement: said.improvement.clone(),
         world: said.world.iter().map(told).collect(),
         line: 1,
@@ -228,8 +227,8 @@ fn seconds_between(started: &str, now: &str) -> Option<u32> {
 pub const FACTS: [&str; 2] = ["Current facts", "当前事实"];
 const ACTIVITY: [&str; 2] = ["Agent activity", "Agent 活动"];
 
-/// Applies a task's changes and the agent's activity to the world. Without changes, the world stays
-/// as it is.
+/// Applies a task's changes and the agent's activity to the world. Every recorded task is an
+/// activity, whether or not it changed a fact.
 pub fn merge_world(
     world: &str,
     changes: &[WorldChange],
@@ -238,9 +237,6 @@ pub fn merge_world(
     now: &str,
     language: Language,
 ) -> Result<String, KeyedError> {
-    if changes.is_empty() {
-        return Ok(world.to_owned());
-    }
     let mut text = world.to_owned();
     for change in changes {
         text = set_fact(
@@ -290,24 +286,24 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_told_item_by_item() {
-        let items = |process: &str, said: &Said| -> Vec<&str> {
+        let items = |process: &str, said: &TaskReport| -> Vec<&str> {
             compose_session(process, said, "otto", NOW, Language::En)
                 .unwrap_err()
                 .iter()
                 .map(|missing| missing.item)
                 .collect()
         };
-        assert_eq!(items("", &Said::default()), ["task"]);
+        assert_eq!(items("", &TaskReport::default()), ["task"]);
         assert_eq!(
-            items(&process(), &Said::default()),
+            items(&process(), &TaskReport::default()),
             ["plan", "solution", "rounds", "lesson"]
         );
         assert_eq!(
             items(
                 &process(),
-                &Said {
+                &TaskReport {
                     outcome: Outcome::Abandoned,
-                    ..Said::default()
+                    ..TaskReport::default()
                 }
             ),
             ["solution"]
@@ -326,11 +322,11 @@ mod tests {
         .unwrap();
         let text = finish_todo(&text, 2, None).unwrap();
         let world = vec![WorldChange::parse("Environment/python=3.12").unwrap()];
-        let said = Said {
+        let said = TaskReport {
             solution: Some("restored x".into()),
             experience: Some("none".into()),
             world,
-            ..Said::default()
+            ..TaskReport::default()
         };
         let session = compose_session(&text, &said, "otto", NOW, Language::En).unwrap();
         assert_eq!(session.name, "2026-01-02_debug_undefined_add");
@@ -338,7 +334,7 @@ mod tests {
             (session.rounds, session.seconds, session.steps.len()),
             (Some(2), Some(90), 2)
         );
-        assert_eq!(session.steps[0], "find it");
+        assert_eq!(session.steps[0], "find it → x was renamed");
         let again = read_session(&session.name, &render_session(Language::En, &session));
         assert_eq!(
             (again.pattern.as_deref(), again.experience),
@@ -370,9 +366,11 @@ mod tests {
         )
         .unwrap();
         assert_eq!(twice.matches("### History").count(), 1, "{twice}");
+        let none = |session| merge_world(before, &[], "otto", session, NOW, Language::En).unwrap();
+        assert_eq!(none(None), before);
         assert_eq!(
-            merge_world(before, &[], "otto", Some("s"), NOW, Language::En).unwrap(),
-            before
+            none(Some("s")),
+            format!("{before}\n- otto: s, finished {NOW}\n")
         );
     }
 }

@@ -3,22 +3,24 @@
 //!
 //! `closing.rs` computes the texts.
 
-use quipu_contract::{Actor, Form, ProjectPath};
+use quipu_contract::{Actor, Form, Occasion, ProjectPath};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::closing::{Said, WorldChange, compose_session, merge_world};
+use super::closing::{TaskReport, WorldChange, compose_session, merge_world};
 use super::knowledge::{Pattern, add_lesson, put_pattern, read_knowledge, recount};
+use super::names::bare_step;
 use super::past::load_sessions;
+use super::raw::one_line;
 use super::session::{Outcome, Session, nth_name, render_session};
 use super::task::{clear_task, read_task};
-use crate::draft::Draft;
-use crate::finish::{Closing, Closure};
-use crate::forms::{folders_of, label, resolve_form, template_of};
-use crate::moment::{now, render_moment};
-use crate::project::Project;
-use crate::reading::ReadError;
-use crate::work::WorkError;
+use crate::files::edit::{Draft, load_formed};
+use crate::files::read::ReadError;
+use crate::project::forms::{folders_of, label, resolve_form, template_of};
+use crate::project::open::Project;
+use crate::project::times::{now, render_moment};
+use crate::session::error::{WorkError, in_language};
+use crate::session::finish::{Closing, Closure};
 
 /// The keys of the material about a task.
 pub(crate) const TASK_KEYS: &[&str] = &[
@@ -28,6 +30,8 @@ pub(crate) const TASK_KEYS: &[&str] = &[
     "pattern",
     "learnt",
     "lesson",
+    "cause",
+    "cure",
     "improvement",
     "outcome",
 ];
@@ -44,28 +48,30 @@ struct Told {
     pattern: Option<String>,
     learnt: Option<String>,
     lesson: Option<String>,
+    cause: Option<String>,
+    cure: Option<String>,
     improvement: Option<String>,
     outcome: Outcome,
     world: Vec<String>,
 }
 
-fn read_said(closing: &Closing<'_>) -> Result<Said, WorkError> {
+fn read_said(closing: &Closing<'_>) -> Result<TaskReport, WorkError> {
     let told: Told =
         serde_json::from_value(Value::Object(closing.material.rest.clone())).map_err(|e| {
             WorkError::usage(
-                format!("what is said about the task cannot be read: {e}"),
+                format!("the report about the task is invalid: {e}"),
                 "quipu finish --help",
             )
         })?;
     let world = |text: &String| {
         WorldChange::parse(text).ok_or_else(|| {
             WorkError::usage(
-                format!("`{text}` is no fact"),
+                format!("`{text}` is not a fact"),
                 "--world \"Section/key=value\"",
             )
         })
     };
-    let mut said = Said {
+    let mut said = TaskReport {
         outcome: told.outcome,
         problem: told.problem,
         solution: told.solution,
@@ -73,6 +79,8 @@ fn read_said(closing: &Closing<'_>) -> Result<Said, WorkError> {
         rounds: told.rounds,
         learnt: told.learnt,
         experience: told.lesson,
+        cause: told.cause,
+        cure: told.cure,
         improvement: told.improvement,
         world: told.world.iter().map(world).collect::<Result<_, _>>()?,
     };
@@ -181,7 +189,7 @@ fn first_free<E>(mut is_taken: impl FnMut(u32) -> Result<bool, E>) -> Result<u32
 /// Updates the counts in the agent's knowledge, including the new session, and adds what it learnt.
 fn count_task(
     draft: &mut Draft<'_>,
-    said: &Said,
+    said: &TaskReport,
     session: Option<&Session>,
 ) -> Result<(), WorkError> {
     let Some(path) = own_file(draft, Form::Knowledge)? else {
@@ -200,18 +208,21 @@ fn count_task(
             let pattern = Pattern {
                 name: name.trim().to_owned(),
                 situation: session.problem.lines().next().map(str::to_owned),
-                steps: session.steps.clone(),
+                steps: session
+                    .steps
+                    .iter()
+                    .map(|step| bare_step(step).to_owned())
+                    .collect(),
                 ..Pattern::default()
             };
             text = put_pattern(&text, language, &pattern)?;
         }
     }
     if let Some((session, lesson)) = session.and_then(|s| Some((s, s.experience.as_deref()?))) {
-        let one_line = lesson.split_whitespace().collect::<Vec<_>>().join(" ");
         text = add_lesson(
             &text,
             language,
-            &one_line,
+            &one_line(lesson),
             std::slice::from_ref(&session.name),
         )?;
     }
@@ -241,10 +252,17 @@ pub(crate) fn close_world(
     closing: &Closing<'_>,
 ) -> Result<Closure, WorkError> {
     let said = read_said(closing)?;
-    if said.world.is_empty() {
+    let contract = std::sync::Arc::clone(&draft.project.contract);
+    // The activity line must not pass for an answer to "what changed in the world?".
+    let mut asked = contract
+        .finish
+        .iter()
+        .filter(|item| item.form == Form::World && item.when != Occasion::Never);
+    let is_answered =
+        !said.world.is_empty() || asked.all(|item| closing.material.none.contains(&item.name));
+    if !is_answered || own_file(draft, Form::World)?.is_none() {
         return Ok(Closure::Left);
     }
-    let contract = std::sync::Arc::clone(&draft.project.contract);
     let path = resolve_form(draft.project, draft.actor, Form::World)?;
     let is_record = |path: &&ProjectPath| {
         contract
@@ -255,6 +273,9 @@ pub(crate) fn close_world(
         .changed()
         .find(is_record)
         .map(|path| super::past::stem(path).to_owned());
+    if said.world.is_empty() && record.is_none() {
+        return Ok(Closure::Left);
+    }
     let moment = render_moment(now(&draft.project.store));
     let text = draft.text_or_template(&path)?;
     let merged = merge_world(
@@ -267,6 +288,34 @@ pub(crate) fn close_world(
     )?;
     draft.replace(&path, merged)?;
     Ok(Closure::Closed)
+}
+
+/// Refuses a change of the world by an agent with a task under way: others rely on the world as it
+/// was, until the task's finish merges its changes.
+pub fn refuse_during_task(project: &Project, actor: &Actor) -> Result<(), WorkError> {
+    let Some(agent) = actor.agent() else {
+        return Ok(());
+    };
+    if project.contract.of_form(Form::Task).next().is_none() {
+        return Ok(());
+    }
+    let process = match load_formed(project, actor, Form::Task) {
+        Ok(formed) => formed.text,
+        Err(WorkError::NoForm(_)) => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    let Some(task) = read_task(&process) else {
+        return Ok(());
+    };
+    let task = crate::files::quote::headline(&task.description).into_owned();
+    Err(WorkError::refused(
+        in_language(
+            project.contract.language,
+            format!("{agent} has a task under way ({task}): the world changes when it is finished"),
+            format!("{agent} 有未收尾的任务（{task}）：世界状态在任务结束时才变更"),
+        ),
+        "quipu finish --solution \"…\" --lesson \"…\" --world \"Section/key=value\"",
+    ))
 }
 
 #[cfg(test)]

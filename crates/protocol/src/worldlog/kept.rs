@@ -14,11 +14,11 @@ use quipu_store::Version;
 use serde::{Deserialize, Serialize};
 
 use super::session::Session;
-use crate::project::Project;
+use crate::project::open::Project;
 
 const FILE: &str = ".quipu/sessions.jsonl";
 /// The format of a batch. A file with another format is rebuilt.
-const FORM: u32 = 2;
+const FORM: u32 = 4;
 /// With more batches, the file is rewritten as one.
 const MOST_BATCHES: usize = 500;
 

@@ -8,7 +8,8 @@ use quipu_contract::Language;
 use quipu_text::{Document, Place, Section, SpliceError};
 use serde::Serialize;
 
-use super::names::{self, Name, fold, number, said, split_list};
+use super::names::{self, Name, fold, number, split_list};
+use super::raw::{raw_items, raw_title};
 use super::session::{Outcome, Session};
 
 /// A proven way of working.
@@ -62,10 +63,10 @@ pub fn read_knowledge(text: &str) -> Knowledge {
     if let Some(patterns) = names::PATTERNS.section(&document) {
         for section in document.children(patterns) {
             knowledge.patterns.push(Pattern {
-                name: section.title.clone(),
+                name: raw_title(&document, section),
                 description: own(&names::DESCRIPTION, section),
                 situation: own(&names::SITUATION, section),
-                steps: steps(&document, section),
+                steps: names::steps(&document, section),
                 sessions: own(&names::FROM_SESSIONS, section)
                     .map(|list| split_list(&list, &[',', '，', '、', ';', '；']))
                     .unwrap_or_default(),
@@ -84,7 +85,7 @@ pub fn read_knowledge(text: &str) -> Knowledge {
     if let Some(errors) = names::ERRORS.section(&document) {
         for section in document.children(errors) {
             knowledge.errors.push(ErrorPattern {
-                name: section.title.clone(),
+                name: raw_title(&document, section),
                 symptom: own(&names::SYMPTOM, section),
                 cause: own(&names::CAUSE, section),
                 cure: own(&names::CURE, section),
@@ -96,38 +97,10 @@ pub fn read_knowledge(text: &str) -> Knowledge {
         let Some(section) = name.section(&document) else {
             return Vec::new();
         };
-        document
-            .items_in(&section.body)
-            .iter()
-            .filter(|item| item.depth == 0)
-            .map(|item| item.text.clone())
-            .collect()
+        raw_items(&document, section)
     };
     (knowledge.lessons, knowledge.ideas) = (items(&names::LESSONS), items(&names::IDEAS));
     knowledge
-}
-
-/// Steps on one line, or one item each below their key.
-fn steps(document: &Document<'_>, section: &Section) -> Vec<String> {
-    let Some(line) = document
-        .keyed_in(&section.body)
-        .iter()
-        .find(|line| names::STEPS.is(&line.key))
-    else {
-        return Vec::new();
-    };
-    if let Some(value) = said(document.slice(&line.value)) {
-        return split_list(value, names::STEPS_APART);
-    }
-    let below = |item: &&quipu_text::Item| item.line > line.line && item.depth > 0;
-    let rest = line.range.end..section.body.end;
-    document
-        .items_in(&rest)
-        .iter()
-        .take_while(|item| item.depth > 0)
-        .filter(below)
-        .map(|item| item.text.clone())
-        .collect()
 }
 
 /// Separators between names in a session's pattern field.
@@ -310,7 +283,7 @@ fn find_pattern(document: &Document<'_>, under: &Name, title: &str) -> Option<Se
     let section = under.section(document)?;
     document
         .children(section)
-        .find(|child| fold(&child.title) == fold(title))
+        .find(|child| fold(&raw_title(document, child)) == fold(title))
         .cloned()
 }
 
@@ -330,6 +303,14 @@ fn set(
         .keyed_in(&section.body)
         .iter()
         .find(|line| name.is(&line.key));
+    if value.starts_with('\n') {
+        return set_list(
+            &document,
+            &section,
+            &name.key_in(&document, &section, language),
+            value,
+        );
+    }
     if known.is_some_and(|line| document.slice(&line.value).trim() == value) {
         return Ok(text.to_owned());
     }
@@ -347,6 +328,39 @@ fn set(
     document.set_keyed(&section, &name.key_in(&document, &section, language), value)
 }
 
+/// Sets a key whose value is a list below it. An older value, on one line or a list, is replaced.
+fn set_list(
+    document: &Document<'_>,
+    section: &Section,
+    key: &str,
+    list: &str,
+) -> Result<String, SpliceError> {
+    let entry = format!("- {key}:{list}");
+    let body = document.slice(&section.body);
+    let known = document
+        .keyed_in(&section.body)
+        .iter()
+        .find(|line| line.key == key);
+    let Some(known) = known else {
+        return document.append_entry(section, &entry);
+    };
+    let text = document.text();
+    let start = text[..known.range.start].rfind('\n').map_or(0, |at| at + 1);
+    let below = known.range.end..section.body.end;
+    let end = document
+        .items_in(&below)
+        .iter()
+        .take_while(|item| item.depth > 0)
+        .map(|item| item.range.start + document.slice(&item.range).trim_end().len())
+        .max()
+        .unwrap_or(known.range.end);
+    let (start, end) = (start - section.body.start, end - section.body.start);
+    document.replace_body(
+        section,
+        &format!("{}{entry}{}", &body[..start], &body[end..]),
+    )
+}
+
 /// Adds the section at the end, if it is missing.
 fn with_section(text: &str, name: &Name, language: Language) -> Result<String, SpliceError> {
     let document = Document::parse(text);
@@ -362,16 +376,11 @@ pub fn put_pattern(
     language: Language,
     pattern: &Pattern,
 ) -> Result<String, SpliceError> {
-    let apart = if language == Language::Zh {
-        "；"
-    } else {
-        "; "
-    };
-    let joined = |list: &[String]| (!list.is_empty()).then(|| list.join(apart));
+    let steps = (!pattern.steps.is_empty()).then(|| names::render_steps(language, &pattern.steps));
     let fields = [
         (&names::DESCRIPTION, pattern.description.clone()),
         (&names::SITUATION, pattern.situation.clone()),
-        (&names::STEPS, joined(&pattern.steps)),
+        (&names::STEPS, steps),
         (
             &names::FROM_SESSIONS,
             (!pattern.sessions.is_empty()).then(|| pattern.sessions.join(", ")),
@@ -481,6 +490,38 @@ mod tests {
             rounds: Some(rounds),
             outcome,
             ..Session::default()
+        }
+    }
+
+    #[test]
+    fn code_in_names_steps_and_lessons_is_kept() {
+        for name in ["dunder __init__", "Vec<T> of a<b>c", "[x](y) *args"] {
+            let pattern = Pattern {
+                name: name.into(),
+                situation: Some(name.into()),
+                steps: vec![name.into(), "for (i; j) [x](y)".into()],
+                ..Pattern::default()
+            };
+            let text = put_pattern(ZH, Language::Zh, &pattern).unwrap();
+            let text = put_pattern(&text, Language::Zh, &pattern).unwrap();
+            let plain = Pattern {
+                steps: vec!["a".into(), name.into()],
+                ..pattern.clone()
+            };
+            let lesson = add_lesson(&text, Language::Zh, name, &[]).unwrap();
+            let found = read_knowledge(&lesson);
+            assert_eq!(found.patterns.len(), 2, "{text}");
+            let known = &found.patterns[1];
+            assert_eq!((&known.name, &known.steps), (&pattern.name, &pattern.steps));
+            assert_eq!(known.situation.as_deref(), Some(name));
+            assert_eq!(found.lessons, [name]);
+            assert!(names_pattern(name, &known.name));
+            let again = put_pattern(&lesson, Language::Zh, &plain).unwrap();
+            assert_eq!(
+                read_knowledge(&again).patterns[1].steps,
+                plain.steps,
+                "{again}"
+            );
         }
     }
 

@@ -13,6 +13,8 @@ use crate::view::words;
 
 /// The minimum share of the task's words for a match, in percent.
 const LEAST: u32 = 20;
+/// A match below this score needs two words in common: one word says little.
+const SURE: u32 = 50;
 /// The maximum number of matches.
 const MOST: usize = 5;
 /// The weight of a word in the text, relative to one in a name, a situation or keywords.
@@ -35,6 +37,9 @@ pub struct Match {
     /// In percent.
     pub score: u32,
     pub why: String,
+    /// What was learnt then: the lesson, or cause and cure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lesson: Option<String>,
 }
 
 struct Candidate {
@@ -43,6 +48,7 @@ struct Candidate {
     source: String,
     strong: BTreeSet<String>,
     weak: BTreeSet<String>,
+    lesson: Option<String>,
 }
 
 /// Matches a description with an agent's patterns (from the file `knowledge`) and past sessions,
@@ -73,11 +79,12 @@ pub fn match_task(
             source,
             strong,
             weak,
+            lesson: None,
         });
     }
     for (path, session) in sessions {
         let strong = words(&format!("{} {}", session.kind, session.keywords.join(" ")));
-        let weak = words(&format!("{} {}", session.problem, session.solution));
+        let weak = words(&texts_of(session));
         let source = format!("{path}:{}", session.line);
         candidates.push(Candidate {
             kind: Kind::Session,
@@ -85,9 +92,40 @@ pub fn match_task(
             source,
             strong,
             weak,
+            lesson: lesson_of(session),
         });
     }
     rank(description, &candidates)
+}
+
+/// Everything that a later task may have in common with a session.
+fn texts_of(session: &Session) -> String {
+    let learnt = [
+        &session.cause,
+        &session.cure,
+        &session.experience,
+        &session.improvement,
+        &session.learnt,
+    ];
+    let learnt = learnt.into_iter().flatten().map(String::as_str);
+    let texts = [session.problem.as_str(), session.solution.as_str()];
+    let steps = session.steps.iter().map(String::as_str);
+    texts
+        .into_iter()
+        .chain(learnt)
+        .chain(steps)
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+fn lesson_of(session: &Session) -> Option<String> {
+    let cured = [&session.cause, &session.cure];
+    let cured: Vec<&str> = cured.into_iter().flatten().map(String::as_str).collect();
+    let cured = (!cured.is_empty()).then(|| cured.join(" → "));
+    match (cured, &session.experience) {
+        (Some(cured), Some(lesson)) => Some(format!("{cured}; {lesson}")),
+        (cured, lesson) => cured.or_else(|| lesson.clone()),
+    }
 }
 
 fn rank(description: &str, candidates: &[Candidate]) -> Vec<Match> {
@@ -131,7 +169,7 @@ fn rank(description: &str, candidates: &[Candidate]) -> Vec<Match> {
         } else {
             0
         };
-        if score >= LEAST {
+        if score >= SURE || score >= LEAST && shared.len() > 1 {
             let why = told(description, &shared);
             found.push(Match {
                 kind: candidate.kind,
@@ -139,6 +177,7 @@ fn rank(description: &str, candidates: &[Candidate]) -> Vec<Match> {
                 source: candidate.source.clone(),
                 score,
                 why,
+                lesson: candidate.lesson.clone(),
             });
         }
     }

@@ -3,6 +3,7 @@
 //! | file | owns |
 //! |---|---|
 //! | `names` | headings and keys in both languages |
+//! | `raw` | texts of a file, byte for byte |
 //! | `task` | the working memory for one task |
 //! | `session` | the record of one task and its name |
 //! | `knowledge` | patterns, errors, lessons, and numbers counted from sessions |
@@ -24,13 +25,14 @@ mod names;
 mod past;
 mod plot;
 mod proposal;
+mod raw;
 mod session;
 mod task;
 
 pub use calls::{Call, Calls, Limits};
-pub use closing::{FACTS, Lack, Said, WorldChange, compose_session, merge_world};
-pub use ending::own_sessions;
+pub use closing::{FACTS, Lack, TaskReport, WorldChange, compose_session, merge_world};
 pub(crate) use ending::{TASK_KEYS, WORLD_KEYS, close_task, close_world};
+pub use ending::{own_sessions, refuse_during_task};
 pub use knowledge::{
     Counted, ErrorPattern, Knowledge, Pattern, add_idea, add_lesson, count_pattern, names_pattern,
     put_error, put_pattern, read_knowledge, recount, uses,

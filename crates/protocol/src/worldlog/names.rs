@@ -3,6 +3,8 @@
 use quipu_contract::Language;
 use quipu_text::{Document, Section};
 
+use super::raw::{one_line, raw_item};
+
 /// A heading or key: its written forms, and synonyms accepted when reading.
 pub(crate) struct Name {
     en: &'static str,
@@ -96,19 +98,39 @@ fn folded(text: &str) -> impl Iterator<Item = char> {
         .flat_map(move |(at, word)| blank(at).chain(word.chars().flat_map(char::to_lowercase)))
 }
 
-/// A value with content: not a template placeholder (`_…_`, `[…]`) and not a word for "none".
+/// A value with content: not a template placeholder and not a word for "none".
 pub(crate) fn said(value: &str) -> Option<&str> {
     let value = value.trim();
-    let stand_in = |open: char, close: char| {
-        value.starts_with(open) && value.ends_with(close) && value.chars().count() > 1
-    };
     let nothing = ["none", "no", "n/a", "-", "无", "否", "没有", "无匹配"];
-    let empty = value.is_empty()
-        || stand_in('_', '_')
-        || stand_in('[', ']')
-        || nothing.contains(&fold(value).as_str());
+    let empty =
+        value.is_empty() || is_placeholder(value) || nothing.contains(&fold(value).as_str());
     (!empty).then_some(value)
 }
+
+/// Whether a value is a remark of a template: words in italics (`_what was done_`) or in brackets
+/// (`[具体问题描述]`). Code in the same signs is a value: `__init__`, `_private`, `[0]`, `[x, y]`.
+fn is_placeholder(value: &str) -> bool {
+    let inside = |open: char, close: char| {
+        let inner = value.strip_prefix(open)?.strip_suffix(close)?;
+        (!inner.contains([open, close])).then_some(inner)
+    };
+    let is_wide = |text: &str| text.chars().any(|c| c > '\u{2e7f}');
+    let italics = inside('_', '_').is_some_and(|inner| {
+        PLACEHOLDERS.contains(&value) || is_wide(inner) || inner.contains(' ')
+    });
+    let brackets =
+        inside('[', ']').is_some_and(|inner| PLACEHOLDERS.contains(&value) || is_wide(inner));
+    italics || brackets
+}
+
+/// Placeholders of templates that could be code by their form.
+const PLACEHOLDERS: [&str; 5] = [
+    "_name_",
+    "_N_",
+    "_date_type_keywords_",
+    "[ISO timestamp]",
+    "[agent_name]",
+];
 
 /// The first integer of a value: `12 轮`, `about 40 s`.
 pub(crate) fn number(value: &str) -> Option<u32> {
@@ -118,6 +140,52 @@ pub(crate) fn number(value: &str) -> Option<u32> {
         .find(|c: char| !c.is_ascii_digit())
         .unwrap_or(digits.len());
     digits[..end].parse().ok()
+}
+
+/// Steps on one line, or one item each below their key.
+pub(super) fn steps(document: &Document<'_>, section: &Section) -> Vec<String> {
+    let Some(line) = document
+        .keyed_in(&section.body)
+        .iter()
+        .find(|line| STEPS.is(&line.key))
+    else {
+        return Vec::new();
+    };
+    let value = document.slice(&line.value);
+    if !value.trim().is_empty() {
+        return said(value)
+            .map(|value| split_list(value, STEPS_APART))
+            .unwrap_or_default();
+    }
+    let rest = line.range.end..section.body.end;
+    document
+        .items_in(&rest)
+        .iter()
+        .take_while(|item| item.depth > 0)
+        .filter(|item| item.line > line.line)
+        .map(|item| raw_item(document, item))
+        .collect()
+}
+
+/// A step without the result that followed it.
+pub(super) fn bare_step(step: &str) -> &str {
+    step.split_once(" → ").map_or(step, |(step, _)| step)
+}
+
+/// The value of the key for steps: one line, or a list if a step contains the separator.
+pub(super) fn render_steps(language: Language, steps: &[String]) -> String {
+    let apart = match language {
+        Language::En => "; ",
+        Language::Zh => "；",
+    };
+    if steps.iter().any(|step| step.contains(STEPS_APART)) {
+        steps
+            .iter()
+            .map(|step| format!("\n  - {}", one_line(step)))
+            .collect()
+    } else {
+        steps.join(apart)
+    }
 }
 
 /// Splits a list on one line: `a; b; c`, `甲；乙`.
@@ -131,7 +199,16 @@ pub(crate) fn split_list(value: &str, between: &[char]) -> Vec<String> {
 }
 
 pub(crate) const STEPS_APART: &[char] = &[';', '；'];
-pub(crate) const WORDS_APART: &[char] = &[',', '，', '、', ';', '；', ' ', '_'];
+
+/// Splits keywords. Without a comma, spaces separate them. Underscores belong to the word.
+pub(crate) fn split_keywords(value: &str) -> Vec<String> {
+    let commas: &[char] = &[',', '，', '、', ';', '；'];
+    if value.contains(commas) {
+        split_list(value, commas)
+    } else {
+        split_list(value, &[' '])
+    }
+}
 
 // A session.
 pub(crate) const TASK: Name = name(

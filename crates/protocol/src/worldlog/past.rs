@@ -12,9 +12,9 @@ use quipu_store::StoreError;
 
 use super::kept::{Kept, KeptSession, newest};
 use super::session::{Session, read_session};
-use crate::forms::folders_of;
-use crate::project::Project;
-use crate::read_scope::ReadScope;
+use crate::files::read_scope::ReadScope;
+use crate::project::forms::folders_of;
+use crate::project::open::Project;
 use crate::view::words;
 
 /// The number of newest sessions read for a match, regardless of their names.
@@ -58,7 +58,7 @@ fn read_new(project: &Project) -> Result<BTreeMap<String, KeptSession>, StoreErr
                 .is_some_and(|changed| !changed.contains(path.as_str()));
         let look = match known {
             Some(_) if is_settled => None,
-            _ => project.store.look_of(&path)?,
+            _ => project.store.stat_text(&path)?,
         };
         match (known, look) {
             (Some(known), look) if is_settled || look.as_ref() == Some(&known.0) => {
@@ -284,7 +284,7 @@ mod tests {
     use quipu_contract::ActorName;
     use quipu_store::Options;
 
-    use crate::init::{Layout, lay_out};
+    use crate::project::init::{Layout, lay_out};
 
     #[test]
     fn a_match_reads_a_bounded_number_of_sessions() {

@@ -1,7 +1,7 @@
 //! Proposes patterns: work that was done several times in the same way.
 //!
-//! Sessions of one type are similar if their steps share most words or, without steps, their
-//! keywords. Groups form oldest first around their first session, so that the same sessions always
+//! Sessions with a cause or a cure are similar if these share most words. Others are similar if they
+//! have one type and share most words of their steps or, without steps, of their keywords. Groups form oldest first around their first session, so that the same sessions always
 //! give the same proposals.
 
 use std::collections::BTreeSet;
@@ -10,12 +10,14 @@ use quipu_contract::Contract;
 use serde::Serialize;
 
 use super::knowledge::{Pattern, PatternIndex};
-use super::names::fold;
+use super::names::{bare_step, fold};
 use super::session::{Outcome, Session};
 use crate::view::words;
 
 /// Two sets of steps are similar if they share this percentage of their words.
 const ALIKE: usize = 60;
+/// The same for causes and cures, which are short.
+const ALIKE_CURES: usize = 50;
 /// The same for keywords, of which there are few.
 const ALIKE_WORDS: usize = 50;
 
@@ -70,13 +72,27 @@ pub fn propose(sessions: &[Session], known: &[Pattern], after: usize) -> Vec<Pro
 }
 
 fn alike(a: &Session, b: &Session) -> bool {
+    let cured = |session: &Session| {
+        let texts = [&session.cause, &session.cure];
+        let texts: Vec<&str> = texts.into_iter().flatten().map(String::as_str).collect();
+        words(&texts.join(" "))
+    };
+    let (left, right) = (cured(a), cured(b));
+    if !left.is_empty() || !right.is_empty() {
+        return share(&left, &right) >= ALIKE_CURES;
+    }
     if fold(&a.kind) != fold(&b.kind) {
         return false;
     }
     if a.steps.is_empty() || b.steps.is_empty() {
         return share(&key_words(a), &key_words(b)) >= ALIKE_WORDS;
     }
-    share(&words(&a.steps.join(" ")), &words(&b.steps.join(" "))) >= ALIKE
+    share(&step_words(a), &step_words(b)) >= ALIKE
+}
+
+fn step_words(session: &Session) -> BTreeSet<String> {
+    let steps: Vec<&str> = session.steps.iter().map(|step| bare_step(step)).collect();
+    words(&steps.join(" "))
 }
 
 fn key_words(session: &Session) -> BTreeSet<String> {
@@ -116,6 +132,17 @@ fn proposal(group: &[&Session]) -> Proposal {
         .iter()
         .min_by_key(|s| (s.rounds.unwrap_or(u32::MAX), s.name.as_str()))
         .unwrap_or(&first);
+    if let Some(cure) = &first.cure {
+        return Proposal {
+            name: cure.clone(),
+            kind: first.kind.clone(),
+            situation: first.cause.clone().unwrap_or_default(),
+            steps: vec![cure.clone()],
+            sessions: group.iter().map(|s| s.name.clone()).collect(),
+            first_rounds: group.iter().find_map(|s| s.rounds),
+            best_rounds: group.iter().filter_map(|s| s.rounds).min(),
+        };
+    }
     Proposal {
         name: format!("{} {}", first.kind, named.join(" "))
             .trim()
@@ -128,7 +155,11 @@ fn proposal(group: &[&Session]) -> Proposal {
             .unwrap_or_default()
             .trim()
             .to_owned(),
-        steps: best.steps.clone(),
+        steps: best
+            .steps
+            .iter()
+            .map(|step| bare_step(step).to_owned())
+            .collect(),
         sessions: group.iter().map(|s| s.name.clone()).collect(),
         first_rounds: group.iter().find_map(|s| s.rounds),
         best_rounds: group.iter().filter_map(|s| s.rounds).min(),

@@ -7,7 +7,8 @@ use quipu_contract::Language;
 use quipu_text::{Document, Section};
 use serde::{Deserialize, Serialize};
 
-use super::names::{self, WORDS_APART, number, said, split_list};
+use super::names::{self, number, said, split_keywords, split_list};
+use super::raw::{guarded, one_line, raw_items, unguarded};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -67,6 +68,11 @@ pub struct Session {
     /// The pattern that was recognised, improved or created.
     pub learnt: Option<String>,
     pub experience: Option<String>,
+    /// What was wrong, and what mended it: what a later task can use.
+    #[serde(default)]
+    pub cause: Option<String>,
+    #[serde(default)]
+    pub cure: Option<String>,
     pub improvement: Option<String>,
     pub world: Vec<String>,
     /// The line of the problem, for citations.
@@ -113,16 +119,12 @@ fn is_date(text: &str) -> bool {
         })
 }
 
-/// Builds `{date}_{type}_{keywords}` from letters and digits only, so that it is valid on all file
-/// systems.
+/// Builds `{date}_{type}_{keywords}` from letters, digits and underscores only, so that it is valid
+/// on all file systems. A keyword keeps its underscores: `__init__`.
 pub fn session_stem(date: &str, kind: &str, keywords: &[String]) -> String {
     let plain = |text: &str| -> String {
-        let kept: String = text
-            .chars()
-            .map(|c| if c.is_alphanumeric() { c } else { '_' })
-            .collect();
-        let kept = kept.to_lowercase();
-        kept.split('_')
+        text.to_lowercase()
+            .split(|c: char| !c.is_alphanumeric() && c != '_')
             .filter(|piece| !piece.is_empty())
             .collect::<Vec<_>>()
             .join("_")
@@ -135,9 +137,11 @@ pub fn session_stem(date: &str, kind: &str, keywords: &[String]) -> String {
         .join("_");
     let words: String = words.chars().take(60).collect();
     let kind = plain(kind).replace('_', "-");
-    let kind = if kind.is_empty() { "task" } else { &kind };
-    let words = words.trim_matches('_');
-    if words.is_empty() {
+    let kind = match kind.trim_matches('-') {
+        "" => "task",
+        kind => kind,
+    };
+    if words.chars().all(|c| c == '_') {
         format!("{date}_{kind}")
     } else {
         format!("{date}_{kind}_{words}")
@@ -156,7 +160,7 @@ pub fn nth_name(stem: &str, nth: u32) -> String {
 /// Chooses up to four words of the description as keywords.
 pub fn plan_keywords(description: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
-    for run in description.split(|c: char| !c.is_alphanumeric()) {
+    for run in description.split(|c: char| !c.is_alphanumeric() && c != '_') {
         let chinese = run.chars().any(|c| matches!(c, '\u{3400}'..='\u{9fff}'));
         let word: String = if chinese {
             run.chars().take(12).collect()
@@ -194,7 +198,7 @@ pub fn read_session(stem: &str, text: &str) -> Session {
             session.kind = kind.to_owned();
         }
         if let Some(words) = names::KEYWORDS.value(&document, task) {
-            session.keywords = split_list(words, WORDS_APART);
+            session.keywords = split_keywords(words);
         }
     }
     if session.date.is_empty()
@@ -222,42 +226,30 @@ pub fn read_session(stem: &str, text: &str) -> Session {
             .value(&document, execution)
             .and_then(Outcome::parse)
             .unwrap_or_default();
-        session.steps = names::STEPS
-            .value(&document, execution)
-            .map(|steps| split_list(steps, names::STEPS_APART))
-            .unwrap_or_default();
+        session.steps = names::steps(&document, execution);
     }
     if session.steps.is_empty()
         && let Some(steps) = names::STEPS.section(&document)
     {
-        session.steps = document
-            .items_in(&steps.body)
-            .iter()
-            .filter(|item| item.depth == 0)
-            .map(|item| item.text.clone())
-            .collect();
+        session.steps = raw_items(&document, steps);
     }
     if let Some(learnt) = names::LEARNT.section(&document) {
         session.learnt = own(names::PATTERN_LEARNT.value(&document, learnt));
         session.experience = own(names::EXPERIENCE.value(&document, learnt));
+        session.cause = own(names::CAUSE.value(&document, learnt));
+        session.cure = own(names::CURE.value(&document, learnt));
         session.improvement = own(names::IMPROVEMENT.value(&document, learnt));
     }
     if let Some(world) = names::WORLD_CHANGES.section(&document) {
-        session.world = document
-            .items_in(&world.body)
-            .iter()
-            .filter(|item| item.depth == 0)
-            .map(|item| item.text.clone())
-            .collect();
+        session.world = raw_items(&document, world);
     }
     session
 }
 
-/// The text of a section without template placeholders.
+/// The text of a section with its subsections, byte for byte; empty for a template placeholder.
 fn prose(document: &Document<'_>, section: &Section) -> String {
-    said(document.slice(&section.body))
-        .unwrap_or_default()
-        .to_owned()
+    let text = document.slice(&(section.body.start..section.range.end));
+    unguarded(said(text).unwrap_or_default())
 }
 
 pub fn render_session(language: Language, session: &Session) -> String {
@@ -274,7 +266,7 @@ pub fn render_session(language: Language, session: &Session) -> String {
         text.push_str(&format!("\n## {}\n\n", name.in_language(language)))
     };
     let line = |text: &mut String, name: &names::Name, value: &str| {
-        let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
+        let value = one_line(value);
         text.push_str(&format!(
             "- {}{colon}{}\n",
             name.in_language(language),
@@ -282,10 +274,6 @@ pub fn render_session(language: Language, session: &Session) -> String {
         ));
     };
     let or_none = |value: &Option<String>| value.clone().unwrap_or_else(|| none.to_owned());
-    let apart = match language {
-        Language::En => "; ",
-        Language::Zh => "；",
-    };
     heading(&mut text, &names::TASK);
     line(
         &mut text,
@@ -304,14 +292,14 @@ pub fn render_session(language: Language, session: &Session) -> String {
         }),
     );
     heading(&mut text, &names::PROBLEM);
-    text.push_str(&format!("{}\n", demoted(&session.problem)));
+    text.push_str(&format!("{}\n", guarded(session.problem.trim())));
     heading(&mut text, &names::SOLUTION);
     text.push_str(&format!(
         "{}\n",
-        demoted(if session.solution.is_empty() {
+        guarded(if session.solution.is_empty() {
             none
         } else {
-            &session.solution
+            session.solution.trim()
         })
     ));
     heading(&mut text, &names::EXECUTION);
@@ -343,9 +331,25 @@ pub fn render_session(language: Language, session: &Session) -> String {
         &names::OUTCOME,
         session.outcome.in_language(language),
     );
-    line(&mut text, &names::STEPS, &session.steps.join(apart));
+    let steps = match names::render_steps(language, &session.steps) {
+        list if list.starts_with('\n') => format!("{}{list}", colon.trim_end()),
+        steps if steps.is_empty() => format!("{colon}{none}"),
+        steps => format!("{colon}{steps}"),
+    };
+    text.push_str(&format!(
+        "- {}{steps}\n",
+        names::STEPS.in_language(language)
+    ));
     heading(&mut text, &names::LEARNT);
     line(&mut text, &names::PATTERN_LEARNT, &or_none(&session.learnt));
+    for (name, value) in [
+        (&names::CAUSE, &session.cause),
+        (&names::CURE, &session.cure),
+    ] {
+        if let Some(value) = value {
+            line(&mut text, name, value);
+        }
+    }
     line(&mut text, &names::EXPERIENCE, &or_none(&session.experience));
     line(
         &mut text,
@@ -360,18 +364,6 @@ pub fn render_session(language: Language, session: &Session) -> String {
             .for_each(|change| text.push_str(&format!("- {change}\n")));
     }
     text
-}
-
-/// Lowers headings so that they cannot split the record: `## x` becomes `#### x`.
-fn demoted(said: &str) -> String {
-    let lines = said.trim().lines().map(|line| {
-        if line.starts_with("# ") || line.starts_with("## ") {
-            format!("##{line}")
-        } else {
-            line.to_owned()
-        }
-    });
-    lines.collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
@@ -396,6 +388,10 @@ mod tests {
             session_stem("2026-01-02", "修复", &["未定义变量".into()]),
             "2026-01-02_修复_未定义变量"
         );
+        assert_eq!(
+            session_stem("2026-01-02", "debug", &["__init__".into(), "a_b".into()]),
+            "2026-01-02_debug___init___a_b"
+        );
         assert_eq!(nth_name("x", 3), "x-3");
         assert_eq!(
             plan_keywords("Fix the undefined variable in add()"),
@@ -413,20 +409,23 @@ mod tests {
             name: "2026-01-02_debug_x".into(),
             date: "2026-01-02".into(),
             kind: "debug".into(),
-            keywords: vec!["undefined".into(), "变量".into()],
+            keywords: vec!["undefined_var".into(), "变量".into()],
             time: Some("2026-01-02T10:00:00Z".into()),
             agent: Some("otto".into()),
-            problem: "NameError: x\n\n```\ntrace\n```".into(),
-            solution: "removed it".into(),
+            problem: "NameError: x\n\n```\n# trace  of f(**kwargs)\n```\n\n### More\n\n__init__"
+                .into(),
+            solution: "# Vec<T>\n---\nremoved a<b>c [x](y) *args".into(),
             pattern: Some("Undefined variable".into()),
             rounds: Some(3),
             seconds: Some(40),
             outcome: Outcome::Failed,
-            steps: vec!["find".into(), "remove".into()],
+            steps: vec!["find for (i; j)".into(), "remove __init__".into()],
             learnt: None,
-            experience: Some("look at the last commit".into()),
+            experience: Some("__init__".into()),
+            cause: Some("Vec<T> was *moved".into()),
+            cure: Some("clone it: x  = y".into()),
             improvement: None,
-            world: vec!["Environment / python: 3.12".into()],
+            world: vec!["Environment / python: *args  of [x](y)".into()],
             line: 10,
         };
         for language in Language::ALL {

@@ -8,7 +8,8 @@ use quipu_text::{Document, Item, Place, Section, Splice, SpliceError, Strike, sp
 use serde::Serialize;
 use thiserror::Error;
 
-use super::names::{self, Name, WORDS_APART, number, said, split_list};
+use super::names::{self, Name, number, said, split_keywords};
+use super::raw::{guarded, raw_items, raw_title, raw_todo, unguarded};
 
 /// The status of a plan item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -42,11 +43,11 @@ pub struct Task {
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TaskError {
-    #[error("a task is under way: {0}")]
+    #[error("there is already a current task: {0}")]
     UnderWay(String),
-    #[error("no task is under way")]
+    #[error("there is no current task")]
     NoTask,
-    #[error("the plan has no item {number}; it has {count}")]
+    #[error("the plan has no item {number}; it has {count} items")]
     NoItem { number: usize, count: usize },
     #[error(transparent)]
     Edit(#[from] SpliceError),
@@ -64,7 +65,7 @@ pub fn read_task(text: &str) -> Option<Task> {
             .sections()
             .iter()
             .find(|section| section.level == 1)
-            .map(|section| section.title.clone())
+            .map(|section| raw_title(&document, section))
             .unwrap_or_default(),
     };
     let value = |name: &Name| {
@@ -75,22 +76,17 @@ pub fn read_task(text: &str) -> Option<Task> {
     let todos = plan_items(&document)
         .iter()
         .enumerate()
-        .map(|(index, item)| todo(index + 1, item))
+        .map(|(index, item)| todo(&document, index + 1, item))
         .collect();
-    let notes = names::RESULTS.section(&document).map(|results| {
-        document
-            .items_in(&results.body)
-            .iter()
-            .filter(|item| item.depth == 0)
-            .map(|item| item.text.clone())
-            .collect()
-    });
+    let notes = names::RESULTS
+        .section(&document)
+        .map(|results| raw_items(&document, results));
     Some(Task {
         description,
         started: value(&names::STARTED),
         kind: value(&names::TYPE),
         keywords: value(&names::KEYWORDS)
-            .map(|words| split_list(&words, WORDS_APART))
+            .map(|words| split_keywords(&words))
             .unwrap_or_default(),
         pattern: value(&names::PATTERN_USED),
         rounds: value(&names::ROUNDS_SO_FAR)
@@ -102,12 +98,24 @@ pub fn read_task(text: &str) -> Option<Task> {
     })
 }
 
-/// The first paragraph that is neither a template placeholder nor a keyed line.
+/// What is asked: the text above the keys that `start_task` writes. In a file written by hand, the
+/// first paragraph that is neither a template placeholder nor a list.
 fn description(document: &Document<'_>, section: &Section) -> Option<String> {
+    let lines = document.keyed_in(&section.body);
+    let keys = lines.iter().find(|line| names::STARTED.is(&line.key));
+    if let Some(started) = keys {
+        let end = line_start(document.text(), started.range.start);
+        let text = unguarded(&document.text()[section.body.start..end]);
+        return said(&text).map(str::to_owned);
+    }
     let body = document.slice(&section.body);
     let mut found: Vec<&str> = Vec::new();
     for line in body.lines().map(str::trim) {
-        let plain = said(line).filter(|line| !line.starts_with(['-', '*', '<', '|']));
+        let plain = said(line).filter(|line| {
+            !["- ", "* ", "<!--", "|"]
+                .iter()
+                .any(|sign| line.starts_with(sign))
+        });
         match plain {
             Some(line) => found.push(line),
             None if !found.is_empty() => break,
@@ -128,7 +136,7 @@ fn plan_items<'d>(document: &'d Document<'_>) -> Vec<&'d Item> {
         .collect()
 }
 
-fn todo(number: usize, item: &Item) -> Todo {
+fn todo(document: &Document<'_>, number: usize, item: &Item) -> Todo {
     let standing = match (item.strike, item.task) {
         (Strike::Whole | Strike::Lead, _) => Standing::Struck,
         (_, Some(quipu_text::Task::Done)) => Standing::Done,
@@ -136,7 +144,7 @@ fn todo(number: usize, item: &Item) -> Todo {
     };
     Todo {
         number,
-        text: item.text.clone(),
+        text: raw_todo(document, item),
         standing,
         line: item.line,
     }
@@ -167,7 +175,7 @@ pub fn start_task(text: &str, language: Language, new: &NewTask) -> Result<Strin
     } else {
         "none"
     };
-    let mut body = format!("{}\n\n", new.description.trim());
+    let mut body = format!("{}\n\n", guarded(new.description.trim()));
     let keywords = new.keywords.join(if language == Language::Zh {
         "、"
     } else {

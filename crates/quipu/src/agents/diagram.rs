@@ -40,7 +40,7 @@ impl Drawing {
 impl Draw for Drawing {
     fn draw(&self, diagram: &str) -> Result<Vec<u8>, String> {
         let agent = self.agent.as_ref().map_err(Clone::clone)?;
-        let io = |error: std::io::Error| format!("no folder for it: {error}");
+        let io = |error: std::io::Error| format!("cannot create its folder: {error}");
         let folder = tempfile::Builder::new()
             .prefix("quipu-draw-")
             .tempdir()
@@ -66,6 +66,7 @@ impl Draw for Drawing {
             deadline: DEADLINE,
             record: place("record"),
             mcp: None,
+            questions: Vec::new(),
             keep_out: kept_out(&self.root),
             language: quipu_agents::Language::English,
             bounds: Bounds {
@@ -90,7 +91,7 @@ impl Draw for Drawing {
             true => std::fs::read(&picture)
                 .map_err(|error| format!("its picture cannot be read: {error}")),
             false => Err(format!(
-                "agent `{NAME}` made no picture ({})",
+                "agent `{NAME}` produced no picture ({})",
                 outcome.ending
             )),
         }

@@ -4,9 +4,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use quipu_agents::{Adapter, Assignment, Attempt, Bounds, Confinement, Names, Outcome};
+use quipu_agents::{
+    Adapter, Assignment, Attempt, Bounds, Confinement, Names, Outcome, answer_questions,
+};
 use quipu_contract::Language;
-use quipu_protocol::flow::{Agent, Ended, Ending, Task, Told, Usage, Watch};
+use quipu_protocol::flow::{Agent, AgentReport, Ended, Ending, Task, Usage, Watch};
 use quipu_text::render_marker;
 
 /// Maximum number of refused accesses noted in the journal. The sandbox's own record has them all.
@@ -39,7 +41,13 @@ impl ExternalAgent {
 
     /// Returns the command line of an MCP server over the folders of a task. It runs inside the
     /// sandbox, as the agent does.
-    fn server_line(&self, view: &Path, out: &Path, outputs: &[String]) -> Option<Vec<String>> {
+    fn server_line(
+        &self,
+        view: &Path,
+        out: &Path,
+        outputs: &[String],
+        questions: &[String],
+    ) -> Option<Vec<String>> {
         let text = |path: &Path| path.display().to_string();
         let mut line = vec![text(self.server.as_ref()?), "mcp".to_owned()];
         line.extend([
@@ -52,6 +60,11 @@ impl ExternalAgent {
             outputs
                 .iter()
                 .flat_map(|output| ["--output".to_owned(), output.clone()]),
+        );
+        line.extend(
+            questions
+                .iter()
+                .flat_map(|name| ["--question".to_owned(), name.clone()]),
         );
         Some(line)
     }
@@ -67,7 +80,7 @@ impl ExternalAgent {
             Confinement::Kernel { abi, .. } => format!("the kernel (Landlock {abi})"),
             Confinement::VerificationOnly { why } => {
                 if !self.warned.swap(true, Ordering::Relaxed) {
-                    (watch.told)(Told::VerificationOnly(why.clone()));
+                    (watch.told)(AgentReport::VerificationOnly(why.clone()));
                 }
                 format!("verification only: {why}")
             }
@@ -116,7 +129,8 @@ impl Agent for ExternalAgent {
             .map(|output| output.path.to_string())
             .collect();
         let assignment = Assignment {
-            mcp: self.server_line(&view, &out, &outputs),
+            mcp: self.server_line(&view, &out, &outputs, &task.questions),
+            questions: task.questions.clone(),
             brief: task.brief.clone(),
             inline: Some(task.inline.clone()),
             view,
@@ -154,24 +168,63 @@ impl Agent for ExternalAgent {
         };
         let told = watch.told;
         let events = |event: quipu_agents::Event| match event {
-            quipu_agents::Event::Progress(line) => told(Told::Progress(line)),
+            quipu_agents::Event::Progress(line) => told(AgentReport::Progress(line)),
             quipu_agents::Event::Denied(attempt) if Path::new(&attempt.path).starts_with(&root) => {
-                told(Told::Denied(render(&attempt, &root)));
+                told(AgentReport::Denied(render(&attempt, &root)));
             }
             // Libraries probe many files of the machine, so denials go to the record only.
             quipu_agents::Event::Denied(_) | quipu_agents::Event::Usage(_) => {}
         };
         let stop = quipu_agents::Stop::from(std::sync::Arc::clone(&task.stop.0));
-        let mut turns = self.agent.open(
-            &assignment,
-            quipu_agents::Watch {
-                events: &events,
-                stop: &stop,
-            },
-        );
-        let mut ended = self.ended(turns.first(), &root, &watch);
+        let answering = Answering::default();
+        std::thread::scope(|scope| {
+            if !assignment.questions.is_empty() {
+                let (out, over) = (&assignment.out, &answering.is_over);
+                let answer = watch.answer;
+                scope.spawn(move || {
+                    answer_questions(out, answer, &|| over.load(Ordering::Relaxed));
+                });
+            }
+            // Also ends the thread if the adapter panics, else the scope would wait for it forever.
+            let _over = answering.until_dropped();
+            self.work(&assignment, &root, watch, &events, &stop)
+        })
+    }
+}
+
+/// The thread that answers an agent's questions while the agent works.
+#[derive(Default)]
+struct Answering {
+    is_over: AtomicBool,
+}
+
+impl Answering {
+    fn until_dropped(&self) -> impl Drop + '_ {
+        struct Over<'a>(&'a AtomicBool);
+        impl Drop for Over<'_> {
+            fn drop(&mut self) {
+                self.0.store(true, Ordering::Relaxed);
+            }
+        }
+        Over(&self.is_over)
+    }
+}
+
+impl ExternalAgent {
+    fn work(
+        &self,
+        assignment: &Assignment,
+        root: &Path,
+        watch: Watch<'_>,
+        events: &(dyn Fn(quipu_agents::Event) + Sync),
+        stop: &quipu_agents::Stop,
+    ) -> Ended {
+        let mut turns = self
+            .agent
+            .open(assignment, quipu_agents::Watch { events, stop });
+        let mut ended = self.ended(turns.first(), root, &watch);
         while let Some(fault) = (watch.look)(&ended) {
-            ended = self.ended(turns.again(&fault), &root, &watch);
+            ended = self.ended(turns.again(&fault), root, &watch);
         }
         ended
     }

@@ -28,7 +28,7 @@ pub fn unnamed(command: &str) -> Failure {
     let others = EXAMPLES.trim_start_matches("rehearse (offline), ");
     let remedy = format!("quipu {command} --by rehearse     (offline; or {others})");
     Failure::usage(
-        "--by names the agent that performs the steps, and is missing",
+        "`--by` is missing: it names the agent that performs the steps",
         remedy,
     )
 }
@@ -108,7 +108,7 @@ fn describe(name: &str, host: &Host) -> String {
             host.program.as_deref().unwrap_or_default()
         ),
         Via::Http => format!(
-            "agent `{name}` sends what its role may read to {}",
+            "agent `{name}` sends everything its role may read to {}",
             host.base.as_deref().unwrap_or_default()
         ),
         Via::Person => format!("agent `{name}` is a person"),
@@ -120,8 +120,8 @@ fn describe(name: &str, host: &Host) -> String {
         text.push_str(&format!(", with the key in {key}"));
     }
     for (what, given) in [
-        ("is given your variables", &host.pass),
-        ("is given copies of your files", &host.credentials),
+        ("receives your variables", &host.pass),
+        ("receives copies of your files", &host.credentials),
         ("may also read", &host.reads),
     ] {
         if !given.is_empty() {
@@ -142,7 +142,7 @@ fn check_trust(name: &str, contract: &Contract, root: &Path) -> Result<(), Failu
     match setting {
         Some(setting) if !is_trusted(root, &setting) => {
             let what = format!(
-                "nobody has trusted `[agents]` of this project: agent `{name}` is not started"
+                "`[agents]` of this project is not trusted: agent `{name}` was not started"
             );
             Err(Failure::new(exit::REFUSED, what, TRUST_COMMAND))
         }
@@ -168,8 +168,13 @@ fn resolve(
             kind
         }
     };
-    let sandbox = Sandbox::of_this_program()
-        .map_err(|e| Failure::new(exit::IO, format!("the program cannot find itself: {e}"), ""))?;
+    let sandbox = Sandbox::of_this_program().map_err(|e| {
+        Failure::new(
+            exit::IO,
+            format!("quipu cannot find its own program file: {e}"),
+            "",
+        )
+    })?;
     let server = hosts
         .resolve(name)
         .map_err(faulty)?
@@ -199,14 +204,16 @@ fn faulty(error: HostError) -> Failure {
             )
         }
         HostError::BuiltIn(ref name) => {
-            let remedy =
-                format!("in quipu.toml: another name, as [agents.my-{name}]; then quipu trust");
+            let remedy = format!(
+                "in quipu.toml, rename the agent to [agents.my-{name}]; then run: quipu \
+                    trust"
+            );
             Failure::new(exit::REFUSED, error.to_string(), remedy)
         }
         other => Failure::new(
             exit::USAGE,
             other.to_string(),
-            "[agents.NAME] in quipu.toml",
+            "declare the agent in quipu.toml: [agents.NAME]",
         ),
     }
 }
@@ -217,9 +224,9 @@ fn described(kind: &str, what: &str) -> Result<String, Failure> {
     match kind {
         "command" => {
             let mut words = split_words(what).into_iter();
-            let program = words
-                .next()
-                .ok_or_else(|| Failure::usage("`command:` names no program", EXAMPLES))?;
+            let program = words.next().ok_or_else(|| {
+                Failure::usage("`command:` is not followed by a program", EXAMPLES)
+            })?;
             let args: Vec<String> = words.collect();
             table.insert("via".into(), "command".into());
             table.insert("program".into(), program.into());
@@ -239,7 +246,7 @@ fn described(kind: &str, what: &str) -> Result<String, Failure> {
         }
         other => {
             return Err(Failure::usage(
-                format!("there is no kind of agent `{other}:`"),
+                format!("unknown kind of agent `{other}:`"),
                 EXAMPLES,
             ));
         }
@@ -281,7 +288,7 @@ pub fn split_words(line: &str) -> Vec<String> {
 fn script() -> Result<Box<dyn Agent>, Failure> {
     let Some(folder) = std::env::var_os("QUIPU_SCRIPT") else {
         return Err(Failure::usage(
-            "agent `script` plays prepared texts, but has none",
+            "agent `script` has no prepared texts: QUIPU_SCRIPT is not set",
             "QUIPU_SCRIPT=FOLDER quipu run --by script",
         ));
     };

@@ -48,7 +48,7 @@ impl RehearsalAgent<'_> {
         };
         let unit = task.job.unit.clone().or_else(own);
         let Some(asked) = RehearseTask::of(self.contract, &task.role, unit.as_ref()) else {
-            return Ended::failed(format!("the contract has no role `{}`", task.role));
+            return Ended::failed(format!("unknown role `{}`", task.role));
         };
         // All stages of a view are in one folder; the agent reads them at once.
         let staged = task

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use quipu_contract::{Class, Language, MANIFEST, in_one_line};
 use quipu_protocol::{Project, ReadScope};
-use quipu_store::{Options, Standing};
+use quipu_store::{FileStatus, Options};
 
 use super::call::Call;
 use super::manner::Manner;
@@ -33,7 +33,7 @@ pub fn post_tool(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> 
     if text.is_empty() {
         manner.nothing()
     } else {
-        manner.told(call.event.as_deref(), text.trim_end().to_owned())
+        manner.answer(call.event.as_deref(), text.trim_end().to_owned())
     }
 }
 
@@ -44,18 +44,18 @@ fn report_on(root: &Path, session: &Session) -> Result<String, Failure> {
         ..Options::default()
     };
     let project = Project::open(root, options)?;
-    let mut survey = project.store.survey()?;
+    let mut scan = project.store.scan_status()?;
     let texts = Texts(project.contract.language);
     let is_contract = |path: &str| path == MANIFEST && !project.began_anew;
     let mut text = String::new();
     if project.began_anew {
         text.push_str(texts.no_journal());
-    } else if survey.adopted.iter().any(|edit| is_contract(&edit.path)) {
+    } else if scan.adopted.iter().any(|edit| is_contract(&edit.path)) {
         text.push_str(texts.contract_changed());
     }
-    let all = survey.flagged().count();
-    ReadScope::of(&project, &session.actor).narrow(&mut survey);
-    let flagged: Vec<&Standing> = survey.flagged().collect();
+    let all = scan.flagged().count();
+    ReadScope::of(&project, &session.actor).narrow(&mut scan);
+    let flagged: Vec<&FileStatus> = scan.flagged().collect();
     if !flagged.is_empty() {
         text.push_str(texts.heading());
     }
@@ -88,26 +88,33 @@ impl Texts {
 
     fn heading(&self) -> &'static str {
         self.choose(
-            "quipu: after this call, files break the contract. Undo that before you go on:\n",
-            "quipu：这次调用之后，有文件违反合约。请先撤销再继续：\n",
+            "quipu: this call left files that break the contract. Undo these changes before you \
+             continue:\n",
+            "quipu：这次调用之后有文件违反合约。请先撤销这些改动，再继续：\n",
         )
     }
 
     fn contract_changed(&self) -> &'static str {
         self.choose(
-            "quipu: `quipu.toml`, the contract, was changed outside Quipu. Only a person may change it: if this call did, report it to the user now.\n  undo (a person): quipu restore quipu.toml --at ~1\n",
+            "quipu: `quipu.toml`, the contract, was changed outside Quipu. Only a person may \
+             change it: if this call changed it, report that to the user now.\n  undo (a \
+             person): quipu restore quipu.toml --at ~1\n",
             "quipu：合约 `quipu.toml` 在 Quipu 之外被改动。只有人可以改合约：如果是这次调用改的，请立即告知用户。\n  撤销（由人执行）：quipu restore quipu.toml --at ~1\n",
         )
     }
 
     fn no_journal(&self) -> &'static str {
         self.choose(
-            "quipu: `.quipu/`, the journal of this project, was missing and begins again with the files on disk. If this call removed it, report that to the user now: only a copy of `.quipu/` brings the history back.\n",
-            "quipu：本项目的日志 `.quipu/` 不见了，已从磁盘上的文件重新开始。如果是这次调用删除的，请立即告知用户：只有 `.quipu/` 的副本能找回历史。\n",
+            "quipu: `.quipu/`, the journal of this project, was missing; a new journal starts \
+             with the files on disk. If this call deleted it, report that to the user now: only \
+             a copy of `.quipu/` can restore the history.\n",
+            "quipu：本项目的日志 `.quipu/` \
+             已丢失；新日志从磁盘上的现有文件开始。如果是这次调用删除的，请立即告知用户：只有用 \
+             `.quipu/` 的副本才能恢复历史。\n",
         )
     }
 
-    fn fault(&self, file: &Standing) -> String {
+    fn fault(&self, file: &FileStatus) -> String {
         let (what, line) = file
             .flag
             .as_ref()
@@ -130,7 +137,7 @@ impl Texts {
     }
 
     /// The command that undoes the edit, or advice if no single command does.
-    fn undo(&self, file: &Standing) -> String {
+    fn undo(&self, file: &FileStatus) -> String {
         let remedy = file.remedy();
         let restore = format!("quipu restore {}", file.path);
         if remedy.starts_with("quipu ") && remedy.contains(&restore) {
@@ -150,8 +157,11 @@ impl Texts {
 
     fn unread(&self, count: usize) -> String {
         self.choose(
-            format!("quipu: files that you do not read break the contract ({count}): ask a person for quipu status\n"),
-            format!("quipu：有你不可读的文件违反合约（{count} 个）：请人执行 quipu status\n"),
+            format!(
+                "quipu: {count} files that your role may not read break the contract; ask a \
+                person to run: quipu status\n"
+            ),
+            format!("quipu：有 {count} 个你无权读取的文件违反合约；请人执行：quipu status\n"),
         )
     }
 }
@@ -164,7 +174,7 @@ fn rule_zh(class: Class) -> &'static str {
         Class::Record => "记录只写一次，不得改动或删除",
         Class::State => "状态文件，不得丢失条目，也不得写坏",
         Class::Derived => "由 Quipu 生成，不得手改",
-        Class::Overwrite | Class::Free => "在 Quipu 之外的改动不符合合约",
+        Class::Overwrite | Class::Free => "在 Quipu 之外的改动违反合约",
     }
 }
 

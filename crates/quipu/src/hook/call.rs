@@ -194,7 +194,7 @@ impl Call {
         };
         let value: Value = serde_json::from_str(&with_whole_characters(text)).map_err(malformed)?;
         if !value.is_object() {
-            return Err(Unread::Malformed("the host's JSON is no object".into()));
+            return Err(Unread::Malformed("the host's JSON is not an object".into()));
         }
         let text = |names: &[&str]| {
             names
@@ -514,7 +514,7 @@ fn unwrapped(input: &Value) -> Result<Value, Unread> {
                 return Err(too_deep());
             }
             serde_json::from_str(&with_whole_characters(text))
-                .map_err(|e| Unread::Tool(format!("the tool's input is no JSON: {e}")))
+                .map_err(|e| Unread::Tool(format!("the tool's input is not JSON: {e}")))
         }
         _ => Ok(input.clone()),
     }
@@ -542,7 +542,7 @@ fn with_inner_json(input: Value) -> Value {
 
 fn too_deep() -> Unread {
     Unread::Tool(format!(
-        "the tool's input nests deeper than {DEEPEST} levels"
+        "the tool's input is nested deeper than {DEEPEST} levels"
     ))
 }
 

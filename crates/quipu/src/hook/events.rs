@@ -29,23 +29,23 @@ use crate::session::Session;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Event {
-    /// Tell the agent where things stand
+    /// Show the agent the state of the project
     SessionStart,
-    /// Record what the user asks
+    /// Record the user's request
     Prompt,
-    /// Deny an edit that the contract forbids, record what is changed
+    /// Deny an edit that the contract forbids, and record what is changed
     PreTool,
-    /// Report files that break the contract after a tool has acted
+    /// Report files that break the contract after a tool has run
     PostTool,
-    /// Keep what stands on disk, before a context is compacted
+    /// Adopt the files on disk before the context is compacted
     PreCompact,
-    /// Record what was said last, hold an agent that changed something and has not finished
+    /// Record the last message; stop an agent that changed something from ending without `finish`
     Stop,
 }
 
 /// The answer format that the host requested.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked {
+pub struct HookArguments {
     /// The token budget of the start text.
     pub budget: u64,
     /// Answers are fields of one JSON object.
@@ -55,7 +55,12 @@ pub struct Asked {
 }
 
 /// Handles an event. An error here is never a denial, unless the contract requires it for edits.
-pub fn hear(event: Event, said: Result<String, String>, asked: Asked, session: &Session) -> Answer {
+pub fn hear(
+    event: Event,
+    said: Result<String, String>,
+    arguments: HookArguments,
+    session: &Session,
+) -> Answer {
     let call = said
         .map_err(Unread::Malformed)
         .and_then(|text| Call::parse(&text));
@@ -67,7 +72,7 @@ pub fn hear(event: Event, said: Result<String, String>, asked: Asked, session: &
         .unwrap_or_else(|| session.folder.clone());
     let cwd = std::fs::canonicalize(&cwd).unwrap_or(cwd);
     let manner = Manner::of(
-        asked.in_fields,
+        arguments.in_fields,
         call.as_ref().ok().and_then(|call| call.event.as_deref()),
     );
     // No host sends such a message by itself, so it is denied: it may hide something.
@@ -77,14 +82,14 @@ pub fn hear(event: Event, said: Result<String, String>, asked: Asked, session: &
         return manner.denied(&Failure::new(
             exit::REFUSED,
             what.clone(),
-            "call the tool with plain fields",
+            "call the tool with its own fields, as plain JSON values",
         ));
     }
     let unread = |unread| match unread {
         Unread::Malformed(what) | Unread::Tool(what) => Failure::usage(what, ""),
     };
     let heard = call.map_err(unread).and_then(|call| match event {
-        Event::SessionStart => session_start(&call, manner, &cwd, asked, session),
+        Event::SessionStart => session_start(&call, manner, &cwd, arguments, session),
         Event::Prompt => capture::prompt(&call, manner, &cwd, session),
         Event::PreTool => pre_tool(&call, manner, &cwd, session),
         Event::PostTool => Ok(after::post_tool(&call, manner, &cwd, session)),
@@ -94,12 +99,12 @@ pub fn hear(event: Event, said: Result<String, String>, asked: Asked, session: &
     heard.unwrap_or_else(|failure| {
         if event == Event::PreTool && fail_of(&cwd) == Fail::Closed {
             return manner.denied(&failure).say(
-                "quipu could not judge this edit, and the contract says: hooks fail = \"closed\"",
+                "quipu could not check this edit, and the contract says: hooks fail = \"closed\"",
             );
         }
         let mut answer = Answer::new(failure.json(), "").say(failure.render());
         answer.exit = UNJUDGED;
-        answer.say("quipu could not do its part of this; the host goes on")
+        answer.say("quipu could not process this event; the host continues")
     })
 }
 
@@ -136,7 +141,7 @@ pub(super) fn project_at(cwd: &Path, session: &Session) -> Result<Option<Project
 pub(super) fn is_offline(project: &Project) -> bool {
     project
         .store
-        .order()
+        .commit_log()
         .is_some_and(|order| order.offline().is_some())
 }
 
@@ -145,11 +150,12 @@ fn begin_yourself(project: &Project) -> String {
     match (is_offline(project), project.contract.language) {
         (false, _) => String::new(),
         (true, Language::En) => {
-            "\nThis project is shared, and this text may be old. Begin with: quipu start\n"
+            "\nThis project is in a shared store, and this text may be out of date. First run: \
+             quipu start\n"
                 .to_owned()
         }
         (true, Language::Zh) => {
-            "\n本项目是共享的，以上内容可能不是最新。请先执行：quipu start\n".to_owned()
+            "\n本项目使用共享存储，以上内容可能不是最新。请先执行：quipu start\n".to_owned()
         }
     }
 }
@@ -158,7 +164,7 @@ fn session_start(
     call: &Call,
     manner: Manner,
     cwd: &Path,
-    asked: Asked,
+    arguments: HookArguments,
     session: &Session,
 ) -> Result<Answer, Failure> {
     let Some(project) = project_at(cwd, session)? else {
@@ -170,12 +176,12 @@ fn session_start(
         is_startup: source == "startup",
         has_forgotten: matches!(source, "compact" | "clear"),
         replaces: source == "clear",
-        is_heard: !asked.is_unheard,
+        is_heard: !arguments.is_unheard,
         ..Caller::hook(actor, call.conversation.as_deref())
     };
     let counter = Counter::O200k;
-    let task = task_at_hand(&project, actor, asked.budget / 2, counter);
-    let budget = Tokens(asked.budget.saturating_sub(counter.count(&task).0));
+    let task = task_at_hand(&project, actor, arguments.budget / 2, counter);
+    let budget = Tokens(arguments.budget.saturating_sub(counter.count(&task).0));
     let peek = is_offline(&project);
     let given = caller.session.clone();
     let awake = start(
@@ -200,7 +206,7 @@ fn session_start(
             .or(given)
             .filter(|_| *actor != Actor::Person),
     );
-    if asked.is_unheard {
+    if arguments.is_unheard {
         return Ok(manner.nothing());
     }
     let text = match awake.continues && source != "compact" && source != "clear" {
@@ -212,7 +218,7 @@ fn session_start(
             &(task + &awake.text + &begin_yourself(&project)),
         ),
     };
-    Ok(manner.told(call.event.as_deref(), text))
+    Ok(manner.answer(call.event.as_deref(), text))
 }
 
 /// The current task process, if there is one: an agent must not lose it.
@@ -224,8 +230,8 @@ fn task_at_hand(project: &Project, actor: &Actor, room: u64, counter: Counter) -
         return String::new();
     }
     let title = match project.contract.language {
-        Language::En => "The task at hand",
-        Language::Zh => "手头的任务",
+        Language::En => "Current task",
+        Language::Zh => "当前任务",
     };
     let body = match counter.count(&formed.text).0 <= room {
         true => quoted(formed.text.trim_end()),
@@ -256,9 +262,9 @@ pub(super) fn named(project: &Project, actor: &Actor, text: &str) -> String {
     );
     match project.contract.language {
         Language::En => {
-            format!("{text}\nIn a shell, name yourself in every call: quipu … {flags}\n")
+            format!("{text}\nIn a shell, pass your identity with every call: quipu … {flags}\n")
         }
-        Language::Zh => format!("{text}\n在终端里，每次调用都写明自己：quipu … {flags}\n"),
+        Language::Zh => format!("{text}\n在终端里，每次调用都带上身份参数：quipu … {flags}\n"),
     }
 }
 
@@ -353,23 +359,23 @@ fn pre_compact(
         return Ok(manner.nothing());
     }
     // Adopt the agent's direct edits now, while the reason for them is still known.
-    let mut survey = project.store.survey()?;
-    ReadScope::of(&project, &session.actor).narrow(&mut survey);
+    let mut scan = project.store.scan_status()?;
+    ReadScope::of(&project, &session.actor).narrow(&mut scan);
     let task = resolve_form(&project, &session.actor, Form::Task).ok();
     let kept = task
         .as_ref()
-        .and_then(|path| survey.files.iter().find(|f| f.path == path.as_str()));
+        .and_then(|path| scan.files.iter().find(|f| f.path == path.as_str()));
     let note = json!({"hook": "pre-compact", "trigger": call.source.as_deref().filter(|source| TRIGGERS.contains(source)), "task": kept.map(|f| json!({"path": f.path, "version": f.version}))});
     let receipt = project
-        .judge(
+        .validate(
             Change::by(&session.actor)
-                .why("the context is compacted")
+                .why("before the context is compacted")
                 .note(note.clone()),
         )?
         .publish()?;
     let mut answer = manner.nothing().say(format!("saved as @{}", receipt.seq));
     answer.json = note;
-    for file in survey.flagged() {
+    for file in scan.flagged() {
         answer = answer.say(format!("flagged: {}; quipu status", file.path));
     }
     Ok(answer)

@@ -27,8 +27,9 @@ const MOST_REFUSALS: u32 = 2;
 const LOOK_BACK: usize = 2_000;
 /// How the gate's message begins. A host may pass it on as a request of the user.
 const ASKS: [&str; 2] = [
-    "This session changed something and is not finished. Before you stop, fill this in and run it:",
-    "本次会话有改动，尚未收尾。停下之前请填好并执行：",
+    "This session changed files and is not finished. Before you stop, fill in this command and \
+     run it:",
+    "本次会话改动了文件，尚未收尾。停止之前，请填好并执行以下命令：",
 ];
 
 /// Whether a text is the gate's own message.
@@ -91,7 +92,7 @@ fn judge(
         );
         record_gate(project, actor, open, true, &why)?;
         return Ok(manner.nothing().say(format!(
-            "let go without a finish; missing: {}",
+            "allowed to stop without a finish; missing: {}",
             lacks.names.join(", ")
         )));
     }
@@ -101,7 +102,7 @@ fn judge(
             actor,
             open,
             false,
-            "held at the stop gate: the session is not finished",
+            "blocked at the stop gate: the session is not finished",
         )?;
     }
     let asks = ASKS[usize::from(project.contract.language == Language::Zh)];

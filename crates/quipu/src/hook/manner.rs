@@ -38,7 +38,7 @@ impl Manner {
     }
 
     /// A text for the conversation.
-    pub fn told(self, event: Option<&str>, text: String) -> Answer {
+    pub fn answer(self, event: Option<&str>, text: String) -> Answer {
         match self {
             Manner::Plain => Answer::new(json!({"text": text}), text),
             Manner::Nested => spoken(

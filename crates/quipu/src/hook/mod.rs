@@ -18,7 +18,7 @@ mod patch;
 mod shell;
 mod verdict;
 
-pub use events::{Asked, Event, hear};
+pub use events::{Event, HookArguments, hear};
 
 /// The exit code that hosts read as a denial.
 pub const DENIED: u8 = 2;

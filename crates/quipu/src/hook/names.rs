@@ -132,8 +132,8 @@ impl Judge<'_> {
             .ok()?;
         Some(Failure::new(
             exit::REFUSED,
-            format!("the call cannot be judged: {what}"),
-            "say it in smaller commands",
+            format!("this call cannot be checked: {what}"),
+            "split it into smaller commands",
         ))
     }
 
@@ -148,11 +148,17 @@ impl Judge<'_> {
             return Ok(None);
         };
         let what = format!(
-            "the command does not tell which file `{word}` is, and the contract says: hooks fail = \"closed\""
+            "the command does not show which file `{word}` is, and the contract says: hooks fail \
+             = \"closed\""
         );
         let is_closed = self.project(&root)?.contract.hook_fail == Fail::Closed;
-        Ok(is_closed
-            .then(|| Failure::new(exit::REFUSED, what, "name the file in the command itself")))
+        Ok(is_closed.then(|| {
+            Failure::new(
+                exit::REFUSED,
+                what,
+                "name the file literally in the command",
+            )
+        }))
     }
 }
 

@@ -320,7 +320,7 @@ impl<'s> Judge<'s> {
                 return Ok(None);
             }
         }
-        let flag = project.store.judge_external(path, &after)?;
+        let flag = project.store.validate_external(path, &after)?;
         if is_invalid && flag.is_none() && may_write() {
             return Ok(None);
         }
@@ -335,7 +335,7 @@ impl<'s> Judge<'s> {
                 let what = if may_read_whole(project, actor, path).is_ok() {
                     &flag.what
                 } else {
-                    "would lose something that stands there"
+                    "would lose existing content"
                 };
                 Ok(ask(write, true)?.or_else(|| Some(not_adopted(path, what))))
             }
@@ -348,7 +348,7 @@ impl<'s> Judge<'s> {
         change.force = is_meant;
         change.revised = true; // judged, never written
         change.lease = self.session.lease.clone();
-        match project.judge(change) {
+        match project.validate(change) {
             Ok(_) | Err(StoreError::NotFound { .. }) => Ok(None),
             Err(
                 error @ (StoreError::Refused(_)
@@ -362,9 +362,10 @@ impl<'s> Judge<'s> {
 
 /// An edit that Quipu itself could make, but that would be flagged when an editor makes it.
 fn not_adopted(path: &ProjectPath, what: &str) -> Failure {
-    let what = format!("an editor's change would be flagged and not adopted: `{path}` {what}");
+    let what = format!("Quipu would flag this edit instead of adopting it: `{path}` {what}");
     let remedy = format!(
-        "quipu read {path} --json     (for its version; then: quipu write {path} --expect VERSION --file FILE)"
+        "quipu read {path} --json     (prints its version; then: quipu write {path} --expect \
+         VERSION --file FILE)"
     );
     Failure::new(exit::REFUSED, what, remedy)
 }

@@ -1,16 +1,16 @@
 //! Maintains a marked block in a text file that another tool or person owns.
 
-use super::hosts::Mark;
+use super::hosts::CommentStyle;
 
-fn marks(mark: Mark) -> (&'static str, &'static str) {
+fn marks(mark: CommentStyle) -> (&'static str, &'static str) {
     match mark {
-        Mark::Html => ("<!-- quipu:begin -->", "<!-- quipu:end -->"),
-        Mark::Hash => ("# quipu:begin", "# quipu:end"),
+        CommentStyle::Html => ("<!-- quipu:begin -->", "<!-- quipu:end -->"),
+        CommentStyle::Hash => ("# quipu:begin", "# quipu:end"),
     }
 }
 
 /// Returns the text with the block, at its old place or at the end.
-pub fn put(text: &str, mark: Mark, content: &str) -> Result<String, String> {
+pub fn put(text: &str, mark: CommentStyle, content: &str) -> Result<String, String> {
     let (begin, end) = marks(mark);
     let block = format!("{begin}\n{}\n{end}\n", content.trim());
     Ok(match find(text, mark)? {
@@ -22,7 +22,7 @@ pub fn put(text: &str, mark: Mark, content: &str) -> Result<String, String> {
 }
 
 /// Returns the text without the block and the blank line before it.
-pub fn take(text: &str, mark: Mark) -> Result<String, String> {
+pub fn take(text: &str, mark: CommentStyle) -> Result<String, String> {
     let Some(span) = find(text, mark)? else {
         return Ok(text.to_owned());
     };
@@ -33,13 +33,13 @@ pub fn take(text: &str, mark: Mark) -> Result<String, String> {
     Ok(format!("{before}{}", &text[span.end..]))
 }
 
-fn find(text: &str, mark: Mark) -> Result<Option<std::ops::Range<usize>>, String> {
+fn find(text: &str, mark: CommentStyle) -> Result<Option<std::ops::Range<usize>>, String> {
     let (begin, end) = marks(mark);
     let Some(start) = text.find(begin) else {
         return Ok(None);
     };
     let Some(length) = text[start..].find(end) else {
-        return Err(format!("`{begin}` has no `{end}` after it"));
+        return Err(format!("`{begin}` is not followed by `{end}`"));
     };
     let stop = start + length + end.len();
     Ok(Some(
@@ -54,11 +54,15 @@ mod tests {
     #[test]
     fn a_block_comes_and_goes() {
         for text in ["", "# Mine\n", "# Mine\n\nlast line\n\n"] {
-            let with = put(text, Mark::Html, "one").unwrap();
-            assert_eq!(put(&with, Mark::Html, "one").unwrap(), with);
-            assert!(put(&with, Mark::Html, "two").unwrap().contains("\ntwo\n"));
-            assert_eq!(take(&with, Mark::Html).unwrap(), text);
+            let with = put(text, CommentStyle::Html, "one").unwrap();
+            assert_eq!(put(&with, CommentStyle::Html, "one").unwrap(), with);
+            assert!(
+                put(&with, CommentStyle::Html, "two")
+                    .unwrap()
+                    .contains("\ntwo\n")
+            );
+            assert_eq!(take(&with, CommentStyle::Html).unwrap(), text);
         }
-        assert!(put("# quipu:begin\n", Mark::Hash, "x").is_err());
+        assert!(put("# quipu:begin\n", CommentStyle::Hash, "x").is_err());
     }
 }

@@ -56,7 +56,7 @@ pub struct HostFile {
     pub path: String,
     pub kind: Kind,
     #[serde(default)]
-    pub mark: Mark,
+    pub mark: CommentStyle,
     #[serde(default)]
     text: Option<String>,
     #[serde(default)]
@@ -76,7 +76,7 @@ pub enum Kind {
 /// The comment syntax of the block markers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Mark {
+pub enum CommentStyle {
     #[default]
     Html,
     Hash,
@@ -111,11 +111,10 @@ impl Fillings {
         // The project's own instructions contain this text, and it must not appear twice.
         let session = match language {
             Language::En => {
-                "- How a session begins and ends is said in the instructions of this project (CLAUDE.md, AGENTS.md or the like)."
+                "- The instructions of this project (CLAUDE.md, AGENTS.md or similar) explain how \
+                 to start and end a session."
             }
-            Language::Zh => {
-                "- 会话如何开始、如何收尾，写在本项目的说明里（CLAUDE.md、AGENTS.md 等）。"
-            }
+            Language::Zh => "- 如何开始和结束会话，见本项目的说明（CLAUDE.md、AGENTS.md 等）。",
         };
         Fillings {
             language,
@@ -144,17 +143,21 @@ impl Fillings {
     pub fn anywhere(language: Language) -> Fillings {
         let guide = match language {
             Language::En => {
-                "- It also says which commands this project uses, and how to end a session: `quipu finish`."
+                "- It also lists the commands of this project and explains how to end a session: \
+                 `quipu finish`."
             }
-            Language::Zh => "- 其中也写明本项目使用哪些命令，以及如何收尾：`quipu finish`。",
+            Language::Zh => "- 其中也列出本项目使用的命令，并说明如何结束会话：`quipu finish`。",
         };
         let session = match language {
             Language::En => {
-                "- The text of `quipu start` is in your context when a session begins. Run it if it is not. It says which commands this \
-                 project uses, and how to end a session: one `quipu finish`."
+                "- The output of `quipu start` is in your context when a session begins. If it is \
+                 not, run it. It lists the commands of this project and explains how to end a \
+                 session: one `quipu finish`."
             }
             Language::Zh => {
-                "- 会话开始时，`quipu start` 的内容在你的上下文里；没有就运行一次。其中写明本项目使用哪些命令，以及如何用一条 `quipu finish` 收尾。"
+                "- 会话开始时，`quipu start` \
+                 的输出在你的上下文里；如果没有，请运行一次。其中列出本项目使用的命令，并说明如何用一条 \
+                 `quipu finish` 结束会话。"
             }
         };
         Fillings {

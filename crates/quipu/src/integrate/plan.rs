@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use quipu_contract::{Contract, ProjectPath};
-use quipu_store::Below;
+use quipu_store::OpenFolder;
 use serde_json::Value;
 
 use super::hosts::{Fillings, Host, HostFile, Kind};
@@ -54,7 +54,10 @@ fn plan_file(
 ) -> Result<Planned, Failure> {
     let path = ProjectPath::parse(&file.path)?;
     if let Some(rule) = contract.rule(&path) {
-        let what = format!("`{path}` is under the contract, so it is not for integrate to write");
+        let what = format!(
+            "`{path}` is under the contract; `quipu integrate` does not write such \
+            files"
+        );
         let rule = Some((rule.place.clone(), format!("path = \"{}\"", rule.path)));
         return Err(Failure {
             rule,
@@ -68,12 +71,12 @@ fn plan_file(
         Failure::new(
             exit::REFUSED,
             format!("`{path}`: {what}"),
-            "fix the file by hand; nothing was written",
+            "fix the file in an editor; nothing was written",
         )
     };
     let after = match (file.kind, remove) {
         (Kind::Whole, _) if before.as_ref().is_some_and(|text| !text.contains(OURS)) => {
-            return Err(bad("it is there already and not ours".into()));
+            return Err(bad("it already exists and was not written by Quipu".into()));
         }
         (Kind::Whole, false) => Some(content),
         (_, true) if before.is_none() => None,
@@ -101,7 +104,7 @@ fn plan_file(
 }
 
 /// Opens the project's folder. No path below it is resolved through a link.
-pub fn open(root: &Path) -> Result<Below, Failure> {
+pub fn open(root: &Path) -> Result<OpenFolder, Failure> {
     let failed = |error: std::io::Error| {
         Failure::new(
             exit::IO,
@@ -109,20 +112,20 @@ pub fn open(root: &Path) -> Result<Below, Failure> {
             "",
         )
     };
-    let opened = Below::locate(root)
-        .and_then(|real| Below::open(&real))
+    let opened = OpenFolder::locate(root)
+        .and_then(|real| OpenFolder::open(&real))
         .map_err(failed)?;
     opened.ok_or_else(|| {
         Failure::new(
             exit::NOT_FOUND,
-            format!("`{}` is not there", root.display()),
+            format!("`{}` does not exist", root.display()),
             "",
         )
     })
 }
 
 /// Returns the text of a file; `None` if it does not exist.
-pub fn read_text(folder: &Below, path: &str) -> Result<Option<String>, Failure> {
+pub fn read_text(folder: &OpenFolder, path: &str) -> Result<Option<String>, Failure> {
     let unread = |error| unreached("read", path, error);
     let Some(bytes) = folder.read(path).map_err(unread)? else {
         return Ok(None);
@@ -131,7 +134,7 @@ pub fn read_text(folder: &Below, path: &str) -> Result<Option<String>, Failure> 
         Failure::new(
             exit::IO,
             format!("cannot read `{path}`: it is not valid UTF-8"),
-            "make it UTF-8, or put it away",
+            "convert it to UTF-8, or move it away",
         )
     })?;
     Ok(Some(text))
@@ -144,7 +147,7 @@ pub fn unreached(act: &str, path: &str, error: std::io::Error) -> Failure {
     let (code, remedy) = match error.kind() {
         InvalidInput | NotADirectory => (
             exit::REFUSED,
-            "put a plain file in plain folders there: links are not followed",
+            "replace it with a regular file in regular folders: links are not followed",
         ),
         _ => (exit::IO, ""),
     };

@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use super::hosts::{Fillings, Host, hosts};
 
 const HOST: &str = "claude";
-const ABOUT: &str = "Project memory under a contract: cold start, denial of forbidden edits, a finish gate, recall and notes over MCP.";
+const ABOUT: &str = "Project memory under a contract: start text, denial of forbidden edits, a \
+    finish gate, recall and notes over MCP.";
 
 /// Returns every file of the folder, by its path.
 fn files() -> Vec<(PathBuf, String)> {

@@ -4,7 +4,7 @@ use quipu_contract::{Actor, ActorName, UnitId};
 use quipu_protocol::Project;
 use serde_json::{Map, Value, json};
 
-use super::schema::{matches, words};
+use super::schema::parse_call;
 use super::wire::Fault;
 use crate::answer::{Answer, Failure};
 use crate::session::Session;
@@ -43,7 +43,7 @@ pub fn get(session: &Session, params: &Map<String, Value>) -> Result<Value, Faul
     let Some(role) = name.strip_prefix("brief-") else {
         return Err(Fault::new(
             Fault::PARAMS,
-            format!("there is no prompt `{name}`: prompts/list names them"),
+            format!("unknown prompt `{name}`: prompts/list names all prompts"),
         ));
     };
     let unit = params
@@ -88,20 +88,18 @@ fn brief(session: &Session, role: &str, unit: Option<&str>) -> Result<Answer, Fa
     let operation = TABLE
         .iter()
         .find(|o| o.name == "brief")
-        .ok_or_else(|| Failure::usage("there are no briefs", ""))?;
+        .ok_or_else(|| Failure::usage("this project has no briefs", ""))?;
     let bad = |what: String| Failure::usage(what, "");
     let given = Map::from_iter([
         ("role".to_owned(), json!(role)),
         ("inline".to_owned(), json!(true)),
     ]);
-    let matches = words(operation, &given, &[])
-        .and_then(|words| matches(operation, &words))
-        .map_err(bad)?;
+    let (_, matches) = parse_call(operation, &given, &[]).map_err(bad)?;
     let mut session = session.clone();
     if let (Some(text), Actor::Agent { unit, .. }) = (unit, &mut session.actor) {
         let asked = UnitId::parse(text).map_err(|e| bad(e.to_string()))?;
         if unit.as_ref().is_some_and(|own| *own != asked) {
-            return Err(bad(format!("this door is for another unit than `{text}`")));
+            return Err(bad(format!("this connection is not for unit `{text}`")));
         }
         *unit = Some(asked);
     }

@@ -64,7 +64,7 @@ pub fn read(session: &Session, params: &Map<String, Value>) -> Result<Value, Fau
     };
     let Some(name) = uri.strip_prefix(SCHEME).and_then(plain) else {
         return Err(absent(format!(
-            "nothing here has the address `{uri}`: they begin with {SCHEME}, and resources/list names them"
+            "unknown address `{uri}`: addresses begin with {SCHEME}, and resources/list names them"
         )));
     };
     let reading = session

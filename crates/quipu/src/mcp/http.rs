@@ -19,7 +19,7 @@ use quipu_web::axum::routing::post;
 use quipu_web::{Plan, Policy, ServeError, Site, Token, blocking, serve};
 use serde_json::Value;
 
-use super::serve::Door;
+use super::serve::{Answers, Door};
 use super::wire::{Fault, HANDSHAKES, Request, STATELESS, render_fault};
 use crate::session::Session;
 
@@ -168,10 +168,10 @@ fn says_the_same(headers: &HeaderMap, header: &str, body: Option<&str>) -> Resul
     if said == Some(body) || said.and_then(decoded).as_deref() == Some(body) {
         return Ok(());
     }
-    let said = said.map_or("is missing".to_owned(), |said| format!("says `{said}`"));
+    let said = said.map_or("is missing".to_owned(), |said| format!("is `{said}`"));
     Err(Fault::new(
         Fault::HEADER,
-        format!("the header {header} {said}, the message says `{body}`"),
+        format!("the header {header} {said}, but the message says `{body}`"),
     ))
 }
 

@@ -3,7 +3,7 @@
 
 use std::any::TypeId;
 
-use clap::{Arg, ArgAction, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::{Map, Value, json};
 
 use crate::table::Operation;
@@ -75,13 +75,24 @@ fn property(argument: &Arg) -> Value {
     value
 }
 
-/// Converts the arguments of a call to words of a command line.
-pub fn words(
+/// Parses the arguments of a call. Also returns them as words of a command line.
+pub fn parse_call(
     operation: &Operation,
     given: &Map<String, Value>,
     left_out: &[&str],
-) -> Result<Vec<String>, String> {
+) -> Result<(Vec<String>, ArgMatches), String> {
     let command = command_of(operation);
+    let words = words(&command, given, left_out)?;
+    let matches = parse(command, &words)?;
+    Ok((words, matches))
+}
+
+/// Converts the arguments of a call to words of a command line.
+fn words(
+    command: &Command,
+    given: &Map<String, Value>,
+    left_out: &[&str],
+) -> Result<Vec<String>, String> {
     let (mut words, mut alone) = (Vec::new(), Vec::new());
     for (name, value) in given {
         let argument = command
@@ -95,7 +106,7 @@ pub fn words(
                 .filter(|n| !left_out.contains(&n.as_str()))
                 .collect();
             return Err(format!(
-                "there is no argument `{name}`; there are {}",
+                "unknown argument `{name}`; the arguments are {}",
                 known.join(", ")
             ));
         };
@@ -108,7 +119,11 @@ pub fn words(
             let text = match value {
                 Value::String(text) => text.clone(),
                 Value::Bool(_) | Value::Number(_) => value.to_string(),
-                _ => return Err(format!("`{name}` is a text, a number or a list of them")),
+                _ => {
+                    return Err(format!(
+                        "`{name}` must be a text, a number or a list of them"
+                    ));
+                }
             };
             match (
                 argument.get_action(),
@@ -134,8 +149,12 @@ pub fn words(
 }
 
 /// Parses the words for an operation, or returns the error.
-pub fn matches(operation: &Operation, words: &[String]) -> Result<clap::ArgMatches, String> {
-    let said = command_of(operation).try_get_matches_from(words);
+pub fn matches(operation: &Operation, words: &[String]) -> Result<ArgMatches, String> {
+    parse(command_of(operation), words)
+}
+
+fn parse(command: Command, words: &[String]) -> Result<ArgMatches, String> {
+    let said = command.try_get_matches_from(words);
     said.map_err(|error| {
         let text = error.render().to_string();
         let first = text.split("\n\n").next().unwrap_or_default();

@@ -6,22 +6,46 @@ use std::io::{BufRead, Write};
 use quipu_contract::{Actor, ActorName};
 use serde_json::{Value, json};
 
-use super::wire::{
-    Fault, HANDSHAKES, Request, STATELESS, render_fault, render_result, server_info,
-};
-use super::{RoomDoor, brief, files, tools};
+use super::wire::{Fault, Request, greet, render_fault, render_result};
+use super::{brief, files, tools};
 use crate::answer::Failure;
 use crate::session::Session;
 
 /// Longest accepted line.
 const MOST_BYTES: u64 = 16 << 20;
 
-const INSTRUCTIONS: &str = "Quipu keeps this project's memory in plain files under a contract: some files only grow, some are sealed, \
-some belong to a role. Call `start` first: it tells where things stand and what to do next. Look things up with `recall` before you assume \
-them, and `read` what it names. Write with `append` (glossaries, logs, decisions) and `write` (drafts, state: pass the version from `read` as \
-`expect`). Track work with `todo`, record choices with `decide`. Call `finish` before you stop: it says what is still missing. \
-A refusal names the rule and the way to do it; `quipu append X --text …` in an answer means the tool `append` with path X and that text. \
-Do not edit these files with other tools: what the contract forbids is seen and undone.";
+const INSTRUCTIONS: &str = "Quipu keeps this project's memory in plain files under a contract: \
+    some files are append-only, some are sealed, some belong to a role. Call `start` first: it \
+    shows the current state and what to do next. Use `recall` before you assume something, and \
+    `read` the files it names. Write with `append` (glossaries, logs, decisions) and `write` \
+    (drafts, state: pass the version from `read` as `expect`). Track work with `todo`, record \
+    choices with `decide`. Call `finish` before you stop: it reports what is still missing. A \
+    refusal names the rule and the right way to do it; `quipu append X --text …` in an answer \
+    means the tool `append` with path X and that text. Do not edit these files with other tools: \
+    changes that the contract forbids are detected and reverted.";
+
+/// A server that answers requests with results.
+pub trait Answers {
+    /// The result of a request that is well formed and names a supported revision.
+    fn result(&mut self, request: &Request) -> Result<Value, Fault>;
+
+    /// Answers a message; `None` for a notification.
+    fn answer(&mut self, line: &str) -> Option<Value> {
+        match Request::parse(line) {
+            Ok(request) => self.answer_to(&request),
+            Err(told) => Some(render_fault(&told.0, told.1)),
+        }
+    }
+
+    /// Answers a message that is already parsed.
+    fn answer_to(&mut self, request: &Request) -> Option<Value> {
+        let id = request.id.as_ref()?;
+        Some(match request.check().and_then(|()| self.result(request)) {
+            Ok(result) => render_result(request, result),
+            Err(fault) => render_fault(id, fault),
+        })
+    }
+}
 
 /// The connection of one client to the table of operations.
 pub struct Door<'s> {
@@ -51,57 +75,58 @@ impl<'s> Door<'s> {
         }
     }
 
-    /// Answers a message; `None` for a notification.
-    pub fn answer(&mut self, line: &str) -> Option<Value> {
-        match Request::parse(line) {
-            Ok(request) => self.answer_to(&request),
-            Err(told) => Some(render_fault(&told.0, told.1)),
+    /// Every caller on this connection is an agent: under the names that the server was started
+    /// with, or the client's own.
+    fn caller(&self, request: &Request) -> Session {
+        let mut session = self.session.clone();
+        session.conversation = session.conversation.or_else(|| self.begun.clone());
+        if session.actor == Actor::Person {
+            let name = request.client().or(self.client.as_deref()).unwrap_or("mcp");
+            let plain: String = name
+                .chars()
+                .map(|c| if c.is_alphanumeric() { c } else { '-' })
+                .take(64)
+                .collect();
+            let agent = ActorName::parse_given(plain.trim_matches('-'))
+                .or_else(|_| ActorName::parse("mcp"))
+                .ok();
+            session.actor = Actor::Agent {
+                role: None,
+                unit: None,
+                agent,
+            };
         }
+        session
     }
+}
 
-    /// Answers a message that is already parsed.
-    pub fn answer_to(&mut self, request: &Request) -> Option<Value> {
-        let result = |request: &Request| {
-            let result = self.result(request);
-            #[cfg(feature = "fixture-door")]
-            let result = result.map(|mut list| {
-                super::fixture::extend(&request.method, &mut list);
-                list
-            });
-            result
-        };
-        answer_to(request, result)
-    }
-
+impl Answers for Door<'_> {
     fn result(&mut self, request: &Request) -> Result<Value, Fault> {
-        let failed = |failure: Failure| Fault::new(Fault::PARAMS, failure.render());
         #[cfg(feature = "fixture-door")]
         if let Some(result) = super::fixture::result(request) {
             return result;
         }
-        // Stateless requests have no methods of the handshake.
+        let result = self.own_result(request);
+        #[cfg(feature = "fixture-door")]
+        let result = result.map(|mut list| {
+            super::fixture::extend(&request.method, &mut list);
+            list
+        });
+        result
+    }
+}
+
+impl Door<'_> {
+    fn own_result(&mut self, request: &Request) -> Result<Value, Fault> {
+        let failed = |failure: Failure| Fault::new(Fault::PARAMS, failure.render());
+        if let Some(greeting) = greet(request, capabilities(), INSTRUCTIONS) {
+            if request.method == "initialize" {
+                self.client = request.client().map(str::to_owned);
+            }
+            return Ok(greeting);
+        }
         let stateless = request.revision().is_some();
         match request.method.as_str() {
-            "initialize" if !stateless => {
-                self.client = request.client().map(str::to_owned);
-                let asked = request
-                    .params
-                    .get("protocolVersion")
-                    .and_then(Value::as_str)
-                    .unwrap_or_default();
-                let spoken = HANDSHAKES
-                    .into_iter()
-                    .find(|v| *v == asked)
-                    .unwrap_or(HANDSHAKES[0]);
-                let (capabilities, info) = (capabilities(), server_info());
-                Ok(
-                    json!({"protocolVersion": spoken, "capabilities": capabilities, "serverInfo": info, "instructions": INSTRUCTIONS}),
-                )
-            }
-            "server/discover" => Ok(
-                json!({"supportedVersions": [STATELESS], "capabilities": capabilities(), "instructions": INSTRUCTIONS}),
-            ),
-            "ping" if !stateless => Ok(json!({})),
             "tools/list" => Ok(tools::list()),
             "tools/call" => {
                 let result = tools::call(&self.caller(request), &request.params)?;
@@ -128,47 +153,9 @@ impl<'s> Door<'s> {
             "completion/complete" => {
                 brief::complete(&self.caller(request), &request.params).map_err(failed)
             }
-            other => Err(Fault::new(
-                Fault::METHOD,
-                format!("there is no method `{other}`"),
-            )),
+            other => Err(Fault::unknown_method(other)),
         }
     }
-
-    /// Every caller on this connection is an agent: under the names that the server was started
-    /// with, or the client's own.
-    fn caller(&self, request: &Request) -> Session {
-        let mut session = self.session.clone();
-        session.conversation = session.conversation.or_else(|| self.begun.clone());
-        if session.actor == Actor::Person {
-            let name = request.client().or(self.client.as_deref()).unwrap_or("mcp");
-            let plain: String = name
-                .chars()
-                .map(|c| if c.is_alphanumeric() { c } else { '-' })
-                .take(64)
-                .collect();
-            let agent = ActorName::parse_given(plain.trim_matches('-'))
-                .or_else(|_| ActorName::parse("mcp"))
-                .ok();
-            session.actor = Actor::Agent {
-                role: None,
-                unit: None,
-                agent,
-            };
-        }
-        session
-    }
-}
-
-fn answer_to(
-    request: &Request,
-    result: impl FnOnce(&Request) -> Result<Value, Fault>,
-) -> Option<Value> {
-    let id = request.id.as_ref()?;
-    Some(match request.check().and_then(|()| result(request)) {
-        Ok(result) => render_result(request, result),
-        Err(fault) => render_fault(id, fault),
-    })
 }
 
 fn capabilities() -> Value {
@@ -179,24 +166,11 @@ fn capabilities() -> Value {
     json!({"tools": fixed, "resources": files, "prompts": fixed, "completions": {}})
 }
 
-/// Serves the project until the client closes its end.
-pub fn serve(session: &Session, input: impl BufRead, output: impl Write) -> std::io::Result<()> {
-    let mut door = Door::new(session);
-    serve_lines(input, output, |line| door.answer(line))
-}
-
-/// Serves the folders of an attempt until the client closes its end.
-pub fn serve_room(door: &RoomDoor, input: impl BufRead, output: impl Write) -> std::io::Result<()> {
-    serve_lines(input, output, |line| match Request::parse(line) {
-        Ok(request) => answer_to(&request, |request| door.result(request)),
-        Err(told) => Some(render_fault(&told.0, told.1)),
-    })
-}
-
-fn serve_lines(
+/// Serves until the client closes its end.
+pub fn serve(
+    server: &mut impl Answers,
     mut input: impl BufRead,
     mut output: impl Write,
-    mut answer: impl FnMut(&str) -> Option<Value>,
 ) -> std::io::Result<()> {
     loop {
         let mut line = Vec::new();
@@ -208,7 +182,7 @@ fn serve_lines(
         if text.trim().is_empty() {
             continue;
         }
-        if let Some(answer) = answer(text.trim()) {
+        if let Some(answer) = server.answer(text.trim()) {
             writeln!(output, "{answer}")?;
             output.flush()?;
         }
@@ -217,6 +191,7 @@ fn serve_lines(
 
 #[cfg(test)]
 mod tests {
+    use super::super::wire::STATELESS;
     use super::*;
     use crate::session::Names;
 

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use serde_json::{Map, Value, json};
 
-use super::schema::{matches, properties, words};
+use super::schema::{parse_call, properties};
 use super::wire::Fault;
 use crate::answer::{Answer, Failure, exit};
 use crate::session::Session;
@@ -51,8 +51,9 @@ const WRITES: Tool = Tool {
 const TOOLS: &[Tool] = &[
     Tool {
         name: "start",
-        title: "Wake up",
-        about: "Call this first. Tells where things stand: identity, state, open todos, decisions, unfinished work, what to do next.",
+        title: "Start the session",
+        about: "Call this first. Shows the current state: identity, state, open todos, decisions, \
+            unfinished work and what to do next.",
         rows: &[("", "start")],
         told: &["blocks", "next"],
         ..WRITES
@@ -60,8 +61,9 @@ const TOOLS: &[Tool] = &[
     Tool {
         name: "finish",
         title: "Finish the session",
-        about: "Call this before you stop. Pass one Markdown `text` with the headings Done, Decisions, Todos, Next, Notes, Facts. \
-                Everything is saved in one commit, or the answer says which lines to add.",
+        about: "Call this before you stop. Pass one Markdown `text` with the headings Done, \
+            Decisions, Todos, Next, Notes, Facts. Everything is saved in one commit, or the \
+            answer lists the lines to add.",
         rows: &[("", "finish")],
         left_out: &["file", "git", "session"],
         told: &["difference", "missing"],
@@ -70,7 +72,7 @@ const TOOLS: &[Tool] = &[
     Tool {
         name: "recall",
         title: "Recall",
-        about: "Finds the sections of the project's files that answer a question, in English or Chinese, with file and line.",
+        about: "Finds the sections of the project's files that answer a question, in English or Chinese, with file and line. Says if nothing matches well.",
         rows: &[("", "recall")],
         left_out: &["no_model", "complete"],
         told: &["hits"],
@@ -79,14 +81,15 @@ const TOOLS: &[Tool] = &[
     Tool {
         name: "read",
         title: "Read",
-        about: "Reads a file, or one section as PATH#SECTION, now or at an older version. Returns the version that `write` expects.",
+        about: "Reads a file, or one section as PATH#SECTION or PATH:LINE, now or at an older version. Returns the version that `write` expects.",
         rows: &[("", "read")],
         ..READS
     },
     Tool {
         name: "append",
         title: "Append",
-        about: "Adds text at the end of a file. The only way to change an append-only file; a correction is a new entry.",
+        about: "Adds text at the end of a file. This is the only way to change an append-only \
+            file; a correction is a new entry.",
         rows: &[("", "append")],
         left_out: &["file"],
         must: &["text"],
@@ -95,7 +98,8 @@ const TOOLS: &[Tool] = &[
     Tool {
         name: "write",
         title: "Write",
-        about: "Creates a file or replaces it whole. A state file needs `expect`: the version that `read` returned. Older versions are kept.",
+        about: "Creates a file or replaces its whole text. A state file needs `expect`: the \
+            version that `read` returned. Older versions are kept.",
         rows: &[("", "write")],
         left_out: &["file"],
         must: &["text"],
@@ -106,8 +110,9 @@ const TOOLS: &[Tool] = &[
     Tool {
         name: "check",
         title: "Check",
-        about: "Holds a draft (`file`: PATH or PATH#SECTION) or one sentence (`claim`) against what the project already says. \
-                Returns the conflicts with both places, and the evidence for what no rule decides: judge that yourself.",
+        about: "Checks a draft (`file`: PATH or PATH#SECTION) or one sentence (`claim`) against \
+            what is already written. Returns the conflicts with both places, and the evidence \
+            for claims that no rule decides: judge these yourself.",
         rows: &[("", "check")],
         // A judge is a program of the caller, which a model must not start.
         left_out: &["judge"],
@@ -117,7 +122,7 @@ const TOOLS: &[Tool] = &[
     Tool {
         name: "status",
         title: "Status",
-        about: "What is there, what changed outside Quipu, and what the contract does not allow.",
+        about: "Lists the files, external edits and violations of the contract.",
         rows: &[("", "status")],
         told: &["files", "free"],
         ..READS
@@ -125,7 +130,8 @@ const TOOLS: &[Tool] = &[
     Tool {
         name: "todo",
         title: "Todos",
-        about: "What is to be done, across sessions: add, edit, start, block, unblock, done, cancel, list, show, review.",
+        about: "Manages todos, which last across sessions: add, edit, start, block, unblock, \
+            done, cancel, list, show, review.",
         rows: &[
             ("add", "todo add"),
             ("edit", "todo edit"),
@@ -144,14 +150,14 @@ const TOOLS: &[Tool] = &[
     Tool {
         name: "decide",
         title: "Decide",
-        about: "Records a decision with its context, so that nobody has to make it again.",
+        about: "Records a decision with its context, so that it need not be made again.",
         rows: &[("", "decide")],
         ..WRITES
     },
     Tool {
         name: "report",
         title: "Report",
-        about: "Reports on a task that was delegated to you, below its order.",
+        about: "Reports on a task that was delegated to you.",
         rows: &[("", "report")],
         ..WRITES
     },
@@ -227,13 +233,13 @@ pub fn call(session: &Session, params: &Map<String, Value>) -> Result<Value, Fau
         let known: Vec<&str> = offered().map(|t| t.name).collect();
         return Err(Fault::new(
             Fault::PARAMS,
-            format!("there is no tool `{name}`; there are {}", known.join(", ")),
+            format!("unknown tool `{name}`; the tools are {}", known.join(", ")),
         ));
     };
     let mut given = match params.get("arguments") {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(given)) => given.clone(),
-        Some(_) => return Err(Fault::new(Fault::PARAMS, "arguments are no object")),
+        Some(_) => return Err(Fault::new(Fault::PARAMS, "the arguments are not an object")),
     };
     Ok(answered(tool, perform(tool, &mut given, session)))
 }
@@ -246,7 +252,7 @@ fn perform(
     let usage = |what: String| {
         Failure::usage(
             what,
-            format!("the tool `{}` with what its schema says", tool.name),
+            format!("call the tool `{}` as its schema says", tool.name),
         )
     };
     let action = match tool.rows {
@@ -263,7 +269,10 @@ fn perform(
         .and_then(|(_, name)| row(name))
     else {
         let known: Vec<&str> = tool.rows.iter().map(|(action, _)| *action).collect();
-        return Err(usage(format!("`action` is one of {}", known.join(", "))));
+        return Err(usage(format!(
+            "`action` must be one of {}",
+            known.join(", ")
+        )));
     };
     if let Some(missing) = tool
         .must
@@ -277,12 +286,12 @@ fn perform(
     if tool.name == "finish" && !given.get("text").is_some_and(Value::is_string) {
         given.insert("text".into(), json!(""));
     }
-    let words = words(operation, given, tool.left_out).map_err(usage)?;
-    let matches = matches(operation, &words).map_err(usage)?;
-    // Each call is a separate caller: no state is kept between two calls.
+    let (words, matches) = parse_call(operation, given, tool.left_out).map_err(usage)?;
+    // Each call is a separate caller. Only the open project is kept, and checked again.
     let session = Session {
         watched: OnceLock::new(),
-        aside: OnceLock::new(),
+        panel: OnceLock::new(),
+        conflict_notice: OnceLock::new(),
         ..session.clone()
     };
     let result = (operation.call)(&matches, &session);
@@ -295,16 +304,16 @@ fn perform(
         .get()
         .map(|watched| watched.take(operation.name, &words, &result))
         .unwrap_or_default();
-    let aside = session
-        .aside
+    let conflict_notice = session
+        .conflict_notice
         .get()
-        .and_then(|aside| aside.told(&result, false));
+        .and_then(|conflict_notice| conflict_notice.render(&result, false));
     let warned = result.map(|answer| {
         warnings.iter().fold(answer, |answer, warning| {
             answer.say(format!("warning: {warning}"))
         })
     });
-    warned.map(|answer| aside.into_iter().fold(answer, Answer::say))
+    warned.map(|answer| conflict_notice.into_iter().fold(answer, Answer::say))
 }
 
 /// Returns the result in both forms, because some hosts show a model only the text, others only the

@@ -42,12 +42,19 @@ impl Fault {
         }
     }
 
+    pub fn unknown_method(method: &str) -> Fault {
+        Fault::new(Fault::METHOD, format!("there is no method `{method}`"))
+    }
+
     /// The error for an unsupported revision.
     pub fn unspoken(revision: &str) -> Fault {
         let data = json!({"supported": [STATELESS], "requested": revision});
         Fault {
             data: Some(Box::new(data)),
-            ..Fault::new(Fault::VERSION, format!("revision {revision} is not spoken"))
+            ..Fault::new(
+                Fault::VERSION,
+                format!("revision {revision} is not supported"),
+            )
         }
     }
 }
@@ -72,12 +79,12 @@ impl Request {
             .unwrap_or(Value::Null);
         let bad = |what: &str| Box::new((shown.clone(), Fault::new(Fault::REQUEST, what)));
         if value.get("jsonrpc") != Some(&json!("2.0")) {
-            return Err(bad("no JSON-RPC 2.0"));
+            return Err(bad("not a JSON-RPC 2.0 message"));
         }
         let method = value
             .get("method")
             .and_then(Value::as_str)
-            .ok_or_else(|| bad("no method"))?
+            .ok_or_else(|| bad("`method` is missing"))?
             .to_owned();
         let params = match value.get("params") {
             None | Some(Value::Null) => Map::new(),
@@ -85,7 +92,7 @@ impl Request {
             Some(_) => {
                 return Err(Box::new((
                     shown,
-                    Fault::new(Fault::PARAMS, "params are no object"),
+                    Fault::new(Fault::PARAMS, "`params` is not an object"),
                 )));
             }
         };
@@ -139,8 +146,37 @@ impl Request {
     }
 }
 
-pub fn server_info() -> Value {
+fn server_info() -> Value {
     json!({"name": "quipu", "title": "Quipu", "version": env!("CARGO_PKG_VERSION")})
+}
+
+/// Answers the requests that every server answers: the handshake of its revisions, the discovery of
+/// the stateless one, and ping. `None` for all others.
+pub fn greet(request: &Request, capabilities: Value, instructions: &str) -> Option<Value> {
+    let stateless = request.revision().is_some();
+    match request.method.as_str() {
+        "initialize" if !stateless => {
+            let asked = request.params.get("protocolVersion");
+            let asked = asked.and_then(Value::as_str);
+            let spoken = HANDSHAKES
+                .into_iter()
+                .find(|version| Some(*version) == asked);
+            let spoken = spoken.unwrap_or(HANDSHAKES[0]);
+            Some(json!({
+                "protocolVersion": spoken,
+                "capabilities": capabilities,
+                "serverInfo": server_info(),
+                "instructions": instructions,
+            }))
+        }
+        "server/discover" => Some(json!({
+            "supportedVersions": [STATELESS],
+            "capabilities": capabilities,
+            "instructions": instructions,
+        })),
+        "ping" if !stateless => Some(json!({})),
+        _ => None,
+    }
 }
 
 /// Formats a result for its revision. Lists may change at any time, so caching is disabled.

@@ -60,7 +60,7 @@ impl From<StoreError> for ToolError {
     }
 }
 
-type Told = Result<String, ToolError>;
+type ToolResult = Result<String, ToolError>;
 
 /// Executes a command in a folder of a project.
 pub fn perform(
@@ -69,7 +69,7 @@ pub fn perform(
     lease: Option<&LeaseToken>,
     folder: &ProjectPath,
     command: &Command,
-) -> Told {
+) -> ToolResult {
     let memory = Memory {
         project,
         actor,
@@ -135,7 +135,7 @@ impl Memory<'_> {
             && self.sees_into(&self.on_disk(Some(place)))
     }
 
-    fn view(&self, path: &str, range: Option<&[i64]>) -> Told {
+    fn view(&self, path: &str, range: Option<&[i64]>) -> ToolResult {
         let place = resolve(self.folder, path)?;
         let disk = self.on_disk(place.as_ref());
         // The folder itself always exists for the model, even before the first memory.
@@ -262,7 +262,7 @@ impl Memory<'_> {
             .map_err(|error: ReadError| ToolError(Failure::from(error).render()))
     }
 
-    fn create(&self, path: &str, text: &str) -> Told {
+    fn create(&self, path: &str, text: &str) -> ToolResult {
         let exists = || ToolError(format!("File {path} already exists"));
         let op = Op::Create {
             path: resolve(self.folder, path)?.ok_or_else(exists)?,
@@ -276,7 +276,7 @@ impl Memory<'_> {
         Ok(format!("File created successfully at: {path}"))
     }
 
-    fn replace(&self, path: &str, old: &str, new: &str) -> Told {
+    fn replace(&self, path: &str, old: &str, new: &str) -> ToolResult {
         let (text, version) = self.read(path)?;
         let found = places(&text, old);
         let count = if old.is_empty() {
@@ -309,7 +309,7 @@ impl Memory<'_> {
         ))
     }
 
-    fn insert(&self, path: &str, at: i64, new: &str) -> Told {
+    fn insert(&self, path: &str, at: i64, new: &str) -> ToolResult {
         let (text, version) = self.read(path)?;
         let mut lines: Vec<&str> = text.split('\n').collect();
         if lines.last() == Some(&"") {
@@ -330,7 +330,7 @@ impl Memory<'_> {
         Ok(format!("The file {path} has been edited."))
     }
 
-    fn delete(&self, path: &str) -> Told {
+    fn delete(&self, path: &str) -> ToolResult {
         let Some(place) = resolve(self.folder, path)? else {
             return fail("Cannot delete the /memories directory itself".into());
         };
@@ -348,7 +348,7 @@ impl Memory<'_> {
         Ok(format!("Successfully deleted {path}"))
     }
 
-    fn rename(&self, old: &str, new: &str) -> Told {
+    fn rename(&self, old: &str, new: &str) -> ToolResult {
         let Some(from) = resolve(self.folder, old)? else {
             return fail("Cannot rename the /memories directory itself".into());
         };
@@ -445,7 +445,7 @@ impl Memory<'_> {
             return error;
         }
         ToolError(format!(
-            "The directory {path} also holds files that you may not change"
+            "The directory {path} also contains files that you may not change"
         ))
     }
 
@@ -522,7 +522,7 @@ impl Memory<'_> {
         if change.ops.is_empty() {
             return Ok(());
         }
-        self.project.judge(change)?.publish()?;
+        self.project.validate(change)?.publish()?;
         Ok(())
     }
 }

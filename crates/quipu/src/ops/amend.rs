@@ -7,22 +7,22 @@ use quipu_contract::{Actor, Class, ProjectPath};
 use quipu_store::{Change, Op};
 
 use super::input::Input;
-use super::receipt;
+use super::{memory_check, receipt};
 use crate::answer::{Answer, Failure, exit};
 use crate::session::Session;
 use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct Amend {
-    /// The sealed file, or the state file whose external edit is to be kept
+    /// The sealed file, or the state file with the flagged edit to accept
     path: String,
-    /// More such files
+    /// More files to amend in the same commit
     #[arg(value_name = "PATH", conflicts_with_all = ["text", "file"])]
     more: Vec<String>,
-    /// Why what was settled is settled anew, or why the edit is kept
+    /// The reason for the change, or for accepting the edit
     #[arg(long, value_name = "WHY", allow_hyphen_values = true)]
     why: String,
-    /// The text itself; without it and --file, the edit that stands in the file is kept
+    /// The new text; without --text and --file, accept the edit that is in the file
     #[arg(
         long,
         value_name = "TEXT",
@@ -30,10 +30,10 @@ pub struct Amend {
         allow_hyphen_values = true
     )]
     text: Option<String>,
-    /// A file with the text, or a PDF with it; `-`: stdin
+    /// Read the new text from a file or a PDF; `-` reads stdin
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// A large loss, or words that look like a stand-in for text, are meant
+    /// Write even if most of the text disappears or it looks like a placeholder
     #[arg(long)]
     force: bool,
 }
@@ -74,7 +74,7 @@ impl Operate for Amend {
                     .is_none_or(|file| file.flag.is_none())
             {
                 let what =
-                    format!("`{path}` has no edit that could be kept, and no new text is given");
+                    format!("`{path}` has no flagged edit to accept, and no new text is given");
                 return Err(Failure::new(
                     exit::REFUSED,
                     what,
@@ -92,6 +92,12 @@ impl Operate for Amend {
             });
         }
         (change.force, change.lease) = (self.force, session.lease.clone());
-        Ok(receipt::answer(&project.judge(change)?.publish()?))
+        let receipt = project.validate(change)?.publish()?;
+        Ok(memory_check::with_notes(
+            receipt::answer(&receipt),
+            &project,
+            &session.actor,
+            &receipt,
+        ))
     }
 }

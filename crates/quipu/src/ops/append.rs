@@ -4,7 +4,7 @@ use clap::Args;
 use quipu_store::{Change, Op};
 
 use super::input::Input;
-use super::receipt;
+use super::{memory_check, receipt};
 use crate::answer::{Answer, Failure};
 use crate::session::Session;
 use crate::table::Operate;
@@ -18,7 +18,7 @@ pub struct Append {
     /// An idempotency key: a second append with this key returns the receipt of the first
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
-    /// The reason, for the journal
+    /// The reason, recorded in the journal
     #[arg(long, value_name = "WHY", allow_hyphen_values = true)]
     why: Option<String>,
 }
@@ -37,6 +37,12 @@ impl Operate for Append {
             apart: true,
         });
         (change.key, change.why, change.lease) = (self.key, self.why, session.lease.clone());
-        Ok(receipt::answer(&project.judge(change)?.publish()?))
+        let receipt = project.validate(change)?.publish()?;
+        Ok(memory_check::with_notes(
+            receipt::answer(&receipt),
+            &project,
+            &session.actor,
+            &receipt,
+        ))
     }
 }

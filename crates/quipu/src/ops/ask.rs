@@ -12,13 +12,13 @@ use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct Ask {
-    /// The one text that is read
+    /// The file, or one section of it, to search for the answer
     #[arg(value_name = "PATH[#SECTION]")]
     pointer: String,
-    /// What is asked of it
+    /// The question
     question: String,
-    /// Who reads it: an agent as for `quipu run`, or command:PROGRAM; without it, the sentence
-    /// nearest to the question
+    /// The agent that answers, as for `quipu run`, or command:PROGRAM; without it, quote the
+    /// sentence nearest to the question
     #[arg(long, value_name = "AGENT")]
     by: Option<String>,
 }
@@ -37,7 +37,7 @@ impl Operate for Ask {
             .transpose()?;
         let read = |text: &str, line: usize, question: &str| match &agent {
             Some(agent) => agent.read(text, line, question),
-            None => Err("no reader".into()),
+            None => Err("no agent answers".into()),
         };
         let reader = agent
             .as_ref()
@@ -60,7 +60,7 @@ impl Operate for Ask {
             ));
         }
         if agent.is_none() {
-            answer = answer.say("quoted, not understood: --by AGENT lets an agent read it");
+            answer = answer.say("quoted, not understood: --by AGENT lets an agent answer");
         }
         Ok(answer)
     }
@@ -70,9 +70,12 @@ impl From<AskError> for Failure {
     fn from(error: AskError) -> Failure {
         let what = error.to_string();
         match error {
-            AskError::TooDeep(_) => {
-                Failure::new(exit::REFUSED, what, "answer, or say that it is not there")
-            }
+            AskError::TooDeep(_) => Failure::new(
+                exit::REFUSED,
+                what,
+                "answer the question, or reply that the text \
+                    does not answer it",
+            ),
             AskError::Silent(pointer) => Failure::new(
                 exit::NO,
                 what,
@@ -81,20 +84,21 @@ impl From<AskError> for Failure {
             AskError::Reader(_) => Failure::new(
                 exit::AGENT,
                 what,
-                "run without --by: the nearest sentence is quoted",
+                "run without --by: Quipu then quotes the nearest sentence",
             ),
             AskError::ForeignReader { rule, .. } => Failure {
                 rule: Some((rule, "ask".into())),
                 ..Failure::new(
                     exit::REFUSED,
                     what,
-                    "run without --by: the nearest sentence is quoted; or --by NAME of [agents.NAME] in quipu.toml",
+                    "run without --by: Quipu then quotes the nearest sentence; or --by NAME of \
+                     [agents.NAME] in quipu.toml",
                 )
             },
             AskError::NoSection { path, .. } => Failure::new(
                 exit::NOT_FOUND,
                 what,
-                format!("quipu ask {path} \"…\"     (the whole of it)"),
+                format!("quipu ask {path} \"…\"     (searches the whole file)"),
             ),
             AskError::Path(error) => error.into(),
             AskError::Read(error) => error.into(),

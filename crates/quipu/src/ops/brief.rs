@@ -5,21 +5,21 @@ use quipu_protocol::{BriefOptions, Lexical, make_brief};
 use serde_json::json;
 
 use crate::answer::{Answer, Failure};
-use crate::ops::asked::Asked;
+use crate::ops::view_arguments::ViewArguments;
 use crate::session::Session;
 use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct Brief {
     #[command(flatten)]
-    asked: Asked,
-    /// Carry the contents of the files, for agents without file tools
+    arguments: ViewArguments,
+    /// Include the contents of the files, for agents without file tools
     #[arg(long)]
     inline: bool,
-    /// The language of the brief: en or zh; without it the project's
+    /// The language of the brief: en or zh; by default the project's language
     #[arg(long, value_name = "LANG")]
     lang: Option<String>,
-    /// Which stage, where the budget splits the task
+    /// The stage to print, if the budget splits the task into stages
     #[arg(long, value_name = "N", default_value_t = 1)]
     stage: usize,
 }
@@ -31,7 +31,7 @@ impl Operate for Brief {
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
-        let request = self.asked.request(session, self.lang.as_deref())?;
+        let request = self.arguments.request(session, self.lang.as_deref())?;
         let brief = make_brief(
             &project,
             &request,
@@ -58,7 +58,7 @@ impl Operate for Brief {
         let mut answer = Answer::new(json, brief.text.clone());
         if view.stages.len() > 1 {
             answer = answer.say(format!(
-                "stage {} of {}: --stage N for the others",
+                "stage {} of {}; --stage N prints the others",
                 brief.stage,
                 view.stages.len()
             ));
@@ -68,7 +68,8 @@ impl Operate for Brief {
             .filter(|w| !self.inline && brief.tokens > w.system)
         {
             answer = answer.say(format!(
-                "the brief has {} tokens, more than the {} kept for the system prompt: [budget] system in quipu.toml",
+                "the brief has {} tokens, more than the {} reserved for the system prompt: \
+                 [budget] system in quipu.toml",
                 brief.tokens, window.system
             ));
         }

@@ -14,21 +14,21 @@ use crate::table::Operate;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Act {
-    /// What is recorded, of the sessions that are open, and how much is in the journal
+    /// Show what is recorded, the open sessions, and how much is in the journal
     Show,
-    /// Record no texts from now on
+    /// Stop recording conversations
     Off,
-    /// Record what the user asks
+    /// Record the user's requests
     Requests,
-    /// Record what the user asks, the names of changed files and the agent's last message
+    /// Record the user's requests, the names of changed files and the agent's last message
     Full,
-    /// Remove every recorded text from the journal; cannot be undone
+    /// Delete every recorded conversation from the journal; cannot be undone
     Purge,
 }
 
 #[derive(Debug, Args)]
 pub struct CaptureCommand {
-    /// What to do
+    /// The action
     #[arg(default_value = "show")]
     act: Act,
 }
@@ -55,10 +55,11 @@ fn show(project: &Project, session: &Session) -> Result<Answer, Failure> {
     let capture = project.contract.capture;
     let kept = project.store.captured_size()?;
     let records = match capture {
-        Capture::Off => "no texts are recorded",
-        Capture::Requests => "what the user asks is recorded",
+        Capture::Off => "conversations are not recorded",
+        Capture::Requests => "the user's requests are recorded",
         Capture::Full => {
-            "what the user asks, the names of changed files and the agent's last message are recorded"
+            "the user's requests, the names of changed files and the agent's last message are \
+             recorded"
         }
     };
     let mut text = format!("capture = \"{}\": {records}\n", capture.as_str());
@@ -68,7 +69,7 @@ fn show(project: &Project, session: &Session) -> Result<Answer, Failure> {
         number(kept.bytes, "byte")
     );
     text.push_str(&format!(
-        "{size} in the journal     (quipu capture purge removes them)\n"
+        "{size} in the journal     (quipu capture purge deletes them)\n"
     ));
     let mut sessions = Vec::new();
     for open in project
@@ -123,7 +124,7 @@ fn set(project: &Project, session: &Session, capture: Capture) -> Result<Answer,
     let path = ProjectPath::parse(MANIFEST)?;
     let Some((bytes, version)) = project.store.read(&path)? else {
         return Err(Failure::usage(
-            format!("`{MANIFEST}` is not there"),
+            format!("`{MANIFEST}` does not exist"),
             "quipu restore quipu.toml",
         ));
     };
@@ -136,12 +137,12 @@ fn set(project: &Project, session: &Session, capture: Capture) -> Result<Answer,
     let said = format!("capture = \"{}\"", capture.as_str());
     let change = Change::by(&session.actor).why(format!("capture: {}", capture.as_str()));
     let receipt = project
-        .judge(change.write(&path, with_setting(&text, &said), Expect::Version(version)))?
+        .validate(change.write(&path, with_setting(&text, &said), Expect::Version(version)))?
         .publish()?;
     let mut answer = receipt::with(&receipt, json!({"capture": capture}), format!("{said}\n"));
     if capture == Capture::Off && project.store.captured_size()?.texts > 0 {
         answer = answer.say(
-            "what was recorded before is still in the journal: quipu capture purge removes it",
+            "earlier conversations are still in the journal; to delete them: quipu capture purge",
         );
     }
     Ok(answer)
@@ -182,15 +183,15 @@ fn purge(project: &Project, session: &Session) -> Result<Answer, Failure> {
     session.actor.may(Privilege::DropHistory)?;
     let purged = project.store.purge_captured(&session.actor)?;
     let text = match purged.texts {
-        0 => "nothing is recorded\n".to_owned(),
+        0 => "no conversations are recorded\n".to_owned(),
         texts => format!(
-            "removed {} of conversations from the journal, {}\n",
+            "deleted {} of conversations from the journal, {}\n",
             number(texts, "text"),
             number(purged.bytes, "byte")
         ),
     };
     let answer = Answer::new(json!({"texts": purged.texts, "bytes": purged.bytes}), text);
-    Ok(answer.say("copies of `.quipu/journal`, such as backups, still have them"))
+    Ok(answer.say("copies of `.quipu/journal`, such as backups, still contain them"))
 }
 
 fn number(n: u64, of: &str) -> String {

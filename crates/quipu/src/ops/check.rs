@@ -1,37 +1,57 @@
 //! The `check` command: checks a draft, or one sentence, against memory and manuscripts.
+//!
+//! Conflicts are printed first, then the evidence of each scene for the caller to judge by. With
+//! `--prompt` it prints the ready question about each scene instead, and `--answers` reads what
+//! somebody answered.
 
 use clap::Args;
-use quipu_claims::{Asked, Checked, Evidence, Verdict};
+use quipu_claims::{Asked, SceneEvidence, Verdict};
 use quipu_protocol::{
-    CheckError, CheckRequest, Checking, ClaimJudge, Draft, Unwaived, check_draft,
+    CheckError, CheckRequest, Checking, Draft, SceneJudge, Unwaived, check_draft,
 };
-use quipu_text::Counter;
 use serde_json::json;
 
 use super::recall::shown_tier;
 use crate::answer::{Answer, Failure, count, exit};
 use crate::judge_client::JudgeClient;
+use crate::saved_answers::SavedAnswers;
 use crate::session::Session;
 use crate::table::Operate;
-use quipu_text::recall::Tier;
+use quipu_recall::Tier;
+
+/// The tokens of evidence that are listed by default. A prompt's evidence follows from its scene.
+const LISTED: u64 = 1500;
 
 #[derive(Debug, Args)]
 pub struct Check {
     /// The draft, or one section of it
-    #[arg(value_name = "FILE[#SECTION]", required_unless_present = "claim")]
+    #[arg(value_name = "FILE[#SECTION]", required_unless_present_any = ["claim", "memory"])]
     file: Option<String>,
-    /// One sentence in place of a file
+    /// Check one sentence instead of a file
     #[arg(long, value_name = "TEXT", conflicts_with = "file")]
     claim: Option<String>,
-    /// Who judges what no rule decides: an agent as for `quipu run`, or command:PROGRAM
+    /// Check memory against itself instead of a draft
+    #[arg(long, conflicts_with_all = ["file", "claim", "judge", "prompt", "answers"])]
+    memory: bool,
+    /// Print the question about each scene, with its evidence, for a model to answer
+    #[arg(long, conflicts_with_all = ["judge", "answers"])]
+    prompt: bool,
+    /// Only this scene
+    #[arg(long, value_name = "N")]
+    scene: Option<usize>,
+    /// The answer to the question about the scene, or a folder with scene-N.json
+    #[arg(long, value_name = "PATH", conflicts_with = "judge")]
+    answers: Option<String>,
+    /// The agent that judges each scene, as for `quipu run`, or command:PROGRAM
     #[arg(long, value_name = "AGENT")]
     judge: Option<String>,
-    /// At most so many pieces of evidence for one claim
+    /// The maximum number of pieces of evidence for one claim, with --json
     #[arg(short = 'k', long = "k", value_name = "N", default_value_t = 6)]
     most: usize,
-    /// At most so many tokens of evidence in all
-    #[arg(long, value_name = "N", default_value_t = 1500)]
-    tokens: u64,
+    /// The maximum number of tokens of evidence in total [default: 1500 in the list; in a question
+    /// it follows from the length of the scene]
+    #[arg(long, value_name = "N")]
+    tokens: Option<u64>,
 }
 
 impl Operate for Check {
@@ -40,11 +60,19 @@ impl Operate for Check {
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
-        let judge = self
-            .judge
-            .as_deref()
-            .map(|name| JudgeClient::of(name, &project.contract, project.store.root()))
-            .transpose()?;
+        if self.memory {
+            return super::memory_check::answer(&project, &session.actor);
+        }
+        let judge = match (&self.judge, &self.answers) {
+            (Some(name), _) => {
+                let client = JudgeClient::of(name, &project.contract, project.store.root())?;
+                Some(Box::new(client) as Box<dyn SceneJudge + '_>)
+            }
+            (None, Some(path)) => {
+                Some(Box::new(SavedAnswers::at(session, path)) as Box<dyn SceneJudge + '_>)
+            }
+            (None, None) => None,
+        };
         let draft = match (&self.claim, &self.file) {
             (Some(claim), _) => Draft::Claim(claim),
             (None, Some(file)) => Draft::File(file),
@@ -55,72 +83,108 @@ impl Operate for Check {
                 ));
             }
         };
-        let judge = judge.as_ref().map(|judge| judge as &dyn ClaimJudge);
+        let is_list = !self.prompt && judge.is_none();
         let checking = check_draft(
             &project,
             &session.actor,
             &CheckRequest {
                 draft,
-                k: self.most,
-                judge,
+                k: self.most.max(1),
+                tokens: self.tokens.or(is_list.then_some(LISTED)),
+                scene: self.scene,
+                judge: judge.as_deref(),
             },
         )?;
-        let mut text = String::new();
-        checking
-            .conflicts
-            .iter()
-            .for_each(|conflict| text.push_str(&render_conflict(conflict)));
-        let (evidence, untold) = render_unknown(&checking, self.tokens);
-        text.push_str(&evidence);
-        let of = |verdict: Verdict| {
-            checking
-                .claims
-                .iter()
-                .filter(|claim| claim.verdict == verdict)
-                .count()
-        };
-        let l1 = checking
-            .claims
-            .iter()
-            .filter(|claim| claim.l1 == Asked::Hit)
-            .count();
-        let l2 = checking
-            .claims
-            .iter()
-            .filter(|claim| claim.l2 == Asked::Hit)
-            .count();
-        let total = checking.claims.len();
+        match self.prompt {
+            true => Ok(answer_prompts(&checking)),
+            false => Ok(self.answer_findings(&checking, is_list)),
+        }
+    }
+}
+
+impl Check {
+    /// Reports conflicts and, if nobody judged the scenes, their evidence.
+    fn answer_findings(&self, checking: &Checking, is_list: bool) -> Answer {
+        let mut text: String = checking.conflicts.iter().map(render_conflict).collect();
+        let here = checking.path.as_deref().unwrap_or("claim");
+        if is_list {
+            text.extend(
+                checking
+                    .scenes
+                    .iter()
+                    .map(|asked| render_scene(here, asked)),
+            );
+        }
         let mut answer = Answer::new(json!(checking), text);
         if !checking.conflicts.is_empty() {
             answer.exit = exit::NO;
         }
-        answer = answer.say(format!(
-            "{}: {}, {} consistent, {} unknown; memory has evidence for {l1}, none for {}; manuscripts have it for {l2}",
-            count(total, "claim"),
-            count(checking.conflicts.len(), "conflict"),
-            of(Verdict::Consistent),
-            of(Verdict::Unknown),
-            total - l1
-        ));
-        if untold > 0 {
+        answer = answer.say(summary(checking));
+        if let (true, Some(file), Some(_)) = (is_list, &self.file, checking.prompts.first()) {
             answer = answer.say(format!(
-                "{untold} more claims with evidence: --tokens N shows more, --json all"
+                "no model has judged it; the questions to one: quipu check {file} --prompt"
             ));
         }
         if !checking.waived.is_empty() {
             // The list is shown to actors that may read the waivers.
-            let list = if checking
+            let is_hidden = checking
                 .waived
                 .iter()
-                .all(|waiver| waiver.reason.is_empty())
-            {
+                .all(|waiver| waiver.reason.is_empty());
+            let list = if is_hidden {
                 ""
             } else {
                 ": quipu waive --list"
             };
             answer = answer.say(format!("{} waived{list}", checking.waived.len()));
         }
-        Ok(answer)
+        answer
+    }
+}
+
+fn summary(checking: &Checking) -> String {
+    let claims = &checking.claims;
+    let of = |verdict: Verdict| {
+        claims
+            .iter()
+            .filter(|claim| claim.verdict == verdict)
+            .count()
+    };
+    let l1 = claims.iter().filter(|claim| claim.l1 == Asked::Hit).count();
+    let l2 = claims.iter().filter(|claim| claim.l2 == Asked::Hit).count();
+    format!(
+        "{}: {}, {} consistent, {} unknown; memory has evidence for {l1} and none for {}; \
+         manuscripts have evidence for {l2}",
+        count(claims.len(), "claim"),
+        count(checking.conflicts.len(), "conflict"),
+        of(Verdict::Consistent),
+        of(Verdict::Unknown),
+        claims.len() - l1
+    )
+}
+
+/// Prints the prompts.
+fn answer_prompts(checking: &Checking) -> Answer {
+    let data = json!({"path": checking.path, "prompts": checking.prompts});
+    let text: Vec<&str> = checking
+        .prompts
+        .iter()
+        .map(|one| one.text.as_str())
+        .collect();
+    let answer = Answer::new(data, text.join("\n"));
+    let Some(first) = checking.prompts.first() else {
+        return answer.say("nothing to ask: neither memory nor manuscripts have evidence");
+    };
+    match (&checking.path, checking.prompts.len()) {
+        (Some(path), 1) => answer.say(format!(
+            "save the answer to a file; then: quipu check {path} --scene {} --answers FILE",
+            first.scene
+        )),
+        (Some(path), many) => answer.say(format!(
+            "{many} questions, one for each scene; save each answer as FOLDER/scene-N.json; then: \
+             quipu check {path} --answers FOLDER"
+        )),
+        (None, _) => answer,
     }
 }
 
@@ -148,57 +212,33 @@ fn render_conflict(conflict: &Unwaived) -> String {
     )
 }
 
-/// Formats the claims that no rule decided, with evidence, up to a number of tokens, for the caller
-/// to judge.
-fn render_unknown(checking: &Checking, most: u64) -> (String, usize) {
-    let here = checking.path.as_deref().unwrap_or("claim");
-    let (mut text, mut spent, mut untold) = (String::new(), 0, 0);
-    for checked in checking
-        .claims
-        .iter()
-        .filter(|checked| checked.verdict != Verdict::Conflict && !checked.evidence.is_empty())
-    {
-        let told = render_claim(here, checked);
-        let cost = Counter::O200k.count(&told).0;
-        if spent + cost > most {
-            untold += 1;
-            continue;
-        }
-        spent += cost;
-        text.push_str(&told);
+/// Lists the evidence of a scene.
+fn render_scene(here: &str, asked: &SceneEvidence) -> String {
+    let scene = &asked.scene;
+    if asked.evidence.is_empty() {
+        return String::new();
     }
-    (text, untold)
-}
-
-fn render_claim(here: &str, checked: &Checked) -> String {
-    let asked = |asked: Asked| match asked {
-        Asked::Hit => "hit",
-        Asked::Miss => "miss",
-        Asked::No => "not asked",
-    };
-    let mut text = format!(
-        "{}  {here}:{}  memory {}, manuscripts {}\n    {}\n",
-        checked.verdict.as_str(),
-        checked.claim.line,
-        asked(checked.l1),
-        asked(checked.l2),
-        checked.claim.text
-    );
-    for Evidence {
-        at,
-        tier,
-        level,
-        text: said,
-        ..
-    } in &checked.evidence
-    {
-        let tier = shown_tier(*tier);
-        let level = level
+    let claims = count(scene.claims.len(), "claim");
+    let (first, last) = (scene.first_line, scene.last_line);
+    let mut text = format!("scene {}  {here}:{first}-{last}  {claims}\n", scene.number);
+    for one in &asked.evidence {
+        let tier = shown_tier(one.tier);
+        let level = one
+            .level
             .map(|level| format!(" [{}]", level.name()))
             .unwrap_or_default();
+        let about = match one.about.as_str() {
+            "" => String::new(),
+            about => format!("{about}: "),
+        };
+        let holds = one
+            .holds
+            .as_ref()
+            .map(|holds| format!("({holds}) "))
+            .unwrap_or_default();
         text.push_str(&format!(
-            "    - {at} {tier}{level}  {}\n",
-            said.split_whitespace().collect::<Vec<_>>().join(" ")
+            "    - {} {tier}{level}  {holds}{about}{}\n",
+            one.at, one.text
         ));
     }
     text
@@ -210,11 +250,15 @@ impl From<CheckError> for Failure {
         match error {
             CheckError::Read(error) => error.into(),
             CheckError::Store(error) => error.into(),
-            CheckError::Search(_) => Failure::new(exit::IO, what, ""),
+            CheckError::NoScene { .. } => Failure::new(
+                exit::NOT_FOUND,
+                what,
+                "run without --scene: all scenes are then checked",
+            ),
             CheckError::Judge { .. } => Failure::new(
                 exit::AGENT,
                 what,
-                "run without --judge: the evidence is listed for you",
+                "run without --judge or --answers: the evidence is then listed for you to judge",
             ),
             CheckError::NoWaiver(_) => Failure::new(exit::NOT_FOUND, what, "quipu waive --list"),
             CheckError::NoReason => Failure::usage(what, "quipu waive ID --why \"…\""),

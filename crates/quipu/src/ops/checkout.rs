@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use quipu_contract::Privilege;
-use quipu_shared::{Address, checkout};
+use quipu_postgres::{Address, checkout};
 use serde_json::json;
 
 use super::trust::agree_to_store;
@@ -16,10 +16,10 @@ use crate::table::Operate;
 pub struct Checkout {
     /// postgres://USER@HOST/DATABASE?project=NAME
     address: String,
-    /// The folder to make [default: the project's name]
+    /// The folder to create [default: the project's name]
     #[arg(value_name = "DIR")]
     into: Option<PathBuf>,
-    /// The project, if the address does not name it
+    /// The project's name, if the address does not contain it
     #[arg(long)]
     project: Option<String>,
 }
@@ -34,7 +34,7 @@ impl Operate for Checkout {
         let name = self
             .project
             .or(address.project.clone())
-            .ok_or_else(|| Failure::usage("which project?", "--project NAME"))?;
+            .ok_or_else(|| Failure::usage("the project is missing", "--project NAME"))?;
         let folder = session.folder.join(
             self.into
                 .unwrap_or_else(|| PathBuf::from(name.replace('/', "-"))),

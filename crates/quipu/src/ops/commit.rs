@@ -6,25 +6,25 @@ use std::path::PathBuf;
 use clap::Args;
 use quipu_contract::ProjectPath;
 use quipu_protocol::{Project, may_expect, may_read_whole, parse_change};
-use quipu_store::{Judged, OpKind, RecordOp};
+use quipu_store::{OpKind, RecordOp, Validated};
 use serde_json::json;
 
-use super::receipt;
+use super::{memory_check, receipt};
 use crate::answer::{Answer, Failure};
 use crate::session::Session;
 use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct Commit {
-    /// A JSON file: {"why": …, "key": …, "ops": [{"op": "append", "path": …, "text": …}, …]}; `-`:
-    /// stdin
+    /// Read the change from a JSON file: {"why": …, "key": …, "ops": [{"op": "append", "path": …,
+    /// "text": …}, …]}; `-` reads stdin
     #[arg(long, value_name = "CHANGE.json", default_value = "-")]
     file: PathBuf,
     /// Write even if most of the text disappears, it looks like a placeholder, or a new name is
-    /// close to one of the contract
+    /// close to one in the contract
     #[arg(long)]
     force: bool,
-    /// Judge it, show what would be recorded, write nothing
+    /// Check the change and show what would be recorded; write nothing
     #[arg(long)]
     dry_run: bool,
 }
@@ -50,11 +50,17 @@ impl Operate for Commit {
         let project = session.project()?;
         may_expect(&project, &change)?;
         let named: BTreeSet<String> = change.ops.iter().map(|op| op.path().to_string()).collect();
-        let judged = project.judge(change)?;
+        let judged = project.validate(change)?;
         if self.dry_run {
             return Ok(preview(session, &project, &judged, named));
         }
-        Ok(receipt::answer(&judged.publish()?))
+        let receipt = judged.publish()?;
+        Ok(memory_check::with_notes(
+            receipt::answer(&receipt),
+            &project,
+            &session.actor,
+            &receipt,
+        ))
     }
 }
 
@@ -64,7 +70,7 @@ impl Operate for Commit {
 fn preview(
     session: &Session,
     project: &Project,
-    judged: &Judged<'_>,
+    judged: &Validated<'_>,
     mut named: BTreeSet<String>,
 ) -> Answer {
     let reads = |op: &RecordOp| {
@@ -99,6 +105,6 @@ fn verb(op: OpKind) -> &'static str {
         OpKind::Write => "write",
         OpKind::Append => "append to",
         OpKind::Remove => "remove",
-        OpKind::Keep => "keep aside",
+        OpKind::Keep => "keep a conflict copy of",
     }
 }

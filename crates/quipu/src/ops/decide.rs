@@ -30,10 +30,10 @@ pub struct Decide {
     /// The consequences
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     consequences: Option<String>,
-    /// Proposed, Accepted (default) or Rejected
+    /// The status: Proposed, Accepted (default) or Rejected
     #[arg(long, value_name = "STATUS")]
     status: Option<String>,
-    /// Who decided
+    /// The name of the person or agent who decided
     #[arg(long, value_name = "NAME")]
     by: Option<String>,
     /// The id of a decision that this one replaces; repeatable
@@ -75,7 +75,7 @@ impl Operate for Decide {
 
 #[derive(Debug, Args)]
 pub struct Decisions {
-    /// List only decisions that still hold
+    /// List only decisions that are still valid
     #[arg(long)]
     current: bool,
 }
@@ -95,7 +95,7 @@ impl Operate for Decisions {
             .collect::<String>();
         let answer = Answer::new(json!({"decisions": all}), text);
         let answer = if all.is_empty() {
-            answer.say("no decision yet")
+            answer.say("no decisions")
         } else {
             answer
         };

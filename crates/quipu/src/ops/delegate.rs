@@ -13,7 +13,7 @@ use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct Delegate {
-    /// The task, for a reader who knows nothing of your session
+    /// The task, written for a reader who has not seen your session
     #[arg(long, value_name = "TEXT", required_unless_present = "again")]
     task: Option<String>,
     /// The expected result, and how you will check it
@@ -67,7 +67,7 @@ impl Operate for Delegate {
         };
         let answer = receipt::with(&receipt, json!({"id": id}), id.clone());
         Ok(answer.say(format!(
-            "the child begins with: quipu start --delegation {id}"
+            "the subagent starts with: quipu start --delegation {id}"
         )))
     }
 }
@@ -80,16 +80,16 @@ pub struct Report {
     /// The result: done, partly or failed
     #[arg(long, value_name = "R", value_parser = ["done", "partly", "failed"])]
     result: String,
-    /// What was made and where it is, or the answer itself
+    /// What was produced and where it is, or the answer itself
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     output: String,
-    /// How you know: a command and its output, file:line
+    /// The evidence: a command and its output, or file:line
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     evidence: Option<String>,
-    /// Choices that are not yours, each with your proposal
+    /// Decisions that you may not make yourself, each with your proposal
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     decisions: Option<String>,
-    /// What is left, and what it would take
+    /// What remains to be done, and what is needed for it
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     undone: Option<String>,
 }
@@ -106,7 +106,7 @@ impl Operate for Report {
             .map(|id| find_delegation(&project, &session.actor, &id));
         let Some(id) = named.or(unit) else {
             return Err(Failure::usage(
-                "a report on which order?",
+                "the delegation is missing",
                 "quipu report --delegation ID …",
             ));
         };
@@ -127,7 +127,7 @@ impl Operate for Report {
         Ok(match number {
             1 => answer,
             _ => answer.say(format!(
-                "{} stood there already: yours is kept beside it and marked",
+                "{} already existed; your change was added beside it and marked",
                 crate::answer::count(number - 1, "report")
             )),
         })
@@ -136,7 +136,7 @@ impl Operate for Report {
 
 #[derive(Debug, Args)]
 pub struct Collect {
-    /// Only this order
+    /// Show only this delegation
     id: Option<String>,
 }
 
@@ -182,7 +182,7 @@ impl Operate for Collect {
             None => Answer::new(json!(collected), text),
         };
         if collected.delegations.is_empty() {
-            answer = answer.say("nothing was delegated");
+            answer = answer.say("no delegations");
         }
         Ok(answer)
     }

@@ -8,7 +8,7 @@ use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct Demo {
-    /// Where to make the project; without it a temporary folder that is kept
+    /// The folder to create the project in; by default a temporary folder that is not deleted
     dir: Option<std::path::PathBuf>,
 }
 

@@ -14,11 +14,11 @@ use crate::table::Operate;
 pub struct Diff {
     /// The file
     path: String,
-    /// From this version: a1b2c3…, @12, ~1 or a time; without it the newest, or the one before
-    /// external edits that were adopted
+    /// The old version: a1b2c3…, @12, ~1 or a time; by default the newest one, or the one before
+    /// adopted external edits
     #[arg(long, value_name = "VERSION")]
     from: Option<String>,
-    /// To this version; without it what is on disk now
+    /// The new version; by default the file on disk
     #[arg(long, value_name = "VERSION")]
     to: Option<String>,
 }

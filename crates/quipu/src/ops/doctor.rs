@@ -19,22 +19,24 @@ impl Operate for Doctor {
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         if let Some(role) = session.actor.role() {
-            let what =
-                format!("doctor repairs the whole project; role `{role}` reads a part of it");
+            let what = format!(
+                "doctor repairs the whole project, but role `{role}` may read only a part \
+                    of it"
+            );
             return Err(Failure::new(
                 exit::REFUSED,
                 what,
-                "ask a person for: quipu doctor",
+                "ask a person to run: quipu doctor",
             ));
         }
         let project = session.project()?;
         let fixed = project.store.doctor()?;
         let pruned = prune_runs(&project);
         let mut found = project.store.verify()?;
-        if let Some(order) = project.store.order() {
+        if let Some(order) = project.store.commit_log() {
             let about = order.describe();
             let place = format!("{} at {}", about.project, about.address);
-            match project.store.examine_order() {
+            match project.store.examine_commit_log() {
                 Ok(faults) => found
                     .problems
                     .extend(faults.into_iter().map(|(what, remedy)| Problem {
@@ -44,7 +46,7 @@ impl Operate for Doctor {
                     })),
                 Err(StoreError::Unreachable { what, remedy, .. }) => {
                     let remedy = remedy
-                        .unwrap_or("start the server, or look at the network")
+                        .unwrap_or("start the server, or check the network")
                         .into();
                     found.problems.push(Problem {
                         place,
@@ -61,7 +63,7 @@ impl Operate for Doctor {
             .collect::<String>();
         if !pruned.is_empty() {
             text.push_str(&format!(
-                "removed {} of old attempts\n",
+                "deleted {} of old attempts\n",
                 count(pruned.len(), "folder")
             ));
         }
@@ -71,7 +73,7 @@ impl Operate for Doctor {
             .for_each(|notice| text.push_str(&format!("{notice}\n")));
         for problem in &found.problems {
             text.push_str(&format!(
-                "left: {}: {}\n  help  {}\n",
+                "not repaired: {}: {}\n  help  {}\n",
                 problem.place, problem.what, problem.remedy
             ));
         }

@@ -25,10 +25,10 @@ use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct Finish {
-    /// Something that was completed; repeatable
+    /// Something you completed; repeatable
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     did: Vec<String>,
-    /// A next step; repeatable; the steps given replace the old ones
+    /// A next step; repeatable; these steps replace the old ones
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     next: Vec<String>,
     /// The current task
@@ -43,7 +43,8 @@ pub struct Finish {
     /// A note that every start shows until it is removed; repeatable
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     notes: Vec<String>,
-    /// A fact about people, outside systems or dates, shown until it is removed; repeatable
+    /// A fact about people, external systems or dates; every start shows it until it is removed;
+    /// repeatable
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     fact: Vec<String>,
     /// Something that is blocked, with the reason: "item: reason"; repeatable
@@ -77,12 +78,13 @@ pub struct Finish {
     #[arg(long)]
     reviewed: bool,
     #[command(flatten)]
-    told: Told,
-    /// Nothing to say for these items of the checklist: decisions, next, world
+    arguments: FinishArguments,
+    /// Confirm that there is nothing to report for this item of the checklist: decisions, next,
+    /// world; repeatable
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     none: Vec<String>,
-    /// The whole finish as one Markdown text with the headings Done, Decisions, Todos, Next, Notes,
-    /// Facts
+    /// The complete finish as one Markdown text with the headings Done, Decisions, Todos, Next,
+    /// Notes, Facts
     #[arg(
         long,
         value_name = "TEXT",
@@ -90,14 +92,14 @@ pub struct Finish {
         allow_hyphen_values = true
     )]
     text: Option<String>,
-    /// Read that text, or JSON, from a file; `-`: from stdin, which is also the default. Flags add
+    /// Read that text, or JSON, from a file; `-` reads stdin, which is also the default; flags add
     /// to it
     #[arg(long, value_name = "FINISH.md")]
     file: Option<PathBuf>,
     /// Show what would change and what is missing; save nothing
     #[arg(long)]
     dry_run: bool,
-    /// Give the task up: todos in progress become blocked, with the reason
+    /// Give up the task: todos in progress become blocked, with the reason
     #[arg(long, requires = "why")]
     abandon: bool,
     /// The reason for giving up
@@ -108,50 +110,56 @@ pub struct Finish {
         allow_hyphen_values = true
     )]
     why: Option<String>,
-    /// Commit the memory files to git afterwards, whatever the contract says
+    /// Commit the memory files to git afterwards, even if `[git] finish` is not set
     #[arg(long)]
     git: bool,
     /// The session to end; by default your own [env: QUIPU_SESSION]
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// End an unfinished session whose work you took over; repeatable
+    /// End an unfinished session that you took over; repeatable
     #[arg(long, value_name = "ID")]
     takes_over: Vec<String>,
 }
 
 // The fields about the task that ends. (A doc comment here would become that of the command.)
 #[derive(Debug, Args)]
-pub struct Told {
-    /// The task, if it was not begun with `task start`
+pub struct FinishArguments {
+    /// The task, if it was not started with `task start`
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     problem: Option<String>,
-    /// What solved it
+    /// The solution
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     solution: Option<String>,
-    /// The number of rounds; by default the number that was counted
+    /// The number of rounds; by default the number counted so far
     #[arg(long, value_name = "N")]
     rounds: Option<u32>,
     /// The known pattern that was used
     #[arg(long, value_name = "NAME")]
     pattern: Option<String>,
-    /// The pattern that was recognised or improved; a new name makes a pattern of the plan
+    /// The pattern that you recognised or improved; a new name creates a pattern from the plan
     #[arg(long, value_name = "NAME")]
     learnt: Option<String>,
-    /// What can be used again, or `none`
+    /// A lesson for similar tasks, or `none`
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     lesson: Option<String>,
+    /// What caused the problem, in one line
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    cause: Option<String>,
+    /// What cures such a problem, in one line; patterns are formed from causes and cures
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    cure: Option<String>,
     /// What to do better next time
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     improvement: Option<String>,
     /// The outcome; by default done
     #[arg(long, value_name = "OUTCOME", value_parser = ["done", "failed"])]
     outcome: Option<String>,
-    /// A fact of the world that changed; repeatable
+    /// A changed fact of the world; repeatable
     #[arg(long, value_name = "SECTION/KEY=VALUE", allow_hyphen_values = true)]
     world: Vec<String>,
 }
 
-impl Told {
+impl FinishArguments {
     fn material(&self) -> Map<String, Value> {
         let texts = [
             ("problem", &self.problem),
@@ -159,6 +167,8 @@ impl Told {
             ("pattern", &self.pattern),
             ("learnt", &self.learnt),
             ("lesson", &self.lesson),
+            ("cause", &self.cause),
+            ("cure", &self.cure),
             ("improvement", &self.improvement),
             ("outcome", &self.outcome),
         ];
@@ -226,7 +236,7 @@ impl Operate for Finish {
                 answer.say(if zh {
                     "试运行：没有保存任何内容；保存时编号会不同"
                 } else {
-                    "dry run: nothing was saved; new ids will be others"
+                    "dry run: nothing was saved; the ids will differ"
                 })
             }
             Closed::Done {
@@ -281,8 +291,11 @@ impl Summary<'_> {
         }
         if is_in_journal_only(&self.project.contract, self.material) {
             answer = answer.say(match zh {
-                true => "本项目没有存放这些内容的文件：已记入日志，下一次 `quipu start` 会显示",
-                false => "no file of this project keeps what was said: it is in the journal, and the next `quipu start` shows it",
+                true => "本项目没有存放这些条目的文件：已记入日志，下一次 `quipu start` 会显示",
+                false => {
+                    "this project has no file for these entries: they are in the journal, \
+                    and the next `quipu start` shows them"
+                }
             });
         }
         for old in closed {
@@ -290,7 +303,7 @@ impl Summary<'_> {
             answer = answer.say(match zh {
                 true => format!("同时结束了更早的会话 {id}（{}，始于 {since}）", old.who),
                 false => format!(
-                    "also closed session {id} of {}, begun at {since} and never finished",
+                    "also closed session {id} of {}, started at {since} and never finished",
                     old.who
                 ),
             });
@@ -406,7 +419,10 @@ impl Finish {
             .is_some_and(|setting| !is_trusted(project.store.root(), setting))
         {
             answer.json["git"] = json!("not trusted");
-            return answer.say("git made no commit: nobody has trusted `[git] finish` of this project; quipu trust");
+            return answer.say(
+                "not committed to git: `[git] finish` of this project is not \
+                trusted; to agree: quipu trust",
+            );
         }
         // Git runs hooks and filters of the repository. A person who calls the command agrees to
         // that; an agent needs a person's trust.
@@ -416,8 +432,10 @@ impl Finish {
         };
         if self.git && *actor != Actor::Person && !agreed() {
             answer.json["git"] = json!("not trusted");
-            return answer
-                .say("git made no commit: an agent's `--git` needs `[git] finish = true` in quipu.toml, and a person: quipu trust");
+            return answer.say(
+                "not committed to git: an agent's `--git` needs `[git] finish = true` in \
+                    quipu.toml, and a person must run: quipu trust",
+            );
         }
         if !self.git && setting.is_none() {
             return answer;
@@ -431,7 +449,7 @@ impl Finish {
             Err(what) => {
                 answer.json["git"] = json!(what);
                 answer.say(format!(
-                    "git made no commit: {what}; the memory itself is safe"
+                    "not committed to git: {what}; the memory itself is saved"
                 ))
             }
         }
@@ -444,7 +462,7 @@ impl Finish {
             let not_text = |_| {
                 Failure::usage(
                     format!("`{name}` is not UTF-8 text"),
-                    "quipu finish <<'EOF' … EOF, in UTF-8",
+                    "quipu finish <<'EOF' … EOF, with UTF-8 text",
                 )
             };
             Ok(Some((
@@ -519,7 +537,7 @@ impl Finish {
                 ..TodoMoves::default()
             },
             none: self.none.clone(),
-            rest: self.told.material(),
+            rest: self.arguments.material(),
             ..Material::default()
         })
     }
@@ -535,8 +553,11 @@ fn parse_decision(text: &str) -> Result<NewDecision, Failure> {
     let mut parts = text.split('|').map(|p| p.trim().to_owned());
     let (title, context, decision) = (parts.next(), parts.next(), parts.next());
     let (Some(title), Some(context), Some(decision)) = (title, context, decision) else {
-        let remedy = "--decision \"title | what forced a choice | what was chosen | consequences\"";
-        return Err(Failure::usage(format!("`{text}` is no decision"), remedy));
+        let remedy = "--decision \"title | context | decision | consequences\"";
+        return Err(Failure::usage(
+            format!("`{text}` is not a decision"),
+            remedy,
+        ));
     };
     Ok(NewDecision {
         title,
@@ -613,7 +634,7 @@ fn commit_to_git(
         }
     };
     if git(&["status", "--porcelain"])?.trim().is_empty() {
-        return Ok("git has all of it already".into());
+        return Ok("everything is already committed to git".into());
     }
     git(&["add"])?;
     let message = format!("memory: {why}");

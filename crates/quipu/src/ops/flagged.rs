@@ -20,7 +20,7 @@ pub fn with_flag(answer: Answer, project: &Project, path: &ProjectPath) -> Resul
     let shown = if file.version.is_some() {
         "the last committed version is shown"
     } else {
-        "it was never committed, and is shown as it is"
+        "it was never committed; the file on disk is shown"
     };
     Ok(answer.say(format!(
         "{path} {what}{line}; {shown}\n  help  {}",

@@ -3,8 +3,8 @@
 
 use clap::Args;
 use quipu_protocol::Project;
-use quipu_protocol::flow::{Memory, State, flow_now};
-use quipu_store::Seated;
+use quipu_protocol::flow::{FlowCache, State, flow_now};
+use quipu_store::RegisteredWorker;
 use serde_json::{Value, json};
 
 use super::lease::{described, shown_leases};
@@ -28,11 +28,11 @@ impl Operate for FleetStatus {
             .contract
             .grant(&session.actor)
             .map_err(|what| Failure::new(exit::REFUSED, what, "quipu contract show"))?;
-        let workers = project.store.seated()?;
+        let workers = project.store.registered()?;
         let leases = shown_leases(&project, &session.actor)?;
         let (mut gates, mut counts) = (Vec::new(), Vec::new());
         if !project.contract.steps.is_empty() {
-            let (flow, _) = flow_now(&project, &Memory::default())?;
+            let (flow, _) = flow_now(&project, &FlowCache::default())?;
             let waiting = flow.statuses.iter().filter(|s| s.state == State::Waiting);
             gates = waiting
                 .map(|s| {
@@ -93,19 +93,19 @@ impl Operate for FleetStatus {
         Ok(if workers.iter().any(|w| w.alive) {
             answer
         } else {
-            answer.say("no worker is at this project: quipu worker --by NAME")
+            answer.say("no workers; to start one: quipu worker --by NAME")
         })
     }
 }
 
-fn row(seated: &Seated) -> Vec<String> {
-    let worker = &seated.worker;
+fn row(registered: &RegisteredWorker) -> Vec<String> {
+    let worker = &registered.worker;
     let jobs = worker.claims.iter().map(|c| {
         c.unit
             .as_ref()
             .map_or_else(|| c.step.clone(), |unit| format!("{}/{unit}", c.step))
     });
-    let at = match (jobs.collect::<Vec<_>>().join(", "), seated.alive) {
+    let at = match (jobs.collect::<Vec<_>>().join(", "), registered.alive) {
         (jobs, false) if jobs.is_empty() => "dead".to_owned(),
         (jobs, false) => format!("dead, held {jobs}"),
         (jobs, true) if jobs.is_empty() => "waits".to_owned(),
@@ -117,7 +117,7 @@ fn row(seated: &Seated) -> Vec<String> {
         worker.process.to_string(),
         agent,
         worker.since.clone(),
-        seated.seen.clone(),
+        registered.seen.clone(),
         at,
     ]
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use quipu_contract::{Class, Contract, ProjectPath};
-use quipu_protocol::flow::{Decided, Job, Ruling, decide_gate};
+use quipu_protocol::flow::{AttemptResult, Decided, Job, decide_gate};
 use serde_json::json;
 
 use crate::answer::{Answer, Failure};
@@ -12,19 +12,25 @@ use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct Approve {
-    /// The gate; or a step whose objection is overruled
+    /// The gate, or the step with the objection to overrule
     gate: String,
-    /// Why
+    /// The reason
     #[arg(long, value_name = "TEXT")]
     why: Option<String>,
 }
 
 impl Operate for Approve {
     const NAME: &'static str = "approve";
-    const ABOUT: &'static str = "Approve a gate, or overrule an objection; people only";
+    const ABOUT: &'static str =
+        "Approve a gate, overrule an objection, or excuse a failed reviewer; people only";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
-        decide(session, &self.gate, Ruling::Approved, self.why.as_deref())
+        decide(
+            session,
+            &self.gate,
+            AttemptResult::Approved,
+            self.why.as_deref(),
+        )
     }
 }
 
@@ -32,7 +38,7 @@ impl Operate for Approve {
 pub struct Reject {
     /// The gate
     gate: String,
-    /// What is wrong: whoever does it again is told
+    /// What is wrong; the next attempt receives this text
     #[arg(long, value_name = "TEXT")]
     why: String,
 }
@@ -42,14 +48,19 @@ impl Operate for Reject {
     const ABOUT: &'static str = "Reject the work before a gate and send it back; people only";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
-        decide(session, &self.gate, Ruling::Rejected, Some(&self.why))
+        decide(
+            session,
+            &self.gate,
+            AttemptResult::Rejected,
+            Some(&self.why),
+        )
     }
 }
 
 fn decide(
     session: &Session,
     gate: &str,
-    ruling: Ruling,
+    ruling: AttemptResult,
     why: Option<&str>,
 ) -> Result<Answer, Failure> {
     let project = session.project()?;
@@ -62,8 +73,11 @@ fn decide(
         made,
         declared,
         stale,
+        excused,
     } = decide_gate(&project, &session.decider(), &job, ruling, why)?;
-    let verb = if ruling == Ruling::Approved {
+    let verb = if excused {
+        "excused"
+    } else if ruling == AttemptResult::Approved {
         "approved"
     } else {
         "rejected"
@@ -82,8 +96,11 @@ fn decide(
     for unit in &declared {
         text.push_str(&format!("declared {}\n", render_unit(unit)));
     }
+    if excused {
+        text.push_str("the panel goes on without its report, which enters no average\n");
+    }
     let mut answer = Answer::new(
-        json!({"job": job, "ruling": ruling, "made": made, "declared": declared, "stale": stale, "receipt": receipt}),
+        json!({"job": job, "ruling": ruling, "made": made, "declared": declared, "stale": stale, "excused": excused, "receipt": receipt}),
         text,
     );
     if !stale.is_empty() {
@@ -103,12 +120,19 @@ fn decide(
             format!(" (sealed with the changed text: {})", sealed.join(", "))
         };
         answer = answer.say(format!(
-            "warning: what you approved changed after it was looked at: {names} {} stale{sealed}; to have it looked at: quipu run --stale --by NAME",
+            "warning: what you approved changed after its review: {names} {} stale{sealed}; to \
+             review it again: quipu run --stale --by NAME",
             if stale.len() == 1 { "is" } else { "are" }
         ));
     }
+    let sealed: Vec<ProjectPath> = made
+        .iter()
+        .filter_map(|path| ProjectPath::parse(path).ok())
+        .collect();
+    let answer =
+        super::receipt::with_open_conflicts(&project, &session.decider(), &sealed, answer)?;
     Ok(answer.say(format!(
-        "saved as @{}; go on with: quipu run --by NAME",
+        "saved as @{}; to continue: quipu run --by NAME",
         receipt.seq
     )))
 }

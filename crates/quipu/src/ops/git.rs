@@ -42,7 +42,7 @@ impl Operate for GitSetup {
         let Some(repository) = UntrustedRepository::find(&root) else {
             return Err(Failure::new(
                 exit::NOT_FOUND,
-                "this folder is in no git repository",
+                "this folder is not in a git repository",
                 "git init; then quipu git setup",
             ));
         };
@@ -54,18 +54,18 @@ impl Operate for GitSetup {
             .map_err(|error| integrate::unreached("write", ATTRIBUTES, error))?;
         let driver = "quipu git merge %O %A %B %P";
         for (key, value) in [
-            ("merge.quipu.name", "Quipu: join memory by its class"),
+            ("merge.quipu.name", "Quipu: merge memory by its class"),
             ("merge.quipu.driver", driver),
         ] {
             repository.configure(key, value).map_err(|what| {
-                Failure::new(exit::IO, format!("git did not take `{key}`: {what}"), "")
+                Failure::new(exit::IO, format!("git rejected `{key}`: {what}"), "")
             })?;
         }
         Ok(Answer::new(
             json!({"attributes": lines, "driver": driver}),
             lines.join("\n"),
         )
-        .say("written to .gitattributes; the driver is in this clone's git config"))
+        .say("wrote .gitattributes; the merge driver is in this clone's git config"))
     }
 }
 
@@ -90,7 +90,7 @@ fn attribute_pattern(path: &str, place: &Place) -> Result<String, Failure> {
         .find(|c| c.is_control() || is_line_break(*c))
     {
         let what = format!(
-            "the path `{}` holds {}, which no line of `{ATTRIBUTES}` can hold",
+            "the path `{}` contains {}, which `{ATTRIBUTES}` cannot represent",
             quotable(&pattern),
             odd.escape_default()
         );
@@ -139,17 +139,17 @@ fn with_block(old: &str, lines: &[String]) -> Result<String, Failure> {
 
 fn odd_block(line: usize, mark: &str) -> Failure {
     let what =
-        format!("`.gitattributes:{line}`: `{mark}` without its other half; nothing is changed");
-    Failure::usage(what, "remove that line, then quipu git setup")
+        format!("`.gitattributes:{line}`: `{mark}` without its counterpart; nothing was changed");
+    Failure::usage(what, "remove that line, then run: quipu git setup")
 }
 
 #[derive(Debug, Args)]
 pub struct GitMerge {
-    /// The common beginning (%O)
+    /// The common ancestor (%O)
     base: PathBuf,
-    /// Ours, which becomes the result (%A)
+    /// Our version, which is replaced by the result (%A)
     ours: PathBuf,
-    /// Theirs (%B)
+    /// Their version (%B)
     theirs: PathBuf,
     /// The path in the project (%P)
     path: String,
@@ -176,7 +176,7 @@ impl Operate for GitMerge {
         );
         for conflict in &merged.conflicts {
             answer = answer.say(format!(
-                "{}: both sides changed {}; ours is kept until you decide",
+                "{}: both sides changed {}; our version is kept until you resolve it",
                 self.path,
                 in_one_line(conflict)
             ));
@@ -194,15 +194,17 @@ impl From<MergeError> for Failure {
     fn from(error: MergeError) -> Failure {
         let what = error.to_string();
         match error {
-            MergeError::Agent => Failure::new(exit::REFUSED, what, "leave the merge to a person"),
+            MergeError::Agent => Failure::new(exit::REFUSED, what, "ask a person to merge"),
             MergeError::NotTop(_) | MergeError::NotGits { .. } => Failure::new(
                 exit::REFUSED,
                 what,
                 "let git call the driver: git merge, git pull",
             ),
-            MergeError::WrongClass { .. } => {
-                Failure::new(exit::REFUSED, what, "merge it by hand; or: quipu git setup")
-            }
+            MergeError::WrongClass { .. } => Failure::new(
+                exit::REFUSED,
+                what,
+                "merge it in an editor; or: quipu git setup",
+            ),
             MergeError::Path(error) => error.into(),
             MergeError::Io { .. } => Failure::new(exit::IO, what, ""),
             MergeError::Project(error) => error.into(),

@@ -13,7 +13,7 @@ const MAKE_KEY: &str = "quipu key new";
 
 #[derive(Debug, Args)]
 pub struct Head {
-    /// Sign it with your key and keep the signature in .quipu/signed-heads
+    /// Sign it with your key and store the signature in .quipu/signed-heads
     #[arg(long)]
     sign: bool,
 }
@@ -69,9 +69,9 @@ impl Operate for KeyNew {
         session.actor.may(Privilege::MakeRules)?;
         let failed = |e: std::io::Error| match e.kind() {
             std::io::ErrorKind::AlreadyExists => {
-                Failure::new(exit::REFUSED, "you have a key already", "quipu key show")
+                Failure::new(exit::REFUSED, "you already have a key", "quipu key show")
             }
-            _ => Failure::new(exit::IO, format!("cannot make the key: {e}"), ""),
+            _ => Failure::new(exit::IO, format!("cannot create the key: {e}"), ""),
         };
         let public = head_key::make().map_err(failed)?;
         Ok(shown(&public))

@@ -11,11 +11,11 @@ use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct HistoryPrune {
-    /// Say what would be dropped, and drop nothing
+    /// Show what would be deleted; delete nothing
     #[arg(long)]
     dry_run: bool,
-    /// Keep so many versions of each file (50) or those of so many days ("180 days"), whatever
-    /// quipu.toml says
+    /// Keep this number of versions of each file (50), or all versions of this period ("180 days"),
+    /// instead of the value in quipu.toml
     #[arg(long, value_name = "KEEP")]
     keep: Option<String>,
 }
@@ -38,7 +38,7 @@ impl Operate for HistoryPrune {
             None => project.contract.history_keep,
         };
         let Some(keep) = keep else {
-            let what = "no retention is set: the history keeps every text";
+            let what = "no retention is set: the journal keeps every version";
             return Err(Failure::usage(
                 what,
                 "quipu history prune --dry-run --keep 50     (or `[history] keep = 50` in quipu.toml)",
@@ -58,7 +58,7 @@ impl Operate for HistoryPrune {
 fn told(pruned: &Pruned, keep: Keep, dry_run: bool) -> String {
     let number = |n: u64, of| count(usize::try_from(n).unwrap_or(usize::MAX), of);
     if pruned.texts == 0 {
-        return format!("nothing to drop (keep {keep})\n");
+        return format!("nothing to delete (keep {keep})\n");
     }
     let mut text = String::new();
     for (path, file) in &pruned.files {
@@ -69,7 +69,7 @@ fn told(pruned: &Pruned, keep: Keep, dry_run: bool) -> String {
             file.up_to
         ));
     }
-    let verb = if dry_run { "would drop" } else { "dropped" };
+    let verb = if dry_run { "would delete" } else { "dropped" };
     let (texts, bytes) = (number(pruned.texts, "text"), number(pruned.bytes, "byte"));
     text.push_str(&format!(
         "{verb} {texts} of {}, {bytes} (keep {keep})\n",

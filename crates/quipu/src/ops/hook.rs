@@ -5,9 +5,9 @@ use std::io::Read;
 
 use clap::Args;
 
-use super::asked::parse_tokens;
+use super::view_arguments::parse_tokens;
 use crate::answer::{Answer, Failure};
-use crate::hook::{Asked, Event, hear};
+use crate::hook::{Event, HookArguments, hear};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -16,15 +16,15 @@ const MOST_BYTES: u64 = 64 << 20;
 
 #[derive(Debug, Args)]
 pub struct Hook {
-    /// What is about to happen; the host's JSON comes on stdin
+    /// The event; the host's JSON is read from stdin
     event: Event,
-    /// Tokens that the text of a session start may take
+    /// The token budget of the start text
     #[arg(long, value_name = "N", value_parser = parse_tokens, default_value = "1200")]
     budget: u64,
-    /// Answer in fields of one JSON object, denials too, as Cursor reads them
+    /// Answer every event with one JSON object, also denials, as Cursor expects
     #[arg(long)]
     fields: bool,
-    /// Print nothing at a session's start: this host does not show it to its model
+    /// Print nothing when a session starts: this host does not pass it to its model
     #[arg(long)]
     unheard: bool,
 }
@@ -44,7 +44,7 @@ impl Operate for Hook {
         Ok(hear(
             self.event,
             said,
-            Asked {
+            HookArguments {
                 budget: self.budget,
                 in_fields: self.fields,
                 is_unheard: self.unheard,

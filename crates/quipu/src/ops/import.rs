@@ -15,19 +15,19 @@ use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct Import {
-    /// What it is: a basic-memory vault, Claude Code's memory folder, a CLAUDE.md with what it
+    /// The source format: a basic-memory vault, Claude Code's memory folder, a CLAUDE.md with its
     /// imports, the file of the MCP memory server, or any Markdown
     #[arg(value_name = "FROM", value_parser = PossibleValuesParser::new(ImportSource::ALL.map(ImportSource::name)))]
     from: String,
-    /// Where it is: a folder or a file
+    /// The folder or file to import
     path: PathBuf,
-    /// The folder of the project that it goes to; without it imported/FROM
+    /// The folder in the project to import into; by default imported/FROM
     #[arg(long, value_name = "FOLDER")]
     into: Option<String>,
-    /// Say what would happen, write nothing
+    /// Show what would be imported; write nothing
     #[arg(long)]
     dry_run: bool,
-    /// Words that look like a stand-in for text are meant
+    /// Import even if a text looks like a placeholder
     #[arg(long)]
     force: bool,
 }
@@ -74,15 +74,18 @@ impl Operate for Import {
             None => Answer::new(data, text),
         };
         answer = answer.say(format!(
-            "{new} new, {renewed} renewed, {known} known, {differs} that differ, {} left out",
+            "{new} new, {renewed} renewed, {known} known, {differs} different, {} left out",
             imported.left_out.len()
         ));
         if dry_run {
-            answer = answer.say("nothing was written: a dry run");
+            answer = answer.say("dry run: nothing was written");
         }
         if differs > 0 {
             answer.exit = exit::NO;
-            answer = answer.say("what differs stayed as it is; take it elsewhere: --into FOLDER");
+            answer = answer.say(
+                "different files were not changed; to import them elsewhere: \
+                --into FOLDER",
+            );
         }
         Ok(answer)
     }

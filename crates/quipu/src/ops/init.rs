@@ -30,27 +30,27 @@ const START_BUDGET: Tokens = Tokens(1_200);
 
 #[derive(Debug, Args)]
 pub struct Init {
-    /// The project's folder; without it this one
+    /// The project's folder; by default the current folder
     project: Option<PathBuf>,
-    /// Profiles, joined by commas (quipu profile list) [default: relay]
+    /// The profiles, separated by commas (quipu profile list) [default: relay]
     #[arg(long, value_name = "P,P…", value_delimiter = ',')]
     profile: Vec<String>,
-    /// A folder of the project for the memory files; without it the project's own folder
+    /// The folder for the memory files; by default the project's folder
     #[arg(long, value_name = "FOLDER")]
     dir: Option<String>,
-    /// The language of the files: en or zh; without it the language of the README
+    /// The language of the files: en or zh; by default the language of the README
     #[arg(long, value_name = "LANG", value_parser = ["en", "zh"])]
     lang: Option<String>,
-    /// A value for a variable of the profile
+    /// Set a variable of the profile; repeatable
     #[arg(long, value_name = "NAME=VALUE")]
     var: Vec<String>,
     /// Integrate the agent hosts that are found here, without asking
     #[arg(long, conflicts_with = "no_integrate")]
     yes: bool,
-    /// Integrate no host, and do not ask
+    /// Do not integrate agent hosts, and do not ask
     #[arg(long)]
     no_integrate: bool,
-    /// Replace quipu.toml and the files whose class allows it; the journal keeps what was there
+    /// Replace quipu.toml and all files that may be replaced; the journal keeps the old versions
     #[arg(long)]
     force: bool,
 }
@@ -149,7 +149,8 @@ impl Init {
         let failure = match &error {
             InitError::Exists => match before {
                 Some(contract) => {
-                    let remedy = "quipu start --peek     (what an agent is told); quipu integrate     (agent hosts); quipu contract show     (the rules)";
+                    let remedy = "quipu start --peek     (what agents see); quipu integrate     \
+                        (agent hosts); quipu contract show     (the rules)";
                     Failure::new(exit::REFUSED, describe(contract), remedy)
                 }
                 None => Failure::from(error),
@@ -295,13 +296,13 @@ fn describe(contract: &Contract) -> String {
         .as_ref()
         .map(|dir| format!(", with its memory in {dir}/"))
         .unwrap_or_default();
-    format!("`quipu.toml` is there already: this is a project of {names}{place}")
+    format!("`quipu.toml` already exists: this is a project of {names}{place}")
 }
 
 fn told(laid: &Laid) -> Vec<String> {
     let lists = [
         ("replaced", &laid.replaced),
-        ("adopted as it is", &laid.adopted),
+        ("adopted unchanged", &laid.adopted),
     ];
     let mut lines: Vec<String> = lists
         .iter()
@@ -311,14 +312,14 @@ fn told(laid: &Laid) -> Vec<String> {
     let known = laid.known_vars.join(", ");
     let unknown = |name: &String| {
         format!(
-            "noted in quipu.toml, but no profile here knows the variable `{name}`; they know {known}"
+            "saved in quipu.toml, but no profile here uses the variable `{name}`; they use {known}"
         )
     };
     lines.extend(laid.unknown_vars.iter().map(unknown));
     lines.extend(
         laid.flagged
             .iter()
-            .map(|flagged| format!("not taken over: {flagged} (quipu status)")),
+            .map(|flagged| format!("not adopted: {flagged} (quipu status)")),
     );
     lines
 }
@@ -343,10 +344,14 @@ fn ask(language: Language, found: &[Host]) -> bool {
     let files = files.join(", ");
     terminal::write_stderr(&match language {
         Language::En => format!(
-            "Set up {names} here? This writes hooks, the MCP server and a short text ({files}). [Y/n] "
+            "Set up {names} here? This writes hooks, the MCP server entry and short instructions \
+             ({files}). [Y/n] "
         ),
         Language::Zh => {
-            format!("在这里接入 {names}？将写入钩子、MCP 服务器和一段说明（{files}）。[Y/n] ")
+            format!(
+                "在这里接入 {names}？将写入钩子、MCP \
+                服务器配置和一段简短说明（{files}）。[Y/n] "
+            )
         }
     });
     let mut answer = String::new();
@@ -395,10 +400,7 @@ fn render_end(laid: &Laid, sees: Option<u64>, found: &[Host], integrated: &[Stri
         let from = filled.from.join(", ");
         first.push_str(&match zh {
             true => format!("；{} 已依据 {from} 填写，请核对", filled.path),
-            false => format!(
-                "; {} is filled in from {from}: read it and correct it",
-                filled.path
-            ),
+            false => format!("; {} is filled in from {from}: check it", filled.path),
         });
     }
     let sees = sees.unwrap_or_default();
@@ -408,7 +410,7 @@ fn render_end(laid: &Laid, sees: Option<u64>, found: &[Host], integrated: &[Stri
             format!("{sees} 个词元，每次会话开始时给出     （quipu start --peek）"),
             match (opened, found.first()) {
                 (Some(host), _) => format!(
-                    "在这里打开 {}，问它：“这个项目做到哪里了？”",
+                    "在这里打开 {}，问它：“这个项目进展到哪里了？”",
                     host.program()
                 ),
                 (None, Some(host)) => {
@@ -421,7 +423,7 @@ fn render_end(laid: &Laid, sees: Option<u64>, found: &[Host], integrated: &[Stri
             format!("{sees} tokens at the start of each session     (quipu start --peek)"),
             match (opened, found.first()) {
                 (Some(host), _) => format!(
-                    "open {} here and ask: \"Where does this project stand?\"",
+                    "open {} here and ask: \"What is the state of this project?\"",
                     host.program()
                 ),
                 (None, Some(host)) => {
@@ -435,6 +437,6 @@ fn render_end(laid: &Laid, sees: Option<u64>, found: &[Host], integrated: &[Stri
     };
     match zh {
         true => format!("已建立：{first}\nAgent 会看到：{second}\n试试：{third}"),
-        false => format!("Made: {first}\nAgents see: {second}\nTry: {third}"),
+        false => format!("Created: {first}\nAgents see: {second}\nTry: {third}"),
     }
 }

@@ -9,7 +9,7 @@ use crate::session::Session;
 
 #[derive(Debug, Args)]
 pub struct Input {
-    /// The text itself
+    /// The text
     #[arg(
         long,
         value_name = "TEXT",
@@ -17,7 +17,7 @@ pub struct Input {
         allow_hyphen_values = true
     )]
     pub text: Option<String>,
-    /// A file with the text, or a PDF with it; `-` or neither option: stdin
+    /// Read the text from a file or a PDF; `-` reads stdin, which is also the default
     #[arg(long, value_name = "FILE")]
     pub file: Option<PathBuf>,
 }

@@ -13,13 +13,13 @@ use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct Integrate {
-    /// The host: claude, codex, gemini, opencode, goose, qwen, cursor or agents-md; without it all
-    /// are listed
+    /// The host: claude, codex, gemini, opencode, goose, qwen, cursor or agents-md; without it,
+    /// list all hosts
     host: Option<String>,
-    /// Take away what was written for it
+    /// Remove the integration
     #[arg(long)]
     remove: bool,
-    /// Show the difference, write nothing
+    /// Show the changes; write nothing
     #[arg(long)]
     dry_run: bool,
 }
@@ -73,7 +73,7 @@ impl Operate for Integrate {
         );
         let answer = answer.say(match (changed, self.dry_run) {
             (0, _) => "nothing to change".to_owned(),
-            (_, true) => "nothing was written: a dry run".to_owned(),
+            (_, true) => "dry run: nothing was written".to_owned(),
             (changed, false) => crate::answer::count(changed, "file") + " written",
         });
         Ok(match host.note.as_ref().filter(|_| !self.remove) {

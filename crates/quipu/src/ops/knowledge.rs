@@ -16,7 +16,7 @@ use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct KnowledgeShow {
-    /// Only this pattern
+    /// Show only this pattern
     pattern: Option<String>,
 }
 
@@ -111,18 +111,18 @@ fn render_pattern(pattern: &Pattern) -> String {
 
 #[derive(Debug, Args)]
 pub struct KnowledgePattern {
-    /// Its name; without one, what may become a pattern is proposed
+    /// The name of the pattern; without it, list candidates from past sessions
     name: Option<String>,
-    /// What it is
+    /// A description of the pattern
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// When to reach for it
+    /// The situation in which the pattern applies
     #[arg(long, value_name = "TEXT")]
     situation: Option<String>,
-    /// What to do, in order: "a; b; c"
+    /// The steps, in order: "a; b; c"
     #[arg(long, value_name = "STEPS")]
     steps: Option<String>,
-    /// Take the proposal of this number
+    /// Accept the candidate with this number
     #[arg(long, value_name = "N")]
     take: Option<usize>,
 }
@@ -140,10 +140,7 @@ impl Operate for KnowledgePattern {
         let mut pattern = Pattern::default();
         if let Some(number) = self.take {
             let Some(taken) = proposals.get(number.wrapping_sub(1)) else {
-                let what = format!(
-                    "there is no proposal {number}; there are {}",
-                    proposals.len()
-                );
+                let what = format!("unknown proposal {number}; there are {}", proposals.len());
                 return Err(Failure::new(
                     exit::NOT_FOUND,
                     what,
@@ -211,9 +208,10 @@ fn tell_proposals(proposals: &[Proposal], after: usize) -> Answer {
             proposal.sessions.len()
         ));
         text.push_str(&format!(
-            "   situation: {}\n   steps: {}\n",
+            "   situation: {}\n   steps: {}\n   sessions: {}\n",
             proposal.situation,
-            proposal.steps.join("; ")
+            proposal.steps.join("; "),
+            proposal.sessions.join(", ")
         ));
     }
     let mut answer = Answer::new(json!({"after": after, "proposals": proposals}), text);
@@ -221,7 +219,7 @@ fn tell_proposals(proposals: &[Proposal], after: usize) -> Answer {
         [] => answer.say(format!(
             "nothing was done more than {after} times in the same way"
         )),
-        _ => answer.say("take one: quipu knowledge pattern [NAME] --take N"),
+        _ => answer.say("to accept one: quipu knowledge pattern [NAME] --take N"),
     };
     answer
 }
@@ -230,25 +228,25 @@ fn tell_proposals(proposals: &[Proposal], after: usize) -> Answer {
 pub struct KnowledgeLesson {
     /// The lesson, in one line
     text: Option<String>,
-    /// A session it comes from; may be given several times
+    /// A session that the lesson comes from; repeatable
     #[arg(long = "session", value_name = "NAME")]
     sessions: Vec<String>,
-    /// It is an idea to try
+    /// Record the text as an idea to try
     #[arg(long, conflicts_with_all = ["error", "sessions"])]
     idea: bool,
-    /// It is a mistake that came back, under this name
+    /// Record a repeated mistake under this name
     #[arg(long, value_name = "NAME")]
     error: Option<String>,
-    /// error: how it looks
+    /// With --error: how the mistake shows itself
     #[arg(long, value_name = "TEXT", requires = "error")]
     symptom: Option<String>,
-    /// error: where it comes from
+    /// With --error: its cause
     #[arg(long, value_name = "TEXT", requires = "error")]
     cause: Option<String>,
-    /// error: what cures it
+    /// With --error: how to fix it
     #[arg(long, value_name = "TEXT", requires = "error")]
     cure: Option<String>,
-    /// error: what prevents it
+    /// With --error: how to prevent it
     #[arg(long, value_name = "TEXT", requires = "error")]
     prevention: Option<String>,
 }
@@ -260,7 +258,7 @@ impl Operate for KnowledgeLesson {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         if self.text.is_none() && self.error.is_none() {
             return Err(Failure::usage(
-                "there is no lesson",
+                "the text is missing",
                 "quipu knowledge lesson \"…\"     (or --error NAME --cure \"…\")",
             ));
         }

@@ -2,37 +2,37 @@
 
 use clap::Args;
 use quipu_protocol::{
-    LearnError, Learned, Wanted, accept_proposal, learn, proposals, reject_proposal,
+    AcceptedFact, LearnError, Learned, Wanted, accept_proposal, learn, proposals, reject_proposal,
 };
 use quipu_text::Level;
 use serde_json::json;
 
-use super::receipt;
+use super::{memory_check, receipt};
 use crate::answer::{Answer, Failure, count, exit};
 use crate::session::Session;
 use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct Learn {
-    /// What is asked, in words
+    /// The question
     #[arg(required_unless_present_any = ["list", "accept", "reject"])]
     question: Option<String>,
-    /// The section of memory that should know it
+    /// The section of memory that the fact belongs to
     #[arg(long, value_name = "PATH#SECTION", requires = "question")]
     to: Option<String>,
-    /// How hard it is to overturn: premise, arc, chapter or scene
+    /// The level of the fact, from hardest to easiest to overturn: premise, arc, chapter or scene
     #[arg(long, value_name = "LEVEL", default_value = "scene")]
     level: String,
-    /// The fact in your own words, with its cause; without it the sentence that was found
+    /// The fact in your own words, with its cause; by default the sentence that was found
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     text: Option<String>,
-    /// List the facts that wait
+    /// List the proposed facts
     #[arg(long, conflicts_with = "question")]
     list: bool,
-    /// Put a fact into memory
+    /// Accept a proposed fact into memory
     #[arg(long, value_name = "ID", conflicts_with_all = ["question", "list"])]
     accept: Option<String>,
-    /// Take a fact off the list
+    /// Reject a proposed fact
     #[arg(long, value_name = "ID", conflicts_with_all = ["question", "list", "accept"])]
     reject: Option<String>,
 }
@@ -54,12 +54,18 @@ impl Operate for Learn {
                 .say(count(waiting.len(), "fact") + " to accept or reject"));
         }
         if let Some(id) = &self.accept {
-            let (proposal, receipt) = accept_proposal(&project, &session.actor, id, lease)?;
+            let (accepted, receipt) = accept_proposal(&project, &session.actor, id, lease)?;
             let told = receipt::answer(&receipt);
-            let text = format!("{} ← {}\n", proposal.to, proposal.entry);
+            let told = memory_check::with_notes(told, &project, &session.actor, &receipt);
+            let AcceptedFact { proposal, closed } = accepted;
+            let mut text = format!("{} ← {}\n", proposal.to, proposal.entry);
+            for old in &closed {
+                text.push_str(&format!("closed: {old}\n"));
+            }
+            let json = json!({"accepted": proposal, "closed": closed, "receipt": told.json});
             return Ok(Answer {
                 talk: told.talk,
-                ..Answer::new(json!({"accepted": proposal, "receipt": told.json}), text)
+                ..Answer::new(json, text)
             });
         }
         if let Some(id) = &self.reject {
@@ -76,11 +82,11 @@ impl Operate for Learn {
         let question = self.question.unwrap_or_default();
         let to = self
             .to
-            .ok_or_else(|| Failure::usage("which section should know it?", "--to PATH#SECTION"))?;
+            .ok_or_else(|| Failure::usage("the section is missing", "--to PATH#SECTION"))?;
         let level = Level::parse(&self.level).ok_or_else(|| {
             Failure::usage(
-                format!("no level `{}`", self.level),
-                "premise, arc, chapter or scene",
+                format!("unknown level `{}`", self.level),
+                "use premise, arc, chapter or scene",
             )
         })?;
         let wanted = Wanted {
@@ -94,7 +100,7 @@ impl Operate for Learn {
                 json!({"tier": "L1", "at": at, "text": text}),
                 format!("memory  {at}  {text}\n"),
             )
-            .say("memory knows it already")),
+            .say("memory already has it")),
             Learned::Proposed {
                 proposal,
                 sentence,
@@ -110,7 +116,7 @@ impl Operate for Learn {
                     text,
                 );
                 Ok(answer
-                    .say("memory did not know; the manuscript does")
+                    .say("not in memory; found in a manuscript")
                     .say(format!("quipu learn --accept {}", proposal.id)))
             }
         }
@@ -124,14 +130,14 @@ impl From<LearnError> for Failure {
             LearnError::Unknown => Failure::new(
                 exit::NO,
                 what,
-                "ask in other words, or write the fact yourself",
+                "rephrase the question, or write the fact yourself",
             ),
             LearnError::NoProposal(_) => Failure::new(exit::NOT_FOUND, what, "quipu learn --list"),
-            LearnError::Splice(_) => Failure::new(exit::REFUSED, what, "put it there by hand"),
+            LearnError::Place(_) => Failure::new(exit::REFUSED, what, "write it there yourself"),
             LearnError::NotText(path) => Failure::new(
                 exit::REFUSED,
                 what,
-                format!("save {path} as UTF-8, then again"),
+                format!("save {path} as UTF-8, then run the command again"),
             ),
             LearnError::Path(error) => error.into(),
             LearnError::Read(error) => error.into(),

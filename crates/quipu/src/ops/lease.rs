@@ -18,10 +18,10 @@ const LONGEST_SECONDS: u64 = 24 * 60 * 60;
 
 #[derive(Debug, Args)]
 pub struct LeaseTake {
-    /// Paths, wildcards allowed
+    /// The paths to reserve; wildcards allowed
     #[arg(required = true)]
     paths: Vec<String>,
-    /// How long, in seconds: at most a day
+    /// The duration in seconds; at most one day
     #[arg(long = "for", value_name = "SECONDS", default_value_t = DEFAULT_SECONDS, value_parser = clap::value_parser!(u64).range(1..=LONGEST_SECONDS))]
     seconds: u64,
 }
@@ -45,7 +45,7 @@ pub struct LeaseRenew {
     /// The lease, as `lease take` printed it
     #[arg(value_name = "ID:FENCE")]
     token: String,
-    /// How long from now, in seconds: at most a day
+    /// The duration from now, in seconds; at most one day
     #[arg(long = "for", value_name = "SECONDS", default_value_t = DEFAULT_SECONDS, value_parser = clap::value_parser!(u64).range(1..=LONGEST_SECONDS))]
     seconds: u64,
 }
@@ -66,7 +66,7 @@ impl Operate for LeaseRenew {
 
 #[derive(Debug, Args)]
 pub struct LeaseRelease {
-    /// The lease, as `lease take` printed it; a person may leave the number out
+    /// The lease, as `lease take` printed it; people may omit the fence number
     #[arg(value_name = "ID[:FENCE]")]
     token: String,
 }
@@ -96,7 +96,7 @@ impl Operate for LeaseList {
     const ABOUT: &'static str = "List current leases";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
-        let leases = shown_leases(&session.project()?, &session.actor)?;
+        let leases = shown_leases(&*session.project()?, &session.actor)?;
         let text = leases
             .iter()
             .map(|l| {
@@ -114,7 +114,7 @@ impl Operate for LeaseList {
             text,
         );
         Ok(if leases.is_empty() {
-            answer.say("no lease is held")
+            answer.say("no leases")
         } else {
             answer
         })
@@ -131,7 +131,7 @@ pub fn shown_leases(project: &Project, actor: &Actor) -> Result<Vec<Lease>, Fail
 
 fn parse(text: &str) -> Result<LeaseToken, Failure> {
     LeaseToken::parse(text)
-        .ok_or_else(|| Failure::usage(format!("`{text}` is no lease"), "quipu lease list"))
+        .ok_or_else(|| Failure::usage(format!("`{text}` is not a lease"), "quipu lease list"))
 }
 
 fn told(lease: &Lease) -> Answer {

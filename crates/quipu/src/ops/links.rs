@@ -13,27 +13,27 @@ use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct Links {
-    /// Only the links of this file
+    /// Show only the links of this file
     path: Option<String>,
-    /// Links that lead to the file
+    /// Show links to the file
     #[arg(long = "in", requires = "path")]
     into: bool,
-    /// Links that lead out of it
+    /// Show links from the file
     #[arg(long, requires = "path")]
     out: bool,
-    /// Links that lead nowhere, with the nearest target
+    /// Show broken links, each with the nearest existing target
     #[arg(long)]
     broken: bool,
-    /// Files that no chain of links from the index reaches
+    /// Show files that cannot be reached from the index
     #[arg(long)]
     orphans: bool,
-    /// Sections with too many links, and a split for each
+    /// Show sections with too many links, and suggest a split for each
     #[arg(long)]
     dense: bool,
-    /// The graph in the language of Graphviz
+    /// Print the graph in Graphviz DOT format
     #[arg(long, conflicts_with = "svg")]
     dot: bool,
-    /// Draw the graph into this file; `-` for stdout
+    /// Draw the graph into this file; `-` writes to stdout
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 }
@@ -105,7 +105,7 @@ impl Operate for Links {
             if self.orphans {
                 graph.unlinked.iter().for_each(|path| {
                     text.push_str(&format!(
-                        "alone   {path}  (only {} leads to it)\n",
+                        "alone   {path}  (only {} links to it)\n",
                         root.as_deref().unwrap_or("the root")
                     ))
                 });
@@ -147,7 +147,7 @@ fn of_path(graph: &Graph, path: &str, into: bool, out: bool) -> Result<Answer, F
     if !graph.pages.iter().any(|page| page == path) {
         return Err(Failure::new(
             exit::NOT_FOUND,
-            format!("`{path}` is no page that can be read here"),
+            format!("`{path}` is not a page that you may read"),
             "quipu status --files",
         ));
     }

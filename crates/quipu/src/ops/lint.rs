@@ -12,7 +12,7 @@ use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct Lint {
-    /// Only this file
+    /// Check only this file
     path: Option<String>,
 }
 

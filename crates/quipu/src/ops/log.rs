@@ -12,15 +12,15 @@ use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct Log {
-    /// Only what happened to this file
+    /// List only commits that changed this file
     path: Option<String>,
-    /// At most so many
+    /// The maximum number of commits
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     most: usize,
 }
 
 /// Printed for a record that cannot be read.
-const DAMAGED: &str = "a damaged record: what it said cannot be told (quipu verify)";
+const DAMAGED: &str = "a damaged record: its contents are lost (quipu verify)";
 
 impl Operate for Log {
     const NAME: &'static str = "log";
@@ -95,7 +95,7 @@ impl Operate for Log {
             format!("a record before @{}", gap.seq)
         };
         let mut answer = answer.say(format!(
-            "{which} about `{path}` is damaged: what it said cannot be told (quipu verify)"
+            "{which} about `{path}` is damaged: its contents are lost (quipu verify)"
         ));
         answer.exit = exit::IO;
         Ok(answer)

@@ -11,36 +11,39 @@ use quipu_web::{ServeError, Token};
 use serde_json::Value;
 
 use crate::answer::{Answer, Failure, exit};
-use crate::mcp::{Opening, RoomDoor, open, serve, serve_room};
+use crate::mcp::{Door, Opening, WorkspaceServer, open, serve};
 use crate::session::Session;
 use crate::table::Operate;
 use crate::terminal;
 
 #[derive(Debug, Args)]
 pub struct Mcp {
-    /// Serve this folder for reading, and no project: what `quipu run` hands to agents
+    /// Serve this folder read-only instead of a project; `quipu run` uses this for agents
     #[arg(long, value_name = "DIR", requires = "out", conflicts_with = "http")]
     view: Option<PathBuf>,
-    /// With --view: the folder for writing
+    /// With --view: the folder that may be written to
     #[arg(long, value_name = "DIR", requires = "view")]
     out: Option<PathBuf>,
-    /// With --out: a path that may be written there; may be given again
+    /// With --out: a path that may be written; repeatable
     #[arg(long = "output", value_name = "PATH", requires = "out")]
     outputs: Vec<String>,
-    /// Serve over HTTP at /mcp instead: a port of loopback, or ADDRESS:PORT
+    /// With --out: a question that `quipu run` answers, ask or check; repeatable
+    #[arg(long = "question", value_name = "NAME", requires = "out", hide = true)]
+    questions: Vec<String>,
+    /// Serve over HTTP at /mcp instead of stdin and stdout: a loopback port, or ADDRESS:PORT
     #[arg(long, value_name = "ADDR")]
     http: Option<String>,
-    /// Over HTTP: a file with the token that a client must show, readable by you alone; without it
-    /// QUIPU_TOKEN, or a new one that is printed
+    /// Over HTTP: a file with the bearer token, readable only by you; by default QUIPU_TOKEN, or a
+    /// new token that is printed
     #[arg(long, value_name = "FILE", requires = "http")]
     token_file: Option<PathBuf>,
-    /// Over HTTP: a name by which the server may be called, besides those of loopback
+    /// Over HTTP: accept this host name in requests, in addition to loopback names; repeatable
     #[arg(long, value_name = "NAME", requires = "http")]
     allow_host: Vec<String>,
-    /// Over HTTP: the longest message, in bytes
+    /// Over HTTP: the maximum size of a message, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 4 << 20)]
     most_bytes: usize,
-    /// Over HTTP: seconds until a request is given up
+    /// Over HTTP: the timeout of a request, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     deadline: u64,
 }
@@ -50,7 +53,7 @@ impl Operate for Mcp {
     const ABOUT: &'static str = "Serve MCP on stdin and stdout, or over HTTP";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
-        quipu_shared::keep_connections();
+        quipu_postgres::keep_connections();
         if let Some(http) = &self.http {
             let address = address(http)?;
             return self.over_http(address, session);
@@ -60,16 +63,17 @@ impl Operate for Mcp {
         }
         let (input, output) = (std::io::stdin().lock(), terminal::protocol_pipe());
         let served = match (self.view, self.out) {
-            (Some(view), Some(out)) => serve_room(
-                &RoomDoor {
+            (Some(view), Some(out)) => {
+                let (outputs, questions) = (self.outputs, self.questions);
+                let mut server = WorkspaceServer {
                     view,
                     out,
-                    outputs: self.outputs,
-                },
-                input,
-                output,
-            ),
-            _ => serve(session, input, output),
+                    outputs,
+                    questions,
+                };
+                serve(&mut server, input, output)
+            }
+            _ => serve(&mut Door::new(session), input, output),
         };
         match served {
             // A client that closed the pipe is not an error.
@@ -101,11 +105,12 @@ fn refuse_project_folder(folder: &Path, session: &Session) -> Result<(), Failure
         Some(Ok(root)) => Err(Failure::new(
             exit::REFUSED,
             format!(
-                "`{}` is in the project `{}`: an agent reads its files under the contract, not as a folder",
+                "`{}` is in the project `{}`: agents read its files under the contract, not as a \
+                 folder",
                 folder.display(),
                 root.display()
             ),
-            "quipu mcp     (serves what the role may read and write)",
+            "quipu mcp     (serves the files that the role may read and write)",
         )),
     }
 }
@@ -151,8 +156,16 @@ impl Mcp {
         let made = given.is_none();
         let token = match given {
             Some(token) => token,
-            None => Token::random()
-                .map_err(|e| Failure::new(exit::IO, format!("no chance to be had: {e}"), ""))?,
+            None => Token::random().map_err(|e| {
+                Failure::new(
+                    exit::IO,
+                    format!(
+                        "the system returned no random bytes: \
+                    {e}"
+                    ),
+                    "",
+                )
+            })?,
         };
         let shown = token.clone();
         let opening = Opening {
@@ -206,7 +219,7 @@ fn load_secret(file: &Path) -> Result<String, Failure> {
             & 0o077
             != 0
         {
-            let what = format!("others may read `{}`", file.display());
+            let what = format!("other users can read `{}`", file.display());
             return Err(Failure::new(
                 exit::REFUSED,
                 what,
@@ -225,7 +238,12 @@ fn address(text: &str) -> Result<SocketAddr, Failure> {
         Err(_) => text.to_owned(),
     };
     let found = full.to_socket_addrs().ok().and_then(|mut all| all.next());
-    found.ok_or_else(|| Failure::usage(format!("`{text}` is no address"), "quipu mcp --http 8765"))
+    found.ok_or_else(|| {
+        Failure::usage(
+            format!("`{text}` is not an address"),
+            "quipu mcp --http 8765",
+        )
+    })
 }
 
 impl From<ServeError> for Failure {
@@ -235,10 +253,10 @@ impl From<ServeError> for Failure {
             ServeError::Exposed(_) => Failure::new(
                 exit::REFUSED,
                 what,
-                "name the host that clients call: --allow-host NAME",
+                "name the host that clients use: --allow-host NAME",
             ),
             ServeError::Taken { .. } => {
-                Failure::new(exit::IO, what, "another port: 0 takes a free one")
+                Failure::new(exit::IO, what, "use another port; 0 selects a free one")
             }
             ServeError::Io(_) => Failure::new(exit::IO, what, ""),
         }

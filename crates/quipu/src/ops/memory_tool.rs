@@ -12,7 +12,7 @@ use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct MemoryTool {
-    /// The folder of the project that is `/memories`
+    /// The folder of the project to use as `/memories`
     #[arg(long, value_name = "DIR", default_value = "memories")]
     under: String,
 }
@@ -25,8 +25,9 @@ impl Operate for MemoryTool {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let text = session.load_stdin()?;
         let remedy = r#"{"command": "view", "path": "/memories"}; or create, str_replace, insert, delete, rename"#;
-        let command: Command = serde_json::from_slice(&text)
-            .map_err(|e| Failure::usage(format!("no command of the memory tool: {e}"), remedy))?;
+        let command: Command = serde_json::from_slice(&text).map_err(|e| {
+            Failure::usage(format!("invalid command of the memory tool: {e}"), remedy)
+        })?;
         let project = session.project()?;
         let folder = Session::path(self.under.trim_end_matches('/'))?;
         // The caller of this tool is always a model, so actions reserved to people are refused even

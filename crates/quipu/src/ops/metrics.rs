@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use quipu_contract::Form;
 use quipu_protocol::worldlog::{load_sessions, measure, read_knowledge, render_blocks, render_svg};
-use quipu_protocol::{AskedCounts, asked_counts, load_formed};
+use quipu_protocol::{AskedCounts, MemorySize, asked_counts, load_formed, memory_size};
 use serde_json::json;
 
 use crate::answer::{Answer, Failure, count};
@@ -14,10 +14,10 @@ use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct Metrics {
-    /// Only sessions of this agent; an agent sees its own unless it says `all`
+    /// Count only sessions of this agent; agents see only their own unless they pass `all`
     #[arg(long, value_name = "NAME|all")]
     of: Option<String>,
-    /// Draw them into this file; `-` for stdout
+    /// Draw the metrics into this file; `-` writes to stdout
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 }
@@ -77,7 +77,12 @@ impl Operate for Metrics {
         if asked != AskedCounts::default() {
             text.push_str(&render_asked(&asked));
         }
-        let mut answer = Answer::new(json!({"of": of, "metrics": metrics, "asked": asked}), text);
+        let size = memory_size(&project, &session.actor)?;
+        text.push_str(&size.as_ref().map_or_else(String::new, render_size));
+        let mut answer = Answer::new(
+            json!({"of": of, "metrics": metrics, "asked": asked, "memory": size}),
+            text,
+        );
         if let Some(file) = &self.svg {
             let drawn =
                 super::picture::deliver(session, &project, file, &render_svg(&metrics, language))?;
@@ -89,6 +94,19 @@ impl Operate for Metrics {
         }
         Ok(answer)
     }
+}
+
+/// Formats the size of memory beside the chapters that it was taken from.
+fn render_size(size: &MemorySize) -> String {
+    let chapters = count(size.chapters, "chapter");
+    let share = (size.memory * 100)
+        .checked_div(size.manuscripts)
+        .unwrap_or(0);
+    let each = size.memory / size.chapters.max(1) as u64;
+    format!(
+        "size         {} tokens of memory for {chapters} of {} tokens ({share} %), {each} a chapter\n",
+        size.memory, size.manuscripts
+    )
 }
 
 /// Formats how often each tier had the answer, with its share.

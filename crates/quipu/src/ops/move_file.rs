@@ -15,7 +15,7 @@ pub struct Move {
     old: String,
     /// Its new path
     new: String,
-    /// Go on although files that may not be edited will keep a link to the old path
+    /// Continue even if files that must not be edited keep a link to the old path
     #[arg(long)]
     leave: bool,
 }
@@ -62,16 +62,18 @@ impl From<MoveError> for Failure {
             MoveError::Exists(path) => Failure::new(
                 exit::REFUSED,
                 what,
-                format!("another name; or, if its class allows it: quipu remove {path}"),
+                format!("use another name; or, if its class allows it: quipu remove {path}"),
             ),
             MoveError::Fixed { .. } => Failure::new(
                 exit::REFUSED,
                 what,
-                "quipu move OLD NEW --leave     (those links will be broken)",
+                "quipu move OLD NEW --leave     (those links will then be broken)",
             ),
-            MoveError::Unseen(_) => {
-                Failure::new(exit::REFUSED, what, "ask a person: quipu move OLD NEW")
-            }
+            MoveError::Unseen(_) => Failure::new(
+                exit::REFUSED,
+                what,
+                "ask a person to run: quipu move OLD NEW",
+            ),
             MoveError::Read(error) => error.into(),
             MoveError::Store(error) => error.into(),
         }

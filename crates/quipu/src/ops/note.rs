@@ -24,10 +24,10 @@ pub struct Fact {
 
 #[derive(Debug, Args)]
 struct Entries {
-    /// What to keep
+    /// The text to keep
     #[arg(required_unless_present = "remove")]
     text: Option<String>,
-    /// Remove an entry, by its number or by words of it; repeatable
+    /// Remove an entry, by its number or by words from it; repeatable
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     remove: Vec<String>,
 }
@@ -38,7 +38,7 @@ impl Entries {
         let added: Vec<String> = self.text.into_iter().collect();
         if added.iter().any(|text| text.trim().is_empty()) {
             return Err(Failure::usage(
-                "an empty text says nothing",
+                "the text is empty",
                 format!("quipu {} \"…\"", list.word()),
             ));
         }

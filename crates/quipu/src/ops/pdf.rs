@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use crate::answer::{Failure, exit};
 
-const INSTALL: &str = "install pdftotext (poppler-utils), or hand in the text";
+const INSTALL: &str = "install pdftotext (poppler-utils), or pass plain text";
 
 /// Converts a PDF that is written to a text file into its text. Leaves all other input unchanged.
 pub fn as_text(target: &str, bytes: Vec<u8>) -> Result<Vec<u8>, Failure> {
@@ -21,7 +21,7 @@ pub fn as_text(target: &str, bytes: Vec<u8>) -> Result<Vec<u8>, Failure> {
         .spawn()
         .map_err(|e| {
             fail(format!(
-                "the text for `{target}` is a PDF, and pdftotext cannot be started: {e}"
+                "the text for `{target}` is a PDF, and pdftotext could not be started: {e}"
             ))
         })?;
     let stdin = child.stdin.take();
@@ -30,12 +30,12 @@ pub fn as_text(target: &str, bytes: Vec<u8>) -> Result<Vec<u8>, Failure> {
         scope.spawn(|| stdin.map(|mut stdin| stdin.write_all(&bytes)));
         child.wait_with_output()
     });
-    let output = output.map_err(|e| fail(format!("pdftotext broke off: {e}")))?;
+    let output = output.map_err(|e| fail(format!("pdftotext failed: {e}")))?;
     let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     match output.status.success() && !text.is_empty() {
         true => Ok(format!("{text}\n").into_bytes()),
         false => Err(fail(format!(
-            "pdftotext finds no text in the PDF for `{target}`"
+            "pdftotext found no text in the PDF for `{target}`"
         ))),
     }
 }

@@ -38,12 +38,12 @@ impl From<PictureError> for Failure {
             }
             PictureError::Denied(denial) => Failure {
                 rule: Some((denial.place, "pointers of the role".into())),
-                ..Failure::new(exit::REFUSED, what, "--svg -     (for stdout)")
+                ..Failure::new(exit::REFUSED, what, "--svg -     (writes to stdout)")
             },
             PictureError::Ruled(_) | PictureError::NoPicture(_) => Failure::new(
                 exit::REFUSED,
                 what,
-                "--svg NAME.svg, under a name that is free",
+                "--svg NAME.svg, with a name that does not exist",
             ),
             PictureError::UnknownActor(_) => {
                 Failure::new(exit::REFUSED, what, "quipu contract show")

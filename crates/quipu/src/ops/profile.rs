@@ -30,7 +30,7 @@ impl Operate for ProfileList {
 pub struct ProfileShow {
     /// The profile
     name: String,
-    /// One file of it; without it the contract files
+    /// Print only this file of the profile; by default the contract files
     file: Option<String>,
 }
 
@@ -62,7 +62,7 @@ impl Operate for ProfileShow {
                 .collect::<Vec<_>>()
                 .join("\n  ");
             let what = format!(
-                "profile `{}` has no such file; it has\n  {known}",
+                "profile `{}` has no such file; its files are\n  {known}",
                 self.name
             );
             return Err(Failure::new(
@@ -110,7 +110,7 @@ impl Operate for ProfileEject {
             .map(|f| format!("{f}\n"))
             .collect::<String>();
         Ok(Answer::new(json!(ejected), text).say(format!(
-            "in quipu.toml, write \"{}\" in place of \"{}\" under profiles",
+            "in quipu.toml, under profiles, replace \"{}\" with \"{}\"",
             ejected.folder, self.name
         )))
     }

@@ -13,7 +13,7 @@ use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct Publish {
-    /// Only files that match
+    /// Publish only files that match; repeatable
     #[arg(long, value_name = "GLOB")]
     only: Vec<String>,
 }
@@ -58,7 +58,7 @@ impl Operate for Publish {
         }
         if !made.unfinished.is_empty() {
             answer = answer.say(format!(
-                "left out, for they are not final: {}",
+                "left out because they are not final: {}",
                 made.unfinished.join(", ")
             ));
         }

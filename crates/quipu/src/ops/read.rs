@@ -11,7 +11,7 @@ use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct Read {
-    /// The file, or one section of it
+    /// The file, or one section of it: by name, or at a line (PATH:LINE)
     #[arg(value_name = "PATH[#SECTION]")]
     pointer: String,
     /// An older version: a1b2c3…, @12 (commit), ~1 (versions ago) or a time

@@ -3,11 +3,14 @@
 
 use clap::Args;
 use clap::builder::PossibleValue;
-use quipu_claims::{Asked, speaks_of};
-use quipu_contract::{FileRule, Form, Pattern};
-use quipu_protocol::{Ask, Tier, note_asked, recall};
-use quipu_text::recall::Hit;
-use serde_json::json;
+use quipu_claims::{Asked, Question, cut_claims};
+use quipu_contract::{FileRule, Form, Language, Pattern};
+use quipu_protocol::{
+    ANSWER_TOKENS, Ask, CANDIDATES, Project, Recalled, Shown, Tier, note_asked, question_of,
+    recall, shown_hits,
+};
+use quipu_recall::Hit;
+use serde_json::{Value, json};
 
 use crate::answer::{Answer, Failure, exit};
 use crate::session::Session;
@@ -15,25 +18,28 @@ use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct Recall {
-    /// The question, in words
+    /// The question
     question: String,
-    /// The number of sections to show at most
-    #[arg(short = 'k', value_name = "N", default_value_t = 5)]
-    most: usize,
-    /// Only in files that match
+    /// The maximum number of sections to show, instead of as many as fit the token budget
+    #[arg(short = 'k', value_name = "N")]
+    most: Option<usize>,
+    /// The token budget for the sections shown (default: 600)
+    #[arg(long, value_name = "N")]
+    tokens: Option<usize>,
+    /// Search only files that match
     #[arg(long = "in", value_name = "GLOB")]
     within: Option<String>,
-    /// Only in this tier: index, memory or manuscript (L0, L1, L2)
+    /// Search only this tier: index, memory or manuscript
     #[arg(long, value_name = "TIER", value_parser = [
         PossibleValue::new("index").alias("L0"),
         PossibleValue::new("memory").alias("L1"),
         PossibleValue::new("manuscript").alias("L2"),
     ])]
     tier: Option<String>,
-    /// Search by words alone, without the sentence encoder
+    /// Search by words only, without the sentence encoder
     #[arg(long)]
     no_model: bool,
-    /// Let the encoder read every section first, however long it takes
+    /// Encode every section before searching; this can take long
     #[arg(long, conflicts_with = "no_model")]
     complete: bool,
 }
@@ -43,65 +49,77 @@ impl Operate for Recall {
     const ABOUT: &'static str = "Find the sections that answer a question";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
-        let within = match &self.within {
-            Some(glob) => {
-                let pattern =
-                    Pattern::parse(glob).map_err(|what| Failure::usage(what, "--in 'meta/**'"))?;
-                if let Some(name) = pattern.variables().next() {
-                    return Err(Failure::usage(
-                        format!("`{glob}`: `{{{name}}}` stands for nothing here"),
-                        "--in 'meta/**'",
-                    ));
-                }
-                Some(pattern)
-            }
-            None => None,
-        };
-        let tier = match self.tier.as_deref() {
-            Some("index" | "L0") => Some(Tier::L0),
-            Some("memory" | "L1") => Some(Tier::L1),
-            Some("manuscript" | "L2") => Some(Tier::L2),
-            _ => None,
-        };
         let project = session.project()?;
         let ask = Ask {
             question: &self.question,
-            k: self.most,
-            within,
-            tier,
+            k: self.most.unwrap_or(CANDIDATES),
+            within: self.within()?,
+            tier: self.tier(),
             use_model: !self.no_model,
             complete: self.complete,
         };
         let recalled = recall(&project, &session.actor, &ask)?;
         let answer = &recalled.answer;
-        let hits: Vec<_> = answer
-            .hits
-            .iter()
-            .map(|hit| {
-                json!({"path": hit.path, "line": hit.line, "heading_path": hit.heading_path, "tier": name(hit.tier), "score": hit.score,
-                       "snippet": hit.snippet, "version": hit.version})
-            })
-            .collect();
-        let mut text = String::new();
-        for hit in &answer.hits {
-            text.push_str(&format!(
-                "{}:{}  {}  {:.2}  {}\n",
-                hit.path,
-                hit.line,
-                shown_tier(hit.tier),
-                hit.score,
-                hit.heading_path.join(" › ")
-            ));
-            text.push_str(&format!(
-                "    {}\n",
-                hit.snippet.split_whitespace().collect::<Vec<_>>().join(" ")
+        let tokens = match self.most {
+            Some(_) => self.tokens,
+            None => Some(self.tokens.unwrap_or(ANSWER_TOKENS)),
+        };
+        let shown = shown_hits(answer, ask.k, tokens);
+        let hits: Vec<_> = shown.iter().map(in_json).collect();
+        let mut told = Answer::new(
+            json!({"hits": hits, "weak": answer.is_weak(), "covers": {"current": true, "files": answer.files, "sections": answer.sections,
+                   "encoded": answer.encoded, "read_anew": recalled.read_anew, "not_searched": recalled.not_searched}}),
+            shown.iter().map(in_text).collect::<String>(),
+        );
+        told = self.say_coverage(told, &recalled);
+        if answer.hits.is_empty() {
+            told.exit = exit::NO;
+        }
+        // Manuscripts are the files that memory is distilled from. Other files of the lowest tier,
+        // such as delegations, are not manuscripts.
+        let is_manuscript = |rule: &FileRule| {
+            rule.tier.as_deref() == Some("L2") && rule.form != Some(Form::Delegation)
+        };
+        let leaves = project.contract.files.iter().any(is_manuscript);
+        if leaves && ask.tier.is_none() {
+            let question = question_of(&project, &session.actor, &self.question)?;
+            told = count_tiers(told, &project, &question, &answer.hits);
+        }
+        if answer.is_weak() {
+            let zh = project.contract.language == Language::Zh;
+            told = told.say(nothing_matches(zh, leaves, !answer.hits.is_empty()));
+        }
+        Ok(told)
+    }
+}
+
+impl Recall {
+    fn within(&self) -> Result<Option<Pattern>, Failure> {
+        let Some(glob) = &self.within else {
+            return Ok(None);
+        };
+        let pattern =
+            Pattern::parse(glob).map_err(|what| Failure::usage(what, "--in 'meta/**'"))?;
+        if let Some(name) = pattern.variables().next() {
+            return Err(Failure::usage(
+                format!("`{glob}`: the variable `{{{name}}}` has no value here"),
+                "--in 'meta/**'",
             ));
         }
-        let mut told = Answer::new(
-            json!({"hits": hits, "covers": {"current": true, "files": answer.files, "sections": answer.sections,
-                   "encoded": answer.encoded, "read_anew": recalled.read_anew, "not_searched": recalled.not_searched}}),
-            text,
-        );
+        Ok(Some(pattern))
+    }
+
+    fn tier(&self) -> Option<Tier> {
+        match self.tier.as_deref() {
+            Some("index" | "L0") => Some(Tier::L0),
+            Some("memory" | "L1") => Some(Tier::L1),
+            Some("manuscript" | "L2") => Some(Tier::L2),
+            _ => None,
+        }
+    }
+
+    fn say_coverage(&self, mut told: Answer, recalled: &Recalled) -> Answer {
+        let answer = &recalled.answer;
         let files = if answer.files == 1 { "file" } else { "files" };
         told = told.say(format!(
             "searched {} sections of {} {files}, all at their current versions",
@@ -109,64 +127,98 @@ impl Operate for Recall {
         ));
         if !recalled.not_searched.is_empty() {
             told = told.say(format!(
-                "not searched, since larger than 8 MB or not UTF-8: {}",
+                "not searched (larger than 8 MB or not UTF-8): {}",
                 recalled.not_searched.join(", ")
             ));
         }
         if !self.no_model && answer.encoded < answer.sections {
             told = told.say(format!(
-                "the encoder has read {} of them: quipu recall --complete reads the rest",
+                "{} of them are encoded; to encode the rest: quipu recall QUESTION --complete",
                 answer.encoded
             ));
         }
-        if answer.hits.is_empty() {
-            told.exit = exit::NO;
-        }
-        let speaks = |hit: &Hit| {
-            speaks_of(
-                &format!("{} {}", hit.heading_path.join(" "), hit.snippet),
-                &self.question,
-            )
-        };
-        // Manuscripts are the files that memory is distilled from. Other files of the lowest tier,
-        // such as delegations, are not manuscripts.
-        let is_manuscript = |rule: &FileRule| {
-            rule.tier.as_deref() == Some("L2") && rule.form != Some(Form::Delegation)
-        };
-        let leaves = project.contract.files.iter().any(is_manuscript);
-        if leaves && tier.is_none() {
-            let knows = |tier: Tier| {
-                answer
-                    .hits
-                    .iter()
-                    .any(|hit| hit.tier == tier && speaks(hit))
-            };
-            let (l1, l2) = match (knows(Tier::L1), knows(Tier::L2)) {
-                (true, _) => (Asked::Hit, Asked::No),
-                (false, true) => (Asked::Miss, Asked::Hit),
-                (false, false) => (Asked::Miss, Asked::Miss),
-            };
-            note_asked(&project, &[(l1, l2)]);
-            told.json["tiers"] = json!({"L1": l1, "L2": l2});
-            if (l1, l2) == (Asked::Miss, Asked::Hit) {
-                told = told.say("found in manuscripts, not in memory; to add it: quipu learn QUESTION --to PATH#SECTION");
-            }
-        }
-        if !answer.hits.iter().any(speaks) {
-            let place = if leaves {
-                " in memory or manuscripts"
-            } else {
-                ""
-            };
-            let rest = if answer.hits.is_empty() {
-                ""
-            } else {
-                "; the nearest sections are shown"
-            };
-            told = told.say(format!("no good match{place}{rest}"));
-        }
-        Ok(told)
+        told
     }
+}
+
+/// Counts whether memory or only a manuscript has good hits.
+fn count_tiers(mut told: Answer, project: &Project, question: &Question, hits: &[Hit]) -> Answer {
+    let answers = |hit: &Hit| {
+        let heading = hit.heading_path.last().map_or("", String::as_str);
+        let mut lines = cut_claims(&hit.snippet).into_iter();
+        !hit.weak && lines.any(|line| question.is_answered_by(&line.text, heading))
+    };
+    let knows = |tier: Tier| hits.iter().any(|hit| hit.tier == tier && answers(hit));
+    let (l1, l2) = match (knows(Tier::L1), knows(Tier::L2)) {
+        (true, _) => (Asked::Hit, Asked::No),
+        (false, true) => (Asked::Miss, Asked::Hit),
+        (false, false) => (Asked::Miss, Asked::Miss),
+    };
+    note_asked(project, &[(l1, l2)]);
+    told.json["tiers"] = json!({"L1": l1, "L2": l2});
+    if (l1, l2) == (Asked::Miss, Asked::Hit) {
+        told = told.say("found in manuscripts, not in memory; to add it: quipu learn QUESTION --to PATH#SECTION");
+    }
+    told
+}
+
+/// Says that no hit is good. Manuscripts are named if the project has any.
+fn nothing_matches(zh: bool, manuscripts: bool, near: bool) -> String {
+    let (place, rest) = match (zh, manuscripts) {
+        (true, true) => ("记忆和正文里没有相符的内容", "；下面是最接近的段落"),
+        (true, false) => ("记忆里没有相符的内容", "；下面是最接近的段落"),
+        (false, true) => (
+            "nothing in memory or manuscripts matches well",
+            "; the nearest sections are shown",
+        ),
+        (false, false) => (
+            "nothing in memory matches well",
+            "; the nearest sections are shown",
+        ),
+    };
+    format!("{place}{}", if near { rest } else { "" })
+}
+
+fn in_json(shown: &Shown) -> Value {
+    let hit = &shown.hit;
+    let also = shown.also.iter();
+    let also: Vec<Value> = also
+        .map(|(path, line)| json!({"path": path, "line": line}))
+        .collect();
+    json!({
+        "path": hit.path,
+        "line": hit.line,
+        "heading_path": hit.heading_path,
+        "tier": name(hit.tier),
+        "score": hit.score,
+        "weak": hit.weak,
+        "snippet": hit.snippet,
+        "version": hit.version,
+        "also": also,
+    })
+}
+
+fn in_text(shown: &Shown) -> String {
+    let hit = &shown.hit;
+    let mut text = format!(
+        "{}:{}  {}  {:.2}  {}{}\n    {}\n",
+        hit.path,
+        hit.line,
+        shown_tier(hit.tier),
+        hit.score,
+        if hit.weak { "weak  " } else { "" },
+        hit.heading_path.join(" › "),
+        hit.snippet.split_whitespace().collect::<Vec<_>>().join(" ")
+    );
+    if !shown.also.is_empty() {
+        let places = shown
+            .also
+            .iter()
+            .map(|(path, line)| format!("{path}:{line}"));
+        let places: Vec<String> = places.collect();
+        text.push_str(&format!("    the same in {}\n", places.join(", ")));
+    }
+    text
 }
 
 /// Returns the tier's name for people; JSON has its number.

@@ -1,8 +1,13 @@
 //! Formats receipts.
 
+use quipu_contract::{Actor, ProjectPath};
+use quipu_protocol::{Project, open_conflicts};
 use quipu_store::Receipt;
 
-use crate::answer::Answer;
+use crate::answer::{Answer, Failure};
+
+/// Maximum number of open conflicts named after a write; the rest is counted.
+const CONFLICTS_SHOWN: usize = 8;
 
 /// Returns data with the receipt beside it.
 pub fn with(receipt: &Receipt, mut json: serde_json::Value, text: impl Into<String>) -> Answer {
@@ -35,18 +40,45 @@ pub fn answer(receipt: &Receipt) -> Answer {
     }
     for path in &receipt.merged {
         answer = answer.say(format!(
-            "{path} had moved on since it was read: merged by section and key"
+            "{path} had changed since it was read: merged by section and key"
         ));
     }
     if receipt.repeated {
         answer = answer.say(format!(
-            "saved before as @{}, under the same key",
+            "already saved as @{}, with the same key",
             receipt.seq
         ));
     } else if !receipt.unchanged {
         answer = answer.say(format!("saved as @{}", receipt.seq));
     }
     answer
+}
+
+/// Adds a warning for each open conflict of the written files. The change was accepted: a contract
+/// that blocks conflicts would have refused it.
+pub fn with_open_conflicts(
+    project: &Project,
+    actor: &Actor,
+    paths: &[ProjectPath],
+    mut answer: Answer,
+) -> Result<Answer, Failure> {
+    let open = open_conflicts(project, actor, paths)?;
+    for conflict in open.iter().take(CONFLICTS_SHOWN) {
+        answer = answer.say(format!(
+            "warning: {}\n  help  fix it; or, if it is intended: quipu waive {} --why \"…\"",
+            conflict.fault, conflict.id
+        ));
+    }
+    if open.len() > CONFLICTS_SHOWN {
+        answer = answer.say(format!(
+            "… and {} more conflicts",
+            open.len() - CONFLICTS_SHOWN
+        ));
+    }
+    if !open.is_empty() {
+        answer.json["open_conflicts"] = serde_json::json!(open);
+    }
+    Ok(answer)
 }
 
 /// Returns a receipt beside other data and text.

@@ -13,10 +13,10 @@ use crate::table::Operate;
 pub struct Remove {
     /// The file
     path: String,
-    /// Only if the file is still at this version
+    /// Remove only if the file is still at this version
     #[arg(long, value_name = "VERSION")]
     expect: Option<String>,
-    /// The reason, for the journal
+    /// The reason, recorded in the journal
     #[arg(long, value_name = "WHY", allow_hyphen_values = true)]
     why: Option<String>,
 }
@@ -34,7 +34,7 @@ impl Operate for Remove {
         let mut change = Change::by(&session.actor).op(Op::Remove { path, expect });
         (change.why, change.lease) = (self.why, session.lease.clone());
         may_expect(&project, &change)?;
-        let receipt = project.judge(change)?.publish()?;
-        Ok(receipt::answer(&receipt).say(format!("quipu restore {} brings it back", self.path)))
+        let receipt = project.validate(change)?.publish()?;
+        Ok(receipt::answer(&receipt).say(format!("quipu restore {} restores it", self.path)))
     }
 }

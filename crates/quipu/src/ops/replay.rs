@@ -13,10 +13,10 @@ use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct Replay {
-    /// An attempt, a job such as write/ch05, or a file it made: PATH or PATH@VERSION
+    /// An attempt, a job such as write/ch05, or a file that an attempt wrote: PATH or PATH@VERSION
     #[arg(value_name = "ATTEMPT|PATH@VERSION")]
     asked: String,
-    /// Print the brief as it was
+    /// Print only the brief of the attempt
     #[arg(long)]
     brief: bool,
 }
@@ -36,8 +36,8 @@ impl Operate for Replay {
                 Some(brief) => Ok(Answer::new(json!(found), brief.clone())),
                 None => Err(Failure::new(
                     exit::NOT_FOUND,
-                    format!("the folder of attempt `{}` is gone", note.attempt),
-                    "quipu replay RUN     (the journal still knows what it read)",
+                    format!("the folder of attempt `{}` was deleted", note.attempt),
+                    "quipu replay ATTEMPT     (the journal still records what it read)",
                 )),
             };
         }
@@ -99,11 +99,15 @@ impl Operate for Replay {
         }
         let mut answer = Answer::new(json!(found), text);
         answer = match (&found.folder, &found.brief) {
-            (Some(folder), Some(_)) => answer.say(format!("its brief, view and transcript: {}", folder.display())),
+            (Some(folder), Some(_)) => answer.say(format!(
+                "its brief, view and transcript: {}",
+                folder.display()
+            )),
             (Some(_), None) | (None, _) if note.agent.is_none() => answer,
             _ => answer.say(
-                "its folder is gone (old ones are removed: [attempts] in quipu.toml), and with it the brief and the transcript; \
-                 the texts it read and wrote are in the journal: quipu show PATH --at VERSION",
+                "its folder was deleted ([attempts] in quipu.toml), together with the brief and \
+                 the transcript; the texts it read and wrote are in the journal: quipu show PATH \
+                 --at VERSION",
             ),
         };
         if !found.others.is_empty() {

@@ -18,10 +18,10 @@ pub struct Restore {
     #[arg(value_name = "PATH")]
     more: Vec<String>,
     /// The version: a hash (a1b2c3…), a commit (@12), versions ago (~1) or a time; by default the
-    /// newest committed one
+    /// newest commit
     #[arg(long, value_name = "VERSION")]
     at: Option<String>,
-    /// The reason
+    /// The reason, recorded in the journal
     #[arg(long, value_name = "WHY", allow_hyphen_values = true)]
     why: Option<String>,
 }
@@ -65,7 +65,7 @@ impl Operate for Restore {
                 return Err(Failure::new(
                     exit::NOT_FOUND,
                     what,
-                    "write it anew, or: quipu init --profile NAME --force",
+                    "write it again, or: quipu init --profile NAME --force",
                 ));
             }
             other => other?,
@@ -73,7 +73,7 @@ impl Operate for Restore {
         for path in &paths[1..] {
             change = project.store.restoring(change, path, at.as_ref())?;
         }
-        let done = project.judge(change)?.publish()?;
+        let done = project.validate(change)?.publish()?;
         let answer = receipt::answer(&done);
         // Only if an older version exists that may be restored.
         let may_go_back = matches!(
@@ -86,7 +86,10 @@ impl Operate for Restore {
             && may_go_back
             && project.store.events(&path)?.len() > 1;
         Ok(if is_newest {
-            answer.say(format!("it stands there as it was last written; quipu restore {path} --at ~1 brings the version before it back"))
+            answer.say(format!(
+                "it has not changed since it was last written; quipu restore \
+                {path} --at ~1 restores the version before"
+            ))
         } else {
             answer
         })

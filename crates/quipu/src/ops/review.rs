@@ -3,8 +3,8 @@
 
 use clap::Args;
 use quipu_contract::{Form, Privilege, ProjectPath};
-use quipu_protocol::flow::{Memory, flow_now, refresh_panel};
-use quipu_protocol::panel::{PanelView, panel_view};
+use quipu_protocol::flow::{FlowCache, flow_now, refresh_panel};
+use quipu_protocol::review::{PanelView, panel_view};
 use serde_json::json;
 
 use crate::answer::{Answer, Failure, count, exit};
@@ -26,11 +26,11 @@ impl Operate for ReviewStatus {
         if project.contract.of_form(Form::Report).next().is_none() {
             return Err(Failure::new(
                 exit::NOT_FOUND,
-                "the contract has no reports to look at",
-                "quipu profile list     (one of them has a panel)",
+                "the contract declares no reports",
+                "quipu profile list     (the review profile has a panel)",
             ));
         }
-        let memory = Memory::default();
+        let memory = FlowCache::default();
         if !project.store.is_read_only() {
             refresh_panel(&project, &memory)?;
         }
@@ -73,7 +73,11 @@ fn render(panel: &PanelView) -> String {
         rows.push(vec![
             member.id.clone(),
             member.title.clone(),
-            member.status.as_str().to_owned(),
+            match (member.excused, member.stale) {
+                (true, _) => format!("{}, excused", member.status.as_str()),
+                (_, true) => format!("{}, stale", member.status.as_str()),
+                _ => member.status.as_str().to_owned(),
+            },
             number(report.map(|r| r.score)),
             number(report.map(|r| r.confidence)),
             scores,
@@ -119,7 +123,8 @@ fn render(panel: &PanelView) -> String {
             }
         }
         text.push_str(&format!("minor: {}\n", sum.minor.len()));
-        text.push_str(&format!("by the scores: {}\n", sum.verdict));
+        let verdict = sum.verdict.unwrap_or("open until every report is in");
+        text.push_str(&format!("by the scores: {verdict}\n"));
     }
     if let Some(verdict) = &panel.verdict {
         text.push_str(&format!("verdict: {verdict}\n"));

@@ -5,10 +5,9 @@ use std::sync::{Mutex, PoisonError};
 use clap::Args;
 use quipu_contract::{ActorName, Contract, Privilege, UnitId, did_you_mean, unknown};
 use quipu_protocol::flow::{
-    Choice, Engine, Event, Memory, State, Stay, Usage, estimate_flow, flow_now,
+    Choice, Engine, Event, FlowCache, LeaveRule, State, Usage, estimate_flow, flow_now,
 };
-use quipu_protocol::{Draw, HousePress, Project, read_manifest};
-use quipu_store::Version;
+use quipu_protocol::{BookPublisher, Draw, Project};
 use quipu_text::Counter;
 use serde_json::json;
 
@@ -30,28 +29,28 @@ pub struct Run {
     /// command:'PROGRAM ARGUMENTS', …
     #[arg(long, value_name = "NAME")]
     by: Option<String>,
-    /// Only this step; may be given again
+    /// Run only this step; repeatable
     #[arg(long = "step", value_name = "STEP")]
     steps: Vec<String>,
-    /// How many agents work at a time
+    /// The maximum number of agents that work at the same time
     #[arg(long, value_name = "N", default_value_t = JOBS)]
     jobs: usize,
-    /// No step behind this one
+    /// Stop after this step
     #[arg(long, value_name = "STEP")]
     until: Option<String>,
-    /// Only what is stale, directly or through others
+    /// Run only stale jobs, including those that depend on stale ones
     #[arg(long)]
     stale: bool,
-    /// Do the named steps even if they are done
+    /// Run the steps given with --step even if they are done
     #[arg(long, requires = "steps", conflicts_with = "stale")]
     again: bool,
-    /// Let agents complete files that were begun, rather than do them again
+    /// Let agents complete files that were started, instead of starting over
     #[arg(long)]
     salvage: bool,
-    /// The model to ask for, where the agent lets one choose
+    /// The model to use, if the agent supports a choice
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
-    /// Print what would be done, with tokens and costs
+    /// Print what would be done, with tokens and costs; run nothing
     #[arg(long)]
     dry_run: bool,
 }
@@ -88,7 +87,10 @@ impl Operate for Run {
             let estimate = estimate_flow(&project, &choice, agent, Counter::default())?;
             let mut answer = Answer::new(json!(estimate), render_estimate(&estimate));
             if estimate.cost.is_none() {
-                answer = answer.say("no prices: [prices.NAME] input and output in quipu.toml, for a million tokens each");
+                answer = answer.say(
+                    "no prices: set [prices.NAME] input and output in quipu.toml, \
+                    per million tokens",
+                );
             }
             return Ok(answer);
         }
@@ -99,16 +101,17 @@ impl Operate for Run {
             session,
             &project,
             choice,
-            Stay::default(),
+            LeaveRule::default(),
             &by,
             self.model.as_deref(),
         )?;
         let mut answer = done.answer;
         if done.stopped {
-            answer = answer.say("stopped: start it again, and it goes on");
+            answer = answer.say("stopped; run the same command again to continue");
         } else if done.rules_changed {
             answer = answer.say(
-                "the contract has changed meanwhile: start it again, and it goes on by the new one",
+                "the contract has changed; run the same command again to continue under the new \
+                 one",
             );
         }
         answer.exit = match () {
@@ -136,7 +139,7 @@ pub fn carry_out(
     session: &Session,
     project: &Project,
     choice: Choice,
-    stay: Stay,
+    leave_rule: LeaveRule,
     by: &str,
     model: Option<&str>,
 ) -> Result<Done, Failure> {
@@ -174,20 +177,21 @@ pub fn carry_out(
         }
         progress.tell(event);
     };
-    let memory = Memory::default();
+    let memory = FlowCache::default();
     let asked = choice.clone();
     let drawing = Drawing::of(&project.contract, project.store.root());
-    let press = HousePress {
+    let publisher = BookPublisher {
         draw: drawing.as_ref().map(|drawing| drawing as &dyn Draw),
     };
     let engine = Engine {
         project,
         agent: agent.as_ref(),
-        press: Some(&press),
-        seat: project.store.sit(Some(agent.name()), choice.jobs)?,
-        rules: rules_of(project)?,
+        publisher: Some(&publisher),
+        registration: project
+            .store
+            .register_worker(Some(agent.name()), choice.jobs)?,
         choice,
-        stay,
+        leave_rule,
         stop,
         listen: &listen,
         memory: memory.clone(),
@@ -242,11 +246,6 @@ pub fn carry_out(
     })
 }
 
-/// Returns the version of the contract's text, to detect a change during the work.
-fn rules_of(project: &Project) -> Result<Version, Failure> {
-    Ok(Version::of(&read_manifest(project.store.root())?))
-}
-
 /// Returns the steps and units of a run or a worker, and the name of the agent that performs them.
 pub fn choose(
     session: &Session,
@@ -272,8 +271,8 @@ pub fn choose(
     if contract.steps.is_empty() {
         return Err(Failure::new(
             exit::NOT_FOUND,
-            "the contract has no flow",
-            "[[steps]] in quipu.toml or a profile",
+            "the contract has no steps",
+            "declare [[steps]] in quipu.toml or in a profile",
         ));
     }
     let units = match session.actor.unit() {
@@ -319,9 +318,9 @@ fn units(contract: &Contract, asked: &UnitId) -> Result<Vec<UnitId>, Failure> {
         exit::NOT_FOUND,
         what,
         if known.is_empty() {
-            "[units.ID] in quipu.toml".into()
+            "declare [units.ID] in quipu.toml".into()
         } else {
-            format!("--unit UNIT, --unit FIRST-LAST or --unit all, of {known}")
+            format!("use --unit UNIT, --unit FIRST-LAST or --unit all, of {known}")
         },
     ))
 }

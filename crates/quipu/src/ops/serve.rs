@@ -17,10 +17,10 @@ use crate::terminal;
 
 #[derive(Debug, Args)]
 pub struct Serve {
-    /// The port on loopback; without it one that is free
+    /// The port on loopback; 0 selects a free port
     #[arg(long, value_name = "N", default_value_t = 0)]
     port: u16,
-    /// Open the page in the browser
+    /// Open the page in a browser
     #[arg(long)]
     open: bool,
 }
@@ -32,14 +32,23 @@ impl Operate for Serve {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         session.actor.may(Privilege::SeeAll)?;
         session.actor.may(Privilege::Decide)?;
-        quipu_shared::keep_connections();
+        quipu_postgres::keep_connections();
         let root = session.project()?.store.root().to_owned();
         // Each server has a new token. A page keeps sending its token to the port after the server
         // has ended, and another program that listens there later must not be able to use it.
-        let token = Token::random()
-            .map_err(|e| Failure::new(exit::IO, format!("no random bytes for a token: {e}"), ""))?;
-        let entry = Entry::new(token.clone())
-            .map_err(|e| Failure::new(exit::IO, format!("no one-time code: {e}"), ""))?;
+        let token = Token::random().map_err(|e| {
+            Failure::new(
+                exit::IO,
+                format!(
+                    "the system returned no random bytes for \
+                a token: {e}"
+                ),
+                "",
+            )
+        })?;
+        let entry = Entry::new(token.clone()).map_err(|e| {
+            Failure::new(exit::IO, format!("cannot create a one-time code: {e}"), "")
+        })?;
         let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), self.port);
         let shown = token.clone();
         let ready = |address: SocketAddr| {
@@ -69,7 +78,7 @@ impl Operate for Serve {
             ServeError::Taken { .. } => Failure::new(
                 exit::IO,
                 error.to_string(),
-                "quipu serve     (without --port it takes a free one)",
+                "quipu serve     (without --port it selects a free port)",
             ),
             _ => Failure::new(exit::IO, error.to_string(), ""),
         })?;
@@ -86,7 +95,7 @@ fn say(as_json: bool, url: &str) {
         let _ = terminal::show_json(&json!({"event": "serving", "url": url}).to_string());
     } else {
         let _ = terminal::show_text(&format!("{url}\n"));
-        terminal::say("whoever has this address may read and write as you; Ctrl-C ends it");
+        terminal::say("anyone with this address can read and write as you; press Ctrl-C to stop");
     }
 }
 
@@ -117,7 +126,7 @@ fn open(entry: &Entry, address: SocketAddr) {
     });
     if let Err(what) = started {
         terminal::say(&format!(
-            "no browser was started ({what}); open the printed address yourself"
+            "could not start a browser ({what}); open the printed address yourself"
         ));
     }
 }

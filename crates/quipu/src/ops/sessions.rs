@@ -12,16 +12,16 @@ use crate::table::Operate;
 // Selects sessions. (No doc comment: it would become the help of the commands that take these.)
 #[derive(Debug, Args)]
 pub struct Which {
-    /// Only files whose name matches, such as '*undefined_var*'
+    /// Only files with a matching name, such as '*undefined_var*'
     #[arg(long, value_name = "GLOB")]
     name: Option<String>,
-    /// Only those of this agent
+    /// Only sessions of this agent
     #[arg(long, value_name = "NAME")]
     of: Option<String>,
-    /// Only of this type
+    /// Only sessions of this task type
     #[arg(long = "type", value_name = "TYPE")]
     kind: Option<String>,
-    /// At most so many, the newest
+    /// The maximum number of sessions, newest first
     #[arg(short = 'k', value_name = "N", default_value_t = 20)]
     most: usize,
 }
@@ -106,7 +106,7 @@ impl Operate for SessionsList {
 
 #[derive(Debug, Args)]
 pub struct SessionsSearch {
-    /// Words that all must stand in it
+    /// Words that must all occur in the session
     text: String,
     #[command(flatten)]
     which: Which,

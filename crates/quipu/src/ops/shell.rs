@@ -42,7 +42,7 @@ impl Operate for Completions {
 
 #[derive(Debug, Args)]
 pub struct Man {
-    /// The folder for the pages; it is created
+    /// The folder for the pages; it is created if necessary
     dir: PathBuf,
 }
 
@@ -54,8 +54,8 @@ impl Operate for Man {
         if session.actor != Actor::Person {
             return Err(Failure::new(
                 exit::REFUSED,
-                "only people write man pages",
-                "ask a person",
+                "only people may write man pages",
+                "ask a person to run it",
             ));
         }
         let dir = session.folder.join(&self.dir);

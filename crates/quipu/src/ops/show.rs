@@ -16,9 +16,9 @@ pub struct Show {
     /// The version: a1b2c3…, @12 (commit), ~1 (versions ago) or a time
     #[arg(long, value_name = "VERSION")]
     at: String,
-    /// The external edit that commit @N had to replace, instead of the file's own version
+    /// Print the conflict copy that commit @N kept: the external edit that it replaced
     #[arg(long)]
-    aside: bool,
+    conflict_copy: bool,
 }
 
 impl Operate for Show {
@@ -27,21 +27,23 @@ impl Operate for Show {
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.history()?;
-        if self.aside {
+        if self.conflict_copy {
             let path = Session::path(&self.pointer)?;
             quipu_protocol::may_read_whole(&project, &session.actor, &path)?;
-            let seq = self
-                .at
-                .trim_start_matches('@')
-                .parse()
-                .map_err(|_| Failure::usage("--aside goes with --at @N", "quipu log"))?;
-            let bytes = project.store.kept_aside(seq, &path)?.ok_or_else(|| {
-                Failure::new(
-                    exit::NOT_FOUND,
-                    format!("commit @{seq} set nothing of `{path}` aside"),
-                    "quipu log",
-                )
-            })?;
+            let seq =
+                self.at.trim_start_matches('@').parse().map_err(|_| {
+                    Failure::usage("--conflict-copy goes with --at @N", "quipu log")
+                })?;
+            let bytes = project
+                .store
+                .conflict_copies_of(seq, &path)?
+                .ok_or_else(|| {
+                    Failure::new(
+                        exit::NOT_FOUND,
+                        format!("commit @{seq} has no conflict copy of `{path}`"),
+                        "quipu log",
+                    )
+                })?;
             let mut answer = Answer::new(
                 json!({"path": path, "text": String::from_utf8_lossy(&bytes)}),
                 "",

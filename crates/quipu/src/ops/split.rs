@@ -11,9 +11,9 @@ use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct Split {
-    /// The file, such as chronicle.md; its bound is the variable named after it (chronicle_tokens)
+    /// The file, such as chronicle.md; the variable chronicle_tokens sets its limit
     path: String,
-    /// Split it although it is within its bound
+    /// Split the file even if it is within its limit
     #[arg(long)]
     now: bool,
 }
@@ -38,7 +38,7 @@ impl Operate for Split {
                 variable,
             } => {
                 let may = bound.map_or(
-                    format!("has no bound (set it in quipu.toml under [vars]: {variable} = \"…\")"),
+                    format!("has no limit (set it in quipu.toml under [vars]: {variable} = \"…\")"),
                     |b| format!("may have {b}"),
                 );
                 Ok(Answer::new(
@@ -79,15 +79,15 @@ impl From<GrowthError> for Failure {
             GrowthError::Whole(_) => Failure::new(
                 exit::REFUSED,
                 what,
-                "give it `##` sections: one for each arc",
+                "divide it into `##` sections, one for each arc",
             ),
             GrowthError::Unchangeable { .. } => Failure::new(
                 exit::REFUSED,
                 what,
-                "a person may amend them first: quipu amend PATH --why \"…\"",
+                "a person can amend them first: quipu amend PATH --why \"…\"",
             ),
             GrowthError::Unseen(_) => {
-                Failure::new(exit::REFUSED, what, "ask a person: quipu split PATH")
+                Failure::new(exit::REFUSED, what, "ask a person to run: quipu split PATH")
             }
             GrowthError::Read(error) => error.into(),
             GrowthError::Store(error) => error.into(),

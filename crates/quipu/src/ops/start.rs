@@ -5,36 +5,36 @@ use quipu_contract::Tokens;
 use quipu_protocol::{Library, StartRequest, Surroundings, find_delegation, look_around, start};
 use serde_json::json;
 
-use super::asked::parse_tokens;
+use super::view_arguments::parse_tokens;
 use crate::answer::{Answer, Failure};
 use crate::session::Session;
 use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct Start {
-    /// The most tokens that the text may have
+    /// The token budget of the text
     #[arg(long, value_name = "N", value_parser = parse_tokens, default_value = "1200")]
     budget: u64,
     /// Start as the subagent of this delegation
     #[arg(long, value_name = "ID")]
     delegation: Option<String>,
-    /// The scene of the contract; by default that of the role
+    /// The scene of the contract; by default the role's scene
     #[arg(long, value_name = "NAME")]
     scene: Option<String>,
-    /// The task: patterns and past sessions are matched against it
+    /// The task; matching patterns and past sessions are shown
     #[arg(long, value_name = "TEXT")]
     task: Option<String>,
-    /// Only look: open no session
+    /// Show the text without opening a session
     #[arg(long)]
     peek: bool,
-    /// Tell everything, also in a session that was told before
+    /// Show everything again, even if this session has already seen it
     #[arg(long)]
     full: bool,
 }
 
 impl Operate for Start {
     const NAME: &'static str = "start";
-    const ABOUT: &'static str = "Show where things stand, what is open and what to do next";
+    const ABOUT: &'static str = "Show the state of the project, open work and what to do next";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let root = match look_around(&session.folder) {
@@ -58,7 +58,7 @@ impl Operate for Start {
         let mut answer = Answer::new(json!(awake), awake.text.clone());
         if let Some(least) = awake.least {
             answer = answer.say(format!(
-                "--budget {} is too little: {least} tokens are the least",
+                "--budget {} is too small: the minimum is {least} tokens",
                 self.budget
             ));
         }
@@ -79,7 +79,7 @@ impl Operate for Start {
 fn offer(around: &Surroundings) -> Answer {
     let mut text = String::new();
     if !around.below.is_empty() {
-        text.push_str("There is no project here, but there are some below:\n");
+        text.push_str("There is no project in this folder, but there are projects below it:\n");
         for (path, title) in &around.below {
             text.push_str(&format!(
                 "  quipu start -C {}     {title}\n",
@@ -88,15 +88,16 @@ fn offer(around: &Surroundings) -> Answer {
         }
     } else if let Some(folder) = &around.joinable {
         text.push_str(&format!(
-            "There are files of a project in {}, and no contract yet. To join them:\n",
+            "There are project files in {} but no contract yet. To adopt them:\n",
             folder.display()
         ));
         text.push_str(&format!(
-            "  quipu init {} --profile NAME     (what is there stays as it is; quipu profile list)\n",
+            "  quipu init {} --profile NAME     (existing files are not changed; quipu profile \
+             list)\n",
             folder.display()
         ));
     } else {
-        text.push_str("There is no project here. To begin one:\n");
+        text.push_str("There is no project here. To create one:\n");
         for profile in Library::summaries(quipu_contract::Language::En) {
             text.push_str(&format!(
                 "  quipu init --profile {:<10} {}\n",

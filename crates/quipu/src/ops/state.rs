@@ -14,7 +14,7 @@ use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct StateGet {
-    /// A JSON pointer such as /progress/next_steps; without it everything
+    /// A JSON pointer such as /progress/next_steps; by default the whole state
     #[arg(default_value = "")]
     pointer: String,
 }
@@ -41,9 +41,9 @@ impl Operate for StateGet {
 
 #[derive(Debug, Args)]
 pub struct StateSet {
-    /// A JSON pointer such as /phase; `-` is the place after the last item of a list
+    /// A JSON pointer such as /phase; `-` as the last part appends to a list
     pointer: String,
-    /// JSON, or plain text
+    /// The value: JSON, or plain text
     #[arg(allow_hyphen_values = true)]
     value: String,
 }

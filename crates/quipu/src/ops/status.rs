@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
-use quipu_contract::in_one_line;
-use quipu_protocol::ReadScope;
-use quipu_protocol::flow::{Memory, flow_now};
-use quipu_store::{Flag, Patience, Store, held_notice, mend_losses};
+use quipu_contract::{Actor, in_one_line};
+use quipu_protocol::flow::{FlowCache, flow_now};
+use quipu_protocol::{Project, ReadScope, conflicts_in_progress, refresh_index};
+use quipu_store::{
+    Conflict, FileStatus, Flag, Lease, StatusScan, Store, WaitPolicy, held_notice, repair_losses,
+};
 use serde_json::{Value, json};
 
 use crate::answer::{Answer, Failure, count, exit};
-use crate::conflict_notice::{kept_at, told_in_status};
+use crate::conflict_notice::{kept_at, render_in_status};
 use crate::flow_text::{render_flow, render_plans};
 use crate::session::Session;
 use crate::table::Operate;
@@ -31,66 +33,135 @@ impl Operate for Status {
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
-        let scope = ReadScope::of(&project, &session.actor);
-        let mut survey = project.store.survey()?;
-        project.store.flag_invalid(&mut survey)?;
+        let mut report = Report::collect(&project, &session.actor)?;
+        let mut text = report.render_head(&project);
+        report.render_scan(&mut text);
+        report.render_shared(&mut text);
+        report.render_rest(&mut text, self.files);
+        if !self.files {
+            report.scan.files.retain(|file| file.flag.is_some());
+        }
+        let mut flow_json = Value::Null;
+        if !project.contract.steps.is_empty() && report.is_everything {
+            let (flow, _) = flow_now(&project, &FlowCache::default())?;
+            for conflict in conflicts_in_progress(&project, &session.actor)? {
+                text.push_str(&format!(
+                    "  contradiction  {}\n           help  fix it; or, if it is intended: quipu \
+                     waive {} --why \"…\"\n",
+                    conflict.fault, conflict.id
+                ));
+            }
+            text.push_str(&render_plans(&project, &flow)?);
+            text.push_str(&render_flow(&project, &flow));
+            flow_json = json!(flow.statuses);
+        }
+        let mut answer = Answer::new(report.json(&project, flow_json), text);
+        if let Some(notice) = project.store.clock_notice()? {
+            answer = answer.say(notice);
+        }
+        if project.began_anew {
+            answer = answer.say("there was no journal: a new one starts with the files on disk");
+        }
+        if report.scan.flagged().next().is_some() {
+            answer.exit = exit::NO;
+        }
+        Ok(answer)
+    }
+}
+
+/// The content of the report, narrowed to what the caller may read.
+struct Report {
+    scan: StatusScan,
+    classes: BTreeMap<&'static str, usize>,
+    leases: Vec<Lease>,
+    /// The position of a working copy, as a line and as JSON.
+    shared: Option<(String, Value)>,
+    conflicts: Vec<Conflict>,
+    /// Commits that the shared store has, and that this copy cannot apply.
+    held: Vec<(u64, String)>,
+    is_everything: bool,
+}
+
+impl Report {
+    fn collect(project: &Project, actor: &Actor) -> Result<Report, Failure> {
+        let store = &project.store;
+        let scope = ReadScope::of(project, actor);
+        let is_shared = store.commit_log().is_some();
+        let mut scan = store.scan_status()?;
+        store.flag_invalid(&mut scan)?;
+        // The scan has reported external edits, so that none is repaired without a word.
+        if scan.flagged().next().is_none() {
+            refresh_index(project)?;
+        }
         // A command of another process may have replaced an edit and stored its text in the
         // journal. In a working copy the conflict copies show it, and can be deleted.
-        if project.store.order().is_none() && !project.store.is_read_only() {
-            let listed = project.store.set_aside_since_written()?;
-            survey.kept.extend(
-                listed
-                    .into_iter()
-                    .filter(|kept| !survey.kept.contains(kept))
-                    .collect::<Vec<_>>(),
-            );
+        if !is_shared && !store.is_read_only() {
+            let mut listed = store.edited_since_written()?;
+            listed.retain(|kept| !scan.kept.contains(kept));
+            scan.kept.extend(listed);
         }
-        scope.narrow(&mut survey);
-        let mut leases = if project.store.is_read_only() {
-            Vec::new()
-        } else {
-            project.store.leases()?
-        };
+        scope.narrow(&mut scan);
+        let (mut leases, mut conflicts, mut held) = (Vec::new(), Vec::new(), Vec::new());
+        if !store.is_read_only() {
+            leases = store.leases()?;
+        }
         leases.retain(|lease| scope.names_all(&lease.paths));
-        let names = project
+        let shared = shared_state(store)?;
+        if is_shared {
+            conflicts = store.conflicts()?;
+        }
+        conflicts.retain(|conflict| scope.names_all(conflict.path.as_slice()));
+        if is_shared && scope.is_everything() {
+            held = store.held_back()?;
+        }
+        let mut classes: BTreeMap<&'static str, usize> = BTreeMap::new();
+        for file in &scan.files {
+            *classes.entry(file.class.as_str()).or_default() += 1;
+        }
+        Ok(Report {
+            scan,
+            classes,
+            leases,
+            shared,
+            conflicts,
+            held,
+            is_everything: scope.is_everything(),
+        })
+    }
+
+    fn render_head(&self, project: &Project) -> String {
+        let names: Vec<&str> = project
             .contract
             .profiles
             .iter()
             .map(|p| p.name.as_str())
-            .collect::<Vec<_>>()
-            .join(", ");
-        let about: Vec<&str> = [names.as_str(), project.contract.language.as_str()]
-            .into_iter()
-            .filter(|n| !n.is_empty())
             .collect();
-        let mut text = format!(
-            "{}  ({})\n",
-            project.store.root().display(),
-            about.join(", ")
-        );
-
-        let shared = shared_state(&project.store)?;
-        if let Some((line, _)) = &shared {
+        let about = [&names.join(", "), project.contract.language.as_str()];
+        let about: Vec<&str> = about.into_iter().filter(|n| !n.is_empty()).collect();
+        let root = project.store.root().display();
+        let mut text = format!("{root}  ({})\n", about.join(", "));
+        if let Some((line, _)) = &self.shared {
             text.push_str(line);
         }
-
-        let mut classes: BTreeMap<&'static str, usize> = BTreeMap::new();
-        for file in &survey.files {
-            *classes.entry(file.class.as_str()).or_default() += 1;
-        }
-        let counted = classes
-            .iter()
+        let classes = self.classes.iter();
+        let counted: Vec<String> = classes
             .map(|(class, count)| format!("{count} {class}"))
-            .collect::<Vec<_>>()
-            .join(", ");
+            .collect();
         text.push_str(&format!(
-            "{} under the contract: {counted}\n",
-            count(survey.files.len(), "file")
+            "{} under the contract: {}\n",
+            count(self.scan.files.len(), "file"),
+            counted.join(", ")
         ));
-        for adopted in &survey.adopted {
+        text
+    }
+
+    /// Adopted and flagged edits, and edits that conflicted with a commit.
+    fn render_scan(&self, text: &mut String) {
+        let scan = &self.scan;
+        for adopted in &scan.adopted {
             text.push_str(&format!("  adopted  {} ({})\n", adopted.path, adopted.how));
         }
-        for file in survey.flagged() {
+        for file in scan.flagged() {
             let flag = file.flag.as_ref().expect("flagged files have a flag");
             let line = flag.line.map(|l| format!(", line {l}")).unwrap_or_default();
             text.push_str(&format!(
@@ -100,143 +171,118 @@ impl Operate for Status {
                 file.remedy()
             ));
         }
-        let losses: Vec<&str> = survey
+        let is_loss = |f: &&FileStatus| f.flag.as_ref().is_some_and(Flag::is_loss);
+        let losses: Vec<&str> = scan
             .flagged()
-            .filter(|f| f.flag.as_ref().is_some_and(Flag::is_loss))
+            .filter(is_loss)
             .map(|f| f.path.as_str())
             .collect();
         if losses.len() > 1 {
             text.push_str(&format!(
                 "  all {} state files at once\n           help  {}\n",
                 losses.len(),
-                mend_losses(&losses)
+                repair_losses(&losses)
             ));
         }
-        for path in &survey.waiting {
+        for path in &scan.waiting {
             text.push_str(&format!(
                 "  waiting  {path}: edited here, and not yet accepted by the shared store\n"
             ));
         }
-        for kept in &survey.kept {
+        for kept in &scan.kept {
             let (path, seq) = (&kept.path, kept.seq);
             text.push_str(&format!(
-                "  aside    {path}: an edit by hand had to give way, and is kept in @{seq}\n"
+                "  conflict {path}: an external edit conflicted with commit @{seq}, which keeps a \
+                 copy of it\n           help  quipu show {}\n",
+                kept_at(kept)
             ));
-            text.push_str(&format!("           help  quipu show {}\n", kept_at(kept)));
         }
-        let mut conflicts = if project.store.order().is_some() {
-            project.store.conflicts()?
-        } else {
-            Vec::new()
-        };
-        conflicts.retain(|conflict| scope.names_all(conflict.path.as_slice()));
-        conflicts
-            .iter()
-            .for_each(|conflict| text.push_str(&told_in_status(conflict)));
-        let held = if project.store.order().is_some() && scope.is_everything() {
-            project.store.held_back()?
-        } else {
-            Vec::new()
-        };
-        held.iter().for_each(|(seq, why)| {
-            text.push_str(&format!("  held     {}\n", held_notice(*seq, why)))
-        });
-        for (path, why) in &survey.strange {
+    }
+
+    fn render_shared(&self, text: &mut String) {
+        for conflict in &self.conflicts {
+            text.push_str(&render_in_status(conflict));
+        }
+        for (seq, why) in &self.held {
+            text.push_str(&format!("  held     {}\n", held_notice(*seq, why)));
+        }
+    }
+
+    /// Files that cannot be read, leases, and the lists of files.
+    fn render_rest(&self, text: &mut String, with_files: bool) {
+        for (path, why) in &self.scan.strange {
+            let (path, why) = (in_one_line(path), in_one_line(why));
+            text.push_str(&format!("  strange  {path}: {why}\n"));
+        }
+        for lease in &self.leases {
+            let paths = lease.paths.join(", ");
+            let (holder, until) = (&lease.holder, &lease.until);
+            text.push_str(&format!("  leased   {paths} by {holder} until {until}\n"));
+        }
+        for file in self.scan.files.iter().filter(|_| with_files) {
+            let version = file.version.as_ref().map(ToString::to_string);
             text.push_str(&format!(
-                "  strange  {}: {}\n",
-                in_one_line(path),
-                in_one_line(why)
+                "  {:<9} {:<16} @{:<5} {}\n",
+                file.class.as_str(),
+                version.unwrap_or_default(),
+                file.seq,
+                file.path
             ));
         }
-        for lease in &leases {
-            text.push_str(&format!(
-                "  leased   {} by {} until {}\n",
-                lease.paths.join(", "),
-                lease.holder,
-                lease.until
-            ));
-        }
-        if self.files {
-            for file in &survey.files {
-                let version = file
-                    .version
-                    .as_ref()
-                    .map(ToString::to_string)
-                    .unwrap_or_default();
-                text.push_str(&format!(
-                    "  {:<9} {:<16} @{:<5} {}\n",
-                    file.class.as_str(),
-                    version,
-                    file.seq,
-                    file.path
-                ));
-            }
-        }
-        if !survey.free.is_empty() {
-            text.push_str(&format!("{} outside the contract:", survey.free.len()));
-            for path in survey.free.iter().take(FREE_SHOWN) {
+        let free = &self.scan.free;
+        if !free.is_empty() {
+            text.push_str(&format!("{} outside the contract:", free.len()));
+            for path in free.iter().take(FREE_SHOWN) {
                 text.push_str(&format!(" {}", in_one_line(path)));
             }
-            if survey.free.len() > FREE_SHOWN {
-                text.push_str(&format!(" … and {} more", survey.free.len() - FREE_SHOWN));
+            if free.len() > FREE_SHOWN {
+                text.push_str(&format!(" … and {} more", free.len() - FREE_SHOWN));
             }
             text.push('\n');
         }
-        if !self.files {
-            survey.files.retain(|file| file.flag.is_some());
-        }
-        let mut flow_json = serde_json::Value::Null;
-        if !project.contract.steps.is_empty() && scope.is_everything() {
-            let (flow, _) = flow_now(&project, &Memory::default())?;
-            text.push_str(&render_plans(&project, &flow)?);
-            text.push_str(&render_flow(&project, &flow));
-            flow_json = json!(flow.statuses);
-        }
-        let mut answer = Answer::new(
-            json!({"root": project.store.root().display().to_string(), "classes": classes, "survey": survey, "leases": leases.iter().map(super::lease::described).collect::<Vec<_>>(), "flow": flow_json}),
-            text,
-        );
-        if let Some((_, state)) = shared {
-            answer.json["shared"] = state;
-            if !conflicts.is_empty() {
-                answer.json["conflicts"] = json!(conflicts);
+    }
+
+    fn json(&self, project: &Project, flow: Value) -> Value {
+        let leases: Vec<_> = self.leases.iter().map(super::lease::described).collect();
+        let mut json = json!({
+            "root": project.store.root().display().to_string(),
+            "classes": self.classes,
+            "scan": self.scan,
+            "leases": leases,
+            "flow": flow,
+        });
+        if let Some((_, state)) = &self.shared {
+            json["shared"] = state.clone();
+            if !self.conflicts.is_empty() {
+                json["conflicts"] = json!(self.conflicts);
             }
-            if !held.is_empty() {
-                answer.json["held_back"] = json!(
-                    held.iter()
-                        .map(|(seq, why)| json!({"seq": seq, "why": why}))
-                        .collect::<Vec<_>>()
-                );
+            if !self.held.is_empty() {
+                let held = self.held.iter();
+                let held: Vec<Value> = held
+                    .map(|(seq, why)| json!({"seq": seq, "why": why}))
+                    .collect();
+                json["held_back"] = json!(held);
             }
         }
-        if let Some(notice) = project.store.clock_notice()? {
-            answer = answer.say(notice);
-        }
-        if project.began_anew {
-            answer = answer.say("there was no journal: what is on disk is its beginning");
-        }
-        if survey.flagged().next().is_some() {
-            answer.exit = exit::NO;
-        }
-        Ok(answer)
+        json
     }
 }
 
 /// Reports the position of a working copy and of its shared store. A store that does not answer at
 /// once is skipped, because all other data is local.
 fn shared_state(store: &Store) -> Result<Option<(String, Value)>, Failure> {
-    let Some(order) = store.order() else {
+    let Some(order) = store.commit_log() else {
         return Ok(None);
     };
     let (about, here) = (order.describe(), store.pulse()?);
-    let newest = order.newest(Patience::Glance).ok();
+    let newest = order.newest(WaitPolicy::NoWait).ok();
     let state = match newest {
         Some(newest) if newest <= here => ", the newest".to_owned(),
         Some(newest) => format!(", {} behind: quipu sync", newest - here),
         None if order.offline().is_some() => {
-            "; the shared store is not contacted, so there may be newer ones".to_owned()
+            "; the shared store was not contacted, so there may be newer ones".to_owned()
         }
-        None => "; the shared store does not answer, so there may be newer ones".to_owned(),
+        None => "; the shared store did not respond, so there may be newer ones".to_owned(),
     };
     let line = format!(
         "revision {here} of `{}` at {}{state}\n",

@@ -2,8 +2,8 @@
 
 use clap::Args;
 use quipu_contract::Privilege;
+use quipu_postgres::{Address, Attachment, Postgres, SCHEMA, detach, push, roles};
 use quipu_protocol::{Project, Setting, TRUST_COMMAND, is_trusted};
-use quipu_shared::{Address, Attachment, Postgres, SCHEMA, detach, push, roles};
 use quipu_store::{Options, StoreError};
 use serde_json::json;
 
@@ -20,8 +20,8 @@ fn address(said: Option<&str>, trusted: Option<&str>) -> Result<Address, Failure
     let text = said.or(given.as_deref()).or(trusted);
     let text = text.ok_or_else(|| {
         Failure::usage(
-            "which shared store?",
-            "postgres://USER@HOST/DATABASE, or QUIPU_STORE",
+            "the address of the shared store is missing",
+            "give postgres://USER@HOST/DATABASE, or set QUIPU_STORE",
         )
     })?;
     Ok(Address::parse(text)?)
@@ -31,7 +31,7 @@ fn address(said: Option<&str>, trusted: Option<&str>) -> Result<Address, Failure
 pub struct StorePush {
     /// postgres://USER@HOST/DATABASE?project=NAME [env: QUIPU_STORE]
     address: Option<String>,
-    /// What the project is to be called there [default: the folder's name]
+    /// The project's name in the store [default: the folder's name]
     #[arg(long)]
     project: Option<String>,
 }
@@ -45,13 +45,13 @@ impl Operate for StorePush {
         let root = Project::find_root(&session.folder)?;
         if let Some(attached) = Attachment::load(&root)? {
             let what = format!(
-                "this is a working copy of `{}` at {} already",
+                "this is already a working copy of `{}` at {}",
                 attached.project, attached.address
             );
             return Err(Failure::new(
                 crate::answer::exit::REFUSED,
                 what,
-                "quipu store pull     (a project of its own again), then push",
+                "quipu store pull     (makes it a local project again), then push",
             ));
         }
         let project = Project::open(
@@ -67,7 +67,7 @@ impl Operate for StorePush {
             .as_deref()
             .filter(|_| self.address.is_none());
         if in_contract.is_some_and(|address| !is_trusted(&root, &Setting::store(address))) {
-            let what = "nobody has trusted `store` of this project: it is not contacted";
+            let what = "`store` of this project is not trusted: it was not contacted";
             return Err(Failure::new(
                 crate::answer::exit::REFUSED,
                 what,
@@ -89,8 +89,10 @@ impl Operate for StorePush {
             "`{}` is at {}: {records}, compared one by one\n",
             moved.project, moved.address
         );
-        let answer = Answer::new(json!(moved), text)
-            .say("this folder is a working copy of it now; others: quipu checkout ADDRESS");
+        let answer = Answer::new(json!(moved), text).say(
+            "this folder is now a working copy of it; for other folders: quipu checkout \
+                ADDRESS",
+        );
         Ok(agree_to_store(answer, &root, &moved.address))
     }
 }
@@ -111,13 +113,13 @@ impl Operate for StorePull {
             usize::try_from(moved.records).unwrap_or(usize::MAX),
             "record",
         );
-        let text = format!("{records}, compared one by one: a project of its own\n");
+        let text = format!("{records}, compared one by one: now a local project\n");
         let mut answer = Answer::new(json!(moved), text).say(format!(
-            "{} keeps its copy of `{}`",
+            "{} still has its copy of `{}`",
             moved.address, moved.project
         ));
         if project.contract.store.is_some() {
-            answer = answer.say("quipu.toml still names a shared store: take `store` out of it");
+            answer = answer.say("quipu.toml still names a shared store: remove `store` from it");
         }
         Ok(answer)
     }
@@ -133,14 +135,15 @@ impl Operate for StoreStatus {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
         let here = project.store.pulse()?;
-        let Some(order) = project.store.order() else {
-            let text = format!("files and journal of this folder, at @{here}; no server\n");
+        let Some(order) = project.store.commit_log() else {
+            let text = format!("files and journal are in this folder, at @{here}; no server\n");
             return Ok(Answer::new(json!({"shared": false, "here": here}), text));
         };
         let about = order.describe();
         if order.offline().is_none() && Attachment::load(project.store.root())?.is_none() {
             let text = format!(
-                "files and journal of this folder, at @{here}; this project is in no store, though {} is named\n  help  quipu store push     (moves it there)\n",
+                "files and journal are in this folder, at @{here}; {} is configured, but this \
+                 project is not in it\n  help  quipu store push     (moves the project there)\n",
                 about.address
             );
             let mut answer = Answer::new(
@@ -151,7 +154,7 @@ impl Operate for StoreStatus {
             return Ok(answer);
         }
         let newest = order
-            .after(&project.store.mark()?, quipu_store::Patience::Little)
+            .after(&project.store.cursor()?, quipu_store::WaitPolicy::OneTry)
             .map(|ruling| ruling.newest);
         let (state, there) = match newest {
             Ok(newest) if newest == here => ("the newest".to_owned(), Some(newest)),
@@ -160,7 +163,7 @@ impl Operate for StoreStatus {
                 Some(newest),
             ),
             Err(StoreError::Unreachable { what, .. }) => {
-                (format!("not known to be the newest: {what}"), None)
+                (format!("may be out of date: {what}"), None)
             }
             Err(error) => return Err(error.into()),
         };
@@ -190,9 +193,9 @@ impl Operate for StoreMigrate {
         let address = address(self.address.as_deref(), None)?;
         let before = Postgres::at(&address).migrate()?;
         let text = match before {
-            SCHEMA => format!("schema {SCHEMA}, as this program needs it\n"),
-            0 => format!("made schema {SCHEMA}\n"),
-            before => format!("schema {before} became {SCHEMA}\n"),
+            SCHEMA => format!("schema {SCHEMA} is up to date\n"),
+            0 => format!("created schema {SCHEMA}\n"),
+            before => format!("upgraded schema {before} to {SCHEMA}\n"),
         };
         Ok(Answer::new(
             json!({"before": before, "schema": SCHEMA}),
@@ -203,7 +206,7 @@ impl Operate for StoreMigrate {
 
 #[derive(Debug, Args)]
 pub struct StoreRoles {
-    /// Run it there, as the owner, instead of printing it
+    /// Run the SQL on this server, as its owner, instead of printing it
     #[arg(long, value_name = "ADDRESS")]
     grant: Option<String>,
 }
@@ -218,7 +221,7 @@ impl Operate for StoreRoles {
             Postgres::at(&Address::parse(text)?).grant_roles()?;
             return Ok(Answer::new(
                 json!({"granted": true}),
-                "quipu_worker and quipu_keeper have their rights\n",
+                "quipu_worker and quipu_keeper now have their rights\n",
             ));
         }
         Ok(Answer::new(json!({"sql": roles()}), roles()))

@@ -14,10 +14,10 @@ use crate::terminal;
 
 #[derive(Debug, Args)]
 pub struct Sync {
-    /// Stay, and bring here what others commit as soon as they have
+    /// Keep running and apply commits of other working copies as they arrive
     #[arg(long)]
     follow: bool,
-    /// With --follow: leave after so many seconds
+    /// With --follow: stop after this number of seconds
     #[arg(long = "for", value_name = "SECONDS", requires = "follow")]
     seconds: Option<u64>,
 }
@@ -33,15 +33,15 @@ impl Operate for Sync {
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
-        let Some(order) = project.store.order() else {
+        let Some(order) = project.store.commit_log() else {
             return Ok(Answer::new(
                 json!({"shared": false}),
-                "a project of its own: there is nothing to bring here\n",
+                "a local project: there is no shared store to update from\n",
             ));
         };
         let about = order.describe();
         let sent = project.store.unanswered();
-        let survey = project.store.survey()?;
+        let scan = project.store.scan_status()?;
         let mut synced = project.store.sync()?;
         if self.follow {
             let leave_at = self
@@ -62,19 +62,19 @@ impl Operate for Sync {
                 .find(|entry| sent.contains(&entry.id))
                 .map(|entry| entry.seq);
             text.push_str(&match found {
-                Some(seq) => format!("the commit that got no answer was accepted: @{seq}\n"),
-                None => "the commit that got no answer was not accepted\n".to_owned(),
+                Some(seq) => format!("the commit without an answer was accepted: @{seq}\n"),
+                None => "the commit without an answer was not accepted\n".to_owned(),
             });
         }
         let mut answer = Answer::new(
             json!({"shared": true, "address": about.address, "project": about.project, "from": synced.from, "to": synced.to,
-                   "adopted": survey.adopted, "waiting": survey.waiting, "conflicts": synced.conflicts}),
+                   "adopted": scan.adopted, "waiting": scan.waiting, "conflicts": synced.conflicts}),
             text,
         );
         if let Some(told) = told_conflicts(&project.store, &synced.conflicts) {
             answer = answer.say(told);
         }
-        for path in &survey.waiting {
+        for path in &scan.waiting {
             answer = answer.say(format!("{path}: edited here and not yet accepted"));
         }
         Ok(answer)

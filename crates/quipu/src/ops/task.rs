@@ -3,11 +3,11 @@
 use clap::{Args, ValueEnum};
 use quipu_contract::Form;
 use quipu_protocol::worldlog::{
-    Match, MatchKind, NewTask, Standing, Task, add_todo, finish_todo, match_task, move_todo,
-    names_pattern, near_sessions, note, plan_keywords, read_knowledge, read_task, start_task,
+    Match, MatchKind, NewTask, Standing, Task, add_todo, finish_todo, load_sessions, match_task,
+    move_todo, names_pattern, note, plan_keywords, read_knowledge, read_task, start_task,
     strike_todo,
 };
-use quipu_protocol::{Project, WorkError, change_formed, load_formed, now, render_moment};
+use quipu_protocol::{WorkError, change_formed, load_formed, now, render_moment};
 use serde_json::json;
 
 use super::receipt;
@@ -17,18 +17,19 @@ use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct TaskStart {
-    /// What is asked, in words
+    /// A description of the task
     description: String,
-    /// debug, fix, optimize, refactor, feature …
+    /// The type of task: debug, fix, optimize, refactor, feature …
     #[arg(long = "type", value_name = "TYPE", default_value = "task")]
     kind: String,
-    /// Words that someone with the same task would look for; otherwise some of the description
+    /// Keywords to find this task again later, separated by commas; by default words of the
+    /// description
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     keywords: Vec<String>,
-    /// Work by this pattern of yours: its steps are the plan
+    /// Use this pattern: its steps become the plan
     #[arg(long, value_name = "NAME")]
     pattern: Option<String>,
-    /// A first item of the plan; may be given several times
+    /// An item of the plan; repeatable
     #[arg(long = "todo", value_name = "TEXT")]
     todos: Vec<String>,
 }
@@ -68,7 +69,7 @@ impl Operate for TaskStart {
             chosen = Some(pattern.name.clone());
         }
         todos.extend(self.todos);
-        let sessions = near_sessions(&project, &session.actor, &self.description)?;
+        let sessions = load_sessions(&project, &session.actor)?;
         let matches = match_task(
             &self.description,
             knowledge.path.as_str(),
@@ -115,9 +116,12 @@ fn render_matches(matches: &[Match]) -> String {
             "known {:>3}  {kind}  {}  {}  ({})\n",
             found.score, found.name, found.source, found.why
         ));
+        if let Some(lesson) = &found.lesson {
+            text.push_str(&format!("           learnt: {lesson}\n"));
+        }
     }
     if matches.is_empty() {
-        "known: nothing like it\n".to_owned()
+        "known: no similar task\n".to_owned()
     } else {
         text
     }
@@ -165,22 +169,22 @@ enum Act {
 
 #[derive(Debug, Args)]
 pub struct TaskTodo {
-    /// What to do with the plan
+    /// The action
     #[arg(value_enum)]
     act: Act,
     /// The new item's text, or the number of an item
     #[arg(value_name = "TEXT|N")]
     item: String,
-    /// add: put it before this item
+    /// With add: insert before this item
     #[arg(long, value_name = "N")]
     at: Option<usize>,
-    /// done: what came of it
+    /// With done: the result
     #[arg(long, value_name = "TEXT")]
     result: Option<String>,
-    /// strike: the reason
+    /// With strike: the reason
     #[arg(long, value_name = "WHY", allow_hyphen_values = true)]
     why: Option<String>,
-    /// move: to this place
+    /// With move: the new position
     #[arg(long, value_name = "N")]
     to: Option<usize>,
 }
@@ -199,7 +203,7 @@ impl Operate for TaskTodo {
             Act::Add => 0,
             _ => self.item.parse().map_err(|_| {
                 Failure::usage(
-                    format!("`{}` is no number of an item", self.item),
+                    format!("`{}` is not the number of an item", self.item),
                     "quipu task status",
                 )
             })?,
@@ -243,9 +247,9 @@ impl Operate for TaskTodo {
 
 #[derive(Debug, Args)]
 pub struct TaskNote {
-    /// What came out, in one line
+    /// The result, in one line
     text: String,
-    /// How many rounds it took
+    /// The number of rounds it took
     #[arg(long, value_name = "N", default_value_t = 1)]
     rounds: u32,
 }
@@ -279,7 +283,7 @@ impl Operate for TaskStatus {
     const ABOUT: &'static str = "Show the current task: plan, notes, rounds";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
-        let project: Project = session.project()?;
+        let project = session.project()?;
         let formed = load_formed(&project, &session.actor, Form::Task)?;
         match read_task(&formed.text) {
             Some(task) => Ok(Answer::new(
@@ -288,7 +292,7 @@ impl Operate for TaskStatus {
             )),
             None => {
                 let mut answer = Answer::new(json!({"path": formed.path, "task": null}), "")
-                    .say("no task is under way");
+                    .say("no current task");
                 answer.exit = exit::NO;
                 Ok(answer)
             }

@@ -13,10 +13,10 @@ use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct Tension {
-    /// Up to this chapter (9, ch09); without it, up to the last that presses on anything
+    /// Show up to this chapter (9, ch09); by default up to the last chapter with any tension
     #[arg(long, value_name = "CHAPTER")]
     chapter: Option<String>,
-    /// Draw the curves into this file; `-` for stdout
+    /// Draw the curves into this file; `-` writes to stdout
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 }

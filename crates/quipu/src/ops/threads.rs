@@ -11,7 +11,7 @@ use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct Threads {
-    /// As they stand at this chapter (9, ch09); without it, at the last final one
+    /// Show the threads at this chapter (9, ch09); by default at the last final chapter
     #[arg(long, value_name = "CHAPTER")]
     at: Option<String>,
 }
@@ -19,7 +19,13 @@ pub struct Threads {
 /// Parses `9`, `ch09`, `第九章`.
 pub fn chapter(text: &str) -> Result<u64, Failure> {
     let number = text.parse().ok().or_else(|| chapter_number(text));
-    number.ok_or_else(|| Failure::usage(format!("`{text}` is no chapter"), "9, ch09 or 第九章"))
+    number.ok_or_else(|| {
+        Failure::usage(
+            format!("`{text}` is not a chapter"),
+            "write 9, ch09 or \
+        第九章",
+        )
+    })
 }
 
 impl Operate for Threads {

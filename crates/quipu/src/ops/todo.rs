@@ -16,13 +16,13 @@ use crate::table::Operate;
 pub struct TodoAdd {
     /// The title, one line
     title: String,
-    /// The priority: critical, high, medium, low, or later for what is not for now
+    /// The priority: critical, high, medium, low or later
     #[arg(long, value_name = "P", default_value = "medium", value_parser = ["critical", "high", "medium", "low", "later"])]
     priority: String,
-    /// What the next agent needs to know to do it
+    /// A description for the agent who will do it
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// The kind of work
+    /// The category of work
     #[arg(long, value_name = "TEXT")]
     category: Option<String>,
     /// A tag; repeatable
@@ -94,7 +94,7 @@ fn moved(session: &Session, id: &str, step: &Move) -> Result<Answer, Failure> {
 
 #[derive(Debug, Args)]
 pub struct TodoChange {
-    /// The id of the todo, or the end of it
+    /// The id of the todo, or its last characters
     id: String,
     /// A new title, one line
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
@@ -105,7 +105,7 @@ pub struct TodoChange {
     /// A new priority
     #[arg(long, value_name = "P", value_parser = ["critical", "high", "medium", "low"])]
     priority: Option<String>,
-    /// A note about progress; it is added to the notes that are there
+    /// Add a note about progress
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     note: Option<String>,
 }
@@ -142,7 +142,7 @@ impl Operate for TodoChange {
 
 #[derive(Debug, Args)]
 pub struct TodoStart {
-    /// The id of the todo, or the end of it
+    /// The id of the todo, or its last characters
     id: String,
 }
 
@@ -157,7 +157,7 @@ impl Operate for TodoStart {
 
 #[derive(Debug, Args)]
 pub struct TodoBlock {
-    /// The id of the todo, or the end of it
+    /// The id of the todo, or its last characters
     id: String,
     /// The reason
     #[arg(long, value_name = "WHY", allow_hyphen_values = true)]
@@ -185,7 +185,7 @@ impl Operate for TodoBlock {
 
 #[derive(Debug, Args)]
 pub struct TodoUnblock {
-    /// The id of the todo, or the end of it
+    /// The id of the todo, or its last characters
     id: String,
 }
 
@@ -200,7 +200,7 @@ impl Operate for TodoUnblock {
 
 #[derive(Debug, Args)]
 pub struct TodoDone {
-    /// The id of the todo, or the end of it
+    /// The id of the todo, or its last characters
     id: String,
     /// How the result was checked, or where it is
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
@@ -218,7 +218,7 @@ impl Operate for TodoDone {
 
 #[derive(Debug, Args)]
 pub struct TodoCancel {
-    /// The id of the todo, or the end of it
+    /// The id of the todo, or its last characters
     id: String,
     /// The reason
     #[arg(long, value_name = "WHY", allow_hyphen_values = true)]
@@ -282,7 +282,7 @@ impl Operate for TodoList {
         });
         let answer = Answer::new(json, text);
         let answer = if shown.is_empty() {
-            answer.say("no todo")
+            answer.say("no todos")
         } else {
             answer
         };
@@ -292,7 +292,7 @@ impl Operate for TodoList {
 
 #[derive(Debug, Args)]
 pub struct TodoShow {
-    /// The id of the todo, or the end of it
+    /// The id of the todo, or its last characters
     id: String,
 }
 

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use clap::Args;
 use quipu_contract::{Contract, Privilege};
+use quipu_postgres::Attachment;
 use quipu_protocol::{
     Power, Project, Setting, TrustError, is_trusted, revoke_trust, trust, trust_only,
 };
-use quipu_shared::Attachment;
 use serde_json::json;
 
 use crate::agents::describe_agents;
@@ -20,13 +20,13 @@ use crate::terminal;
 
 #[derive(Debug, Args)]
 pub struct Trust {
-    /// Agree without being asked on a terminal
+    /// Agree without a question on the terminal
     #[arg(long, conflicts_with_all = ["show", "revoke"])]
     yes: bool,
     /// Only show the settings and whether they are trusted; exit 1 if one is not
     #[arg(long, conflicts_with = "revoke")]
     show: bool,
-    /// Take back what was agreed for this project
+    /// Revoke the trust in this project's settings
     #[arg(long)]
     revoke: bool,
 }
@@ -42,9 +42,9 @@ impl Operate for Trust {
         if self.revoke {
             let revoked = revoke_trust(&root)?;
             let text = if revoked {
-                "nothing of this project is trusted any more\n"
+                "revoked: no setting of this project is trusted\n"
             } else {
-                "nothing of this project was trusted\n"
+                "no setting of this project was trusted\n"
             };
             return Ok(Answer::new(json!({"revoked": revoked}), text));
         }
@@ -76,7 +76,10 @@ impl Operate for Trust {
                 },
             );
             answer.exit = exit::NO;
-            return Ok(answer.say("not trusted: nothing of this is run or contacted; to agree without a terminal: quipu trust --yes"));
+            return Ok(answer.say(
+                "not trusted: none of this is run or contacted; to agree without \
+                a terminal: quipu trust --yes",
+            ));
         }
         trust_only(&root, &settings)?;
         let shown = if self.yes { shown } else { String::new() };
@@ -92,7 +95,7 @@ pub fn agree_to_store(answer: Answer, root: &Path, address: &str) -> Answer {
         Err(error) => {
             let remedy = Failure::from(error);
             let what = format!(
-                "{}; this copy does not contact the store until you do: {}, then quipu trust",
+                "{}; until you agree, this copy does not contact the store: {}, then quipu trust",
                 remedy.what,
                 remedy.remedy.unwrap_or_default()
             );
@@ -124,7 +127,7 @@ fn render(
             Power::Git => vec!["`quipu finish` runs `git commit` here, with the hooks and filters of this git repository".to_owned()],
         };
         if setting.power == Power::Agents {
-            lines.push("as it stands in quipu.toml, [agents]:".to_owned());
+            lines.push("from quipu.toml, [agents]:".to_owned());
             lines.extend(setting.text.lines().map(|line| format!("  {line}")));
         }
         text.push_str(if trusted {
@@ -166,12 +169,12 @@ impl From<TrustError> for Failure {
             TrustError::Io(_) => Failure::new(
                 exit::IO,
                 what,
-                "set XDG_STATE_HOME to a folder of yours that can be written",
+                "set XDG_STATE_HOME to a writable folder of yours",
             ),
             TrustError::Inside(_) => Failure::new(
                 exit::REFUSED,
                 what,
-                "set XDG_STATE_HOME to a folder outside of the project",
+                "set XDG_STATE_HOME to a folder outside the project",
             ),
         }
     }

@@ -12,8 +12,8 @@ use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct Verify {
-    /// Fail unless the journal holds exactly this record: SEQ:HASH or a hash, as `head` and
-    /// `finish` print it
+    /// Fail unless the journal contains exactly this record: SEQ:HASH or a hash, as printed by
+    /// `head` and `finish`
     #[arg(long, value_name = "HEAD")]
     expect: Option<String>,
 }
@@ -63,7 +63,11 @@ impl Operate for Verify {
             ));
         }
         for torn in &found.torn {
-            text.push_str(&format!("{torn}: what stood behind the last whole record: of a write that was never acknowledged, unless the journal itself was cut or damaged; look at it, then delete it\n"));
+            text.push_str(&format!(
+                "{torn}: bytes found after the last complete record. They \
+                belong to a write that was never acknowledged, unless the journal itself was \
+                truncated or damaged. Inspect the file, then delete it\n"
+            ));
         }
         for healed in &found.healed {
             text.push_str(&format!("known damage: {healed}\n"));
@@ -73,7 +77,7 @@ impl Operate for Verify {
         }
         if found.dropped > 0 {
             text.push_str(&format!(
-                "{} dropped by retention\n",
+                "{} deleted by retention\n",
                 count(usize::try_from(found.dropped).unwrap_or(usize::MAX), "text")
             ));
         }
@@ -84,10 +88,11 @@ impl Operate for Verify {
             number(found.files, "file"),
             number(found.leases, "lease"),
             match (found.problems.len(), elsewhere) {
-                (0, 0) => "all is well".to_owned(),
+                (0, 0) => "no problems found".to_owned(),
                 (here, 0) => count(here, "problem"),
                 (here, elsewhere) => format!(
-                    "{}, {elsewhere} of them outside what your role reads; ask a person for: quipu verify",
+                    "{}, {elsewhere} of them in files that your role may not read; ask a person \
+                     to run: quipu verify",
                     count(here + elsewhere, "problem")
                 ),
             }
@@ -131,7 +136,7 @@ fn told_heads(compared: &Compared, expected: Option<&ExpectedHead>) -> String {
         };
         text.push_str(&format!(
             "{} in git and .quipu/{} agree{signed}",
-            count(compared.agree, "noted head"),
+            count(compared.agree, "recorded head"),
             heads::SIGNED
         ));
         if compared.of_other_journals > 0 {

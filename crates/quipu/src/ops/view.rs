@@ -9,7 +9,7 @@ use quipu_protocol::{
 use serde_json::json;
 
 use crate::answer::{Answer, Failure, exit};
-use crate::ops::asked::Asked;
+use crate::ops::view_arguments::ViewArguments;
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -19,14 +19,14 @@ const NAMED_FILES: usize = 20;
 #[derive(Debug, Args)]
 pub struct View {
     #[command(flatten)]
-    asked: Asked,
-    /// Print what goes in, what was cut, by which strategy, and what it costs
+    arguments: ViewArguments,
+    /// Print what is included, what was cut and by which strategy, and what it costs
     #[arg(long)]
     explain: bool,
     /// Write the view into this folder, with a manifest
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Tell whether anything a folder shows has changed since; exit 1 if so
+    /// Check whether the files shown in this folder have changed since; exit 1 if they have
     #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "explain", "role"])]
     verify: Option<PathBuf>,
 }
@@ -40,7 +40,7 @@ impl Operate for View {
             return verify(session, &session.folder.join(folder));
         }
         let project = session.project()?;
-        let view = make_view(&project, &self.asked.request(session, None)?, &Lexical)?;
+        let view = make_view(&project, &self.arguments.request(session, None)?, &Lexical)?;
         let mut answer = Answer::new(json!(view), "");
         if let Some(folder) = &self.out {
             let folder = session.folder.join(folder);
@@ -63,7 +63,7 @@ impl Operate for View {
         for seen in view.pointers.iter().filter(|_| !self.explain) {
             for name in seen.left_out.iter().take(NAMED_FILES) {
                 answer = answer.say(format!(
-                    "`{name}` is not shown, there was no room: quipu read '{name}'"
+                    "`{name}` does not fit into the budget; to read it: quipu read '{name}'"
                 ));
             }
             if let Some(more) = seen
@@ -73,7 +73,7 @@ impl Operate for View {
                 .filter(|more| *more > 0)
             {
                 answer = answer.say(format!(
-                    "and {more} more of `{}`: --explain names them",
+                    "and {more} more of `{}`; --explain lists them",
                     seen.name
                 ));
             }
@@ -104,7 +104,7 @@ fn told(view: &Shown) -> String {
         String::new()
     };
     let cuts = if cut > 0 {
-        format!("; {cut} cut to size: --explain tells how")
+        format!("; {cut} cut to size; --explain shows how")
     } else {
         String::new()
     };
@@ -158,8 +158,8 @@ fn verify(session: &Session, folder: &Path) -> Result<Answer, Failure> {
         verdict.role, verdict.files
     ));
     text.push_str(&match verdict.drifted.len() {
-        0 => "all as shown\n".to_owned(),
-        many => format!("{many} no longer as shown\n"),
+        0 => "all unchanged\n".to_owned(),
+        many => format!("{many} changed\n"),
     });
     let mut answer = Answer::new(json!(verdict), text);
     answer.exit = if verdict.drifted.is_empty() {

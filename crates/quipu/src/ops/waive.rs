@@ -14,7 +14,7 @@ pub struct Waive {
     /// The id that `check` printed with the conflict
     #[arg(required_unless_present = "list")]
     id: Option<String>,
-    /// Why it may stand
+    /// The reason for accepting the conflict
     #[arg(
         long,
         value_name = "WHY",
@@ -22,13 +22,13 @@ pub struct Waive {
         allow_hyphen_values = true
     )]
     why: Option<String>,
-    /// The draft that the conflict is in: the waiver then says what it is about
+    /// The draft with the conflict; the waiver then records the sentence it accepts
     #[arg(long = "in", value_name = "FILE")]
     within: Option<String>,
-    /// Take the waiver back
+    /// Revoke the waiver
     #[arg(long)]
     revoke: bool,
-    /// List the waivers that hold
+    /// List the waivers in force
     #[arg(long, conflicts_with_all = ["id", "why", "revoke"])]
     list: bool,
 }
@@ -71,20 +71,18 @@ impl Operate for Waive {
                     &project,
                     &session.actor,
                     &CheckRequest {
-                        draft: Draft::File(file),
-                        k: 0,
-                        judge: None,
+                        k: 1,
+                        ..CheckRequest::conflicts_of(Draft::File(file))
                     },
                 )?;
-                let found = checking.conflicts.iter().find(|conflict| conflict.id == id);
-                let Some(found) = found else {
+                let Some(found) = checking.describe(&id) else {
                     return Err(Failure::new(
                         exit::NOT_FOUND,
                         format!("`{file}` has no conflict `{id}`"),
                         format!("quipu check {file}"),
                     ));
                 };
-                format!("{} ⇄ {}: {}", found.at, found.against, found.claim)
+                found
             }
         };
         Ok(receipt::answer(&waive(

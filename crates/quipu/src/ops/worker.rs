@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use quipu_contract::{Contract, Privilege, did_you_mean};
 use quipu_protocol::Project;
-use quipu_protocol::flow::{Choice, Stay, Until};
+use quipu_protocol::flow::{Choice, LeaveRule, Until};
 
 use super::run::{JOBS, carry_out, choose};
 use crate::agents::{actor_name, unnamed};
@@ -19,29 +19,28 @@ pub struct Worker {
     /// The agent that performs the steps, as for `quipu run`
     #[arg(long, value_name = "NAME")]
     by: Option<String>,
-    /// Only the flow of this profile, and the steps of quipu.toml
+    /// Run only the flow of this profile, and the steps of quipu.toml
     #[arg(long, value_name = "PROFILE")]
     flow: Option<String>,
-    /// Only this step; may be given again
+    /// Run only this step; repeatable
     #[arg(long = "step", value_name = "STEP")]
     steps: Vec<String>,
-    /// No step behind this one
+    /// Stop after this step
     #[arg(long, value_name = "STEP")]
     until: Option<String>,
-    /// How many agents work at a time
+    /// The maximum number of agents that work at the same time
     #[arg(long, value_name = "N", default_value_t = JOBS)]
     jobs: usize,
-    /// Leave when nothing can be done and no other worker is at anything, rather than wait for
-    /// people
+    /// Exit when no job is ready and no other worker is busy, instead of waiting for people
     #[arg(long)]
     until_idle: bool,
-    /// Begin nothing after so many seconds, and leave
+    /// Start no job after this number of seconds, and exit
     #[arg(long = "for", value_name = "SECONDS")]
     seconds: Option<u64>,
-    /// Let agents complete files that were begun, rather than do them again
+    /// Let agents complete files that were started, instead of starting over
     #[arg(long)]
     salvage: bool,
-    /// The model to ask for, where the agent lets one choose
+    /// The model to use, if the agent supports a choice
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
 }
@@ -59,7 +58,7 @@ impl Operate for Worker {
         } else {
             Until::Done
         };
-        let stay = Stay {
+        let leave_rule = LeaveRule {
             until,
             leave_at: self
                 .seconds
@@ -88,16 +87,23 @@ impl Operate for Worker {
                 jobs: self.jobs,
                 ..choice
             };
-            let done = carry_out(session, &project, choice, stay, by, self.model.as_deref())?;
+            let done = carry_out(
+                session,
+                &project,
+                choice,
+                leave_rule,
+                by,
+                self.model.as_deref(),
+            )?;
             if done.stopped || !done.rules_changed {
                 break done;
             }
         };
         let mut answer = done.answer;
         if done.stopped {
-            answer = answer.say("left when asked to: what it held is given back");
+            answer = answer.say("stopped on request; its jobs were released");
         } else if !done.complete {
-            answer = answer.say("left before all was done");
+            answer = answer.say("stopped before all jobs were done");
         }
         // A requested stop is not a failure; failed and stuck jobs are.
         answer.exit = match () {
@@ -122,14 +128,14 @@ fn check_flow(contract: &Contract, flow: Option<&str>) -> Result<(), Failure> {
         return Ok(());
     }
     let remedy = if known.is_empty() {
-        "leave --flow out".to_owned()
+        "omit --flow".to_owned()
     } else {
-        format!("one of {}", known.join(", "))
+        format!("use one of {}", known.join(", "))
     };
     let near = did_you_mean(flow, known.iter().copied());
     Err(Failure::new(
         exit::NOT_FOUND,
-        format!("no profile `{flow}` of this project has a flow{near}"),
+        format!("no profile `{flow}` with a flow in this project{near}"),
         remedy,
     ))
 }

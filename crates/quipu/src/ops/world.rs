@@ -2,7 +2,7 @@
 
 use clap::Args;
 use quipu_contract::{Fact, Form, Was, add_note, facts, set_fact};
-use quipu_protocol::worldlog::FACTS;
+use quipu_protocol::worldlog::{FACTS, refuse_during_task};
 use quipu_protocol::{change_formed, load_formed, now, render_moment};
 use serde_json::json;
 
@@ -13,12 +13,12 @@ use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct WorldGet {
-    /// Only this key
+    /// Show only this key
     key: Option<String>,
-    /// Only in this section
+    /// Show only this section
     #[arg(long, value_name = "SECTION")]
     section: Option<String>,
-    /// Older values too
+    /// Show older values too
     #[arg(long)]
     history: bool,
 }
@@ -53,7 +53,7 @@ impl Operate for WorldGet {
         );
         if let (Some(key), true) = (&self.key, found.is_empty()) {
             answer.exit = exit::NO;
-            answer = answer.say(format!("the world does not tell `{key}`"));
+            answer = answer.say(format!("unknown key `{key}`"));
         }
         Ok(answer)
     }
@@ -69,12 +69,12 @@ fn render(fact: &Fact) -> String {
 
 #[derive(Debug, Args)]
 pub struct WorldSet {
-    /// The fact's name, however cased
+    /// The key of the fact; case is ignored
     key: String,
-    /// What holds now; the cells of a table row are set off by ` | `
+    /// The new value; ` | ` separates the cells of a table row
     #[arg(allow_hyphen_values = true)]
     value: String,
-    /// The section of a new key, or of one that stands in several
+    /// The section of a new key, or of a key that exists in several sections
     #[arg(long, value_name = "SECTION")]
     section: Option<String>,
 }
@@ -85,6 +85,7 @@ impl Operate for WorldSet {
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
+        refuse_during_task(&project, &session.actor)?;
         let moment = render_moment(now(&project.store));
         let set = |text: &str| {
             set_fact(
@@ -120,9 +121,9 @@ impl Operate for WorldSet {
 
 #[derive(Debug, Args)]
 pub struct WorldNote {
-    /// The section it belongs to
+    /// The section to add the line to
     section: String,
-    /// One line without a key
+    /// The text, one line
     text: String,
 }
 
@@ -132,6 +133,7 @@ impl Operate for WorldNote {
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
+        refuse_during_task(&project, &session.actor)?;
         let terms = session.terms(format!("world note: {}", self.section));
         let (committed, formed) =
             change_formed(&project, &session.actor, &terms, Form::World, |text| {

@@ -5,7 +5,7 @@ use quipu_protocol::may_expect;
 use quipu_store::{Change, Expect, Op, Version};
 
 use super::input::Input;
-use super::receipt;
+use super::{memory_check, receipt};
 use crate::answer::{Answer, Failure};
 use crate::session::Session;
 use crate::table::Operate;
@@ -20,13 +20,13 @@ pub struct Write {
     #[arg(long, value_name = "VERSION")]
     expect: Option<String>,
     /// Write even if most of the text disappears, it looks like a placeholder, or a new name is
-    /// close to one of the contract
+    /// close to one in the contract
     #[arg(long)]
     force: bool,
     /// An idempotency key: a second write with this key returns the receipt of the first
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
-    /// The reason, for the journal
+    /// The reason, recorded in the journal
     #[arg(long, value_name = "WHY", allow_hyphen_values = true)]
     why: Option<String>,
 }
@@ -42,6 +42,7 @@ impl Operate for Write {
         let expect = self
             .expect
             .map_or(Expect::Any, |v| Expect::Version(Version::parse(&v)));
+        let written = path.clone();
         let mut change = Change::by(&session.actor).op(Op::Write {
             path,
             bytes,
@@ -51,6 +52,18 @@ impl Operate for Write {
             (self.key, self.why, session.lease.clone(), self.force);
         change.new_name = self.force;
         may_expect(&project, &change)?;
-        Ok(receipt::answer(&project.judge(change)?.publish()?))
+        let receipt = project.validate(change)?.publish()?;
+        let answer = receipt::with_open_conflicts(
+            &project,
+            &session.actor,
+            &[written],
+            receipt::answer(&receipt),
+        )?;
+        Ok(memory_check::with_notes(
+            answer,
+            &project,
+            &session.actor,
+            &receipt,
+        ))
     }
 }

@@ -1,6 +1,6 @@
 //! Calls of the page to rows of the table of operations.
 
-use std::sync::OnceLock;
+use std::sync::Arc;
 
 use quipu_web::axum::Json;
 use quipu_web::axum::extract::State;
@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::Shared;
 use super::reply::reply;
 use crate::answer::{Failure, exit};
-use crate::mcp::schema::{matches, words};
+use crate::mcp::schema::parse_call;
 use crate::session::{Names, Session};
 use crate::table::TABLE;
 
@@ -41,10 +41,6 @@ const OFFERED: &[(&str, &[&str])] = &[
     ("verify", &[]),
 ];
 
-/// Recorded in the journal beside the person, to distinguish a decision in a browser from one on a
-/// terminal.
-const DOOR: &str = "page";
-
 #[derive(Debug, Deserialize)]
 pub struct Call {
     operation: String,
@@ -65,15 +61,17 @@ fn perform(session: &Session, call: &Call) -> Result<Value, Failure> {
         Some((TABLE.iter().find(|row| row.name == *name)?, *left_out))
     });
     let Some((operation, left_out)) = found else {
-        let what = format!("the page has no operation `{}`", call.operation);
+        let what = format!(
+            "the page does not support the operation `{}`",
+            call.operation
+        );
         return Err(Failure::new(
             exit::NOT_FOUND,
             what,
-            "the command line has them all: quipu --help",
+            "use the command line: quipu --help",
         ));
     };
-    let words = words(operation, &call.arguments, left_out).map_err(usage)?;
-    let matches = matches(operation, &words).map_err(usage)?;
+    let (_, matches) = parse_call(operation, &call.arguments, left_out).map_err(usage)?;
     // The caller is always a person, even if an agent started the server. The unit only selects the
     // target.
     let names = Names {
@@ -84,8 +82,8 @@ fn perform(session: &Session, call: &Call) -> Result<Value, Failure> {
     let answer = (operation.call)(
         &matches,
         &Session {
-            watched: OnceLock::new(),
-            door: Some(DOOR),
+            kept: Arc::clone(&session.kept),
+            door: session.door,
             ..caller
         },
     )?;

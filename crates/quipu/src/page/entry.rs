@@ -86,7 +86,7 @@ async fn exchange(State(entry): State<Arc<Entry>>, Json(offered): Json<Offered>)
         Some(token) => Json(json!({"token": token.as_str()})).into_response(),
         None => {
             let told = json!({
-                "error": "this code was used already, or is too old",
+                "error": "this code was already used, or has expired",
                 "rule": null,
                 "do": "open the address that quipu serve printed",
                 "exit": null,

@@ -3,9 +3,7 @@
 
 use std::time::Duration;
 
-use quipu_protocol::Project;
 use quipu_protocol::flow::attempts_under_way;
-use quipu_store::Options;
 use quipu_web::axum::extract::State;
 use quipu_web::axum::response::Response;
 use quipu_web::watch;
@@ -17,27 +15,21 @@ use super::Shared;
 const LOOK: Duration = Duration::from_millis(400);
 
 pub async fn listen(State(page): Shared) -> Response {
-    let folder = page.session.folder.clone();
-    let mut project: Option<Project> = None;
     let mut told = String::new();
     watch(LOOK, move || {
-        if project.is_none() {
-            project = Project::open(&folder, Options::default()).ok();
-        }
+        let session = page.session();
+        let project = session.project().ok();
         let seq = project
             .as_ref()
             .and_then(|project| project.store.pulse().ok());
-        if seq.is_none() {
-            project = None;
-        }
-        let attempts = attempts_under_way(&folder);
+        let attempts = attempts_under_way(&session.folder);
         let running: Vec<_> = attempts
             .iter()
             .map(|attempt| json!([attempt.attempt, attempt.said]))
             .collect();
         let workers = project
             .as_ref()
-            .and_then(|project| project.store.seated().ok())
+            .and_then(|project| project.store.registered().ok())
             .unwrap_or_default();
         let workers: Vec<_> = workers
             .iter()

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use quipu_contract::Class;
-use quipu_store::Standing;
+use quipu_store::FileStatus;
 use quipu_web::axum::extract::{Query, State};
 use quipu_web::axum::response::Response;
 use serde::Deserialize;
@@ -17,7 +17,7 @@ use super::reply::reply;
 const MOST: usize = 500;
 
 #[derive(Debug, Deserialize)]
-pub struct Asked {
+pub struct Parameters {
     class: Option<String>,
     #[serde(default)]
     q: String,
@@ -42,20 +42,20 @@ struct Listed<'s> {
     flag: Option<&'s str>,
 }
 
-pub async fn list(State(page): Shared, Query(asked): Query<Asked>) -> Response {
+pub async fn list(State(page): Shared, Query(asked): Query<Parameters>) -> Response {
     reply(move || {
         let project = page.session().project()?;
-        let survey = page.kept.survey(&project)?;
-        let ruled = survey.files.iter().map(|f| Listed {
+        let scan = page.kept.scan(&project)?;
+        let ruled = scan.files.iter().map(|f| Listed {
             path: &f.path,
             class: f.class.as_str(),
             seq: f.seq,
             len: f.len,
             flag: f.flag.as_ref().map(|flag| flag.what.as_str()),
         });
-        let journalled: BTreeMap<&str, &Standing> = survey.free_journalled.iter().map(|f| (f.path.as_str(), f)).collect();
-        let flagged_free: BTreeSet<&str> = survey.files.iter().filter(|f| f.class == Class::Free).map(|f| f.path.as_str()).collect();
-        let free = survey.free.iter().filter(|path| !flagged_free.contains(path.as_str())).map(|path| {
+        let journalled: BTreeMap<&str, &FileStatus> = scan.free_journalled.iter().map(|f| (f.path.as_str(), f)).collect();
+        let flagged_free: BTreeSet<&str> = scan.files.iter().filter(|f| f.class == Class::Free).map(|f| f.path.as_str()).collect();
+        let free = scan.free.iter().filter(|path| !flagged_free.contains(path.as_str())).map(|path| {
             let (seq, len) = journalled.get(path.as_str()).map_or((0, 0), |f| (f.seq, f.len));
             Listed { path, class: "free", seq, len, flag: None }
         });

@@ -48,14 +48,14 @@ pub async fn board(State(page): Shared) -> Response {
                 units.push(json!({"id": unit.id, "title": unit.title.in_language(contract.language)}));
             }
         }
-        let cells: Vec<Value> = flow.jobs.iter().zip(&flow.statuses).map(|(planned, s)| told(contract, planned, s)).collect();
+        let cells: Vec<Value> = flow.jobs.iter().zip(&flow.statuses).map(|(planned, s)| to_json(contract, planned, s)).collect();
         Ok::<Value, Failure>(json!({"steps": steps, "units": units, "cells": cells, "attempts": attempts_under_way(project.store.root())}))
     })
     .await
 }
 
 /// Returns a job with its status as JSON.
-pub fn told(contract: &Contract, planned: &PlannedJob<'_>, status: &JobStatus) -> Value {
+pub fn to_json(contract: &Contract, planned: &PlannedJob<'_>, status: &JobStatus) -> Value {
     let title = planned.job.unit.as_ref().and_then(|id| contract.unit(id));
     json!({
         "step": planned.job.step,
@@ -75,14 +75,14 @@ pub fn told(contract: &Contract, planned: &PlannedJob<'_>, status: &JobStatus) -
 }
 
 #[derive(Debug, Deserialize)]
-pub struct Asked {
+pub struct Parameters {
     step: String,
     unit: Option<String>,
     /// An older attempt of the same job.
     attempt: Option<String>,
 }
 
-pub async fn job(State(page): Shared, Query(asked): Query<Asked>) -> Response {
+pub async fn job(State(page): Shared, Query(asked): Query<Parameters>) -> Response {
     reply(move || {
         let session = page.session();
         let project = session.project()?;
@@ -91,7 +91,7 @@ pub async fn job(State(page): Shared, Query(asked): Query<Asked>) -> Response {
         let job = Job { step: asked.step.clone(), unit };
         let (flow, _) = flow_now(&project, &page.memory)?;
         let Some(at) = flow.find(&job) else {
-            return Err(Failure::new(exit::NOT_FOUND, format!("there is no job `{job}`"), "quipu status"));
+            return Err(Failure::new(exit::NOT_FOUND, format!("unknown job `{job}`"), "quipu status"));
         };
         let (planned, status) = (&flow.jobs[at], &flow.statuses[at]);
         let root = project.store.root();
@@ -120,7 +120,7 @@ pub async fn job(State(page): Shared, Query(asked): Query<Asked>) -> Response {
         let attempts: Vec<String> =
             past.as_ref().map(|p| std::iter::once(&p.fact.note.attempt).chain(&p.others).cloned().collect()).unwrap_or_default();
         Ok(json!({
-            "job": told(&project.contract, planned, status),
+            "job": to_json(&project.contract, planned, status),
             "attempt": attempt,
             "attempts": attempts,
             "running": running,

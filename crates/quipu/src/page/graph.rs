@@ -22,7 +22,7 @@ const NODES: usize = 1_200;
 const LINKS: usize = 200;
 
 #[derive(Debug, Deserialize)]
-pub struct Asked {
+pub struct Parameters {
     /// Shows only pages near this one …
     #[serde(default)]
     focus: String,
@@ -31,7 +31,7 @@ pub struct Asked {
     depth: usize,
 }
 
-pub async fn graph(State(page): Shared, Query(asked): Query<Asked>) -> Response {
+pub async fn graph(State(page): Shared, Query(asked): Query<Parameters>) -> Response {
     reply(move || {
         let project = page.session().project()?;
         let map = page.kept.links(&project)?;
@@ -95,7 +95,7 @@ pub async fn graph(State(page): Shared, Query(asked): Query<Asked>) -> Response 
 fn choose<'g>(
     graph: &'g Graph,
     near: &BTreeMap<&'g str, BTreeSet<&'g str>>,
-    asked: &Asked,
+    asked: &Parameters,
 ) -> BTreeSet<&'g str> {
     let known = graph.pages.iter().find(|page| **page == asked.focus);
     if let Some(focus) = known {

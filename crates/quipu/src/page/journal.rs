@@ -15,7 +15,7 @@ const MOST: usize = 200;
 const PATHS: usize = 12;
 
 #[derive(Debug, Deserialize)]
-pub struct Asked {
+pub struct Parameters {
     #[serde(default)]
     q: String,
     #[serde(default)]
@@ -33,7 +33,7 @@ fn window() -> usize {
     60
 }
 
-pub async fn search(State(page): Shared, Query(asked): Query<Asked>) -> Response {
+pub async fn search(State(page): Shared, Query(asked): Query<Parameters>) -> Response {
     reply(move || {
         let project = page.session().project()?;
         let (text, actor, path) = (
@@ -62,14 +62,14 @@ pub async fn search(State(page): Shared, Query(asked): Query<Asked>) -> Response
         let found = project
             .store
             .log_before(asked.before, asked.limit.min(MOST), &wanted)?;
-        let entries: Vec<Value> = found.entries.iter().map(told).collect();
+        let entries: Vec<Value> = found.entries.iter().map(to_json).collect();
         Ok(json!({"entries": entries, "next": found.next, "newest": project.store.pulse()?}))
     })
     .await
 }
 
 /// Returns a commit as JSON.
-pub fn told(entry: &LogEntry) -> Value {
+pub fn to_json(entry: &LogEntry) -> Value {
     let shown: Vec<&String> = entry.paths.iter().take(PATHS).collect();
     json!({
         "seq": entry.seq,

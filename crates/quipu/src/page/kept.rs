@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use quipu_contract::Actor;
 use quipu_protocol::{LinkMap, Project, map_links};
-use quipu_store::Survey;
+use quipu_store::StatusScan;
 
 use crate::answer::Failure;
 
@@ -20,7 +20,7 @@ const PATIENCE: u32 = 20;
 
 #[derive(Default)]
 pub struct Kept {
-    survey: Mutex<Option<Found<Survey>>>,
+    scan: Mutex<Option<Found<StatusScan>>>,
     links: Mutex<Option<Found<LinkMap>>>,
 }
 
@@ -32,15 +32,15 @@ struct Found<T> {
 
 impl Kept {
     /// Returns the status scan of every file. Concurrent callers wait for the same scan.
-    pub fn survey(&self, project: &Project) -> Result<Arc<Survey>, Failure> {
-        kept(&self.survey, project, SURVEY_LASTS, || {
-            Ok(project.store.survey()?)
+    pub fn scan(&self, project: &Project) -> Result<Arc<StatusScan>, Failure> {
+        kept(&self.scan, project, SURVEY_LASTS, || {
+            Ok(project.store.scan_status()?)
         })
     }
 
     /// Returns the last status scan, even if it is outdated, for optional information.
-    pub fn last_survey(&self) -> Option<Arc<Survey>> {
-        let slot = self.survey.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn last_scan(&self) -> Option<Arc<StatusScan>> {
+        let slot = self.scan.lock().unwrap_or_else(PoisonError::into_inner);
         slot.as_ref().map(|found| Arc::clone(&found.what))
     }
 

@@ -21,7 +21,7 @@ mod reply;
 
 use std::sync::{Arc, OnceLock};
 
-use quipu_protocol::flow::Memory;
+use quipu_protocol::flow::FlowCache;
 use quipu_web::Site;
 use quipu_web::axum::Router;
 use quipu_web::axum::routing::{get, post};
@@ -30,11 +30,15 @@ use crate::session::Session;
 pub use entry::Entry;
 use kept::Kept;
 
+/// Recorded in the journal beside the person, to distinguish a decision in a browser from one on a
+/// terminal.
+const DOOR: &str = "page";
+
 /// The state of one server.
 pub struct Page {
     session: Session,
     /// The flow's cache of unchanged files.
-    memory: Memory,
+    memory: FlowCache,
     kept: Kept,
 }
 
@@ -42,10 +46,11 @@ pub struct Page {
 type Shared = quipu_web::axum::extract::State<Arc<Page>>;
 
 impl Page {
-    /// Each request is a separate caller: no state is kept between two requests.
+    /// Each request is a separate caller. Only the open project is kept, and checked again.
     fn session(&self) -> Session {
         Session {
             watched: OnceLock::new(),
+            panel: OnceLock::new(),
             ..self.session.clone()
         }
     }
@@ -55,8 +60,11 @@ impl Page {
 /// gives the token for a one-time code.
 pub fn site(session: Session, entry: &Arc<Entry>) -> Site {
     let page = Arc::new(Page {
-        session,
-        memory: Memory::default(),
+        session: Session {
+            door: Some(DOOR),
+            ..session
+        },
+        memory: FlowCache::default(),
         kept: Kept::default(),
     });
     let guarded = Router::new()

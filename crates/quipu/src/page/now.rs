@@ -33,7 +33,7 @@ pub async fn now(State(page): Shared) -> Response {
             let (flow, _) = flow_now(&project, &page.memory)?;
             let of = |state: Stand| -> Vec<Value> {
                 let found = flow.jobs.iter().zip(&flow.statuses).filter(|(_, s)| s.state == state).take(MOST);
-                found.map(|(planned, status)| super::flow::told(&project.contract, planned, status)).collect()
+                found.map(|(planned, status)| super::flow::to_json(&project.contract, planned, status)).collect()
             };
             let counts: Vec<Value> = Stand::ALL.iter().map(|s| json!([s.as_str(), flow.count(*s)])).collect();
             flow_json = json!({
@@ -45,8 +45,8 @@ pub async fn now(State(page): Shared) -> Response {
                 "ready": of(Stand::Ready),
             });
         }
-        let survey = page.kept.survey(&project)?;
-        let flagged: Vec<Value> = survey
+        let scan = page.kept.scan(&project)?;
+        let flagged: Vec<Value> = scan
             .flagged()
             .take(MOST)
             .map(|f| json!({"path": f.path, "class": f.class.as_str(), "what": f.flag.as_ref().map(|x| &x.what)}))
@@ -58,25 +58,25 @@ pub async fn now(State(page): Shared) -> Response {
             .collect();
         let sessions: Vec<Value> =
             sessions.iter().map(|s| json!({"id": s.id, "who": s.who.to_string(), "since": s.since, "over": s.over})).collect();
-        let recent: Vec<Value> = store.recent(LOOKED)?.iter().filter(|entry| entry.kind != Kind::Lease).take(RECENT).map(journal::told).collect();
-        let attempts: Vec<Value> = attempts_under_way(store.root()).iter().map(|attempt| told(store.root(), attempt)).collect();
+        let recent: Vec<Value> = store.recent(LOOKED)?.iter().filter(|entry| entry.kind != Kind::Lease).take(RECENT).map(journal::to_json).collect();
+        let attempts: Vec<Value> = attempts_under_way(store.root()).iter().map(|attempt| to_json(store.root(), attempt)).collect();
         Ok::<Value, Failure>(json!({
             "flow": flow_json,
             "attempts": attempts,
             // The page also works while the shared server is down.
-            "workers": store.seated().unwrap_or_default(),
+            "workers": store.registered().unwrap_or_default(),
             "leases": leases,
             "sessions": sessions,
             "flagged": flagged,
             "recent": recent,
-            "files": survey.files.len(),
+            "files": scan.files.len(),
         }))
     })
     .await
 }
 
 /// Returns an attempt with its agent's last line and the texts it was given.
-fn told(root: &Path, attempt: &RunningAttempt) -> Value {
+fn to_json(root: &Path, attempt: &RunningAttempt) -> Value {
     let folder = folder_of(root, &attempt.attempt);
     let plan = quipu_store::read_regular_text(&folder.join("plan.json"))
         .ok()

@@ -23,12 +23,12 @@ const LINE_CHARS: usize = 2_000;
 const EVENTS: usize = 400;
 
 #[derive(Debug, Deserialize)]
-pub struct Asked {
+pub struct Parameters {
     path: String,
     at: Option<String>,
 }
 
-pub async fn file(State(page): Shared, Query(asked): Query<Asked>) -> Response {
+pub async fn file(State(page): Shared, Query(asked): Query<Parameters>) -> Response {
     reply(move || {
         let session = page.session();
         let project = session.project()?;
@@ -43,10 +43,9 @@ pub async fn file(State(page): Shared, Query(asked): Query<Asked>) -> Response {
             .as_deref()
             .filter(|_| markdown)
             .map(|text| parse_tree(text, path.as_str(), &|p| is_file(&project, p)));
-        let survey = page.kept.last_survey();
-        let flag = survey.and_then(|survey| {
-            survey
-                .flagged()
+        let scan = page.kept.last_scan();
+        let flag = scan.and_then(|scan| {
+            scan.flagged()
                 .find(|f| f.path == path.as_str())
                 .and_then(|f| f.flag.clone())
         });
@@ -78,7 +77,7 @@ fn is_file(project: &Project, path: &str) -> bool {
     ProjectPath::parse(path).is_ok_and(|path| {
         project
             .store
-            .look_of(&path)
+            .stat_text(&path)
             .is_ok_and(|look| look.is_some())
     })
 }

@@ -15,7 +15,12 @@ pub async fn reply(work: impl FnOnce() -> Result<Value, Failure> + Send + 'stati
         Some(Ok(value)) => Json(value).into_response(),
         Some(Err(failure)) => (status(failure.exit), Json(failure.json())).into_response(),
         None => {
-            let failure = Failure::new(exit::IO, "the request failed inside Quipu", "report this");
+            let failure = Failure::new(
+                exit::IO,
+                "an internal error occurred",
+                "report this \
+                as a bug",
+            );
             (StatusCode::INTERNAL_SERVER_ERROR, Json(failure.json())).into_response()
         }
     }

@@ -1,7 +1,7 @@
 //! Tests of the book flow: completion, the loop of objections, batches, staleness.
 
 use quipu_contract::Actor;
-use quipu_protocol::flow::{Choice, Event, Ruling, State, decide_gate};
+use quipu_protocol::flow::{AttemptResult, Choice, Event, State, decide_gate};
 use quipu_store::{Change, Op};
 use quipu_testkit::{draft, new_items, page};
 
@@ -270,7 +270,7 @@ fn a_redo_says_why_and_shows_the_old_text() {
         path,
         bytes: Some(text.into_bytes()),
     });
-    stage.open().judge(change).unwrap().publish().unwrap();
+    stage.open().validate(change).unwrap().publish().unwrap();
     stage
         .script
         .put("drafts/ch01-draft.md", &draft("ch01", "other"));
@@ -306,7 +306,7 @@ fn a_count_of_objections_is_none_and_a_stray_sign_goes_back_to_its_reviewer() {
     let played = stage.play_all();
     let fault = played.sent_back().join("\n");
     assert!(
-        fault.contains("`reviews/ch01-r1-code.md` has ❌ in \"**Block**: 2 ❌, 1 💡.\" and no item that says what is wrong"),
+        fault.contains("`reviews/ch01-r1-code.md` has ❌ in \"**Block**: 2 ❌, 1 💡.\" but no item that says what is wrong"),
         "{fault}"
     );
     assert_eq!(
@@ -385,7 +385,7 @@ fn an_amendment_makes_stale_what_had_read_it_and_what_rests_on_that() {
         .text("outline-final.md")
         .replace("The goal of chapter 2", "Another goal of chapter 2");
     project
-        .judge(Change::by(&Actor::Person).why("scope").op(Op::Amend {
+        .validate(Change::by(&Actor::Person).why("scope").op(Op::Amend {
             path,
             bytes: Some(text.into_bytes()),
         }))
@@ -466,7 +466,7 @@ fn what_is_published_follows_an_amended_chapter_and_nothing_is_final_before_its_
             path,
             bytes: Some(text.into_bytes()),
         });
-        stage.open().judge(change).unwrap().publish().unwrap();
+        stage.open().validate(change).unwrap().publish().unwrap();
         stage.script.put(
             "research/ch02-research.md",
             "# Research ch02\n\nOther facts.\n\n<!-- RESEARCH_COMPLETE -->\n",
@@ -626,16 +626,16 @@ fn length_and_form_are_checked() {
     let fault = played.sent_back().join("\n");
     assert!(
         fault.contains(
-            "`drafts/ch01-draft.md` has 4 words; 96 to 144 are asked. Expand it by about 116"
+            "`drafts/ch01-draft.md` has 4 words; 96 to 144 are required. Expand it by about 116"
         ),
         "{fault}"
     );
     assert!(
-        fault.contains("has 1 headings of level 2 (lines 3); 3 to 6 are asked"),
+        fault.contains("has 1 headings of level 2 (lines 3); 3 to 6 are required"),
         "{fault}"
     );
     assert!(
-        fault.contains("has 1 headings of level 4 (lines 7); 0 are asked"),
+        fault.contains("has 1 headings of level 4 (lines 7); 0 are required"),
         "{fault}"
     );
     assert!(
@@ -670,7 +670,7 @@ fn an_agent_that_hangs_is_overdue() {
         .script
         .put("outline-reader-feedback.md.acts", "hang\n");
     let played = stage.play(Choice::default());
-    let overdue = played.events.iter().any(|e| matches!(e, Event::Failed { why, .. } if why.contains("it had 1 seconds and was ended")));
+    let overdue = played.events.iter().any(|e| matches!(e, Event::Failed { why, .. } if why.contains("it was stopped after 1 seconds")));
     assert!(overdue, "{:#?}", played.events);
 }
 
@@ -838,7 +838,7 @@ fn an_audit_that_passes_may_hold_no_objection_in_any_form() {
         let played = stage.play_all();
         let fault = played.sent_back().join("\n");
         assert!(
-            fault.contains("ends with <!-- QA_PASSED --> and holds 1 items with ❌")
+            fault.contains("ends with <!-- QA_PASSED --> and contains 1 items with ❌")
                 && fault.contains(first),
             "{fault}"
         );
@@ -863,7 +863,7 @@ fn a_mend_that_was_cut_short_is_not_accepted() {
     let why = why.unwrap_or_else(|| panic!("{:#?}", played.events));
     assert!(
         why.contains("does not end with <!-- ARCHITECTURE_COMPLETE -->")
-            && why.contains("it had 1 seconds and was ended"),
+            && why.contains("it was stopped after 1 seconds"),
         "{why}"
     );
     assert!(!stage.text("outline-draft.md").contains("Half a fix."));
@@ -882,7 +882,7 @@ fn how_an_agent_ended_is_told_though_its_work_is_accepted() {
     });
     assert_eq!(
         told.as_deref(),
-        Some("the agent says: the script says so"),
+        Some("the agent reports: the script says so"),
         "{:#?}",
         played.events
     );
@@ -915,7 +915,7 @@ fn new_items_that_cannot_be_remembered_go_back() {
         );
     }
     assert!(
-        fault.contains("without entries it says `none` or `无`")
+        fault.contains("if there are no entries, write `none` or `无`")
             && !fault.contains("### Metaphors"),
         "{fault}"
     );
@@ -941,7 +941,7 @@ fn a_summary_may_not_swallow_what_is_remembered_behind_it() {
     let fault = played.sent_back().join("\n");
     assert!(
         fault.contains(
-            "has a part `### Summary` that swallows what follows it in `meta/chapter-summaries.md`"
+            "has a part `### Summary` that hides what follows it in `meta/chapter-summaries.md`"
         ),
         "{fault}"
     );
@@ -989,7 +989,7 @@ fn a_section_behind_the_last_one_leaves_that_one_alone() {
         path,
         bytes: Some(text.into_bytes()),
     });
-    stage.open().judge(change).unwrap().publish().unwrap();
+    stage.open().validate(change).unwrap().publish().unwrap();
     assert_eq!(
         stage.in_state(State::Stale),
         ["audit"],
@@ -1006,7 +1006,7 @@ fn approving_what_nobody_reviewed_is_told() {
             &stage.open(),
             &Actor::Person,
             &job("approve-outline", None),
-            Ruling::Approved,
+            AttemptResult::Approved,
             None,
         )
         .unwrap()
@@ -1028,7 +1028,7 @@ fn approving_what_nobody_reviewed_is_told() {
         &fresh.open(),
         &Actor::Person,
         &job("approve-outline", None),
-        Ruling::Approved,
+        AttemptResult::Approved,
         None,
     )
     .unwrap();

@@ -81,10 +81,10 @@ fn without_the_kernel_s_help_it_is_said_and_what_was_written_is_verified() {
     ];
     let (code, said) = without_landlock(|| desk.call(&run));
     assert_eq!(code, 0, "{said}");
-    let warning = "verification only for research/ch01: this kernel has no Landlock; what it writes is looked at, what it reads is not held";
+    let warning = "verification only for research/ch01: this kernel has no Landlock; its output is checked, but its reads are not restricted";
     assert_eq!(said.matches(warning).count(), 1, "{said}");
     assert!(
-        said.contains("dropped, for nobody asked: stray.md"),
+        said.contains("dropped, because the step does not ask for them: stray.md"),
         "{said}"
     );
     assert!(!desk.root.join("stray.md").exists());

@@ -263,7 +263,7 @@ fn what_the_contract_refuses_goes_back_once_with_its_rule() {
     assert_eq!(desk.text("out.md"), GOOD);
     let asked = server.requests()[2].body.to_string();
     assert!(
-        asked.contains("memory is no place for it") && !asked.contains("--force"),
+        asked.contains("credentials do not belong in memory") && !asked.contains("--force"),
         "{asked}"
     );
 
@@ -432,8 +432,8 @@ fn failures() -> (Vec<Failing>, Vec<Server>) {
                 vec![Reply::Status(500, "", error("oops"))],
                 "refused with status 500: oops",
             ),
-            ("hang", vec![Reply::Hang], "it had 1 seconds and was ended"),
-            ("garbage", vec![Reply::Garbage], "broke off"),
+            ("hang", vec![Reply::Hang], "it was stopped after 1 seconds"),
+            ("garbage", vec![Reply::Garbage], "stopped early"),
             (
                 "no output",
                 vec![says(api, "All done!")],
@@ -494,7 +494,7 @@ fn failures() -> (Vec<Failing>, Vec<Server>) {
             "echo 'connect ECONNREFUSED' >&2; exit 1",
             "exit code 1: connect ECONNREFUSED",
         ),
-        ("hang", "sleep 300", "it had 1 seconds and was ended"),
+        ("hang", "sleep 300", "it was stopped after 1 seconds"),
         (
             "garbage",
             "head -c 100000 /dev/urandom",
@@ -522,11 +522,11 @@ fn failures() -> (Vec<Failing>, Vec<Server>) {
             "echo 'connect ECONNREFUSED' >&2; exit 1",
             "connect ECONNREFUSED",
         ),
-        ("hang", "sleep 300", "it had 1 seconds and was ended"),
+        ("hang", "sleep 300", "it was stopped after 1 seconds"),
         (
             "garbage",
             "head -c 100000 /dev/urandom; exit 0",
-            "broke off",
+            "stopped early",
         ),
         ("no output", "ended", "`out.md` was not written"),
         (
@@ -613,10 +613,10 @@ fn folders_of_old_runs_are_removed_and_replay_says_so() {
         "a run removes only what is older than it found"
     );
     let said = desk.fine(&["doctor"]);
-    assert!(said.contains("removed 1 folder of old attempts"), "{said}");
+    assert!(said.contains("deleted 1 folder of old attempts"), "{said}");
     let replayed = desk.fine(&["replay", &first]);
     assert!(
-        replayed.contains("its folder is gone (old ones are removed: [attempts] in quipu.toml)"),
+        replayed.contains("its folder was deleted ([attempts] in quipu.toml)"),
         "{replayed}"
     );
     assert!(
@@ -624,5 +624,5 @@ fn folders_of_old_runs_are_removed_and_replay_says_so() {
         "{replayed}"
     );
     let (code, said) = desk.call(&["replay", &first, "--brief"]);
-    assert!(code == 5 && said.contains("is gone"), "{said}");
+    assert!(code == 5 && said.contains("was deleted"), "{said}");
 }

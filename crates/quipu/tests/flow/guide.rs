@@ -23,7 +23,7 @@ fn blocks(guide: &str) -> Vec<Block> {
     for line in guide.lines() {
         if let Some(named) = line.strip_prefix("<!-- as: ") {
             who = Some(named.trim_end_matches(" -->").to_owned());
-        } else if line == "```console" {
+        } else if line.starts_with("```console") {
             let who = who.take().expect("every console block says who runs it");
             blocks.push(Block {
                 who,

@@ -302,7 +302,7 @@ impl Fleet {
             );
         }
         // Each job was accepted exactly once, and the log has no gap.
-        quipu_shared::register(|_| {}, |_, _| true);
+        quipu_postgres::register(|_| {}, |_, _| true);
         let project = Project::open(&self.home.root, Options::default()).unwrap();
         let jobs = accepted(&project);
         let same = accepted(&Project::open(&alone.root, Options::default()).unwrap());

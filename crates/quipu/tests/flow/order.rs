@@ -14,7 +14,8 @@ use proptest::prelude::*;
 use quipu_contract::{Actor, ProjectPath};
 use quipu_protocol::Project;
 use quipu_protocol::flow::{
-    Agent, Choice, Ended, Ending, Engine, Memory, Ruling, State, Stay, Stop, Task, Watch, flow_now,
+    Agent, AttemptResult, Choice, Ended, Ending, Engine, FlowCache, LeaveRule, State, Stop, Task,
+    Watch, flow_now,
 };
 use quipu_store::{Change, Op, Options};
 use tempfile::TempDir;
@@ -432,7 +433,10 @@ impl Stage {
                 path,
                 bytes: Some(text.into_bytes()),
             });
-            match project.judge(change).and_then(quipu_store::Judged::publish) {
+            match project
+                .validate(change)
+                .and_then(quipu_store::Validated::publish)
+            {
                 Ok(_) => return,
                 Err(quipu_store::StoreError::Stale { .. }) => {}
                 Err(error) => panic!("{error}"),
@@ -454,18 +458,20 @@ impl Stage {
         let engine = Engine {
             project: &project,
             agent: &agent,
-            press: None,
-            seat: project.store.sit(Some("reckoner"), act.jobs).unwrap(),
+            publisher: None,
+            registration: project
+                .store
+                .register_worker(Some("reckoner"), act.jobs)
+                .unwrap(),
             choice: Choice {
                 jobs: act.jobs,
                 stale: act.stale,
                 ..Choice::default()
             },
-            stay: Stay::default(),
-            rules: quipu_store::Version::of(self.text("quipu.toml").as_bytes()),
+            leave_rule: LeaveRule::default(),
             stop,
             listen: &|event| events.lock().unwrap().push(format!("{event:?}")),
-            memory: Memory::default(),
+            memory: FlowCache::default(),
         };
         let summary = engine.run().unwrap();
         let events = events.lock().unwrap();
@@ -494,7 +500,7 @@ impl Stage {
             }
         }
         let project = self.open();
-        let (flow, _) = flow_now(&project, &Memory::default()).unwrap();
+        let (flow, _) = flow_now(&project, &FlowCache::default()).unwrap();
         let open: Vec<_> = flow
             .statuses
             .iter()
@@ -598,7 +604,9 @@ impl Stage {
         for noted in self.open().store.noted(0).unwrap() {
             let note = noted.note;
             let job = format!("{}/{}", note["step"], note["unit"]);
-            if note["ruling"] == serde_json::json!(Ruling::Accepted) && note["agent"].is_null() {
+            if note["ruling"] == serde_json::json!(AttemptResult::Accepted)
+                && note["agent"].is_null()
+            {
                 let before = last.insert(job.clone(), note["reads"].clone());
                 assert!(
                     before.as_ref() != Some(&note["reads"]),
@@ -638,11 +646,11 @@ fn files_and_notes_of_a_snapshot_are_of_one_moment() {
                 let path = ProjectPath::parse("text.md").unwrap();
                 let op = Op::Write { path, bytes: format!("{number}\n").into_bytes(), expect: quipu_store::Expect::Any };
                 let note = serde_json::json!({"flow": 1, "attempt": number.to_string(), "step": "write", "ruling": "accepted"});
-                project.judge(Change::by(&Actor::Person).note(note).op(op)).unwrap().publish().unwrap();
+                project.validate(Change::by(&Actor::Person).note(note).op(op)).unwrap().publish().unwrap();
             }
             over.store(true, Ordering::SeqCst);
         });
-        let memory = Memory::default();
+        let memory = FlowCache::default();
         while !over.load(Ordering::SeqCst) {
             let (_, snapshot) = flow_now(&project, &memory).unwrap();
             let noted = snapshot
@@ -650,7 +658,7 @@ fn files_and_notes_of_a_snapshot_are_of_one_moment() {
                 .last()
                 .map(|fact| fact.files[0].version.clone());
             let seen = snapshot
-                .survey
+                .scan
                 .files
                 .iter()
                 .find(|file| file.path == "text.md")

@@ -22,6 +22,8 @@ fn a_review_ends_with_a_verdict_and_its_state_agrees_with_its_reports() {
     let low = report("s5")
         .replace("**Score:** 4", "**Score:** 2")
         .replace("- Do as s5 says.", "- Expand the sampling section.");
+    let (parts, scores) = low.split_once("## 5.").unwrap();
+    let low = format!("{parts}## 5.{}", scores.replace(":** 4", ":** 2"));
     stage.script.put("agent_outputs/s5.md", &low);
     stage.script.put(
         "agent_outputs/r5.md",
@@ -118,7 +120,7 @@ fn a_report_out_of_form_goes_back_with_its_line() {
     let played = stage.play(Choice::default());
     assert_eq!(
         played.sent_back(),
-        ["`agent_outputs/s.md` line 4: **Score:** is `4.5`; a whole number from 1 to 5 is asked"]
+        ["`agent_outputs/s.md` line 4: **Score:** is `4.5`; it must be a whole number from 1 to 5"]
     );
     let failing = Stage::review(PLAIN, "lite");
     failing.script.put("agent_outputs/w.md.acts", "nothing\n");
@@ -130,6 +132,83 @@ fn a_report_out_of_form_goes_back_with_its_line() {
 }
 
 #[test]
+fn a_failed_reviewer_is_excused_and_enters_no_average() {
+    let json = excuse("full", "w1");
+    assert_eq!(json["aggregates"]["domains"].as_array().unwrap().len(), 3);
+    assert_eq!(json["aggregates"]["verdict"], "ready");
+    assert_eq!(json["verdict"], "needs revision");
+}
+
+/// The only reviewer of a domain: no report of it exists for the agents that weigh the reports.
+#[test]
+fn the_only_reviewer_of_a_domain_may_be_excused() {
+    let json = excuse("lite", "w");
+    assert_eq!(json["aggregates"]["domains"].as_array().unwrap().len(), 2);
+}
+
+/// Plays a panel whose reviewer `id` fails and is excused; returns the state at the end.
+fn excuse(mode: &str, id: &str) -> serde_json::Value {
+    let stage = Stage::review(PLAIN, mode);
+    stage
+        .script
+        .put(&format!("agent_outputs/{id}.md.acts"), "nothing\n");
+    stage.play(Choice::default());
+    let project = stage.open();
+    let job = quipu_protocol::flow::Job {
+        step: id.into(),
+        unit: None,
+    };
+    let decided = quipu_protocol::flow::decide_gate(
+        &project,
+        &quipu_contract::Actor::Person,
+        &job,
+        quipu_protocol::flow::AttemptResult::Approved,
+        Some("its host is down"),
+    )
+    .unwrap();
+    assert!(decided.excused);
+    drop(project);
+    // qc has to name it.
+    let qc = std::fs::read_to_string(stage.script.folder.join("agent_outputs/qc.md")).unwrap();
+    let named = qc.replace("qc has read it.", &format!("qc has read all; {id} failed."));
+    stage.script.put("agent_outputs/qc.md.again", &named);
+    let played = stage.play(Choice::default());
+    assert_eq!(
+        played.sent_back(),
+        [format!(
+            "`agent_outputs/qc.md` line 1: {id} failed and is not counted: name it in the summary \
+             or the findings"
+        )]
+    );
+    assert_eq!(
+        stage.state("es", None).0,
+        State::Done,
+        "{:#?}",
+        played.events
+    );
+    let json = state(&stage);
+    assert_eq!(json["agent_outputs_summary"][id]["status"], "failed");
+    assert_eq!(json["review_progress"]["excused_agents"][0], id);
+    assert_eq!(json["review_progress"]["current_phase"], "done");
+    json
+}
+
+#[test]
+fn a_verdict_waits_for_all_reports() {
+    let stage = Stage::review(PLAIN, "lite");
+    stage.play(Choice {
+        steps: vec!["s".into()],
+        ..Choice::default()
+    });
+    let json = state(&stage);
+    assert_eq!(json["agent_outputs_summary"]["s"]["status"], "completed");
+    assert_eq!(json["aggregates"]["verdict"], Value::Null);
+    assert_eq!(json["verdict"], Value::Null);
+    stage.play(Choice::default());
+    assert_eq!(state(&stage)["verdict"], "needs revision");
+}
+
+#[test]
 fn a_report_written_by_hand_is_in_the_state_at_the_next_look() {
     let stage = Stage::review(PLAIN, "lite");
     let text = std::fs::read_to_string(stage.script.folder.join("agent_outputs/s.md")).unwrap();
@@ -137,7 +216,7 @@ fn a_report_written_by_hand_is_in_the_state_at_the_next_look() {
     std::fs::write(stage.root.join("agent_outputs/s.md"), text).unwrap();
     let project = stage.open();
     assert!(
-        quipu_protocol::flow::refresh_panel(&project, &quipu_protocol::flow::Memory::default())
+        quipu_protocol::flow::refresh_panel(&project, &quipu_protocol::flow::FlowCache::default())
             .unwrap()
     );
     assert_eq!(

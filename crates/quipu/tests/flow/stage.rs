@@ -6,8 +6,8 @@ use std::sync::Mutex;
 
 use quipu_contract::{Actor, Language, ProjectPath, Step, UnitId};
 use quipu_protocol::flow::{
-    Agent, Choice, Engine, Event, Flow, Job, Memory, Press, Printed, Ruling, Scripted, State, Stay,
-    Stop, Summary, decide_gate, flow_now,
+    Agent, AttemptResult, Choice, Engine, Event, Flow, FlowCache, Job, LeaveRule, Printed,
+    Publisher, Scripted, State, Stop, Summary, decide_gate, flow_now,
 };
 use quipu_protocol::{Layout, Project, lay_out};
 use quipu_store::Options;
@@ -23,7 +23,7 @@ pub struct Stage {
 /// Publishes the minimum that counts as a book.
 pub struct Plain;
 
-impl Press for Plain {
+impl Publisher for Plain {
     fn print(&self, _: &Project, step: &Step, unit: Option<&UnitId>) -> Result<Printed, String> {
         let fill = |path: &String| path.replace("{unit}", unit.map_or("", UnitId::as_str));
         let paths = step
@@ -159,14 +159,16 @@ impl Stage {
         let engine = Engine {
             project: &project,
             agent,
-            press: Some(&Plain),
-            seat: project.store.sit(Some("script"), choice.jobs).unwrap(),
+            publisher: Some(&Plain),
+            registration: project
+                .store
+                .register_worker(Some("script"), choice.jobs)
+                .unwrap(),
             choice,
-            stay: Stay::default(),
-            rules: quipu_store::Version::of(&std::fs::read(self.root.join("quipu.toml")).unwrap()),
+            leave_rule: LeaveRule::default(),
             stop: Stop::default(),
             listen: &listen,
-            memory: Memory::default(),
+            memory: FlowCache::default(),
         };
         let summary = engine.run().unwrap();
         // A fresh evaluation finds no job that could have started.
@@ -182,7 +184,7 @@ impl Stage {
                     .collect()
             };
             let seen_by_engine = left(flow_now(&project, &engine.memory).unwrap().0);
-            let seen_afresh = left(flow_now(&self.open(), &Memory::default()).unwrap().0);
+            let seen_afresh = left(flow_now(&self.open(), &FlowCache::default()).unwrap().0);
             let told = events.lock().unwrap();
             assert_eq!(
                 (&seen_by_engine, &seen_afresh),
@@ -212,7 +214,7 @@ impl Stage {
             &self.open(),
             &Actor::Person,
             &job(step, unit),
-            Ruling::Approved,
+            AttemptResult::Approved,
             None,
         )
         .unwrap();
@@ -223,7 +225,7 @@ impl Stage {
             &self.open(),
             &Actor::Person,
             &job(step, None),
-            Ruling::Rejected,
+            AttemptResult::Rejected,
             Some(why),
         )
         .unwrap();
@@ -231,7 +233,7 @@ impl Stage {
 
     pub fn with_flow<T>(&self, look: impl FnOnce(&Flow<'_>) -> T) -> T {
         let project = self.open();
-        let (flow, _) = flow_now(&project, &Memory::default()).unwrap();
+        let (flow, _) = flow_now(&project, &FlowCache::default()).unwrap();
         look(&flow)
     }
 

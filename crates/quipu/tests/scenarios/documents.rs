@@ -1,5 +1,6 @@
 //! Checks that README, CONTRIBUTING and `docs/` cite only what exists: source paths, links with their
-//! anchors, commands and their options.
+//! anchors, commands and their options; and that names of types and functions in the architecture
+//! page are in the source.
 //!
 //! A code span that looks like a path of the repository must be one (`flow/job.rs` may leave out the
 //! folders in front). A code span that begins with `quipu ` must be a command of `docs/cli.md`, which
@@ -149,6 +150,37 @@ fn documents_cite_paths_that_exist() {
         "only {cited} paths are cited: does the test still see them?"
     );
     assert_eq!(missing, Vec::<String>::new());
+}
+
+/// Whether a code span is a name of the source: `adopt_edits`, `CommitLog::wait`, `RuleBook`.
+fn looks_like_name(code: &str) -> bool {
+    let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':');
+    let humps = code.chars().zip(code.chars().skip(1));
+    code.starts_with(|c: char| c.is_ascii_alphabetic())
+        && code.chars().all(word)
+        && (code.contains(['_', ':'])
+            || humps
+                .into_iter()
+                .any(|(a, b)| a.is_ascii_lowercase() && b.is_ascii_uppercase()))
+}
+
+#[test]
+fn architecture_cites_names_that_exist() {
+    let root = root();
+    let tracked = tracked(&root);
+    let mut words: BTreeSet<String> = BTreeSet::new();
+    let is_source = |path: &&String| path.ends_with(".rs") || path.ends_with(".sql");
+    for path in tracked.iter().filter(is_source) {
+        let text = std::fs::read_to_string(root.join(path)).unwrap();
+        let parts = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        words.extend(parts.map(str::to_owned));
+    }
+    let page = parse(&root, "docs/architecture.md");
+    let names: Vec<&String> = page.code.iter().filter(|c| looks_like_name(c)).collect();
+    assert!(names.len() > 10, "the page cites {} names", names.len());
+    let is_known = |name: &&&String| name.split("::").all(|part| words.contains(part));
+    let unknown: Vec<&&String> = names.iter().filter(|name| !is_known(name)).collect();
+    assert_eq!(unknown, Vec::<&&String>::new());
 }
 
 #[test]

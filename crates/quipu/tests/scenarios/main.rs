@@ -1,9 +1,10 @@
-//! Scenarios: files before, a transcript of commands with their output, the exact tree after.
+//! Scenarios: files before, a transcript of commands with their output, and files after.
 //!
 //! ```text
 //! tests/scenarios/<profile>/<name>/before/      files, optional
 //! |                                /transcript   commands and their output
-//! |                                /after/       the tree without `.quipu/`; missing if unchanged
+//! |                                /after/       the files that the scenario is about; without
+//! |                                              it, the files of `before/` must not change
 //! ```
 //!
 //! `QUIPU_RECORD=1 cargo test -p quipu --test scenarios` rewrites the recordings; reviewers read
@@ -46,7 +47,7 @@ fn is_shared() -> bool {
 }
 
 /// Scenarios that differ on a shared store, with the reason.
-const OTHERWISE_SHARED: [(&str, &str); 47] = [
+const OTHERWISE_SHARED: [(&str, &str); 48] = [
     (
         "book/damaged-records",
         "throws the journal away, which comes back from the store",
@@ -120,6 +121,10 @@ const OTHERWISE_SHARED: [(&str, &str); 47] = [
         "hooks contact no shared store, so they note no session",
     ),
     ("relay/capture", "a shared store captures nothing"),
+    (
+        "review/excuse",
+        "a fault to be found: there the reviewer waits for the step before it and never runs",
+    ),
     (
         "relay/no-entry-is-hidden",
         "a shared store captures nothing, and a project is made without `init`",
@@ -295,7 +300,7 @@ mod runner {
 
     #[test]
     fn a_malformed_scenario_fails() {
-        fails_with(&[("before/a", "")], "there is no `transcript`");
+        fails_with(&[("before/a", "")], "`transcript` does not exist");
         fails_with(
             &[("transcript", "// nothing is done\n")],
             "no line begins with `$ `",
@@ -325,8 +330,8 @@ mod runner {
             "-a\n+b\n",
         );
         fails_with(
-            &[("transcript", "$ touch new\n")],
-            "`new` is there, but not in the scenario",
+            &[("transcript", "$ true\n"), ("after/f", "a\n")],
+            "`f` is missing",
         );
         fails_with(
             &[("transcript", "$ rm f\n"), ("before/f", "a\n")],
@@ -342,6 +347,7 @@ mod runner {
                 "// A note.\n$ cat <<'END' > f; sh -c 'exit 4'\n> one\n> END\n$ cat f\n",
             ),
             ("after/old", ""),
+            ("after/f", ""),
         ]);
         run::run(folder.path(), true).unwrap();
         run::run(folder.path(), false).unwrap();

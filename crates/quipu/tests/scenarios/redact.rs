@@ -99,9 +99,22 @@ static NAMED: LazyLock<Regex> = LazyLock::new(|| {
     .unwrap()
 });
 
-/// Normalizes times, because a guide shows a sample time and a transcript a placeholder.
+/// Normalizes times and lines of rules, because a guide shows a sample and a transcript a
+/// placeholder.
 pub fn without_times(text: &str) -> String {
-    NAMED.replace_all(text, "[…]").into_owned()
+    NAMED
+        .replace_all(&without_rule_lines(text), "[…]")
+        .into_owned()
+}
+
+static RULE_LINE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(\bprofiles/(?:book|novel|relay|review|worldlog)/[a-z]+\.toml):\d+").unwrap()
+});
+
+/// Replaces the lines of rules in built-in profiles, so that an added rule does not change every
+/// transcript that cites a later one.
+pub fn without_rule_lines(text: &str) -> String {
+    RULE_LINE.replace_all(text, "$1:[LINE]").into_owned()
 }
 
 static KEPT: LazyLock<Regex> =

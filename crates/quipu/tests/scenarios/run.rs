@@ -5,13 +5,15 @@ use std::process::{Command, Stdio};
 
 use quipu_testkit::postgres::Cluster;
 
-use crate::redact::{redact, without_places, without_versions};
+use crate::redact::{redact, without_places, without_rule_lines, without_versions};
 use crate::transcript::{self, Step};
 use crate::tree::{Tree, difference};
 
 /// Quipu's own folder and git's. They hold times, ids and a database; the commands' output covers
 /// them.
 const NOT_COMPARED: [&str; 2] = [".quipu", ".git"];
+/// The scenario that compares the lines of rules; all others hide them.
+const SHOWS_RULE_LINES: &str = "rule-lines";
 
 /// Runs a scenario and returns the differences. With `record`, updates the scenario instead.
 pub fn run(folder: &Path, record: bool) -> Result<(), String> {
@@ -31,7 +33,8 @@ pub fn run(folder: &Path, record: bool) -> Result<(), String> {
         }
     }
     let file = folder.join("transcript");
-    let told = std::fs::read_to_string(&file).map_err(|_| "there is no `transcript`".to_owned())?;
+    let told =
+        std::fs::read_to_string(&file).map_err(|_| "`transcript` does not exist".to_owned())?;
     let steps = transcript::parse(&told)?;
     let before = Tree::load(&folder.join("before"), &[]).map_err(io("before/"))?;
 
@@ -44,29 +47,35 @@ pub fn run(folder: &Path, record: bool) -> Result<(), String> {
     let project = root.join("project");
     std::fs::create_dir(&project).map_err(io("the project"))?;
     before.write(&project).map_err(io("the project"))?;
-    let happened = perform(&root, &project, &steps)?;
+    let mut happened = in_one_shell(Shell::Plain, &root, &project, &steps)?;
+    if !folder.ends_with(SHOWS_RULE_LINES) {
+        for step in &mut happened {
+            step.output = without_rule_lines(&step.output);
+        }
+    }
     let left = Tree::load(&project, &NOT_COMPARED)
         .map_err(io("the project"))?
         .redacted(&root);
 
+    // Only the files that the scenario is about are compared: those in `after/`, or those in
+    // `before/`, which then must not change.
     let after = folder.join("after");
+    let expected = if after.exists() {
+        Tree::load(&after, &[]).map_err(io("after/"))?
+    } else {
+        before
+    };
+    let left = left.only(&expected);
     if record {
         std::fs::write(&file, transcript::render(&happened)?).map_err(io("transcript"))?;
-        if after.exists() {
-            std::fs::remove_dir_all(&after).map_err(io("after/"))?;
-        }
-        if left != before {
+        if left != expected {
+            let _ = std::fs::remove_dir_all(&after);
             std::fs::create_dir(&after)
                 .and_then(|()| left.write(&after))
                 .map_err(io("after/"))?;
         }
         return Ok(());
     }
-    let wanted = if after.exists() {
-        Tree::load(&after, &[]).map_err(io("after/"))?
-    } else {
-        before
-    };
     let mut differs = String::new();
     for (step, happened) in steps.iter().zip(&happened).filter(|(a, b)| a != b) {
         differs.push_str(&format!(
@@ -75,7 +84,7 @@ pub fn run(folder: &Path, record: bool) -> Result<(), String> {
             difference("output", &ended(step), &ended(happened))
         ));
     }
-    differs.push_str(&left.difference(&wanted));
+    differs.push_str(&left.difference(&expected));
     if differs.is_empty() {
         Ok(())
     } else {
@@ -128,8 +137,22 @@ fn path_without_hosts() -> String {
         .join(":")
 }
 
+/// The shell of the commands, and what becomes of its two outputs.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Shell {
+    /// `sh`; lines of the error output follow the others and begin with `! `.
+    Plain,
+    /// `bash`, which readers of a guide use; both outputs mixed, as a terminal shows them.
+    Bash,
+}
+
 /// Runs all commands in one shell, each with its own output.
-fn perform(root: &Path, project: &Path, steps: &[Step]) -> Result<Vec<Step>, String> {
+pub fn in_one_shell(
+    kind: Shell,
+    root: &Path,
+    project: &Path,
+    steps: &[Step],
+) -> Result<Vec<Step>, String> {
     let outputs = root.join("outputs");
     std::fs::create_dir(&outputs).map_err(|e| format!("outputs: {e}"))?;
     let name = |number: usize, kind: &str| outputs.join(format!("{number}.{kind}"));
@@ -137,8 +160,12 @@ fn perform(root: &Path, project: &Path, steps: &[Step]) -> Result<Vec<Step>, Str
     for (number, step) in steps.iter().enumerate() {
         let [out, err, code] =
             ["out", "err", "code"].map(|kind| name(number, kind).display().to_string());
+        let errors = match kind {
+            Shell::Plain => err,
+            Shell::Bash => "&1".to_owned(),
+        };
         script.push_str(&format!(
-            "{{ {}\n}} >{out} 2>{err}\necho $? >{code}\n",
+            "{{ {}\n}} >{out} 2>{errors}\necho $? >{code}\n",
             step.command.join("\n")
         ));
     }
@@ -150,7 +177,10 @@ fn perform(root: &Path, project: &Path, steps: &[Step]) -> Result<Vec<Step>, Str
     std::fs::create_dir(&bin).map_err(|e| format!("bin: {e}"))?;
     std::os::unix::fs::symlink(quipu, bin.join("quipu")).map_err(|e| format!("bin: {e}"))?;
     let path = format!("{}:{}", bin.display(), path_without_hosts());
-    let mut shell = Command::new("sh");
+    let mut shell = Command::new(match kind {
+        Shell::Plain => "sh",
+        Shell::Bash => "bash",
+    });
     shell
         .arg(&file)
         .current_dir(project)

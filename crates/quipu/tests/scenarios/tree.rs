@@ -64,6 +64,12 @@ impl Tree {
         self
     }
 
+    /// Keeps only the paths that the other tree has.
+    pub fn only(mut self, other: &Tree) -> Tree {
+        self.0.retain(|path, _| other.0.contains_key(path));
+        self
+    }
+
     pub fn write(&self, folder: &Path) -> io::Result<()> {
         for (path, entry) in &self.0 {
             let path = folder.join(path);

@@ -143,7 +143,7 @@ fn a_store_that_nobody_trusts_is_not_contacted() {
             told(&output)
         );
         assert!(
-            told(&output).contains("is not contacted: nobody has trusted"),
+            told(&output).contains("was not contacted: this setting of the project is not trusted"),
             "{arguments:?}: {}",
             told(&output)
         );
@@ -202,7 +202,7 @@ fn an_address_among_quipus_own_files_is_not_contacted_either() {
     stranger.put(".quipu/shared", &attached.to_string());
     let output = stranger.quipu(&["status"], "");
     assert!(
-        !stranger.was_contacted() && told(&output).contains("nobody has trusted"),
+        !stranger.was_contacted() && told(&output).contains("is not trusted"),
         "{}",
         told(&output)
     );

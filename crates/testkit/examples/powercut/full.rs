@@ -44,7 +44,7 @@ fn check_commands(fill: &Path, root: &Path, home: &Path) -> Result<(), String> {
     run(quipu().args(["init", "--profile", "relay"]))?;
     for left in LEFT {
         // The file index is derived from the journal. It is rebuilt, and needs space.
-        for name in ["heads.db", "heads.db-wal", "heads.db-shm"] {
+        for name in ["index.db", "index.db-wal", "index.db-shm"] {
             let _ = std::fs::remove_file(root.join(".quipu").join(name));
         }
         fill_but(fill, left).map_err(text)?;

@@ -226,7 +226,7 @@ fn check(recording: &Recording, count: usize, root: &Path) -> Result<bool, Strin
     let more = Change::by(&Actor::Person)
         .append(&ProjectPath::parse("after.md").unwrap(), "life goes on\n");
     store
-        .judge(more)
+        .validate(more)
         .and_then(|judged| judged.publish())
         .map_err(|error| format!("cannot commit: {error}"))?;
     Ok(without_edit(&left) != expected)
@@ -235,7 +235,7 @@ fn check(recording: &Recording, count: usize, root: &Path) -> Result<bool, Strin
 /// Checks that no effect of the power cut is reported as an edit.
 fn check_called_edits(store: &Store, by_hand: Option<&str>) -> Result<(), String> {
     let survey = store
-        .survey()
+        .scan_status()
         .map_err(|error| format!("status failed: {error}"))?;
     let mut called: Vec<String> = survey
         .flagged()

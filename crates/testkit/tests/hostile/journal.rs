@@ -35,7 +35,7 @@ fn sample() -> &'static Sample {
                     format!("第 {number} 章\n"),
                     Expect::Any,
                 );
-            store.judge(change).unwrap().publish().unwrap();
+            store.validate(change).unwrap().publish().unwrap();
             texts.extend(play.files().into_values());
         }
         drop(store);
@@ -64,6 +64,6 @@ proptest! {
                 prop_assert!(sample().texts.contains(&text), "{path}: {}", String::from_utf8_lossy(&text));
             }
         }
-        let _ = (store.verify(), store.doctor(), store.survey());
+        let _ = (store.verify(), store.doctor(), store.scan_status());
     }
 }

@@ -11,7 +11,7 @@ fn person() -> Change {
 
 fn keyed(store: &Store, path: &str, text: &str, key: &str) -> bool {
     store
-        .judge(person().append(&Playground::path(path), text).key(key))
+        .validate(person().append(&Playground::path(path), text).key(key))
         .unwrap()
         .publish()
         .unwrap()
@@ -35,7 +35,7 @@ fn project() -> Playground {
         store.newest_of(&[]).unwrap();
     }
     store
-        .judge(person().write(&Playground::path("drafts/ch01.md"), "draft\n", Expect::Any))
+        .validate(person().write(&Playground::path("drafts/ch01.md"), "draft\n", Expect::Any))
         .unwrap()
         .publish()
         .unwrap();
@@ -89,11 +89,11 @@ fn answers(play: &Playground) -> String {
     keyed(&store, "meta/a-new.md", "new\n", "key-new");
     let other = store.take_lease(&Actor::Person, &["drafts/ch02.md".into()], 600);
     told.push_str(&format!("{}\n", other.is_err()));
-    let survey = store.survey().unwrap();
+    let scan = store.scan_status().unwrap();
     told.push_str(&format!(
         "{:?} {:?}\n",
-        survey.adopted,
-        survey.flagged().collect::<Vec<_>>()
+        scan.adopted,
+        scan.flagged().collect::<Vec<_>>()
     ));
     let commits: Vec<_> = store
         .log(3)
@@ -108,7 +108,7 @@ fn answers(play: &Playground) -> String {
     told
 }
 
-const CACHES: [&str; 4] = ["heads.db", "heads.db-wal", "heads.db-shm", "live"];
+const CACHES: [&str; 4] = ["index.db", "index.db-wal", "index.db-shm", "watermarks"];
 
 #[test]
 fn something_else_in_the_place_of_a_cache_stops_no_command() {
@@ -131,13 +131,13 @@ fn something_else_in_the_place_of_a_cache_stops_no_command() {
 #[test]
 fn doctor_goes_on_with_an_index_that_cannot_be_read() {
     let play = project();
-    let whole = std::fs::read(play.file(".quipu/heads.db")).unwrap();
+    let whole = std::fs::read(play.file(".quipu/index.db")).unwrap();
     for from in (0..whole.len()).step_by(whole.len() / 40) {
         let play = play.copy();
         let mut bytes = whole.clone();
         let to = (from + 700).min(bytes.len());
         bytes[from..to].fill(0xa5);
-        std::fs::write(play.file(".quipu/heads.db"), &bytes).unwrap();
+        std::fs::write(play.file(".quipu/index.db"), &bytes).unwrap();
         let store = play.open();
         store.doctor().unwrap();
         assert_eq!(store.verify().unwrap().problems, [], "from byte {from}");
@@ -148,10 +148,10 @@ fn doctor_goes_on_with_an_index_that_cannot_be_read() {
 fn an_index_without_its_tables_is_rebuilt() {
     let play = project();
     let told = answers(&play.copy());
-    let whole = std::fs::read(play.file(".quipu/heads.db")).unwrap();
+    let whole = std::fs::read(play.file(".quipu/index.db")).unwrap();
     for (old, new) in [
         ("TABLE head", "TABLE hEbd"),
-        ("flag_mtime", "flag_xtime"),
+        ("checksum", "chexksum"),
         ("CREATE", "CRATE "),
     ] {
         let play = play.copy();
@@ -161,7 +161,7 @@ fn an_index_without_its_tables_is_rebuilt() {
             .position(|w| w == old.as_bytes())
             .unwrap();
         bytes[at..at + new.len()].copy_from_slice(new.as_bytes());
-        std::fs::write(play.file(".quipu/heads.db"), &bytes).unwrap();
+        std::fs::write(play.file(".quipu/index.db"), &bytes).unwrap();
         assert_eq!(answers(&play), told, "{new}");
     }
 }
@@ -183,7 +183,7 @@ proptest! {
         PROJECT.with(|(play, told)| {
             let play = play.copy();
             // The index is damaged more often than the others, because it is the largest.
-            let file = play.file(".quipu").join(CACHES.get(cache).unwrap_or(&"heads.db"));
+            let file = play.file(".quipu").join(CACHES.get(cache).unwrap_or(&"index.db"));
             let Ok(mut bytes) = std::fs::read(&file) else { return Ok(()) };
             let used: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at] != 0).collect();
             if used.is_empty() {

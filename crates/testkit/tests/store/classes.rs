@@ -13,7 +13,7 @@ fn refused(result: Result<quipu_store::Receipt, StoreError>) -> quipu_store::Ref
 }
 
 fn commit(store: &quipu_store::Store, change: Change) -> Result<quipu_store::Receipt, StoreError> {
-    store.judge(change)?.publish()
+    store.validate(change)?.publish()
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn a_role_writes_its_pointers_only() {
     ));
     assert_eq!(
         no.what,
-        "role `writer` writes `drafts/ch01.md`, not `drafts/ch02.md`"
+        "role `writer` may write `drafts/ch01.md`, not `drafts/ch02.md`"
     );
     refused(commit(
         &store,
@@ -277,7 +277,7 @@ fn a_key_stands_for_one_change() {
             .append(&path, "c\n"),
     ] {
         let no = refused(commit(&store, other));
-        assert!(no.what.contains("another change"), "{}", no.what);
+        assert!(no.what.contains("a different change"), "{}", no.what);
     }
     assert!(
         commit(
@@ -374,7 +374,7 @@ fn only_people_change_the_contract() {
                 Change::by(actor).create(&path, "quipu = 1\n"),
             ));
             assert!(
-                no.what.contains("only a person may make one"),
+                no.what.contains("only a person may create one"),
                 "{}",
                 no.what
             );
@@ -397,14 +397,22 @@ fn nobody_takes_the_contract_away() {
         expect: Expect::Any,
     };
     let no = refused(commit(&store, Change::by(&Actor::Person).op(remove())));
-    assert!(no.what.contains("neither moved nor removed"), "{}", no.what);
+    assert!(
+        no.what.contains("cannot be moved or removed"),
+        "{}",
+        no.what
+    );
     let no = refused(commit(
         &store,
         Change::by(&Actor::Person)
             .op(remove())
             .create(&Playground::path("other.toml"), CONTRACT),
     ));
-    assert!(no.what.contains("neither moved nor removed"), "{}", no.what);
+    assert!(
+        no.what.contains("cannot be moved or removed"),
+        "{}",
+        no.what
+    );
     commit(
         &store,
         Change {
@@ -479,7 +487,7 @@ fn no_agent_writes_what_a_gate_makes() {
     ] {
         let no = refused(commit(&store, Change::by(&agent).create(&path, "plan\n")));
         assert!(
-            no.what.contains("only a person passes a gate"),
+            no.what.contains("only a person may pass a gate"),
             "{}",
             no.what
         );
@@ -634,7 +642,7 @@ fn a_key_is_remembered_where_nothing_changed() {
             text,
             Expect::Any,
         );
-        store.judge(change).unwrap().publish().unwrap()
+        store.validate(change).unwrap().publish().unwrap()
     };
     draft("A\n", "k1");
     let same = draft("A\n", "k2");
@@ -661,21 +669,29 @@ fn an_append_apart_begins_a_line() {
         });
         key.into_iter().fold(change, |change, key| change.key(key))
     };
-    let first = one.judge(apart("a", Some("k"))).unwrap().publish().unwrap();
+    let first = one
+        .validate(apart("a", Some("k")))
+        .unwrap()
+        .publish()
+        .unwrap();
     // Repeating the change returns the first one, although the file has a different end now.
     assert!(
-        one.judge(apart("a", Some("k")))
+        one.validate(apart("a", Some("k")))
             .unwrap()
             .publish()
             .unwrap()
             .repeated
     );
     assert!(!first.repeated);
-    disk.publish(one.judge(apart("b", None)).unwrap());
-    other_disk.publish(other.judge(apart("c", None)).unwrap());
+    disk.publish(one.validate(apart("b", None)).unwrap());
+    other_disk.publish(other.validate(apart("c", None)).unwrap());
     assert_eq!(play.text("meta/a.md").unwrap(), "a");
-    one.judge(apart("d\n", None)).unwrap().publish().unwrap();
-    other.judge(apart("e\n", None)).unwrap().publish().unwrap();
-    other.judge(apart("", None)).unwrap().publish().unwrap();
+    one.validate(apart("d\n", None)).unwrap().publish().unwrap();
+    other
+        .validate(apart("e\n", None))
+        .unwrap()
+        .publish()
+        .unwrap();
+    other.validate(apart("", None)).unwrap().publish().unwrap();
     assert_eq!(play.text("meta/a.md").unwrap(), "a\nb\nc\nd\ne\n");
 }

@@ -38,7 +38,7 @@ fn at(text: &str) -> quipu_contract::ProjectPath {
 }
 
 fn commit(store: &Store, change: Change) -> Result<(), StoreError> {
-    store.judge(change)?.publish().map(|_| ())
+    store.validate(change)?.publish().map(|_| ())
 }
 
 /// A project with some history. Segments are small in tests of rotation.
@@ -176,11 +176,11 @@ fn lose_unsynced(play: &Playground, synced: &Files, garbled: bool) {
 }
 
 fn crash(play: &Playground, after: After, synced: &Files, before: &Files) -> &'static str {
-    const HEADS: [&str; 3] = ["heads.db", "heads.db-wal", "heads.db-shm"];
+    const HEADS: [&str; 3] = ["index.db", "index.db-wal", "index.db-shm"];
     match after {
         After::Kill => return "first",
         After::LiveLost => {
-            remove(play, &["live"]);
+            remove(play, &["watermarks"]);
             return "first";
         }
         After::HeadsLost => {
@@ -189,7 +189,7 @@ fn crash(play: &Playground, after: After, synced: &Files, before: &Files) -> &'s
         }
         After::BothLost => {
             remove(play, &HEADS);
-            remove(play, &["live"]);
+            remove(play, &["watermarks"]);
             return "first";
         }
         After::Reboot => {}
@@ -321,14 +321,14 @@ fn judge_the_ruins(
         "{place}: numbers have gaps"
     );
     assert!(
-        log.iter().all(|entry| entry.kind != Kind::Aside),
+        log.iter().all(|entry| entry.kind != Kind::ConflictCopy),
         "{place}: Quipu's own bytes were taken for someone's edit"
     );
     drop(store);
     if !place.ends_with("Kill") {
         return;
     }
-    remove(play, &["heads.db", "heads.db-wal", "heads.db-shm"]);
+    remove(play, &["index.db", "index.db-wal", "index.db-shm"]);
     let rebuilt = play.open_with(stage.options(FailingDisk::counting(), boot));
     assert_eq!(
         answers(&rebuilt),
@@ -522,7 +522,7 @@ fn what_another_had_begun_to_put_in_place_is_there_once() {
         let change = person()
             .append(&at("meta/a.md"), "three\n")
             .append(&at("meta/b.md"), "b\n");
-        paused.publish(store.judge(change).unwrap());
+        paused.publish(store.validate(change).unwrap());
         assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\nthree\n");
         let disk = Arc::new(FailingDisk::at(step, failure));
         let other = play.open_with(Options {
@@ -599,7 +599,7 @@ fn what_a_killed_program_wrote_behind_an_edit_is_there_once() {
         commit(&store, person().append(&at("meta/b.md"), "b\n")).unwrap();
         for text in texts {
             let change = person().append(&at("meta/a.md"), *text);
-            paused.publish(store.judge(change).unwrap());
+            paused.publish(store.validate(change).unwrap());
         }
         drop(store);
         assert_eq!(play.text("meta/a.md").unwrap(), begun);
@@ -613,7 +613,7 @@ fn what_a_killed_program_wrote_behind_an_edit_is_there_once() {
             texts.len(),
             rest.len()
         );
-        store.survey().unwrap();
+        store.scan_status().unwrap();
         assert_eq!(store.verify().unwrap().problems, []);
     }
 }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use quipu_contract::Actor;
 use quipu_protocol::Project;
 use quipu_store::{
-    At, Change, Clock, Expect, Instant, Op, Options, Step, StepVerdict, Store, StoreError,
+    At, Change, Clock, Expect, FORMAT, Instant, Op, Options, Step, StepVerdict, Store, StoreError,
     Unwritable, Watch,
 };
 use quipu_testkit::{CONTRACT, FailingDisk, Failure, Playground, contract, open_store};
@@ -22,7 +22,7 @@ fn person() -> Change {
 
 fn append(store: &Store, path: &str, text: &str) {
     store
-        .judge(person().append(&Playground::path(path), text))
+        .validate(person().append(&Playground::path(path), text))
         .unwrap()
         .publish()
         .unwrap();
@@ -30,7 +30,7 @@ fn append(store: &Store, path: &str, text: &str) {
 
 fn write(store: &Store, path: &str, text: &str) {
     store
-        .judge(person().write(&Playground::path(path), text, Expect::Any))
+        .validate(person().write(&Playground::path(path), text, Expect::Any))
         .unwrap()
         .publish()
         .unwrap();
@@ -100,7 +100,7 @@ fn a_followed_line_that_cannot_be_read_stops_no_one() {
     let (other, other_disk) = play.open_paused(Options::default());
     let behind = |store: &Store, path: &str, text: &str| {
         let judged = store
-            .judge(person().append(&Playground::path(path), text))
+            .validate(person().append(&Playground::path(path), text))
             .unwrap();
         if std::ptr::eq(store, &one) {
             disk.publish(judged);
@@ -137,7 +137,7 @@ fn a_followed_line_that_cannot_be_read_stops_no_one() {
     assert!(
         problems
             .iter()
-            .any(|p| format!("{p:?}").contains("does not match its sum")),
+            .any(|p| format!("{p:?}").contains("does not match its hash")),
         "{problems:?}"
     );
 }
@@ -194,7 +194,7 @@ fn a_flipped_byte_is_named_and_nothing_else_is_lost() {
         (true, "three"),
     ] {
         if heads_lost {
-            let _ = std::fs::remove_file(play.file(".quipu/heads.db"));
+            let _ = std::fs::remove_file(play.file(".quipu/index.db"));
         }
         let store = play.open_with(boot(name));
         let problems = store.verify().unwrap().problems;
@@ -252,7 +252,7 @@ fn an_append_file_with_a_damaged_record_lives_on() {
     }
     drop(store);
     flip(&segment(&play, 1), "a2");
-    std::fs::remove_file(play.file(".quipu/heads.db")).unwrap();
+    std::fs::remove_file(play.file(".quipu/index.db")).unwrap();
     let store = play.open();
     assert_eq!(
         store
@@ -268,7 +268,7 @@ fn an_append_file_with_a_damaged_record_lives_on() {
     let healed = play.copy();
     let fixed = healed.open().doctor().unwrap();
     assert!(
-        fixed.iter().any(|m| m.what.contains("`meta/a.md` anew")),
+        fixed.iter().any(|m| m.what.contains("`meta/a.md` again")),
         "{fixed:?}"
     );
     healed.edit("meta/a.md", "a1\nXX\n");
@@ -285,7 +285,7 @@ fn an_append_file_with_a_damaged_record_lives_on() {
     play.edit("meta/a.md", "a1\nXX\na3\na4\n");
     assert!(
         store
-            .judge(person().append(&Playground::path("meta/a.md"), "a5\n"))
+            .validate(person().append(&Playground::path("meta/a.md"), "a5\n"))
             .is_err()
     );
 }
@@ -339,7 +339,7 @@ fn derived_files_may_be_lost_or_damaged_in_every_way() {
     write(&store, "drafts/ch01.md", "draft\n");
     append(&store, "meta/a.md", "two\n");
     store
-        .judge(person().op(Op::Remove {
+        .validate(person().op(Op::Remove {
             path: Playground::path("drafts/ch01.md"),
             expect: Expect::Any,
         }))
@@ -358,37 +358,37 @@ fn derived_files_may_be_lost_or_damaged_in_every_way() {
     type Harm = fn(&Path);
     let harms: [(&str, Harm); 9] = [
         ("heads gone", |quipu| {
-            ["heads.db", "heads.db-wal", "heads.db-shm"]
+            ["index.db", "index.db-wal", "index.db-shm"]
                 .iter()
                 .for_each(|n| drop(std::fs::remove_file(quipu.join(n))))
         }),
         ("heads empty", |quipu| {
-            std::fs::write(quipu.join("heads.db"), b"").unwrap()
+            std::fs::write(quipu.join("index.db"), b"").unwrap()
         }),
         ("heads garbage", |quipu| {
-            std::fs::write(quipu.join("heads.db"), vec![b'x'; 9000]).unwrap()
+            std::fs::write(quipu.join("index.db"), vec![b'x'; 9000]).unwrap()
         }),
         ("heads cut", |quipu| {
-            let bytes = std::fs::read(quipu.join("heads.db")).unwrap();
-            std::fs::write(quipu.join("heads.db"), &bytes[..bytes.len() / 2]).unwrap();
+            let bytes = std::fs::read(quipu.join("index.db")).unwrap();
+            std::fs::write(quipu.join("index.db"), &bytes[..bytes.len() / 2]).unwrap();
         }),
         ("heads overwritten", |quipu| {
-            let mut bytes = std::fs::read(quipu.join("heads.db")).unwrap();
+            let mut bytes = std::fs::read(quipu.join("index.db")).unwrap();
             let from = bytes.len() / 3;
             bytes[from..].fill(0xa5);
-            std::fs::write(quipu.join("heads.db"), &bytes).unwrap();
+            std::fs::write(quipu.join("index.db"), &bytes).unwrap();
         }),
-        ("live gone", |quipu| {
-            std::fs::remove_file(quipu.join("live")).unwrap()
+        ("watermarks gone", |quipu| {
+            std::fs::remove_file(quipu.join("watermarks")).unwrap()
         }),
-        ("live garbage", |quipu| {
-            std::fs::write(quipu.join("live"), vec![b'?'; 768]).unwrap()
+        ("watermarks garbage", |quipu| {
+            std::fs::write(quipu.join("watermarks"), vec![b'?'; 768]).unwrap()
         }),
-        ("live cut", |quipu| {
-            std::fs::write(quipu.join("live"), b"x").unwrap()
+        ("watermarks cut", |quipu| {
+            std::fs::write(quipu.join("watermarks"), b"x").unwrap()
         }),
         ("locks gone", |quipu| {
-            for name in ["append.lock", "sync.lock", "apply.lock", "heads.lock"] {
+            for name in ["append.lock", "sync.lock", "apply.lock", "index.lock"] {
                 let _ = std::fs::remove_file(quipu.join(name));
             }
         }),
@@ -414,14 +414,14 @@ fn what_is_deleted_under_a_running_program_costs_nothing() {
     let old = play.open();
     append(&old, "meta/a.md", "one\n");
     for name in [
-        "live",
+        "watermarks",
         "append.lock",
         "sync.lock",
         "apply.lock",
-        "heads.lock",
-        "heads.db",
-        "heads.db-wal",
-        "heads.db-shm",
+        "index.lock",
+        "index.db",
+        "index.db-wal",
+        "index.db-shm",
     ] {
         let _ = std::fs::remove_file(play.file(&format!(".quipu/{name}")));
     }
@@ -445,18 +445,18 @@ fn a_lost_journal_is_told_and_doctor_begins_anew() {
     let store = play.open();
     assert!(
         store
-            .judge(person().append(&Playground::path("meta/a.md"), "two\n"))
+            .validate(person().append(&Playground::path("meta/a.md"), "two\n"))
             .is_err()
     );
     let fixed = store.doctor().unwrap();
     assert!(
-        fixed.iter().any(|m| m.what.contains("journal is gone")),
+        fixed.iter().any(|m| m.what.contains("journal is missing")),
         "{fixed:?}"
     );
     assert!(
         fixed
             .iter()
-            .any(|m| m.what == "journalled 2 files as they stand"),
+            .any(|m| m.what == "journalled 2 files with their current contents"),
         "{fixed:?}"
     ); // the contract itself is a file with a rule
     assert_eq!(store.verify().unwrap().files, 2);
@@ -504,7 +504,7 @@ fn a_doubled_line_costs_no_record_behind_it() {
         std::fs::write(&journal, lines.join("\n") + &fill).unwrap();
         let case = format!("line {doubled} again before line {before}");
         assert!(
-            matches!(play.open().survey(), Err(StoreError::Damaged { .. })),
+            matches!(play.open().scan_status(), Err(StoreError::Damaged { .. })),
             "{case}"
         );
         play.open().doctor().unwrap();
@@ -576,7 +576,7 @@ fn a_failed_sync_is_not_forgotten_by_the_next_one() {
         ..Options::default()
     });
     let failed = store
-        .judge(
+        .validate(
             person()
                 .append(&Playground::path("meta/a.md"), "two\n")
                 .key("k"),
@@ -591,7 +591,7 @@ fn a_failed_sync_is_not_forgotten_by_the_next_one() {
     let before = disk.steps().len();
     // The retry is the same commit. It may be acknowledged only after its bytes were rewritten.
     let retried = store
-        .judge(
+        .validate(
             person()
                 .append(&Playground::path("meta/a.md"), "two\n")
                 .key("k"),
@@ -618,7 +618,7 @@ fn writing_the_same_again_waits_for_the_first_to_be_synced() {
     });
     assert!(
         dying
-            .judge(person().write(&Playground::path("drafts/ch01.md"), "d\n", Expect::Any))
+            .validate(person().write(&Playground::path("drafts/ch01.md"), "d\n", Expect::Any))
             .unwrap()
             .publish()
             .is_err()
@@ -630,7 +630,7 @@ fn writing_the_same_again_waits_for_the_first_to_be_synced() {
         ..Options::default()
     });
     let same = store
-        .judge(person().write(&Playground::path("drafts/ch01.md"), "d\n", Expect::Any))
+        .validate(person().write(&Playground::path("drafts/ch01.md"), "d\n", Expect::Any))
         .unwrap()
         .publish()
         .unwrap();
@@ -685,7 +685,7 @@ fn a_clock_that_was_wrong_once_does_not_hold_back_later_times() {
                 Expect::Any,
             )
         };
-        store.judge(change).unwrap().publish().unwrap();
+        store.validate(change).unwrap().publish().unwrap();
         let told = store.clock_notice().unwrap();
         assert_eq!(told, None, "step {step}");
     }
@@ -770,7 +770,7 @@ fn a_damaged_newest_record_is_told_by_every_command() {
         bytes[at] ^= 1;
         std::fs::write(segment(&play, 1), bytes).unwrap();
         if index_lost {
-            ["heads.db", "heads.db-wal", "heads.db-shm"]
+            ["index.db", "index.db-wal", "index.db-shm"]
                 .iter()
                 .for_each(|n| drop(std::fs::remove_file(play.file(".quipu").join(n))));
         }
@@ -848,7 +848,7 @@ fn a_record_of_which_nothing_can_be_read_hides_no_change() {
         &segment(&play, 1),
         "\"ops\":[{\"op\":\"write\",\"path\":\"drafts/ch01.md\",\"class\":\"overwrite\",\"base\"",
     );
-    ["heads.db", "heads.db-wal", "heads.db-shm"]
+    ["index.db", "index.db-wal", "index.db-shm"]
         .iter()
         .for_each(|n| drop(std::fs::remove_file(play.file(".quipu").join(n))));
     let store = play.open();
@@ -885,7 +885,7 @@ fn add_line(
     let text = String::from_utf8(std::fs::read(&path).unwrap()).unwrap();
     let last = text.lines().rfind(|l| !l.is_empty()).unwrap();
     let mut fields: BTreeMap<String, serde_json::Value> = serde_json::from_str(last).unwrap();
-    let prev = fields.remove("sum").unwrap();
+    let prev = fields.remove("hash").unwrap();
     fields.remove("bodies");
     fields.insert("prev".into(), prev.clone());
     fields.insert("seq".into(), seq.into());
@@ -898,7 +898,7 @@ fn add_line(
     let sum = &hasher.finalize().to_hex()[..32];
     std::fs::write(
         &path,
-        format!("{}\n{body},\"sum\":\"{sum}\"}}\n", text.trim_end()),
+        format!("{}\n{body},\"hash\":\"{sum}\"}}\n", text.trim_end()),
     )
     .unwrap();
 }
@@ -934,8 +934,8 @@ fn kinds_and_fields_of_a_later_quipu_survive() {
 #[test]
 fn another_format_is_refused_and_not_cut_off() {
     for (format, remedy) in [
-        (1, "mv .quipu .quipu-old "),
-        (3, "use the version of Quipu that wrote it"),
+        (FORMAT - 1, "mv .quipu .quipu-old "),
+        (FORMAT + 1, "use the version of Quipu that wrote it"),
     ] {
         let play = Playground::local();
         append(&play.open_with(boot("one")), "meta/a.md", "one\n");
@@ -945,7 +945,7 @@ fn another_format_is_refused_and_not_cut_off() {
         let before = std::fs::read(segment(&play, 1)).unwrap();
         let store = play.open_with(boot("two"));
         let refused = store
-            .judge(person().append(&Playground::path("meta/a.md"), "two\n"))
+            .validate(person().append(&Playground::path("meta/a.md"), "two\n"))
             .err()
             .unwrap();
         let StoreError::Refused(refused) = refused else {
@@ -954,7 +954,7 @@ fn another_format_is_refused_and_not_cut_off() {
         assert_eq!(
             refused.what,
             format!(
-                "record 2 of the journal has format {format}; this version of Quipu reads format 2"
+                "record 2 of the journal has format {format}; this version of Quipu reads format {FORMAT}"
             )
         );
         assert!(refused.remedy.starts_with(remedy), "{}", refused.remedy);
@@ -1010,7 +1010,10 @@ fn a_disk_that_stays_full_loses_nothing_and_recovers_in_place() {
             let change = person()
                 .append(&Playground::path("meta/a.md"), format!("{line}\n"))
                 .append(&Playground::path("meta/b.md"), "b\n");
-            match store.judge(change).and_then(quipu_store::Judged::publish) {
+            match store
+                .validate(change)
+                .and_then(quipu_store::Validated::publish)
+            {
                 Ok(_) => acknowledged.push(line),
                 Err(
                     StoreError::Io { .. }
@@ -1056,12 +1059,12 @@ fn reader_process() {
     assert_eq!(store.log(9).unwrap().len(), 2);
     assert_eq!(store.events(&path).unwrap().len(), 2);
     assert_eq!(store.text_at(&path, &At::Back(1)).unwrap().0, b"one\n");
-    assert_eq!(store.survey().unwrap().flagged().count(), 0);
+    assert_eq!(store.scan_status().unwrap().flagged().count(), 0);
     assert_eq!(store.verify().unwrap().problems, []);
     assert!(store.sessions().unwrap().is_empty() && store.leases().unwrap().is_empty());
     assert_eq!(store.recent_until(9, &mut |_| false).unwrap().len(), 2);
     let refused = store
-        .judge(person().append(&path, "three\n"))
+        .validate(person().append(&path, "three\n"))
         .err()
         .unwrap();
     assert!(matches!(refused, StoreError::Io { .. }), "{refused}");
@@ -1154,7 +1157,7 @@ fn denied_process() {
         (&log, person().append(&log, "two\n")),
         (&draft, person().write(&draft, "second\n", Expect::Any)),
     ] {
-        let result = store().judge(change).unwrap().publish();
+        let result = store().validate(change).unwrap().publish();
         assert!(
             matches!(&result, Err(StoreError::Unfinished { path: told, .. }) if told == path.as_str()),
             "{result:?}"
@@ -1172,12 +1175,13 @@ fn denied_process() {
     append(&reader, "meta/b.md", "others go on\n");
     // A file that could not be written is flagged, not taken for an edit, and reads return the
     // newest text.
-    let survey = reader.survey().unwrap();
-    let flagged: Vec<_> = survey
+    let scan = reader.scan_status().unwrap();
+    let flagged: Vec<_> = scan
         .flagged()
         .map(|f| (f.path.as_str(), f.remedy()))
         .collect();
-    let remedy = |path: &str| format!("give permission to write it, then: quipu restore {path}");
+    let remedy =
+        |path: &str| format!("grant permission to write it, then run: quipu restore {path}");
     assert_eq!(
         flagged,
         [
@@ -1189,10 +1193,10 @@ fn denied_process() {
     assert_eq!(reader.read(&draft).unwrap().unwrap().0, b"second\n");
     // The flag survives while the file cannot even be read.
     set("drafts", 0o000);
-    assert_eq!(reader.survey().unwrap().flagged().count(), 2);
+    assert_eq!(reader.scan_status().unwrap().flagged().count(), 2);
     set("drafts", 0o555);
     set("meta/a.md", 0o000);
-    assert_eq!(reader.survey().unwrap().flagged().count(), 2);
+    assert_eq!(reader.scan_status().unwrap().flagged().count(), 2);
     assert_eq!(
         store()
             .read(&Playground::path("state.json"))
@@ -1209,7 +1213,7 @@ fn denied_process() {
         .unwrap()
         .set_modified(now)
         .unwrap();
-    assert_eq!(store().survey().unwrap().flagged().count(), 2);
+    assert_eq!(store().scan_status().unwrap().flagged().count(), 2);
     assert_eq!(store().read(&draft).unwrap().unwrap().0, b"second\n");
     // `verify` reports the same.
     let problems = store().verify().unwrap().problems;
@@ -1260,7 +1264,7 @@ fn denied_process() {
     let new = Playground::path("drafts/new.md");
     set("drafts", 0o555);
     let result = store()
-        .judge(person().write(&new, "new\n", Expect::Any))
+        .validate(person().write(&new, "new\n", Expect::Any))
         .unwrap()
         .publish();
     assert!(
@@ -1283,7 +1287,7 @@ fn denied_process() {
         );
         assert_eq!(
             store()
-                .survey()
+                .scan_status()
                 .unwrap()
                 .flagged()
                 .map(|f| f.path.as_str())
@@ -1313,14 +1317,14 @@ fn denied_without_index_process() {
     };
     let store = || open_store(root, contract(CONTRACT), Options::default());
     let delete_index = || {
-        for name in ["heads.db", "heads.db-wal", "heads.db-shm"] {
+        for name in ["index.db", "index.db-wal", "index.db-shm"] {
             let _ = std::fs::remove_file(root.join(".quipu").join(name));
         }
     };
     let draft = Playground::path("drafts/ch01.md");
     set(0o555);
     let result = store()
-        .judge(person().write(&draft, "second\n", Expect::Any))
+        .validate(person().write(&draft, "second\n", Expect::Any))
         .unwrap()
         .publish();
     assert!(
@@ -1328,19 +1332,16 @@ fn denied_without_index_process() {
         "{result:?}"
     );
     delete_index();
-    let survey = store().survey().unwrap();
+    let scan = store().scan_status().unwrap();
     assert_eq!(
-        survey
-            .flagged()
-            .map(|f| f.path.as_str())
-            .collect::<Vec<_>>(),
+        scan.flagged().map(|f| f.path.as_str()).collect::<Vec<_>>(),
         ["drafts/ch01.md"]
     );
     assert_eq!(store().read(&draft).unwrap().unwrap().0, b"second\n");
     set(0o755);
     delete_index();
-    let survey = store().survey().unwrap();
-    assert_eq!(survey.flagged().count(), 0);
+    let scan = store().scan_status().unwrap();
+    assert_eq!(scan.flagged().count(), 0);
     assert_eq!(
         std::fs::read(root.join("drafts/ch01.md")).unwrap(),
         b"second\n"
@@ -1349,7 +1350,7 @@ fn denied_without_index_process() {
     // An external edit is still detected, with or without the index.
     std::fs::write(root.join("drafts/ch01.md"), "first\n").unwrap();
     delete_index();
-    store().survey().unwrap();
+    store().scan_status().unwrap();
     assert_eq!(store().read(&draft).unwrap().unwrap().0, b"first\n");
 }
 
@@ -1385,7 +1386,7 @@ fn what_may_not_be_written_stops_no_other_file() {
     append(&store, "meta/a.md", "one\n");
     write(&store, "drafts/ch01.md", "first\n");
     store
-        .judge(person().create(&Playground::path("state.json"), "{}\n"))
+        .validate(person().create(&Playground::path("state.json"), "{}\n"))
         .unwrap()
         .publish()
         .unwrap();
@@ -1420,26 +1421,26 @@ fn what_stands_in_the_place_of_a_file_is_told_and_moved_away() {
             .unwrap()
             .success()
     );
-    let remedy = |path: &str| format!("move it away, then: quipu restore {path}");
+    let remedy = |path: &str| format!("move it away, then run: quipu restore {path}");
     let expected = [
         (
             "meta/a.md",
-            "is a folder, where a file belongs",
+            "is a folder, where a file is expected",
             remedy("meta/a.md"),
         ),
         (
             "meta/b.md",
-            "is a symbolic link, where a file belongs",
+            "is a symbolic link, where a file is expected",
             remedy("meta/b.md"),
         ),
         (
             "meta/c.md",
-            "is not a regular file, where a file belongs",
+            "is not a regular file, where a file is expected",
             remedy("meta/c.md"),
         ),
     ];
-    let survey = store.survey().unwrap();
-    let flagged: Vec<_> = survey
+    let scan = store.scan_status().unwrap();
+    let flagged: Vec<_> = scan
         .flagged()
         .map(|f| {
             (
@@ -1450,7 +1451,7 @@ fn what_stands_in_the_place_of_a_file_is_told_and_moved_away() {
         })
         .collect();
     assert_eq!(flagged, expected);
-    assert_eq!(survey.strange, [], "each is told once");
+    assert_eq!(scan.strange, [], "each is told once");
     let problems = store.verify().unwrap().problems;
     let told: Vec<_> = problems
         .iter()
@@ -1475,7 +1476,7 @@ fn a_folder_for_a_file_and_a_link_for_a_folder_are_strange() {
     let play = Playground::new();
     std::fs::create_dir(play.file("outline.md")).unwrap();
     std::os::unix::fs::symlink("/tmp", play.file("drafts")).unwrap();
-    let strange = play.open().survey().unwrap().strange;
+    let strange = play.open().scan_status().unwrap().strange;
     let told: Vec<&str> = strange.iter().map(|(path, _)| path.as_str()).collect();
     assert_eq!(told, ["drafts", "outline.md"], "{strange:?}");
 }
@@ -1511,8 +1512,8 @@ fn a_disk_that_refuses_syncs_keeps_nobody_from_reading() {
     // The next process must sync the data that the disk did not confirm.
     let store = play.open_with(refusing());
     let unsure = store
-        .judge(person().append(&log, "two\n"))
-        .and_then(quipu_store::Judged::publish)
+        .validate(person().append(&log, "two\n"))
+        .and_then(quipu_store::Validated::publish)
         .unwrap_err();
     assert!(
         matches!(unsure, StoreError::Unsure { .. }) && unsure.is_failing_disk(),
@@ -1524,14 +1525,14 @@ fn a_disk_that_refuses_syncs_keeps_nobody_from_reading() {
         let store = &project.store;
         assert_eq!(store.read(&log).unwrap().unwrap().0, b"one\ntwo\n");
         assert_eq!(store.read(&draft).unwrap().unwrap().0, b"first\n");
-        for file in store.survey().unwrap().flagged() {
+        for file in store.scan_status().unwrap().flagged() {
             let flag = file.flag.as_ref().map(|flag| flag.what.as_str());
-            assert_eq!(flag, Some("is not written yet: the disk fails"));
-            assert_eq!(file.remedy(), "repair the disk, then: quipu doctor");
+            assert_eq!(flag, Some("is not written yet: the disk reports errors"));
+            assert_eq!(file.remedy(), "repair the disk, then run: quipu doctor");
         }
         let refused = store
-            .judge(person().append(&log, "three\n"))
-            .and_then(quipu_store::Judged::publish)
+            .validate(person().append(&log, "three\n"))
+            .and_then(quipu_store::Validated::publish)
             .unwrap_err();
         assert!(matches!(refused, StoreError::Failing { .. }), "{refused}");
     }
@@ -1560,12 +1561,12 @@ fn a_full_disk_keeps_nobody_from_reading() {
             Playground::path("drafts/ch01.md"),
         );
         let failed = store
-            .judge(
+            .validate(
                 person()
                     .append(&log, "two\n")
                     .write(&draft, "second\n", Expect::Any),
             )
-            .and_then(quipu_store::Judged::publish);
+            .and_then(quipu_store::Validated::publish);
         let Err(failed @ StoreError::Unfinished { .. }) = failed else {
             continue;
         };
@@ -1581,21 +1582,21 @@ fn a_full_disk_keeps_nobody_from_reading() {
         assert!(error.is_full_disk(), "{error}");
         let looking = play.open_with(Options {
             watch: full(),
-            looks: Some(Unwritable::Full(error.to_string())),
+            unwritable: Some(Unwritable::Full(error.to_string())),
             ..Options::default()
         });
         assert_eq!(looking.read(&log).unwrap().unwrap().0, b"one\ntwo\n");
         assert_eq!(looking.read(&draft).unwrap().unwrap().0, b"second\n");
         assert_eq!(looking.log(9).unwrap().len(), 3);
-        let survey = looking.survey().unwrap();
-        let flagged: Vec<String> = survey.flagged().map(|f| f.path.clone()).collect();
+        let scan = looking.scan_status().unwrap();
+        let flagged: Vec<String> = scan.flagged().map(|f| f.path.clone()).collect();
         let problems = looking.verify().unwrap().problems;
         assert_eq!(
             problems.iter().map(|p| p.place.clone()).collect::<Vec<_>>(),
             flagged,
             "{problems:?}"
         );
-        for what in survey
+        for what in scan
             .flagged()
             .map(|f| (f.flag.as_ref().unwrap().what.clone(), f.remedy()))
             .chain(problems.into_iter().map(|p| (p.what, p.remedy)))
@@ -1604,13 +1605,13 @@ fn a_full_disk_keeps_nobody_from_reading() {
                 what,
                 (
                     "is not written yet: the disk is full".into(),
-                    "make room, then: quipu doctor".into()
+                    "free some disk space, then run: quipu doctor".into()
                 )
             );
         }
         let refused = looking
-            .judge(person().append(&log, "three\n"))
-            .and_then(quipu_store::Judged::publish)
+            .validate(person().append(&log, "three\n"))
+            .and_then(quipu_store::Validated::publish)
             .unwrap_err();
         assert!(matches!(refused, StoreError::Full { .. }), "{refused}");
         assert!(matches!(
@@ -1619,7 +1620,7 @@ fn a_full_disk_keeps_nobody_from_reading() {
         ));
         drop((hindered, looking));
         let store = play.open();
-        assert_eq!(store.survey().unwrap().flagged().count(), 0);
+        assert_eq!(store.scan_status().unwrap().flagged().count(), 0);
         assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\n");
         assert_eq!(store.verify().unwrap().problems, []);
     }
@@ -1632,7 +1633,7 @@ fn a_full_disk_keeps_nobody_from_reading() {
 fn a_folder_in_the_place_of_a_file_makes_no_commit_an_edit() {
     let play = Playground::local();
     let store = play.open();
-    store.survey().unwrap();
+    store.scan_status().unwrap();
     let (draft, log) = (
         Playground::path("drafts/ch01.md"),
         Playground::path("meta/a.md"),
@@ -1641,7 +1642,7 @@ fn a_folder_in_the_place_of_a_file_makes_no_commit_an_edit() {
         (&draft, person().write(&draft, "one\n", Expect::Any)),
         (&log, person().append(&log, "one\n")),
     ] {
-        store.judge(change).unwrap().publish().unwrap();
+        store.validate(change).unwrap().publish().unwrap();
         std::fs::remove_file(play.file(path.as_str())).unwrap();
         std::fs::create_dir(play.file(path.as_str())).unwrap();
         std::fs::write(play.file(path.as_str()).join("in"), "x").unwrap();
@@ -1651,16 +1652,15 @@ fn a_folder_in_the_place_of_a_file_makes_no_commit_an_edit() {
             "{restored:?}"
         );
         let flagged = |store: &quipu_store::Store| {
-            let survey = store.survey().unwrap();
-            assert_eq!(survey.adopted, []);
-            survey
-                .flagged()
+            let scan = store.scan_status().unwrap();
+            assert_eq!(scan.adopted, []);
+            scan.flagged()
                 .map(|f| (f.path.clone(), f.remedy()))
                 .collect::<Vec<_>>()
         };
         let waits = [(
             path.to_string(),
-            "move away what stands there, then: quipu doctor".to_owned(),
+            "move the obstacle away, then run: quipu doctor".to_owned(),
         )];
         assert_eq!(flagged(&store), waits);
         std::fs::rename(play.file(path.as_str()), play.file("away")).unwrap();
@@ -1699,7 +1699,7 @@ fn a_file_in_the_place_of_a_folder_is_told_until_it_is_gone() {
         assert!(
             problems
                 .iter()
-                .all(|(_, what)| what.contains("lies below something that is no folder")),
+                .all(|(_, what)| what.contains("is below something that is not a folder")),
             "{problems:?}"
         );
     };
@@ -1715,7 +1715,7 @@ fn a_file_in_the_place_of_a_folder_is_told_until_it_is_gone() {
         );
         told(
             store
-                .survey()
+                .scan_status()
                 .unwrap()
                 .flagged()
                 .map(|f| (f.path.clone(), f.flag.as_ref().unwrap().what.clone()))
@@ -1724,7 +1724,7 @@ fn a_file_in_the_place_of_a_folder_is_told_until_it_is_gone() {
     }
     std::fs::remove_file(play.file("drafts")).unwrap();
     std::fs::rename(play.file("away"), play.file("drafts")).unwrap();
-    assert_eq!(store.survey().unwrap().flagged().count(), 0);
+    assert_eq!(store.scan_status().unwrap().flagged().count(), 0);
     assert_eq!(store.verify().unwrap().problems, []);
 }
 
@@ -1734,13 +1734,10 @@ fn zero_bytes_are_no_new_file_either() {
     let store = play.open();
     std::fs::create_dir_all(play.file("drafts")).unwrap();
     std::fs::write(play.file("drafts/new.md"), [0; 50]).unwrap();
-    let survey = store.survey().unwrap();
-    assert!(survey.adopted.iter().all(|a| a.path != "drafts/new.md"));
+    let scan = store.scan_status().unwrap();
+    assert!(scan.adopted.iter().all(|a| a.path != "drafts/new.md"));
     assert_eq!(
-        survey
-            .flagged()
-            .map(|f| f.path.as_str())
-            .collect::<Vec<_>>(),
+        scan.flagged().map(|f| f.path.as_str()).collect::<Vec<_>>(),
         ["drafts/new.md"]
     );
 }
@@ -1761,14 +1758,14 @@ fn each_edit_that_gave_way_can_be_shown() {
         )
         .unwrap();
     }
-    let kept = store.survey().unwrap().kept;
+    let kept = store.scan_status().unwrap().kept;
     assert_eq!(kept.len(), 2, "{kept:?}");
     let mut shown: Vec<String> = kept
         .iter()
         .map(|kept| {
             String::from_utf8(
                 store
-                    .kept_aside(kept.seq, &Playground::path(&kept.path))
+                    .conflict_copies_of(kept.seq, &Playground::path(&kept.path))
                     .unwrap()
                     .unwrap(),
             )
@@ -1783,14 +1780,14 @@ fn each_edit_that_gave_way_can_be_shown() {
 #[test]
 fn what_stands_in_the_way_stops_nobody_though_the_caches_are_gone() {
     for caches in [
-        &["heads.db", "heads.db-wal", "heads.db-shm"][..],
-        &["heads.db", "heads.db-wal", "heads.db-shm", "live"],
+        &["index.db", "index.db-wal", "index.db-shm"][..],
+        &["index.db", "index.db-wal", "index.db-shm", "watermarks"],
     ] {
         let play = Playground::local();
         let store = play.open();
         write(&store, "drafts/a.md", "one\n");
         append(&store, "meta/a.md", "one\n");
-        store.survey().unwrap();
+        store.scan_status().unwrap();
         drop(store);
         std::fs::rename(play.file("drafts"), play.file("away")).unwrap();
         std::fs::write(play.file("drafts"), "a file\n").unwrap();
@@ -1802,7 +1799,7 @@ fn what_stands_in_the_way_stops_nobody_though_the_caches_are_gone() {
         let store = play.open();
         let flagged = |store: &quipu_store::Store| {
             store
-                .survey()
+                .scan_status()
                 .unwrap()
                 .flagged()
                 .map(|f| f.path.clone())
@@ -1820,7 +1817,7 @@ fn what_stands_in_the_way_stops_nobody_though_the_caches_are_gone() {
         assert_eq!(problems, ["drafts/a.md", "meta/a.md"]);
         std::fs::remove_file(play.file("drafts")).unwrap();
         std::fs::remove_dir(play.file("meta/a.md")).unwrap();
-        assert_eq!(store.survey().unwrap().adopted, []);
+        assert_eq!(store.scan_status().unwrap().adopted, []);
         store.doctor().unwrap();
         assert_eq!(
             (

@@ -11,7 +11,7 @@ fn write(store: &Store, path: &str, text: &str, force: bool) -> Result<Receipt, 
         None => Expect::Any,
     };
     store
-        .judge(Change {
+        .validate(Change {
             force,
             ..Change::by(&Actor::Person).write(&path, text, expect)
         })?
@@ -88,8 +88,8 @@ fn a_stand_in_for_text_is_refused_with_its_line() {
         }
         refused(
             store
-                .judge(Change::by(&Actor::Person).why("x").op(amended))
-                .and_then(quipu_store::Judged::publish),
+                .validate(Change::by(&Actor::Person).why("x").op(amended))
+                .and_then(quipu_store::Validated::publish),
             "line 3",
         );
         assert_eq!(play.text("drafts/ch01.md").unwrap(), "one\ntwo\nthree\n");
@@ -115,12 +115,12 @@ fn a_credential_in_the_reason_is_refused() {
     };
     refused(
         store
-            .judge(change(format!("deploy with {}", key())))
-            .and_then(quipu_store::Judged::publish),
+            .validate(change(format!("deploy with {}", key())))
+            .and_then(quipu_store::Validated::publish),
         "the reason",
     );
     store
-        .judge(change("deploy without".into()))
+        .validate(change("deploy without".into()))
         .unwrap()
         .publish()
         .unwrap();
@@ -132,7 +132,7 @@ fn a_credential_in_pieces_is_refused_while_its_file_is_still_to_come() {
     let play = Playground::new();
     let (store, disk) = play.open_paused(Options::default());
     let path = Playground::path("meta/a.md");
-    let append = |text: &str| store.judge(Change::by(&Actor::Person).append(&path, text));
+    let append = |text: &str| store.validate(Change::by(&Actor::Person).append(&path, text));
     append("one\n").unwrap().publish().unwrap();
     let key = key();
     let pieces = [&key[..3], &key[3..12], &key[12..]];
@@ -140,7 +140,7 @@ fn a_credential_in_pieces_is_refused_while_its_file_is_still_to_come() {
     disk.publish(append(pieces[1]).unwrap());
     assert_eq!(play.text("meta/a.md").unwrap(), "one\n");
     refused(
-        append(pieces[2]).and_then(quipu_store::Judged::publish),
+        append(pieces[2]).and_then(quipu_store::Validated::publish),
         "GitHub token",
     );
     append("\nthree\n").unwrap().publish().unwrap();
@@ -177,7 +177,9 @@ fn credentials_are_refused_through_every_operation() {
         }),
     ] {
         refused(
-            store.judge(change).and_then(quipu_store::Judged::publish),
+            store
+                .validate(change)
+                .and_then(quipu_store::Validated::publish),
             "GitHub token",
         );
     }
@@ -194,10 +196,10 @@ fn the_contract_may_allow_a_path_or_a_literal() {
     let store = play.open();
     let append = |store: &Store, path: &str| {
         store
-            .judge(
+            .validate(
                 Change::by(&Actor::Person).append(&Playground::path(path), format!("{}\n", key())),
             )
-            .and_then(quipu_store::Judged::publish)
+            .and_then(quipu_store::Validated::publish)
     };
     append(&store, "meta/keys.md").unwrap();
     refused(append(&store, "meta/other.md"), "looks like");
@@ -213,7 +215,11 @@ fn a_loss_in_steps_is_a_loss() {
     let play = Playground::new();
     let store = play.open();
     let path = Playground::path("drafts/ch01.md");
-    let publish = |change: Change| store.judge(change).and_then(quipu_store::Judged::publish);
+    let publish = |change: Change| {
+        store
+            .validate(change)
+            .and_then(quipu_store::Validated::publish)
+    };
     let line = "a line of a draft that someone wrote\n";
     write(&store, "drafts/ch01.md", &line.repeat(120), false).unwrap();
     let by_steps = || {
@@ -252,7 +258,11 @@ fn a_loss_in_steps_is_a_loss() {
 fn a_credential_in_pieces_is_refused() {
     let play = Playground::new();
     let store = play.open();
-    let publish = |change: Change| store.judge(change).and_then(quipu_store::Judged::publish);
+    let publish = |change: Change| {
+        store
+            .validate(change)
+            .and_then(quipu_store::Validated::publish)
+    };
     let path = Playground::path("meta/a.md");
     let append = |texts: &[&str]| {
         texts
@@ -293,8 +303,8 @@ fn a_credential_in_the_key_is_refused() {
         .key(format!("run-of {}", key()));
     refused(
         play.open()
-            .judge(change)
-            .and_then(quipu_store::Judged::publish),
+            .validate(change)
+            .and_then(quipu_store::Validated::publish),
         "the key",
     );
 }
@@ -335,11 +345,11 @@ fn a_merge_that_empties_a_file_is_a_loss() {
             value: serde_json::Value::Object(value),
         };
         store
-            .judge(Change {
+            .validate(Change {
                 force,
                 ..Change::by(&Actor::Person).op(op)
             })
-            .and_then(quipu_store::Judged::publish)
+            .and_then(quipu_store::Validated::publish)
     };
     write(&store, "state.json", "{}\n", false).unwrap();
     merge(
@@ -393,13 +403,13 @@ fn a_reason_and_a_key_are_one_line() {
                 .append(&Playground::path("notes.md"), "a\n")
                 .why(why)
         };
-        let refused = store.judge(change(&forged)).map(|_| ());
+        let refused = store.validate(change(&forged)).map(|_| ());
         assert!(
             matches!(refused, Err(StoreError::Refused(_))),
             "{refused:?}"
         );
         let keyed = store
-            .judge(Change {
+            .validate(Change {
                 key: Some(forged),
                 ..change("fine")
             })

@@ -17,7 +17,7 @@ fn agent(name: &str) -> Actor {
 
 fn append(store: &Store, actor: &Actor, path: &str, text: &str) -> quipu_store::Receipt {
     store
-        .judge(Change::by(actor).append(&Playground::path(path), text))
+        .validate(Change::by(actor).append(&Playground::path(path), text))
         .unwrap()
         .publish()
         .unwrap()
@@ -25,7 +25,7 @@ fn append(store: &Store, actor: &Actor, path: &str, text: &str) -> quipu_store::
 
 fn write(store: &Store, actor: &Actor, path: &str, text: &str) -> quipu_store::Receipt {
     store
-        .judge(Change::by(actor).write(&Playground::path(path), text, Expect::Any))
+        .validate(Change::by(actor).write(&Playground::path(path), text, Expect::Any))
         .unwrap()
         .publish()
         .unwrap()
@@ -149,12 +149,12 @@ fn older_versions_come_back_where_the_class_allows_it() {
     assert_eq!(play.text("drafts/ch01.md").unwrap(), "one\n");
     let path = Playground::path("state.json");
     store
-        .judge(Change::by(&Actor::Person).create(&path, "{\"a\":1}\n"))
+        .validate(Change::by(&Actor::Person).create(&path, "{\"a\":1}\n"))
         .unwrap()
         .publish()
         .unwrap();
     store
-        .judge(Change::by(&Actor::Person).op(Op::Merge {
+        .validate(Change::by(&Actor::Person).op(Op::Merge {
             path,
             value: serde_json::json!({"a": 2}),
         }))
@@ -169,7 +169,7 @@ fn older_versions_come_back_where_the_class_allows_it() {
         bytes: Some(b"two\n".to_vec()),
     };
     store
-        .judge(Change::by(&Actor::Person).why("better").op(amend))
+        .validate(Change::by(&Actor::Person).why("better").op(amend))
         .unwrap()
         .publish()
         .unwrap();
@@ -196,7 +196,7 @@ fn what_was_removed_comes_back_and_its_history_with_it() {
     let path = Playground::path("drafts/ch01.md");
     write(&store, &Actor::Person, "drafts/ch01.md", "one\n");
     store
-        .judge(Change::by(&Actor::Person).op(Op::Remove {
+        .validate(Change::by(&Actor::Person).op(Op::Remove {
             path: path.clone(),
             expect: Expect::Any,
         }))
@@ -223,7 +223,7 @@ fn a_thousand_appends_over_rotated_and_compressed_segments() {
     for number in 0..1_000 {
         let line = format!("entry {number}\n");
         store
-            .judge(Change::by(&Actor::Person).append(&path, line.as_bytes()))
+            .validate(Change::by(&Actor::Person).append(&path, line.as_bytes()))
             .unwrap()
             .publish()
             .unwrap();
@@ -253,7 +253,7 @@ fn a_thousand_appends_over_rotated_and_compressed_segments() {
     assert_eq!(store.blame(&path).unwrap()[700].seq, 701);
     assert_eq!(store.verify().unwrap().problems, []);
     drop(store);
-    std::fs::remove_file(play.file(".quipu/heads.db")).unwrap();
+    std::fs::remove_file(play.file(".quipu/index.db")).unwrap();
     let rebuilt = play.open_with(options());
     assert_eq!(rebuilt.events(&path).unwrap().len(), 1_000);
     assert_eq!(rebuilt.read(&path).unwrap().unwrap().0, text.as_bytes());
@@ -271,7 +271,7 @@ fn a_change_that_appends_and_merges_builds_on_itself() {
         value: serde_json::json!({"b": 2}),
     };
     store
-        .judge(Change::by(&Actor::Person).append(&path, "\n").op(merge))
+        .validate(Change::by(&Actor::Person).append(&path, "\n").op(merge))
         .unwrap()
         .publish()
         .unwrap();
@@ -291,7 +291,7 @@ fn a_restore_that_meets_a_commit_does_not_undo_it() {
         older: false,
     });
     append(&store, &Actor::Person, "meta/a.md", "two\n");
-    store.judge(late).unwrap().publish().unwrap();
+    store.validate(late).unwrap().publish().unwrap();
     assert_eq!(play.text("meta/a.md").unwrap(), "one\ntwo\n");
     assert_eq!(
         store.log(usize::MAX).unwrap().len(),
@@ -400,7 +400,7 @@ fn many_files_are_read_as_each_is() {
     }
     std::fs::write(play.root().join("drafts/ch01.md"), "edited by hand\n").unwrap();
     store
-        .judge(Change::by(&Actor::Person).op(Op::Remove {
+        .validate(Change::by(&Actor::Person).op(Op::Remove {
             path: paths[2].clone(),
             expect: Expect::Any,
         }))
@@ -441,13 +441,17 @@ fn small_edits_of_a_long_text_take_little_room() {
     let play = Playground::local();
     let store = play.open();
     let path = Playground::path("drafts/ch01.md");
-    store.survey().unwrap();
+    store.scan_status().unwrap();
     let mut texts = Vec::new();
     for number in 0..200 {
         let text = long_text(number * 7 % 1000, number);
         if number % 3 == 2 {
             play.edit(path.as_str(), &text);
-            assert_eq!(store.survey().unwrap().adopted.len(), 1, "edit {number}");
+            assert_eq!(
+                store.scan_status().unwrap().adopted.len(),
+                1,
+                "edit {number}"
+            );
         } else {
             write(&store, &Actor::Person, path.as_str(), &text);
         }
@@ -468,7 +472,7 @@ fn small_edits_of_a_long_text_take_little_room() {
     }
     // A new process finds the same, and so does one without the index.
     drop(store);
-    std::fs::remove_file(play.file(".quipu/heads.db")).unwrap();
+    std::fs::remove_file(play.file(".quipu/index.db")).unwrap();
     let rebuilt = play.open();
     assert_eq!(rebuilt.verify().unwrap().problems, []);
     std::fs::remove_file(play.file(path.as_str())).unwrap();
@@ -500,7 +504,7 @@ fn a_damaged_base_costs_older_versions_and_not_the_newest() {
     // The same bytes in a file with different metadata, so the bytes have to be compared.
     play.edit(path.as_str(), &texts[3]);
     let store = play.open();
-    assert_eq!(store.survey().unwrap().flagged().count(), 0);
+    assert_eq!(store.scan_status().unwrap().flagged().count(), 0);
     assert!(matches!(
         store.text_at(&path, &At::Back(1)),
         Err(StoreError::Damaged { .. })
@@ -544,7 +548,7 @@ fn a_text_of_other_bytes_and_texts_that_share_nothing_are_stored_whole() {
         };
         let mut change = Change::by(&Actor::Person).op(op);
         change.force = true;
-        store.judge(change).unwrap().publish().unwrap();
+        store.validate(change).unwrap().publish().unwrap();
     }
     for (back, text) in texts.iter().rev().enumerate() {
         assert_eq!(

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use quipu_contract::Actor;
-use quipu_store::{Change, Sight, Store};
+use quipu_store::{Change, Store, TreeFingerprint};
 use quipu_testkit::Playground;
 
 const TAG: &str = "Signature: 8a477f597d28d172789f06886806bc55\n# made by a tool\n";
@@ -20,12 +20,12 @@ class = "append"
 "#;
 
 fn free(store: &Store) -> Vec<String> {
-    store.survey().unwrap().free
+    store.scan_status().unwrap().free
 }
 
 fn named(store: &Store) -> Vec<String> {
     store
-        .survey()
+        .scan_status()
         .unwrap()
         .files
         .into_iter()
@@ -98,7 +98,7 @@ fn what_a_rule_names_or_a_commit_touched_is_never_left_out() {
         ]
     );
     assert_eq!(free(&store), [""; 0]);
-    let commit = |change: Change| store.judge(change).unwrap().publish().unwrap();
+    let commit = |change: Change| store.validate(change).unwrap().publish().unwrap();
     commit(Change::by(&Actor::Person).append(&Playground::path("node_modules/x.md"), "ours\n"));
     assert_eq!(free(&store), ["node_modules/x.md"]);
     // A committed file in an ignored folder is not adopted as removed; a real removal is.
@@ -106,7 +106,7 @@ fn what_a_rule_names_or_a_commit_touched_is_never_left_out() {
     assert_eq!(free(&play.open()), ["node_modules/x.md"]);
     assert_eq!(store.log(usize::MAX).unwrap().len(), known);
     std::fs::remove_file(play.file("node_modules/x.md")).unwrap();
-    let adopted = store.survey().unwrap().adopted;
+    let adopted = store.scan_status().unwrap().adopted;
     assert_eq!(
         adopted
             .iter()
@@ -122,17 +122,17 @@ fn a_sight_changes_with_every_file_that_counts_and_no_other() {
     let play = Playground::with_contract(CONTRACT);
     let store = play.open();
     play.edit("memory/a.md", "one\n");
-    store.survey().unwrap();
-    let mut last = store.sight().unwrap();
-    assert_eq!(store.sight().unwrap(), last);
-    assert_eq!(play.open().sight().unwrap(), last);
-    assert_eq!(store.survey_and_sight().unwrap().1, Some(last));
+    store.scan_status().unwrap();
+    let mut last = store.tree_fingerprint().unwrap();
+    assert_eq!(store.tree_fingerprint().unwrap(), last);
+    assert_eq!(play.open().tree_fingerprint().unwrap(), last);
+    assert_eq!(store.scan_with_fingerprint().unwrap().1, Some(last));
     for path in ["node_modules/x.md", "vendor/other.md", "scratch/a/b.md"] {
         play.edit(path, "text\n");
-        assert_eq!(store.sight().unwrap(), last, "{path}");
+        assert_eq!(store.tree_fingerprint().unwrap(), last, "{path}");
     }
     let mut differs = |what: &str| {
-        let now = store.sight().unwrap();
+        let now = store.tree_fingerprint().unwrap();
         assert_ne!(now, last, "{what}");
         last = now;
     };
@@ -146,10 +146,10 @@ fn a_sight_changes_with_every_file_that_counts_and_no_other() {
     differs("removed");
     std::os::unix::fs::symlink("memory/a.md", play.file("link.md")).unwrap();
     differs("a link");
-    store.survey().unwrap();
+    store.scan_status().unwrap();
     differs("adopted");
     store
-        .judge(Change::by(&Actor::Person).append(&Playground::path("memory/a.md"), "three\n"))
+        .validate(Change::by(&Actor::Person).append(&Playground::path("memory/a.md"), "three\n"))
         .unwrap()
         .publish()
         .unwrap();
@@ -161,7 +161,7 @@ enum Act {
     Edit(usize, u8),
     Remove(usize),
     Commit(usize),
-    Survey,
+    StatusScan,
 }
 
 const PLACES: [&str; 6] = [
@@ -179,7 +179,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         (place.clone(), 0u8..3).prop_map(|(place, text)| Act::Edit(place, text)),
         place.clone().prop_map(Act::Remove),
         place.prop_map(Act::Commit),
-        Just(Act::Survey),
+        Just(Act::StatusScan),
     ];
     prop::collection::vec(act, 1..12)
 }
@@ -193,27 +193,27 @@ proptest! {
     fn equal_sights_mean_equal_surveys(acts in acts()) {
         let play = Playground::with_contract(CONTRACT);
         let store = play.open();
-        let mut seen: Vec<(Sight, String)> = Vec::new();
+        let mut seen: Vec<(TreeFingerprint, String)> = Vec::new();
         for act in acts {
             match act {
                 Act::Edit(place, text) => play.edit(PLACES[place], &"text ".repeat(usize::from(text))),
                 Act::Remove(place) => drop(std::fs::remove_file(play.file(PLACES[place]))),
                 Act::Commit(place) => {
                     let change = Change::by(&Actor::Person).append(&Playground::path(PLACES[place]), "more\n");
-                    if let Ok(judged) = store.judge(change) {
+                    if let Ok(judged) = store.validate(change) {
                         judged.publish().unwrap();
                     }
                 }
-                Act::Survey => drop(store.survey().unwrap()),
+                Act::StatusScan => drop(store.scan_status().unwrap()),
             }
-            let (survey, sight) = store.survey_and_sight().unwrap();
+            let (scan, sight) = store.scan_with_fingerprint().unwrap();
             let Some(sight) = sight else { continue };
-            let told = format!("{:?} {:?} {:?}", survey.files, survey.free, survey.strange);
-            prop_assert_eq!(store.sight().unwrap(), sight);
+            let told = format!("{:?} {:?} {:?}", scan.files, scan.free, scan.strange);
+            prop_assert_eq!(store.tree_fingerprint().unwrap(), sight);
             // Two threads compute the same as one.
-            let (together, done) = store.sight_while(|| 7);
+            let (together, done) = store.fingerprint_while(|| 7);
             prop_assert_eq!((together.unwrap(), done), (sight, 7));
-            let (fresh, fresh_sight) = play.open().survey_and_sight().unwrap();
+            let (fresh, fresh_sight) = play.open().scan_with_fingerprint().unwrap();
             prop_assert_eq!(fresh_sight, Some(sight));
             prop_assert_eq!(&format!("{:?} {:?} {:?}", fresh.files, fresh.free, fresh.strange), &told);
             for (other, before) in &seen {

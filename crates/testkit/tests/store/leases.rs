@@ -41,7 +41,7 @@ fn write(
 ) -> Result<Receipt, StoreError> {
     let change = Change::by(actor).write(&Playground::path("drafts/ch01.md"), text, Expect::Any);
     store
-        .judge(Change {
+        .validate(Change {
             lease: token,
             ..change
         })?
@@ -165,7 +165,7 @@ fn a_role_leases_only_what_it_may_write() {
             .take_lease(&keeper, &[path.into()], 60)
             .unwrap_err()
             .to_string();
-        assert!(refused.contains("one by one"), "{path}: {refused}");
+        assert!(refused.contains("single paths"), "{path}: {refused}");
     }
     for bad in [
         "../x",
@@ -278,7 +278,7 @@ fn leases_and_numbers_survive_lost_heads_and_a_pending_journal() {
         .unwrap();
     let lease = store.take_lease(&Actor::Person, &draft(), 60).unwrap();
     drop(store);
-    for name in ["heads.db", "heads.db-wal", "heads.db-shm", "live"] {
+    for name in ["index.db", "index.db-wal", "index.db-shm", "watermarks"] {
         let _ = std::fs::remove_file(play.file(&format!(".quipu/{name}")));
     }
     let (store, ..) = timed(&play, "b");
@@ -300,7 +300,7 @@ fn a_change_without_files_is_fenced_off_as_well() {
     let noted = |text: &str| {
         let change = Change::by(&Actor::Person).note(serde_json::json!({"said": text}));
         store
-            .judge(Change {
+            .validate(Change {
                 lease: Some(lease.token()),
                 ..change
             })?
@@ -318,7 +318,7 @@ fn a_change_without_files_is_fenced_off_as_well() {
 fn what_a_dead_worker_claimed_is_given_back_and_nothing_else() {
     let play = Playground::new();
     let (store, ..) = timed(&play, "b");
-    let seat = store.sit(Some("first"), 1).unwrap();
+    let registration = store.register_worker(Some("first"), 1).unwrap();
     // A dead worker: its note exists, and nobody holds its lock. It had named two leases and taken
     // one of them.
     let says = |id: &str, leases: &[&str]| {
@@ -332,9 +332,9 @@ fn what_a_dead_worker_claimed_is_given_back_and_nothing_else() {
             worker.to_string(),
         )
         .unwrap();
-        std::fs::write(play.root().join(format!(".quipu/workers/{id}.live")), "").unwrap();
-        if let Some(order) = store.order() {
-            order.beat(id, &worker).unwrap();
+        std::fs::write(play.root().join(format!(".quipu/workers/{id}.lock")), "").unwrap();
+        if let Some(order) = store.commit_log() {
+            order.heartbeat(id, &worker).unwrap();
         }
     };
     says("dead", &["d1", "d2"]);
@@ -342,7 +342,7 @@ fn what_a_dead_worker_claimed_is_given_back_and_nothing_else() {
         .take_lease_as(&Actor::Runtime, "d1", &draft(), 600)
         .unwrap();
     // Its successor has the paths of the second lease by now.
-    let living = store.sit(Some("second"), 1).unwrap();
+    let living = store.register_worker(Some("second"), 1).unwrap();
     let name = living.claim("write", Some("ch02")).unwrap();
     store
         .take_lease_as(&Actor::Runtime, &name, &["drafts/ch02.md".into()], 600)
@@ -350,13 +350,18 @@ fn what_a_dead_worker_claimed_is_given_back_and_nothing_else() {
     let ids =
         |leases: Vec<quipu_store::Lease>| leases.into_iter().map(|l| l.id).collect::<Vec<_>>();
     assert_eq!(
-        store.seated().unwrap().iter().filter(|s| s.alive).count(),
+        store
+            .registered()
+            .unwrap()
+            .iter()
+            .filter(|s| s.alive)
+            .count(),
         2
     );
-    assert_eq!(store.seated().unwrap().len(), 3);
-    assert_eq!(ids(seat.hand_back().unwrap()), ["d1"]);
+    assert_eq!(store.registered().unwrap().len(), 3);
+    assert_eq!(ids(registration.hand_back().unwrap()), ["d1"]);
     assert_eq!(ids(store.leases().unwrap()), [name.as_str()]);
-    assert_eq!(store.seated().unwrap().len(), 2);
+    assert_eq!(store.registered().unwrap().len(), 2);
     // A lease of its own that was in doubt is released too, and the claim is over.
     living.doubt(&name);
     assert!(
@@ -365,7 +370,7 @@ fn what_a_dead_worker_claimed_is_given_back_and_nothing_else() {
     );
     assert!(store.leases().unwrap().is_empty());
     drop(living);
-    let left = store.seated().unwrap();
+    let left = store.registered().unwrap();
     assert_eq!(
         (left.len(), left[0].worker.agent.as_deref()),
         (1, Some("first"))

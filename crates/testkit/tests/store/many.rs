@@ -53,7 +53,7 @@ fn patient() -> Playground {
     let play = Playground::new();
     if play.is_shared() {
         let own = play.attachment();
-        quipu_shared::Attachment {
+        quipu_postgres::Attachment {
             address: own.address.replace("wait=10", "wait=120"),
             ..own
         }
@@ -100,7 +100,7 @@ fn write_much(store: &Store, name: &str, records: Records, acks: &mut dyn Write)
             ),
         };
         let judged = store
-            .judge(change.key(line.clone()))
+            .validate(change.key(line.clone()))
             .unwrap_or_else(|e| panic!("{line}: {e}"));
         let receipt = judged.publish().unwrap_or_else(|e| panic!("{line}: {e}"));
         // One write, so that a kill leaves the whole line or none of it.
@@ -326,7 +326,7 @@ fn two_who_edit_by_hand_meanwhile_lose_nothing_either() {
     let names: Vec<String> = (0..4).map(|n| format!("h{n}")).collect();
     let first = play.open_with(options());
     first
-        .judge(Change::by(&Actor::Person).append(&Playground::path("meta/shared.md"), "begin\n"))
+        .validate(Change::by(&Actor::Person).append(&Playground::path("meta/shared.md"), "begin\n"))
         .unwrap()
         .publish()
         .unwrap();
@@ -378,12 +378,12 @@ fn two_who_edit_by_hand_meanwhile_lose_nothing_either() {
         ended.into_iter().for_each(|writer| writer.unwrap());
     });
     assert!(by_hand > 0);
-    let survey = first.survey().unwrap();
+    let scan = first.scan_status().unwrap();
     assert_eq!(
-        survey.flagged().count(),
+        scan.flagged().count(),
         0,
         "{:?}",
-        survey.flagged().collect::<Vec<_>>()
+        scan.flagged().collect::<Vec<_>>()
     );
     // Every external edit is in the file or in a conflict copy.
     let shared = Playground::path("meta/shared.md");
@@ -392,11 +392,11 @@ fn two_who_edit_by_hand_meanwhile_lose_nothing_either() {
         .log(usize::MAX)
         .unwrap()
         .iter()
-        .filter(|e| e.kind == Kind::Aside)
+        .filter(|e| e.kind == Kind::ConflictCopy)
     {
         kept.push_str(&String::from_utf8_lossy(
             &first
-                .kept_aside(entry.seq, &shared)
+                .conflict_copies_of(entry.seq, &shared)
                 .unwrap()
                 .unwrap_or_default(),
         ));
@@ -424,7 +424,7 @@ fn verifying_beside_a_writer_finds_nothing() {
                 }
                 let change = Change::by(&Actor::Person)
                     .append(&Playground::path("meta/a.md"), format!("line {number}\n"));
-                store.judge(change).unwrap().publish().unwrap();
+                store.validate(change).unwrap().publish().unwrap();
                 std::thread::sleep(Duration::from_millis(1));
             }
         });
@@ -481,7 +481,7 @@ fn line_by_line_process() {
                 ),
         };
         store
-            .judge(change)
+            .validate(change)
             .unwrap_or_else(|e| panic!("{line}: {e}"))
             .publish()
             .unwrap_or_else(|e| panic!("{line}: {e}"));
@@ -534,14 +534,14 @@ fn a_doctor_beside_writers_does_no_harm() {
             .log(usize::MAX)
             .unwrap()
             .into_iter()
-            .filter(|entry| matches!(entry.kind, Kind::Adopt | Kind::Aside))
+            .filter(|entry| matches!(entry.kind, Kind::Adopt | Kind::ConflictCopy))
             .map(|entry| format!("{entry:?}"))
             .collect();
         assert!(
             strange.is_empty(),
             "{one_by_one}: after {doctors} doctors: {strange:#?}"
         );
-        assert_eq!(store.survey().unwrap().flagged().count(), 0);
+        assert_eq!(store.scan_status().unwrap().flagged().count(), 0);
         for name in (0..6).map(|n| format!("w{n}")) {
             let expected: String = (0..LINES)
                 .map(|number| format!("{name}-{number}\n"))

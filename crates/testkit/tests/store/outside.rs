@@ -19,7 +19,7 @@ fn at(text: &str) -> quipu_contract::ProjectPath {
 }
 
 fn commit(store: &Store, change: Change) -> Result<Receipt, StoreError> {
-    store.judge(change)?.publish()
+    store.validate(change)?.publish()
 }
 
 /// Creates one journalled file of each class.
@@ -52,9 +52,8 @@ fn begun_paused() -> (Playground, Store, Arc<PausedDisk>) {
 }
 
 fn flag_of(store: &Store, path: &str) -> Option<String> {
-    let survey = store.survey().unwrap();
-    survey
-        .files
+    let scan = store.scan_status().unwrap();
+    scan.files
         .into_iter()
         .find(|f| f.path == path)
         .and_then(|f| f.flag)
@@ -64,8 +63,8 @@ fn flag_of(store: &Store, path: &str) -> Option<String> {
 fn asides(store: &Store, path: &str) -> Vec<Vec<u8>> {
     let log = store.log(usize::MAX).unwrap();
     log.iter()
-        .filter(|e| e.kind == Kind::Aside)
-        .filter_map(|e| store.kept_aside(e.seq, &at(path)).unwrap())
+        .filter(|e| e.kind == Kind::ConflictCopy)
+        .filter_map(|e| store.conflict_copies_of(e.seq, &at(path)).unwrap())
         .collect()
 }
 
@@ -85,7 +84,7 @@ fn what_the_class_allows_is_adopted() {
             Some(text) => play.edit(path, text),
             None => std::fs::remove_file(play.file(path)).unwrap(),
         }
-        let adopted = store.survey().unwrap().adopted;
+        let adopted = store.scan_status().unwrap().adopted;
         let ours: Vec<_> = adopted.iter().filter(|a| a.path == path).collect();
         assert_eq!(ours.len(), 1, "{path}");
         assert_eq!(ours[0].how, how, "{path}");
@@ -95,7 +94,10 @@ fn what_the_class_allows_is_adopted() {
         );
         assert_eq!(store.log(1).unwrap()[0].kind, Kind::Adopt);
         assert_eq!(store.verify().unwrap().problems, []);
-        assert!(store.survey().unwrap().adopted.is_empty(), "adopted twice");
+        assert!(
+            store.scan_status().unwrap().adopted.is_empty(),
+            "adopted twice"
+        );
     }
 }
 
@@ -196,7 +198,7 @@ fn an_invalid_state_file_made_by_hand_is_told() {
         Err(StoreError::Refused(_))
     ));
     play.edit("state.json", "{}");
-    assert_eq!(store.survey().unwrap().adopted.len(), 1);
+    assert_eq!(store.scan_status().unwrap().adopted.len(), 1);
 }
 
 #[test]
@@ -207,7 +209,7 @@ fn touching_is_no_edit() {
         let text = play.text(path).unwrap();
         std::fs::remove_file(play.file(path)).unwrap();
         play.edit(path, &text);
-        assert!(store.take_notice(&[at(path)]).unwrap().is_empty());
+        assert!(store.adopt_edits(&[at(path)]).unwrap().is_empty());
         assert_eq!(flag_of(&store, path), None);
     }
     commit(&store, person().append(&at("meta/a.md"), "three\n")).unwrap();
@@ -311,7 +313,7 @@ fn an_edit_during_a_pending_commit_is_kept() {
         path: at("state.json"),
         value: serde_json::json!({"b": 1}),
     });
-    disk.publish(store.judge(change).unwrap());
+    disk.publish(store.validate(change).unwrap());
     play.edit("drafts/ch01.md", "edited meanwhile\n");
     play.edit("meta/a.md", "one\ntwo\nby hand\n");
     std::os::unix::fs::symlink("/etc/passwd", play.file("drafts/ch02.md")).unwrap();
@@ -338,7 +340,7 @@ fn an_edit_during_a_pending_removal_is_kept() {
         path: at("drafts/ch01.md"),
         expect: Expect::Any,
     });
-    disk.publish(store.judge(change).unwrap());
+    disk.publish(store.validate(change).unwrap());
     play.edit("drafts/ch01.md", "I still need this\n");
     store.settle().unwrap();
     assert_eq!(play.text("drafts/ch01.md"), None);
@@ -354,14 +356,14 @@ fn a_folder_in_the_way_of_a_pending_commit_stops_only_that_file() {
     let change = person()
         .create(&at("drafts/ch02.md"), "new\n")
         .append(&at("meta/a.md"), "three\n");
-    disk.publish(store.judge(change).unwrap());
+    disk.publish(store.validate(change).unwrap());
     std::fs::create_dir_all(play.file("drafts/ch02.md/x")).unwrap();
     // Another process may apply the commit, so the blocked file is flagged and reported to the next
     // reader.
     store.settle().unwrap();
     assert_eq!(
         store
-            .survey()
+            .scan_status()
             .unwrap()
             .flagged()
             .map(|f| f.path.as_str())
@@ -386,11 +388,15 @@ fn a_folder_in_the_way_of_a_pending_commit_stops_only_that_file() {
 fn asides_of_a_killed_program_are_journalled_by_the_next() {
     let (play, store) = begun();
     drop(store);
-    std::fs::write(play.file(".quipu/aside/0123"), "drafts/ch01.md\nrescued\n").unwrap();
+    std::fs::write(
+        play.file(".quipu/conflict-copies/0123"),
+        "drafts/ch01.md\nrescued\n",
+    )
+    .unwrap();
     let store = play.open();
     assert_eq!(asides(&store, "drafts/ch01.md"), [b"rescued\n".to_vec()]);
     assert_eq!(
-        std::fs::read_dir(play.file(".quipu/aside"))
+        std::fs::read_dir(play.file(".quipu/conflict-copies"))
             .unwrap()
             .count(),
         0
@@ -525,7 +531,7 @@ fn whoever_appends_by_hand_in_the_same_moment_keeps_the_file_and_every_byte() {
         // The file is still the one that the external program has open, and its text is adopted as
         // an append.
         (&hand.open).write_all(b"later\n").unwrap();
-        let adopted = store.survey().unwrap().adopted;
+        let adopted = store.scan_status().unwrap().adopted;
         assert!(
             adopted
                 .iter()
@@ -538,7 +544,7 @@ fn whoever_appends_by_hand_in_the_same_moment_keeps_the_file_and_every_byte() {
         );
         assert_eq!(asides(&store, "meta/a.md"), Vec::<Vec<u8>>::new());
         assert_eq!(
-            std::fs::read_dir(play.file(".quipu/aside"))
+            std::fs::read_dir(play.file(".quipu/conflict-copies"))
                 .unwrap()
                 .count(),
             0
@@ -565,7 +571,7 @@ impl Watch for Cutting {
 fn a_file_that_is_cut_off_meanwhile_holds_what_was_acknowledged() {
     let (play, store, disk) = begun_paused();
     let change = person().append(&at("meta/a.md"), "three\n");
-    disk.publish(store.judge(change).unwrap());
+    disk.publish(store.validate(change).unwrap());
     drop(store);
     let mut file = std::fs::File::options()
         .append(true)
@@ -602,7 +608,7 @@ fn a_crash_while_texts_change_places_loses_neither() {
         assert!(commit(&store, person().append(&at("meta/a.md"), text.as_str())).is_err());
         drop(store);
         let store = play.open();
-        store.survey().unwrap();
+        store.scan_status().unwrap();
         let found = play.text("meta/a.md").unwrap();
         let added = found.strip_prefix(&before).unwrap();
         assert!(added.starts_with(&text), "{torn:?}: {added}");
@@ -627,7 +633,7 @@ fn an_edit_that_is_adopted_and_not_yet_in_the_heads_is_not_appended_again() {
     // The adoption and the commit are journalled, and before the files are written more comes by
     // hand.
     let change = person().append(&at("meta/a.md"), "three\n");
-    disk.publish(store.judge(change).unwrap());
+    disk.publish(store.validate(change).unwrap());
     let mut file = std::fs::File::options()
         .append(true)
         .open(play.file("meta/a.md"))
@@ -638,7 +644,7 @@ fn an_edit_that_is_adopted_and_not_yet_in_the_heads_is_not_appended_again() {
         play.text("meta/a.md").unwrap(),
         "one\ntwo\nby hand\nthree\nby hand again\n"
     );
-    store.survey().unwrap();
+    store.scan_status().unwrap();
     assert_eq!(store.verify().unwrap().problems, []);
 }
 
@@ -688,7 +694,7 @@ fn what_reads_the_same_by_hand_is_not_taken_for_what_was_committed() {
             drop(store);
             assert_eq!(play.text("meta/a.md").unwrap(), left);
             let store = play.open();
-            store.survey().unwrap();
+            store.scan_status().unwrap();
             assert_eq!(
                 store.read(&at("meta/a.md")).unwrap().unwrap().0,
                 left.as_bytes()
@@ -713,8 +719,8 @@ fn verify_tells_of_what_was_never_taken_over() {
     let play = Playground::new();
     play.edit("state.json", "\u{feff}{}");
     let store = play.open();
-    let survey = store.survey().unwrap();
-    let flagged: Vec<_> = survey.flagged().collect();
+    let scan = store.scan_status().unwrap();
+    let flagged: Vec<_> = scan.flagged().collect();
     assert!(
         flagged[0].path == "state.json" && flagged[0].remedy().contains("in an editor"),
         "{flagged:?}"

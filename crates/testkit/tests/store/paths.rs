@@ -51,8 +51,8 @@ fn every_op(path: &ProjectPath) -> Vec<Change> {
 fn nothing_works(store: &Store, path: &ProjectPath) {
     for change in every_op(path) {
         let done = store
-            .judge(change.clone())
-            .and_then(quipu_store::Judged::publish);
+            .validate(change.clone())
+            .and_then(quipu_store::Validated::publish);
         assert!(done.is_err(), "{path}: {:?} gave {done:?}", change.ops);
     }
     let read = store.read(path);
@@ -83,7 +83,7 @@ fn no_spelling_leaves_the_project_or_enters_what_is_reserved() {
         ".GIT/config",
         "a/.git/hooks/x",
         ".quipu/journal/00000001.jsonl",
-        ".Quipu/live",
+        ".Quipu/watermarks",
         ".quipu",
         ".git",
         "．git/x",
@@ -116,7 +116,7 @@ fn links_lead_nowhere() {
     let store = play.open();
     let path = Playground::path("outline.md");
     store
-        .judge(Change::by(&Actor::Person).create(&path, "sealed\n"))
+        .validate(Change::by(&Actor::Person).create(&path, "sealed\n"))
         .unwrap()
         .publish()
         .unwrap();
@@ -140,7 +140,7 @@ fn links_lead_nowhere() {
         "alias.md",
         "here/outline.md",
         "here/here/outline.md",
-        "inside/live",
+        "inside/watermarks",
         "inside/journal/00000001.jsonl",
         "meta/linked.md",
         "drafts/ch01.md",
@@ -155,10 +155,10 @@ fn links_lead_nowhere() {
     );
     assert_eq!(play.text("outline.md").unwrap(), "sealed\n");
     // A status scan lists no link, follows none and is stopped by none.
-    let survey = store.survey().unwrap();
+    let scan = store.scan_status().unwrap();
     assert!(
-        survey.free.is_empty() && survey.adopted.iter().all(|a| a.path == "quipu.toml"),
-        "{survey:?}"
+        scan.free.is_empty() && scan.adopted.iter().all(|a| a.path == "quipu.toml"),
+        "{scan:?}"
     );
 }
 
@@ -168,19 +168,19 @@ fn a_folder_that_becomes_a_link_after_the_judgement_is_not_followed() {
     let (store, disk) = play.open_paused(Options::default());
     let path = Playground::path("drafts/ch01.md");
     store
-        .judge(Change::by(&Actor::Person).create(&path, "one\n"))
+        .validate(Change::by(&Actor::Person).create(&path, "one\n"))
         .unwrap()
         .publish()
         .unwrap();
     let change = Change::by(&Actor::Person).write(&path, "two\n", Expect::Any);
-    disk.publish(store.judge(change).unwrap());
+    disk.publish(store.validate(change).unwrap());
     let outside = tempfile::tempdir().unwrap();
     std::fs::rename(play.file("drafts"), play.file("drafts-moved")).unwrap();
     symlink(outside.path(), play.file("drafts")).unwrap();
     store.settle().unwrap();
     assert_eq!(
         store
-            .survey()
+            .scan_status()
             .unwrap()
             .flagged()
             .map(|f| f.path.as_str())
@@ -209,7 +209,9 @@ fn another_spelling_is_not_another_file() {
     ] {
         let path = Playground::path(bad);
         for change in every_op(&path) {
-            let done = store.judge(change).and_then(quipu_store::Judged::publish);
+            let done = store
+                .validate(change)
+                .and_then(quipu_store::Validated::publish);
             assert!(
                 matches!(done, Err(StoreError::Refused(_))),
                 "{bad}: {done:?}"
@@ -241,7 +243,7 @@ fn a_restore_writes_nothing_that_was_never_there() {
             "true\n"
         };
         store
-            .judge(Change::by(&Actor::Person).create(&path, text))
+            .validate(Change::by(&Actor::Person).create(&path, text))
             .unwrap()
             .publish()
             .unwrap();
@@ -251,7 +253,9 @@ fn a_restore_writes_nothing_that_was_never_there() {
                 bytes: b"forged\n".to_vec(),
                 older,
             });
-            let done = store.judge(forged).and_then(quipu_store::Judged::publish);
+            let done = store
+                .validate(forged)
+                .and_then(quipu_store::Validated::publish);
             assert!(done.is_err() || !older, "{path}: {done:?}");
             assert_eq!(
                 play.text(path.as_str()).unwrap(),
@@ -276,8 +280,8 @@ fn the_contract_and_the_store_are_not_memory() {
         change.actor = agent.clone();
         assert!(
             store
-                .judge(change)
-                .and_then(quipu_store::Judged::publish)
+                .validate(change)
+                .and_then(quipu_store::Validated::publish)
                 .is_err()
         );
     }
@@ -290,7 +294,7 @@ fn a_link_among_quipus_own_files_is_refused_and_not_followed() {
     let play = Playground::new();
     let path = Playground::path("outline.md");
     play.open()
-        .judge(Change::by(&Actor::Person).create(&path, "one\n"))
+        .validate(Change::by(&Actor::Person).create(&path, "one\n"))
         .unwrap()
         .publish()
         .unwrap();
@@ -301,14 +305,14 @@ fn a_link_among_quipus_own_files_is_refused_and_not_followed() {
         std::fs::create_dir_all(play.file(".quipu").join(folder)).unwrap();
     }
     for place in [
-        "live",
+        "watermarks",
         "append.lock",
-        "heads.db",
+        "index.db",
         "journal/00000002.jsonl",
         "recall/complete",
         "recall/lock",
         "tokens",
-        "aside/x",
+        "conflict-copies/x",
         "conflicts/x",
     ] {
         let place = format!(".quipu/{place}");

@@ -25,7 +25,7 @@ fn at(text: &str) -> quipu_contract::ProjectPath {
 }
 
 fn commit(store: &Store, change: Change) {
-    store.judge(change).unwrap().publish().unwrap();
+    store.validate(change).unwrap().publish().unwrap();
 }
 
 fn boot(name: &str) -> Options {
@@ -45,10 +45,9 @@ fn lose_data(play: &Playground, path: &str, from: u64, length: usize) {
 
 /// Checks that every file has its newest text, and that no loss was recorded as an edit.
 fn assert_recovered(play: &Playground, store: &Store, texts: &[(&str, &str)], what: &str) {
-    let survey = store.survey().unwrap();
+    let scan = store.scan_status().unwrap();
     assert_eq!(
-        survey
-            .flagged()
+        scan.flagged()
             .map(|f| (&f.path, &f.flag))
             .collect::<Vec<_>>(),
         [],
@@ -56,14 +55,11 @@ fn assert_recovered(play: &Playground, store: &Store, texts: &[(&str, &str)], wh
     );
     // The playground's own `quipu.toml` was not written through Quipu.
     assert!(
-        survey
-            .adopted
-            .iter()
-            .all(|adopted| adopted.path == MANIFEST),
+        scan.adopted.iter().all(|adopted| adopted.path == MANIFEST),
         "{what}: {:?}",
-        survey.adopted
+        scan.adopted
     );
-    assert_eq!(survey.kept, [], "{what}");
+    assert_eq!(scan.kept, [], "{what}");
     for (path, text) in texts {
         assert_eq!(play.text(path).as_deref(), Some(*text), "{what}: {path}");
         assert_eq!(
@@ -73,7 +69,7 @@ fn assert_recovered(play: &Playground, store: &Store, texts: &[(&str, &str)], wh
         );
     }
     assert_eq!(store.verify().unwrap().problems, [], "{what}");
-    let edits = [Kind::Adopt, Kind::Aside];
+    let edits = [Kind::Adopt, Kind::ConflictCopy];
     let log = store.log(usize::MAX).unwrap();
     assert!(
         log.iter()
@@ -98,8 +94,8 @@ fn zeros_in_a_file_that_looks_as_recorded_are_redone() {
             commit(&store, person().append(&at(LOG), text));
             commit(&store, person().write(&at(DRAFT), text, Expect::Any));
             drop(store);
-            let index = std::fs::read(play.file(".quipu/heads.db")).unwrap();
-            let wal = std::fs::read(play.file(".quipu/heads.db-wal")).unwrap();
+            let index = std::fs::read(play.file(".quipu/index.db")).unwrap();
+            let wal = std::fs::read(play.file(".quipu/index.db-wal")).unwrap();
             let mut whole = text.to_owned();
             if pending {
                 // The record of a further append is durable; neither the file nor the index has it.
@@ -107,9 +103,9 @@ fn zeros_in_a_file_that_looks_as_recorded_are_redone() {
                 let before = std::fs::read(play.file(LOG)).unwrap();
                 commit(&store, person().append(&at(LOG), "three\n"));
                 drop(store);
-                std::fs::write(play.file(".quipu/heads.db"), index).unwrap();
-                std::fs::write(play.file(".quipu/heads.db-wal"), wal).unwrap();
-                let _ = std::fs::remove_file(play.file(".quipu/heads.db-shm"));
+                std::fs::write(play.file(".quipu/index.db"), index).unwrap();
+                std::fs::write(play.file(".quipu/index.db-wal"), wal).unwrap();
+                let _ = std::fs::remove_file(play.file(".quipu/index.db-shm"));
                 std::fs::write(play.file(LOG), before).unwrap();
                 whole.push_str("three\n");
             }
@@ -315,7 +311,7 @@ fn the_contract_is_recovered_before_it_is_read() {
         );
         let overwritten = project
             .store
-            .judge(person().write(&at("notes.md"), "second\n", Expect::Any))
+            .validate(person().write(&at("notes.md"), "second\n", Expect::Any))
             .map(|_| ());
         assert!(overwritten.is_err(), "{what}");
         assert_eq!(play.text(MANIFEST).unwrap(), new, "{what}");
@@ -352,7 +348,7 @@ fn an_edit_between_the_last_command_and_the_cut_survives() {
             person().write(&at(DRAFT), "draft one\n", Expect::Any),
         );
         drop(store);
-        let saved: Vec<_> = ["heads.db", "heads.db-wal"]
+        let saved: Vec<_> = ["index.db", "index.db-wal"]
             .map(|name| play.file(&format!(".quipu/{name}")))
             .into();
         let saved: Vec<_> = saved
@@ -369,11 +365,11 @@ fn an_edit_between_the_last_command_and_the_cut_survives() {
             saved
                 .into_iter()
                 .for_each(|(bytes, path)| std::fs::write(path, bytes).unwrap());
-            let _ = std::fs::remove_file(play.file(".quipu/heads.db-shm"));
+            let _ = std::fs::remove_file(play.file(".quipu/index.db-shm"));
         }
         play.edit(DRAFT, "draft by hand\n");
         let store = play.open_with(boot("two"));
-        store.survey().unwrap();
+        store.scan_status().unwrap();
         assert_eq!(
             play.text(DRAFT).as_deref(),
             Some("draft by hand\n"),

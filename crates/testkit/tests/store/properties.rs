@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use quipu_contract::Actor;
-use quipu_store::{Change, Expect, Judged, Op, Options, Store};
+use quipu_store::{Change, Expect, Op, Options, Store, Validated};
 use quipu_testkit::{FailingDisk, Failure, Playground};
 
 const FILES: [&str; 5] = [
@@ -30,7 +30,7 @@ enum Act {
     /// A file is leased, or its lease released.
     Lease(usize, usize),
     LoseHeads,
-    LoseLive,
+    LoseWatermarks,
     Reopen(usize),
     Read(usize, usize),
 }
@@ -49,7 +49,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
             .prop_map(|(s, step, failure, t)| Act::Dies(s, step, failure, t)),
         2 => (0..3usize, 0..5usize).prop_map(|(s, f)| Act::Lease(s, f)),
         1 => Just(Act::LoseHeads),
-        1 => Just(Act::LoseLive),
+        1 => Just(Act::LoseWatermarks),
         1 => (0..3usize).prop_map(Act::Reopen),
         2 => (0..3usize, 0..5usize).prop_map(|(s, f)| Act::Read(s, f)),
     ];
@@ -81,7 +81,7 @@ fn run(acts: &[Act], segment_bytes: u64) {
         match act {
             Act::Append(store, file, text) => {
                 let change = person().append(&Playground::path(FILES[*file]), text.as_str());
-                let done = stores[*store].judge(change).and_then(Judged::publish);
+                let done = stores[*store].validate(change).and_then(Validated::publish);
                 assert_eq!(done.is_ok(), !leases.contains_key(FILES[*file]), "{done:?}");
                 if done.is_ok() {
                     model.entry(FILES[*file]).or_default().push_str(text);
@@ -90,7 +90,7 @@ fn run(acts: &[Act], segment_bytes: u64) {
             Act::Write(store, file, text) => {
                 let change =
                     person().write(&Playground::path(FILES[*file]), text.as_str(), Expect::Any);
-                let done = stores[*store].judge(change).and_then(Judged::publish);
+                let done = stores[*store].validate(change).and_then(Validated::publish);
                 assert_eq!(done.is_ok(), !leases.contains_key(FILES[*file]), "{done:?}");
                 if done.is_ok() {
                     model.insert(FILES[*file], text.clone());
@@ -101,15 +101,15 @@ fn run(acts: &[Act], segment_bytes: u64) {
                     path: Playground::path(FILES[*file]),
                     expect: Expect::Any,
                 });
-                let done = stores[*store].judge(change).and_then(Judged::publish);
+                let done = stores[*store].validate(change).and_then(Validated::publish);
                 let allowed =
                     !leases.contains_key(FILES[*file]) && model.remove(FILES[*file]).is_some();
                 assert_eq!(done.is_ok(), allowed, "{done:?}");
             }
             Act::Several(store, text) => {
                 let done = stores[*store]
-                    .judge(several(text))
-                    .and_then(Judged::publish);
+                    .validate(several(text))
+                    .and_then(Validated::publish);
                 assert_eq!(
                     done.is_ok(),
                     !FILES[..4].iter().any(|file| leases.contains_key(file)),
@@ -153,7 +153,7 @@ fn run(acts: &[Act], segment_bytes: u64) {
                     watch: Some(disk),
                     ..options()
                 });
-                let done = dying.judge(several(text)).and_then(Judged::publish);
+                let done = dying.validate(several(text)).and_then(Validated::publish);
                 drop(dying);
                 stores[*store] = open(&play);
                 // The first of its files shows whether the commit happened; then it must have
@@ -172,11 +172,11 @@ fn run(acts: &[Act], segment_bytes: u64) {
                 }
             }
             Act::LoseHeads => {
-                for name in ["heads.db", "heads.db-wal", "heads.db-shm"] {
+                for name in ["index.db", "index.db-wal", "index.db-shm"] {
                     let _ = std::fs::remove_file(play.file(&format!(".quipu/{name}")));
                 }
             }
-            Act::LoseLive => drop(std::fs::remove_file(play.file(".quipu/live"))),
+            Act::LoseWatermarks => drop(std::fs::remove_file(play.file(".quipu/watermarks"))),
             Act::Reopen(store) => stores[*store] = open(&play),
             Act::Read(store, file) => {
                 let found = stores[*store]
@@ -192,7 +192,7 @@ fn run(acts: &[Act], segment_bytes: u64) {
         }
     }
     for store in &stores {
-        store.survey().unwrap();
+        store.scan_status().unwrap();
         for file in FILES {
             let found = store.read(&Playground::path(file)).unwrap();
             assert_eq!(
@@ -229,7 +229,7 @@ fn known_sequences() {
         Act::Several(0, line("a\n")),
         Act::Append(2, 0, line("a\n")),
         Act::Append(0, 3, line("a\n")),
-        Act::LoseLive,
+        Act::LoseWatermarks,
         Act::ByHand(0, line("a\n")),
         Act::Append(2, 1, line("a\n")),
     ]);
@@ -238,7 +238,7 @@ fn known_sequences() {
         Act::Several(0, line("a\n")),
         Act::Several(2, line("a\n")),
         Act::Write(0, 2, line("a\n")),
-        Act::LoseLive,
+        Act::LoseWatermarks,
         Act::Remove(2, 2),
     ]);
     // A removed file was recreated externally, and then the index was lost.

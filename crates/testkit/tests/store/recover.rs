@@ -24,7 +24,7 @@ fn at(text: &str) -> quipu_contract::ProjectPath {
 
 fn write(store: &Store, path: &str, text: &str) {
     store
-        .judge(person().write(&at(path), text, Expect::Any))
+        .validate(person().write(&at(path), text, Expect::Any))
         .unwrap()
         .publish()
         .unwrap();
@@ -32,7 +32,7 @@ fn write(store: &Store, path: &str, text: &str) {
 
 fn append(store: &Store, path: &str, text: &str) {
     store
-        .judge(person().append(&at(path), text))
+        .validate(person().append(&at(path), text))
         .unwrap()
         .publish()
         .unwrap();
@@ -115,7 +115,7 @@ const EDITS: [Edit; 5] = [
 
 /// Checks that an apparent loss is redone, without a record of it.
 fn assert_redone(play: &Playground, store: &Store, what: &str) {
-    store.survey().unwrap();
+    store.scan_status().unwrap();
     assert_eq!(play.text(DRAFT).as_deref(), Some(NEW), "{what}");
     assert_eq!(
         store.events(&at(DRAFT)).unwrap()[0].kind,
@@ -127,7 +127,7 @@ fn assert_redone(play: &Playground, store: &Store, what: &str) {
 
 fn assert_adopted(play: &Playground, store: &Store, left: Option<&str>, what: &str) {
     assert_eq!(play.text(DRAFT).as_deref(), left, "{what}");
-    store.survey().unwrap();
+    store.scan_status().unwrap();
     assert_eq!(play.text(DRAFT).as_deref(), left, "{what}");
     assert_eq!(
         store.read(&at(DRAFT)).unwrap().map(|(bytes, _)| bytes),
@@ -143,7 +143,12 @@ fn assert_adopted(play: &Playground, store: &Store, left: Option<&str>, what: &s
 fn doctor_undoes_no_edit() {
     for (name, edit, left, is_clear) in EDITS {
         for looked_before in [true, false] {
-            for (lost, boot) in [("", "one"), ("", "two"), ("live", "one"), ("live", "two")] {
+            for (lost, boot) in [
+                ("", "one"),
+                ("", "two"),
+                ("watermarks", "one"),
+                ("watermarks", "two"),
+            ] {
                 let what =
                     format!("{name}, looked before: {looked_before}, lost: {lost:?}, boot {boot}");
                 let play = drafted();
@@ -151,7 +156,7 @@ fn doctor_undoes_no_edit() {
                     std::fs::remove_file(play.file(&format!(".quipu/{lost}"))).unwrap();
                 }
                 if looked_before {
-                    in_boot(&play, boot).survey().unwrap();
+                    in_boot(&play, boot).scan_status().unwrap();
                     later(&play);
                 }
                 edit(&play);
@@ -191,7 +196,7 @@ fn a_look_after_a_reboot_undoes_no_edit_that_it_can_tell_from_a_loss() {
     let play = drafted();
     let store = in_boot(&play, "one");
     store
-        .judge(person().op(Op::Remove {
+        .validate(person().op(Op::Remove {
             path: at(DRAFT),
             expect: Expect::Any,
         }))
@@ -208,20 +213,20 @@ fn a_look_after_a_reboot_undoes_no_edit_that_it_can_tell_from_a_loss() {
 fn with_heads_and_live_lost_nothing_is_lost_of_either() {
     for (name, edit, left, _) in EDITS {
         let play = drafted();
-        for lost in ["heads.db", "heads.db-wal", "heads.db-shm", "live"] {
+        for lost in ["index.db", "index.db-wal", "index.db-shm", "watermarks"] {
             let _ = std::fs::remove_file(play.file(&format!(".quipu/{lost}")));
         }
         edit(&play);
         let store = in_boot(&play, "two");
-        store.survey().unwrap();
+        store.scan_status().unwrap();
         let found = play.text(DRAFT);
         let kept = store
             .log(99)
             .unwrap()
             .into_iter()
-            .filter(|e| e.kind == Kind::Aside);
+            .filter(|e| e.kind == Kind::ConflictCopy);
         let kept: Vec<_> = kept
-            .filter_map(|e| store.kept_aside(e.seq, &at(DRAFT)).unwrap())
+            .filter_map(|e| store.conflict_copies_of(e.seq, &at(DRAFT)).unwrap())
             .collect();
         let holds =
             |text: &str| found.as_deref() == Some(text) || kept.contains(&text.as_bytes().to_vec());
@@ -277,9 +282,9 @@ fn what_a_power_cut_took_comes_back() {
             drop(store);
             cut(&play, before);
             if !heads {
-                std::fs::remove_file(play.file(".quipu/heads.db")).unwrap();
+                std::fs::remove_file(play.file(".quipu/index.db")).unwrap();
             }
-            in_boot(&play, "two").survey().unwrap();
+            in_boot(&play, "two").scan_status().unwrap();
             assert_eq!(
                 play.text(DRAFT).as_deref(),
                 Some(NEW),
@@ -291,10 +296,14 @@ fn what_a_power_cut_took_comes_back() {
         let play = drafted();
         keep_time(&play, text);
         let store = in_boot(&play, "two");
-        store.survey().unwrap();
+        store.scan_status().unwrap();
         assert_eq!(play.text(DRAFT).as_deref(), Some(NEW), "{text:?}");
         assert!(
-            store.log(99).unwrap().iter().all(|e| e.kind != Kind::Aside),
+            store
+                .log(99)
+                .unwrap()
+                .iter()
+                .all(|e| e.kind != Kind::ConflictCopy),
             "{text:?}"
         );
     }
@@ -345,7 +354,7 @@ fn an_edit_that_a_killed_program_took_out_of_its_place_is_rescued() {
                 dead: AtomicBool::new(false),
             };
             let killed = in_boot_watched(&play, watch);
-            killed.judge(change()).unwrap().publish().unwrap_err();
+            killed.validate(change()).unwrap().publish().unwrap_err();
             drop(killed);
             // This process, which left it, is still running.
             let left = std::fs::read_dir(play.file(".quipu/tmp"))
@@ -375,11 +384,11 @@ fn an_edit_that_a_killed_program_took_out_of_its_place_is_rescued() {
                     "{what}: {fixed:?}"
                 );
             }
-            let kept = store.survey().unwrap().kept;
+            let kept = store.scan_status().unwrap().kept;
             assert_eq!(kept.len(), 1, "{what}");
             assert_eq!(
                 store
-                    .kept_aside(kept[0].seq, &at(&kept[0].path))
+                    .conflict_copies_of(kept[0].seq, &at(&kept[0].path))
                     .unwrap()
                     .unwrap(),
                 b"by hand\n",
@@ -392,7 +401,7 @@ fn an_edit_that_a_killed_program_took_out_of_its_place_is_rescued() {
                 "{what}"
             );
             assert_eq!(store.verify().unwrap().problems, [], "{what}");
-            assert!(store.survey().unwrap().kept.is_empty());
+            assert!(store.scan_status().unwrap().kept.is_empty());
         }
     }
 }
@@ -417,17 +426,17 @@ fn own_bytes_that_were_left_are_removed() {
     }
     let store = in_boot(&play, "one");
     assert_eq!(store.verify().unwrap().problems, []);
-    assert!(store.survey().unwrap().kept.is_empty());
+    assert!(store.scan_status().unwrap().kept.is_empty());
     assert_eq!(
         std::fs::read_dir(play.file(".quipu/tmp")).unwrap().count(),
         0
     );
     // A file of an unknown process is kept as well.
     std::fs::write(play.file(".quipu/tmp/4194304999-3"), "by hand\n").unwrap();
-    let kept = store.survey().unwrap().kept;
+    let kept = store.scan_status().unwrap().kept;
     assert_eq!(
         store
-            .kept_aside(kept[0].seq, &at(&kept[0].path))
+            .conflict_copies_of(kept[0].seq, &at(&kept[0].path))
             .unwrap()
             .unwrap(),
         b"by hand\n"

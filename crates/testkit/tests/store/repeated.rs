@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use quipu_contract::Actor;
-use quipu_store::{Change, Expect, Judged, Options, Store, StoreError};
+use quipu_store::{Change, Expect, Options, Store, StoreError, Validated};
 use quipu_testkit::{FailingDisk, Failure, Playground};
 
 fn entry(number: usize) -> String {
@@ -15,7 +15,7 @@ fn commit(store: &Store, number: usize) -> Result<(), StoreError> {
     judged(store, number)?.publish().map(|_| ())
 }
 
-fn judged(store: &Store, number: usize) -> Result<Judged<'_>, StoreError> {
+fn judged(store: &Store, number: usize) -> Result<Validated<'_>, StoreError> {
     let change = Change::by(&Actor::Person)
         .append(&Playground::path("meta/log.md"), entry(number))
         .write(
@@ -24,7 +24,7 @@ fn judged(store: &Store, number: usize) -> Result<Judged<'_>, StoreError> {
             Expect::Any,
         )
         .key(format!("key {number}"));
-    store.judge(change)
+    store.validate(change)
 }
 
 /// Counts the commits in the files; the two files must agree.
@@ -63,8 +63,8 @@ fn a_crash_at_every_step_of_a_run_of_commits() {
         for failure in [Failure::Stop, Failure::Torn] {
             for lost in [
                 &[][..],
-                &["live"][..],
-                &["heads.db", "heads.db-wal", "heads.db-shm"][..],
+                &["watermarks"][..],
+                &["index.db", "index.db-wal", "index.db-shm"][..],
             ] {
                 let play = Playground::local();
                 let disk = Arc::new(FailingDisk::at(index, failure));
@@ -146,7 +146,7 @@ fn threads_of_two_stores_at_once() {
                             format!("{number}\n"),
                             Expect::Any,
                         );
-                    store.judge(change).unwrap().publish().unwrap();
+                    store.validate(change).unwrap().publish().unwrap();
                 }
             });
         }
@@ -176,7 +176,7 @@ fn an_outside_edit_in_a_run_of_commits_is_adopted() {
     let log = Playground::path("meta/log.md");
     let append = |store: &Store, text: &str| {
         store
-            .judge(Change::by(&Actor::Person).append(&log, text))
+            .validate(Change::by(&Actor::Person).append(&log, text))
             .unwrap()
             .publish()
             .unwrap()
@@ -192,7 +192,7 @@ fn an_outside_edit_in_a_run_of_commits_is_adopted() {
         &format!("{}again\n", play.text("meta/log.md").unwrap()),
     );
     append(&other, "five\n");
-    other.survey().unwrap();
+    other.scan_status().unwrap();
     let text = play.text("meta/log.md").unwrap();
     for line in ["one", "two", "by hand", "three", "four", "again", "five"] {
         assert_eq!(
@@ -223,7 +223,7 @@ fn a_store_that_stays_open_sees_commits_leases_and_keys_of_others() {
     let write = |text: &str| {
         let change =
             Change::by(&Actor::Person).write(&path, text, Expect::Version(version.clone()));
-        open.judge(change).and_then(Judged::publish)
+        open.validate(change).and_then(Validated::publish)
     };
     assert!(matches!(
         write("under a lease\n"),

@@ -11,7 +11,7 @@ use quipu_testkit::Playground;
 
 fn write(store: &Store, path: &str, text: &str) {
     store
-        .judge(Change::by(&Actor::Person).write(&Playground::path(path), text, Expect::Any))
+        .validate(Change::by(&Actor::Person).write(&Playground::path(path), text, Expect::Any))
         .unwrap()
         .publish()
         .unwrap();
@@ -38,11 +38,11 @@ fn texts_at(store: &Store, path: &str) -> Vec<Option<String>> {
         Err(StoreError::NotFound { what, remedy }) => {
             assert_eq!(
                 what,
-                format!("the text of this version of `{path}` was dropped by retention")
+                format!("the text of this version of `{path}` was deleted by retention")
             );
             assert_eq!(
                 remedy,
-                format!("quipu log {path}     (and name a newer version)")
+                format!("quipu log {path}     (then name a newer version)")
             );
             None
         }
@@ -61,7 +61,7 @@ fn stage() -> Playground {
         write(&store, "drafts/ch02.md", &long(number));
         let line = format!("entry {number}\n");
         store
-            .judge(Change::by(&Actor::Person).append(&Playground::path("meta/a.md"), line))
+            .validate(Change::by(&Actor::Person).append(&Playground::path("meta/a.md"), line))
             .unwrap()
             .publish()
             .unwrap();
@@ -70,7 +70,7 @@ fn stage() -> Playground {
     write(&store, "drafts/ch03.md", "last\n");
     let path = Playground::path("drafts/ch03.md");
     store
-        .judge(Change::by(&Actor::Person).op(Op::Remove {
+        .validate(Change::by(&Actor::Person).op(Op::Remove {
             path,
             expect: Expect::Any,
         }))
@@ -156,7 +156,7 @@ fn old_texts_go_and_everything_else_stays() {
         "and that is not journalled"
     );
     drop(store);
-    for name in ["heads.db", "heads.db-wal", "heads.db-shm", "live"] {
+    for name in ["index.db", "index.db-wal", "index.db-shm", "watermarks"] {
         let _ = std::fs::remove_file(play.file(&format!(".quipu/{name}")));
     }
     let rebuilt = play.open();
@@ -268,7 +268,7 @@ fn a_file_that_is_removed_and_written_again_needs_nothing_older() {
     );
     let path = Playground::path("drafts/ch02.md");
     store
-        .judge(Change::by(&Actor::Person).op(Op::Remove {
+        .validate(Change::by(&Actor::Person).op(Op::Remove {
             path,
             expect: Expect::Any,
         }))
@@ -347,7 +347,7 @@ fn a_missing_text_that_no_prune_names_is_damage() {
     let problems = store.verify().unwrap().problems;
     let whats: Vec<_> = problems.iter().map(|p| p.what.as_str()).collect();
     let expected = [23, 24].map(|seq| {
-        format!("record {seq}: the text of `drafts/ch01.md` is missing, and no prune dropped it")
+        format!("record {seq}: the text of `drafts/ch01.md` is missing, but no prune deleted it")
     });
     assert_eq!(whats, expected);
     assert!(matches!(

@@ -18,7 +18,7 @@ fn at(text: &str) -> quipu_contract::ProjectPath {
 
 fn append(store: &Store, path: &str, text: &str) {
     store
-        .judge(person().append(&at(path), text))
+        .validate(person().append(&at(path), text))
         .unwrap()
         .publish()
         .unwrap();
@@ -26,7 +26,7 @@ fn append(store: &Store, path: &str, text: &str) {
 
 fn write(store: &Store, path: &str, text: &str) {
     store
-        .judge(person().write(&at(path), text, Expect::Any))
+        .validate(person().write(&at(path), text, Expect::Any))
         .unwrap()
         .publish()
         .unwrap();
@@ -49,9 +49,9 @@ fn damage(play: &Playground, words: &[&str]) {
 
 /// Checks that everything works: a scan, a read, a commit, a restore.
 fn assert_alive(play: &Playground, store: &Store, text: &str, what: &str) {
-    let survey = store.survey().unwrap();
+    let scan = store.scan_status().unwrap();
     assert_eq!(
-        survey.flagged().map(|f| &f.path).collect::<Vec<_>>(),
+        scan.flagged().map(|f| &f.path).collect::<Vec<_>>(),
         [] as [&str; 0],
         "{what}"
     );
@@ -63,7 +63,7 @@ fn assert_alive(play: &Playground, store: &Store, text: &str, what: &str) {
     append(store, LOG, "more\n");
     assert_eq!(play.text(LOG).unwrap(), format!("{text}more\n"), "{what}");
     play.edit(LOG, "spoilt\n");
-    assert_eq!(store.survey().unwrap().flagged().count(), 1, "{what}");
+    assert_eq!(store.scan_status().unwrap().flagged().count(), 1, "{what}");
     store.restore(&Actor::Person, &at(LOG), None, None).unwrap();
     assert_eq!(play.text(LOG).unwrap(), format!("{text}more\n"), "{what}");
 }
@@ -87,14 +87,16 @@ fn doctor_saves_a_file_of_which_much_is_damaged() {
     let store = play.open();
     let fixed = store.doctor().unwrap();
     assert!(
-        fixed.iter().any(|m| m.what.contains("is untouched since")),
+        fixed
+            .iter()
+            .any(|m| m.what.contains("has not changed since")),
         "{fixed:?}"
     );
     assert_alive(&play, &store, FOUR, "untouched");
     // `doctor` twice, with the index deleted in between.
     store.doctor().unwrap();
     drop(store);
-    std::fs::remove_file(play.file(".quipu/heads.db")).unwrap();
+    std::fs::remove_file(play.file(".quipu/index.db")).unwrap();
     assert_eq!(
         play.open().read(&at(LOG)).unwrap().unwrap().0,
         format!("{FOUR}more\n").as_bytes()
@@ -105,23 +107,25 @@ fn doctor_saves_a_file_of_which_much_is_damaged() {
 fn a_file_that_nothing_proves_is_flagged_alone_and_doctor_takes_it() {
     let play = four_appends();
     damage(&play, &["a2 two", "a3 three"]);
-    std::fs::remove_file(play.file(".quipu/heads.db")).unwrap();
+    std::fs::remove_file(play.file(".quipu/index.db")).unwrap();
     let store = play.open();
-    let survey = store.survey().unwrap();
-    let flagged: Vec<_> = survey.flagged().collect();
+    let scan = store.scan_status().unwrap();
+    let flagged: Vec<_> = scan.flagged().collect();
     assert_eq!(flagged.len(), 1);
     assert_eq!(
         (flagged[0].path.as_str(), flagged[0].remedy().as_str()),
         (LOG, "quipu doctor")
     );
     assert!(matches!(
-        store.judge(person().append(&at(LOG), "x\n")).err(),
+        store.validate(person().append(&at(LOG), "x\n")).err(),
         Some(StoreError::Refused(_))
     ));
     write(&store, "drafts/ch01.md", "others go on\n");
     let fixed = store.doctor().unwrap();
     assert!(
-        fixed.iter().any(|m| m.what.contains("taken as it stands")),
+        fixed
+            .iter()
+            .any(|m| m.what.contains("the file on disk was used")),
         "{fixed:?}"
     );
     assert_alive(&play, &store, FOUR, "taken");
@@ -278,7 +282,7 @@ fn a_missing_segment_is_named_and_costs_what_it_held() {
                 append(&store, LOG, "before doctor\n");
             }
             store.doctor().unwrap();
-            store.survey().unwrap();
+            store.scan_status().unwrap();
             let left = store.verify().unwrap().problems;
             assert!(
                 left.iter().all(|p| p.place.starts_with(".quipu/journal/")),
@@ -293,7 +297,7 @@ fn a_missing_segment_is_named_and_costs_what_it_held() {
             );
             // And again from the journal alone.
             drop(store);
-            for name in ["heads.db", "heads.db-wal", "heads.db-shm", "live"] {
+            for name in ["index.db", "index.db-wal", "index.db-shm", "watermarks"] {
                 let _ = std::fs::remove_file(play.file(&format!(".quipu/{name}")));
             }
             let store = play.open_with(small());
@@ -324,10 +328,10 @@ fn an_older_journal_under_what_is_known_of_a_newer_one() {
     assert!(
         fixed
             .iter()
-            .any(|m| m.what == "made the heads anew from 1 record"),
+            .any(|m| m.what == "rebuilt the file index from 1 record"),
         "{fixed:?}"
     );
-    store.survey().unwrap();
+    store.scan_status().unwrap();
     assert_eq!(store.read(&at(LOG)).unwrap().unwrap().0, b"one\ntwo\n");
     assert_eq!(store.verify().unwrap().problems, []);
 }

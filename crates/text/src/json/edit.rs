@@ -52,7 +52,7 @@ pub fn set_value(text: &str, pointer: &JsonPointer, value: &Value) -> Result<Str
                 }
             },
             Shape::Plain(_) => {
-                let what = format!("`{pointer}`: `{part}` would lie inside a plain value");
+                let what = format!("`{pointer}`: `{part}` would be inside a plain value");
                 return Err(JsonError {
                     line: node.line(text),
                     what,
@@ -105,7 +105,7 @@ pub fn remove_value(text: &str, pointer: &JsonPointer) -> Result<String, JsonErr
     let Some((last, above)) = pointer.parts().split_last() else {
         return Err(JsonError {
             line: 1,
-            what: "the whole text cannot be taken away".into(),
+            what: "the whole document cannot be removed".into(),
         });
     };
     let above = above
@@ -379,10 +379,10 @@ mod tests {
     #[test]
     fn faults_name_their_line() {
         for (text, line, what) in [
-            ("{\n\"a\": 1,\n}", 3, "comma with nothing"),
+            ("{\n\"a\": 1,\n}", 3, "nothing follows a comma"),
             ("{\n\"a\" 1}", 2, "colon"),
             ("{\"a\": 1\n\"b\": 2}", 2, "a comma or `}`"),
-            ("{\"a\": tru}", 1, "`tru` is no value"),
+            ("{\"a\": tru}", 1, "`tru` is not a value"),
             ("{\n// no\n}", 2, "quotes"),
             ("{\"a\": // no\n1}", 1, "no comments"),
             ("{\"a\": \"open\n}", 1, "closing quote"),

@@ -163,7 +163,7 @@ impl Reader<'_> {
             match self.peek() {
                 Some(b'}') if members.is_empty() => break,
                 Some(b'"') => {}
-                Some(b'}') => return Err(self.error("a comma with nothing behind it")),
+                Some(b'}') => return Err(self.error("nothing follows a comma")),
                 _ => return Err(self.error("a key in quotes is missing")),
             }
             let start = self.at;
@@ -199,7 +199,7 @@ impl Reader<'_> {
         loop {
             self.blanks();
             if self.peek() == Some(b']') {
-                return Err(self.error("a comma with nothing behind it"));
+                return Err(self.error("nothing follows a comma"));
             }
             items.push(self.value(depth + 1)?);
             if !self.more(b']')? {
@@ -232,7 +232,7 @@ impl Reader<'_> {
         }
         let read = serde_json::from_str(&self.text[self.at..=end]);
         let text =
-            read.map_err(|_| self.error("a text holds a character that JSON does not allow"))?;
+            read.map_err(|_| self.error("a text contains a character that JSON does not allow"))?;
         self.at = end + 1;
         Ok(text)
     }
@@ -245,13 +245,14 @@ impl Reader<'_> {
         let value = serde_json::from_str(&rest[..length]).map_err(|_| {
             match rest.starts_with("//") || rest.starts_with("/*") {
                 true => {
-                    self.error("JSON has no comments; put the remark into a key such as \"notes\"")
+                    self.error("JSON has no comments; put the comment into a key such as \"notes\"")
                 }
                 false if rest.starts_with('\u{feff}') => self.error(
-                    "a byte order mark stands before it, which JSON does not know: save it without",
+                    "the file starts with a byte order mark, which JSON does not allow: save it \
+                     without one",
                 ),
                 false => self.error(format!(
-                    "`{}` is no value",
+                    "`{}` is not a value",
                     rest.chars().take(length.clamp(1, 20)).collect::<String>()
                 )),
             }
@@ -268,9 +269,9 @@ mod tests {
     #[test]
     fn what_is_no_value_is_named_whatever_its_letters() {
         for (text, line, what) in [
-            ("{\n\"a\": é}", 2, "`é` is no value"),
-            ("值", 1, "`值` is no value"),
-            ("[nul]", 1, "`nul` is no value"),
+            ("{\n\"a\": é}", 2, "`é` is not a value"),
+            ("值", 1, "`值` is not a value"),
+            ("[nul]", 1, "`nul` is not a value"),
             ("\u{feff}{}", 1, "byte order mark"),
         ] {
             let error = parse_json(text).unwrap_err();

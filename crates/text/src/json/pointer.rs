@@ -11,7 +11,8 @@ pub struct JsonPointer(Vec<String>);
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "`{0}` is no JSON pointer: write /progress/next_steps/0, `~1` for a slash and `~0` for a tilde in a name"
+    "`{0}` is not a JSON pointer: write /progress/next_steps/0, `~1` for a slash and `~0` for a \
+     tilde in a name"
 )]
 pub struct BadPointer(String);
 

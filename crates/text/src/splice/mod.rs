@@ -33,7 +33,8 @@ pub enum Place {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpliceError {
     #[error(
-        "the text leaves its section: a heading of level {level} in a section of level {section}"
+        "the text leaves its section: it has a heading of level {level} in a section of level \
+         {section}"
     )]
     Escapes { level: u8, section: u8 },
     #[error("the text would swallow or change the sections around it (is a code fence left open?)")]
@@ -48,9 +49,9 @@ pub enum SpliceError {
     Unreadable { key: String, value: String },
     #[error("a heading has level 1 to 6, not {level}")]
     NoSuchLevel { level: u8 },
-    #[error("no section can stand before the text that opens the file")]
+    #[error("no section can be inserted before the text that opens the file")]
     BeforePreamble,
-    #[error("edits overlap or lie outside the text at byte {at}")]
+    #[error("edits overlap or are outside the text at byte {at}")]
     Overlap { at: usize },
 }
 

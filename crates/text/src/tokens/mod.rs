@@ -24,7 +24,7 @@ pub enum Counter {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no token counter `{name}`; there are `o200k` and `estimate`")]
+#[error("unknown token counter `{name}`; use `o200k` or `estimate`")]
 pub struct UnknownCounter {
     pub name: String,
 }
@@ -107,7 +107,7 @@ mod tests {
         let message = Counter::parse("claude").unwrap_err().to_string();
         assert_eq!(
             message,
-            "no token counter `claude`; there are `o200k` and `estimate`"
+            "unknown token counter `claude`; use `o200k` or `estimate`"
         );
     }
 }

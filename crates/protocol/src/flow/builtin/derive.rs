@@ -5,9 +5,9 @@ use quipu_store::{Expect, Op};
 
 use super::Made;
 use crate::flow::job::PlannedJob;
-use crate::library::Library;
-use crate::project::{Project, ProjectError};
-use crate::template::{TemplateError, render_template, template_values};
+use crate::project::library::Library;
+use crate::project::open::{Project, ProjectError};
+use crate::project::template::{TemplateError, render_template, template_values};
 
 #[derive(Debug, thiserror::Error)]
 pub enum DeriveError {
@@ -17,7 +17,7 @@ pub enum DeriveError {
     Store(#[from] quipu_store::StoreError),
     #[error(transparent)]
     Template(#[from] TemplateError),
-    #[error("`{0}` is not there, and the profile has no template for it")]
+    #[error("`{0}` does not exist, and the profile has no template for it")]
     NoTemplate(ProjectPath),
 }
 
@@ -46,7 +46,7 @@ pub fn derive(project: &Project, job: &PlannedJob<'_>) -> Result<Made, DeriveErr
             "{}{}{path}",
             made.told,
             if made.told.is_empty() {
-                "laid out "
+                "created "
             } else {
                 ", "
             }

@@ -1,20 +1,20 @@
 //! Adds facts from a report to the memory files: each offered fact goes into the section that it
 //! names.
 //!
-//! Memory is never edited. A fact that would replace another one, or that belongs to no memory
-//! file, is left to a person. A fact that already exists is not added twice, so the step is
-//! idempotent.
+//! A fact that follows another one closes it, and the old one stays as history. A fact that
+//! supersedes one that cannot be found, or that belongs to no memory file, is left to a person. A
+//! fact that already exists is not added twice, so the step is idempotent.
 
 use std::collections::BTreeMap;
 
-use quipu_claims::{Proposal, read_offers, with_entry};
-use quipu_contract::{Contract, ProjectPath};
+use quipu_claims::{PlaceError, Proposal, place_fact, read_offers, read_report};
+use quipu_contract::{Binding, Contract, ProjectPath, Step};
 
 use crate::flow::job::{PlannedJob, fill};
 
 /// The facts that a report offers, sorted.
 #[derive(Debug, Default)]
-pub struct Asked {
+pub struct Offers {
     pub by_file: BTreeMap<ProjectPath, Vec<Proposal>>,
     /// Facts that a person must place.
     pub left: Vec<Proposal>,
@@ -22,24 +22,12 @@ pub struct Asked {
 
 /// Sorts the offers of a report by the memory file that they belong to: one that the step writes for
 /// its unit. The rest is left to a person.
-pub fn sort_offers(contract: &Contract, job: &PlannedJob<'_>, report: &str) -> Asked {
-    let mut asked = Asked::default();
+pub fn sort_offers(contract: &Contract, job: &PlannedJob<'_>, report: &str) -> Offers {
+    let mut asked = Offers::default();
     for offer in read_offers(report) {
-        let is_written = |path: &ProjectPath| {
-            let mut written = job.step.writes.iter();
-            written.any(|write| {
-                fill(write, &job.binding).is_some_and(|p| p.matches(path.as_str()).is_some())
-            })
-        };
-        let memory = |path: &ProjectPath| {
-            is_written(path)
-                && contract
-                    .rule(path)
-                    .is_some_and(|rule| rule.tier.as_deref() == Some("L1"))
-        };
         match ProjectPath::parse(offer.file())
             .ok()
-            .filter(|path| memory(path) && !offer.supersedes())
+            .filter(|path| takes_facts(contract, job.step, &job.binding, path))
         {
             Some(path) => asked.by_file.entry(path).or_default().push(offer),
             None => asked.left.push(offer),
@@ -48,25 +36,112 @@ pub fn sort_offers(contract: &Contract, job: &PlannedJob<'_>, report: &str) -> A
     asked
 }
 
-/// Returns the memory file with the missing entries added, and their number. None if nothing is
-/// missing.
+/// Whether a remember step may add a fact to a file.
+fn takes_facts(contract: &Contract, step: &Step, binding: &Binding, path: &ProjectPath) -> bool {
+    let is_written = step.writes.iter().any(|write| {
+        fill(write, binding).is_some_and(|pattern| pattern.matches(path.as_str()).is_some())
+    });
+    let is_memory = contract
+        .rule(path)
+        .is_some_and(|rule| rule.tier.as_deref() == Some("L1"));
+    is_written && is_memory
+}
+
+/// Lists the parts of a report that the step could not remember, so that they are sent back to the
+/// role that wrote them. Each completes "`FILE` …".
+pub fn find_lost(contract: &Contract, step: &Step, binding: &Binding, report: &str) -> Vec<String> {
+    let report = read_report(report);
+    let written = step.writes.iter();
+    let written: Vec<String> = written
+        .map(|path| fill(path, binding).map_or_else(|| path.clone(), |filled| filled.to_string()))
+        .collect();
+    let files = written.join("`, `");
+    let mut lost: Vec<String> = report
+        .lost
+        .iter()
+        .map(|(line, text)| {
+            format!(
+                "line {line} would be lost: \"{text}\". Write each fact as a list item `- …` under \
+                 a heading with its file, one of `## {}`",
+                written.join("`, `## ")
+            )
+        })
+        .collect();
+    let strange = report.offers.iter().filter(|offer| {
+        let path = ProjectPath::parse(offer.file());
+        !path.is_ok_and(|path| takes_facts(contract, step, binding, &path))
+    });
+    lost.extend(strange.map(|offer| {
+        format!(
+            "line {}: `{}` takes no facts from this step; it adds facts to `{files}`",
+            offer.line,
+            offer.file()
+        )
+    }));
+    lost
+}
+
+/// A memory file with the missing entries.
+#[derive(Debug, Default)]
+pub struct Grown {
+    pub text: String,
+    pub added: usize,
+    /// The number of facts that the added ones closed.
+    pub closed: usize,
+    /// The number of entries that a person must place.
+    pub left: usize,
+}
+
+/// Adds the missing entries to a memory file.
 pub fn with_entries(
     path: &ProjectPath,
     now: Option<&str>,
     offers: &[Proposal],
-) -> Result<Option<(String, usize)>, String> {
-    let mut text = now.map_or_else(
-        || format!("# {}\n", path.as_str().trim_end_matches(".md")),
-        str::to_owned,
-    );
-    let mut added = 0;
-    for offer in offers {
-        if offer.stands_in(&text) {
+) -> Result<Grown, String> {
+    let mut grown = Grown {
+        text: now.map_or_else(
+            || format!("# {}\n", path.as_str().trim_end_matches(".md")),
+            str::to_owned,
+        ),
+        ..Grown::default()
+    };
+    for offer in offers.iter() {
+        if offer.stands_in(&grown.text) {
             continue;
         }
-        text = with_entry(&text, offer.section(), &offer.entry)
-            .map_err(|error| format!("`{}` cannot take `{}`: {error}", path, offer.entry))?;
-        added += 1;
+        match place_fact(&grown.text, offer.section(), &offer.entry) {
+            Ok(placed) => {
+                grown.text = placed.text;
+                grown.added += 1;
+                grown.closed += placed.closed.len();
+            }
+            Err(PlaceError::Splice(error)) => {
+                return Err(format!("`{}` cannot take `{}`: {error}", path, offer.entry));
+            }
+            Err(_) => grown.left += 1,
+        }
     }
-    Ok((added > 0).then_some((text, added)))
+    Ok(grown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fact_that_follows_another_closes_it_once() {
+        let report = "## characters.md\n### Joss\n- handed: right; supersedes: \"handed: left\" [→ manuscripts/ch03.md#mill]\n- eyes: blind; supersedes: \"eyes: grey\" [→ manuscripts/ch03.md#mill]\n";
+        let offers = read_offers(report);
+        let path = ProjectPath::parse("characters.md").unwrap();
+        let before = "# C\n\n## Joss\n- handed: left\n";
+        let grown = with_entries(&path, Some(before), &offers).unwrap();
+        assert_eq!((grown.added, grown.closed, grown.left), (1, 1, 1));
+        let after = "# C\n\n## Joss\n- handed: left (until ch03)\n- handed: right (from ch03) [→ manuscripts/ch03.md#mill]\n";
+        assert_eq!(grown.text, after);
+        let again = with_entries(&path, Some(after), &offers).unwrap();
+        assert_eq!(
+            (again.added, again.left, again.text.as_str()),
+            (0, 1, after)
+        );
+    }
 }

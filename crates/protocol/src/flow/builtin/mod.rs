@@ -21,7 +21,7 @@ pub struct Made {
     pub told: String,
 }
 
-/// The output of a `Press`.
+/// The output of a `Publisher`.
 #[derive(Debug, Default)]
 pub struct Printed {
     /// Every path that the step writes, with its bytes.
@@ -31,7 +31,7 @@ pub struct Printed {
 }
 
 /// Publishes a book. The program provides the implementation.
-pub trait Press: Sync {
+pub trait Publisher: Sync {
     /// Returns the files of a step.
     fn print(
         &self,

@@ -109,7 +109,7 @@ pub fn find_wrong_length(remember: &Remember, text: &str, whole: Option<&str>) -
         let bound = |words: u32, share: f64| (f64::from(words) * share).round() as usize;
         let allowed = bound(least, 1.0 - TOLERANCE).min(room)..=bound(most, 1.0 + TOLERANCE);
         (!allowed.contains(&count)).then(|| {
-            format!("has a part `### {title}` of {count} words; {least} to {most} are asked")
+            format!("has a part `### {title}` of {count} words; {least} to {most} are required")
         })
     });
     wrong.collect()
@@ -139,7 +139,8 @@ fn find_misfit(item: &RememberItem, title: &str, body: &str) -> Option<String> {
                 .is_some_and(|s| s.title == "behind");
             (!closed).then(|| {
                 format!(
-                    "has a part `### {title}` that swallows what follows it in `{}`: a fence, comment or tag such as <pre> is never closed",
+                    "has a part `### {title}` that hides what follows it in `{}`: a fence, \
+                     comment or tag such as <pre> is not closed",
                     item.to
                 )
             })
@@ -151,7 +152,8 @@ fn find_misfit(item: &RememberItem, title: &str, body: &str) -> Option<String> {
                 .map(str::trim)
                 .any(|line| !line.is_empty() && !table.iter().any(|(_, row)| *row == line));
             (beside && rows(body).is_empty()).then(|| {
-                let none = if item.none.is_empty() { String::new() } else { format!("; without entries it says `{}`", item.none.join("` or `")) };
+                let none = if item.none.is_empty() { String::new() } else { format!("; if there \
+                    are no entries, write `{}`", item.none.join("` or `")) };
                 format!("has a part `### {title}` without a row: each entry is a row `| … | … |` with the columns of `{}`, not in a list, prose or code{none}", item.to)
             })
         }
@@ -287,10 +289,11 @@ fn grow_rows(
 fn said(contract: &Contract, done: bool) -> &'static str {
     match (contract.language, done) {
         (quipu_contract::Language::En, true) => {
-            "the entry in force stays; the new one was not added"
+            "the current entry is unchanged; the new one was not added"
         }
         (quipu_contract::Language::En, false) => {
-            "a person decides; a new row that names what it supersedes replaces the old"
+            "a person decides; to replace the old entry, add a new row that names what it \
+             supersedes"
         }
         (quipu_contract::Language::Zh, true) => "现行条目不变；新条目未加入",
         (quipu_contract::Language::Zh, false) => "由人决定；用一条写明“取代”的新行替换旧条目",
@@ -573,7 +576,7 @@ mod tests {
         }
         assert_eq!(
             wrong("x", &long),
-            ["has a part `### Summary` of 1 words; 200 to 300 are asked"]
+            ["has a part `### Summary` of 1 words; 200 to 300 are required"]
         );
         for words in [0, 150, 370] {
             assert_eq!(wrong(&"word ".repeat(words), &long).len(), 1, "{words}");

@@ -11,14 +11,16 @@ mod repeated;
 mod sections;
 mod shape;
 
-use quipu_contract::{Builtin, Contract, Form, find_placeholder};
+use quipu_contract::{Builtin, Contract, Form, ProjectPath, find_placeholder};
 use quipu_store::StoreError;
 
 pub use self::collect::{Collected, collect};
+use super::builtin::entries::find_lost;
+use super::engine::{FlowError, flow_now};
 use super::job::{Output, PlannedJob, fill_path};
-use super::snapshot::{items_with, marker_of, stray_sign, unmarked};
-use crate::panel::parse_report;
-use crate::project::Project;
+use super::snapshot::{FlowCache, items_with, marker_of, stray_sign, unmarked};
+use crate::project::open::Project;
+use crate::review::{ReportFault, panel_view};
 
 /// Larger outputs are refused.
 const LARGEST_BYTES: usize = 4 << 20;
@@ -84,26 +86,19 @@ pub fn find_faults(
         }
         if let Some(finding) = find_placeholder(text) {
             faults.push(format!(
-                "`{path}` line {}: {}; the file must hold the whole text",
+                "`{path}` line {}: {}; the file must contain the whole text",
                 finding.line, finding.what
             ));
         }
         faults.extend(find_contradiction(job, path, text, found.as_deref()));
         faults.extend(find_strays(contract, job, output, text));
         if contract.rule(&output.path).and_then(|r| r.form) == Some(Form::Report) {
-            let metrics: Vec<&str> = job
-                .role
-                .iter()
-                .flat_map(|r| &r.metrics)
-                .map(|m| m.in_language(contract.language))
-                .collect();
-            if let Err(found) = parse_report(text, &metrics) {
-                faults.extend(
-                    found
-                        .iter()
-                        .map(|f| format!("`{path}` line {}: {}", f.line, f.what)),
-                );
-            }
+            let found = find_report_faults(project, output, text)?;
+            faults.extend(
+                found
+                    .iter()
+                    .map(|f| format!("`{path}` line {}: {}", f.line, f.what)),
+            );
         }
         faults.extend(find_missing_items(project, job, path, text)?);
     }
@@ -119,7 +114,7 @@ pub fn find_faults(
             .any(|(o, bytes)| o.path.as_str() == path && body(path, bytes) == body(path, old))
     };
     if let Some((path, _)) = before.first().filter(|_| before.iter().all(is_same)) {
-        faults.push(format!("`{path}` is as it was, although it was sent back"));
+        faults.push(format!("`{path}` is unchanged, although it was sent back"));
     }
     for (output, text) in collected
         .files
@@ -131,6 +126,28 @@ pub fn find_faults(
         }
     }
     Ok(findings)
+}
+
+/// Finds the faults of a report: its form, and its agreement with the numbers of the panel.
+fn find_report_faults(
+    project: &Project,
+    output: &Output,
+    text: &str,
+) -> Result<Vec<ReportFault>, StoreError> {
+    let (flow, _) = match flow_now(project, &FlowCache::default()) {
+        Ok(flow) => flow,
+        Err(FlowError::Store(error)) => return Err(error),
+        // The contract was resolved before the job began; the commit reports other errors.
+        Err(_) => return Ok(Vec::new()),
+    };
+    let read = |path: &ProjectPath| {
+        let found = project.store.read(path).ok().flatten();
+        found.map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned())
+    };
+    let fresh = [(output.path.clone(), text.to_owned())];
+    let panel = panel_view(&project.contract, &flow, &read, &fresh);
+    let member = panel.members.into_iter().find(|m| m.path == output.path);
+    Ok(member.map(|member| member.faults).unwrap_or_default())
 }
 
 /// Finds a verdict that contradicts its own items: the marker says "passed", but an item objects.
@@ -145,7 +162,8 @@ fn find_contradiction(
     let items = items_with(text, sign);
     match found {
         Some(found) if found != marker && !items.is_empty() => Some(format!(
-            "`{path}` ends with <!-- {found} --> and holds {} items with {sign}: the first is \"{}\"",
+            "`{path}` ends with <!-- {found} --> and contains {} items with {sign}: the first is \
+             \"{}\"",
             items.len(),
             items[0]
         )),
@@ -180,7 +198,8 @@ fn find_strays(
         .filter_map(gravest)
         .find_map(|sign| Some((stray_sign(text, &sign)?, sign)))?;
     Some(format!(
-        "`{}` has {sign} in \"{stray}\" and no item that says what is wrong: begin a list item with {sign} for each objection, or leave the sign out",
+        "`{}` has {sign} in \"{stray}\" but no item that says what is wrong: begin a list item \
+         with {sign} for each objection, or remove the sign",
         output.path
     ))
 }
@@ -194,14 +213,18 @@ fn find_missing_items(
     text: &str,
 ) -> Result<Vec<String>, StoreError> {
     let mut missing = Vec::new();
-    for remember in project
+    for (step, remember) in project
         .contract
         .steps
         .iter()
-        .filter_map(|s| s.remember.as_ref())
+        .filter_map(|step| Some((step, step.remember.as_ref()?)))
     {
         if fill_path(&remember.from, &job.binding).is_none_or(|from| from.as_str() != path) {
             continue;
+        }
+        if remember.entries {
+            let lost = find_lost(&project.contract, step, &job.binding, text);
+            missing.extend(lost.into_iter().map(|what| format!("`{path}` {what}")));
         }
         let whole = remember
             .text

@@ -13,8 +13,8 @@ use quipu_store::StoreError;
 use quipu_text::{Blocks, find_source_places, split_blocks};
 
 use super::Findings;
-use crate::project::Project;
-use crate::read_scope::ReadScope;
+use crate::files::read_scope::ReadScope;
+use crate::project::open::Project;
 
 /// Reads a file of the project.
 type ReadFile<'s> = Box<dyn Fn(&str) -> Option<String> + 's>;
@@ -185,7 +185,7 @@ pub fn check_places(path: &str, blocks: &Blocks, sources: &Sources<'_>, findings
                     String::new()
                 };
                 findings.faults.push(format!(
-                    "`{path}` line {number}: `{named}` is not there{known}"
+                    "`{path}` line {number}: `{named}` does not exist{known}"
                 ));
             }
             Some(_) => {}
@@ -216,7 +216,7 @@ fn check_absent(
         format!("; `{}` has that name", alike.join("`, `"))
     };
     let what = format!(
-        "`{path}` line {number}: `{named}`: there is no file `{absent}` in `{}`{alike}",
+        "`{path}` line {number}: `{named}`: no file `{absent}` in `{}`{alike}",
         sources.root
     );
     if sources.is_claimed(absent) {
@@ -271,15 +271,15 @@ mod tests {
         for (text, said) in [
             (
                 "`src/a.py:4`",
-                "`r.md` line 1: `src/a.py:4` is not there: `source/src/a.py` has 3 lines",
+                "`r.md` line 1: `src/a.py:4` does not exist: `source/src/a.py` has 3 lines",
             ),
-            ("见 `a.py:2-9`。", "`a.py:2-9` is not there"),
-            ("src/a.py:0", "is not there"),
+            ("见 `a.py:2-9`。", "`a.py:2-9` does not exist"),
+            ("src/a.py:0", "does not exist"),
             (
                 "source/lib/a.py:1",
-                "there is no file `source/lib/a.py` in `source/`; `source/src/a.py` has that name",
+                "no file `source/lib/a.py` in `source/`; `source/src/a.py` has that name",
             ),
-            ("src/b.py:1", "there is no file `src/b.py` in `source/`"),
+            ("src/b.py:1", "no file `src/b.py` in `source/`"),
         ] {
             let faults = found(text).faults;
             assert!(

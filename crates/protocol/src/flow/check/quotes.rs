@@ -259,22 +259,25 @@ impl Off {
         let clip = |line: &str| line.chars().take(SHOWN).collect::<String>();
         match self {
             Off::Elsewhere(..) if !may_tell => {
-                "is not what stands there. Give the place as your material has it".to_owned()
+                "does not match the source. Give the place as it is in your material".to_owned()
             }
             Off::Elsewhere(first, last) => {
-                format!("stands at `{file}:{first}-{last}`: write that place")
+                format!("is at `{file}:{first}-{last}`: write that place")
             }
             Off::Differs(line, _) if !may_tell => format!(
-                "differs: `{}` is not what stands there. Quote the lines as your material has them, and mark a cut by a comment with `…`",
+                "differs: `{}` is not in the source. Quote the lines as they are in your \
+                 material, and mark a cut with a comment that contains `…`",
                 clip(line)
             ),
             Off::Differs(line, Some((number, there))) => format!(
-                "differs: it has `{}`, and `{file}:{number}` has `{}`. Quote the lines as they stand, and mark a cut by a comment with `…`",
+                "differs: it has `{}`, but `{file}:{number}` has `{}`. Quote the lines exactly, \
+                 and mark a cut with a comment that contains `…`",
                 clip(line),
                 clip(there)
             ),
             Off::Differs(line, None) => format!(
-                "is not there: no line of `{file}` is `{}`. Quote the lines as they stand, and mark a cut by a comment with `…`",
+                "does not exist: no line of `{file}` is `{}`. Quote the lines exactly, and mark a \
+                 cut with a comment that contains `…`",
                 clip(line)
             ),
         }
@@ -427,16 +430,16 @@ mod tests {
         for (text, said) in [
             (
                 "`a.py:40`\n```py\ndef read(line):\n    return line.strip()  # once\n```\n",
-                "`d.md` line 3: the code under `a.py:40` stands at `source/src/a.py:14-15`: write that place",
+                "`d.md` line 3: the code under `a.py:40` is at `source/src/a.py:14-15`: write that place",
             ),
             (
                 "出处：`a.py:14`\n```py\ndef read(line):\n    return line.strip()\n```\n",
-                "differs: it has `return line.strip()`, and `source/src/a.py:15` has `return line.strip()  # once`",
+                "differs: it has `return line.strip()`, but `source/src/a.py:15` has `return line.strip()  # once`",
             ),
             // An unmarked cut.
             (
                 "`a.py:4`\n```py\ndef parse(text):\n    if not text:\n```\n",
-                "it has `if not text:`, and `source/src/a.py:5` has `\"\"\"Reads it.\"\"\"`",
+                "it has `if not text:`, but `source/src/a.py:5` has `\"\"\"Reads it.\"\"\"`",
             ),
             (
                 "`a.py:4`\n```py\n#include <a.h>\ndef parse(text):\n```\n",

@@ -9,7 +9,7 @@ use quipu_store::StoreError;
 use quipu_text::split_blocks;
 
 use super::Findings;
-use crate::project::Project;
+use crate::project::open::Project;
 
 /// Length of the compared runs, in words.
 const RUN: usize = 4;
@@ -64,14 +64,14 @@ fn check_repetition(path: &str, words: &[String], findings: &mut Findings) {
     let (new, all) = (runs(words).len(), words.len().saturating_sub(RUN - 1));
     let what = || {
         format!(
-            "`{path}` repeats itself: {} in a hundred of its words are new",
+            "`{path}` repeats itself: only {}% of its words are new",
             (share(new, all) * 100.0).round()
         )
     };
     if words.len() >= LEAST_WORDS && share(new, all) < FEW_NEW {
         findings
             .faults
-            .push(format!("{}. Write each thing once", what()));
+            .push(format!("{}. Write everything only once", what()));
     } else if words.len() >= LEAST_WORDS && share(new, all) < RATHER_FEW_NEW {
         findings.warnings.push(what());
     }
@@ -86,12 +86,12 @@ fn check_other(path: &str, own: &[String], other: &str, text: &str, findings: &m
     let same = own.len().max(others.len()) - shared <= RUN && shared > 2 * RUN;
     let of = share(shared, own.len().min(others.len()));
     if same {
-        findings.faults.push(format!(
-            "`{path}` is the text of `{other}`. Write a text of its own"
-        ));
+        findings
+            .faults
+            .push(format!("`{path}` is a copy of `{other}`. Write a new text"));
     } else if of >= RATHER_MANY_SHARED {
         findings.warnings.push(format!(
-            "`{path}` is {} in a hundred the text of `{other}`",
+            "{}% of `{path}` is copied from `{other}`",
             (of * 100.0).round()
         ));
     }
@@ -154,7 +154,7 @@ mod tests {
         }
         assert_eq!(
             alone(&"word ".repeat(100)).faults,
-            ["`d.md` repeats itself: 1 in a hundred of its words are new. Write each thing once"]
+            ["`d.md` repeats itself: only 1% of its words are new. Write everything only once"]
         );
         assert_eq!(alone(&"字".repeat(100)).faults.len(), 1);
         assert_eq!(

@@ -78,7 +78,8 @@ pub fn check_sections(
                 "none"
             };
             findings.faults.push(format!(
-                "`{path}` line {}: the section `{}` is empty; where there is nothing to say, write `{none}`",
+                "`{path}` line {}: the section `{}` is empty; if there is nothing to report, \
+                 write `{none}`",
                 section.line, section.title
             ));
         }
@@ -91,7 +92,7 @@ pub fn check_sections(
     }
     if findings.faults.is_empty() && words < wanted.len() * TELLING_WORDS {
         findings.warnings.push(format!(
-            "`{path}` says next to nothing: {words} words in {} sections",
+            "`{path}` has too little text: {words} words in {} sections",
             wanted.len()
         ));
     }
@@ -231,7 +232,7 @@ mod tests {
         assert_eq!(
             empty,
             [
-                "`r.md` line 7: the section `Not verifiable` is empty; where there is nothing to say, write `none`"
+                "`r.md` line 7: the section `Not verifiable` is empty; if there is nothing to report, write `none`"
             ]
         );
         assert_eq!(

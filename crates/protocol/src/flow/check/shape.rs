@@ -13,9 +13,9 @@ use quipu_text::{Document, count_words};
 use super::places::Sources;
 use super::sections::{check_scores, check_sections};
 use super::{Findings, places, repeated};
+use crate::files::read_scope::ReadScope;
 use crate::flow::job::{Output, PlannedJob, actor_of, fill_path};
-use crate::project::Project;
-use crate::read_scope::ReadScope;
+use crate::project::open::Project;
 
 /// At most this many missing passages are named.
 const NAMED: usize = 5;
@@ -88,7 +88,7 @@ pub fn check(
         } else if !found.faults.is_empty() {
             findings
                 .faults
-                .push(format!("`{path}` lacks words of `{shown}`"));
+                .push(format!("`{path}` is missing words of `{shown}`"));
         }
     }
     Ok(())
@@ -121,7 +121,7 @@ fn find_wrong_headings(shape: &Shape, path: &str, text: &str) -> Vec<String> {
                 format!(" (lines {at})")
             };
             faults.push(format!(
-                "`{path}` has {count} headings of level {level}{at}; {wanted} are asked"
+                "`{path}` has {count} headings of level {level}{at}; {wanted} are required"
             ));
         }
     }
@@ -147,15 +147,15 @@ fn find_wrong_length(
     );
     let (least, most) = (least.round() as usize, most.round() as usize);
     let (count, wanted) = (count_words(text), wanted as usize);
-    let what = format!("`{path}` has {count} words; {least} to {most} are asked");
+    let what = format!("`{path}` has {count} words; {least} to {most} are required");
     if count < least {
         Some(format!(
-            "{what}. Expand it by about {}: where it is thinnest, nowhere else",
+            "{what}. Expand it by about {}, only where it is thinnest",
             wanted - count
         ))
     } else if count > most {
         Some(format!(
-            "{what}. Trim it by about {}: where it repeats itself, nowhere else",
+            "{what}. Shorten it by about {}, only where it repeats itself",
             count - wanted
         ))
     } else {
@@ -196,18 +196,18 @@ fn check_page(
     let missing = find_missing_text(&String::from_utf8_lossy(&expected), page);
     for passage in missing.absent.iter().take(NAMED) {
         findings.faults.push(format!(
-            "`{path}` lacks these words of `{shown}`: \"{passage}\""
+            "`{path}` is missing these words of `{shown}`: \"{passage}\""
         ));
     }
     if missing.absent.len() > NAMED {
         findings.faults.push(format!(
-            "`{path}` lacks {} more passages of `{shown}`",
+            "`{path}` is missing {} more passages of `{shown}`",
             missing.absent.len() - NAMED
         ));
     }
     if let Some(passage) = missing.misplaced.first() {
         findings.warnings.push(format!(
-            "`{path}` has this out of the order of `{shown}`: \"{passage}\""
+            "`{path}` has this passage in a different order than `{shown}`: \"{passage}\""
         ));
     }
 }

@@ -101,8 +101,9 @@ impl Derivation<'_, '_> {
         sources
     }
 
-    /// The jobs whose work ended in a sealed file, so that doing them again would change nothing:
-    /// those that wrote it, and those that only such jobs come after.
+    /// The jobs whose work ended in a sealed file or in memory, so that doing them again would
+    /// change nothing: those that wrote it, and those that only such jobs come after. A sealed file
+    /// counts with or without its marker, because no job may replace it.
     pub(super) fn find_behind_seals(&self) -> Vec<bool> {
         let is_sealed = |path: &ProjectPath| self.class(path) == Class::Sealed;
         let mut found = vec![false; self.jobs.len()];
@@ -121,7 +122,11 @@ impl Derivation<'_, '_> {
         // jobs first.
         for index in (0..self.jobs.len()).rev() {
             let (job, known) = (&self.jobs[index], &self.known[index]);
-            if self.lacks(job, is_sealed).next().is_some() {
+            let is_absent = |path: &ProjectPath| self.now.version(path.as_str()).is_none();
+            if job
+                .required()
+                .any(|o| is_sealed(&o.path) && is_absent(&o.path))
+            {
                 continue;
             }
             let rejected =
@@ -129,6 +134,14 @@ impl Derivation<'_, '_> {
             let seals = !rejected
                 && job.required().next().is_some()
                 && job.required().all(|o| is_sealed(&o.path));
+            // What memory has taken is not taken out of it again.
+            let remembered = known.accepted.is_some()
+                && job
+                    .step
+                    .remember
+                    .as_ref()
+                    .is_some_and(|remember| remember.entries);
+            let seals = seals || remembered;
             let step = job.job.step.as_str();
             let (own, whole) = match &job.job.unit {
                 Some(unit) => (later.get(&(step, Some(unit))), later.get(&(step, None))),

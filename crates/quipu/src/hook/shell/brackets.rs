@@ -12,7 +12,7 @@ const DEEPEST_BRACKETS: usize = 64;
 
 /// The delimiter of a here-document. Commands in its text run unless a part of the delimiter is
 /// quoted.
-pub struct Mark {
+pub struct HereDocument {
     pub text: String,
     pub is_quoted: bool,
     /// `<<-`: leading tabs are ignored.
@@ -134,7 +134,7 @@ fn copy_dollar(letters: &mut Peekable<Chars>, level: usize, text: &mut String) {
 }
 
 /// The word after `<<` or `<<-`, without its quotes.
-pub fn mark(letters: &mut Peekable<Chars>) -> Mark {
+pub fn mark(letters: &mut Peekable<Chars>) -> HereDocument {
     let strips = letters.next_if_eq(&'-').is_some();
     while letters.next_if(|c| *c == ' ' || *c == '\t').is_some() {}
     let (mut text, mut quote, mut is_quoted) = (String::new(), None, false);
@@ -152,7 +152,7 @@ pub fn mark(letters: &mut Peekable<Chars>) -> Mark {
             _ => text.push(c),
         }
     }
-    Mark {
+    HereDocument {
         text,
         is_quoted,
         strips,
@@ -161,7 +161,7 @@ pub fn mark(letters: &mut Peekable<Chars>) -> Mark {
 
 /// The lines of a here-document. Within brackets it also ends at `MARK)`, and the bracket is read
 /// next.
-pub fn document(letters: &mut Peekable<Chars>, mark: &Mark, is_enclosed: bool) -> String {
+pub fn document(letters: &mut Peekable<Chars>, mark: &HereDocument, is_enclosed: bool) -> String {
     let mut text = String::new();
     while letters.peek().is_some() {
         let begin = letters.clone();

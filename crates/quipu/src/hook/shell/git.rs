@@ -168,7 +168,7 @@ impl Shell {
         listing.extend(["-z".to_owned(), "--".to_owned()]);
         listing.extend(spelled.unwrap_or_else(|| vec![":/".to_owned()]));
         if self.is_lost {
-            self.give_up("more changes of the folder than are told apart");
+            self.give_up("too many changes of the working folder");
         }
         for folder in self.folders.clone() {
             if let Some(folder) = folder.text() {

@@ -5,7 +5,7 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
-use super::brackets::{Mark, document, enclosed, enclosed_in, mark};
+use super::brackets::{HereDocument, document, enclosed, enclosed_in, mark};
 use super::word::{Piece, Word};
 
 /// A character set is searched for its end this far: file names are not longer.
@@ -126,7 +126,7 @@ pub fn tokens(command: &str) -> Vec<Token> {
 }
 
 fn tokens_in(command: &str, mut read: Read) -> Vec<Token> {
-    let mut documents: Vec<Mark> = Vec::new();
+    let mut documents: Vec<HereDocument> = Vec::new();
     let mut letters = command.chars().peekable();
     while let Some(c) = letters.next() {
         match c {
@@ -481,7 +481,7 @@ fn process(letters: &mut Peekable<Chars>, read: &mut Read) -> bool {
 }
 
 /// `<` was read. Reading from a file is not a deed; input from the command line may contain one.
-fn reading(letters: &mut Peekable<Chars>, read: &mut Read, documents: &mut Vec<Mark>) {
+fn reading(letters: &mut Peekable<Chars>, read: &mut Read, documents: &mut Vec<HereDocument>) {
     if process(letters, read) {
         return;
     }

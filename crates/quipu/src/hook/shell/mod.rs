@@ -131,7 +131,7 @@ impl Shell {
     fn run(&mut self, command: &str) -> Stream {
         let mut output = Stream::default();
         if self.depth >= DEEPEST {
-            self.give_up("commands within commands, too deep");
+            self.give_up("commands are nested too deeply");
             return output;
         }
         self.depth += 1;
@@ -193,7 +193,7 @@ impl Shell {
             match token {
                 Token::Word(word) => words.push(word),
                 Token::Document(text) => input.texts.push(Word::plain(&text)),
-                Token::TooMany => self.give_up("more brackets than are told apart"),
+                Token::TooMany => self.give_up("too many brackets"),
                 Token::Inner(word) => drop(self.expanded(&word)),
                 Token::In | Token::Here => {
                     let Some(Token::Word(read)) = tokens.next() else {
@@ -325,7 +325,7 @@ impl Shell {
         }
         self.expanded += all.len();
         if self.expanded > MOST_EXPANDED {
-            self.give_up("more words than are read");
+            self.give_up("too many words");
         }
         all
     }
@@ -359,7 +359,7 @@ impl Shell {
     /// Expands the words of a text within a word.
     fn deeper(&mut self, tokens: Vec<Token>) -> Vec<Word> {
         if self.depth >= DEEPEST && !tokens.is_empty() {
-            self.give_up("values within values, too deep");
+            self.give_up("values are nested too deeply");
             return Vec::new();
         }
         self.depth += 1;
@@ -429,11 +429,11 @@ impl Shell {
             .first()
             .is_some_and(|word| word.0.contains(&Piece::TooMany))
         {
-            return self.give_up("more words than are told apart");
+            return self.give_up("too many words");
         }
         let folder = programs::folder_of_prefix(&words);
         let Some(readings) = Arguments::readings(words) else {
-            return self.give_up("more options before a command than are told apart");
+            return self.give_up("too many options before a command");
         };
         let stood = self.folders.clone();
         if let Some(folder) = &folder {
@@ -451,10 +451,10 @@ impl Shell {
     /// Records an effect on the file that a word names.
     fn write(&mut self, how: How, word: &Word) {
         if word.0.contains(&Piece::TooMany) {
-            return self.give_up("more words than are told apart");
+            return self.give_up("too many words");
         }
         if self.is_lost && !matches!(word.0.first(), Some(Piece::Char('/') | Piece::Any)) {
-            return self.give_up("more changes of the folder than are told apart");
+            return self.give_up("too many changes of the working folder");
         }
         for folder in self.folders.clone() {
             let path = word.within(&folder);
@@ -492,14 +492,14 @@ impl Shell {
             }
         }
         if self.deeds.len() - self.copied.min(self.deeds.len()) > MOST_DEEDS {
-            self.give_up("more writes than are judged");
+            self.give_up("too many writes");
         }
     }
 
     /// Records an effect on a file if the project knows it.
     fn mention(&mut self, how: How, text: &str) {
         if self.is_lost {
-            return self.give_up("more changes of the folder than are told apart");
+            return self.give_up("too many changes of the working folder");
         }
         for folder in self.folders.clone() {
             self.deeds.push(Deed::Matching {

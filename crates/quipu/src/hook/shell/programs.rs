@@ -575,7 +575,7 @@ impl Shell {
                     self.write(How::Change, &file.within(&target));
                 }
                 if self.copied > MOST_COPIED * 8 {
-                    self.give_up("more files than are judged");
+                    self.give_up("too many files");
                 }
             }
         }

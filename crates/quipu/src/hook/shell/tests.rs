@@ -6,7 +6,7 @@ use std::process::Command;
 use quipu_testkit::Playground;
 
 use super::*;
-use crate::hook::{Asked, DENIED, Event, hear};
+use crate::hook::{DENIED, Event, HookArguments, hear};
 use crate::session::{Names, Session};
 
 fn told(command: &str) -> Vec<String> {
@@ -205,7 +205,7 @@ fn project() -> Playground {
     git(&["commit", "-qm", "x"]);
     write("meta/glossary.md", "- lease\n- fence\n");
     write("src/main.rs", "fn main() { }\n");
-    play.open().survey().unwrap();
+    play.open().scan_status().unwrap();
     play
 }
 
@@ -219,7 +219,7 @@ fn is_denied(play: &Playground, command: &str) -> bool {
     let answer = hear(
         Event::PreTool,
         Ok(call),
-        Asked {
+        HookArguments {
             budget: 1_000,
             in_fields: false,
             is_unheard: false,
@@ -379,7 +379,7 @@ const DENIED_WRITES: &[&str] = &[
     "git clean -fdx",
     "echo x > quipu.toml",
     "sed -i s/a/b/ .quipu/journal/*.jsonl",
-    "rm $D/.quipu/heads.db",
+    "rm $D/.quipu/index.db",
     // Blanks are those of a shell alone.
     "echo \r#; rm outline.md",
     "echo \u{a0}#; rm outline.md",

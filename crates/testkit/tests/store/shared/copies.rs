@@ -34,12 +34,12 @@ fn two_working_copies_share_one_order() {
         })
     };
     second
-        .judge(merge(json!({"a": 1})))
+        .validate(merge(json!({"a": 1})))
         .unwrap()
         .publish()
         .unwrap();
     first
-        .judge(merge(json!({"b": 2})))
+        .validate(merge(json!({"b": 2})))
         .unwrap()
         .publish()
         .unwrap();
@@ -104,7 +104,7 @@ fn many_copies_that_write_at_once_end_alike() {
                                 path: Playground::path("state.json"),
                                 value: json!({format!("{copy}.{thread}"): n}),
                             });
-                        store.judge(change).unwrap().publish().unwrap();
+                        store.validate(change).unwrap().publish().unwrap();
                     }
                 });
             }
@@ -168,7 +168,7 @@ fn an_edit_by_hand_is_never_written_over() {
     let one = Playground::shared();
     let two = one.another();
     let (first, second) = (one.open(), two.open());
-    first.survey().unwrap();
+    first.scan_status().unwrap();
     append(&first, "meta/a.md", "begin\n").unwrap();
     write(&first, "drafts/ch01.md", "begun\n", None).unwrap();
     second.sync().unwrap();
@@ -191,16 +191,15 @@ fn an_edit_by_hand_is_never_written_over() {
     assert_eq!(two.text("drafts/ch01.md").unwrap(), "from afar\n");
     assert_eq!(synced.conflicts.len(), 1, "{synced:?}");
     assert_eq!(two.text(&synced.conflicts[0]).unwrap(), "edited by hand\n");
-    let survey = second.survey().unwrap();
+    let scan = second.scan_status().unwrap();
     assert_eq!(
-        survey
-            .adopted
+        scan.adopted
             .iter()
             .map(|a| (a.path.as_str(), a.how))
             .collect::<Vec<_>>(),
         [("meta/a.md", "grew")]
     );
-    assert_eq!(survey.flagged().count(), 0);
+    assert_eq!(scan.flagged().count(), 0);
     first.sync().unwrap();
     assert_eq!(
         one.text("meta/a.md").unwrap(),
@@ -211,11 +210,11 @@ fn an_edit_by_hand_is_never_written_over() {
         .log(usize::MAX)
         .unwrap()
         .into_iter()
-        .find(|e| e.kind == Kind::Aside)
+        .find(|e| e.kind == Kind::ConflictCopy)
         .unwrap();
     assert_eq!(
         first
-            .kept_aside(aside.seq, &Playground::path("drafts/ch01.md"))
+            .conflict_copies_of(aside.seq, &Playground::path("drafts/ch01.md"))
             .unwrap()
             .unwrap(),
         b"edited by hand\n"
@@ -229,12 +228,12 @@ fn an_adopted_edit_reaches_the_others_files() {
     let two = one.another();
     one.edit("drafts/ch02.md", "written with an editor\n");
     one.edit("state.json", "{\"n\": 1}\n");
-    let survey = one.open().survey().unwrap();
-    assert!(survey.adopted.len() >= 2, "{survey:?}");
+    let scan = one.open().scan_status().unwrap();
+    assert!(scan.adopted.len() >= 2, "{scan:?}");
     two.open().sync().unwrap();
     assert_eq!(one.files(), two.files());
     std::fs::remove_file(one.file("drafts/ch02.md")).unwrap();
-    one.open().survey().unwrap();
+    one.open().scan_status().unwrap();
     two.open().sync().unwrap();
     assert_eq!(two.text("drafts/ch02.md"), None);
     assert_eq!(two.open().verify().unwrap().problems, []);
@@ -315,7 +314,7 @@ fn a_wait_ends_when_another_copy_commits() {
 fn a_contract_that_changed_elsewhere_is_judged_by_anew() {
     let one = Playground::shared();
     let (first, two) = (one.open(), one.another());
-    first.survey().unwrap();
+    first.scan_status().unwrap();
     let second = two.open();
     second.sync().unwrap();
     append(&second, "meta/a.md", "by the old contract\n").unwrap();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use quipu_contract::Actor;
-use quipu_store::{Bid, Change, Mark, Options, Patience, StoreError, Verdict};
+use quipu_store::{Change, CommitRequest, LogCursor, Options, StoreError, Verdict, WaitPolicy};
 use quipu_testkit::postgres::Cluster;
 use quipu_testkit::{FailingDisk, Failure, Playground};
 
@@ -77,7 +77,7 @@ fn a_server_that_is_killed_loses_nothing_it_acknowledged() {
         assert_eq!(text.lines().count(), acks.len());
         assert_eq!(store.pulse().unwrap(), acks.len() as u64);
         assert_eq!(store.verify().unwrap().problems, []);
-        assert_eq!(store.examine_order().unwrap(), []);
+        assert_eq!(store.examine_commit_log().unwrap(), []);
     }
 }
 
@@ -92,7 +92,7 @@ fn a_standby_that_is_promoted_has_everything_that_was_acknowledged() {
     let address = format!(
         "postgres://quipu@{hosts}/postgres?target_session_attrs=read-write&wait=30&project={project}"
     );
-    quipu_shared::Attachment {
+    quipu_postgres::Attachment {
         address,
         project,
         id,
@@ -152,11 +152,8 @@ fn without_the_server_reading_goes_on_and_writing_says_so() {
             .0,
         b"one\n"
     );
-    let survey = store.survey().unwrap();
-    assert!(
-        survey.waiting.contains(&"meta/a.md".to_owned()),
-        "{survey:?}"
-    );
+    let scan = store.scan_status().unwrap();
+    assert!(scan.waiting.contains(&"meta/a.md".to_owned()), "{scan:?}");
     assert!(matches!(store.sync(), Err(StoreError::Unreachable { .. })));
     assert_eq!(store.verify().unwrap().records, 1);
     cluster.restart();
@@ -199,15 +196,15 @@ fn die_at(at: usize, failure: Failure) -> Option<bool> {
             watch: Some(Arc::clone(&disk) as Arc<dyn quipu_store::Watch>),
             ..Options::default()
         });
-        dying.judge(change()).and_then(|judged| judged.publish())
+        dying.validate(change()).and_then(|judged| judged.publish())
     };
     forget_process(&play);
     // Some runs lose more than their process.
     let lost: &[&str] = [
         &[][..],
-        &["heads.db", "heads.db-wal", "heads.db-shm"],
-        &["live"],
-        &["mark"],
+        &["index.db", "index.db-wal", "index.db-shm"],
+        &["watermarks"],
+        &["sent"],
     ][at % 4];
     lost.iter()
         .for_each(|name| drop(std::fs::remove_file(play.file(&format!(".quipu/{name}")))));
@@ -226,7 +223,7 @@ fn die_at(at: usize, failure: Failure) -> Option<bool> {
     );
     // The next command finds the accepted commit, and repeating it does nothing more.
     let store = play.open();
-    if lost == ["mark"] {
+    if lost == ["sent"] {
         store.sync().unwrap();
     }
     let text = store
@@ -240,7 +237,12 @@ fn die_at(at: usize, failure: Failure) -> Option<bool> {
         "{place}: {ended:?}"
     );
     assert_eq!(
-        store.judge(change()).unwrap().publish().unwrap().repeated,
+        store
+            .validate(change())
+            .unwrap()
+            .publish()
+            .unwrap()
+            .repeated,
         there,
         "{place}"
     );
@@ -252,7 +254,7 @@ fn die_at(at: usize, failure: Failure) -> Option<bool> {
             .log(usize::MAX)
             .unwrap()
             .iter()
-            .all(|entry| entry.kind != quipu_store::Kind::Aside),
+            .all(|entry| entry.kind != quipu_store::Kind::ConflictCopy),
         "{place}: its own bytes were set aside"
     );
     assert_eq!(store.verify().unwrap().problems, [], "{place}");
@@ -261,9 +263,9 @@ fn die_at(at: usize, failure: Failure) -> Option<bool> {
 
 /// Removes the process that recorded its request.
 fn forget_process(play: &Playground) {
-    let note = play.text(".quipu/mark").unwrap_or_default();
+    let note = play.text(".quipu/sent").unwrap_or_default();
     let mine = format!("\n{} ", std::process::id());
-    std::fs::write(play.file(".quipu/mark"), note.replace(&mine, "\n4194305 ")).unwrap();
+    std::fs::write(play.file(".quipu/sent"), note.replace(&mine, "\n4194305 ")).unwrap();
 }
 
 #[test]
@@ -271,21 +273,21 @@ fn the_same_bid_twice_is_one_commit() {
     let play = Playground::shared();
     let store = play.open();
     let judged = store
-        .judge(Change::by(&Actor::Person).append(&Playground::path("meta/a.md"), "once\n"))
+        .validate(Change::by(&Actor::Person).append(&Playground::path("meta/a.md"), "once\n"))
         .unwrap();
     let records = judged.records().to_vec();
     drop(judged);
-    let order = store.order().unwrap();
-    let bid = Bid {
-        mark: Mark::default(),
+    let commit_log = store.commit_log().unwrap();
+    let request = CommitRequest {
+        cursor: LogCursor::default(),
         records: &records,
         lease: None,
         relies: Vec::new(),
         instead: Vec::new(),
-        patience: Patience::Bounded,
+        wait_policy: WaitPolicy::Retry,
     };
     for _ in 0..3 {
-        let ruling = order.rule(&bid).unwrap();
+        let ruling = commit_log.commit(&request).unwrap();
         assert_eq!(
             (ruling.verdict, ruling.records.len(), ruling.newest),
             (Verdict::Accepted, 1, 1)

@@ -12,7 +12,7 @@ use quipu_testkit::Playground;
 
 fn append(store: &Store, path: &str, text: &str) -> Result<Receipt, StoreError> {
     store
-        .judge(Change::by(&Actor::Person).append(&Playground::path(path), text))?
+        .validate(Change::by(&Actor::Person).append(&Playground::path(path), text))?
         .publish()
 }
 
@@ -24,7 +24,7 @@ fn write(
 ) -> Result<Receipt, StoreError> {
     let expect = on.map_or(Expect::Any, |version| Expect::Version(version.clone()));
     store
-        .judge(Change::by(&Actor::Person).write(&Playground::path(path), text, expect))?
+        .validate(Change::by(&Actor::Person).write(&Playground::path(path), text, expect))?
         .publish()
 }
 
@@ -36,7 +36,7 @@ fn write_with(
 ) -> Result<Receipt, StoreError> {
     let change = Change::by(&Actor::Person).write(&Playground::path(path), text, Expect::Any);
     store
-        .judge(Change {
+        .validate(Change {
             lease: Some(lease),
             ..change
         })?

@@ -1,7 +1,7 @@
 //! Moves a project between backends with its complete history; and tests incompatible schemas.
 
 use quipu_contract::{Actor, Keep};
-use quipu_shared::{Address, Attachment, Postgres, checkout, detach, push};
+use quipu_postgres::{Address, Attachment, Postgres, checkout, detach, push};
 use quipu_store::{At, Change, Expect, Options, Store};
 use quipu_testkit::postgres::Cluster;
 use quipu_testkit::{CONTRACT, Playground, contract, open_store, temp_folder};
@@ -31,13 +31,13 @@ fn lived() -> Playground {
         Expect::Any,
     );
     store
-        .judge(binary.key("a key").note(serde_json::json!({"n": 1})))
+        .validate(binary.key("a key").note(serde_json::json!({"n": 1})))
         .unwrap()
         .publish()
         .unwrap();
     write(&store, "drafts/ch02.md", "shorter, by force\n", None).unwrap_err();
     store
-        .judge(Change::by(&Actor::Person).op(quipu_store::Op::Remove {
+        .validate(Change::by(&Actor::Person).op(quipu_store::Op::Remove {
             path: Playground::path("drafts/ch02.md"),
             expect: Expect::Any,
         }))
@@ -49,7 +49,7 @@ fn lived() -> Playground {
         .unwrap();
     store.begin_session(&Actor::Person, 600).unwrap();
     play.edit("meta/a.md", "一\nby hand\n");
-    store.survey().unwrap();
+    store.scan_status().unwrap();
     play
 }
 
@@ -78,7 +78,7 @@ fn a_project_moves_there_and_back_with_its_whole_history() {
     assert_eq!(moved.records, alone(&play).pulse().unwrap());
     let store = play.open();
     assert_eq!(told(&store), before);
-    assert_eq!(store.examine_order().unwrap(), []);
+    assert_eq!(store.examine_commit_log().unwrap(), []);
     let folder = temp_folder();
     let copy = folder.path().join("copy");
     checkout(&address, &name, &copy).unwrap();
@@ -123,12 +123,12 @@ fn a_project_moves_there_and_back_with_its_whole_history() {
             Expect::Any,
         )
         .key("a key");
-    assert!(there.judge(again).unwrap().publish().unwrap().repeated);
+    assert!(there.validate(again).unwrap().publish().unwrap().repeated);
     append(&there, "meta/a.md", "from the copy\n").unwrap();
     let detached = detach(&store).unwrap();
     assert_eq!(detached.records, there.pulse().unwrap());
     let own = play.open();
-    assert!(own.order().is_none());
+    assert!(own.commit_log().is_none());
     append(&own, "meta/a.md", "alone again\n").unwrap();
     assert_eq!(
         play.text("meta/a.md").unwrap(),
@@ -206,7 +206,7 @@ fn a_push_that_was_cut_short_goes_on() {
     append(&alone(&play), "meta/a.md", "meanwhile\n").unwrap();
     let moved = push(&alone(&play), &address, &name).unwrap();
     assert_eq!(moved.records, alone(&play).pulse().unwrap());
-    assert_eq!(play.open().examine_order().unwrap(), []);
+    assert_eq!(play.open().examine_commit_log().unwrap(), []);
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn a_program_that_runs_on_does_not_write_beside_the_order() {
     .unwrap();
     let refused = append(&old, "meta/a.md", "beside\n").unwrap_err();
     assert!(
-        refused.to_string().contains("has become a working copy"),
+        refused.to_string().contains("became a working copy"),
         "{refused}"
     );
     append(&play.open(), "meta/a.md", "after\n").unwrap();
@@ -246,7 +246,7 @@ fn an_unknown_schema_is_not_touched() {
     assert!(
         error
             .to_string()
-            .contains("has schema 99, and this Quipu knows"),
+            .contains("has schema 99, but this version of Quipu supports"),
         "{error}"
     );
     assert!(
@@ -257,14 +257,17 @@ fn an_unknown_schema_is_not_touched() {
     cluster.sql("DELETE FROM quipu.migration WHERE version > 0");
     cluster.sql("DROP SCHEMA quipu CASCADE");
     let error = append(&play.open(), "meta/a.md", "two\n").unwrap_err();
-    assert!(error.to_string().contains("no store of Quipu"), "{error}");
+    assert!(
+        error.to_string().contains("contains no Quipu store"),
+        "{error}"
+    );
     assert_eq!(play.text("meta/a.md").unwrap(), "one\n");
 }
 
 #[test]
 fn an_older_schema_becomes_the_newest_with_what_it_holds() {
     let cluster = Cluster::start();
-    let first = include_str!("../../../../shared/src/migrations/0001.sql");
+    let first = include_str!("../../../../postgres/src/migrations/0001.sql");
     cluster.sql(&format!(
         "{first}; INSERT INTO quipu.migration (version) VALUES (1)"
     ));
@@ -282,7 +285,7 @@ fn an_older_schema_becomes_the_newest_with_what_it_holds() {
     let old = checkout(&address, name, &folder.path().join("too-early")).unwrap_err();
     assert!(
         old.to_string()
-            .contains("has schema 1, and this Quipu needs"),
+            .contains("has schema 1, but this version of Quipu needs"),
         "{old}"
     );
     assert_eq!(Postgres::at(&address).migrate().unwrap(), 1);
@@ -294,5 +297,5 @@ fn an_older_schema_becomes_the_newest_with_what_it_holds() {
     );
     let store = open_store(&copy, contract(CONTRACT), Options::default());
     assert_eq!(append(&store, "meta/a.md", "new\n").unwrap().seq, 2);
-    assert_eq!(store.examine_order().unwrap(), []);
+    assert_eq!(store.examine_commit_log().unwrap(), []);
 }

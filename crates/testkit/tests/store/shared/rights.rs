@@ -3,7 +3,7 @@
 use std::sync::Once;
 
 use quipu_contract::{Actor, ProjectPath};
-use quipu_store::{Change, Op, StoreError};
+use quipu_store::{Change, FORMAT, Op, StoreError};
 use quipu_testkit::Playground;
 use quipu_testkit::postgres::Cluster;
 
@@ -15,7 +15,7 @@ fn cluster() -> &'static Cluster {
     let cluster = Cluster::shared();
     drop(Playground::shared()); // creates the schema
     ROLES.call_once(|| {
-        cluster.sql(quipu_shared::roles());
+        cluster.sql(quipu_postgres::roles());
         cluster.sql("CREATE ROLE host1 LOGIN IN ROLE quipu_worker; CREATE ROLE host2 LOGIN IN ROLE quipu_worker; CREATE ROLE ann LOGIN IN ROLE quipu_keeper");
         cluster.sql("CREATE ROLE stranger LOGIN");
     });
@@ -109,7 +109,7 @@ fn a_worker_works_and_cannot_rewrite_history() {
     append(&owner, "meta/a.md", "one\n").unwrap();
     write(&owner, "outline.md", "sealed\n", None).unwrap();
     write(&owner, "rules/own/profile.toml", "about = \"ours\"\n", None).unwrap();
-    owner.survey().unwrap();
+    owner.scan_status().unwrap();
     let host = as_role(&play, "host1");
     let store = host.open();
     append(&store, "meta/a.md", "two\n").unwrap();
@@ -127,7 +127,7 @@ fn a_worker_works_and_cannot_rewrite_history() {
             format!(",\"base\":\"{head}\"")
         };
         let body = format!(
-            "{{\"v\":2,\"kind\":\"{sql_kind}\",\"who\":{{\"kind\":\"person\"}},\"ops\":[{{\"op\":\"{op}\",\"path\":\"{path}\",\"class\":\"{class}\",\"version\":\"ff\",\"len\":3{base}}}]}}"
+            "{{\"v\":{FORMAT},\"kind\":\"{sql_kind}\",\"who\":{{\"kind\":\"person\"}},\"ops\":[{{\"op\":\"{op}\",\"path\":\"{path}\",\"class\":\"{class}\",\"version\":\"ff\",\"len\":3{base}}}]}}"
         );
         let call = format!(
             "SELECT verdict, what FROM quipu.commit({}, 0, '', ARRAY[gen_random_uuid()::text], ARRAY['{body}'], ARRAY[NULL]::text[], ARRAY['abc'::bytea], NULL, NULL, '{{}}') LIMIT 1",
@@ -158,7 +158,7 @@ fn a_worker_works_and_cannot_rewrite_history() {
         ("commit", "x/.git/hooks/h", "write", "free"),
         ("commit", "x/.GIT/h", "write", "free"),
         ("commit", "x/git~1/h", "write", "free"),
-        ("commit", "x/.quipu/live", "write", "free"),
+        ("commit", "x/.quipu/watermarks", "write", "free"),
         ("commit", &"n".repeat(300), "write", "free"),
         ("commit", &"a/".repeat(600), "write", "free"),
         ("commit", "right\u{202e}left.md", "write", "free"),
@@ -209,13 +209,13 @@ fn a_worker_works_and_cannot_rewrite_history() {
         path: Playground::path("outline.md"),
         bytes: Some(b"amended\n".to_vec()),
     });
-    keeper.judge(amend).unwrap().publish().unwrap();
+    keeper.validate(amend).unwrap().publish().unwrap();
     let amend = Change::by(&Actor::Person).why("a slip").op(Op::Amend {
         path: Playground::path("outline.md"),
         bytes: Some(b"again\n".to_vec()),
     });
     store.sync().unwrap();
-    let error = store.judge(amend).unwrap().publish().unwrap_err();
+    let error = store.validate(amend).unwrap().publish().unwrap_err();
     assert!(
         matches!(&error, StoreError::Refused(r) if r.what.contains("this database role may not amend")),
         "{error:?}"
@@ -353,8 +353,8 @@ fn a_gate_is_passed_by_a_keeper_and_by_no_worker() {
         };
         let store = host.open();
         let error = store
-            .judge(decided())
-            .and_then(quipu_store::Judged::publish)
+            .validate(decided())
+            .and_then(quipu_store::Validated::publish)
             .unwrap_err();
         assert!(
             matches!(&error, StoreError::Refused(r) if r.what.contains("a gate is for people")),
@@ -362,8 +362,13 @@ fn a_gate_is_passed_by_a_keeper_and_by_no_worker() {
         );
         let done = Change::by(&Actor::Person)
             .note(serde_json::json!({"run": "r", "step": "write", "ruling": "accepted"}));
-        store.judge(done).unwrap().publish().unwrap();
-        keeper.open().judge(decided()).unwrap().publish().unwrap();
+        store.validate(done).unwrap().publish().unwrap();
+        keeper
+            .open()
+            .validate(decided())
+            .unwrap()
+            .publish()
+            .unwrap();
     }
 }
 
@@ -426,7 +431,7 @@ fn a_server_proves_its_name() {
     for refused in [at("localhost", ""), at("127.0.0.1", &trusted)] {
         let error = refused.unwrap_err();
         assert!(
-            error.to_string().contains("does not prove its name"),
+            error.to_string().contains("could not prove its identity"),
             "{error}"
         );
     }
@@ -456,7 +461,7 @@ fn a_password_is_asked_for_and_never_told() {
     };
     append(&with("open%20sesame").open(), "meta/a.md", "let in\n").unwrap();
     let error = append(&with("hunter2").open(), "meta/a.md", "not let in\n").unwrap_err();
-    assert!(error.to_string().contains("does not let us in"), "{error}");
+    assert!(error.to_string().contains("rejected the login"), "{error}");
     assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
 }
 
@@ -475,47 +480,47 @@ fn what_a_silent_worker_held_may_be_released_by_another_login_and_nothing_else()
     let (one, two) = (first.open(), second.open());
     one.sync().unwrap();
     two.sync().unwrap();
-    let seat = one.sit(Some("a"), 1).unwrap();
-    let name = seat.claim("write", Some("ch01")).unwrap();
+    let registration = one.register_worker(Some("a"), 1).unwrap();
+    let name = registration.claim("write", Some("ch01")).unwrap();
     let lease = one
         .take_lease_as(&Actor::Runtime, &name, &["drafts/ch01.md".into()], 600)
         .unwrap();
-    let other = two.sit(Some("b"), 1).unwrap();
+    let other = two.register_worker(Some("b"), 1).unwrap();
     two.sync().unwrap();
     let release = || two.release_lease(&Actor::Runtime, &lease.id, Some(lease.fence));
     lost(release());
     // Reporting other work in its place, or claiming its lease and missing the heartbeat, does not
     // help.
-    let order = two.order().unwrap();
-    order
-        .beat(
-            &seat.id(),
-            &serde_json::json!({"id": seat.id(), "claims": []}),
+    let commit_log = two.commit_log().unwrap();
+    commit_log
+        .heartbeat(
+            &registration.id(),
+            &serde_json::json!({"id": registration.id(), "claims": []}),
         )
         .unwrap();
-    order
-        .beat(
+    commit_log
+        .heartbeat(
             "forged",
             &serde_json::json!({"id": "forged", "claims": [{"lease": lease.id}]}),
         )
         .unwrap();
     fall_silent(cluster, &play, "forged");
     lost(release());
-    order.leave(&seat.id()).unwrap();
+    commit_log.leave(&registration.id()).unwrap();
     assert!(
-        two.seated()
+        two.registered()
             .unwrap()
             .iter()
-            .any(|s| s.worker.id == seat.id() && s.alive),
+            .any(|s| s.worker.id == registration.id() && s.alive),
         "its row is its own"
     );
     // It misses its heartbeat, others release its leases, and its late commit is refused.
-    fall_silent(cluster, &play, &seat.id());
+    fall_silent(cluster, &play, &registration.id());
     assert!(
-        two.seated()
+        two.registered()
             .unwrap()
             .iter()
-            .any(|s| s.worker.id == seat.id() && !s.alive)
+            .any(|s| s.worker.id == registration.id() && !s.alive)
     );
     let given_back = other.hand_back().unwrap();
     assert_eq!(

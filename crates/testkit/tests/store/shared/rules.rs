@@ -23,10 +23,10 @@ fn a_repeated_key_returns_the_first_receipt() {
                 .append(&Playground::path("meta/a.md"), "once\n")
                 .key("k1")
         };
-        let first = store.judge(change()).unwrap().publish().unwrap();
+        let first = store.validate(change()).unwrap().publish().unwrap();
         // Also in another process, and after other writes.
         append(&store, "meta/a.md", "more\n").unwrap();
-        let again = play.open().judge(change()).unwrap().publish().unwrap();
+        let again = play.open().validate(change()).unwrap().publish().unwrap();
         assert!(again.repeated && !first.repeated);
         assert_eq!(
             (again.seq, &again.id, &again.versions),
@@ -185,7 +185,7 @@ fn a_session_ends_in_the_record_of_the_commit_that_finishes_it() {
         let mut change =
             Change::by(&Actor::Person).append(&Playground::path("meta/a.md"), "done\n");
         change.ends = Some(begun.id.clone());
-        let receipt = store.judge(change).unwrap().publish().unwrap();
+        let receipt = store.validate(change).unwrap().publish().unwrap();
         assert_eq!(receipt.seq, begun.seq + 1);
         assert!(store.sessions().unwrap().is_empty());
         assert_eq!(store.log(1).unwrap()[0].kind, Kind::Commit);
@@ -197,7 +197,7 @@ fn what_is_refused_leaves_nothing() {
     both(|play| {
         let store = play.open();
         append(&store, "meta/a.md", "a\n").unwrap();
-        let refused = store.judge(
+        let refused = store.validate(
             Change::by(&Actor::Person)
                 .append(&Playground::path("meta/a.md"), "b\n")
                 .write(

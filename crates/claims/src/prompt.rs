@@ -1,0 +1,183 @@
+//! Writes the question that a judge answers about one scene.
+//!
+//! A prompt holds the instructions, the numbered evidence and the numbered sentences of the scene,
+//! and nothing else. Its size follows from the size of the scene, so that checking a novel has a
+//! known price.
+
+use std::fmt::Write;
+
+use quipu_recall::Tier;
+use quipu_text::Counter;
+
+use crate::claim::Claim;
+use crate::evidence::{Evidence, SceneEvidence};
+use crate::scene::Scene;
+use crate::words::has_han;
+
+/// The tokens of a prompt for each word of its scene.
+const TOKENS_PER_WORD: u64 = 6;
+/// A scene of fewer words gets a prompt for as many as this.
+const FEWEST_WORDS: usize = 150;
+/// The tokens of the place of a scene.
+const PLACE: u64 = 20;
+/// The tokens of a sentence's number.
+const NUMBER: u64 = 4;
+/// The least evidence worth asking with.
+const LEAST: u64 = 300;
+
+/// The language of a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PromptLanguage {
+    English,
+    Chinese,
+}
+
+impl PromptLanguage {
+    /// Returns the language of most of a text.
+    pub fn of(text: &str) -> PromptLanguage {
+        let han = text
+            .chars()
+            .filter(|c| has_han(c.encode_utf8(&mut [0; 4])))
+            .count();
+        match han * 3 > text.chars().count() {
+            true => PromptLanguage::Chinese,
+            false => PromptLanguage::English,
+        }
+    }
+}
+
+/// Returns the tokens of evidence that a scene may have.
+pub fn evidence_budget(scene: &Scene, claims: &[Claim]) -> u64 {
+    let words = scene.words.max(FEWEST_WORDS) as u64;
+    let text: u64 = claims
+        .iter()
+        .map(|claim| Counter::O200k.count(&claim.text).0 + NUMBER)
+        .sum();
+    let frame = Frame::of(language_of(claims));
+    (words * TOKENS_PER_WORD)
+        .saturating_sub(text + frame.tokens() + PLACE)
+        .max(LEAST)
+}
+
+/// Writes the prompt for a scene. `claims` are all claims of the draft, `here` names the draft.
+pub fn render_prompt(
+    asked: &SceneEvidence,
+    claims: &[Claim],
+    here: &str,
+    language: PromptLanguage,
+) -> String {
+    let scene = &asked.scene;
+    let frame = Frame::of(language);
+    let mut text = String::from(frame.task);
+    let _ = write!(text, "\n{}\n", frame.evidence);
+    text.push_str(&render_evidence(&asked.evidence));
+    let _ = write!(
+        text,
+        "\n{} {} ({here}:{}-{})\n",
+        frame.scene, scene.number, scene.first_line, scene.last_line
+    );
+    for (nth, claim) in claims[scene.claims.clone()].iter().enumerate() {
+        if nth > 0 {
+            text.push(if claim.opens { '\n' } else { ' ' });
+        }
+        let _ = write!(text, "<{}> {}", nth + 1, claim.text);
+    }
+    let _ = write!(text, "\n\n{}\n", frame.answer);
+    text
+}
+
+/// Lists evidence, numbered from 1, grouped by file and subject. Sentences of one line share it.
+pub fn render_evidence(evidence: &[Evidence]) -> String {
+    let mut text = String::new();
+    let (mut file, mut about, mut line) = ("", "", 0);
+    for (nth, one) in evidence.iter().enumerate() {
+        let is_prose = one.tier == Tier::L2;
+        if one.at.path != file || !is_prose && one.about != about {
+            let subject = match one.about.as_str() {
+                "" => String::new(),
+                _ if is_prose => String::new(),
+                about => format!(" · {about}"),
+            };
+            let _ = write!(text, "\n{}{subject}", one.at.path);
+            (file, about, line) = (&one.at.path, &one.about, 0);
+        }
+        let _ = match one.at.line == line {
+            true => write!(text, " [{}] ", nth + 1),
+            false => write!(text, "\n[{}] :{} ", nth + 1, one.at.line),
+        };
+        line = one.at.line;
+        if is_prose && !one.about.is_empty() && !names(&one.text, &one.about) {
+            let _ = write!(text, "({}) ", one.about);
+        }
+        if let Some(holds) = &one.holds {
+            let _ = write!(text, "({holds}) ");
+        }
+        text.push_str(&one.text);
+    }
+    text.trim_start().to_owned() + "\n"
+}
+
+/// Returns true if a sentence contains a name, or a part of it.
+fn names(text: &str, name: &str) -> bool {
+    text.contains(name)
+        || name
+            .split(' ')
+            .any(|part| part.len() > 2 && text.contains(part))
+}
+
+/// The fixed parts of a prompt.
+struct Frame {
+    task: &'static str,
+    evidence: &'static str,
+    scene: &'static str,
+    answer: &'static str,
+}
+
+impl Frame {
+    fn of(language: PromptLanguage) -> &'static Frame {
+        match language {
+            PromptLanguage::English => &ENGLISH,
+            PromptLanguage::Chinese => &CHINESE,
+        }
+    }
+
+    fn tokens(&self) -> u64 {
+        let parts = [self.task, self.evidence, self.scene, self.answer];
+        parts.iter().map(|part| Counter::O200k.count(part).0).sum()
+    }
+}
+
+fn language_of(claims: &[Claim]) -> PromptLanguage {
+    PromptLanguage::of(
+        &claims
+            .iter()
+            .map(|claim| claim.text.as_str())
+            .collect::<String>(),
+    )
+}
+
+const ENGLISH: Frame = Frame {
+    task: "You are the continuity editor of a novel. Find where the new scene contradicts the evidence: notes (current unless dated) and sentences of earlier chapters.
+
+Compare each line of evidence with every sentence about the same person, place or thing, also where it is meant by a pronoun, title or nickname, or presupposed by an action: body, injuries; who is dead; ages, sums of years; dates, weekday, season, order; who or what is where; who holds or lost what; who knows what, since when; who can do what; kin, who has met whom; rules of the world; names, terms; vows, fears, habits.
+
+Report it only if both cannot be true. Do not report another person's trait; memory, dream, figure of speech; plan, wish, negation; a character's lie or mistake; an earlier time; a change that the evidence records (the later line holds); what is merely not mentioned.
+",
+    evidence: "# Evidence\nFile · subject, then [number] :line (owner) text.",
+    scene: "# New scene",
+    answer: "# Answer\nOne JSON object, nothing else; `quote` is copied literally from the sentence. Without contradictions: {\"findings\": []}
+{\"findings\": [{\"sentence\": 3, \"quote\": \"…\", \"evidence\": 7, \"why\": \"one sentence\", \"confidence\": 0.9}]}",
+};
+
+const CHINESE: Frame = Frame {
+    task: "你是小说的连续性编辑。请找出新场景与依据（笔记未注明时间即为现状；前文句子）相矛盾之处。
+
+把每条依据与写同一人、地、物的每一句对照，代词、称呼、绰号、动作里暗含的也算：身体与伤；谁已死；年龄与年数；日期、星期、季节、先后；谁和什么在哪里；谁拿着、丢了什么；谁何时知道什么；谁会什么；亲属、谁见过谁；世界的规则；名字、用语；誓言、恐惧、习惯。
+
+两者不能同真才报告。不报：别人的特征；回忆、梦、比喻；打算、愿望、否定；人物的谎话或误会；更早的时候；依据已记下的变化（以后面的为准）；只是没有提到的事。
+",
+    evidence: "# 依据\n文件 · 对象，然后是 [编号] :行号（所属）原文。",
+    scene: "# 新场景",
+    answer: "# 回答\n只回答一个 JSON 对象；quote 从该句逐字抄录。没有矛盾就写 {\"findings\": []}
+{\"findings\": [{\"sentence\": 3, \"quote\": \"……\", \"evidence\": 7, \"why\": \"一句话\", \"confidence\": 0.9}]}",
+};

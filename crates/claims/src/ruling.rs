@@ -1,0 +1,214 @@
+//! Reads a judge's answer about a scene.
+//!
+//! Every finding must name a numbered sentence and a numbered line of evidence, and quote the
+//! sentence literally. An answer with any fault is refused as a whole, with all faults in words that
+//! can be sent back to the judge.
+
+use serde::Deserialize;
+
+use crate::claim::Claim;
+use crate::evidence::SceneEvidence;
+use crate::words::has_han;
+
+/// A contradiction that a judge found. Indices count from 0.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ruling {
+    /// The claim, among all claims of the draft.
+    pub claim: usize,
+    /// The line of evidence, among those of the scene.
+    pub evidence: usize,
+    pub quote: String,
+    pub why: String,
+    pub confidence: f32,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Answer {
+    findings: Vec<Found>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Found {
+    sentence: usize,
+    quote: String,
+    evidence: usize,
+    why: String,
+    confidence: f32,
+}
+
+/// The shortest quotation that identifies a place, in characters.
+const SHORTEST: usize = 4;
+const SHORTEST_HAN: usize = 2;
+
+/// Reads an answer. Returns its findings, or its faults in one text.
+pub fn read_rulings(
+    answer: &str,
+    asked: &SceneEvidence,
+    claims: &[Claim],
+) -> Result<Vec<Ruling>, String> {
+    let inner = without_fence(answer);
+    let answer: Answer = serde_json::from_str(inner).map_err(|error| {
+        format!("the answer is not the JSON object that was asked for: {error}")
+    })?;
+    let scene = &claims[asked.scene.claims.clone()];
+    let mut faults = Vec::new();
+    let mut rulings = Vec::new();
+    for (nth, found) in answer.findings.into_iter().enumerate() {
+        match fault_of(&found, asked, scene) {
+            Some(fault) => faults.push(format!("finding {}: {fault}", nth + 1)),
+            None => rulings.push(Ruling {
+                claim: asked.scene.claims.start + found.sentence - 1,
+                evidence: found.evidence - 1,
+                quote: found.quote,
+                why: found.why,
+                confidence: found.confidence,
+            }),
+        }
+    }
+    match faults.is_empty() {
+        true => Ok(rulings),
+        false => Err(faults.join("; ")),
+    }
+}
+
+/// Returns the object of an answer that has words or a code fence around it.
+fn without_fence(answer: &str) -> &str {
+    let object = answer.find('{').zip(answer.rfind('}'));
+    object
+        .filter(|(open, close)| open < close)
+        .map_or(answer, |(open, close)| &answer[open..=close])
+}
+
+fn fault_of(found: &Found, asked: &SceneEvidence, scene: &[Claim]) -> Option<String> {
+    let Some(claim) = found.sentence.checked_sub(1).and_then(|nth| scene.get(nth)) else {
+        let last = scene.len();
+        return Some(format!(
+            "sentence {} does not exist (1 to {last})",
+            found.sentence
+        ));
+    };
+    if found.evidence == 0 || found.evidence > asked.evidence.len() {
+        let last = asked.evidence.len();
+        return Some(format!(
+            "evidence {} does not exist (1 to {last})",
+            found.evidence
+        ));
+    }
+    let quote = found.quote.trim();
+    let shortest = if has_han(quote) {
+        SHORTEST_HAN
+    } else {
+        SHORTEST
+    };
+    if quote.chars().count() < shortest {
+        return Some(format!("the quotation “{quote}” is too short"));
+    }
+    if !claim.text.contains(quote) {
+        let elsewhere = scene.iter().position(|other| other.text.contains(quote));
+        return Some(match elsewhere {
+            Some(nth) => format!(
+                "“{quote}” is in sentence {}, not in sentence {}",
+                nth + 1,
+                found.sentence
+            ),
+            None => format!(
+                "“{quote}” is not in sentence {}: {}",
+                found.sentence, claim.text
+            ),
+        });
+    }
+    if found.why.trim().is_empty() {
+        return Some("`why` is empty".to_owned());
+    }
+    let is_share = (0.0..=1.0).contains(&found.confidence);
+    (!is_share).then(|| format!("confidence {} is not between 0 and 1", found.confidence))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::claim::cut_claims;
+    use crate::page::Page;
+    use crate::query::{Bounds, Corpus, check};
+    use quipu_recall::Tier;
+
+    fn read(answer: &str) -> Result<Vec<Ruling>, String> {
+        let page = Page {
+            path: "c.md".into(),
+            tier: Tier::L1,
+            is_memory: true,
+            form: None,
+            text: "## Otto\n- scar: left palm\n".into(),
+        };
+        let draft = "# T\n\nOtto came in. The scar on his right palm itched.\n";
+        let claims = cut_claims(draft);
+        let (_, scenes) = check(
+            &Corpus::of(&[page], None),
+            draft,
+            &claims,
+            &Bounds::default(),
+        );
+        read_rulings(answer, &scenes[0], &claims)
+    }
+
+    #[test]
+    fn a_finding_cites_and_quotes() {
+        let answer = r#"{"findings": [{"sentence": 2, "quote": "on his right palm", "evidence": 1, "why": "left", "confidence": 0.9}]}"#;
+        let rulings = read(answer).unwrap();
+        assert_eq!((rulings[0].claim, rulings[0].evidence), (1, 0));
+        assert_eq!(read(&format!("```json\n{answer}\n```")).unwrap(), rulings);
+        assert_eq!(read("{\"findings\": []}").unwrap(), []);
+    }
+
+    #[test]
+    fn anything_else_is_refused_with_the_fault() {
+        for (finding, fault) in [
+            (
+                r#""sentence": 3, "quote": "palm", "evidence": 1, "why": "x", "confidence": 1"#,
+                "finding 1: sentence 3 does not exist (1 to 2)",
+            ),
+            (
+                r#""sentence": 2, "quote": "palm", "evidence": 9, "why": "x", "confidence": 1"#,
+                "finding 1: evidence 9 does not exist (1 to 1)",
+            ),
+            (
+                r#""sentence": 1, "quote": "right palm", "evidence": 1, "why": "x", "confidence": 1"#,
+                "finding 1: “right palm” is in sentence 2, not in sentence 1",
+            ),
+            (
+                r#""sentence": 2, "quote": "the left palm", "evidence": 1, "why": "x", "confidence": 1"#,
+                "finding 1: “the left palm” is not in sentence 2: The scar on his right palm itched.",
+            ),
+            (
+                r#""sentence": 2, "quote": "palm", "evidence": 1, "why": " ", "confidence": 1"#,
+                "finding 1: `why` is empty",
+            ),
+            (
+                r#""sentence": 2, "quote": "palm", "evidence": 1, "why": "x", "confidence": 7"#,
+                "finding 1: confidence 7 is not between 0 and 1",
+            ),
+            (
+                r#""sentence": 2, "quote": "a", "evidence": 1, "why": "x", "confidence": 1"#,
+                "finding 1: the quotation “a” is too short",
+            ),
+        ] {
+            assert_eq!(
+                read(&format!("{{\"findings\": [{{{finding}}}]}}")).unwrap_err(),
+                fault
+            );
+        }
+        for answer in [
+            "no conflict",
+            "{}",
+            "{\"findings\": [{}]}",
+            "{\"findings\": [], \"x\": 1}",
+        ] {
+            assert!(
+                read(answer).unwrap_err().starts_with("the answer is not"),
+                "{answer}"
+            );
+        }
+    }
+}

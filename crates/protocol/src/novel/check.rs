@@ -1,0 +1,687 @@
+//! Checks drafts and claims against the project's memory, and manages waivers.
+//!
+//! A waiver silences one conflict that somebody has reviewed. Evidence that the actor may not read
+//! is never quoted. The claims crate finds the conflicts; this module reads the pages and applies
+//! the contract.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use quipu_claims::{
+    Bounds, Checked, Corpus, Judged, Memory, Page, SceneEvidence, Verdict, Waiver, chapter_number,
+    check, cut_claims, finding_id, judge_claims, read_waivers, render_revocation, render_waiver,
+};
+use quipu_contract::{Actor, Builtin, Class, Form, ProjectPath};
+use quipu_recall::Tier;
+use quipu_store::{Change, LeaseToken, Op, Receipt, Refused, StoreError, Validated, merge_object};
+use serde::Serialize;
+use thiserror::Error;
+
+use super::judging::{SceneJudge, ScenePrompt, judge_scenes, scene_prompts};
+use crate::files::read::{ReadError, may_read_whole, read_pointer};
+use crate::flow::job::fill_path;
+use crate::novel::memory_check::{find_blocking_memory, is_checked_memory};
+use crate::project::open::Project;
+use crate::view::pages::gather;
+
+#[derive(Debug, Error)]
+pub enum CheckError {
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("the judge failed on scene {scene}: {what}")]
+    Judge { scene: usize, what: String },
+    #[error("the draft has no scene {scene}: it has {count}")]
+    NoScene { scene: usize, count: usize },
+    #[error("unknown waiver `{0}`")]
+    NoWaiver(String),
+    #[error("a waiver needs a reason")]
+    NoReason,
+}
+
+/// The text to check.
+#[derive(Debug, Clone, Copy)]
+pub enum Draft<'a> {
+    File(&'a str),
+    Claim(&'a str),
+    /// A text that is not in the project yet, with the path that it will have.
+    Text {
+        path: &'a str,
+        text: &'a str,
+    },
+}
+
+pub struct CheckRequest<'a> {
+    pub draft: Draft<'a>,
+    /// The maximum number of pieces of evidence for one claim. With 0 no evidence is gathered.
+    pub k: usize,
+    /// The maximum number of tokens of evidence for all scenes together. By default the evidence
+    /// of a scene follows from its length.
+    pub tokens: Option<u64>,
+    /// Only this scene gets evidence and is judged.
+    pub scene: Option<usize>,
+    pub judge: Option<&'a dyn SceneJudge>,
+}
+
+impl<'a> CheckRequest<'a> {
+    /// Asks for the conflicts that the deterministic judges find, and nothing else.
+    pub fn conflicts_of(draft: Draft<'a>) -> CheckRequest<'a> {
+        CheckRequest {
+            draft,
+            k: 0,
+            tokens: None,
+            scene: None,
+            judge: None,
+        }
+    }
+}
+
+/// A conflict that no waiver covers.
+#[derive(Debug, Clone, Serialize)]
+pub struct Unwaived {
+    pub id: String,
+    /// The place of the claim, as file:line.
+    pub at: String,
+    pub claim: String,
+    /// The place in memory that contradicts it.
+    pub against: String,
+    pub evidence: String,
+    pub tier: &'static str,
+    pub level: Option<&'static str>,
+    pub confidence: f32,
+    pub judge: String,
+    pub why: String,
+}
+
+/// The result of a check.
+#[derive(Debug, Serialize)]
+pub struct Checking {
+    pub path: Option<String>,
+    pub conflicts: Vec<Unwaived>,
+    pub waived: Vec<Waiver>,
+    pub claims: Vec<Checked>,
+    /// The scenes of the draft with their evidence.
+    pub scenes: Vec<SceneEvidence>,
+    /// The question about each scene, ready for a judge.
+    #[serde(skip)]
+    pub prompts: Vec<ScenePrompt>,
+}
+
+impl Checking {
+    /// Describes the sentence and the line that an id stands for, whoever found the conflict.
+    pub fn describe(&self, id: &str) -> Option<String> {
+        let here = self.path.as_deref().unwrap_or("claim");
+        let of = |at: &str, against: &str, claim: &str| format!("{at} ⇄ {against}: {claim}");
+        let found = self.conflicts.iter().find(|conflict| conflict.id == id);
+        if let Some(found) = found {
+            return Some(of(&found.at, &found.against, &found.claim));
+        }
+        let pairs = self.scenes.iter().flat_map(|asked| {
+            let claims = &self.claims[asked.scene.claims.clone()];
+            let with_evidence = |one| asked.evidence.iter().map(move |evidence| (one, evidence));
+            claims.iter().flat_map(with_evidence)
+        });
+        let mut pairs = pairs.filter(|(one, evidence): &(&Checked, &quipu_claims::Evidence)| {
+            finding_id(&one.claim.text, &evidence.text) == id
+        });
+        let (one, evidence) = pairs.next()?;
+        let at = format!("{here}:{}", one.claim.line);
+        Some(of(&at, &evidence.at.to_string(), &one.claim.text))
+    }
+}
+
+/// Checks a draft or one claim against the pages that the actor may read.
+pub fn check_draft(
+    project: &Project,
+    actor: &Actor,
+    request: &CheckRequest<'_>,
+) -> Result<Checking, CheckError> {
+    let (path, text) = match request.draft {
+        Draft::Claim(text) => (None, text.to_owned()),
+        Draft::Text { path, text } => (Some(path.to_owned()), text.to_owned()),
+        Draft::File(pointer) => {
+            let reading = read_pointer(project, actor, pointer, None)?;
+            // Leading blank lines preserve the line numbers of a section.
+            let lead = "\n".repeat(reading.line - 1);
+            (
+                Some(reading.path.as_str().to_owned()),
+                lead + &String::from_utf8_lossy(&reading.bytes),
+            )
+        }
+    };
+    check_text(project, actor, path, &text, request)
+}
+
+/// Finds the conflicts that block a text. Returns none if the contract only warns, and skips waived
+/// conflicts. The check uses all of memory. Each conflict is returned as a fault that can be sent
+/// to the actor; it quotes nothing that the actor may not read.
+pub fn find_blocking(
+    project: &Project,
+    actor: &Actor,
+    path: &ProjectPath,
+    text: &str,
+) -> Result<Vec<Blocking>, CheckError> {
+    if !project.contract.blocks_conflicts(path) {
+        return Ok(Vec::new());
+    }
+    if is_checked_memory(project, path) {
+        return find_blocking_memory(project, actor, path, text);
+    }
+    find_open(project, actor, path, text)
+}
+
+/// Finds the conflicts of a text that no waiver covers, whether they block it or not.
+pub fn find_open(
+    project: &Project,
+    actor: &Actor,
+    path: &ProjectPath,
+    text: &str,
+) -> Result<Vec<Blocking>, CheckError> {
+    let request = CheckRequest::conflicts_of(Draft::Claim(text));
+    let conflicts = check_text(
+        project,
+        &Actor::Person,
+        Some(path.as_str().to_owned()),
+        text,
+        &request,
+    )?
+    .conflicts;
+    let Some(role) = actor.role().filter(|_| !conflicts.is_empty()) else {
+        return Ok(conflicts
+            .into_iter()
+            .map(|conflict| Blocking {
+                fault: quoting(&conflict),
+                id: conflict.id,
+                at: conflict.at,
+                against: conflict.against,
+            })
+            .collect());
+    };
+    let own = gather(project, actor)?.pages;
+    let lines: BTreeMap<&str, Vec<&str>> = own
+        .iter()
+        .map(|page| (page.path.as_str(), page.text.lines().collect()))
+        .collect();
+    let is_read = |against: &str| {
+        let place = against
+            .rsplit_once(':')
+            .and_then(|(path, line)| Some((path, line.parse::<usize>().ok()?)));
+        let line = place.and_then(|(path, line)| lines.get(path)?.get(line.checked_sub(1)?));
+        line.is_some_and(|line| !line.trim().is_empty())
+    };
+    let told = |conflict: Unwaived| match is_read(&conflict.against) {
+        true => Blocking {
+            fault: quoting(&conflict),
+            id: conflict.id,
+            at: conflict.at,
+            against: conflict.against,
+        },
+        false => {
+            let Unwaived { id, at, claim, .. } = conflict;
+            Blocking {
+                fault: format!(
+                    "`{at}` contradicts memory that role `{role}` may not read: “{claim}”"
+                ),
+                id,
+                at,
+                against: String::new(),
+            }
+        }
+    };
+    Ok(conflicts.into_iter().map(told).collect())
+}
+
+/// A conflict of a text, as it is reported to an actor.
+#[derive(Debug, Clone, Serialize)]
+pub struct Blocking {
+    pub id: String,
+    pub at: String,
+    /// The place in memory. Empty if the actor may not read it.
+    pub against: String,
+    pub fault: String,
+}
+
+fn quoting(conflict: &Unwaived) -> String {
+    let Unwaived {
+        at,
+        against,
+        claim,
+        evidence,
+        why,
+        ..
+    } = conflict;
+    format!("`{at}` contradicts `{against}`: “{claim}” / “{evidence}”: {why}")
+}
+
+/// The open conflicts of files that the contract checks, at their current text.
+pub fn open_conflicts<'p>(
+    project: &Project,
+    actor: &Actor,
+    paths: impl IntoIterator<Item = &'p ProjectPath>,
+) -> Result<Vec<Blocking>, CheckError> {
+    let mut found = Vec::new();
+    for path in paths {
+        if !project.contract.checks_conflicts(path) || may_read_whole(project, actor, path).is_err()
+        {
+            continue;
+        }
+        if let Some((bytes, _)) = project.store.read(path)? {
+            found.extend(find_open(
+                project,
+                actor,
+                path,
+                &String::from_utf8_lossy(&bytes),
+            )?);
+        }
+    }
+    Ok(found)
+}
+
+/// The open conflicts of all files that are checked and can still change: sealed text is checked
+/// when it is written.
+pub fn conflicts_in_progress(
+    project: &Project,
+    actor: &Actor,
+) -> Result<Vec<Blocking>, CheckError> {
+    let is_open = |path: &ProjectPath| project.contract.class(path) != Class::Sealed;
+    let sealed: Vec<ProjectPath> = sealed_sources(project);
+    let listed = project.store.list()?;
+    let paths = listed
+        .iter()
+        .filter(|path| is_open(path) && !sealed.contains(path));
+    open_conflicts(project, actor, paths)
+}
+
+/// The drafts that an approved gate has sealed: their conflicts were reported at the approval.
+fn sealed_sources(project: &Project) -> Vec<ProjectPath> {
+    let mut found = Vec::new();
+    for (unit, step) in project.contract.units.iter().flat_map(|unit| {
+        let gates = project.contract.steps.iter();
+        gates
+            .filter(|step| step.builtin == Some(Builtin::Gate))
+            .map(move |step| (unit, step))
+    }) {
+        let actor = Actor::Agent {
+            role: None,
+            unit: Some(unit.id.clone()),
+            agent: None,
+        };
+        let binding = project.contract.actor_binding(&actor);
+        for (read, write) in step.reads.iter().zip(&step.writes) {
+            let [read, write] = [read, write].map(|path| fill_path(path, &binding));
+            let is_sealed = write.is_some_and(|path| {
+                project.contract.class(&path) == Class::Sealed
+                    && matches!(project.store.read(&path), Ok(Some(_)))
+            });
+            found.extend(read.filter(|_| is_sealed));
+        }
+    }
+    found
+}
+
+impl Project {
+    /// Judges a change. If the contract lets contradictions block, the new texts are first checked
+    /// against memory; then the store judges the change. All entry points use this function.
+    pub fn validate(&self, mut change: Change) -> Result<Validated<'_>, StoreError> {
+        change.with_rules = true;
+        for (path, bytes) in self.resulting_texts(&change)? {
+            // Skip files that the actor may not write: a finding would reveal their text. The store
+            // refuses the change anyway.
+            let binding = self.contract.actor_binding(&change.actor);
+            if self
+                .contract
+                .grant(&change.actor)
+                .map_or(true, |grant| grant.may_write(path, &binding).is_err())
+            {
+                continue;
+            }
+            let text = String::from_utf8_lossy(&bytes);
+            let found =
+                self.find_brought(&change.actor, path, &text)
+                    .map_err(|error| match error {
+                        CheckError::Store(error) => error,
+                        other => StoreError::refused(
+                            format!("`{path}` cannot be checked: {other}"),
+                            format!("quipu check {path}"),
+                        ),
+                    })?;
+            if let Some(first) = found.first() {
+                let rule = self
+                    .contract
+                    .rule(path)
+                    .map(|rule| (rule.place.clone(), "conflicts = \"block\"".to_owned()));
+                let remedy = format!(
+                    "fix it; or, if the contradiction is intended: quipu waive {} --why \"…\"",
+                    first.id
+                );
+                let what = match may_read_whole(self, &change.actor, path) {
+                    Ok(()) => first.fault.clone(),
+                    Err(_) => format!(
+                        "`{}` contradicts memory in a file that you may not read",
+                        first.at
+                    ),
+                };
+                return Err(StoreError::Refused(Refused { what, rule, remedy }));
+            }
+        }
+        self.store.validate(change)
+    }
+
+    /// Returns the resulting text of each changed file for which contradictions block.
+    fn resulting_texts<'c>(
+        &self,
+        change: &'c Change,
+    ) -> Result<BTreeMap<&'c ProjectPath, Cow<'c, [u8]>>, StoreError> {
+        let mut texts: BTreeMap<&ProjectPath, Cow<'_, [u8]>> = BTreeMap::new();
+        for op in change
+            .ops
+            .iter()
+            .filter(|op| self.contract.blocks_conflicts(op.path()))
+        {
+            let path = op.path();
+            let mut so_far = || match texts.remove(path) {
+                Some(text) => Ok(text.into_owned()),
+                None => Ok::<_, StoreError>(
+                    self.store
+                        .read(path)?
+                        .map(|(text, _)| text)
+                        .unwrap_or_default(),
+                ),
+            };
+            let text: Cow<'_, [u8]> = match op {
+                Op::Write { bytes, .. }
+                | Op::Create { bytes, .. }
+                | Op::Derive { bytes, .. }
+                | Op::Amend {
+                    bytes: Some(bytes), ..
+                }
+                | Op::Restore {
+                    bytes, older: true, ..
+                } => bytes.into(),
+                Op::Append { bytes, apart, .. } => {
+                    let mut text = so_far()?;
+                    // Join as the store does: an entry begins on a line of its own.
+                    let is_open = text.last().is_some_and(|last| *last != b'\n')
+                        && bytes.first().is_some_and(|first| *first != b'\n');
+                    if *apart && is_open {
+                        text.push(b'\n');
+                    }
+                    text.extend_from_slice(bytes);
+                    text.into()
+                }
+                Op::Merge { value, .. } => {
+                    let before = so_far()?;
+                    match value.as_object().map(|patch| merge_object(&before, patch)) {
+                        Some(Ok(merged)) => merged.into(),
+                        // The store reports the error.
+                        _ => continue,
+                    }
+                }
+                Op::Amend { bytes: None, .. } => match self.store.on_disk(path)? {
+                    Some(found) => found.into(),
+                    None => continue,
+                },
+                // The newest version was already judged when it was committed, and a removal leaves
+                // nothing to judge.
+                Op::Restore { older: false, .. } | Op::Remove { .. } => {
+                    texts.remove(path);
+                    continue;
+                }
+            };
+            texts.insert(path, text);
+        }
+        Ok(texts)
+    }
+
+    /// Returns the conflicts that the previous text does not have. The author of a change answers
+    /// for the added text and its effect on the rest, but not for older conflicts.
+    fn find_brought(
+        &self,
+        actor: &Actor,
+        path: &ProjectPath,
+        text: &str,
+    ) -> Result<Vec<Blocking>, CheckError> {
+        let mut found = find_blocking(self, actor, path, text)?;
+        if found.is_empty() {
+            return Ok(found);
+        }
+        let Some((before, _)) = self.store.read(path)? else {
+            return Ok(found);
+        };
+        let mut stood: BTreeMap<String, usize> = BTreeMap::new();
+        for conflict in find_blocking(self, actor, path, &String::from_utf8_lossy(&before))? {
+            *stood.entry(conflict.id).or_default() += 1;
+        }
+        // Each earlier occurrence cancels one finding; a second occurrence of the same words is
+        // new.
+        found.retain(|conflict| match stood.get_mut(&conflict.id) {
+            Some(count) if *count > 0 => {
+                *count -= 1;
+                false
+            }
+            _ => true,
+        });
+        Ok(found)
+    }
+}
+
+fn check_text(
+    project: &Project,
+    actor: &Actor,
+    path: Option<String>,
+    text: &str,
+    request: &CheckRequest<'_>,
+) -> Result<Checking, CheckError> {
+    let mut pages = gather(project, actor)?.pages;
+    pages.retain(|page| Some(&page.path) != path.as_ref());
+    let chapter = path
+        .as_deref()
+        .and_then(chapter_number)
+        .or_else(|| actor.unit().and_then(|unit| chapter_number(unit.as_str())));
+    let bounds = Bounds {
+        k: request.k,
+        chapter,
+        tokens: request.tokens,
+        ..Bounds::default()
+    };
+    let (mut claims, scenes) = gather_evidence(&pages, text, request, &bounds)?;
+    let here = path.clone().unwrap_or_else(|| "claim".to_owned());
+    let prompts = scene_prompts(text, &here, &claims, &scenes);
+    let ruled = match request.judge {
+        Some(judge) => judge_scenes(judge, &here, &mut claims, &scenes, &prompts)?,
+        None => Vec::new(),
+    };
+
+    let mut held: BTreeMap<String, Waiver> = waivers(project)?
+        .into_iter()
+        .map(|waiver| (waiver.id.clone(), waiver))
+        .collect();
+    if may_read_whole(project, actor, &waiver_file(project)).is_err() {
+        // A waiver applies to everyone, but its reason is shown only to actors that may read the
+        // file.
+        held.values_mut()
+            .for_each(|waiver| (waiver.reason, waiver.about) = (String::new(), String::new()));
+    }
+    let (mut conflicts, mut waived) = (Vec::new(), Vec::new());
+    for checked in &mut claims {
+        for judged in checked
+            .findings
+            .iter()
+            .filter(|judged| judged.finding.conflict)
+        {
+            match held.get(&judged.id) {
+                Some(waiver) => waived.push(waiver.clone()),
+                None => conflicts.push(told(&here, checked, judged)),
+            }
+        }
+        checked
+            .findings
+            .retain(|judged| !held.contains_key(&judged.id));
+    }
+    for conflict in ruled {
+        match held.get(&conflict.id) {
+            Some(waiver) => waived.push(waiver.clone()),
+            None => conflicts.push(conflict),
+        }
+    }
+    conflicts.sort_by_key(|conflict: &Unwaived| line_of(&conflict.at));
+    for checked in claims
+        .iter_mut()
+        .filter(|one| one.verdict == Verdict::Conflict)
+    {
+        let at = format!("{here}:{}", checked.claim.line);
+        let is_open = |one: &Unwaived| one.at == at && one.claim == checked.claim.text;
+        if !conflicts.iter().any(is_open) {
+            checked.verdict = Verdict::Unknown;
+        }
+    }
+    Ok(Checking {
+        path,
+        conflicts,
+        waived,
+        claims,
+        scenes,
+        prompts,
+    })
+}
+
+fn line_of(at: &str) -> usize {
+    at.rsplit_once(':')
+        .and_then(|(_, line)| line.parse().ok())
+        .unwrap_or(0)
+}
+
+/// Judges the claims of a text, and gathers evidence if the request wants any.
+fn gather_evidence(
+    pages: &[Page],
+    text: &str,
+    request: &CheckRequest<'_>,
+    bounds: &Bounds,
+) -> Result<(Vec<Checked>, Vec<SceneEvidence>), CheckError> {
+    let claims = cut_claims(text);
+    if request.k == 0 {
+        let checked = judge_claims(&Memory::of(pages), &claims, bounds);
+        return Ok((checked, Vec::new()));
+    }
+    let corpus = Corpus::of(pages, bounds.chapter);
+    let (checked, mut scenes) = check(&corpus, text, &claims, bounds);
+    if let Some(number) = request.scene {
+        let count = scenes.len();
+        scenes.retain(|asked| asked.scene.number == number);
+        if scenes.is_empty() {
+            return Err(CheckError::NoScene {
+                scene: number,
+                count,
+            });
+        }
+    }
+    Ok((checked, scenes))
+}
+
+fn told(here: &str, checked: &Checked, judged: &Judged) -> Unwaived {
+    Unwaived {
+        id: judged.id.clone(),
+        at: format!("{here}:{}", checked.claim.line),
+        claim: checked.claim.text.clone(),
+        against: judged.finding.at.to_string(),
+        evidence: judged.finding.evidence.clone(),
+        tier: tier_name(judged.tier),
+        level: judged.finding.level.map(|level| level.name()),
+        confidence: judged.finding.confidence,
+        judge: judged.finding.judge.to_owned(),
+        why: judged.finding.why.clone(),
+    }
+}
+
+pub(crate) fn tier_name(tier: Tier) -> &'static str {
+    match tier {
+        Tier::L0 => "L0",
+        Tier::L1 => "L1",
+        Tier::L2 => "L2",
+    }
+}
+
+/// Returns the file of a form if the contract names it by a literal path, else the usual name.
+pub(crate) fn file_of(project: &Project, form: Form, usual: &str) -> ProjectPath {
+    let named = project
+        .contract
+        .of_form(form)
+        .find_map(|rule| ProjectPath::parse(rule.path.as_literal()?).ok());
+    named.unwrap_or_else(|| ProjectPath::parse(usual).expect("the usual names are plain paths"))
+}
+
+fn waiver_file(project: &Project) -> ProjectPath {
+    file_of(project, Form::Waivers, "waivers.md")
+}
+
+/// The waivers in force.
+pub fn waivers_for(project: &Project, actor: &Actor) -> Result<Vec<Waiver>, CheckError> {
+    may_read_whole(project, actor, &waiver_file(project))?;
+    Ok(waivers(project)?)
+}
+
+pub(crate) fn waivers(project: &Project) -> Result<Vec<Waiver>, StoreError> {
+    let path = waiver_file(project);
+    let text = project
+        .store
+        .read(&path)?
+        .map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned())
+        .unwrap_or_default();
+    Ok(read_waivers(path.as_str(), &text))
+}
+
+/// Waives a conflict, with a reason.
+pub fn waive(
+    project: &Project,
+    actor: &Actor,
+    id: &str,
+    why: &str,
+    about: &str,
+    lease: Option<LeaseToken>,
+) -> Result<Receipt, CheckError> {
+    if why.trim().is_empty() {
+        return Err(CheckError::NoReason);
+    }
+    add(project, actor, render_waiver(id, why, about), lease)
+}
+
+/// Revokes a waiver.
+pub fn revoke_waiver(
+    project: &Project,
+    actor: &Actor,
+    id: &str,
+    why: &str,
+    lease: Option<LeaseToken>,
+) -> Result<Receipt, CheckError> {
+    if !waivers(project)?.iter().any(|waiver| waiver.id == id) {
+        return Err(CheckError::NoWaiver(id.to_owned()));
+    }
+    add(project, actor, render_revocation(id, why), lease)
+}
+
+fn add(
+    project: &Project,
+    actor: &Actor,
+    line: String,
+    lease: Option<LeaseToken>,
+) -> Result<Receipt, CheckError> {
+    let path = waiver_file(project);
+    let head = if project.store.read(&path)?.is_some() {
+        ""
+    } else {
+        "# Waivers\n\n"
+    };
+    let mut change = Change::by(actor).append(&path, format!("{head}{line}"));
+    change.lease = lease;
+    Ok(project.validate(change)?.publish()?)
+}
+
+/// The number of the last final chapter.
+pub fn last_chapter(pages: &[Page]) -> Option<u64> {
+    pages
+        .iter()
+        .filter(|page| page.tier == Tier::L2)
+        .filter_map(|page| chapter_number(&page.path))
+        .max()
+}

@@ -1,0 +1,118 @@
+//! Has scenes judged: by a program, an agent, or answers that somebody saved.
+//!
+//! A judge gets one prompt for each scene. Its findings count only if they cite evidence and quote
+//! the draft; `quipu_claims` checks both. This module turns them into conflicts with ids for
+//! waivers.
+
+use quipu_claims::{
+    Checked, Claim, PromptLanguage, Ruling, SceneEvidence, Verdict, finding_id, read_rulings,
+    render_prompt,
+};
+use serde::Serialize;
+
+use super::check::{CheckError, Unwaived, tier_name};
+
+/// Reads an answer: its findings, or its fault in words that can be sent back.
+pub type Accept<'a> = &'a dyn Fn(&str) -> Result<Vec<Ruling>, String>;
+
+/// Judges a scene: implemented by programs, agents and saved answers.
+pub trait SceneJudge {
+    fn name(&self) -> &str;
+    /// Answers the prompt of a scene. An answer that is not accepted may be sent back once. `None`
+    /// means that nobody answers for this scene.
+    fn judge(
+        &self,
+        scene: usize,
+        prompt: &str,
+        accept: Accept<'_>,
+    ) -> Result<Option<Vec<Ruling>>, String>;
+}
+
+/// A ready prompt for one scene.
+#[derive(Debug, Clone, Serialize)]
+pub struct ScenePrompt {
+    pub scene: usize,
+    pub text: String,
+}
+
+/// Writes the prompt of each scene that has evidence.
+pub fn scene_prompts(
+    draft: &str,
+    here: &str,
+    claims: &[Checked],
+    scenes: &[SceneEvidence],
+) -> Vec<ScenePrompt> {
+    let language = PromptLanguage::of(draft);
+    let claims = claims_of(claims);
+    let asked = scenes.iter().filter(|asked| !asked.evidence.is_empty());
+    asked
+        .map(|asked| ScenePrompt {
+            scene: asked.scene.number,
+            text: render_prompt(asked, &claims, here, language),
+        })
+        .collect()
+}
+
+fn claims_of(checked: &[Checked]) -> Vec<Claim> {
+    checked.iter().map(|one| one.claim.clone()).collect()
+}
+
+/// Asks the judge about each prompt. Returns its conflicts, and marks their claims.
+pub(super) fn judge_scenes(
+    judge: &dyn SceneJudge,
+    here: &str,
+    checked: &mut [Checked],
+    scenes: &[SceneEvidence],
+    prompts: &[ScenePrompt],
+) -> Result<Vec<Unwaived>, CheckError> {
+    let claims = claims_of(checked);
+    let mut conflicts = Vec::new();
+    for prompt in prompts {
+        let Some(asked) = scenes.iter().find(|one| one.scene.number == prompt.scene) else {
+            continue;
+        };
+        let accept = |answer: &str| read_rulings(answer, asked, &claims);
+        let rulings = judge
+            .judge(prompt.scene, &prompt.text, &accept)
+            .map_err(|what| CheckError::Judge {
+                scene: prompt.scene,
+                what,
+            })?;
+        for ruling in rulings.into_iter().flatten() {
+            let one = &mut checked[ruling.claim];
+            let place = &asked.evidence[ruling.evidence].at;
+            if one
+                .findings
+                .iter()
+                .any(|known| known.finding.conflict && known.finding.at == *place)
+            {
+                continue;
+            }
+            one.verdict = Verdict::Conflict;
+            conflicts.push(conflict_of(judge.name(), here, one, asked, &ruling));
+        }
+    }
+    Ok(conflicts)
+}
+
+fn conflict_of(
+    judge: &str,
+    here: &str,
+    checked: &Checked,
+    asked: &SceneEvidence,
+    ruling: &Ruling,
+) -> Unwaived {
+    let evidence = &asked.evidence[ruling.evidence];
+    Unwaived {
+        id: finding_id(&checked.claim.text, &evidence.text),
+        at: format!("{here}:{}", checked.claim.line),
+        claim: checked.claim.text.clone(),
+        against: evidence.at.to_string(),
+        evidence: evidence.text.clone(),
+        tier: tier_name(evidence.tier),
+        level: evidence.level.map(|level| level.name()),
+        confidence: ruling.confidence,
+        judge: judge.to_owned(),
+        why: ruling.why.clone(),
+    }
+}

@@ -1,0 +1,9 @@
+//! The constraint query: check a draft, ask, and learn facts from manuscripts.
+
+pub(crate) mod ask;
+pub(crate) mod check;
+pub(crate) mod judging;
+pub(crate) mod learn;
+pub(crate) mod memory_check;
+pub(crate) mod size;
+pub(crate) mod tier_counts;

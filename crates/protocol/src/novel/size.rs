@@ -1,0 +1,66 @@
+//! The size of memory beside the chapters that it was taken from.
+//!
+//! Memory is a cache of the manuscripts: if it outgrows them, extraction copies instead of
+//! distilling.
+
+use quipu_contract::{Actor, ProjectPath};
+use quipu_recall::Tier;
+use quipu_text::Counter;
+use serde::Serialize;
+
+use crate::files::read::ReadError;
+use crate::flow::job::fill;
+use crate::project::open::Project;
+use crate::recall::without_template;
+use crate::view::pages::gather;
+
+/// Tokens of memory and of the chapters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct MemorySize {
+    pub memory: u64,
+    pub manuscripts: u64,
+    pub chapters: usize,
+}
+
+/// Measures the files that the flow adds facts to, and the final chapters. None if the contract
+/// remembers no facts or no chapter is final.
+pub fn memory_size(project: &Project, actor: &Actor) -> Result<Option<MemorySize>, ReadError> {
+    let binding = project.contract.binding();
+    let remembers = project.contract.steps.iter().filter(|step| {
+        step.remember
+            .as_ref()
+            .is_some_and(|remember| remember.entries)
+    });
+    let files: Vec<_> = remembers
+        .flat_map(|step| &step.writes)
+        .filter_map(|path| fill(path, &binding))
+        .collect();
+    if files.is_empty() {
+        return Ok(None);
+    }
+    let counter = Counter::default();
+    let mut size = MemorySize {
+        memory: 0,
+        manuscripts: 0,
+        chapters: 0,
+    };
+    for page in gather(project, actor)?.pages {
+        let Ok(path) = ProjectPath::parse(&page.path) else {
+            continue;
+        };
+        let tokens = || {
+            let own = without_template(project, &path, page.text.clone());
+            counter.count(&own).0
+        };
+        if page.tier == Tier::L2 {
+            size.manuscripts += tokens();
+            size.chapters += 1;
+        } else if files
+            .iter()
+            .any(|file| file.matches(path.as_str()).is_some())
+        {
+            size.memory += tokens();
+        }
+    }
+    Ok((size.chapters > 0).then_some(size))
+}

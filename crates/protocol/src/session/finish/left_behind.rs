@@ -1,0 +1,84 @@
+//! Finds the sessions that a finish closes besides its own: earlier unfinished sessions of the same
+//! actor, and sessions that it takes over.
+//!
+//! `start` shows such a session only while it is open. The finish that closes it therefore records
+//! it in the state, where a later reader finds it.
+
+use quipu_contract::{Actor, Language};
+use quipu_store::{Kind, LogEntry, OpenSession, Who};
+
+use super::close::LOOK_BACK;
+use crate::project::open::Project;
+use crate::session::capture::load_captured_of;
+use crate::session::error::WorkError;
+
+/// An unfinished session that the finish closes.
+pub(super) struct LeftBehind {
+    pub session: OpenSession,
+    /// Whether it changed something or owes an answer, so that it must be recorded.
+    pub has_left_work: bool,
+}
+
+/// Finds the sessions that a finish closes besides its own. A conversation with a running host
+/// stays open.
+pub(super) fn find_left_behind(
+    project: &Project,
+    actor: &Actor,
+    takes_over: &[String],
+    session: Option<&OpenSession>,
+    sessions: &[OpenSession],
+) -> Result<Vec<LeftBehind>, WorkError> {
+    let mine = Who::from(actor);
+    let is_earlier =
+        |old: &OpenSession| session.is_some_and(|s| old.seq < s.seq && old.who == mine);
+    let open: Vec<OpenSession> = sessions
+        .iter()
+        .filter(|old| is_earlier(old) || takes_over.contains(&old.id))
+        .cloned()
+        .collect();
+    if open.is_empty() {
+        return Ok(Vec::new());
+    }
+    let recent = project.store.recent(LOOK_BACK)?;
+    let until = session.map_or(u64::MAX, |s| s.seq);
+    let is_work = |e: &LogEntry, old: &OpenSession| {
+        e.who == old.who
+            && e.seq > old.seq
+            && e.seq < until
+            && !matches!(e.kind, Kind::Lease | Kind::Note)
+    };
+    let captured = load_captured_of(project, &open)?;
+    let all = open.into_iter().zip(captured);
+    let left = all.filter(|(old, captured)| {
+        captured.is_alive() != Some(true) || takes_over.contains(&old.id)
+    });
+    let with_work = left.map(|(session, captured)| {
+        let is_unanswered = captured.was_asked && !captured.is_answered;
+        let has_left_work =
+            captured.has_changed || is_unanswered || recent.iter().any(|e| is_work(e, &session));
+        LeftBehind {
+            session,
+            has_left_work,
+        }
+    });
+    Ok(with_work.collect())
+}
+
+/// Renders one line for the state. Requests and messages stay in the journal, where `capture purge`
+/// removes them.
+pub(super) fn tell_left_behind(left: &LeftBehind, language: Language) -> String {
+    let (id, who) = (&left.session.id, &left.session.who);
+    let since = left.session.since.get(..19).unwrap_or(&left.session.since);
+    match language {
+        Language::En => {
+            format!(
+                "closed session {id} of {who}, started {since}: it was interrupted before it \
+                 finished; the next start still showed it as open"
+            )
+        }
+        Language::Zh => format!(
+            "已结束 {who} 的会话 {id}（始于 \
+             {since}）：它被中断、没有收尾，下一次启动时仍显示为未结束"
+        ),
+    }
+}

@@ -1,0 +1,70 @@
+//! Formats the contradictions inside memory: for `check --memory`, and after a write of memory.
+
+use quipu_claims::Inconsistency;
+use quipu_contract::Actor;
+use quipu_protocol::{MemoryChecking, Project, check_changed_memory, check_own_memory};
+use quipu_store::Receipt;
+use serde_json::json;
+
+use crate::answer::{Answer, Failure, count, exit};
+
+/// The number of findings that a write prints.
+const SHOWN: usize = 3;
+
+/// Answers `check --memory`.
+pub fn answer(project: &Project, actor: &Actor) -> Result<Answer, Failure> {
+    let checking: MemoryChecking = check_own_memory(project, actor)?;
+    let text: String = checking.conflicts.iter().map(render).collect();
+    let mut answer = Answer::new(json!(checking), text);
+    if !checking.conflicts.is_empty() {
+        answer.exit = exit::NO;
+        answer = answer.say(
+            "close the one that ended with (until chNN); if both are meant: quipu waive ID --why \"…\"",
+        );
+    }
+    let waived = match checking.waived {
+        0 => String::new(),
+        waived => format!(", {waived} waived"),
+    };
+    let found = count(checking.conflicts.len(), "contradiction");
+    Ok(answer.say(format!("{found} inside memory{waived}")))
+}
+
+pub fn render(found: &Inconsistency) -> String {
+    let Inconsistency {
+        id,
+        kind,
+        at,
+        text,
+        against,
+        against_text,
+        why,
+    } = found;
+    format!("memory    {at} ⇄ {against}  {kind}  {id}\n    {text}\n    {against_text}\n    {why}\n")
+}
+
+/// Adds what a write of memory contradicts to its answer. A check that fails does not fail the
+/// write, which is saved.
+pub fn with_notes(answer: Answer, project: &Project, actor: &Actor, receipt: &Receipt) -> Answer {
+    let found = match check_changed_memory(project, actor, receipt) {
+        Ok(found) => found,
+        Err(error) => return answer.say(format!("memory was not checked: {error}")),
+    };
+    let mut answer = answer;
+    if !found.is_empty() && answer.json.is_object() {
+        answer.json["memory_conflicts"] = json!(found);
+    }
+    for one in found.iter().take(SHOWN) {
+        answer = answer.say(format!(
+            "{} contradicts {}: {}  ({})",
+            one.at, one.against, one.why, one.id
+        ));
+    }
+    match found.len() {
+        0 => answer,
+        all => answer.say(format!(
+            "{} inside memory: quipu check --memory",
+            count(all, "contradiction")
+        )),
+    }
+}

@@ -1,0 +1,87 @@
+//! The `story` commands: what memory and manuscripts say about people, things and time.
+//!
+//! Each reads the pages that the actor may see. The claims crate computes; these files format.
+
+mod knows;
+mod met;
+mod progression;
+mod relations;
+mod report;
+mod sheet;
+mod timeline;
+
+pub use knows::StoryKnows;
+pub use met::StoryMet;
+pub use progression::StoryProgression;
+pub use relations::StoryRelations;
+pub use report::StoryReport;
+pub use sheet::StorySheet;
+pub use timeline::StoryTimeline;
+
+use quipu_claims::{Fact, Memory, Page, Point};
+use quipu_contract::nearest;
+use quipu_protocol::gather;
+
+use crate::answer::{Failure, exit};
+use crate::session::Session;
+
+/// The pages that an actor may see, and the memory in them.
+struct Book {
+    pages: Vec<Page>,
+    memory: Memory,
+}
+
+impl Book {
+    fn open(session: &Session) -> Result<Book, Failure> {
+        let project = session.project()?;
+        let pages = gather(&project, &session.actor)?.pages;
+        let memory = Memory::of(&pages);
+        Ok(Book { pages, memory })
+    }
+
+    /// Resolves a name or an alias.
+    fn owner(&self, name: &str) -> Result<usize, Failure> {
+        if let Some(owner) = self.memory.find_owner(name) {
+            return Ok(self.memory.first_of(owner));
+        }
+        let entities = self.memory.entities.iter();
+        let known = entities.flat_map(|entity| entity.names.iter().map(String::as_str));
+        let remedy = match nearest(name, known) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "use the name of a section of memory, or an alias from its line `aliases:`"
+                .to_owned(),
+        };
+        Err(Failure::new(
+            exit::NOT_FOUND,
+            format!("memory has no `{name}`"),
+            remedy,
+        ))
+    }
+
+    fn name(&self, owner: usize) -> &str {
+        &self.memory.entities[owner].name
+    }
+
+    fn owner_of(&self, fact: &Fact) -> &str {
+        fact.entity
+            .map_or("", |entity| self.name(self.memory.first_of(entity)))
+    }
+
+    /// Parses a point of the story.
+    fn point(&self, text: &str) -> Result<Point, Failure> {
+        self.memory.point(text).ok_or_else(|| {
+            Failure::usage(
+                format!("`{text}` is not a chapter or a scene"),
+                "write 9, ch09, ch09.2 or 第九章",
+            )
+        })
+    }
+}
+
+/// `  (from ch03, until ch08)`, or nothing.
+fn period(fact: &Fact) -> String {
+    match fact.period.to_string() {
+        period if period.is_empty() => String::new(),
+        period => format!("  ({period})"),
+    }
+}

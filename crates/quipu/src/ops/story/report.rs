@@ -1,0 +1,159 @@
+//! The `story report` command: a continuity report of the whole book.
+
+use clap::Args;
+use quipu_claims::{Lint, Memory, Standing, Thread, appearances, cut_scenes, is_dead, lint};
+use quipu_contract::Actor;
+use quipu_protocol::{
+    CheckRequest, Draft, MemoryChecking, Project, Unwaived, check_draft, check_own_memory,
+    last_chapter, most_links,
+};
+use quipu_recall::Tier;
+use serde::Serialize;
+use serde_json::json;
+
+use super::Book;
+use crate::answer::{Answer, Failure, count, exit};
+use crate::ops::memory_check;
+use crate::session::Session;
+use crate::table::Operate;
+
+#[derive(Debug, Args)]
+pub struct StoryReport {
+    /// Report people who are not named in this many final chapters before the end
+    #[arg(long, value_name = "CHAPTERS", default_value_t = 3)]
+    absent: u64,
+}
+
+/// Someone who leaves the story without a reason.
+#[derive(Debug, Serialize)]
+struct Vanished {
+    name: String,
+    last_chapter: u64,
+    last: String,
+}
+
+impl Operate for StoryReport {
+    const NAME: &'static str = "story report";
+    const ABOUT: &'static str =
+        "Report the continuity of the whole book: conflicts, memory, threads, sources, people";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        let book = Book::open(session)?;
+        let project = session.project()?;
+        let conflicts = check_chapters(&project, &session.actor, &book)?;
+        let memory = check_own_memory(&project, &session.actor)?;
+        let last = last_chapter(&book.pages);
+        let overdue: Vec<&Thread> = book
+            .memory
+            .threads
+            .iter()
+            .filter(|thread| thread.standing(last) == Standing::Overdue)
+            .collect();
+        let mut unsourced = lint(&book.pages, most_links(&project));
+        unsourced.retain(|one| one.rule == "source");
+        let vanished = find_vanished(&book, last.unwrap_or_default(), self.absent);
+        let text = render_conflicts(&conflicts)
+            + &render_memory(&memory)
+            + &render_threads(&overdue)
+            + &render_sources(&unsourced)
+            + &render_vanished(&vanished);
+        let mut answer = Answer::new(
+            json!({
+                "chapters": last, "conflicts": conflicts, "memory": memory, "overdue": overdue,
+                "without_source": unsourced, "vanished": vanished
+            }),
+            text,
+        );
+        let contradictions = conflicts.len() + memory.conflicts.len();
+        if contradictions + overdue.len() > 0 {
+            answer.exit = exit::NO;
+        }
+        Ok(answer.say(format!(
+            "{}, {} overdue, {} without a source, {} vanished",
+            count(contradictions, "open contradiction"),
+            count(overdue.len(), "thread"),
+            count(unsourced.len(), "fact"),
+            count(vanished.len(), "name"),
+        )))
+    }
+}
+
+/// Checks every final chapter against memory, with the rules alone.
+fn check_chapters(project: &Project, actor: &Actor, book: &Book) -> Result<Vec<Unwaived>, Failure> {
+    let mut conflicts = Vec::new();
+    for page in book.pages.iter().filter(|page| page.tier == Tier::L2) {
+        let request = CheckRequest::conflicts_of(Draft::File(&page.path));
+        conflicts.extend(check_draft(project, actor, &request)?.conflicts);
+    }
+    Ok(conflicts)
+}
+
+/// Finds people of two chapters or more who are not named before the end, and are not dead.
+fn find_vanished(book: &Book, last: u64, absent: u64) -> Vec<Vanished> {
+    let scenes = cut_scenes(&book.pages, &book.memory);
+    let memory: &Memory = &book.memory;
+    let mut found = Vec::new();
+    for entity in 0..memory.entities.len() {
+        if memory.first_of(entity) != entity {
+            continue;
+        }
+        let seen = appearances(memory, &scenes, entity);
+        let Some(end) = seen.by_chapter.keys().next_back().copied() else {
+            continue;
+        };
+        let is_explained = memory.facts_of(entity).any(is_dead);
+        if seen.by_chapter.len() >= 2 && end + absent <= last && !is_explained {
+            found.push(Vanished {
+                name: memory.entities[entity].name.clone(),
+                last_chapter: end,
+                last: seen.last.map(|at| at.to_string()).unwrap_or_default(),
+            });
+        }
+    }
+    found
+}
+
+fn render_conflicts(conflicts: &[Unwaived]) -> String {
+    conflicts
+        .iter()
+        .map(|one| {
+            format!(
+                "chapter   {} ⇄ {}  {}  {}\n    {}\n    {}\n    {}\n",
+                one.at, one.against, one.judge, one.id, one.claim, one.evidence, one.why
+            )
+        })
+        .collect()
+}
+
+fn render_memory(memory: &MemoryChecking) -> String {
+    memory.conflicts.iter().map(memory_check::render).collect()
+}
+
+fn render_threads(threads: &[&Thread]) -> String {
+    threads
+        .iter()
+        .map(|thread| {
+            let due = thread.due.as_deref().unwrap_or_default();
+            format!("overdue   {}  due {due}  ({})\n", thread.name, thread.at)
+        })
+        .collect()
+}
+
+fn render_sources(lints: &[Lint]) -> String {
+    lints
+        .iter()
+        .map(|one| format!("source    {}  {}\n", one.at, one.what))
+        .collect()
+}
+
+fn render_vanished(vanished: &[Vanished]) -> String {
+    vanished
+        .iter()
+        .map(|one| {
+            format!(
+                "vanished  {}  last in ch{:02} ({})\n",
+                one.name, one.last_chapter, one.last
+            )
+        })
+        .collect()
+}

@@ -1,0 +1,178 @@
+//! A parsed question: its terms, their weights and their occurrences.
+//!
+//! The weight of a term depends on its rarity in the scope and in general language. Weights are
+//! summed in the order of the question, so equal input gives identical results.
+
+use super::Damage;
+use super::background::share;
+use super::nearest::Best;
+use super::pool::top;
+use super::scope::{Posting, Scope, Slot};
+use super::signs::{self, Day};
+use super::terms::{Reader, Term};
+use super::wide::most;
+
+/// The BM25 parameters k1 (term frequency saturation) and b (length normalisation).
+const SATURATION: f32 = 0.9;
+const LENGTH: f32 = 0.3;
+/// The minimum number of sections selected by words alone.
+const SEEDS: usize = 60;
+/// The number of scores that are summed at a time. Tests use a small value.
+const WINDOW: usize = if cfg!(test) { 64 } else { 4096 };
+
+/// One term of the question that occurs in the scope.
+#[derive(Debug)]
+pub struct Sought {
+    /// Its weight: rarity in the scope times rarity in the language.
+    pub weight: f32,
+    /// Its rarity in the scope alone.
+    pub rarity: f32,
+    pub postings: Vec<Posting>,
+}
+
+/// A question against one scope.
+#[derive(Debug)]
+pub struct Question {
+    /// Terms that occur in the scope, in the order of the question.
+    pub terms: Vec<Sought>,
+    /// All terms of the question, which query expansion must skip.
+    pub said: Vec<Term>,
+    /// The total weight of all terms that occur.
+    pub mass: f32,
+    /// Their total rarity in the scope.
+    pub rarity: f32,
+    /// The share of the question's weight that those terms have.
+    pub known: f32,
+    /// True if the question asks for a time.
+    pub asks_when: bool,
+    /// The dates that it names.
+    pub dates: Vec<Day>,
+}
+
+impl Question {
+    /// Parses a question and finds its terms.
+    pub fn read(text: &str, scope: &Scope, reader: &mut Reader) -> Result<Self, Damage> {
+        let mut said: Vec<Term> = Vec::new();
+        let mut shares = Vec::new();
+        reader.read(text, |term, kind| {
+            if !said.contains(&term) {
+                said.push(term);
+                shares.push(share(kind));
+            }
+        });
+        let mut terms = Vec::new();
+        let (mut mass, mut whole, mut rare) = (0.0, 0.0, 0.0);
+        for (term, share) in said.iter().zip(&shares) {
+            let postings = scope.find(*term)?;
+            let rarity = rarity(&postings, scope.sections());
+            let weight = rarity * share;
+            whole += weight;
+            if !postings.is_empty() {
+                mass += weight;
+                rare += rarity;
+                terms.push(Sought {
+                    weight,
+                    rarity,
+                    postings,
+                });
+            }
+        }
+        Ok(Self {
+            terms,
+            said,
+            mass: mass.max(1e-6),
+            rarity: f32::max(rare, 1e-6),
+            known: if whole > 0.0 { mass / whole } else { 0.0 },
+            asks_when: signs::asks_when(text),
+            dates: signs::dates(text),
+        })
+    }
+
+    /// Computes a first score for every section that shares a term with the question in text or
+    /// heading.
+    ///
+    /// Scores are summed window by window, in memory that fits the L1 cache. The scores of each
+    /// section are added in the order of the question, so the window size does not affect the
+    /// result.
+    pub fn first_scores(&self, scope: &Scope, wanted: usize) -> FirstScores {
+        let seeds = SEEDS.max(wanted.min(scope.sections() as usize));
+        let mean = scope.mean_length();
+        let mut best = Best::new(seeds);
+        let mut files = vec![0.0f32; scope.files()];
+        let mut scores = vec![0.0f32; WINDOW.min(scope.slots())];
+        let mut rests: Vec<(f32, &[Posting])> = self
+            .terms
+            .iter()
+            .map(|term| (term.weight, &term.postings[..]))
+            .collect();
+        let mut runs = scope.runs();
+        while let Some(next) = rests
+            .iter()
+            .filter_map(|(_, rest)| rest.first())
+            .map(|posting| posting.slot)
+            .min()
+        {
+            let window = next..next.saturating_add(scores.len() as Slot);
+            for (weight, rest) in &mut rests {
+                while let Some((posting, tail)) = rest
+                    .split_first()
+                    .filter(|(posting, _)| posting.slot < window.end)
+                {
+                    *rest = tail;
+                    let held = saturate(f32::from(posting.times), f32::from(posting.length), mean);
+                    let heading = if posting.in_heading { 0.5 } else { 0.0 };
+                    // Tiny but never zero, because zero means untouched.
+                    scores[(posting.slot - window.start) as usize] +=
+                        (*weight * (held + heading)).max(f32::MIN_POSITIVE);
+                }
+            }
+            runs = &runs[runs.partition_point(|run| run.end() <= window.start)..];
+            for run in runs.iter().take_while(|run| run.start < window.end) {
+                let start = run.start.max(window.start);
+                let own = &mut scores[(start - window.start) as usize
+                    ..(run.end().min(window.end) - window.start) as usize];
+                let most = most(own, 0.0);
+                if most > 0.0 {
+                    let file = &mut files[run.owner as usize];
+                    *file = file.max(most);
+                    if most >= best.least() {
+                        let touched = (start..).zip(own.iter()).filter(|(_, score)| **score > 0.0);
+                        touched.for_each(|(slot, score)| best.add(*score, slot));
+                    }
+                    own.fill(0.0);
+                }
+            }
+        }
+        FirstScores {
+            seeds: top(scope, best.found, seeds)
+                .into_iter()
+                .map(|(_, slot)| slot)
+                .collect(),
+            files,
+        }
+    }
+}
+
+/// The scores from the question's words alone.
+#[derive(Debug)]
+pub struct FirstScores {
+    /// The sections with the highest scores, best first.
+    pub seeds: Vec<Slot>,
+    /// The best score of any section of each file.
+    pub files: Vec<f32>,
+}
+
+/// Returns the inverse document frequency of a term, counting sections with the term in text or
+/// heading.
+pub fn rarity(postings: &[Posting], sections: u32) -> f32 {
+    let texts = postings.iter().filter(|posting| posting.times > 0).count();
+    let headings = postings.iter().filter(|posting| posting.in_heading).count();
+    let holders = texts.max(headings) as f32;
+    (1.0 + (sections as f32 - holders + 0.5) / (holders + 0.5)).ln()
+}
+
+/// Returns the BM25 score of a number of occurrences in a section of the given length.
+pub fn saturate(times: f32, length: f32, mean: f32) -> f32 {
+    let norm = SATURATION * (1.0 - LENGTH + LENGTH * length / mean);
+    times * (SATURATION + 1.0) / (times + norm)
+}

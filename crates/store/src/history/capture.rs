@@ -1,0 +1,183 @@
+//! Captured texts of a host's conversations, which the journal keeps beside the memory and can drop
+//! again.
+//!
+//! Such a record is a note with one kept body. The hash chain covers the hash of the body and not
+//! the body itself, so a purge blanks the body as `prune` does with old texts, and `verify` still
+//! succeeds. No file is ever made from it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use quipu_contract::{Actor, Privilege};
+use serde_json::Value;
+
+use crate::error::{Result, StoreError};
+use crate::history::prune::{Bodies, Pruned, PrunedFile};
+use crate::journal::body::Body;
+use crate::journal::record::seq_of;
+use crate::journal::record::{Kind, Record, RecordOp, Who};
+use crate::journal::segments::{Line, Position};
+use crate::rules::guards::guard_actor;
+use crate::store::Store;
+
+/// Used as the file path of a captured text. No path of a project ends in a dot.
+pub(crate) const PLACE: &str = "capture.";
+/// How many records one scan reads.
+const SCAN_BACK: usize = 20_000;
+
+/// A record about a session that changes no file.
+#[derive(Debug, Clone)]
+pub struct SessionNote {
+    pub seq: u64,
+    pub at: String,
+    pub who: Who,
+    pub note: Value,
+    /// The captured text; none if there was none, or if it was purged.
+    pub text: Option<String>,
+}
+
+impl Store {
+    /// Records a text of a conversation, or only the note without a text. Returns the number of the
+    /// record.
+    pub fn capture(
+        &self,
+        actor: &Actor,
+        why: &str,
+        note: Value,
+        text: Option<&str>,
+    ) -> Result<u64> {
+        if self.commit_log().is_some() {
+            return Err(StoreError::refused(
+                "this is a working copy: a shared store records no conversations",
+                "quipu capture show",
+            ));
+        }
+        guard_actor(&self.contract().guards, actor)?;
+        let held = self.journal().lock()?;
+        let snapshot = self.snapshot()?;
+        let seq = snapshot.tail.seq + 1;
+        let mut record = snapshot.next_record(self, Kind::Note, Who::from(actor));
+        record.why = Some(why.to_owned());
+        record.note = Some(note);
+        // A body must be longer than the `null` that a purge leaves.
+        record.ops = text
+            .map(|text| RecordOp::keep(PLACE, "", format!("{text}\n").into_bytes()))
+            .into_iter()
+            .collect();
+        let _ = self.publish_records(held, snapshot, vec![record])?;
+        Ok(seq)
+    }
+
+    /// The notes about sessions from a record on (inclusive), oldest first.
+    pub fn session_notes(&self, from: u64) -> Result<Vec<SessionNote>> {
+        self.settle()?;
+        let (mut left, mut found) = (SCAN_BACK, Vec::new());
+        self.journal()
+            .each_line_newest_first(u64::MAX, &mut |_, line| {
+                left -= 1;
+                if left == 0 || seq_of(line).is_some_and(|seq| seq < from) {
+                    return false;
+                }
+                // A quote inside a JSON string is escaped, so this text can only be the field
+                // itself.
+                if memchr::memmem::find(line, b",\"note\":{").is_some()
+                    && let Ok(record) = Record::decode(line)
+                {
+                    found.extend(SessionNote::of(record));
+                }
+                true
+            })?;
+        found.reverse();
+        Ok(found)
+    }
+
+    /// The number and size of the captured texts in the journal.
+    pub fn captured_size(&self) -> Result<Pruned> {
+        self.settle()?;
+        Ok(self.plan_purge()?.0)
+    }
+
+    /// Drops every captured text from the journal, and journals the purge.
+    pub fn purge_captured(&self, actor: &Actor) -> Result<Pruned> {
+        actor
+            .may(Privilege::DropHistory)
+            .map_err(|withheld| StoreError::refused(withheld.what, withheld.remedy))?;
+        let pruned = self.drop_bodies(actor, "purge of recorded conversations", || {
+            self.plan_purge()
+        })?;
+        let (left, _) = self.plan_purge()?;
+        match left.texts {
+            0 => Ok(pruned),
+            texts => Err(StoreError::refused(
+                format!("{texts} recorded conversation texts are in a damaged part of the journal"),
+                "quipu doctor",
+            )),
+        }
+    }
+
+    fn plan_purge(&self) -> Result<(Pruned, Bodies)> {
+        let end = self.journal().bound()?;
+        let (mut file, mut bodies) = (PrunedFile::default(), Bodies::new());
+        self.journal()
+            .scan(Position::START, Some(end), &mut |seen| {
+                let Line::Record(record) = seen.line else {
+                    return;
+                };
+                for (index, op) in record
+                    .ops
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, op)| op.path == PLACE && has_text(&op.body))
+                {
+                    file = PrunedFile {
+                        texts: file.texts + 1,
+                        bytes: file.bytes + op.body.size() as u64,
+                        up_to: record.seq,
+                    };
+                    bodies
+                        .entry(seen.at)
+                        .or_insert_with(BTreeSet::new)
+                        .insert(index);
+                }
+            })?;
+        let (texts, bytes) = (file.texts, file.bytes);
+        let files = if texts == 0 {
+            BTreeMap::new()
+        } else {
+            BTreeMap::from([(PLACE.to_owned(), file)])
+        };
+        Ok((
+            Pruned {
+                texts,
+                bytes,
+                files,
+            },
+            bodies,
+        ))
+    }
+}
+
+impl SessionNote {
+    fn of(record: Record) -> Option<SessionNote> {
+        let note = record.note.filter(|note| note.get("session").is_some())?;
+        let body = record
+            .ops
+            .iter()
+            .find(|op| op.path == PLACE)
+            .map(|op| &op.body);
+        let text = match body {
+            Some(Body::Text(text)) => Some(text.strip_suffix('\n').unwrap_or(text).to_owned()),
+            _ => None,
+        };
+        Some(SessionNote {
+            seq: record.seq,
+            at: record.at,
+            who: record.who,
+            note,
+            text,
+        })
+    }
+}
+
+fn has_text(body: &Body) -> bool {
+    !matches!(body, Body::None | Body::Dropped)
+}

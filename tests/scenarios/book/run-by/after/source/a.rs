@@ -1,4 +1,0 @@
-//! Knots.
-
-/// Ties one.
-pub fn tie() {}
