@@ -93,6 +93,14 @@ impl Engine<'_> {
         }))
     }
 
+    /// Like `release_dead`, where a temporary error may wait: a later call tries again.
+    pub(super) fn try_release_dead(&self, shift: &mut Shift) -> Result<bool, FlowError> {
+        match self.release_dead(shift) {
+            Err(error) if error.is_passing() => Ok(false),
+            other => other,
+        }
+    }
+
     /// Releases the leases of dead workers. Returns whether there were any.
     pub(super) fn release_dead(&self, shift: &mut Shift) -> Result<bool, FlowError> {
         // Listing the workers of other machines needs a request, so limit its rate.
@@ -105,10 +113,7 @@ impl Engine<'_> {
             return Ok(false);
         }
         shift.released_at = Some(Instant::now());
-        let leases = match self.registration.hand_back().map_err(FlowError::from) {
-            Err(error) if error.is_passing() => return Ok(false),
-            other => other?,
-        };
+        let leases = self.registration.hand_back()?;
         let paths: Vec<String> = leases.into_iter().flat_map(|lease| lease.paths).collect();
         let any = !paths.is_empty();
         if any {

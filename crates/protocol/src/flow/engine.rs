@@ -211,7 +211,7 @@ impl<'p> Engine<'p> {
     /// Runs until nothing more can be done, or until a stop is requested.
     pub fn run(&self) -> Result<Summary, FlowError> {
         let mut shift = Shift::default();
-        self.release_dead(&mut shift)?;
+        self.try_release_dead(&mut shift)?;
         mark_lost(self.project.store.root());
         let pruned = prune_runs(self.project);
         if !pruned.is_empty() {

@@ -102,7 +102,7 @@ impl Engine<'_> {
         }
         // Another worker may have finished or died between the derivation of the flow and the check
         // of the workers, so check once more. Without this, the lease of a dead worker would count
-        // as running work that nobody completes.
+        // as running work that nobody completes. An error here must not be taken for an answer.
         shift.released_at = None;
         Ok(self.release_dead(shift)? || self.project.store.pulse()? != seen)
     }
@@ -161,7 +161,7 @@ impl Engine<'_> {
             if shift.running.len() >= self.choice.jobs.max(1) {
                 continue;
             }
-            if self.release_dead(shift)?
+            if self.try_release_dead(shift)?
                 || self.project.store.pulse()? != seen
                 || begun.elapsed() >= LONGEST
             {

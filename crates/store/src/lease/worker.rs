@@ -61,10 +61,8 @@ pub struct RegisteredWorker {
     pub alive: bool,
 }
 
-/// After this time, a request that a dead worker had sent has arrived.
-const ON_ITS_WAY: std::time::Duration = std::time::Duration::from_millis(300);
-
-/// The registration of a worker while it works. Dropping it unregisters the worker.
+/// The registration of a worker while it works. Dropping it unregisters the worker, unless a lease
+/// that it claimed could not be released.
 pub struct WorkerRegistration<'s> {
     store: &'s Store,
     worker: Mutex<Worker>,
@@ -251,44 +249,41 @@ impl WorkerRegistration<'_> {
         if dead.is_empty() && doubts.is_empty() {
             return Ok(Vec::new());
         }
-        let mut leases = store.leases()?;
-        let is_held = |worker: &Worker, leases: &[Lease]| {
-            worker
-                .claims
-                .iter()
-                .all(|claim| leases.iter().any(|l| l.id == claim.lease))
-        };
-        if store.commit_log().is_some() && !dead.iter().all(|worker| is_held(worker, &leases)) {
-            // A request that a worker sent just before it died may still arrive. Nobody would find
-            // its lease once the registration is cleared.
-            std::thread::sleep(ON_ITS_WAY);
-            store.sync()?;
-            leases = store.leases()?;
-        }
-        let give_back = |id: &str| -> Result<Option<Lease>> {
-            let Some(lease) = leases.iter().find(|l| l.id == id) else {
-                return Ok(None);
-            };
-            match store.release_lease(&Actor::Runtime, &lease.id, Some(lease.fence)) {
-                Ok(_) => Ok(Some(lease.clone())),
-                // Another process released it first.
-                Err(StoreError::NotFound { .. } | StoreError::LeaseLost { .. }) => Ok(None),
-                Err(error) => Err(error),
+        if let Some(commit_log) = store.commit_log() {
+            // A request that a worker sent just before it died may still arrive. From here on the
+            // log refuses it; what it accepted before is here after the sync.
+            for worker in &dead {
+                commit_log.leave(&worker.id)?;
             }
-        };
+            store.sync()?;
+        }
+        let leases = store.leases()?;
         for id in doubts {
-            give_back(&id)?;
+            self.release_claimed(&leases, &id)?;
             locked(&self.doubts).retain(|d| *d != id);
             self.unclaim(&id)?;
         }
         let mut given_back = Vec::new();
         for worker in &dead {
             for claim in &worker.claims {
-                given_back.extend(give_back(&claim.lease)?);
+                given_back.extend(self.release_claimed(&leases, &claim.lease)?);
             }
             store.clear_registration(&worker.id);
         }
         Ok(given_back)
+    }
+
+    /// Releases a lease, unless it was never taken or another process released it first.
+    fn release_claimed(&self, leases: &[Lease], id: &str) -> Result<Option<Lease>> {
+        let Some(lease) = leases.iter().find(|l| l.id == id) else {
+            return Ok(None);
+        };
+        let fence = Some(lease.fence);
+        match self.store.release_lease(&Actor::Runtime, &lease.id, fence) {
+            Ok(_) => Ok(Some(lease.clone())),
+            Err(StoreError::NotFound { .. } | StoreError::LeaseLost { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     fn now(&self) -> MutexGuard<'_, Worker> {
@@ -318,8 +313,11 @@ impl WorkerRegistration<'_> {
 
 impl Drop for WorkerRegistration<'_> {
     fn drop(&mut self) {
-        let id = self.id();
-        self.store.clear_registration(&id);
+        // A claim that is left could not be released. The next worker finds it among the dead.
+        if self.now().claims.is_empty() {
+            let id = self.id();
+            self.store.clear_registration(&id);
+        }
     }
 }
 

@@ -131,7 +131,8 @@ pub trait CommitLog: Send + Sync {
     /// Sends a heartbeat of a worker, with its state.
     fn heartbeat(&self, worker: &str, says: &serde_json::Value) -> Result<(), StoreError>;
 
-    /// Removes the registration of a worker.
+    /// Refuses all leases that a worker claimed and has not taken, and removes its registration
+    /// unless it still holds one that it claimed.
     fn leave(&self, worker: &str) -> Result<(), StoreError>;
 
     /// The last heartbeats of this project's workers.

@@ -531,3 +531,24 @@ fn what_a_silent_worker_held_may_be_released_by_another_login_and_nothing_else()
     two.take_lease(&Actor::Runtime, &["drafts/ch01.md".into()], 600)
         .unwrap();
 }
+
+#[test]
+fn a_lease_that_a_dead_worker_asked_for_is_refused_however_late_the_request_arrives() {
+    let (cluster, play) = (cluster(), Playground::shared());
+    append(&play.open(), "meta/a.md", "one\n").unwrap();
+    let (first, second) = (play.another(), play.another());
+    let (one, two) = (first.open(), second.open());
+    let registration = one.register_worker(Some("a"), 1).unwrap();
+    let name = registration.claim("write", Some("ch01")).unwrap();
+    fall_silent(cluster, &play, &registration.id());
+    let other = two.register_worker(Some("b"), 1).unwrap();
+    assert!(other.hand_back().unwrap().is_empty());
+    // Its request was under way all the time.
+    let take =
+        |name: &str| one.take_lease_as(&Actor::Runtime, name, &["drafts/ch01.md".into()], 600);
+    lost(take(&name));
+    assert!(two.sync().is_ok() && two.leases().unwrap().is_empty());
+    // It was only slow: what it claims from now on is its own.
+    let again = registration.claim("write", Some("ch01")).unwrap();
+    take(&again).unwrap();
+}
