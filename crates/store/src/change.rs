@@ -127,7 +127,7 @@ impl Change {
     /// A hash of the requested operations: a second change under the same key must request the
     /// same.
     pub(crate) fn digest(&self) -> String {
-        let mut told = Vec::new();
+        let mut digested = Vec::new();
         for op in &self.ops {
             let (name, bytes): (&str, std::borrow::Cow<'_, [u8]>) = match op {
                 Op::Append { bytes, .. } => ("append", bytes.into()),
@@ -140,7 +140,7 @@ impl Change {
                 Op::Restore { bytes, .. } => ("restore", bytes.into()),
             };
             // Include lengths, so that two different changes never hash the same bytes.
-            told.extend_from_slice(
+            digested.extend_from_slice(
                 format!(
                     "{name} {} {} {}\n",
                     op.path().as_str().len(),
@@ -149,9 +149,9 @@ impl Change {
                 )
                 .as_bytes(),
             );
-            told.extend_from_slice(&bytes);
+            digested.extend_from_slice(&bytes);
         }
-        Version::of(&told).to_string()
+        Version::of(&digested).to_string()
     }
 
     pub fn why(mut self, why: impl Into<String>) -> Change {

@@ -82,8 +82,8 @@ impl<'de> Deserialize<'de> for Fields {
         impl<'de> Visitor<'de> for Object {
             type Value = Fields;
 
-            fn expecting(&self, told: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                told.write_str("an object")
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("an object")
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {

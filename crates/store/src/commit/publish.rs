@@ -227,13 +227,13 @@ impl<'s> Validated<'s> {
         if let (Some(commit_log), Some(change)) = (store.commit_log(), self.change.take()) {
             return store.publish_shared(commit_log, self, &change);
         }
-        let (held, snapshot, records, told) = match self.into_work()? {
-            Work::Publish(held, snapshot, records, told) => (held, snapshot, records, told),
+        let (held, snapshot, records, details) = match self.into_work()? {
+            Work::Publish(held, snapshot, records, details) => (held, snapshot, records, details),
             Work::Done(receipt) => return Ok((receipt, None)),
         };
         let AppendedRecords { end, last } = store.write_records(held, snapshot, records)?;
         // The append lock is released, so no other writer waits while the receipt is built.
-        let receipt = told.receipt(&last.expect("not empty"));
+        let receipt = details.receipt(&last.expect("not empty"));
         store.sync_own(&end)?;
         Ok((receipt, Some(end)))
     }

@@ -127,5 +127,5 @@ impl Lease {
     }
 }
 
-/// Stands in place of a boot for the clock of a shared store.
+/// Replaces the boot id where the clock of a shared store counts.
 const SHARED_BOOT: &str = "shared";

@@ -175,13 +175,13 @@ pub struct RecordOp {
     pub version: Version,
     /// The length of the file afterwards.
     pub len: u64,
-    /// Where the journal's record before this one about this file stands.
+    /// The position of the previous record about this file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<SmolStr>,
     /// How much of this file is stored as differences since its last whole text (see `delta`).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub deltas: u32,
-    /// The hash of the body as it stands in the line; [`Record::encode`] sets it.
+    /// The hash of the body as the line has it; [`Record::encode`] sets it.
     #[serde(default, rename = "body", skip_serializing_if = "Option::is_none")]
     pub hash: Option<ChainHash>,
     #[serde(skip)]
@@ -383,7 +383,7 @@ struct Parts<'l> {
     /// The bytes that the hash covers.
     chained: &'l [u8],
     hash: &'l str,
-    /// The list of bodies as it stands in the line; none if there is no such list.
+    /// The list of bodies as the line has it; none if there is no such list.
     bodies: Option<&'l [u8]>,
 }
 

@@ -68,7 +68,7 @@ pub(crate) enum Line {
     OtherFormat(OtherFormat),
 }
 
-/// Where a line stands, and what it is.
+/// The position of a line, and its content.
 pub(crate) struct Seen {
     pub at: Position,
     pub end: Position,
@@ -214,7 +214,7 @@ impl Segments {
         ))
     }
 
-    /// Hands a segment to the disk. The handle stays open: an error of the disk is told once to
+    /// Hands a segment to the disk. The handle stays open: the disk reports an error once to
     /// every handle that was open then, and to none that is opened later.
     pub fn sync(&self, segment: u32) -> Result<()> {
         let handle = self.with_growing(segment, |s| Ok(s.handle()))?;
@@ -266,7 +266,7 @@ impl Segments {
         Ok(())
     }
 
-    /// Whether nothing stands behind a place that is said to be the end.
+    /// Whether no record follows a position that is taken for the end.
     pub fn is_end(&self, end: Position) -> Result<bool> {
         if end.offset == 0 && !self.has(end.segment) {
             return Ok(!self.has_text(end.segment + 1));
@@ -295,8 +295,8 @@ impl Segments {
         }
     }
 
-    /// Whether a line ends at a place, readable or not: fill stands in a journal that is older than
-    /// whoever knew that place.
+    /// Whether a line ends at a position, readable or not. A journal that was restored from an older
+    /// copy has only fill there.
     pub fn line_ends_at(&self, end: Position) -> bool {
         end.offset < 2
             || self

@@ -74,7 +74,7 @@ impl Store {
                 "quipu lease take PATH",
             ));
         }
-        // A lease belongs to whoever may write: a role cannot lock others out of what is not its
+        // An actor can lease only what it may write: a role cannot lock others out of what is not its
         // own.
         let grant = self
             .contract()

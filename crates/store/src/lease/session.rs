@@ -28,8 +28,8 @@ pub struct OpenSession {
 /// The session id of a host's conversation: the same for every call from it.
 pub fn session_id(who: &Who, conversation: &str) -> String {
     let named = [&who.role, &who.unit, &who.agent].map(|name| name.as_deref().unwrap_or_default());
-    let told = [&named[..], &[conversation]].concat().join("\0");
-    format!("s-{}", &blake3::hash(told.as_bytes()).to_hex()[..12])
+    let name = [&named[..], &[conversation]].concat().join("\0");
+    format!("s-{}", &blake3::hash(name.as_bytes()).to_hex()[..12])
 }
 
 impl Store {

@@ -94,7 +94,7 @@ impl Store {
             doubts: Mutex::default(),
             lock_file: Mutex::new(None),
         };
-        registration.tell()?;
+        registration.write()?;
         match registration.heartbeat() {
             // If the server does not answer, a later heartbeat registers it.
             Ok(()) | Err(StoreError::Unreachable { .. }) => Ok(registration),
@@ -131,18 +131,18 @@ impl Store {
                 continue;
             };
             let alive = is_held(&path.with_extension("lock"));
-            let told = std::fs::metadata(&path)
+            let written = std::fs::metadata(&path)
                 .and_then(|m| m.modified())
                 .ok()
                 .and_then(|at| jiff::Timestamp::try_from(at).ok());
-            let told = told.map_or(
+            let written = written.map_or(
                 self.settings().clock().now().wall_us,
                 jiff::Timestamp::as_microsecond,
             );
             let seen = render_second(if alive {
                 self.settings().clock().now().wall_us
             } else {
-                told
+                written
             });
             found.push(RegisteredWorker {
                 worker,
@@ -155,18 +155,18 @@ impl Store {
 
     fn registered_elsewhere(&self, rows: &[WorkerReport]) -> Vec<RegisteredWorker> {
         let now = self.replica().lease_now().wall_us;
-        let registered = |said: &WorkerReport| {
-            let worker: Worker = serde_json::from_value(said.says.clone())
+        let registered = |report: &WorkerReport| {
+            let worker: Worker = serde_json::from_value(report.says.clone())
                 .ok()
-                .filter(|w: &Worker| w.id == said.name)?;
+                .filter(|w: &Worker| w.id == report.name)?;
             // On this machine the kernel lock shows it at once.
             let lock_file = self.registrations().join(format!("{}.lock", worker.id));
             let died_here = lock_file.exists() && !is_held(&lock_file);
-            let seen = render_second(now - i64::try_from(said.silent_ms * 1000).unwrap_or(0));
+            let seen = render_second(now - i64::try_from(report.silent_ms * 1000).unwrap_or(0));
             Some(RegisteredWorker {
                 worker,
                 seen,
-                alive: said.silent_ms < SILENCE_MS && !died_here,
+                alive: report.silent_ms < SILENCE_MS && !died_here,
             })
         };
         rows.iter().filter_map(registered).collect()
@@ -203,7 +203,7 @@ impl WorkerRegistration<'_> {
             since,
         };
         self.now().claims.push(claim);
-        if let Err(error) = self.tell().and_then(|()| self.heartbeat()) {
+        if let Err(error) = self.write().and_then(|()| self.heartbeat()) {
             self.now().claims.retain(|c| c.lease != lease);
             return Err(error);
         }
@@ -215,7 +215,7 @@ impl WorkerRegistration<'_> {
         self.now().claims.retain(|c| c.lease != lease);
         // A late update of the row does no harm: the lease has ended.
         let _ = self.heartbeat();
-        self.tell()
+        self.write()
     }
 
     /// Sends a heartbeat to other machines. Does nothing without a shared log.
@@ -292,7 +292,7 @@ impl WorkerRegistration<'_> {
 
     /// Writes this worker's description. The lock is taken first, so that nobody considers a new
     /// worker dead.
-    fn tell(&self) -> Result<()> {
+    fn write(&self) -> Result<()> {
         let worker = self.now();
         let folder = self.store.registrations();
         let place = |end: &str| folder.join(format!("{}.{end}", worker.id));
@@ -306,8 +306,8 @@ impl WorkerRegistration<'_> {
             *lock_file = Some(lock);
         }
         let text = serde_json::to_string(&*worker).expect("a worker has only strings and numbers");
-        std::fs::write(place("told"), text).map_err(fail())?;
-        std::fs::rename(place("told"), place("json")).map_err(fail())
+        std::fs::write(place("written"), text).map_err(fail())?;
+        std::fs::rename(place("written"), place("json")).map_err(fail())
     }
 }
 

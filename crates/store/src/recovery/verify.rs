@@ -311,8 +311,8 @@ impl Store {
         let mut problems = Vec::new();
         for text in suspects {
             if let Some(head) = newest.get(text) {
-                let told = self.index().open()?.head(text)?;
-                problems.extend(self.verify_file(text, head, told.as_ref())?);
+                let indexed = self.index().open()?.head(text)?;
+                problems.extend(self.verify_file(text, head, indexed.as_ref())?);
             }
         }
         Ok((problems, conflict_copies))

@@ -437,8 +437,10 @@ impl Store {
         let mut moved = String::new();
         for attempt in 0..TRIES {
             let work = validated.into_work().inspect_err(|_| commit_log.unlock())?;
-            let (held, snapshot, records, told) = match work {
-                Work::Publish(held, snapshot, records, told) => (held, snapshot, records, told),
+            let (held, snapshot, records, details) = match work {
+                Work::Publish(held, snapshot, records, details) => {
+                    (held, snapshot, records, details)
+                }
                 Work::Done(receipt) => return Ok((receipt, None)),
             };
             match self.submit(
@@ -455,7 +457,7 @@ impl Store {
                     let last = ours.last().ok_or_else(|| {
                         StoreError::refused("the shared commit log lost a commit", "quipu doctor")
                     })?;
-                    return Ok((told.receipt(last), Some(end)));
+                    return Ok((details.receipt(last), Some(end)));
                 }
                 Submitted::Moved(what) => {
                     if what == CONTRACT {
