@@ -8,7 +8,7 @@ const WORDS = {
   'hint.flow': ['Each row is a unit, each column a step that an agent or Quipu performs for it. The table is computed from the files. Choose a cell to see its brief, what the agent read and what it wrote.', '每行是一个单元，每列是为它做的一步（由智能体或 Quipu 完成）。表格由文件计算得出。点一格，查看任务书、读到的内容和写出的内容。'],
   'hint.memory': ['The files of the project. The class of a file defines how it may change, and Quipu enforces it.', '项目的文件。类别规定文件可以怎样变，由 Quipu 强制执行。'],
   'hint.graph': ['How files refer to each other. Choose a node to see its neighbours; no link leads to an orphan; a dense file has too many links.', '文件如何互相引用。点一个节点看它的邻居；孤立者没有链接通达，过密者链接太多。'],
-  'hint.story': ['The tension on the high-level facts of a story, its open threads, and a check of new text against what is already written.', '故事高层事实所受的张力、未收的伏笔，以及新文字与已写内容的对照检查。'],
+  'hint.story': ['What is written: contradictions, the tension on high-level facts, open threads, who is who at any chapter, what happens when, and who knows what.', '已写下的故事：矛盾之处、高层事实所受的张力、未收的伏笔、各章中的人与物、何时发生何事，以及谁知道什么。'],
   'hint.work': ['Todos, decisions and past sessions. Drag a card to change its status; this creates a commit.', '待办、决策和以往的会话。拖动卡片可改变状态；这会产生一次提交。'],
   'hint.journal': ['Every change: who, when and why. Any version can be restored.', '每一次变更：谁、何时、为何。任何版本都可以恢复。'],
 
@@ -31,7 +31,13 @@ const WORDS = {
   'now.yours': ['Waits for you', '等你'], 'now.running': ['Running', '进行中'], 'now.trouble': ['Needs attention', '需要注意'],
   'now.held': ['Held', '占用'], 'now.recent': ['Last commits', '最近的提交'], 'now.progress': ['The flow', '流程'],
   'now.none.yours': ['Nothing waits for you.', '没有什么在等你。'], 'now.alldone': ['Every step is done. The results are in Memory.', '每一步都完成了。成果在“记忆”里。'], 'now.none.running': ['No agent is running.', '没有智能体在工作。'],
-  'now.none.trouble': ['Nothing failed, nothing is stale, no file is flagged.', '没有失败，没有过时，没有被标记的文件。'],
+  'now.none.trouble': ['Nothing is stale, no link is broken, no thread is overdue, no premise gave way.', '没有过时的步骤，没有断链，没有逾期的伏笔，没有动摇的前提。'],
+  'now.none.stale': ['Nothing is stale.', '没有过时的步骤。'], 'now.retry': ['To try again:', '重试：'], 'chapter.nth': ['chapter {0}', '第 {0} 章'],
+  'now.blocks': ['{0} jobs wait for this', '{0} 项工作在等它'], 'and.more': ['and {0} more', '另有 {0} 个'],
+  'now.nounits': ['No unit is declared yet, so these steps have nothing to do: {0}.', '还没有声明单元，因此这些步骤无事可做：{0}。'],
+  'now.declares': ['Approving {0} declares the units of the plan; or write [units.ID] into quipu.toml.', '批准 {0} 会声明计划里的单元；也可以在 quipu.toml 里写 [units.ID]。'],
+  'now.declare': ['Write [units.ID] into quipu.toml, one for each unit.', '在 quipu.toml 里写 [units.ID]，每个单元一个。'],
+  'premise.failed': ['premise gave way', '前提已动摇'],
   'now.workers': ['Workers', '工作进程'],
   'worker.waits': ['waits for something to do', '等待可做的步骤'],
   'worker.dead': ['no heartbeat since', '无心跳，自'],
@@ -43,7 +49,14 @@ const WORDS = {
   cancel: ['Cancel', '取消'], close: ['Close', '关闭'], lease: ['lease', '租约'], session: ['session', '会话'], until: ['until {0}', '到 {0}'],
   since: ['since {0}', '自 {0}'], release: ['Release', '释放'], 'session.over': ['considered dead', '视为已失效'],
   elapsed: ['elapsed', '用时'], agent: ['agent', '智能体'], tokens: ['tokens', '词元'], 'tokens.of': ['It read {0} tokens; its budget is {1}.', '读取 {0} 词元；预算 {1}。'],
-  'flag.what': ['`{0}` {1}', '`{0}` {1}'],
+  'with.note': ['Add a note …', '附上说明……'], 'approve.why': ['Your note. It is recorded with the decision.', '你的说明，会与决定一起记录。'], keep: ['Keep as it is', '保持原样'], excuse: ['Go on without it', '不等它，继续'],
+
+  'flag.show': ['Show the change', '查看改动'], 'flag.change': ['Changed outside Quipu: the newest version beside the file on disk', '在 Quipu 之外的改动：最新版本与磁盘上的文件对照'], 'flag.remedy': ['On the command line:', '命令行：'],
+  'flag.restore': ['Undo the change', '撤销改动'], 'flag.restore.sure': ['Undo the change of {0}?', '撤销 {0} 的改动？'], 'flag.restore.what': ['This change is undone. A copy of it stays in the journal.', '将撤销以下改动。改动的副本保留在日志里。'],
+  'flag.accept': ['Accept it', '接受改动'], 'flag.accept.sure': ['Accept the change of {0}?', '接受 {0} 的改动？'], 'flag.accept.what': ['This change becomes the newest version, with your reason.', '以下改动将成为最新版本，并记下你的理由。'], 'flag.accept.why': ['Why is it right?', '为什么这样改是对的？'],
+  'file.never': ['Quipu has accepted no version of this file. What is on disk is shown above.', 'Quipu 没有接受过这个文件的任何版本。磁盘上的内容见上方。'],
+  'restore.never': ['Older versions can be read, but not restored: the class of this file is {0}.', '旧版本可以阅读，但不能恢复：此文件的类别是{0}。'],
+  'diff.part': ['the first {0} of {1} lines are shown', '显示前 {0} 行，共 {1} 行'],
 
   'flow.empty': ['No units are declared yet; declare them in quipu.toml: [units.ID].', '还没有声明单元：在 quipu.toml 里写 [units.ID]。'],
   'flow.none': ['This project has no flow. A profile with steps (book, review) has one.', '这个项目没有流程。带步骤的配置（book、review）才有。'],
@@ -85,6 +98,15 @@ const WORDS = {
   'story.tension': ['Tension', '张力'], 'story.threads': ['Threads', '伏笔'], 'story.threshold': ['gives way at {0}', '到 {0} 即动摇'],
   'story.notension': ['No tension yet. An entry with [⊣ path#section] puts tension on that section.', '还没有什么施压。带 [⊣ 路径#章节] 的条目会对那一节施压。'],
   'story.nothreads': ['No threads. A threads file lists what was planted and when it is due.', '没有伏笔。伏笔文件写明何时埋下、何时该收。'],
+  'story.inside': ['Memory against itself', '记忆的自相矛盾'], 'story.inside.none': ['No contradiction inside memory.', '记忆中没有自相矛盾之处。'], 'story.waived': ['{0} waived', '已豁免 {0} 处'],
+  waive: ['It is meant', '有意如此'], 'waive.why': ['Why are both right? The reason is recorded.', '为什么两者都成立？理由会被记录。'],
+  'learn.title': ['Facts for memory', '待入记忆的事实'], 'learn.to': ['for', '写入'], 'learn.accept': ['Accept into memory', '收入记忆'], 'learn.reject': ['Refuse', '拒绝'],
+  'story.tab.check': ['Check and tension', '检查与张力'], 'story.tab.people': ['People and things', '人与物'], 'story.tab.time': ['Timeline', '时间线'], 'story.tab.knows': ['Who knows what', '谁知道什么'],
+  'novel.name': ['Name or alias', '名字或别名'], 'novel.at': ['At the end of chapter', '到哪一章末'], 'novel.show': ['Show', '显示'], 'novel.pick': ['Choose a name to see what memory says of it and where it appears.', '选一个名字，查看记忆中的记载和出场之处。'],
+  'novel.first': ['first', '首次'], 'novel.last': ['last', '末次'], 'novel.appears': ['Appearances in final chapters', '在定稿中的出场'], 'novel.unseen': ['It does not appear in a final chapter.', '没有在定稿中出场。'], 'novel.nofacts': ['Memory says nothing of it then.', '记忆中没有相应的记载。'],
+  'novel.notime': ['No dated event or change yet. Facts with (from ch03) and sections named after chapters appear here.', '还没有带时间的事件或变化。带（自第三章）的事实和以章节命名的小节会显示在这里。'], 'novel.noone': ['Memory does not say who knows what. Write entries such as “knows: who cut the rope (from ch03)”.', '记忆没有写明谁知道什么。可以写“知道：谁割断了绳子（自第三章）”这样的条目。'],
+  from: ['from {0}', '自 {0}'], begins: ['begins', '开始'], ends: ['ends', '结束'], 'mind.knows': ['knows', '知道'], 'mind.believes': ['believes', '以为'], 'mind.does-not-know': ['does not know', '不知道'],
+
   'thread.overdue': ['overdue', '逾期'], 'thread.due': ['due', '该收'], 'thread.open': ['open', '未收'], 'thread.ahead': ['ahead', '未埋'], 'thread.closed': ['closed', '已收'],
   planted: ['planted', '埋于'], due: ['due', '该收于'], closed: ['closed', '收于'], chapter: ['chapter', '章'], 'gives.way': ['gives way', '动摇'],
 
@@ -92,6 +114,7 @@ const WORDS = {
   'work.none': ['This project has no todos, decisions, sessions or reviews. The profiles relay, worldlog and review have them.', '这个项目没有待办、决定、会话或评审。relay、worldlog、review 配置才有。'],
   'todo.pending': ['To do', '待做'], 'todo.in_progress': ['In progress', '进行中'], 'todo.blocked': ['Blocked', '受阻'], 'todo.completed': ['Done', '完成'], 'todo.cancelled': ['Cancelled', '取消'],
   'todo.add': ['Add', '添加'], 'todo.new': ['What is to be done?', '要做什么？'], 'todo.move': ['Move to', '移到'], 'todo.reason': ['Why is it blocked?', '为何受阻？'], 'todo.none': ['none', '无'],
+  'todo.edit': ['Edit', '编辑'], 'todo.save': ['Save', '保存'], 'todo.more': ['With details', '填写详情'], 'todo.title': ['Title', '标题'], 'todo.description': ['Description', '描述'], 'todo.note': ['Add a note about progress', '补充进展说明'], 'todo.due': ['Due', '截止'], 'todo.assignee': ['Assigned to', '负责人'], 'todo.tag': ['Tags', '标签'],
   'todo.newest': ['the newest {0} of {1}', '最新 {0} 个，共 {1} 个'],
   'priority.critical': ['critical', '紧急'], 'priority.high': ['high', '高'], 'priority.medium': ['medium', '中'], 'priority.low': ['low', '低'], priority: ['Priority', '优先级'],
   supersedes: ['replaces', '取代'], superseded: ['replaced by', '被取代于'], 'decisions.none': ['No decision yet.', '还没有决定。'],
@@ -111,6 +134,9 @@ const WORDS = {
   'lost.title': ['Quipu does not respond', 'Quipu 没有回应'], 'lost.what': ['It was stopped, or restarted with another address. Start it again: quipu serve', '它已停止，或以新地址重启。再次启动：quipu serve'],
   live: ['live', '实时'], offline: ['not connected', '未连接'], theme: ['Dark or light', '深色或浅色'], language: ['中文', 'English'], skip: ['Skip to the content', '跳到内容'],
   failed: ['That did not work', '没有成功'], 'do': ['Do', '可以'], rule: ['Rule', '规则'], loading: ['Loading …', '加载中……'], 'read.only': ['read-only', '只读'], reload: ['Reload', '刷新'], menu: ['Views', '视图'],
+  search: ['Search', '搜索'], 'search.what': ['A path, words or a question', '路径、文字或问题'], 'search.how': ['Paths and exact words are found as you write them; a question finds passages with the same meaning. Arrow keys go through the results.', '路径和文字按原样查找；问题会找到意思相近的段落。用方向键浏览结果。'],
+  'search.paths': ['Paths', '路径'], 'search.text': ['Exact text', '原文'], 'search.meaning': ['Meaning', '含义'], 'search.none': ['No match.', '没有匹配。'], 'search.part': ['{0} of {1} files were searched; write more to narrow it down.', '搜索了 {1} 个文件中的 {0} 个；多写几个字可缩小范围。'], 'search.weak': ['None of them matches well.', '都不太相符。'],
+  keys: ['Keyboard', '键盘'], 'keys.search': ['search', '搜索'], 'keys.help': ['this list', '本列表'], 'keys.escape': ['close what is open', '关闭打开的内容'], 'keys.arrows': ['go through a list, a table, tabs or versions', '在列表、表格、标签和版本之间移动'], 'keys.ends': ['first and last of a list', '列表的开头和结尾'], 'keys.enter': ['open the one with the focus', '打开当前项'], 'keys.zoom': ['zoom the graph', '缩放图谱'], 'keys.on': ['Shortcuts of one character', '启用单键快捷键'],
 };
 
 const kept = (() => { try { return localStorage.getItem('quipu.language'); } catch { return null; } })();

@@ -1,5 +1,6 @@
 //! The journal, searched from its end, one window at a time.
 
+use quipu_contract::{Act, Actor, Contract, ProjectPath};
 use quipu_store::{Kind, LogEntry};
 use quipu_web::axum::extract::{Query, State};
 use quipu_web::axum::response::Response;
@@ -62,15 +63,35 @@ pub async fn search(State(page): Shared, Query(asked): Query<Parameters>) -> Res
         let found = project
             .store
             .log_before(asked.before, asked.limit.min(MOST), &wanted)?;
-        let entries: Vec<Value> = found.entries.iter().map(to_json).collect();
+        let entries: Vec<Value> = found
+            .entries
+            .iter()
+            .map(|entry| to_json(&project.contract, entry))
+            .collect();
         Ok(json!({"entries": entries, "next": found.next, "newest": project.store.pulse()?}))
     })
     .await
 }
 
+/// Whether the class of a file lets a person bring an older version back.
+pub fn is_restorable(contract: &Contract, path: &ProjectPath) -> bool {
+    let class = contract.class(path);
+    class
+        .allows(Act::RestoreOlder, &Actor::Person, true)
+        .is_ok()
+}
+
 /// Returns a commit as JSON.
-pub fn to_json(entry: &LogEntry) -> Value {
+pub fn to_json(contract: &Contract, entry: &LogEntry) -> Value {
     let shown: Vec<&String> = entry.paths.iter().take(PATHS).collect();
+    let has_texts = !matches!(entry.kind, Kind::Lease | Kind::Note | Kind::ConflictCopy);
+    let restorable = shown.iter().filter(|path| {
+        let parsed = ProjectPath::parse(path);
+        has_texts
+            && !entry.removed.contains(path)
+            && parsed.is_ok_and(|path| is_restorable(contract, &path))
+    });
+    let restorable: Vec<&&String> = restorable.collect();
     json!({
         "seq": entry.seq,
         "at": entry.at,
@@ -78,6 +99,7 @@ pub fn to_json(entry: &LogEntry) -> Value {
         "who": entry.who.to_string(),
         "why": entry.why,
         "paths": shown,
+        "restorable": restorable,
         "more": entry.paths.len() - shown.len(),
     })
 }

@@ -8,11 +8,12 @@ use quipu_contract::Actor;
 use quipu_protocol::{LinkMap, Project, map_links};
 use quipu_store::StatusScan;
 
+use super::concerns::StoryConcerns;
 use crate::answer::Failure;
 
 /// External edits are not in the journal. They may stay unseen for this long, or longer if a scan
 /// is slow.
-const SURVEY_LASTS: Duration = Duration::from_secs(2);
+const SURVEY_LASTS: Duration = Duration::from_secs(1);
 const LINKS_LAST: Duration = Duration::from_secs(20);
 /// A result is cached for this many times the duration of its computation, so that scans never
 /// dominate the server's work.
@@ -22,6 +23,7 @@ const PATIENCE: u32 = 20;
 pub struct Kept {
     scan: Mutex<Option<Found<StatusScan>>>,
     links: Mutex<Option<Found<LinkMap>>>,
+    story: Mutex<Option<Found<StoryConcerns>>>,
 }
 
 struct Found<T> {
@@ -38,15 +40,15 @@ impl Kept {
         })
     }
 
-    /// Returns the last status scan, even if it is outdated, for optional information.
-    pub fn last_scan(&self) -> Option<Arc<StatusScan>> {
-        let slot = self.scan.lock().unwrap_or_else(PoisonError::into_inner);
-        slot.as_ref().map(|found| Arc::clone(&found.what))
-    }
-
     pub fn links(&self, project: &Project) -> Result<Arc<LinkMap>, Failure> {
         kept(&self.links, project, LINKS_LAST, || {
             Ok(map_links(project, &Actor::Person)?)
+        })
+    }
+
+    pub fn story(&self, project: &Project) -> Result<Arc<StoryConcerns>, Failure> {
+        kept(&self.story, project, LINKS_LAST, || {
+            StoryConcerns::read(project)
         })
     }
 }
