@@ -439,6 +439,86 @@ test('a todo is added with its details, and changed', async () => {
 });
 });
 
+describe('a file is edited in the page', { concurrency: 3 }, () => {
+const dialog = (page) => page.getByRole('dialog');
+
+test('it is replaced on the version that was read, and never over a newer one', async () => {
+  const { page, at, quipu, read, wrong } = await stage(plain);
+  await at('memory', { path: 'notes/a.md' });
+  await page.getByRole('button', { name: 'Edit' }).click();
+  const text = dialog(page).getByLabel('Text');
+  assert.equal(await text.inputValue(), '# A\n\nthree\n');
+  await accessible(page, 'the editor');
+  quipu('write', 'notes/a.md', '--text', '# A\n\nmeanwhile');
+  await text.fill('# A\n\nfour\n');
+  await dialog(page).getByRole('button', { name: 'Save' }).click();
+  await dialog(page).locator('.fault').waitFor();
+  assert.match(read('notes/a.md'), /meanwhile/);
+  assert.equal(await text.inputValue(), '# A\n\nfour\n', 'the text is not lost');
+  await page.keyboard.press('Escape');
+  await page.locator('.text').getByText('meanwhile').waitFor();
+  await page.getByRole('button', { name: 'Edit' }).click();
+  await text.fill('# A\n\nfour\n');
+  await dialog(page).getByLabel('Reason').fill('one more');
+  await dialog(page).getByRole('button', { name: 'Save' }).click();
+  await page.locator('.text').getByText('four').waitFor();
+  assert.equal(read('notes/a.md'), '# A\n\nfour\n');
+  assert.match(quipu('log', 'notes/a.md', '-n', '1'), /person.*one more/s);
+  assert.deepEqual(wrong, []);
+});
+
+test('it is extended or amended where its class allows no more', async () => {
+  const { page, at, read, quipu, wrong } = await stage(() => { const made = plain(); made.quipu('write', 'notes/dos.md', '--text', 'a\r\nb\r'); return made; });
+  await at('memory', { path: 'log.md' });
+  await page.getByRole('button', { name: 'Append …' }).click();
+  await dialog(page).getByLabel('Text').fill('third entry');
+  await dialog(page).getByRole('button', { name: 'Append' }).click();
+  await page.locator('.text').getByText('third entry').waitFor();
+  assert.equal(read('log.md'), 'first entry\nsecond entry\nthird entry\n');
+  await at('memory', { path: 'rules.md' });
+  await page.getByRole('button', { name: 'Amend' }).click();
+  await dialog(page).getByLabel('Text').fill('# Rules\n\nSpeak up.\n');
+  await dialog(page).getByLabel('Reason').fill('nobody heard it');
+  await dialog(page).getByRole('button', { name: 'Amend' }).click();
+  await page.locator('.text').getByText('Speak up.').waitFor();
+  assert.match(quipu('log', 'rules.md', '-n', '1'), /amend .*nobody heard it/s);
+  await at('memory', { path: 'notes/dos.md' });
+  await page.getByRole('button', { name: 'Edit' }).click();
+  await dialog(page).getByLabel('Text').fill('a\nc\n');
+  await dialog(page).getByRole('button', { name: 'Save' }).click();
+  await dialog(page).waitFor({ state: 'detached' });
+  assert.equal(read('notes/dos.md'), 'a\r\nc\r\n');
+  assert.deepEqual(wrong, []);
+});
+});
+
+describe('looks', () => {
+test('dark and narrow, and in Chinese, the new parts are readable and fit', async () => {
+  const made = storied();
+  made.write('manuscripts/ch01.md', '# One\n\nJoss Arden looked at the rope.\n');
+  made.quipu('status', '--json');
+  edit(made, 'manuscripts/ch01.md', (text) => text.replace('rope', 'bell'));
+  const server = await serve(made.folder);
+  open.push(async () => { await server.stop(); made.remove(); });
+  for (const options of [{ dark: true, width: 360, height: 780 }, { locale: 'zh-CN', width: 390, height: 844 }]) {
+    const { page, at, wrong, close } = await visit(browser, server, options);
+    for (const [view, query] of [['now'], ['memory', { path: 'manuscripts/ch01.md' }], ['story'], ['story', { tab: 'people', name: 'Joss' }], ['story', { tab: 'time' }], ['story', { tab: 'knows' }]]) {
+      await at(view, query);
+      const where = `${view} ${JSON.stringify(query ?? {})} ${JSON.stringify(options)}`;
+      const [wide, room] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+      assert.ok(wide <= room, `${where} is ${wide} wide in ${room}`);
+      await accessible(page, where);
+    }
+    await page.locator('button.find').click();
+    await page.locator('dialog input').fill('rope');
+    await page.locator('dialog mark').first().waitFor();
+    await accessible(page, 'search');
+    assert.deepEqual(wrong, []);
+    await close();
+  }
+});
+});
+
 describe('search and story', { concurrency: 3 }, () => {
 test('paths, words and passages are found from any view', async () => {
   const { page, at, wrong } = await stage(novel);

@@ -54,6 +54,8 @@ const WORDS = {
   'flag.show': ['Show the change', '查看改动'], 'flag.change': ['Changed outside Quipu: the newest version beside the file on disk', '在 Quipu 之外的改动：最新版本与磁盘上的文件对照'], 'flag.remedy': ['On the command line:', '命令行：'],
   'flag.restore': ['Undo the change', '撤销改动'], 'flag.restore.sure': ['Undo the change of {0}?', '撤销 {0} 的改动？'], 'flag.restore.what': ['This change is undone. A copy of it stays in the journal.', '将撤销以下改动。改动的副本保留在日志里。'],
   'flag.accept': ['Accept it', '接受改动'], 'flag.accept.sure': ['Accept the change of {0}?', '接受 {0} 的改动？'], 'flag.accept.what': ['This change becomes the newest version, with your reason.', '以下改动将成为最新版本，并记下你的理由。'], 'flag.accept.why': ['Why is it right?', '为什么这样改是对的？'],
+  edit: ['Edit', '编辑'], 'edit.write': ['Edit {0}', '编辑 {0}'], 'edit.append': ['Add to the end of {0}', '在 {0} 末尾追加'], 'edit.amend': ['Amend {0}', '修订 {0}'], 'edit.do.write': ['Save', '保存'], 'edit.do.append': ['Append', '追加'], 'edit.do.amend': ['Amend', '修订'],
+  'edit.text': ['Text', '文字'], 'edit.why': ['Reason', '理由'], 'edit.based': ['Based on version {0}. If the file changes meanwhile, nothing is saved and your text stays here.', '基于版本 {0}。若文件在此期间被改动，则不会保存，你的文字仍留在这里。'], 'edit.ends': ['This file mixes two kinds of line ends, which a browser would change. Edit it with another program.', '此文件混用两种换行符，浏览器会改动它们。请用其他程序编辑。'],
   'file.never': ['Quipu has accepted no version of this file. What is on disk is shown above.', 'Quipu 没有接受过这个文件的任何版本。磁盘上的内容见上方。'],
   'restore.never': ['Older versions can be read, but not restored: the class of this file is {0}.', '旧版本可以阅读，但不能恢复：此文件的类别是{0}。'],
   'diff.part': ['the first {0} of {1} lines are shown', '显示前 {0} 行，共 {1} 行'],

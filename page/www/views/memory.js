@@ -5,6 +5,7 @@ import { get } from '../api.js';
 import { ClassTag, Empty, FileLink, Hint, Shown, Tabs, count, fileAt, go, useGet, useNews } from '../ui.js';
 import { Markdown } from '../markdown.js';
 import { Decision } from './decide.js';
+import { EditDialog } from './edit.js';
 import { Flagged } from './flagged.js';
 import { History } from './versions.js';
 import { t } from '../words.js';
@@ -134,6 +135,7 @@ function Decisions({ path }) {
 function File({ query, project }) {
   const file = useGet('file', { path: query.path, at: query.at });
   const data = file.data;
+  const [editing, setEditing] = useState(false);
   useEffect(() => {
     if (!data || !query.anchor) return;
     document.getElementById(`a-${query.anchor}`)?.scrollIntoView({ block: 'start' });
@@ -146,7 +148,9 @@ function File({ query, project }) {
       const tabs = [...(asTree ? [['read', t('read')]] : []), ['source', t('source')], ['blame', t('blame')], ['links', t('links')]];
       const tab = query.tab ?? (query.line ? 'source' : asTree ? 'read' : 'source');
       return html`
-        <p class="row wrap"><${ClassTag} of=${data.class} /><span class="small">${t(`about.${data.class}`)}</span></p>
+        <p class="row wrap"><${ClassTag} of=${data.class} /><span class="small">${t(`about.${data.class}`)}</span>
+          ${data.edit && !data.flag && !query.at && html`<span class="buttons small"><button type="button" onClick=${() => setEditing(true)}>${t(data.edit === 'write' ? 'edit' : `edit.do.${data.edit}`)} …</button></span>`}</p>
+        ${editing && html`<${EditDialog} path=${data.path} operation=${data.edit} onClose=${() => setEditing(false)} />`}
         ${data.about && html`<p class="muted">${data.about}</p>`}
         ${data.flag && html`<${Flagged} path=${data.path} open=${true} />`}
         ${project.has.flow && html`<${Decisions} path=${data.path} />`}

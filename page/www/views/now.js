@@ -1,6 +1,6 @@
 // Now: what waits for a person and why, what runs, what is wrong, who holds what.
 
-import { html } from '../vendor/preact.js';
+import { html, useEffect } from '../vendor/preact.js';
 import { call } from '../api.js';
 import { Card, Elapsed, Empty, Fault, FileLink, Hint, Shown, Sign, StateTag, When, count, fileAt, place, useAct, useGet } from '../ui.js';
 import { Decide, Decision, decides, isPath, jobAt, named } from './decide.js';
@@ -102,6 +102,13 @@ const said = (flow, waits) => {
 export function Now({ project }) {
   const now = useGet('now');
   const concerns = useGet('concerns');
+  // The links of very many files are not read after every commit: the server says when it pays to ask again.
+  const again = concerns.error?.status === 504 ? 2000 : concerns.data?.again;
+  useEffect(() => {
+    if (!again) return undefined;
+    const timer = setTimeout(concerns.reload, again + 50);
+    return () => clearTimeout(timer);
+  }, [concerns.data, concerns.error]);
   return html`<${Hint} of="now" /><${Shown} from=${now}>${(data) => {
     const flow = data.flow;
     const waits = data.flagged.length > 0 || (flow && flow.waiting.length + flow.causes.length > 0);

@@ -46,8 +46,8 @@ impl StoryConcerns {
 pub async fn concerns(State(page): Shared) -> Response {
     reply(move || {
         let project = page.session().project()?;
-        let map = page.kept.links(&project)?;
-        let story = page.kept.story(&project)?;
+        let (map, links_left) = page.kept.links_lately(&project)?;
+        let (story, story_left) = page.kept.story_lately(&project)?;
         let broken: Vec<Value> = map
             .graph
             .broken()
@@ -66,6 +66,8 @@ pub async fn concerns(State(page): Shared) -> Response {
             .collect();
         Ok::<Value, Failure>(json!({
             "broken": {"all": map.graph.broken().count(), "shown": broken},
+            // Milliseconds until a newer answer is worth asking for; 0 if this one is current.
+            "again": u64::try_from(links_left.max(story_left).as_millis()).unwrap_or(u64::MAX),
             "overdue": {"all": story.overdue.len(), "shown": story.overdue.iter().take(MOST).collect::<Vec<_>>()},
             "premises": {"all": story.premises.len(), "shown": premises},
         }))
@@ -76,7 +78,7 @@ pub async fn concerns(State(page): Shared) -> Response {
 pub async fn names(State(page): Shared) -> Response {
     reply(move || {
         let project = page.session().project()?;
-        let story = page.kept.story(&project)?;
+        let (story, _) = page.kept.story_lately(&project)?;
         Ok::<Value, Failure>(json!({"names": story.names}))
     })
     .await

@@ -8,8 +8,8 @@ use quipu_web::axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Shared;
 use super::reply::reply;
+use super::{Page, Shared};
 use crate::answer::Failure;
 use crate::session::Session;
 
@@ -22,17 +22,22 @@ pub async fn flagged(State(page): Shared, Query(asked): Query<Parameters>) -> Re
     reply(move || {
         let project = page.session().project()?;
         let path = Session::path(&asked.path)?;
-        Ok::<Value, Failure>(json!({"path": path, "flag": find(&project, &path)?}))
+        Ok::<Value, Failure>(json!({"path": path, "flag": find(&page, &project, &path)?}))
     })
     .await
 }
 
 /// Returns a file's flag with what fixes it, or null.
-pub fn find(project: &Project, path: &ProjectPath) -> Result<Value, Failure> {
-    let Some(file) = project.store.flagged(path)? else {
-        return Ok(Value::Null);
+pub fn find(page: &Page, project: &Project, path: &ProjectPath) -> Result<Value, Failure> {
+    let found = match project.store.is_read_only() {
+        // Only a scan compares the files of a project that cannot be written.
+        true => {
+            let scan = page.kept.scan(project)?;
+            scan.flagged().find(|f| f.path == path.as_str()).cloned()
+        }
+        false => project.store.flagged(path)?,
     };
-    Ok(to_json(project, path, &file))
+    Ok(found.map_or(Value::Null, |file| to_json(project, path, &file)))
 }
 
 fn to_json(project: &Project, path: &ProjectPath, file: &FileStatus) -> Value {

@@ -1,6 +1,7 @@
 //! The journal, searched from its end, one window at a time.
 
-use quipu_contract::{Act, Actor, Contract, ProjectPath};
+use quipu_contract::{Act, Actor, ProjectPath};
+use quipu_protocol::Project;
 use quipu_store::{Kind, LogEntry};
 use quipu_web::axum::extract::{Query, State};
 use quipu_web::axum::response::Response;
@@ -66,7 +67,7 @@ pub async fn search(State(page): Shared, Query(asked): Query<Parameters>) -> Res
         let entries: Vec<Value> = found
             .entries
             .iter()
-            .map(|entry| to_json(&project.contract, entry))
+            .map(|entry| to_json(&project, entry))
             .collect();
         Ok(json!({"entries": entries, "next": found.next, "newest": project.store.pulse()?}))
     })
@@ -74,22 +75,21 @@ pub async fn search(State(page): Shared, Query(asked): Query<Parameters>) -> Res
 }
 
 /// Whether the class of a file lets a person bring an older version back.
-pub fn is_restorable(contract: &Contract, path: &ProjectPath) -> bool {
-    let class = contract.class(path);
-    class
-        .allows(Act::RestoreOlder, &Actor::Person, true)
-        .is_ok()
+pub fn is_restorable(project: &Project, path: &ProjectPath) -> bool {
+    let class = project.contract.class(path);
+    let allowed = class.allows(Act::RestoreOlder, &Actor::Person, true);
+    allowed.is_ok() && !project.store.is_read_only()
 }
 
 /// Returns a commit as JSON.
-pub fn to_json(contract: &Contract, entry: &LogEntry) -> Value {
+pub fn to_json(project: &Project, entry: &LogEntry) -> Value {
     let shown: Vec<&String> = entry.paths.iter().take(PATHS).collect();
     let has_texts = !matches!(entry.kind, Kind::Lease | Kind::Note | Kind::ConflictCopy);
     let restorable = shown.iter().filter(|path| {
         let parsed = ProjectPath::parse(path);
         has_texts
             && !entry.removed.contains(path)
-            && parsed.is_ok_and(|path| is_restorable(contract, &path))
+            && parsed.is_ok_and(|path| is_restorable(project, &path))
     });
     let restorable: Vec<&&String> = restorable.collect();
     json!({

@@ -29,8 +29,13 @@ pub struct Kept {
 struct Found<T> {
     seq: u64,
     until: Instant,
+    /// Computing it again before this would take too much of the server's work.
+    costly_until: Instant,
     what: Arc<T>,
 }
+
+/// A result that may be outdated, and how long it is kept although it is.
+pub type Lately<T> = (Arc<T>, Duration);
 
 impl Kept {
     /// Returns the status scan of every file. Concurrent callers wait for the same scan.
@@ -41,16 +46,36 @@ impl Kept {
     }
 
     pub fn links(&self, project: &Project) -> Result<Arc<LinkMap>, Failure> {
-        kept(&self.links, project, LINKS_LAST, || {
-            Ok(map_links(project, &Actor::Person)?)
-        })
+        kept(&self.links, project, LINKS_LAST, || read_links(project))
     }
 
-    pub fn story(&self, project: &Project) -> Result<Arc<StoryConcerns>, Failure> {
-        kept(&self.story, project, LINKS_LAST, || {
-            StoryConcerns::read(project)
-        })
+    /// Like `links`, for a view that asks after every commit.
+    pub fn links_lately(&self, project: &Project) -> Result<Lately<LinkMap>, Failure> {
+        lately(&self.links, project, || read_links(project))
     }
+
+    pub fn story_lately(&self, project: &Project) -> Result<Lately<StoryConcerns>, Failure> {
+        lately(&self.story, project, || StoryConcerns::read(project))
+    }
+}
+
+fn read_links(project: &Project) -> Result<LinkMap, Failure> {
+    Ok(map_links(project, &Actor::Person)?)
+}
+
+/// Returns an outdated result while computing it again would dominate the server's work.
+fn lately<T>(
+    slot: &Mutex<Option<Found<T>>>,
+    project: &Project,
+    look: impl Fn() -> Result<T, Failure>,
+) -> Result<Lately<T>, Failure> {
+    if let Some(found) = &*slot.lock().unwrap_or_else(PoisonError::into_inner) {
+        let left = found.costly_until.saturating_duration_since(Instant::now());
+        if !left.is_zero() && found.seq != project.store.pulse()? {
+            return Ok((Arc::clone(&found.what), left));
+        }
+    }
+    Ok((kept(slot, project, LINKS_LAST, look)?, Duration::ZERO))
 }
 
 fn kept<T>(
@@ -69,11 +94,13 @@ fn kept<T>(
     }
     let begun = Instant::now();
     let what = Arc::new(look()?);
-    let until = Instant::now() + lasts.max(begun.elapsed() * PATIENCE);
+    let costly = begun.elapsed() * PATIENCE;
+    let now = Instant::now();
     // The scan itself may have adopted an edit.
     *slot = Some(Found {
         seq: project.store.pulse()?,
-        until,
+        until: now + lasts.max(costly),
+        costly_until: now + costly,
         what: Arc::clone(&what),
     });
     Ok(what)

@@ -9,6 +9,7 @@ mod calls;
 mod causes;
 mod concerns;
 mod decisions;
+mod editing;
 mod entry;
 mod events;
 mod files;
@@ -84,6 +85,7 @@ pub fn site(session: Session, entry: &Arc<Entry>) -> Site {
         .route("/api/job", get(flow::job))
         .route("/api/files", get(files::list))
         .route("/api/file", get(reading::file))
+        .route("/api/text", get(editing::text))
         .route("/api/lines", get(reading::lines))
         .route("/api/links", get(graph::of_file))
         .route("/api/graph", get(graph::graph))

@@ -50,7 +50,7 @@ pub async fn now(State(page): Shared) -> Response {
             sessions.iter().map(|s| json!({"id": s.id, "who": s.who.to_string(), "since": s.since, "over": s.over})).collect();
         let recent = store.recent(LOOKED)?;
         let recent = recent.iter().filter(|entry| entry.kind != Kind::Lease).take(RECENT);
-        let recent: Vec<Value> = recent.map(|entry| journal::to_json(&project.contract, entry)).collect();
+        let recent: Vec<Value> = recent.map(|entry| journal::to_json(&project, entry)).collect();
         let attempts: Vec<Value> = attempts_under_way(store.root()).iter().map(|attempt| to_json(store.root(), attempt)).collect();
         Ok::<Value, Failure>(json!({
             "flow": flow,

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::journal::is_restorable;
 use super::markdown::parse_tree;
 use super::reply::reply;
-use super::{Shared, flagged};
+use super::{Shared, editing, flagged};
 use crate::answer::Failure;
 use crate::session::Session;
 
@@ -35,7 +35,7 @@ pub async fn file(State(page): Shared, Query(asked): Query<Parameters>) -> Respo
         let project = session.project()?;
         let path = Session::path(&asked.path)?;
         let at = asked.at.as_deref().filter(|at| !at.is_empty());
-        let flag = flagged::find(&project, &path)?;
+        let flag = flagged::find(&page, &project, &path)?;
         let (bytes, version) = match read_pointer(&project, &session.actor, path.as_str(), at) {
             Ok(Reading { bytes, version, .. }) => (Some(bytes), Some(version)),
             // Nothing of the file was ever accepted. What is on disk is shown as a difference.
@@ -66,7 +66,8 @@ pub async fn file(State(page): Shared, Query(asked): Query<Parameters>) -> Respo
             "versions": events.len(),
             "last": last,
             "flag": flag,
-            "restorable": is_restorable(&project.contract, &path),
+            "restorable": is_restorable(&project, &path),
+            "edit": editing::operation(&project, &path).filter(|_| text.is_some()),
         }))
     })
     .await
