@@ -197,7 +197,7 @@ test('a contradiction is shown beside what it contradicts', async () => {
 });
 
 test('the journal is searched, verified, and leads back', async () => {
-  const { page, at, quipu, wrong } = await stage(relay);
+  const { page, at, quipu, server, wrong } = await stage(relay);
   await at('journal');
   await page.getByRole('button', { name: 'Verify everything' }).click();
   await page.getByText('no problems found').waitFor();
@@ -211,11 +211,23 @@ test('the journal is searched, verified, and leads back', async () => {
   await second.getByRole('button', { name: 'What changed' }).click();
   await page.locator('.diff .added', { hasText: 'Sign in with tokens' }).waitFor();
   await page.keyboard.press('Escape');
-  await second.getByRole('button', { name: 'Restore this version' }).click();
-  await page.locator('dialog .diff .gone').first().waitFor();
-  await page.getByRole('button', { name: 'Restore', exact: true }).click();
-  // Decisions only ever grow: the contract holds on the page as anywhere.
-  await page.locator('dialog .fault', { hasText: 'append-only' }).waitFor();
+  // Decisions only ever grow: it is not offered, and refused to one who asks anyway.
+  assert.equal(await second.getByRole('button', { name: 'Restore this version' }).count(), 0);
+  const refused = await fetch(`${server.origin}/api/call`, {
+    method: 'POST', headers: { authorization: `Bearer ${server.token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ operation: 'restore', arguments: { path: 'decisions.md', at: '~1' } }),
+  });
+  assert.equal(refused.status, 403);
+  assert.match(await refused.text(), /append-only/);
+  await page.getByLabel('File', { exact: true }).fill('todos.json');
+  await page.waitForFunction(() => document.querySelectorAll('.entry').length === 5);
+  const older = page.locator('.entry', { hasText: 'todos.json' }).nth(1);
+  await older.locator('button.seq').click();
+  await older.getByRole('button', { name: 'Restore this version' }).click();
+  await page.locator('dialog .diff .added').first().waitFor();
+  await page.getByRole('dialog').getByRole('button', { name: 'Restore', exact: true }).click();
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  assert.match(quipu('log', '-n', '1'), /restore .*person/);
   assert.match(quipu('decisions'), /ADR-002/);
   assert.deepEqual(wrong, []);
 });
@@ -298,7 +310,7 @@ test('it is reached by keys, and speaks both languages, by day and by night', as
   await page.keyboard.press('Tab');
   assert.equal(await page.evaluate(() => document.activeElement.className), 'skip');
   await page.keyboard.press('Tab');
-  for (let nth = 0; nth < 5; nth += 1) await page.keyboard.press('Tab');
+  for (let nth = 0; nth < 6; nth += 1) await page.keyboard.press('Tab');
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { level: 1, name: 'Work' }).waitFor();
   await page.getByRole('tab', { name: 'Todos' }).focus();

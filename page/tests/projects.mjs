@@ -90,3 +90,86 @@ export function web(number = 1000) {
   made.quipu('status', '--json');
   return made;
 }
+
+const RULES = `quipu = 1
+
+[[files]]
+path = "rules.md"
+class = "sealed"
+
+[[files]]
+path = "log.md"
+class = "append"
+
+[[files]]
+path = "notes/**"
+class = "overwrite"
+`;
+
+/** A sealed, an append-only and a replaceable file, each with a history. */
+export function plain() {
+  const made = project('plain');
+  made.write('quipu.toml', RULES);
+  made.quipu('write', 'rules.md', '--text', '# Rules\n\nSpeak plainly.');
+  made.quipu('append', 'log.md', '--text', 'first entry');
+  made.quipu('append', 'log.md', '--text', 'second entry');
+  for (const text of ['one', 'two', 'three']) made.quipu('write', 'notes/a.md', '--text', `# A\n\n${text}`, '--agent', text);
+  return made;
+}
+
+/** Jobs for each unit, and no unit. */
+export function unitless() {
+  const made = project('unitless');
+  made.write('quipu.toml', `quipu = 1
+
+[[files]]
+path = "drafts/{unit}.md"
+class = "overwrite"
+
+[roles.writer]
+title = "Writer"
+duty = "writing"
+
+[[roles.writer.write]]
+path = "drafts/{unit}.md"
+
+[[steps]]
+name = "write"
+role = "writer"
+each = "unit"
+writes = ["drafts/{unit}.md"]
+`);
+  made.quipu('status');
+  return made;
+}
+
+/** A book whose research failed three times for both chapters. */
+export function stopped() {
+  const made = book();
+  made.quipu('approve', 'approve-outline');
+  made.try('run', '--by', 'command:sh -c "exit 1"');
+  return made;
+}
+
+/** A novel whose memory says who is where, and who knows what, from which chapter on. */
+export function storied() {
+  const made = project('storied');
+  made.quipu('init', '--profile', 'novel', '--var', 'project=The Ferry');
+  made.write('characters.md', `# Characters
+
+## Joss Arden [arc]
+- aliases: the ferryman
+- where: the landing (from ch01, until ch03)
+- where: prison (from ch03)
+- knows: who cut the rope (from ch03)
+- age: 41 (from ch01)
+- age: 52 (from ch01)
+
+## Pell
+- holds: the brass key (from ch02)
+- believes: Joss cut the rope (from ch01, until ch03)
+`);
+  made.write('chronicle.md', '# Chronicle\n\n## The bridge\n\n### ch01\n- when: 3 May 1911\n- Joss finds the rope cut\n');
+  made.quipu('status', '--json');
+  return made;
+}

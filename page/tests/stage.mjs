@@ -33,6 +33,8 @@ export function project(name) {
     if (status > 1 || status === null) throw new Error(`quipu ${words.join(' ')}: ${status}\n${stderr}`);
     return stdout;
   };
+  /** Runs the program, which may fail. */
+  const attempt = (...words) => spawnSync(QUIPU, words, { cwd: folder, env: nobody, encoding: 'utf8' });
   /** Runs the program beside the test; `stop` ends it as Ctrl-C would. */
   const start = (...words) => {
     const child = spawn(QUIPU, words, { cwd: folder, env: nobody, stdio: 'ignore' });
@@ -41,7 +43,7 @@ export function project(name) {
   };
   const write = (path, text) => { mkdirSync(dirname(join(folder, path)), { recursive: true }); writeFileSync(join(folder, path), text); };
   const read = (path) => readFileSync(join(folder, path), 'utf8');
-  return { folder, quipu, start, write, read, remove: () => rmSync(folder, { recursive: true, force: true }) };
+  return { folder, quipu, try: attempt, start, write, read, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }
 
 /** Serves a folder until `stop`. */

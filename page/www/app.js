@@ -2,7 +2,8 @@
 
 import { html, render, useEffect, useState } from './vendor/preact.js';
 import { findToken, get, listen } from './api.js';
-import { Empty, parsePlace, place, tell } from './ui.js';
+import { Shortcuts, useShortcuts } from './keys.js';
+import { Empty, go, parsePlace, place, tell, useInSight } from './ui.js';
 import { language, switchLanguage, t } from './words.js';
 import { Now } from './views/now.js';
 import { Flow } from './views/flow.js';
@@ -11,8 +12,18 @@ import { Graph } from './views/graph.js';
 import { Story } from './views/story.js';
 import { Work } from './views/work.js';
 import { Journal } from './views/journal.js';
+import { Search } from './views/search.js';
 
 const VIEWS = { now: Now, flow: Flow, memory: Memory, graph: Graph, story: Story, work: Work, journal: Journal };
+
+const NAMES = Object.keys(VIEWS);
+/** What Escape closes in a view. */
+const CLOSES = { memory: ['path', 'at', 'tab', 'line', 'anchor'], flow: ['step', 'unit', 'tab', 'attempt'], graph: ['node', 'focus'], journal: ['seq'] };
+function closeChosen() {
+  const { view, query } = parsePlace();
+  const closes = CLOSES[view] ?? [];
+  if (closes.some((name) => query[name] !== undefined)) go(view, Object.fromEntries(Object.entries(query).filter(([name]) => !closes.includes(name))));
+}
 
 function keptTheme() {
   try { return localStorage.getItem('quipu.theme'); } catch { return null; }
@@ -35,6 +46,12 @@ function App({ known }) {
   const [theme, setTheme] = useState(keptTheme);
   const [state, setState] = useState('offline');
   const [project, setProject] = useState(null);
+  const [over, setOver] = useState(null);
+  const nav = useInSight(at.view);
+  useShortcuts({
+    '/': () => setOver('search'), '?': () => setOver('keys'), Escape: closeChosen,
+    ...Object.fromEntries(NAMES.map((name, nth) => [String(nth + 1), () => go(name)])),
+  });
 
   useEffect(() => {
     const moved = () => setAt(parsePlace());
@@ -66,12 +83,14 @@ function App({ known }) {
     <a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); document.getElementById('main')?.focus(); }}>${t('skip')}</a>
     <header>
       <div class="brand"><${Knots} /><span>Quipu</span></div>
-      <nav aria-label=${t('menu')}>${Object.keys(VIEWS).map((name) => html`
+      <button type="button" class="find" aria-label=${t('search')} aria-keyshortcuts="/" onClick=${() => setOver('search')}><span aria-hidden="true">⌕</span> <span>${t('search')}</span> <kbd aria-hidden="true">/</kbd></button>
+      <nav ref=${nav} aria-label=${t('menu')}>${NAMES.map((name) => html`
         <a href=${place(name)} aria-current=${name === at.view ? 'page' : undefined}>${t(name)}</a>`)}</nav>
       <div class="foot">
         <span class="live l-${state}" role="status"><span aria-hidden="true">●</span> ${t(state)}</span>
         <button type="button" class="plain" lang=${language() === 'en' ? 'zh' : 'en'} onClick=${() => { switchLanguage(); again((n) => n + 1); }}>${t('language')}</button>
         <button type="button" class="plain" aria-label=${t('theme')} title=${t('theme')} onClick=${turnLight}><span aria-hidden="true">◐</span></button>
+        <button type="button" class="plain" aria-label=${t('keys')} title=${t('keys')} onClick=${() => setOver('keys')}>?</button>
       </div>
     </header>
     <main id="main" tabIndex="-1">
@@ -81,8 +100,10 @@ function App({ known }) {
           <span class="muted"> ${project.profiles.map((p) => p.name).join(', ')}</span>${project.read_only && html` <span class="tag">${t('read.only')}</span>`}</p>`}
       </div>
       ${project ? html`<${View} key=${at.view} query=${at.query} project=${project} theme=${isDark(theme) ? 'dark' : 'light'} />`
-        : html`<${Empty}>${t(state === 'offline' ? 'loading' : 'loading')}</${Empty}>`}
-    </main>`;
+        : html`<${Empty}>${t('loading')}</${Empty}>`}
+    </main>
+    ${over === 'search' && html`<${Search} onClose=${() => setOver(null)} />`}
+    ${over === 'keys' && html`<${Shortcuts} views=${NAMES} onClose=${() => setOver(null)} />`}`;
 }
 
 showTheme(keptTheme());

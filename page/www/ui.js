@@ -52,7 +52,8 @@ export function useData(fetcher, wants, { live = true } = {}) {
   const load = useCallback(async (fresh) => {
     const own = ++turn.current;
     under.current = { way: true, again: false };
-    if (fresh) setState({ data: null, error: null, loading: true });
+    // What is there stays until the new data is, so that nothing that a person holds or reads is taken away.
+    if (fresh) setState((old) => ({ data: old.data, error: null, loading: true }));
     try {
       const data = await fetcher();
       if (own === turn.current) setState({ data, error: null, loading: false });
@@ -126,7 +127,20 @@ export function Elapsed({ since }) {
   return html`<span class="number">${text}</span>`;
 }
 
+/** Brings the chosen one of a row into sight, where the row is wider than the screen. */
+export function useInSight(chosen) {
+  const row = useRef(null);
+  useEffect(() => {
+    const one = row.current?.querySelector('[aria-selected="true"], [aria-current]');
+    if (!one) return;
+    const [outer, inner] = [row.current.getBoundingClientRect(), one.getBoundingClientRect()];
+    if (inner.left < outer.left || inner.right > outer.right) row.current.scrollLeft += (inner.left + inner.right - outer.left - outer.right) / 2;
+  }, [chosen, language()]);
+  return row;
+}
+
 export function Tabs({ of, chosen, onChoose, label }) {
+  const row = useInSight(chosen);
   const move = (event) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!step) return;
@@ -135,7 +149,7 @@ export function Tabs({ of, chosen, onChoose, label }) {
     onChoose(name);
     event.currentTarget.querySelector(`[data-tab="${name}"]`)?.focus();
   };
-  return html`<div class="tabs" role="tablist" aria-label=${label} onKeyDown=${move}>${of.map(([name, said]) => html`
+  return html`<div class="tabs" role="tablist" ref=${row} aria-label=${label} onKeyDown=${move}>${of.map(([name, said]) => html`
     <button role="tab" type="button" data-tab=${name} aria-selected=${name === chosen} tabIndex=${name === chosen ? 0 : -1}
       onClick=${() => onChoose(name)}>${said}</button>`)}</div>`;
 }
@@ -153,12 +167,21 @@ export function Dialog({ title, onClose, children }) {
     <div class="dialog"><h2>${title}</h2>${children}</div></dialog>`;
 }
 
-/** A unified diff, line by line. */
+/** As many lines of a difference are shown at first, and more on request. */
+const DIFF_LINES = 1000;
+
+/** A unified diff, line by line. What is not shown yet is counted. */
 export function Difference({ text }) {
+  const [most, setMost] = useState(DIFF_LINES);
   if (!text) return html`<${Empty}>${t('diff.none')}</${Empty}>`;
-  const lines = text.split('\n').slice(0, 2000);
-  const kind = (line) => (line.startsWith('+') ? 'added' : line.startsWith('-') ? 'gone' : line.startsWith('@@') ? 'at' : '');
-  return html`<pre class="diff" tabIndex="0">${lines.map((line) => html`<span class=${kind(line)}>${line}\n</span>`)}</pre>`;
+  const lines = text.replace(/\n$/, '').split('\n');
+  const kind = (line) => (/^(\+\+\+|---) /.test(line) ? 'at' : line.startsWith('+') ? 'added' : line.startsWith('-') ? 'gone' : line.startsWith('@@') ? 'at' : '');
+  const kinds = lines.map(kind);
+  const number = (name) => count(kinds.filter((one) => one === name).length);
+  const left = lines.length - most;
+  return html`<p class="small counts"><span class="good">+${number('added')}</span> <span class="bad">−${number('gone')}</span> ${left > 0 && html`<strong>${t('diff.part', count(most), count(lines.length))}</strong>`}</p>
+    <pre class="diff" tabIndex="0">${lines.slice(0, most).map((line, nth) => html`<span class=${kinds[nth]}>${line}\n</span>`)}</pre>
+    ${left > 0 && html`<p class="buttons"><button type="button" onClick=${() => setMost(most + 10 * DIFF_LINES)}>${t('lines.more', count(left))}</button></p>`}`;
 }
 
 /** Runs something that changes the project, one at a time, and keeps what went wrong. */

@@ -2,6 +2,8 @@
 
 import { html } from '../vendor/preact.js';
 import { Empty, FileLink, Hint, Shown, Sign, StateTag, Tabs, When, count, go, useGet } from '../ui.js';
+import { useRoving } from '../keys.js';
+import { Decide, decides } from './decide.js';
 import { t } from '../words.js';
 
 const share = (part, whole) => (whole > 0 ? Math.min(100, (100 * part) / whole) : 0);
@@ -37,8 +39,9 @@ function Overview({ data, query }) {
   const note = fact?.note;
   return html`<p>${job.about}</p>
     <p class="row wrap"><${StateTag} state=${job.state} /> ${job.through.length > 0 && html`<span class="small muted">← ${job.through.join(', ')}</span>`}</p>
+    ${decides(job) && html`<${Decide} job=${job} />`}
     ${job.why.length > 0 && html`<h3>${t('job.why')}</h3><ul>${job.why.map((line) => html`<li>${line}</li>`)}</ul>`}
-    <h3>${t('job.outputs')}</h3><ul>${job.outputs.map((path) => html`<li><${FileLink} path=${path} /></li>`)}</ul>
+    ${job.outputs.length > 0 && html`<h3>${t('job.outputs')}</h3><ul>${job.outputs.map((path) => html`<li><${FileLink} path=${path} /></li>`)}</ul>`}
     ${(verdict || note) && html`<h3>${t('job.verdict')}</h3>
       <p>${verdict?.ruling ?? note?.ruling}${note?.agent && ` · ${note.agent}`}${note?.usage && ` · ${count(note.usage.input)} + ${count(note.usage.output)} ${t('tokens')}`}
       ${fact && html` · <a href=${`#/journal?seq=${fact.seq}`}>@${fact.seq}</a> <${When} at=${fact.at} />`}</p>
@@ -82,6 +85,7 @@ function Cell({ cell, query, label }) {
 
 export function Flow({ query, project }) {
   const flow = useGet('flow');
+  const board = useRoving('button.cell');
   if (!project.has.flow) return html`<${Hint} of="flow" /><${Empty}>${t('flow.none')}</${Empty}>`;
   return html`<${Hint} of="flow" /><${Shown} from=${flow}>${({ steps, units, cells }) => {
     const at = new Map(cells.map((cell) => [`${cell.step}/${cell.unit ?? ''}`, cell]));
@@ -90,7 +94,7 @@ export function Flow({ query, project }) {
     const states = [...new Set(cells.map((cell) => cell.state))];
     const phases = [...new Set(once.map((step) => step.phase ?? ''))];
     return html`<div class=${query.step ? 'split' : ''}>
-      <div class="board">
+      <div class="board" ref=${board}>
         <p class="row wrap legend">${states.map((state) => html`<${StateTag} state=${state} />`)}</p>
         ${cells.length === 0 && html`<${Empty}>${t('flow.empty')}</${Empty}>`}
         ${each.length > 0 && units.length > 0 && html`<h2>${t('flow.units')}</h2><div class="wide" tabIndex="0" role="group" aria-label=${t('flow.units')}><table class="cells">

@@ -3,7 +3,8 @@
 import { html, useEffect, useRef, useState } from '../vendor/preact.js';
 import { call, get } from '../api.js';
 import { Empty, Fault, FileLink, Hint, Loading, When, count, go, useAct, useNews } from '../ui.js';
-import { Compare, RestoreDialog } from './memory.js';
+import { useRoving } from '../keys.js';
+import { Compare, RestoreDialog } from './versions.js';
 import { t } from '../words.js';
 
 const KINDS = ['commit', 'adopt', 'amend', 'restore', 'conflict-copy', 'lease', 'note'];
@@ -34,7 +35,7 @@ function Entry({ entry, chosen }) {
     <ul class="paths">${shown.map((path) => html`<li>${isFile(entry.kind) ? html`<${FileLink} path=${path} />` : html`<code>${path}</code>`}
       ${open && isFile(entry.kind) && html`<span class="buttons small"><a class="button" href=${`#/memory?${new URLSearchParams({ path, at: `@${entry.seq}` })}`}>${t('show.version')}</a>
         <button type="button" onClick=${() => setAsking(['change', path])}>${t('show.change')}</button>
-        <button type="button" onClick=${() => setAsking(['restore', path])}>${t('restore')}</button></span>`}</li>`)}
+        ${entry.restorable.includes(path) && html`<button type="button" onClick=${() => setAsking(['restore', path])}>${t('restore')}</button>`}</span>`}</li>`)}
       ${(entry.paths.length > shown.length || entry.more > 0) && html`<li class="small muted">${t('journal.files', entry.paths.length - shown.length + entry.more)}</li>`}</ul>
     ${asking?.[0] === 'change' && html`<${Compare} path=${asking[1]} from=${`@${entry.seq - 1}`} at=${`@${entry.seq}`} onClose=${close} />`}
     ${asking?.[0] === 'restore' && html`<${RestoreDialog} path=${asking[1]} at=${`@${entry.seq}`} onClose=${close} />`}
@@ -48,6 +49,7 @@ export function Journal({ query }) {
   const [given, setGiven] = useState(wants);
   const timer = useRef(null);
   const turn = useRef(0);
+  const list = useRoving('li.entry');
   const key = JSON.stringify({ ...wants, seq });
   const load = async (before, kept) => {
     const own = ++turn.current;
@@ -75,6 +77,6 @@ export function Journal({ query }) {
     <${Fault} error=${state.error} />
     ${state.entries === null ? html`<${Loading} />` : html`
       ${state.entries.length === 0 && html`<${Empty}>${state.next ? t('journal.go') : t('journal.none')}</${Empty}>`}
-      <ol class="list entries">${state.entries.map((entry) => html`<${Entry} key=${entry.seq} entry=${entry} chosen=${entry.seq === seq} />`)}</ol>
+      <ol class="list entries" ref=${list}>${state.entries.map((entry) => html`<${Entry} key=${entry.seq} entry=${entry} chosen=${entry.seq === seq} />`)}</ol>
       ${state.next && html`<p><button type="button" disabled=${state.busy} onClick=${() => load(state.next, state.entries)}>${state.entries.length ? t('journal.more') : t('journal.on')}</button></p>`}`}`;
 }

@@ -1,13 +1,45 @@
 // Memory: files by class, one file at any version, who wrote which line, who cites it.
 
-import { html, useEffect, useMemo, useRef, useState } from '../vendor/preact.js';
-import { call, get } from '../api.js';
-import { ClassTag, Difference, Dialog, Empty, Fault, FileLink, Hint, Loading, Shown, Tabs, When, count, fileAt, go, useAct, useData, useGet, useNews } from '../ui.js';
+import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from '../vendor/preact.js';
+import { get } from '../api.js';
+import { ClassTag, Empty, FileLink, Hint, Shown, Tabs, count, fileAt, go, useGet, useNews } from '../ui.js';
 import { Markdown } from '../markdown.js';
+import { Decision } from './decide.js';
+import { EditDialog } from './edit.js';
+import { Flagged } from './flagged.js';
+import { History } from './versions.js';
 import { t } from '../words.js';
 
 const ROW = 40;
 const PAGE = 200;
+/** The list is one tab stop: the arrow keys go through it, however long it is. */
+function useWindowKeys(box, total, start) {
+  const [active, setActive] = useState(null);
+  const wanted = useRef(false);
+  const at = Math.max(0, Math.min(active ?? start, total - 1));
+  const key = (event) => {
+    const rows = Math.max(1, Math.floor((box.current?.clientHeight ?? ROW) / ROW) - 1);
+    const next = { ArrowDown: at + 1, ArrowUp: at - 1, PageDown: at + rows, PageUp: at - rows, Home: 0, End: total - 1 }[event.key];
+    if (next === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    const to = Math.max(0, Math.min(total - 1, next));
+    const { scrollTop, clientHeight } = box.current;
+    if (to * ROW < scrollTop) box.current.scrollTop = to * ROW;
+    else if ((to + 1) * ROW > scrollTop + clientHeight) box.current.scrollTop = (to + 1) * ROW - clientHeight;
+    wanted.current = true;
+    setActive(to);
+  };
+  // The row may come only when the list has been scrolled and its page fetched.
+  useLayoutEffect(() => {
+    if (!wanted.current) return;
+    const row = box.current?.querySelector(`[data-nth="${at}"]`);
+    if (!row) return;
+    wanted.current = false;
+    row.focus({ preventScroll: true });
+  });
+  return { at, key, setActive };
+}
+
 const CLASSES = ['sealed', 'append', 'record', 'overwrite', 'state', 'derived', 'free', 'flagged'];
 
 /** A list of any length: only the rows in sight are there, and only their pages are fetched. */
@@ -22,6 +54,8 @@ function Files({ query, wants }) {
   useNews(() => setPages(new Map()));
   useEffect(() => { if (box.current) setHeight(box.current.clientHeight); });
   const total = first.data?.total ?? 0;
+  const { at, key: move, setActive } = useWindowKeys(box, total, Math.max(0, first.data?.files.findIndex((file) => file.path === query.path) ?? 0));
+  useEffect(() => { setActive(null); }, [key]);
   const from = Math.max(0, Math.floor(top / ROW) - 5);
   const to = Math.min(total, Math.ceil((top + height) / ROW) + 5);
   const needed = useMemo(() => {
@@ -47,9 +81,9 @@ function Files({ query, wants }) {
     return html`
       <div class="row wrap chips">${chip('', all)}${CLASSES.filter((name) => (name === 'flagged' ? data.flagged : data.classes[name])).map((name) => chip(name, name === 'flagged' ? data.flagged : data.classes[name]))}</div>
       ${total === 0 && html`<${Empty}>${t('files.none')}</${Empty}>`}
-      <div class="window" ref=${box} onScroll=${(event) => setTop(event.currentTarget.scrollTop)} tabIndex="0" role="region" aria-label=${t('files.count', count(total))}>
+      <div class="window" ref=${box} onScroll=${(event) => setTop(event.currentTarget.scrollTop)} onKeyDown=${move} role="region" aria-label=${t('files.count', count(total))}>
         <div style=${{ height: `${total * ROW}px` }}>${rows.map(([nth, file]) => html`
-          <a key=${nth} class="file" style=${{ top: `${nth * ROW}px` }} href=${file ? fileAt(file.path, { class: query.class, q: query.q, order: query.order }) : undefined}
+          <a key=${nth} class="file" data-nth=${nth} tabIndex=${nth === at ? 0 : -1} onFocus=${() => setActive(nth)} style=${{ top: `${nth * ROW}px` }} href=${file ? fileAt(file.path, { class: query.class, q: query.q, order: query.order }) : undefined}
             aria-current=${file?.path === query.path ? 'true' : undefined}>
             ${file && html`<span class="path"><bdi>${file.path}</bdi></span>${file.flag && html`<span class="tag s-failed">!</span>`}<${ClassTag} of=${file.class} />`}</a>`)}</div>
       </div>`;
@@ -59,9 +93,15 @@ function Files({ query, wants }) {
 function Lines({ path, at, blame, line }) {
   const [shown, setShown] = useState(400);
   const from = Math.max(0, Math.floor(((line ?? 1) - 1) / 400) * 400);
-  const lines = useGet('lines', { path, at: blame ? undefined : at, from, count: Math.min(shown, 1000), blame: blame || undefined });
+  const lines = useGet('lines', { path, at, from, count: Math.min(shown, 1000), blame: blame || undefined });
   const place = useRef(null);
-  useEffect(() => { place.current?.scrollIntoView({ block: 'center' }); }, [lines.data === null]);
+  const shownAt = useRef(null);
+  // Once for each line that was asked for: news must not pull the page back to it.
+  useEffect(() => {
+    if (!place.current || shownAt.current === line) return;
+    shownAt.current = line;
+    place.current.scrollIntoView({ block: 'center' });
+  }, [line, lines.data]);
   return html`<${Shown} from=${lines}>${(data) => {
     let before = null;
     return html`<table class="lines"><tbody>${data.lines.map((one) => {
@@ -84,89 +124,48 @@ function Links({ path }) {
       <${FileLink} path=${one.to} anchor=${one.anchor} />${!one.fine && html`<span class="tag s-failed">${t('broken')}</span>`}${one.near && html`<span class="small">${t('near', one.near)}</span>`}</li>`)}</ul>`}`}</${Shown}>`;
 }
 
-/** What a restore would change, and the question whether to. */
-export function RestoreDialog({ path, at, onClose }) {
-  const { busy, error, act } = useAct();
-  const difference = useData(() => differenceOf(path, '~0', at), [path, at], { live: false });
-  const restore = async () => { if (await act(() => call('restore', { path, at }))) onClose(true); };
-  return html`<${Dialog} title=${t('restore.sure', path)} onClose=${() => onClose(false)}>
-    <p>${t('restore.what')}</p><${Shown} from=${difference}>${({ text }) => html`<${Difference} text=${text} />`}</${Shown}>
-    <${Fault} error=${error} />
-    <div class="buttons"><button type="button" class="main" disabled=${busy || !difference.data?.text} onClick=${restore}>${t('restore.do')}</button>
-      <button type="button" onClick=${() => onClose(false)}>${t('cancel')}</button></div></${Dialog}>`;
+/** What waits for a person and is about this file. */
+function Decisions({ path }) {
+  const found = useGet('decisions', { path });
+  const jobs = found.data?.jobs ?? [];
+  if (jobs.length === 0) return null;
+  return html`<section class="card attention"><h3>${t('now.yours')}</h3>${jobs.map((job) => html`<${Decision} key=${`${job.step}/${job.unit}`} job=${job} />`)}</section>`;
 }
 
-function History({ query, file }) {
-  const [asking, setAsking] = useState(null);
-  const events = file.events;
-  if (events.length === 0) return html`<p class="small muted">${t('no.history')}</p>`;
-  const chosen = query.at ? events.findIndex((event) => event.version === query.at || `@${event.seq}` === query.at) : 0;
-  const nth = chosen < 0 ? 0 : chosen;
-  const event = events[nth];
-  const choose = (index) => go('memory', { ...query, at: index === 0 ? undefined : `@${events[index].seq}`, anchor: undefined, line: undefined }, { replace: true });
-  return html`<div class="history">
-    <div class="row wrap"><strong>${t('history')}</strong>
-      <input type="range" min="0" max=${events.length - 1} step="1" value=${events.length - 1 - nth} aria-label=${t('history')} disabled=${events.length < 2}
-        aria-valuetext=${`${t('version.nth', file.versions - nth, file.versions)}, ${event.who}`} onInput=${(e) => choose(events.length - 1 - Number(e.target.value))} />
-      <span class="number">${t('version.nth', count(file.versions - nth), count(file.versions))}</span></div>
-    <p class="small"><a href=${`#/journal?seq=${event.seq}`}>@${event.seq}</a> · ${event.who} · <${When} at=${event.at} />${event.why && html` · ${event.why}`}</p>
-    ${nth > 0 && html`<div class="row wrap notice"><span>${event.op === 'remove' ? t('version.removed') : t('version.older')}</span>
-      <button type="button" onClick=${() => setAsking('compare')}>${t('compare')}</button>
-      ${event.op !== 'remove' && html`<button type="button" onClick=${() => setAsking('restore')}>${t('restore')}</button>`}
-      <button type="button" class="plain" onClick=${() => choose(0)}>${t('version.now')}</button></div>`}
-    ${asking === 'compare' && html`<${Compare} path=${file.path} at=${`@${event.seq}`} onClose=${() => setAsking(null)} />`}
-    ${asking === 'restore' && html`<${RestoreDialog} path=${file.path} at=${`@${event.seq}`} onClose=${(done) => { setAsking(null); if (done) choose(0); }} />`}
-  </div>`;
-}
-
-const differenceOf = async (path, from, to) => {
-  try {
-    return { text: (await call('diff', { path, from, to })).data.diff };
-  } catch (error) {
-    if (error.status === 404 && from !== '~0') return { first: true };
-    throw error;
-  }
-};
-
-/** What changed from one version to another; without a first one, from the given to the newest. */
-export function Compare({ path, from, at, onClose }) {
-  const [older, newer] = from ? [from, at] : [at, '~0'];
-  const difference = useData(() => differenceOf(path, older, newer), [path, older, newer], { live: false });
-  return html`<${Dialog} title=${path} onClose=${onClose}>
-    <${Shown} from=${difference}>${({ text, first }) => (first ? html`<${Empty}>${t('version.first')}</${Empty}>` : html`<${Difference} text=${text} />`)}</${Shown}>
-    <div class="buttons"><button type="button" onClick=${onClose}>${t('close')}</button></div></${Dialog}>`;
-}
-
-function File({ query }) {
+function File({ query, project }) {
   const file = useGet('file', { path: query.path, at: query.at });
   const data = file.data;
+  const [editing, setEditing] = useState(false);
   useEffect(() => {
     if (!data || !query.anchor) return;
     document.getElementById(`a-${query.anchor}`)?.scrollIntoView({ block: 'start' });
   }, [data?.version, query.anchor]);
   const close = () => go('memory', { class: query.class, q: query.q, order: query.order });
-  return html`<article class="reader">
+  return html`<article class="reader" aria-busy=${file.loading}>
     <div class="row spread"><h2 class="path"><bdi>${query.path}</bdi></h2><button type="button" class="plain" onClick=${close}>${t('close')} ✕</button></div>
     <${Shown} from=${file}>${(data) => {
       const asTree = data.tree !== null;
       const tabs = [...(asTree ? [['read', t('read')]] : []), ['source', t('source')], ['blame', t('blame')], ['links', t('links')]];
       const tab = query.tab ?? (query.line ? 'source' : asTree ? 'read' : 'source');
       return html`
-        <p class="row wrap"><${ClassTag} of=${data.class} /><span class="small">${t(`about.${data.class}`)}</span></p>
+        <p class="row wrap"><${ClassTag} of=${data.class} /><span class="small">${t(`about.${data.class}`)}</span>
+          ${data.edit && !data.flag && !query.at && html`<span class="buttons small"><button type="button" onClick=${() => setEditing(true)}>${t(data.edit === 'write' ? 'edit' : `edit.do.${data.edit}`)} …</button></span>`}</p>
+        ${editing && html`<${EditDialog} path=${data.path} operation=${data.edit} onClose=${() => setEditing(false)} />`}
         ${data.about && html`<p class="muted">${data.about}</p>`}
-        ${data.flag && html`<p class="fault">${data.path} ${data.flag.what}</p>`}
+        ${data.flag && html`<${Flagged} path=${data.path} open=${true} />`}
+        ${project.has.flow && html`<${Decisions} path=${data.path} />`}
         <${History} query=${query} file=${data} />
         <${Tabs} label=${data.path} chosen=${tab} onChoose=${(name) => go('memory', { ...query, tab: name, line: undefined }, { replace: true })} of=${tabs} />
         <div role="tabpanel" class="body">${{
           read: () => (asTree ? html`<${Markdown} tree=${data.tree} />` : null),
-          source: () => (data.is_text ? html`<${Lines} path=${data.path} at=${query.at} line=${query.line} />` : html`<${Empty}>${t('binary')} ${t('bytes', count(data.bytes))}</${Empty}>`),
-          blame: () => (data.is_text ? html`<${Lines} path=${data.path} blame=${true} line=${query.line} />` : html`<${Empty}>${t('binary')}</${Empty}>`),
+          source: () => (data.version === null ? html`<${Empty}>${t('file.never')}</${Empty}>` : data.is_text ? html`<${Lines} path=${data.path} at=${query.at} line=${query.line} />` : html`<${Empty}>${t('binary')} ${t('bytes', count(data.bytes))}</${Empty}>`),
+          blame: () => (data.is_text ? html`<${Lines} path=${data.path} at=${query.at} blame=${true} line=${query.line} />` : html`<${Empty}>${data.version === null ? t('file.never') : t('binary')}</${Empty}>`),
           links: () => html`<${Links} path=${data.path} />`,
         }[tab]?.()}</div>`;
     }}</${Shown}></article>`;
 }
 
-export function Memory({ query }) {
+export function Memory({ query, project }) {
   const [text, setText] = useState(query.q ?? '');
   const timer = useRef(null);
   const search = (value) => {
@@ -181,6 +180,6 @@ export function Memory({ query }) {
           <option value="">${t('files.path')}</option><option value="newest">${t('files.newest')}</option></select></label></div>
       <${Files} query=${query} wants=${{ class: query.class, q: query.q, order: query.order }} />
     </div>
-    ${query.path ? html`<${File} key=${query.path} query=${query} />` : html`<div class="reader"><${Empty}>${t('files.pick')}</${Empty}></div>`}
+    ${query.path ? html`<${File} key=${query.path} query=${query} project=${project} />` : html`<div class="reader"><${Empty}>${t('files.pick')}</${Empty}></div>`}
   </div>`;
 }

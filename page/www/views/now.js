@@ -1,39 +1,12 @@
-// Now: what runs, what waits for a person, what went wrong, who holds what.
+// Now: what waits for a person and why, what runs, what is wrong, who holds what.
 
-import { html, useState } from '../vendor/preact.js';
+import { html, useEffect } from '../vendor/preact.js';
 import { call } from '../api.js';
-import { Card, Dialog, Elapsed, Empty, Fault, FileLink, Hint, Shown, Sign, StateTag, When, count, fileAt, place, useAct, useGet } from '../ui.js';
+import { Card, Elapsed, Empty, Fault, FileLink, Hint, Shown, Sign, StateTag, When, count, fileAt, place, useAct, useGet } from '../ui.js';
+import { Decide, Decision, decides, isPath, jobAt, named } from './decide.js';
+import { Flagged } from './flagged.js';
+import { Proposals } from './learned.js';
 import { t } from '../words.js';
-
-const named = (job) => (job.unit ? `${job.step} · ${job.unit}` : job.step);
-const jobAt = (job, tab) => place('flow', { step: job.step, unit: job.unit, tab });
-const isPath = (text) => !/[*{]/.test(text);
-
-function Decision({ job }) {
-  const { busy, error, act } = useAct();
-  const [asking, setAsking] = useState(false);
-  const [why, setWhy] = useState('');
-  const decide = (operation, given) => act(() => call(operation, { gate: job.step, ...given }, job.unit ?? undefined));
-  const reads = (job.gate ? job.reads : job.outputs).filter(isPath);
-  return html`<li class="decision">
-    <div><a href=${jobAt(job)}><strong>${named(job)}</strong></a> ${job.title && html`<span class="muted">${job.title}</span>`}
-      <p>${job.about}</p>
-      ${!job.gate && job.why.map((line) => html`<p class="small">${line}</p>`)}
-      ${reads.length > 0 && html`<p class="small">${t('gate.read')} ${reads.map((path) => html`<${FileLink} path=${path} /> `)}</p>`}
-    </div>
-    <div class="buttons">
-      <button type="button" class="main" disabled=${busy} onClick=${() => decide('approve', {})}>${job.gate ? t('approve') : t('overrule')}</button>
-      ${job.gate && html`<button type="button" disabled=${busy} onClick=${() => setAsking(true)}>${t('reject')}</button>`}
-    </div>
-    <${Fault} error=${error} />
-    ${asking && html`<${Dialog} title=${`${t('reject')}: ${named(job)}`} onClose=${() => setAsking(false)}>
-      <form onSubmit=${(event) => { event.preventDefault(); decide('reject', { why }); setAsking(false); }}>
-        <label>${t('reject.why')}<textarea rows="4" required value=${why} onInput=${(e) => setWhy(e.target.value)}></textarea></label>
-        <div class="buttons"><button class="main" disabled=${!why.trim()}>${t('reject.send')}</button>
-          <button type="button" onClick=${() => setAsking(false)}>${t('cancel')}</button></div>
-      </form></${Dialog}>`}
-  </li>`;
-}
 
 const Running = ({ attempt }) => html`<li>
   <div class="row"><${Sign} state="running" /><a href=${jobAt(attempt)}><strong>${named(attempt)}</strong></a>
@@ -49,10 +22,41 @@ const Worker = ({ worker }) => html`<li class="worker">
   <p class="small">${worker.claims.length === 0 ? t('worker.waits') : worker.claims.map((claim) => html`<a href=${jobAt(claim)}>${named(claim)}</a> `)}</p>
 </li>`;
 
-const Trouble = ({ job }) => html`<li>
-  <div class="row"><${StateTag} state=${job.state} /><a href=${jobAt(job)}><strong>${named(job)}</strong></a></div>
+const SHOWN = 5;
+
+/** A job that stops others: why, what may be done, and what waits for it, folded. */
+const Cause = ({ job }) => html`<li class="cause">
+  <div class="row wrap"><${StateTag} state=${job.state} /><a href=${jobAt(job)}><strong>${named(job)}</strong></a> ${job.title && html`<span class="muted">${job.title}</span>`}</div>
   ${job.why.slice(0, 4).map((line) => html`<p class="small">${line}</p>`)}
+  ${decides(job) && html`<${Decide} job=${job} />`}
+  ${job.retry && !job.objects && html`<p class="small">${t('now.retry')} <code>${job.retry}</code></p>`}
+  ${job.blocks?.all > 0 && html`<details><summary>${t('now.blocks', count(job.blocks.all))}</summary>
+    <ul class="plainlist columns3">${job.blocks.shown.map((one) => html`<li><a href=${jobAt(one)}>${named(one)}</a></li>`)}</ul>
+    ${job.blocks.all > job.blocks.shown.length && html`<p class="small muted">${t('and.more', count(job.blocks.all - job.blocks.shown.length))}</p>`}</details>`}
 </li>`;
+
+const Stale = ({ job }) => html`<li>
+  <div class="row wrap"><${StateTag} state="stale" /><a href=${jobAt(job)}><strong>${named(job)}</strong></a></div>
+  ${job.why.slice(0, 4).map((line) => html`<p class="small">${line}</p>`)}
+  ${job.through.length === 0 && html`<${Decide} job=${job} />`}
+</li>`;
+
+const More = ({ of, shown, to }) => (of > shown ? html`<li class="small"><a href=${to}>${t('and.more', count(of - shown))}</a></li>` : null);
+
+/** What is wrong with the texts. Reading all links may take long, so it comes after the rest. */
+function Concerns({ found }) {
+  const { broken, overdue, premises } = found;
+  const at = (text) => { const [, path, line] = /^(.*):(\d+)$/.exec(text) ?? [null, text]; return html`<${FileLink} path=${path} line=${line} />`; };
+  return html`${broken.shown.slice(0, SHOWN).map((one) => html`<li><div class="row wrap"><span class="tag s-failed">${t('broken')}</span>${at(one.at)}<span>→ <code>${one.to}</code></span></div>
+      ${one.near && html`<p class="small">${t('near', one.near)}</p>`}</li>`)}<${More} of=${broken.all} shown=${Math.min(SHOWN, broken.shown.length)} to=${place('graph')} />
+    ${overdue.shown.slice(0, SHOWN).map((one) => html`<li><div class="row wrap"><span class="tag s-failed">${t('thread.overdue')}</span><a href=${place('story')}>${one.name}</a> <span class="small">${t('due')} ${one.due}</span> ${at(one.at)}</div>
+      ${one.promise && html`<p class="small">${one.promise}</p>`}</li>`)}<${More} of=${overdue.all} shown=${Math.min(SHOWN, overdue.shown.length)} to=${place('story')} />
+    ${premises.shown.slice(0, SHOWN).map((one) => { const [path, anchor] = one.target.split('#'); return html`<li><div class="row wrap"><span class="tag s-failed">${t('premise.failed')}</span><${FileLink} path=${path} anchor=${anchor}>${one.title || one.target}</${FileLink}>
+      <span class="small">${t('chapter.nth', one.chapter)}</span></div></li>`; })}<${More} of=${premises.all} shown=${Math.min(SHOWN, premises.shown.length)} to=${place('story')} />`;
+}
+
+/** Steps that have nothing to do, because no unit is declared. */
+const WithoutUnits = ({ flow }) => html`<p class="notice">${t('now.nounits', flow.without_units.join(', '))} ${flow.declared_by ? t('now.declares', flow.declared_by) : t('now.declare')}</p>`;
 
 function Held({ lease }) {
   const { busy, error, act } = useAct();
@@ -75,23 +79,53 @@ function Progress({ counts }) {
     <p class="row wrap">${there.map((state) => html`<span class="tag s-${state}"><${Sign} state=${state} /> ${of[state]} ${t(`state.${state}`)}</span>`)}</p>`;
 }
 
-export function Now() {
+function Yours({ data }) {
+  const flow = data.flow;
+  const decisions = flow?.waiting ?? [];
+  const causes = flow?.causes ?? [];
+  if (decisions.length + causes.length + data.flagged.length === 0) return null;
+  const more = (data.flagged_all ?? 0) - Math.min(SHOWN, data.flagged.length);
+  return html`<${Card} title=${t('now.yours')} tone="attention"><ul class="list">
+    ${decisions.map((job) => html`<li key=${named(job)}><${Decision} job=${job} /></li>`)}
+    ${causes.map((job) => html`<${Cause} key=${named(job)} job=${job} />`)}
+    ${flow?.causes_all > causes.length && html`<${More} of=${flow.causes_all} shown=${causes.length} to=${place('flow')} />`}
+    ${data.flagged.slice(0, SHOWN).map((file) => html`<li key=${file.path}><div class="row wrap"><span class="tag s-failed">${t('class.flagged')}</span><a class="path" href=${fileAt(file.path)}>${file.path}</a></div><${Flagged} path=${file.path} /></li>`)}
+    ${more > 0 && html`<li class="small"><a href=${place('memory', { class: 'flagged' })}>${t('and.more', count(more))}</a></li>`}</ul></${Card}>`;
+}
+
+const said = (flow, waits) => {
+  if (waits) return null;
+  const done = flow.counts.every(([state, number]) => number === 0 || state === 'done' || state === 'skipped');
+  return done && flow.without_units.length === 0 && flow.counts.some(([, number]) => number > 0) ? 'now.alldone' : 'now.none.yours';
+};
+
+export function Now({ project }) {
   const now = useGet('now');
+  const concerns = useGet('concerns');
+  // The links of very many files are not read after every commit: the server says when it pays to ask again.
+  const again = concerns.error?.status === 504 ? 2000 : concerns.data?.again;
+  useEffect(() => {
+    if (!again) return undefined;
+    const timer = setTimeout(concerns.reload, again + 50);
+    return () => clearTimeout(timer);
+  }, [concerns.data, concerns.error]);
   return html`<${Hint} of="now" /><${Shown} from=${now}>${(data) => {
     const flow = data.flow;
-    const yours = flow ? [...flow.waiting, ...flow.failed.filter((job) => job.objects)] : [];
-    const trouble = flow ? [...flow.failed.filter((job) => !job.objects), ...flow.blocked, ...flow.stale] : [];
+    const waits = data.flagged.length > 0 || (flow && flow.waiting.length + flow.causes.length > 0);
+    const found = concerns.data;
+    const wrong = (flow?.stale.length ?? 0) + (found ? found.broken.all + found.overdue.all + found.premises.all : 0);
     return html`<div class="stacks"><div>
-      ${yours.length > 0 && html`<${Card} title=${t('now.yours')} tone="attention"><ul class="list">${yours.map((job) => html`<${Decision} key=${named(job)} job=${job} />`)}</ul></${Card}>`}
+      <${Yours} data=${data} />
+      ${project.has.memory && html`<${Proposals} />`}
       <${Card} title=${t('now.running')}>
         ${data.attempts.length === 0 ? html`<${Empty}>${t('now.none.running')}</${Empty}>` : html`<ul class="list">${data.attempts.map((attempt) => html`<${Running} key=${attempt.attempt} attempt=${attempt} />`)}</ul>`}
         ${data.attempts.length === 0 && flow?.ready.length > 0 && html`<p class="small">${t('now.start', '')}<code>quipu run --by NAME</code></p>`}
       </${Card}>
       ${data.workers.length > 0 && html`<${Card} title=${t('now.workers')}><ul class="list">${data.workers.map((worker) => html`<${Worker} key=${worker.id} worker=${worker} />`)}</ul></${Card}>`}
       <${Card} title=${t('now.trouble')}>
-        ${trouble.length + data.flagged.length === 0 && html`<${Empty}>${t('now.none.trouble')}</${Empty}>`}
-        <ul class="list">${trouble.map((job) => html`<${Trouble} key=${named(job)} job=${job} />`)}
-        ${data.flagged.map((file) => html`<li><div class="row"><span class="tag s-failed">${t('class.flagged')}</span><a class="path" href=${fileAt(file.path)}>${file.path}</a></div><p class="small">${file.what}</p></li>`)}</ul>
+        ${wrong === 0 && html`<${Empty}>${t(!found && !concerns.error ? 'loading' : found ? 'now.none.trouble' : 'now.none.stale')}</${Empty}>`}
+        <ul class="list">${flow?.stale.map((job) => html`<${Stale} key=${named(job)} job=${job} />`)}${found && html`<${Concerns} found=${found} />`}</ul>
+        ${concerns.error && (concerns.error.status === 504 ? html`<p class="small muted">${t('graph.long')}</p>` : html`<${Fault} error=${concerns.error} />`)}
       </${Card}>
       <${Card} title=${t('now.held')}>
         ${data.leases.length + data.sessions.length === 0 && html`<${Empty}>${t('now.none.held')}</${Empty}>`}
@@ -100,7 +134,8 @@ export function Now() {
           <span class="muted small">${t('since', '')}<${When} at=${session.since} />${session.over && ` · ${t('session.over')}`}</span></div></li>`)}</ul>
       </${Card}></div><div>
       ${flow && html`<${Card} title=${t('now.progress')}><${Progress} counts=${flow.counts} />
-        ${yours.length === 0 && html`<p class="small muted">${t(flow.counts.every(([state, number]) => number === 0 || state === 'done' || state === 'skipped') ? 'now.alldone' : 'now.none.yours')}</p>`}</${Card}>`}
+        ${flow.without_units.length > 0 && html`<${WithoutUnits} flow=${flow} />`}
+        ${said(flow, waits) && html`<p class="small muted">${t(said(flow, waits))}</p>`}</${Card}>`}
       <${Card} title=${t('now.recent')}><ol class="list">${data.recent.map((entry) => html`<li><div class="row wrap"><a href=${place('journal', { seq: entry.seq })}>@${entry.seq}</a>
         <strong>${entry.who}</strong> <span class="muted small"><${When} at=${entry.at} /></span></div>
         <p class="small clip">${entry.why ?? entry.paths.join(', ')}</p></li>`)}</ol></${Card}>

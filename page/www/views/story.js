@@ -2,16 +2,37 @@
 
 import { html, useState } from '../vendor/preact.js';
 import { call } from '../api.js';
-import { Card, Empty, Fault, FileLink, Hint, Shown, fileAt, useAct, useCall } from '../ui.js';
+import { Card, Dialog, Empty, Fault, Hint, Shown, Tabs, fileAt, go, useAct, useCall } from '../ui.js';
 import { Plot } from '../plot.js';
+import { Knows, Level, Place, Sheet, Timeline } from './novel.js';
+import { Proposals } from './learned.js';
 import { t } from '../words.js';
 
-function Place({ at }) {
-  const [, path, line] = /^(.*):(\d+)$/.exec(at) ?? [null, at, null];
-  return path === 'claim' ? html`<span class="muted">${t('line', line)}</span>` : html`<${FileLink} path=${path} line=${line} />`;
+/** The question whether a contradiction is meant. `within`: the file with the sentence, if it has one. */
+function Waive({ id, within }) {
+  const { busy, error, act } = useAct();
+  const [asking, setAsking] = useState(false);
+  const [why, setWhy] = useState('');
+  const send = async (event) => {
+    event.preventDefault();
+    if (await act(() => call('waive', { id, why, in: within }))) setAsking(false);
+  };
+  return html`<div class="buttons"><button type="button" onClick=${() => setAsking(true)}>${t('waive')} …</button></div>
+    ${asking && html`<${Dialog} title=${`${t('waive')}: ${id}`} onClose=${() => setAsking(false)}><form onSubmit=${send}>
+      <label>${t('waive.why')}<textarea rows="3" required value=${why} onInput=${(e) => setWhy(e.target.value)}></textarea></label><${Fault} error=${error} />
+      <div class="buttons"><button class="main" disabled=${busy || !why.trim()}>${t('waive')}</button><button type="button" onClick=${() => setAsking(false)}>${t('cancel')}</button></div></form></${Dialog}>`}`;
 }
 
-const Level = ({ of }) => (of ? html`<span class="tag level-${of}">${t(`level.${of}`)}</span>` : null);
+/** What memory says against itself. */
+function Inside() {
+  const found = useCall('check', { memory: true });
+  return html`<${Card} title=${t('story.inside')}><${Shown} from=${found}>${(data) => html`
+    ${data.conflicts.length === 0 && html`<${Empty}>${t('story.inside.none')}</${Empty}>`}
+    ${data.waived > 0 && html`<p class="small muted">${t('story.waived', data.waived)}</p>`}
+    ${data.conflicts.map((one) => html`<div class="conflict" key=${one.id}>
+      <div class="sides"><blockquote>${one.text} <span class="small"><${Place} at=${one.at} /></span></blockquote><blockquote>${one.against_text} <span class="small"><${Place} at=${one.against} /></span></blockquote></div>
+      <p class="small">${one.why}</p><${Waive} id=${one.id} /></div>`)}`}</${Shown}></${Card}>`;
+}
 
 function Check() {
   const [text, setText] = useState('');
@@ -31,7 +52,7 @@ function Check() {
     ${found?.conflicts.map((one) => html`<div class="conflict">
       <div class="sides"><div><h3>${t('story.new')} <span class="small"><${Place} at=${one.at} /></span></h3><blockquote>${one.claim}</blockquote></div>
       <div><h3>${t('story.written')} <span class="small"><${Place} at=${one.against} /></span> <${Level} of=${one.level} /></h3><blockquote>${one.evidence}</blockquote></div></div>
-      <p class="small">${one.why} <span class="muted">(${one.judge}, ${one.confidence.toFixed(2)})</span></p></div>`)}
+      <p class="small">${one.why} <span class="muted">(${one.judge}, ${one.confidence.toFixed(2)})</span></p><${Waive} id=${one.id} /></div>`)}
     ${open.length > 0 && html`<details><summary>${t('story.unknown')} (${open.length})</summary><ul class="list">${open.slice(0, 50).map((one) => html`<li><p>${one.claim.text}</p><ul>${one.evidence.map((evidence) => html`<li class="small"><${Place} at=${evidence.at} /> <${Level} of=${evidence.level} /> ${evidence.text}</li>`)}</ul></li>`)}</ul></details>`}
   </${Card}>`;
 }
@@ -46,8 +67,8 @@ function Tension({ theme }) {
       { label: '', values: names.map(() => one.threshold), dashed: true, colour: nth }]);
     return html`<${Plot} label=${t('story.tension')} names=${names} series=${series} theme=${theme} top=${Math.max(...shown.map((one) => one.threshold)) * 1.1} />
       <ul class="list">${data.tension.map((one) => { const [path, anchor] = one.target.split('#'); return html`<li>
-        <div class="row wrap"><a class="path" href=${fileAt(path, { anchor })}>${one.target}</a><${Level} of=${one.level} /><span class="small">${one.curve.at(-1)} · ${t('story.threshold', one.threshold)}</span>${one.gives_way != null && html`<span class="tag s-failed">${t('gives.way')}: ${t('chapter')} ${one.gives_way}</span>`}</div>
-        <ul>${one.presses.map((press) => html`<li class="small">${t('chapter')} ${press.chapter}, +${press.weight}: ${press.text} <${Place} at=${press.at} /></li>`)}</ul></li>`; })}</ul>`;
+        <div class="row wrap"><a class="path" href=${fileAt(path, { anchor })}>${one.target}</a><${Level} of=${one.level} /><span class="small">${one.curve.at(-1)} · ${t('story.threshold', one.threshold)}</span>${one.gives_way != null && html`<span class="tag s-failed">${t('gives.way')}: ${t('chapter.nth', one.gives_way)}</span>`}</div>
+        <ul>${one.presses.map((press) => html`<li class="small">${t('chapter.nth', press.chapter)}, +${press.weight}: ${press.text} <${Place} at=${press.at} /></li>`)}</ul></li>`; })}</ul>`;
   }}</${Shown}></${Card}>`;
 }
 
@@ -75,4 +96,14 @@ function Threads() {
   }}</${Shown}></${Card}>`;
 }
 
-export const Story = ({ theme }) => html`<${Hint} of="story" /><div class="stacks"><div><${Check} /><${Tension} theme=${theme} /></div><div><${Threads} /></div></div>`;
+const Tensions = ({ theme }) => html`<div class="stacks"><div><${Proposals} /><${Check} /><${Inside} /><${Tension} theme=${theme} /></div><div><${Threads} /></div></div>`;
+
+export function Story({ query, project, theme }) {
+  const tabs = [['check', t('story.tab.check')], ['people', t('story.tab.people')], ['time', t('story.tab.time')], ['knows', t('story.tab.knows')]];
+  const tab = project.has.memory && tabs.some(([name]) => name === query.tab) ? query.tab : 'check';
+  return html`<${Hint} of="story" />${project.has.memory && html`<${Tabs} label=${t('story')} chosen=${tab} onChoose=${(name) => go('story', { ...query, tab: name }, { replace: true })} of=${tabs} />`}
+    <div class="body" role=${project.has.memory ? 'tabpanel' : undefined}>${{
+      check: () => html`<${Tensions} theme=${theme} />`, people: () => html`<${Sheet} query=${query} />`,
+      time: () => html`<${Timeline} query=${query} />`, knows: () => html`<${Knows} query=${query} />`,
+    }[tab]()}</div>`;
+}

@@ -3,6 +3,7 @@
 import { html, useState } from '../vendor/preact.js';
 import { call } from '../api.js';
 import { Card, Dialog, Empty, Fault, FileLink, Hint, Shown, Tabs, fileAt, go, useAct, useCall } from '../ui.js';
+import { useRoving } from '../keys.js';
 import { Plot } from '../plot.js';
 import { t } from '../words.js';
 
@@ -14,10 +15,32 @@ const MOVES = {
   blocked: { pending: ['todo unblock'], in_progress: ['todo unblock', 'todo start'], cancelled: ['todo cancel'] },
   completed: {}, cancelled: {},
 };
+const PRIORITIES = ['critical', 'high', 'medium', 'low'];
 const SHOWN = 40;
 const KIND = 'text/x-quipu-todo';
 
-function Todo({ todo, onMove }) {
+/** The fields of a new todo, or of one that is changed; a note is added to those that are there. */
+function TodoForm({ todo, onClose }) {
+  const { busy, error, act } = useAct();
+  const [given, setGiven] = useState(todo ? { title: todo.title, description: todo.description ?? '', priority: todo.priority, note: '' } : { title: '', description: '', priority: 'medium', due: '', assignee: '', tag: '' });
+  const change = (name) => (event) => setGiven({ ...given, [name]: event.target.value });
+  const send = async (event) => {
+    event.preventDefault();
+    const filled = Object.fromEntries(Object.entries(given).filter(([name, value]) => value.trim() && (!todo || name === 'note' || value !== (todo[name] ?? ''))));
+    if (filled.tag) filled.tag = filled.tag.split(/[\s,，]+/).filter(Boolean);
+    if (await act(() => (todo ? call('todo edit', { id: todo.id, ...filled }) : call('todo add', filled)))) onClose();
+  };
+  const line = (name, kind = 'text') => html`<label>${t(`todo.${name}`)}<input type=${kind} value=${given[name]} onInput=${change(name)} /></label>`;
+  const area = (name) => html`<label>${t(`todo.${name}`)}<textarea rows="3" value=${given[name]} onInput=${change(name)}></textarea></label>`;
+  return html`<${Dialog} title=${todo ? `${t('todo.edit')}: ${todo.title}` : t('todo.add')} onClose=${onClose}><form class="fields" onSubmit=${send}>
+    ${line('title')}${area('description')}
+    <label>${t('priority')}<select value=${given.priority} onChange=${change('priority')}>${PRIORITIES.map((p) => html`<option value=${p}>${t(`priority.${p}`)}</option>`)}</select></label>
+    ${todo ? area('note') : html`${line('due', 'date')}${line('assignee')}${line('tag')}`}
+    <${Fault} error=${error} />
+    <div class="buttons"><button class="main" disabled=${busy || !given.title.trim()}>${todo ? t('todo.save') : t('todo.add')}</button><button type="button" onClick=${onClose}>${t('cancel')}</button></div></form></${Dialog}>`;
+}
+
+function Todo({ todo, onMove, onEdit }) {
   const targets = Object.keys(MOVES[todo.status] ?? {});
   const drag = (event) => { event.dataTransfer.setData(KIND, todo.id); event.dataTransfer.effectAllowed = 'move'; };
   return html`<li class="todo p-${todo.priority}" draggable=${targets.length > 0} onDragStart=${drag}>
@@ -25,7 +48,7 @@ function Todo({ todo, onMove }) {
     <p class="small row wrap"><span class="tag p-${todo.priority}">${t(`priority.${todo.priority}`)}</span>${todo.assignee && html`<span>@${todo.assignee}</span>`}${todo.due && html`<span>${t('due')} ${todo.due}</span>`}${todo.tags.map((tag) => html`<span class="muted">#${tag}</span>`)}</p>
     ${todo.description && html`<p class="small clip">${todo.description}</p>`}
     ${todo.notes && html`<p class="small muted clip">${todo.notes}</p>`}
-    <p class="row spread"><code class="small muted">${todo.id}</code>${targets.length > 0 && html`<label class="small"><span class="hidden">${t('todo.move')}: ${todo.title}</span>
+    <p class="row spread"><code class="small muted">${todo.id}</code><span class="buttons small"><button type="button" aria-label=${`${t('todo.edit')}: ${todo.title}`} onClick=${() => onEdit(todo)}>${t('todo.edit')}</button></span>${targets.length > 0 && html`<label class="small"><span class="hidden">${t('todo.move')}: ${todo.title}</span>
       <select value="" onChange=${(e) => { onMove(todo, e.target.value); e.target.value = ''; }}><option value="">${t('todo.move')} …</option>${targets.map((name) => html`<option value=${name}>${t(`todo.${name}`)}</option>`)}</select></label>`}</p>
   </li>`;
 }
@@ -38,6 +61,8 @@ function Todos() {
   const [blocking, setBlocking] = useState(null);
   const [reason, setReason] = useState('');
   const [over, setOver] = useState(null);
+  const [editing, setEditing] = useState(null);
+  const board = useRoving('li.todo');
   const follow = (todo, to, given = {}) => act(async () => {
     for (const operation of MOVES[todo.status][to]) await call(operation, { id: todo.id, ...(operation === 'todo block' ? given : {}) });
     return true;
@@ -52,10 +77,10 @@ function Todos() {
     if (await act(() => call('todo add', { title, priority }))) setTitle('');
   };
   return html`<form class="row wrap" onSubmit=${add}><label class="grow"><span class="hidden">${t('todo.new')}</span><input placeholder=${t('todo.new')} value=${title} onInput=${(e) => setTitle(e.target.value)} /></label>
-      <label><span class="hidden">${t('priority')}</span><select value=${priority} onChange=${(e) => setPriority(e.target.value)}>${['critical', 'high', 'medium', 'low'].map((p) => html`<option value=${p}>${t(`priority.${p}`)}</option>`)}</select></label>
-      <button class="main" disabled=${busy || !title.trim()}>${t('todo.add')}</button></form>
+      <label><span class="hidden">${t('priority')}</span><select value=${priority} onChange=${(e) => setPriority(e.target.value)}>${PRIORITIES.map((p) => html`<option value=${p}>${t(`priority.${p}`)}</option>`)}</select></label>
+      <button class="main" disabled=${busy || !title.trim()}>${t('todo.add')}</button><button type="button" onClick=${() => setEditing('new')}>${t('todo.more')} …</button></form>
     <${Fault} error=${error} />
-    <${Shown} from=${list}>${(data) => html`<div class="columns">${COLUMNS.map((name) => {
+    <${Shown} from=${list}>${(data) => html`<div class="columns" ref=${board}>${COLUMNS.map((name) => {
       const all = data.todos.filter((todo) => todo.status === name);
       const closed = name === 'completed' || name === 'cancelled';
       const shown = closed ? all.slice(-SHOWN).reverse() : all.slice(0, 200);
@@ -68,9 +93,10 @@ function Todos() {
       return html`<section class="column ${over === name ? 'over' : ''}" data-status=${name} onDragOver=${(e) => { e.preventDefault(); setOver(name); }} onDragLeave=${() => setOver(null)} onDrop=${drop}>
         <h2>${t(`todo.${name}`)} <span class="number muted">${all.length}</span></h2>
         ${all.length === 0 && html`<p class="small muted">${t('todo.none')}</p>`}
-        <ul>${shown.map((todo) => html`<${Todo} key=${todo.id} todo=${todo} onMove=${move} />`)}</ul>
+        <ul>${shown.map((todo) => html`<${Todo} key=${todo.id} todo=${todo} onMove=${move} onEdit=${setEditing} />`)}</ul>
         ${shown.length < all.length && html`<p class="small muted">${t('todo.newest', shown.length, all.length)}</p>`}</section>`;
     })}</div>`}</${Shown}>
+    ${editing && html`<${TodoForm} todo=${editing === 'new' ? null : editing} onClose=${() => setEditing(null)} />`}
     ${blocking && html`<${Dialog} title=${`${t('todo.blocked')}: ${blocking.title}`} onClose=${() => setBlocking(null)}>
       <form onSubmit=${(event) => { event.preventDefault(); follow(blocking, 'blocked', { reason }); setBlocking(null); setReason(''); }}>
         <label>${t('todo.reason')}<textarea rows="3" required value=${reason} onInput=${(e) => setReason(e.target.value)}></textarea></label>

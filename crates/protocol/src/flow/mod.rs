@@ -53,7 +53,7 @@ pub use event::{Event, Summary};
 pub use folder::{RunningAttempt, attempts_under_way, folder_of, prune_runs};
 pub use gate::{Decided, GateError, decide_gate};
 pub use job::{Job, Output, PlannedJob, plan_batches, plan_jobs};
-pub use next::next_command;
+pub use next::{next_command, retry_command};
 pub use note::{AttemptFact, AttemptNote, AttemptResult, ReadNote, Usage};
 pub use replay::{Replay, ReplayError, replay};
 pub use scripted::Scripted;

@@ -20,7 +20,7 @@ pub fn next_command(flow: &Flow<'_>) -> Option<String> {
             render_job(&stale.job)
         ));
     }
-    if let Some(said) = first(State::Failed).map(render_failed) {
+    if let Some(said) = first(State::Failed).map(retry_command) {
         return Some(said);
     }
     // Steps that run once per unit have no units yet.
@@ -32,7 +32,8 @@ pub fn next_command(flow: &Flow<'_>) -> Option<String> {
     })
 }
 
-fn render_failed(failed: &JobStatus) -> String {
+/// The command that does a failed job again.
+pub fn retry_command(failed: &JobStatus) -> String {
     let unit = failed
         .job
         .unit

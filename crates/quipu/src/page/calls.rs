@@ -20,7 +20,13 @@ use crate::table::TABLE;
 const OFFERED: &[(&str, &[&str])] = &[
     ("approve", &[]),
     ("reject", &[]),
+    ("write", &["file", "force", "key"]),
+    ("append", &["file", "key"]),
+    ("amend", &["file", "force"]),
+    ("waive", &[]),
+    ("learn", &[]),
     ("todo add", &[]),
+    ("todo edit", &[]),
     ("todo start", &[]),
     ("todo block", &[]),
     ("todo unblock", &[]),
@@ -34,12 +40,18 @@ const OFFERED: &[(&str, &[&str])] = &[
     ("recall", &[]),
     ("check", &["judge"]),
     ("threads", &[]),
+    ("story sheet", &[]),
+    ("story timeline", &[]),
+    ("story knows", &[]),
     ("tension", &["svg"]),
     ("diff", &[]),
     ("restore", &[]),
     ("lease release", &[]),
     ("verify", &[]),
 ];
+
+/// The rows that read stdin if no text is given. The server has none to read.
+const WITH_TEXT: &[&str] = &["write", "append"];
 
 #[derive(Debug, Deserialize)]
 pub struct Call {
@@ -71,6 +83,9 @@ fn perform(session: &Session, call: &Call) -> Result<Value, Failure> {
             "use the command line: quipu --help",
         ));
     };
+    if WITH_TEXT.contains(&operation.name) && !call.arguments.contains_key("text") {
+        return Err(usage("`text` is missing".to_owned()));
+    }
     let (_, matches) = parse_call(operation, &call.arguments, left_out).map_err(usage)?;
     // The caller is always a person, even if an agent started the server. The unit only selects the
     // target.
@@ -120,6 +135,15 @@ mod tests {
                 .exit,
             exit::USAGE
         );
+        for without_text in ["write", "append"] {
+            let call = call(&format!(
+                r#"{{"operation": "{without_text}", "arguments": {{"path": "a.md"}}}}"#
+            ));
+            assert_eq!(
+                (call.exit, call.what.as_str()),
+                (exit::USAGE, "`text` is missing")
+            );
+        }
         assert_eq!(
             call(r#"{"operation": "tension", "arguments": {"svg": "/tmp/x"}}"#).exit,
             exit::USAGE

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use quipu_contract::{Builtin, Contract, Each, UnitId};
 use quipu_protocol::flow::{
-    Job, JobStatus, PlannedJob, attempts_under_way, flow_now, folder_of, replay,
+    Job, JobStatus, PlannedJob, State as Stand, attempts_under_way, flow_now, folder_of, replay,
 };
 use quipu_web::axum::extract::{Query, State};
 use quipu_web::axum::response::Response;
@@ -67,6 +67,8 @@ pub fn to_json(contract: &Contract, planned: &PlannedJob<'_>, status: &JobStatus
         "through": status.through.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "gate": planned.is_builtin(Builtin::Gate),
         "objects": status.objects,
+        // A failed report of a panel can be left out, because others are averaged with it.
+        "excusable": status.state == Stand::Failed && planned.step.domain.is_some(),
         "failures": status.failures,
         "reads": planned.reads().iter().map(ToString::to_string).collect::<Vec<_>>(),
         "outputs": planned.outputs.iter().map(|o| o.path.to_string()).collect::<Vec<_>>(),

@@ -41,7 +41,7 @@ pub async fn graph(State(page): Shared, Query(asked): Query<Parameters>) -> Resp
             near.entry(&edge.from.path).or_default().insert(&edge.to);
             near.entry(&edge.to).or_default().insert(&edge.from.path);
         }
-        let chosen = choose(graph, &near, &asked);
+        let chosen = choose(graph, &near, &asked, map.root.as_deref());
         let shown: Vec<usize> = (0..graph.pages.len()).filter(|nth| chosen.contains(graph.pages[*nth].as_str())).collect();
         let index: BTreeMap<&str, usize> = shown.iter().enumerate().map(|(at, nth)| (graph.pages[*nth].as_str(), at)).collect();
         let orphans: BTreeMap<&str, bool> = graph.orphans.iter().map(|o| (o.path.as_str(), o.is_memory)).collect();
@@ -86,16 +86,19 @@ pub async fn graph(State(page): Shared, Query(asked): Query<Parameters>) -> Resp
             "orphans_all": graph.orphans.iter().filter(|o| o.is_memory).count(),
             "dense_all": graph.dense.len(),
             "root": map.root,
+            "focus": asked.focus,
         }))
     })
     .await
 }
 
-/// Selects the pages to draw: all, those near the focus, or those with the most neighbours.
+/// Selects the pages to draw: all, those near the focus, or those with the most neighbours. The
+/// index leads everywhere, so it is near only if it is the focus itself.
 fn choose<'g>(
     graph: &'g Graph,
     near: &BTreeMap<&'g str, BTreeSet<&'g str>>,
     asked: &Parameters,
+    root: Option<&str>,
 ) -> BTreeSet<&'g str> {
     let known = graph.pages.iter().find(|page| **page == asked.focus);
     if let Some(focus) = known {
@@ -110,7 +113,7 @@ fn choose<'g>(
         );
         while let Some((path, far)) = next.pop_front() {
             for other in near.get(path).into_iter().flatten().filter(|_| far < depth) {
-                if seen.len() < NODES && seen.insert(other) {
+                if root != Some(*other) && seen.len() < NODES && seen.insert(other) {
                     next.push_back((other, far + 1));
                 }
             }

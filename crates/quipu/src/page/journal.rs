@@ -1,5 +1,7 @@
 //! The journal, searched from its end, one window at a time.
 
+use quipu_contract::{Act, Actor, ProjectPath};
+use quipu_protocol::Project;
 use quipu_store::{Kind, LogEntry};
 use quipu_web::axum::extract::{Query, State};
 use quipu_web::axum::response::Response;
@@ -62,15 +64,34 @@ pub async fn search(State(page): Shared, Query(asked): Query<Parameters>) -> Res
         let found = project
             .store
             .log_before(asked.before, asked.limit.min(MOST), &wanted)?;
-        let entries: Vec<Value> = found.entries.iter().map(to_json).collect();
+        let entries: Vec<Value> = found
+            .entries
+            .iter()
+            .map(|entry| to_json(&project, entry))
+            .collect();
         Ok(json!({"entries": entries, "next": found.next, "newest": project.store.pulse()?}))
     })
     .await
 }
 
+/// Whether the class of a file lets a person bring an older version back.
+pub fn is_restorable(project: &Project, path: &ProjectPath) -> bool {
+    let class = project.contract.class(path);
+    let allowed = class.allows(Act::RestoreOlder, &Actor::Person, true);
+    allowed.is_ok() && !project.store.is_read_only()
+}
+
 /// Returns a commit as JSON.
-pub fn to_json(entry: &LogEntry) -> Value {
+pub fn to_json(project: &Project, entry: &LogEntry) -> Value {
     let shown: Vec<&String> = entry.paths.iter().take(PATHS).collect();
+    let has_texts = !matches!(entry.kind, Kind::Lease | Kind::Note | Kind::ConflictCopy);
+    let restorable = shown.iter().filter(|path| {
+        let parsed = ProjectPath::parse(path);
+        has_texts
+            && !entry.removed.contains(path)
+            && parsed.is_ok_and(|path| is_restorable(project, &path))
+    });
+    let restorable: Vec<&&String> = restorable.collect();
     json!({
         "seq": entry.seq,
         "at": entry.at,
@@ -78,6 +99,7 @@ pub fn to_json(entry: &LogEntry) -> Value {
         "who": entry.who.to_string(),
         "why": entry.why,
         "paths": shown,
+        "restorable": restorable,
         "more": entry.paths.len() - shown.len(),
     })
 }

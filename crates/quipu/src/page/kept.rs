@@ -8,11 +8,12 @@ use quipu_contract::Actor;
 use quipu_protocol::{LinkMap, Project, map_links};
 use quipu_store::StatusScan;
 
+use super::concerns::StoryConcerns;
 use crate::answer::Failure;
 
 /// External edits are not in the journal. They may stay unseen for this long, or longer if a scan
 /// is slow.
-const SURVEY_LASTS: Duration = Duration::from_secs(2);
+const SURVEY_LASTS: Duration = Duration::from_secs(1);
 const LINKS_LAST: Duration = Duration::from_secs(20);
 /// A result is cached for this many times the duration of its computation, so that scans never
 /// dominate the server's work.
@@ -22,13 +23,19 @@ const PATIENCE: u32 = 20;
 pub struct Kept {
     scan: Mutex<Option<Found<StatusScan>>>,
     links: Mutex<Option<Found<LinkMap>>>,
+    story: Mutex<Option<Found<StoryConcerns>>>,
 }
 
 struct Found<T> {
     seq: u64,
     until: Instant,
+    /// Computing it again before this would take too much of the server's work.
+    costly_until: Instant,
     what: Arc<T>,
 }
+
+/// A result that may be outdated, and how long it is kept although it is.
+pub type Lately<T> = (Arc<T>, Duration);
 
 impl Kept {
     /// Returns the status scan of every file. Concurrent callers wait for the same scan.
@@ -38,17 +45,37 @@ impl Kept {
         })
     }
 
-    /// Returns the last status scan, even if it is outdated, for optional information.
-    pub fn last_scan(&self) -> Option<Arc<StatusScan>> {
-        let slot = self.scan.lock().unwrap_or_else(PoisonError::into_inner);
-        slot.as_ref().map(|found| Arc::clone(&found.what))
+    pub fn links(&self, project: &Project) -> Result<Arc<LinkMap>, Failure> {
+        kept(&self.links, project, LINKS_LAST, || read_links(project))
     }
 
-    pub fn links(&self, project: &Project) -> Result<Arc<LinkMap>, Failure> {
-        kept(&self.links, project, LINKS_LAST, || {
-            Ok(map_links(project, &Actor::Person)?)
-        })
+    /// Like `links`, for a view that asks after every commit.
+    pub fn links_lately(&self, project: &Project) -> Result<Lately<LinkMap>, Failure> {
+        lately(&self.links, project, || read_links(project))
     }
+
+    pub fn story_lately(&self, project: &Project) -> Result<Lately<StoryConcerns>, Failure> {
+        lately(&self.story, project, || StoryConcerns::read(project))
+    }
+}
+
+fn read_links(project: &Project) -> Result<LinkMap, Failure> {
+    Ok(map_links(project, &Actor::Person)?)
+}
+
+/// Returns an outdated result while computing it again would dominate the server's work.
+fn lately<T>(
+    slot: &Mutex<Option<Found<T>>>,
+    project: &Project,
+    look: impl Fn() -> Result<T, Failure>,
+) -> Result<Lately<T>, Failure> {
+    if let Some(found) = &*slot.lock().unwrap_or_else(PoisonError::into_inner) {
+        let left = found.costly_until.saturating_duration_since(Instant::now());
+        if !left.is_zero() && found.seq != project.store.pulse()? {
+            return Ok((Arc::clone(&found.what), left));
+        }
+    }
+    Ok((kept(slot, project, LINKS_LAST, look)?, Duration::ZERO))
 }
 
 fn kept<T>(
@@ -67,11 +94,13 @@ fn kept<T>(
     }
     let begun = Instant::now();
     let what = Arc::new(look()?);
-    let until = Instant::now() + lasts.max(begun.elapsed() * PATIENCE);
+    let costly = begun.elapsed() * PATIENCE;
+    let now = Instant::now();
     // The scan itself may have adopted an edit.
     *slot = Some(Found {
         seq: project.store.pulse()?,
-        until,
+        until: now + lasts.max(costly),
+        costly_until: now + costly,
         what: Arc::clone(&what),
     });
     Ok(what)

@@ -6,9 +6,14 @@
 
 mod assets;
 mod calls;
+mod causes;
+mod concerns;
+mod decisions;
+mod editing;
 mod entry;
 mod events;
 mod files;
+mod flagged;
 mod flow;
 mod graph;
 mod journal;
@@ -18,6 +23,7 @@ mod now;
 mod overview;
 mod reading;
 mod reply;
+mod search;
 
 use std::sync::{Arc, OnceLock};
 
@@ -70,10 +76,16 @@ pub fn site(session: Session, entry: &Arc<Entry>) -> Site {
     let guarded = Router::new()
         .route("/api/project", get(overview::project))
         .route("/api/now", get(now::now))
+        .route("/api/concerns", get(concerns::concerns))
+        .route("/api/names", get(concerns::names))
+        .route("/api/flagged", get(flagged::flagged))
+        .route("/api/decisions", get(decisions::of_file))
+        .route("/api/search", get(search::text))
         .route("/api/flow", get(flow::board))
         .route("/api/job", get(flow::job))
         .route("/api/files", get(files::list))
         .route("/api/file", get(reading::file))
+        .route("/api/text", get(editing::text))
         .route("/api/lines", get(reading::lines))
         .route("/api/links", get(graph::of_file))
         .route("/api/graph", get(graph::graph))

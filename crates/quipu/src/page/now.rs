@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
+use quipu_contract::{Contract, Each};
 use quipu_protocol::flow::{
-    RunningAttempt, State as Stand, attempts_under_way, flow_now, folder_of,
+    Flow, Job, RunningAttempt, State as Stand, attempts_under_way, flow_now, folder_of,
+    retry_command,
 };
 use quipu_store::Kind;
 use quipu_web::axum::extract::State;
@@ -11,6 +13,7 @@ use quipu_web::axum::response::Response;
 use serde_json::{Value, json};
 
 use super::Shared;
+use super::causes::root_causes;
 use super::journal;
 use super::reply::reply;
 use crate::answer::Failure;
@@ -28,23 +31,10 @@ pub async fn now(State(page): Shared) -> Response {
     reply(move || {
         let project = page.session().project()?;
         let store = &project.store;
-        let mut flow_json = Value::Null;
-        if !project.contract.steps.is_empty() {
-            let (flow, _) = flow_now(&project, &page.memory)?;
-            let of = |state: Stand| -> Vec<Value> {
-                let found = flow.jobs.iter().zip(&flow.statuses).filter(|(_, s)| s.state == state).take(MOST);
-                found.map(|(planned, status)| super::flow::to_json(&project.contract, planned, status)).collect()
-            };
-            let counts: Vec<Value> = Stand::ALL.iter().map(|s| json!([s.as_str(), flow.count(*s)])).collect();
-            flow_json = json!({
-                "counts": counts,
-                "waiting": of(Stand::Waiting),
-                "failed": of(Stand::Failed),
-                "blocked": of(Stand::Blocked),
-                "stale": of(Stand::Stale),
-                "ready": of(Stand::Ready),
-            });
-        }
+        let flow = match project.contract.steps.is_empty() {
+            true => Value::Null,
+            false => flow_json(&project.contract, &flow_now(&project, &page.memory)?.0),
+        };
         let scan = page.kept.scan(&project)?;
         let flagged: Vec<Value> = scan
             .flagged()
@@ -58,21 +48,58 @@ pub async fn now(State(page): Shared) -> Response {
             .collect();
         let sessions: Vec<Value> =
             sessions.iter().map(|s| json!({"id": s.id, "who": s.who.to_string(), "since": s.since, "over": s.over})).collect();
-        let recent: Vec<Value> = store.recent(LOOKED)?.iter().filter(|entry| entry.kind != Kind::Lease).take(RECENT).map(journal::to_json).collect();
+        let recent = store.recent(LOOKED)?;
+        let recent = recent.iter().filter(|entry| entry.kind != Kind::Lease).take(RECENT);
+        let recent: Vec<Value> = recent.map(|entry| journal::to_json(&project, entry)).collect();
         let attempts: Vec<Value> = attempts_under_way(store.root()).iter().map(|attempt| to_json(store.root(), attempt)).collect();
         Ok::<Value, Failure>(json!({
-            "flow": flow_json,
+            "flow": flow,
             "attempts": attempts,
             // The page also works while the shared server is down.
             "workers": store.registered().unwrap_or_default(),
             "leases": leases,
             "sessions": sessions,
             "flagged": flagged,
+            "flagged_all": scan.flagged().count(),
             "recent": recent,
             "files": scan.files.len(),
         }))
     })
     .await
+}
+
+/// Returns what the flow needs: decisions, jobs that need a person with those that wait for them,
+/// and stale jobs.
+fn flow_json(contract: &Contract, flow: &Flow<'_>) -> Value {
+    let job = |at: usize| super::flow::to_json(contract, &flow.jobs[at], &flow.statuses[at]);
+    let of = |state: Stand| -> Vec<Value> {
+        let found = (0..flow.jobs.len()).filter(|at| flow.statuses[*at].state == state);
+        found.take(MOST).map(job).collect()
+    };
+    let causes = root_causes(&flow.statuses);
+    let shown = causes.iter().take(MOST).map(|cause| {
+        let mut json = job(cause.job);
+        let status = &flow.statuses[cause.job];
+        let blocked = cause.blocked.iter().take(MOST);
+        let blocked: Vec<&Job> = blocked.map(|at| &flow.statuses[*at].job).collect();
+        json["blocks"] = json!({"all": cause.blocked.len(), "shown": blocked});
+        json["retry"] = json!((status.state == Stand::Failed).then(|| retry_command(status)));
+        json
+    });
+    // Steps for each unit have no jobs while no unit is declared.
+    let steps = contract.steps.iter().filter(|step| step.each == Each::Unit);
+    let idle = steps.filter(|step| flow.jobs.iter().all(|job| job.step.name != step.name));
+    let gate = contract.steps.iter().find(|step| step.declare.is_some());
+    json!({
+        "counts": Stand::ALL.iter().map(|s| json!([s.as_str(), flow.count(*s)])).collect::<Vec<_>>(),
+        "waiting": of(Stand::Waiting),
+        "causes": shown.collect::<Vec<_>>(),
+        "causes_all": causes.len(),
+        "stale": of(Stand::Stale),
+        "ready": of(Stand::Ready),
+        "without_units": idle.map(|step| &step.name).collect::<Vec<_>>(),
+        "declared_by": gate.map(|gate| &gate.name),
+    })
 }
 
 /// Returns an attempt with its agent's last line and the texts it was given.

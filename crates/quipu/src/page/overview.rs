@@ -52,5 +52,6 @@ fn has(contract: &Contract) -> Value {
         "sessions": form(Form::Session),
         "reports": form(Form::Report),
         "threads": form(Form::Threads),
+        "memory": contract.files.iter().any(|rule| rule.tier.is_some()),
     })
 }

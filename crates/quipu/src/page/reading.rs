@@ -1,16 +1,17 @@
 //! One file: its text at any version, its history, and the author of each line.
 
 use quipu_contract::ProjectPath;
-use quipu_protocol::{Project, read_pointer};
-use quipu_store::PathEvent;
+use quipu_protocol::{Project, ReadError, Reading, read_pointer};
+use quipu_store::{At, PathEvent};
 use quipu_web::axum::extract::{Query, State};
 use quipu_web::axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Shared;
+use super::journal::is_restorable;
 use super::markdown::parse_tree;
 use super::reply::reply;
+use super::{Shared, editing, flagged};
 use crate::answer::Failure;
 use crate::session::Session;
 
@@ -34,29 +35,30 @@ pub async fn file(State(page): Shared, Query(asked): Query<Parameters>) -> Respo
         let project = session.project()?;
         let path = Session::path(&asked.path)?;
         let at = asked.at.as_deref().filter(|at| !at.is_empty());
-        let reading = read_pointer(&project, &session.actor, path.as_str(), at)?;
+        let flag = flagged::find(&page, &project, &path)?;
+        let (bytes, version) = match read_pointer(&project, &session.actor, path.as_str(), at) {
+            Ok(Reading { bytes, version, .. }) => (Some(bytes), Some(version)),
+            // Nothing of the file was ever accepted. What is on disk is shown as a difference.
+            Err(ReadError::NotFound { .. }) if at.is_none() && !flag.is_null() => (None, None),
+            Err(error) => return Err(error.into()),
+        };
         let events = project.store.events(&path)?;
         let rule = project.contract.rule(&path);
-        let text = String::from_utf8(reading.bytes.clone()).ok();
-        let markdown = path.as_str().ends_with(".md") && reading.bytes.len() <= TREE_BYTES;
+        let length = bytes.as_ref().map_or(0, Vec::len);
+        let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+        let markdown = path.as_str().ends_with(".md") && length <= TREE_BYTES;
         let tree = text
             .as_deref()
             .filter(|_| markdown)
             .map(|text| parse_tree(text, path.as_str(), &|p| is_file(&project, p)));
-        let scan = page.kept.last_scan();
-        let flag = scan.and_then(|scan| {
-            scan.flagged()
-                .find(|f| f.path == path.as_str())
-                .and_then(|f| f.flag.clone())
-        });
         let last = events.first().map(event);
         Ok::<Value, Failure>(json!({
             "path": path,
             "class": project.contract.class(&path).as_str(),
             "about": rule.map(|rule| rule.about.in_language(project.contract.language)),
             "rule": rule.map(|rule| rule.place.to_string()),
-            "version": reading.version,
-            "bytes": reading.bytes.len(),
+            "version": version,
+            "bytes": length,
             "lines": text.as_deref().map(|text| text.lines().count()),
             "is_text": text.is_some(),
             "tree": tree,
@@ -64,6 +66,8 @@ pub async fn file(State(page): Shared, Query(asked): Query<Parameters>) -> Respo
             "versions": events.len(),
             "last": last,
             "flag": flag,
+            "restorable": is_restorable(&project, &path),
+            "edit": editing::operation(&project, &path).filter(|_| text.is_some()),
         }))
     })
     .await
@@ -90,7 +94,7 @@ pub struct Window {
     from: usize,
     #[serde(default = "window")]
     count: usize,
-    /// Adds the author of each line, for the newest version.
+    /// Adds the author of each line.
     #[serde(default)]
     blame: bool,
 }
@@ -105,8 +109,16 @@ pub async fn lines(State(page): Shared, Query(asked): Query<Window>) -> Response
         let project = session.project()?;
         let path = Session::path(&asked.path)?;
         let count = asked.count.min(LINES);
+        let at = asked.at.as_deref().filter(|at| !at.is_empty());
         if asked.blame {
-            let blame = project.store.blame(&path)?;
+            let blame = match at.map(|at| At::parse(at).ok_or(at)) {
+                None => project.store.blame(&path)?,
+                Some(Ok(at)) => project.store.blame_at(&path, &at)?,
+                Some(Err(at)) => {
+                    let at = at.to_owned();
+                    return Err(ReadError::BadVersion { path, at }.into());
+                }
+            };
             let shown: Vec<Value> = blame
                 .iter()
                 .skip(asked.from)
@@ -115,7 +127,6 @@ pub async fn lines(State(page): Shared, Query(asked): Query<Window>) -> Response
                 .collect();
             return Ok(json!({"total": blame.len(), "from": asked.from, "lines": shown}));
         }
-        let at = asked.at.as_deref().filter(|at| !at.is_empty());
         let reading = read_pointer(&project, &session.actor, path.as_str(), at)?;
         let text = String::from_utf8_lossy(&reading.bytes);
         let shown: Vec<Value> =

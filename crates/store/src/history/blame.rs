@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::error::{Result, StoreError};
 use crate::history::events::PathEvent;
+use crate::history::log::At;
 use crate::journal::body::Gap;
 use crate::journal::record::{OpKind, Who};
 use crate::store::Store;
@@ -36,7 +37,16 @@ const PATIENCE: Duration = Duration::from_millis(200);
 impl Store {
     /// For each line of a file, the commit that last changed it. Fails if damage hides that commit.
     pub fn blame(&self, path: &ProjectPath) -> Result<Vec<BlameLine>> {
-        let mut events = self.events(path)?;
+        self.blame_of(path, self.events(path)?)
+    }
+
+    /// Like `blame`, for an older state of the file.
+    pub fn blame_at(&self, path: &ProjectPath, at: &At) -> Result<Vec<BlameLine>> {
+        self.blame_of(path, self.events_until(path, at)?)
+    }
+
+    /// The authors of the newest of some states, which are sorted newest first.
+    fn blame_of(&self, path: &ProjectPath, mut events: Vec<PathEvent>) -> Result<Vec<BlameLine>> {
         let Some(newest) = events.first().cloned() else {
             return Err(StoreError::not_found(
                 format!("`{path}` has no history"),

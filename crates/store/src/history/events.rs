@@ -142,7 +142,17 @@ impl Store {
 
     /// The text of a file at a state, and that state.
     pub fn text_at(&self, path: &ProjectPath, at: &At) -> Result<(Vec<u8>, PathEvent)> {
-        let events = self.events(path)?;
+        let events = self.events_until(path, at)?;
+        let text = self.texts().text_of(path, &events)?;
+        Ok((
+            text,
+            events.into_iter().next().expect("the state asked for"),
+        ))
+    }
+
+    /// The states of a file up to one, newest first. At least the one asked for.
+    pub(crate) fn events_until(&self, path: &ProjectPath, at: &At) -> Result<Vec<PathEvent>> {
+        let mut events = self.events(path)?;
         if let At::Seq(seq) = at {
             let newest = self.newest_seq()?;
             if *seq > newest {
@@ -191,10 +201,8 @@ impl Store {
                 format!("quipu log {path}     (then name an earlier version)"),
             ));
         }
-        Ok((
-            self.texts().text_of(path, &events[index..])?,
-            events[index].clone(),
-        ))
+        events.drain(..index);
+        Ok(events)
     }
 }
 

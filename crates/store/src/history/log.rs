@@ -58,6 +58,9 @@ pub struct LogEntry {
     pub who: Who,
     pub why: Option<String>,
     pub paths: Vec<String>,
+    /// The files of `paths` that this commit removed.
+    #[serde(skip)]
+    pub removed: Vec<String>,
     /// The record cannot be read. Its neighbours give its number, and nothing else is known.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub damaged: bool,
@@ -78,6 +81,7 @@ impl LogEntry {
             who,
             why: None,
             paths: Vec::new(),
+            removed: Vec::new(),
             damaged: true,
         }
     }
@@ -132,7 +136,9 @@ impl From<&Record> for LogEntry {
             }
             paths.extend(event.paths.iter().map(|p| format!("{} {p}", event.act)));
         }
+        let removed = record.ops.iter().filter(|o| o.op == OpKind::Remove);
         LogEntry {
+            removed: removed.map(|o| o.path.clone()).collect(),
             seq: record.seq,
             id: record.id.clone(),
             at: record.at.clone(),

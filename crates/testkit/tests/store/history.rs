@@ -134,6 +134,14 @@ fn blame_names_who_made_each_line() {
         store.blame(&Playground::path("meta/none.md")),
         Err(StoreError::NotFound { .. })
     ));
+    let path = Playground::path("drafts/ch01.md");
+    let older = store.blame_at(&path, &At::Seq(3)).unwrap();
+    let older: Vec<(u64, String)> = older.into_iter().map(|l| (l.seq, l.text)).collect();
+    assert_eq!(older, [(3, "a".into()), (3, "b".into()), (3, "c".into())]);
+    assert!(matches!(
+        store.blame_at(&path, &At::Seq(2)),
+        Err(StoreError::NotFound { .. })
+    ));
 }
 
 #[test]

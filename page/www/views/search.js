@@ -1,0 +1,72 @@
+// Search in every view: paths, exact text, and what recall finds.
+
+import { html, useEffect, useRef, useState } from '../vendor/preact.js';
+import { call, get } from '../api.js';
+import { Dialog, Fault, fileAt, useData } from '../ui.js';
+import { t } from '../words.js';
+
+const PATHS = 8;
+const PASSAGES = 6;
+
+/** One kind of finds: asked by itself, so that a slow one keeps no other waiting. */
+function Kind({ title, wanted, ask, row, none }) {
+  const found = useData(() => (wanted ? ask(wanted) : Promise.resolve(null)), [wanted], { live: false });
+  if (!wanted) return null;
+  const { hits = [], note } = found.data ?? {};
+  return html`<section aria-label=${title} aria-busy=${found.loading}><h3>${title}</h3>
+    <${Fault} error=${found.error} />
+    ${found.data && hits.length === 0 && html`<p class="small muted">${none}</p>`}
+    <ul class="plainlist finds">${hits.map(row)}</ul>${note && html`<p class="small muted">${note}</p>`}</section>`;
+}
+
+/** The text with what was looked for marked. */
+function Marked({ text, wanted }) {
+  const at = text.toLowerCase().indexOf(wanted.toLowerCase());
+  if (at < 0) return text;
+  return html`${text.slice(0, at)}<mark>${text.slice(at, at + wanted.length)}</mark>${text.slice(at + wanted.length)}`;
+}
+
+const paths = async (q) => {
+  const { files, total } = await get('files', { q, limit: PATHS });
+  return { hits: files, note: total > files.length ? t('and.more', total - files.length) : null };
+};
+const lines = async (q) => {
+  const { hits, searched, files } = await get('search', { q });
+  return { hits, note: searched < files ? t('search.part', searched, files) : null };
+};
+const passages = async (question) => {
+  const { hits, weak } = (await call('recall', { question, most: PASSAGES })).data;
+  return { hits, note: weak && hits.length > 0 ? t('search.weak') : null };
+};
+
+export function Search({ onClose }) {
+  const [text, setText] = useState('');
+  const [wanted, setWanted] = useState('');
+  const box = useRef(null);
+  useEffect(() => {
+    const timer = setTimeout(() => setWanted(text.trim()), 200);
+    return () => clearTimeout(timer);
+  }, [text]);
+  const move = (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!step) return;
+    const stops = [box.current.querySelector('input'), ...box.current.querySelectorAll('.finds a')];
+    const next = stops[stops.indexOf(document.activeElement) + step];
+    if (!next) return;
+    event.preventDefault();
+    next.focus();
+  };
+  const open = (event) => {
+    event.preventDefault();
+    box.current.querySelector('.finds a')?.click();
+  };
+  const chosen = (event) => { if (event.target.closest('.finds a')) onClose(); };
+  return html`<${Dialog} title=${t('search')} onClose=${onClose}><div class="search" ref=${box} onKeyDown=${move} onClick=${chosen}>
+    <form onSubmit=${open}><label><span class="hidden">${t('search.what')}</span><input type="search" autofocus placeholder=${t('search.what')} value=${text} onInput=${(e) => setText(e.target.value)} /></label></form>
+    <${Kind} title=${t('search.paths')} wanted=${wanted} ask=${paths} none=${t('search.none')} row=${(one) => html`<li key=${one.path}><a class="path" href=${fileAt(one.path)}><${Marked} text=${one.path} wanted=${wanted} /></a></li>`} />
+    <${Kind} title=${t('search.text')} wanted=${wanted} ask=${lines} none=${t('search.none')} row=${(one) => html`<li key=${`${one.path}:${one.line}`}><a class="find" href=${fileAt(one.path, { line: one.line, tab: 'source' })}><span class="path">${one.path}:${one.line}</span> <span><${Marked} text=${one.text} wanted=${wanted} /></span></a></li>`} />
+    <${Kind} title=${t('search.meaning')} wanted=${wanted} ask=${passages} none=${t('search.none')} row=${(one) => html`<li key=${`${one.path}:${one.line}`}><a class="find" href=${fileAt(one.path, { line: one.line, tab: 'source' })}><span class="path">${one.path}:${one.line}</span>
+      <span class="small muted">${one.heading_path.join(' › ')}</span> <span class="clip">${one.snippet}</span></a></li>`} />
+    ${!wanted && html`<p class="hint">${t('search.how')}</p>`}
+    <div class="buttons"><button type="button" onClick=${onClose}>${t('close')}</button></div></div></${Dialog}>`;
+}

@@ -1,0 +1,60 @@
+// Versions of a file: the slider through them, what changed between two, and the way back.
+
+import { html, useState } from '../vendor/preact.js';
+import { call } from '../api.js';
+import { Difference, Dialog, Empty, Fault, Shown, When, count, go, useAct, useData } from '../ui.js';
+import { t } from '../words.js';
+
+const differenceOf = async (path, from, to) => {
+  try {
+    return { text: (await call('diff', { path, from, to })).data.diff };
+  } catch (error) {
+    if (error.status === 404 && from !== '~0') return { first: true };
+    throw error;
+  }
+};
+
+/** What a restore would change, and the question whether to. */
+export function RestoreDialog({ path, at, onClose }) {
+  const { busy, error, act } = useAct();
+  const difference = useData(() => differenceOf(path, '~0', at), [path, at], { live: false });
+  const restore = async () => { if (await act(() => call('restore', { path, at }))) onClose(true); };
+  return html`<${Dialog} title=${t('restore.sure', path)} onClose=${() => onClose(false)}>
+    <p>${t('restore.what')}</p><${Shown} from=${difference}>${({ text }) => html`<${Difference} text=${text} />`}</${Shown}>
+    <${Fault} error=${error} />
+    <div class="buttons"><button type="button" class="main" disabled=${busy || !difference.data?.text} onClick=${restore}>${t('restore.do')}</button>
+      <button type="button" onClick=${() => onClose(false)}>${t('cancel')}</button></div></${Dialog}>`;
+}
+
+/** What changed from one version to another; without a first one, from the given to the newest. */
+export function Compare({ path, from, at, onClose }) {
+  const [older, newer] = from ? [from, at] : [at, '~0'];
+  const difference = useData(() => differenceOf(path, older, newer), [path, older, newer], { live: false });
+  return html`<${Dialog} title=${path} onClose=${onClose}>
+    <${Shown} from=${difference}>${({ text, first }) => (first ? html`<${Empty}>${t('version.first')}</${Empty}>` : html`<${Difference} text=${text} />`)}</${Shown}>
+    <div class="buttons"><button type="button" onClick=${onClose}>${t('close')}</button></div></${Dialog}>`;
+}
+
+export function History({ query, file }) {
+  const [asking, setAsking] = useState(null);
+  const events = file.events;
+  if (events.length === 0) return html`<p class="small muted">${t('no.history')}</p>`;
+  const chosen = query.at ? events.findIndex((event) => event.version === query.at || `@${event.seq}` === query.at) : 0;
+  const nth = chosen < 0 ? 0 : chosen;
+  const event = events[nth];
+  const choose = (index) => go('memory', { ...query, at: index === 0 ? undefined : `@${events[index].seq}`, anchor: undefined, line: undefined }, { replace: true });
+  return html`<div class="history">
+    <div class="row wrap"><strong>${t('history')}</strong>
+      <input type="range" min="0" max=${events.length - 1} step="1" value=${events.length - 1 - nth} aria-label=${t('history')} disabled=${events.length < 2}
+        aria-valuetext=${`${t('version.nth', file.versions - nth, file.versions)}, ${event.who}`} onInput=${(e) => choose(events.length - 1 - Number(e.target.value))} />
+      <span class="number">${t('version.nth', count(file.versions - nth), count(file.versions))}</span></div>
+    <p class="small"><a href=${`#/journal?seq=${event.seq}`}>@${event.seq}</a> · ${event.who} · <${When} at=${event.at} />${event.why && html` · ${event.why}`}</p>
+    ${nth > 0 && html`<div class="row wrap notice"><span>${event.op === 'remove' ? t('version.removed') : t('version.older')}</span>
+      <button type="button" onClick=${() => setAsking('compare')}>${t('compare')}</button>
+      ${event.op !== 'remove' && file.restorable && html`<button type="button" onClick=${() => setAsking('restore')}>${t('restore')}</button>`}
+      <button type="button" class="plain" onClick=${() => choose(0)}>${t('version.now')}</button></div>
+      ${!file.restorable && html`<p class="small muted">${t('restore.never', t(`class.${file.class}`))}</p>`}`}
+    ${asking === 'compare' && html`<${Compare} path=${file.path} at=${`@${event.seq}`} onClose=${() => setAsking(null)} />`}
+    ${asking === 'restore' && html`<${RestoreDialog} path=${file.path} at=${`@${event.seq}`} onClose=${(done) => { setAsking(null); if (done) choose(0); }} />`}
+  </div>`;
+}
