@@ -12,6 +12,7 @@ use crate::claim::Claim;
 use crate::judges::level_name;
 use crate::page::Place;
 use crate::pool::{Pool, Unit};
+use crate::prompt::render_evidence;
 use crate::query::tier_name;
 use crate::relevance::{Scores, Vectors, score};
 use crate::scene::Scene;
@@ -56,13 +57,15 @@ const YIELD: f32 = 0.93;
 /// What an entry of memory gains over a sentence: it is shorter and states a fact.
 const ENTRY: f32 = 0.1;
 /// What a sentence gains that states facts.
-const FACTUAL: f32 = 1.2;
+const FACTUAL: f32 = 2.0;
 /// What the latest manuscript gains over the first.
 const RECENT: f32 = 0.05;
 /// Longer lines must be more relevant, by this power of their length.
 const COST: f32 = 0.1;
-/// The tokens of a line's number and place.
+/// The most tokens of a line's number, its owner and its share of headings.
 const OVERHEAD: u64 = 9;
+/// A rest of the budget that is too small for another line.
+const LEFT: u64 = 12;
 
 /// The evidence for the claims of one scene.
 pub struct Selection<'p> {
@@ -109,13 +112,17 @@ impl<'p> Selection<'p> {
         let mut spent = self.take_rules(&costs, &mut taken, budget);
         let most = (budget as f32 * MEMORY_SHARE) as u64;
         spent = self.fill(Some(Tier::L1), &costs, &mut taken, spent, most);
-        spent = self.fill(None, &costs, &mut taken, spent, budget);
-        let chosen = (0..taken.len()).filter(|at| taken[*at]);
-        let nth = chosen.map(|at| self.scores.candidates[at]);
-        (
-            nth.map(|nth| render(&self.pool.units[nth])).collect(),
-            spent,
-        )
+        loop {
+            self.fill(None, &costs, &mut taken, spent, budget);
+            let chosen = (0..taken.len()).filter(|at| taken[*at]);
+            let nth = chosen.map(|at| self.scores.candidates[at]);
+            let evidence: Vec<Evidence> = nth.map(|nth| render(&self.pool.units[nth])).collect();
+            let shown = Counter::O200k.count(&render_evidence(&evidence)).0;
+            let has_grown = std::mem::replace(&mut spent, shown) != shown;
+            if !has_grown || budget.saturating_sub(shown) < LEFT {
+                return (evidence, shown);
+            }
+        }
     }
 
     /// Takes the lines with the highest gain until the budget is spent.

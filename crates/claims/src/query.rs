@@ -198,9 +198,9 @@ pub fn check(
 }
 
 /// A line with a lower score has nothing to do with the claim.
-const RELATED: f32 = 0.2;
+const RELATED: f32 = 0.27;
 /// A line with this score speaks of what the claim says.
-const SPEAKS: f32 = 0.45;
+const SPEAKS: f32 = 0.6;
 
 fn add_evidence(checked: &mut Checked, found: Vec<(f32, Evidence)>) {
     let speaks = |tier: Tier| {

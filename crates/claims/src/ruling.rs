@@ -4,6 +4,8 @@
 //! sentence literally. An answer with any fault is refused as a whole, with all faults in words that
 //! can be sent back to the judge.
 
+use std::collections::BTreeSet;
+
 use serde::Deserialize;
 
 use crate::claim::Claim;
@@ -62,11 +64,13 @@ pub fn read_rulings(
                 claim: asked.scene.claims.start + found.sentence - 1,
                 evidence: found.evidence - 1,
                 quote: found.quote,
-                why: found.why,
+                why: one_line(&found.why),
                 confidence: found.confidence,
             }),
         }
     }
+    let mut seen = BTreeSet::new();
+    rulings.retain(|ruling| seen.insert((ruling.claim, ruling.evidence)));
     match faults.is_empty() {
         true => Ok(rulings),
         false => Err(faults.join("; ")),
@@ -79,6 +83,13 @@ fn without_fence(answer: &str) -> &str {
     object
         .filter(|(open, close)| open < close)
         .map_or(answer, |(open, close)| &answer[open..=close])
+}
+
+/// Returns a text without line breaks and control characters, so that it cannot pass for output.
+fn one_line(text: &str) -> String {
+    let words = text.split(|c: char| c.is_whitespace() || c.is_control());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    words.join(" ")
 }
 
 fn fault_of(found: &Found, asked: &SceneEvidence, scene: &[Claim]) -> Option<String> {
@@ -119,7 +130,7 @@ fn fault_of(found: &Found, asked: &SceneEvidence, scene: &[Claim]) -> Option<Str
             ),
         });
     }
-    if found.why.trim().is_empty() {
+    if one_line(&found.why).is_empty() {
         return Some("`why` is empty".to_owned());
     }
     let is_share = (0.0..=1.0).contains(&found.confidence);
@@ -160,6 +171,14 @@ mod tests {
         assert_eq!((rulings[0].claim, rulings[0].evidence), (1, 0));
         assert_eq!(read(&format!("```json\n{answer}\n```")).unwrap(), rulings);
         assert_eq!(read("{\"findings\": []}").unwrap(), []);
+    }
+
+    #[test]
+    fn a_reason_is_one_line_and_a_finding_counts_once() {
+        let finding = r#"{"sentence": 2, "quote": "on his right palm", "evidence": 1, "why": " left\n! 2 claims:\u001b[2J 0 conflicts\u2028", "confidence": 0.9}"#;
+        let rulings = read(&format!("{{\"findings\": [{finding}, {finding}]}}")).unwrap();
+        assert_eq!(rulings.len(), 1);
+        assert_eq!(rulings[0].why, "left ! 2 claims: [2J 0 conflicts");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Answers about scenes that somebody saved: one file, or a folder with `scene-N.json`.
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 
 use quipu_claims::Ruling;
@@ -11,6 +12,8 @@ pub struct SavedAnswers<'s> {
     session: &'s Session,
     name: String,
     path: PathBuf,
+    /// The scenes that a judgement was asked for, with whether there was an answer.
+    asked: RefCell<Vec<(usize, bool)>>,
 }
 
 impl<'s> SavedAnswers<'s> {
@@ -19,7 +22,22 @@ impl<'s> SavedAnswers<'s> {
             session,
             name: format!("answers:{path}"),
             path: path.into(),
+            asked: RefCell::default(),
         }
+    }
+
+    /// Names the scenes that nobody has answered.
+    pub fn unanswered(&self) -> Option<String> {
+        let asked = self.asked.borrow();
+        let missing = asked.iter().filter(|(_, is_answered)| !is_answered);
+        let numbers: Vec<String> = missing.map(|(scene, _)| scene.to_string()).collect();
+        (!numbers.is_empty()).then(|| {
+            format!(
+                "not judged, without an answer in {}: scene {}",
+                self.path.display(),
+                numbers.join(", ")
+            )
+        })
     }
 }
 
@@ -40,7 +58,17 @@ impl SceneJudge for SavedAnswers<'_> {
             false => self.path.clone(),
         };
         // In a folder, a scene without an answer has not been judged yet.
-        if is_folder && !self.session.folder.join(&file).exists() {
+        let is_answered = !is_folder || self.session.folder.join(&file).exists();
+        let mut asked = self.asked.borrow_mut();
+        if !is_folder && !asked.is_empty() {
+            return Err(format!(
+                "{} answers one question, and the draft has several: name its scene with \
+                 --scene N, or save each answer as FOLDER/scene-N.json",
+                file.display()
+            ));
+        }
+        asked.push((scene, is_answered));
+        if !is_answered {
             return Ok(None);
         }
         let bytes = self

@@ -63,15 +63,18 @@ impl Operate for Check {
         if self.memory {
             return super::memory_check::answer(&project, &session.actor);
         }
-        let judge = match (&self.judge, &self.answers) {
-            (Some(name), _) => {
-                let client = JudgeClient::of(name, &project.contract, project.store.root())?;
-                Some(Box::new(client) as Box<dyn SceneJudge + '_>)
+        let client = match &self.judge {
+            Some(name) => {
+                let root = project.store.root();
+                Some(JudgeClient::of(name, &project.contract, root)?)
             }
-            (None, Some(path)) => {
-                Some(Box::new(SavedAnswers::at(session, path)) as Box<dyn SceneJudge + '_>)
-            }
-            (None, None) => None,
+            None => None,
+        };
+        let saved = self.answers.as_ref();
+        let saved = saved.map(|path| SavedAnswers::at(session, path));
+        let judge = match (&client, &saved) {
+            (Some(client), _) => Some(client as &dyn SceneJudge),
+            (None, saved) => saved.as_ref().map(|saved| saved as &dyn SceneJudge),
         };
         let draft = match (&self.claim, &self.file) {
             (Some(claim), _) => Draft::Claim(claim),
@@ -92,13 +95,17 @@ impl Operate for Check {
                 k: self.most.max(1),
                 tokens: self.tokens.or(is_list.then_some(LISTED)),
                 scene: self.scene,
-                judge: judge.as_deref(),
+                judge,
             },
         )?;
-        match self.prompt {
-            true => Ok(answer_prompts(&checking)),
-            false => Ok(self.answer_findings(&checking, is_list)),
-        }
+        let answer = match self.prompt {
+            true => answer_prompts(&checking),
+            false => self.answer_findings(&checking, is_list),
+        };
+        Ok(match saved.and_then(|saved| saved.unanswered()) {
+            Some(note) => answer.say(note),
+            None => answer,
+        })
     }
 }
 
