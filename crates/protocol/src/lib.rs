@@ -70,10 +70,12 @@ pub use recall::{
     ANSWER_TOKENS, Ask, CANDIDATES, RecallError, Recalled, Shown, recall, shown_hits,
 };
 pub use session::capture::{
-    Captured, Request, load_captured, record_changed, record_gate, record_last_message,
-    record_request,
+    Captured, Request, load_captured, record_changed, record_compaction, record_gate,
+    record_last_message, record_request,
 };
-pub use session::conversation::{Caller, HostProcess, begin_or_continue, find_session};
+pub use session::conversation::{
+    Caller, HostProcess, begin_or_continue, find_session, record_call,
+};
 pub use session::decisions::{Decision, NewDecision, decide, load_decisions, parse_decisions};
 pub use session::delegation::{
     Again, Collected, Delegation, NewDelegation, Progress, Report, collect, delegate,
@@ -86,6 +88,7 @@ pub use session::finish::{
 };
 pub use session::start::{Awake, Block, StartRequest, Surroundings, look_around, start};
 pub use session::state::{Blocked, List, change_list, get_state, merge_state, set_state};
+pub use session::subagent::{find_parent, register_subagent, subagent_of, subagent_text};
 pub use session::todos::{
     LATER, Move, NewTodo, Priority, Status, Todo, TodoEdit, TodoMoves, Todos, add_todo, edit_todo,
     load_todos, move_todo, parse_todos, review_todos,

@@ -7,7 +7,7 @@ export const Quipu = async ({ client, directory }) => {
     const input = JSON.stringify({ cwd: directory, ...said })
     return spawnSync("quipu", ["hook", event, {as-words}"--agent", "{host}"], { input, encoding: "utf8", cwd: directory })
   }
-  // A session that another one started works for that one: it is told nothing, and what it changes is the other's.
+  // A session that another one started works for that one: it gets a short text, and what it changes is the other's.
   const parents = new Map()
   const parent = async (id) => {
     if (!parents.has(id)) {
@@ -20,10 +20,18 @@ export const Quipu = async ({ client, directory }) => {
     for (let above = await parent(id); above; above = await parent(id)) id = above
     return id
   }
+  // A session that another one started is a subagent of it.
+  const who = async (id) => {
+    const parent = await top(id)
+    return parent === id ? { session_id: id } : { session_id: parent, agent_id: id }
+  }
   // What each session was told first: the same text with every request, so that it stays at hand. It is no part of the conversation
   // that opencode keeps, so a resumed one is told everything again.
   const told = new Map()
-  const start = async (id) => ((await parent(id)) ? "" : hook("session-start", { session_id: id, source: "compact" }).stdout)
+  const start = async (id) => {
+    const event = (await parent(id)) ? "subagent-start" : "session-start"
+    return hook(event, { ...(await who(id)), source: "compact" }).stdout
+  }
   const tell = (id) => {
     if (!told.has(id)) told.set(id, start(id))
     return told.get(id)
@@ -46,12 +54,12 @@ export const Quipu = async ({ client, directory }) => {
     },
     // A denial reaches the model as the tool's error.
     "tool.execute.before": async (input, output) => {
-      const verdict = hook("pre-tool", { session_id: await top(input.sessionID), tool: input.tool, args: output.args })
+      const verdict = hook("pre-tool", { ...(await who(input.sessionID)), tool: input.tool, args: output.args })
       if (verdict.status === 2) throw new Error(verdict.stderr)
     },
     // Files that break the contract now: the model reads it behind the tool's output.
     "tool.execute.after": async (input, output) => {
-      const report = hook("post-tool", { session_id: await top(input.sessionID), tool: input.tool, args: input.args }).stdout
+      const report = hook("post-tool", { ...(await who(input.sessionID)), tool: input.tool, args: input.args }).stdout
       if (report && typeof output?.output === "string") output.output += `\n\n${report}`
     },
     "experimental.session.compacting": async (input) => {
@@ -60,7 +68,7 @@ export const Quipu = async ({ client, directory }) => {
       if (await told.get(id)) told.set(id, hook("session-start", { session_id: id, source: "compact" }).stdout)
     },
     event: async ({ event }) => {
-      if (event.type !== "session.idle" || !(await told.get(event.properties.sessionID))) return
+      if (event.type !== "session.idle" || (await parent(event.properties.sessionID)) || !(await told.get(event.properties.sessionID))) return
       const id = event.properties.sessionID
       const verdict = hook("stop", { session_id: id, last_assistant_message: await lastMessage(id) })
       if (verdict.status !== 2) return

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use quipu_contract::{Actor, ActorName, Form, ProjectPath, UnitId};
 use quipu_protocol::flow::{FlowCache, refresh_panel};
-use quipu_protocol::{Caller, KeptProject, Project, ProjectError, Sources, Terms};
+use quipu_protocol::{Caller, KeptProject, Project, ProjectError, Sources, Terms, find_parent};
 use quipu_store::{LeaseToken, Options, StoreError};
 
 use crate::answer::{Failure, exit};
@@ -21,6 +21,8 @@ pub struct Session {
     pub lease: Option<LeaseToken>,
     /// The Quipu session that the caller names: `QUIPU_SESSION`.
     pub conversation: Option<String>,
+    /// The agent that the environment names, if the caller names a subagent of it.
+    pub parent: Option<String>,
     /// The watch on an agent's calls, set when its project is known.
     pub watched: OnceLock<Watched>,
     /// The project of this call, if it has a derived state of a panel.
@@ -82,7 +84,24 @@ impl Session {
         let means_unit = flags.unit.is_some() && environment.unit.is_none();
         let role = agree("--as", "QUIPU_ROLE", flags.role, environment.role)?;
         let unit = agree("--unit", "QUIPU_UNIT", flags.unit, environment.unit)?;
-        let agent = agree("--agent", "QUIPU_AGENT", flags.agent, environment.agent)?;
+        // A subagent inherits the environment of its parent. Whether it is one, the project knows.
+        let parent = environment.agent.filter(|parent| !parent.is_empty());
+        let is_subagent =
+            flags
+                .agent
+                .as_ref()
+                .zip(parent.as_ref())
+                .is_some_and(|(agent, parent)| {
+                    agent
+                        .strip_prefix(parent)
+                        .is_some_and(|rest| rest.starts_with('-'))
+                });
+        let (parent, given) = if is_subagent {
+            (parent, None)
+        } else {
+            (None, parent)
+        };
+        let agent = agree("--agent", "QUIPU_AGENT", flags.agent, given)?;
         let bad =
             |e: quipu_contract::BadName| Failure::usage(e.to_string(), "--agent NAME, --as ROLE");
         let actor = if role.is_none() && unit.is_none() && agent.is_none() {
@@ -118,6 +137,7 @@ impl Session {
             actor,
             lease,
             conversation: environment.session.filter(|id| !id.is_empty()),
+            parent,
             watched: OnceLock::new(),
             panel: OnceLock::new(),
             conflict_notice: OnceLock::new(),
@@ -178,6 +198,7 @@ impl Session {
             .contract
             .grant(&self.actor)
             .map_err(|what| Failure::new(exit::REFUSED, what, "quipu contract show"))?;
+        self.check_parent(&project)?;
         if !project.store.is_read_only() && project.contract.of_form(Form::Panel).next().is_some() {
             // A report or manuscript may have been edited outside Quipu since the last call.
             if self.panel.set(PanelProject(Arc::clone(&project))).is_ok() {
@@ -196,6 +217,20 @@ impl Session {
         Ok(project)
     }
 
+    /// Refuses a name that begins like the one of the environment, unless a hook registered it as
+    /// a subagent.
+    fn check_parent(&self, project: &Project) -> Result<(), Failure> {
+        let Some(given) = self.parent.as_deref() else {
+            return Ok(());
+        };
+        let parent = find_parent(project, &self.actor)?;
+        if parent.is_some_and(|parent| parent.who.agent.as_deref() == Some(given)) {
+            return Ok(());
+        }
+        let said = self.actor.agent().map(ToString::to_string);
+        agree("--agent", "QUIPU_AGENT", said, Some(given.to_owned())).map(drop)
+    }
+
     /// Opens the project after updating a working copy. Also returns a notice if its server does
     /// not answer.
     pub fn newest_project(&self, root: &Path) -> Result<(Arc<Project>, Option<String>), Failure> {
@@ -203,6 +238,7 @@ impl Session {
             .conflict_notice
             .set(ConflictNotice::of(root, &self.actor));
         let project = self.open(root)?;
+        self.check_parent(&project)?;
         if project.store.commit_log().is_none() || project.store.is_read_only() {
             return Ok((project, None));
         }

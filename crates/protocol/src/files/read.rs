@@ -2,6 +2,8 @@
 //!
 //! All reads check the actor's pointers first. Errors reveal only names that the actor may read.
 
+use std::path::Path;
+
 use quipu_contract::{Actor, BadPath, Denial, ProjectPath, Readable, nearest};
 use quipu_store::{At, Change, Expect, Op, StoreError, Version};
 use quipu_text::{Document, Miss, Section};
@@ -140,6 +142,7 @@ pub fn read_pointer(
     pointer: &str,
     at: Option<&str>,
 ) -> Result<Reading, ReadError> {
+    let pointer = &relative(project, pointer);
     let (path, wanted) = match split_line(project, pointer) {
         Some((path, line)) => (path, Wanted::Line(line)),
         None => match split_pointer(project, pointer)? {
@@ -212,6 +215,43 @@ pub fn read_pointer(
         bytes: body,
         path,
     })
+}
+
+/// The address of a file over MCP.
+const SCHEME: &str = "quipu:///";
+
+/// A pointer relative to the project root. It may be given as an address, or as an absolute path
+/// below the root. Any other text is returned as it is.
+fn relative(project: &Project, pointer: &str) -> String {
+    if let Some(name) = pointer.strip_prefix(SCHEME) {
+        return decoded(name).unwrap_or_else(|| name.to_owned());
+    }
+    let root = project.store.root();
+    let real = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    let below = |root: &Path| {
+        let rest = pointer.strip_prefix(root.to_str()?)?.strip_prefix('/')?;
+        Some(rest.trim_start_matches('/').to_owned())
+    };
+    below(root)
+        .or_else(|| below(&real))
+        .unwrap_or_else(|| pointer.to_owned())
+}
+
+/// Decodes `%20` and the like. None if the text is not a valid address.
+fn decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((first, more)) = rest.split_first() {
+        rest = more;
+        if *first == b'%' {
+            let (digits, more) = rest.split_at_checked(2)?;
+            bytes.push(u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?);
+            rest = more;
+        } else {
+            bytes.push(*first);
+        }
+    }
+    String::from_utf8(bytes).ok()
 }
 
 /// The part of a file that a pointer names.

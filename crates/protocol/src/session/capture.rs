@@ -48,9 +48,18 @@ pub struct Captured {
     /// The journal record up to which the agent last received the state of the project.
     #[serde(skip)]
     pub told: Option<u64>,
+    /// The record of the newest compaction of the agent's context.
+    #[serde(skip)]
+    pub compacted: Option<u64>,
     /// Further session ids of the same conversation.
     #[serde(skip)]
     pub also: Vec<String>,
+    /// Names of the subagents that the agent started.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub subagents: Vec<String>,
+    /// The journal record of the newest call of Quipu that a hook announced.
+    #[serde(skip)]
+    pub called: Option<u64>,
 }
 
 /// A request of the user.
@@ -103,6 +112,14 @@ impl Captured {
             self.told = Some(seq);
         }
         self.also.extend(note["also"].as_str().map(str::to_owned));
+        self.subagents
+            .extend(note["subagent"].as_str().map(str::to_owned));
+        if note["compacted"] == json!(true) {
+            self.compacted = Some(seq);
+        }
+        if note["calls"] == json!(true) {
+            self.called = Some(seq);
+        }
         match note["capture"].as_str() {
             Some("request") => {
                 (self.was_asked, self.is_answered) = (true, false);
@@ -125,6 +142,11 @@ impl Captured {
             Some("let go") => self.is_let_go = true,
             _ => {}
         }
+    }
+
+    /// Whether the agent's context was compacted since it last received the state of the project.
+    pub fn has_forgotten(&self) -> bool {
+        self.compacted > self.told
     }
 
     /// Whether the host's process still runs, so that the agent may still be working. None if this
@@ -221,6 +243,16 @@ pub fn record_gate(
         why,
         None,
     )
+}
+
+/// Records that the host compacts the agent's context, which then has to be told everything again.
+pub fn record_compaction(
+    project: &Project,
+    actor: &Actor,
+    session: &OpenSession,
+) -> Result<(), WorkError> {
+    let why = "the context is compacted";
+    record_note(project, actor, session, why, json!({"compacted": true}))
 }
 
 /// Records a note about a session that contains no text of the conversation.

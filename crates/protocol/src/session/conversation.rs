@@ -112,22 +112,74 @@ pub fn find_session(
             .rfind(|(session, _)| !session.over)
             .map(|(session, _)| session));
     }
-    let around = HostProcess::around();
+    let around: Vec<_> = Ancestors::new().collect();
     let is_of_caller = |captured: &Captured| {
-        captured
-            .process
-            .as_ref()
-            .is_some_and(|host| around.contains(host))
+        let is_host = |host: &HostProcess| around.iter().any(|(above, _)| above == host);
+        captured.process.as_ref().is_some_and(is_host)
     };
     let hosted: Vec<_> = with
         .into_iter()
         .filter(|(_, captured)| captured.is_hosted && captured.is_alive() != Some(false))
+        .filter(|(_, captured)| !is_of_another_window(captured, &around))
         .collect();
+    // One process may hold several conversations: the one that called last is meant.
     let found = hosted
         .iter()
-        .rfind(|(_, captured)| is_of_caller(captured))
+        .filter(|(_, captured)| is_of_caller(captured))
+        .max_by_key(|(session, captured)| captured.called.unwrap_or(session.seq))
         .or(hosted.last());
     Ok(found.map(|(session, _)| session.clone()))
+}
+
+/// Whether a session runs in another process of the program that started the caller.
+fn is_of_another_window(captured: &Captured, around: &[(HostProcess, String)]) -> bool {
+    let Some(host) = captured.process.as_ref() else {
+        return false;
+    };
+    host.is_alive() == Some(true)
+        && !around.iter().any(|(above, _)| above == host)
+        && stat(host.pid).is_some_and(|host| around.iter().any(|(_, name)| *name == host.name))
+}
+
+/// Finds the newest session of an actor that no other window of the caller's host is working in.
+/// For a call of which the conversation is unknown.
+pub(crate) fn find_newest(
+    project: &Project,
+    actor: &Actor,
+) -> Result<Option<OpenSession>, WorkError> {
+    let mine = Who::from(actor);
+    let mut sessions = project.store.sessions()?;
+    sessions.retain(|session| session.who == mine);
+    let captured = load_captured_of(project, &sessions)?;
+    let around: Vec<_> = Ancestors::new().collect();
+    Ok(sessions
+        .into_iter()
+        .zip(captured)
+        .rfind(|(_, captured)| !is_of_another_window(captured, &around))
+        .map(|(session, _)| session))
+}
+
+/// Records that a conversation is about to call Quipu, if its host has several in one process: the
+/// call itself does not say which one it belongs to.
+pub fn record_call(
+    project: &Project,
+    actor: &Actor,
+    session: &OpenSession,
+) -> Result<(), WorkError> {
+    let mut sessions = project.store.sessions()?;
+    sessions.retain(|other| other.who == session.who);
+    if sessions.len() < 2 {
+        return Ok(());
+    }
+    let captured = load_captured_of(project, &sessions)?;
+    let own = sessions.iter().position(|other| other.id == session.id);
+    let process = own.map(|own| &captured[own].process);
+    let is_shared = |captured: &&Captured| captured.is_hosted && Some(&captured.process) == process;
+    if captured.iter().filter(is_shared).count() > 1 {
+        let why = "the conversation calls Quipu";
+        record_note(project, actor, session, why, json!({"calls": true}))?;
+    }
+    Ok(())
 }
 
 /// Continues the session that a call belongs to (`open`, from [`find_session`]), or begins one.
@@ -208,11 +260,6 @@ impl HostProcess {
         Ancestors::new()
             .find(|(_, name)| !STARTERS.contains(&name.as_str()))
             .map(|(process, _)| process)
-    }
-
-    /// All ancestors of this process.
-    fn around() -> Vec<HostProcess> {
-        Ancestors::new().map(|(process, _)| process).collect()
     }
 
     /// Whether the process still runs. None if this cannot be determined from here.
@@ -336,7 +383,8 @@ mod tests {
     fn the_programs_above_are_known() {
         if here().is_some() {
             assert!(
-                HostProcess::of_caller().is_some_and(|host| HostProcess::around().contains(&host))
+                HostProcess::of_caller()
+                    .is_some_and(|host| Ancestors::new().any(|(above, _)| above == host))
             );
         }
     }

@@ -8,4 +8,5 @@ pub(crate) mod error;
 pub(crate) mod finish;
 pub(crate) mod start;
 pub(crate) mod state;
+pub(crate) mod subagent;
 pub(crate) mod todos;

@@ -59,6 +59,9 @@ const REPLACEMENTS: [(&str, &str); 5] = [
 /// Fields that hold a shell command, or input for a running shell.
 const COMMANDS: [&str; 4] = ["command", "cmd", "script", "chars"];
 
+/// Characters between the parts of a tool's name.
+const JOINTS: [char; 5] = ['_', '.', ':', '-', '/'];
+
 /// Fields that hold the text of a file.
 const TEXTS: [&str; 18] = [
     "content",
@@ -94,6 +97,8 @@ pub struct Call {
     pub is_broken_off: bool,
     /// The host's own id of the conversation.
     pub conversation: Option<String>,
+    /// The subagent that the event is about.
+    pub subagent: Option<Subagent>,
     /// The user's request.
     pub prompt: Option<String>,
     /// The agent's last message.
@@ -102,6 +107,13 @@ pub struct Call {
     pub transcript: Option<PathBuf>,
     tool: String,
     input: Value,
+}
+
+/// An agent that another agent started within its conversation, as its host names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subagent {
+    pub id: String,
+    pub kind: Option<String>,
 }
 
 /// The effect of a tool call on one file.
@@ -229,6 +241,10 @@ impl Call {
                 "conversationId",
                 "thread_id",
             ]),
+            subagent: text(&["agent_id", "agentId"]).map(|id| Subagent {
+                id,
+                kind: text(&["agent_type", "agentType"]),
+            }),
             prompt: text(&["prompt", "user_prompt", "userPrompt"])
                 .map(|text| without_context(&text).to_owned()),
             last_message: text(&[
@@ -249,6 +265,32 @@ impl Call {
     /// Whether it calls a tool of Quipu's own.
     pub fn is_own_tool(&self) -> bool {
         is_own_tool(&self.tool)
+    }
+
+    /// The commands of Quipu that it calls, as a tool or in a shell command, without their options:
+    /// `finish`. A command that asks for help is left out.
+    pub fn quipu_commands(&self, cwd: &Path) -> BTreeSet<String> {
+        if self.is_own_tool() {
+            let name = self.tool.rsplit_once("quipu").map(|(_, name)| name);
+            return name
+                .map(|name| name.trim_start_matches(JOINTS).to_owned())
+                .into_iter()
+                .collect();
+        }
+        let (mut commands, mut inputs) = (BTreeSet::new(), vec![&self.input]);
+        while let Some(input) = inputs.pop() {
+            let texts = COMMANDS.iter().filter_map(|name| input.get(*name));
+            let texts = texts.flat_map(|command| texts_in(command, |_| false));
+            for (_, text) in texts.filter(|(_, text)| text.contains("quipu")) {
+                commands.extend(shell::quipu_commands(text, cwd));
+            }
+            match input {
+                Value::Object(fields) => inputs.extend(fields.values()),
+                Value::Array(items) => inputs.extend(items),
+                _ => {}
+            }
+        }
+        commands
     }
 
     /// Every effect on files that the call shows, in order. Quipu's own tools are judged when they
@@ -492,7 +534,6 @@ fn commands_in(input: &Value, cwd: &Path) -> Vec<Deed> {
 /// Whether a tool is one of Quipu's own, in the spelling of the hosts: `mcp__quipu__write`,
 /// `quipu_write`, `quipu.write`.
 fn is_own_tool(tool: &str) -> bool {
-    const JOINTS: [char; 5] = ['_', '.', ':', '-', '/'];
     let Some((host, name)) = tool.rsplit_once("quipu") else {
         return false;
     };

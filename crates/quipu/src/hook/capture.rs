@@ -8,12 +8,12 @@ use std::path::{Component, Path, PathBuf};
 
 use quipu_contract::Actor;
 use quipu_protocol::{
-    Caller, Project, begin_or_continue, find_session, record_changed, record_request,
+    Caller, Project, begin_or_continue, find_session, record_call, record_changed, record_request,
 };
 use quipu_store::OpenSession;
 use serde_json::Value;
 
-use super::call::{Call, Deed};
+use super::call::{Call, Deed, Subagent};
 use super::events::{is_offline, project_at};
 use super::gate::is_of_gate;
 use super::manner::Manner;
@@ -65,8 +65,27 @@ pub fn changed(call: &Call, deeds: &[Deed], cwd: &Path, session: &Session) -> Re
     Ok(())
 }
 
+/// Records which conversation is about to call Quipu.
+pub fn called(call: &Call, cwd: &Path, session: &Session) -> Result<(), Failure> {
+    if call.quipu_commands(cwd).is_empty() {
+        return Ok(());
+    }
+    let Some(project) = project_at(cwd, session)? else {
+        return Ok(());
+    };
+    let actor = &session.actor;
+    let caller = Caller::hook(actor, call.conversation.as_deref());
+    if *actor == Actor::Person || is_offline(&project) || project.store.is_read_only() {
+        return Ok(());
+    }
+    if let Some(open) = find_session(&project, actor, &caller)? {
+        record_call(&project, actor, &open)?;
+    }
+    Ok(())
+}
+
 /// The session of the conversation; a finished one begins again. None if nothing can be recorded.
-fn session_of(
+pub(super) fn session_of(
     call: &Call,
     project: &Project,
     session: &Session,
@@ -77,6 +96,11 @@ fn session_of(
     }
     let caller = Caller::hook(actor, call.conversation.as_deref());
     let open = find_session(project, actor, &caller)?;
+    // Some hosts name a subagent's own thread as the conversation. It has no session.
+    let is_thread = |subagent: &Subagent| call.conversation.as_ref() == Some(&subagent.id);
+    if open.is_none() && call.subagent.as_ref().is_some_and(is_thread) {
+        return Ok(find_session(project, actor, &Caller::default())?);
+    }
     Ok(Some(begin_or_continue(project, actor, &caller, open)?))
 }
 

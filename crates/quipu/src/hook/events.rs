@@ -12,8 +12,8 @@ use clap::ValueEnum;
 use quipu_contract::{Actor, Fail, Form, Language, Tokens};
 use quipu_protocol::worldlog::read_task;
 use quipu_protocol::{
-    Caller, Project, ReadScope, StartRequest, load_formed, quoted, read_manifest, resolve_form,
-    start,
+    Caller, Project, ReadScope, StartRequest, find_session, load_captured, load_formed, quoted,
+    read_manifest, record_compaction, resolve_form, start,
 };
 use quipu_store::{Change, Options};
 use quipu_text::Counter;
@@ -23,7 +23,7 @@ use super::UNJUDGED;
 use super::call::{Call, Deed, Unread};
 use super::manner::Manner;
 use super::verdict::Judge;
-use super::{after, capture, gate};
+use super::{after, capture, gate, subagent};
 use crate::answer::{Answer, Failure, exit};
 use crate::session::Session;
 
@@ -31,6 +31,8 @@ use crate::session::Session;
 pub enum Event {
     /// Show the agent the state of the project
     SessionStart,
+    /// Show a subagent what it may do; register it under a name of its own
+    SubagentStart,
     /// Record the user's request
     Prompt,
     /// Deny an edit that the contract forbids, and record what is changed
@@ -89,10 +91,24 @@ pub fn hear(
         Unread::Malformed(what) | Unread::Tool(what) => Failure::usage(what, ""),
     };
     let heard = call.map_err(unread).and_then(|call| match event {
+        Event::SubagentStart => subagent::start(&call, manner, &cwd, session),
+        Event::SessionStart if call.subagent.is_some() => {
+            subagent::start(&call, manner, &cwd, session)
+        }
+        // What a subagent is asked and says is between it and its parent, which the gate holds.
+        Event::Prompt | Event::Stop if call.subagent.is_some() => Ok(manner.nothing()),
         Event::SessionStart => session_start(&call, manner, &cwd, arguments, session),
-        Event::Prompt => capture::prompt(&call, manner, &cwd, session),
+        Event::Prompt => capture::prompt(&call, manner, &cwd, session)
+            .and_then(|answer| reminded(answer, &call, manner, &cwd, arguments, session)),
         Event::PreTool => pre_tool(&call, manner, &cwd, session),
-        Event::PostTool => Ok(after::post_tool(&call, manner, &cwd, session)),
+        Event::PostTool => reminded(
+            after::post_tool(&call, manner, &cwd, session),
+            &call,
+            manner,
+            &cwd,
+            arguments,
+            session,
+        ),
         Event::PreCompact => pre_compact(&call, manner, &cwd, session),
         Event::Stop => gate::stop(&call, manner, &cwd, session),
     });
@@ -221,6 +237,39 @@ fn session_start(
     Ok(manner.answer(call.event.as_deref(), text))
 }
 
+/// The answer to an event after a compaction: everything that the agent has forgotten, unless its
+/// host has started the session again since.
+fn reminded(
+    answer: Answer,
+    call: &Call,
+    manner: Manner,
+    cwd: &Path,
+    arguments: HookArguments,
+    session: &Session,
+) -> Result<Answer, Failure> {
+    // A report on broken files goes first; what was forgotten comes with the next event.
+    let is_report = !answer.text.is_empty() && answer.text != "{}";
+    if is_report || arguments.is_unheard || call.subagent.is_some() {
+        return Ok(answer);
+    }
+    let Ok(Some(project)) = project_at(cwd, session) else {
+        return Ok(answer);
+    };
+    let caller = Caller::hook(&session.actor, call.conversation.as_deref());
+    let open = find_session(&project, &session.actor, &caller)?;
+    let captured = open
+        .map(|open| load_captured(&project, &open))
+        .transpose()?;
+    if !captured.is_some_and(|captured| captured.has_forgotten()) {
+        return Ok(answer);
+    }
+    let mut compacted = Call::default();
+    compacted.source = Some("compact".into());
+    compacted.event = call.event.clone();
+    compacted.conversation = call.conversation.clone();
+    session_start(&compacted, manner, cwd, arguments, session)
+}
+
 /// The current task process, if there is one: an agent must not lose it.
 fn task_at_hand(project: &Project, actor: &Actor, room: u64, counter: Counter) -> String {
     let Ok(formed) = load_formed(project, actor, Form::Task) else {
@@ -300,6 +349,9 @@ const QUICK_DEEDS: usize = 500;
 const LONGEST: Duration = Duration::from_secs(20);
 
 fn pre_tool(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Result<Answer, Failure> {
+    if let Some(refusal) = subagent::refusal(call, cwd, session) {
+        return Ok(manner.denied(&refusal));
+    }
     let mut judge = Judge::new(session);
     let deeds = call.deeds(cwd);
     let others: Vec<PathBuf> = call
@@ -340,6 +392,7 @@ fn pre_tool(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Resul
     }
     // An allowed edit is never denied because it could not be recorded.
     let _ = capture::changed(call, &deeds, cwd, session);
+    let _ = capture::called(call, cwd, session);
     Ok(manner.nothing())
 }
 
@@ -373,6 +426,12 @@ fn pre_compact(
                 .note(note.clone()),
         )?
         .publish()?;
+    let caller = Caller::hook(&session.actor, call.conversation.as_deref());
+    if call.subagent.is_none()
+        && let Some(open) = find_session(&project, &session.actor, &caller)?
+    {
+        record_compaction(&project, &session.actor, &open)?;
+    }
     let mut answer = manner.nothing().say(format!("saved as @{}", receipt.seq));
     answer.json = note;
     for file in scan.flagged() {

@@ -16,6 +16,7 @@ mod manner;
 mod names;
 mod patch;
 mod shell;
+mod subagent;
 mod verdict;
 
 pub use events::{Event, HookArguments, hear};

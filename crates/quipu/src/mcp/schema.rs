@@ -3,6 +3,7 @@
 
 use std::any::TypeId;
 
+use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::{Map, Value, json};
 
@@ -85,6 +86,35 @@ pub fn parse_call(
     let words = words(&command, given, left_out)?;
     let matches = parse(command, &words)?;
     Ok((words, matches))
+}
+
+/// Converts words of a command line to the arguments of a call. None if they are not a valid call.
+pub fn arguments_of(
+    operation: &Operation,
+    words: &[String],
+    left_out: &[&str],
+) -> Option<Map<String, Value>> {
+    let command = command_of(operation);
+    let matches = parse(command.clone(), words).ok()?;
+    let mut given = Map::new();
+    for argument in command.get_arguments() {
+        let (id, name) = (argument.get_id().as_str(), property_name(argument));
+        if matches.value_source(id) != Some(ValueSource::CommandLine) {
+            continue;
+        }
+        if left_out.contains(&name.as_str()) {
+            return None;
+        }
+        let values = matches.get_raw(id).into_iter().flatten();
+        let mut values: Vec<Value> = values.map(|v| json!(v.to_string_lossy())).collect();
+        let value = match argument.get_action() {
+            ArgAction::SetTrue => json!(true),
+            ArgAction::Append => Value::Array(values),
+            _ => values.pop()?,
+        };
+        given.insert(name, value);
+    }
+    Some(given)
 }
 
 /// Converts the arguments of a call to words of a command line.

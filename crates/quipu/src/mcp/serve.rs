@@ -127,7 +127,7 @@ impl Door<'_> {
         }
         let stateless = request.revision().is_some();
         match request.method.as_str() {
-            "tools/list" => Ok(tools::list()),
+            "tools/list" => Ok(tools::list(&self.caller(request))),
             "tools/call" => {
                 let result = tools::call(&self.caller(request), &request.params)?;
                 if request.params.get("name").and_then(Value::as_str) == Some("start") {

@@ -4,9 +4,10 @@
 use std::ffi::OsString;
 use std::sync::OnceLock;
 
+use quipu_contract::Form;
 use serde_json::{Map, Value, json};
 
-use super::schema::{parse_call, properties};
+use super::schema::{arguments_of, parse_call, properties};
 use super::wire::Fault;
 use crate::answer::{Answer, Failure, exit};
 use crate::session::Session;
@@ -20,6 +21,10 @@ struct Tool {
     rows: &'static [(&'static str, &'static str)],
     /// Arguments that only make sense on a command line, because stdin belongs to the protocol.
     left_out: &'static [&'static str],
+    /// Arguments that a call may have and the schema does not show: a model needs few.
+    hidden: &'static [&'static str],
+    /// The form of file that the tool is for. A project without one does not offer it.
+    form: Option<Form>,
     /// Arguments that become required because their alternative is left out.
     must: &'static [&'static str],
     /// Keys of the data that the text already contains.
@@ -35,6 +40,8 @@ const READS: Tool = Tool {
     about: "",
     rows: &[],
     left_out: &[],
+    hidden: &[],
+    form: None,
     must: &[],
     told: &[],
     reads: true,
@@ -55,6 +62,7 @@ const TOOLS: &[Tool] = &[
         about: "Call this first. Shows the current state: identity, state, open todos, decisions, \
             unfinished work and what to do next.",
         rows: &[("", "start")],
+        hidden: &["budget", "scene", "peek"],
         told: &["blocks", "next"],
         ..WRITES
     },
@@ -66,6 +74,40 @@ const TOOLS: &[Tool] = &[
             answer lists the lines to add.",
         rows: &[("", "finish")],
         left_out: &["file", "git", "session"],
+        hidden: &[
+            "did",
+            "next",
+            "task",
+            "phase",
+            "in_progress",
+            "notes",
+            "fact",
+            "blocked",
+            "unblocked",
+            "state",
+            "decision",
+            "done",
+            "cancel",
+            "block",
+            "leave",
+            "add",
+            "reviewed",
+            "problem",
+            "solution",
+            "rounds",
+            "pattern",
+            "learnt",
+            "lesson",
+            "cause",
+            "cure",
+            "improvement",
+            "outcome",
+            "world",
+            "none",
+            "abandon",
+            "why",
+        ],
+        must: &[],
         told: &["difference", "missing"],
         ..WRITES
     },
@@ -75,6 +117,7 @@ const TOOLS: &[Tool] = &[
         about: "Finds the sections of the project's files that answer a question, in English or Chinese, with file and line. Says if nothing matches well.",
         rows: &[("", "recall")],
         left_out: &["no_model", "complete"],
+        hidden: &["most", "tokens", "tier"],
         told: &["hits"],
         ..READS
     },
@@ -91,6 +134,7 @@ const TOOLS: &[Tool] = &[
         about: "Adds text at the end of a file. This is the only way to change an append-only \
             file; a correction is a new entry.",
         rows: &[("", "append")],
+        hidden: &["key", "why"],
         left_out: &["file"],
         must: &["text"],
         ..WRITES
@@ -101,6 +145,7 @@ const TOOLS: &[Tool] = &[
         about: "Creates a file or replaces its whole text. A state file needs `expect`: the \
             version that `read` returned. Older versions are kept.",
         rows: &[("", "write")],
+        hidden: &["key", "why"],
         left_out: &["file"],
         must: &["text"],
         destroys: true,
@@ -116,6 +161,7 @@ const TOOLS: &[Tool] = &[
         rows: &[("", "check")],
         // A judge is a program of the caller, which a model must not start.
         left_out: &["judge"],
+        hidden: &["memory", "prompt", "scene", "answers", "k", "tokens"],
         told: &["claims", "conflicts"],
         ..READS
     },
@@ -144,6 +190,8 @@ const TOOLS: &[Tool] = &[
             ("show", "todo show"),
             ("review", "todo review"),
         ],
+        form: Some(Form::Todos),
+        hidden: &["category", "tag", "assignee", "after", "notes", "by"],
         told: &["todos"],
         ..WRITES
     },
@@ -152,6 +200,8 @@ const TOOLS: &[Tool] = &[
         title: "Decide",
         about: "Records a decision with its context, so that it need not be made again.",
         rows: &[("", "decide")],
+        form: Some(Form::Decisions),
+        hidden: &["status", "id"],
         ..WRITES
     },
     Tool {
@@ -159,6 +209,8 @@ const TOOLS: &[Tool] = &[
         title: "Report",
         about: "Reports on a task that was delegated to you.",
         rows: &[("", "report")],
+        form: Some(Form::Delegation),
+        hidden: &["evidence"],
         ..WRITES
     },
 ];
@@ -179,8 +231,15 @@ fn offered() -> impl Iterator<Item = &'static Tool> {
         .filter(|t| t.rows.iter().all(|(_, name)| row(name).is_some()))
 }
 
-pub fn list() -> Value {
-    json!({"tools": offered().map(described).collect::<Vec<_>>()})
+/// Lists the tools for which the project has files; all of them where there is no project.
+pub fn list(session: &Session) -> Value {
+    let project = session.project().ok();
+    let is_of_project = |tool: &&Tool| match (&project, tool.form) {
+        (Some(project), Some(form)) => project.contract.of_form(form).next().is_some(),
+        _ => true,
+    };
+    let tools: Vec<Value> = offered().filter(is_of_project).map(described).collect();
+    json!({"tools": tools})
 }
 
 fn described(tool: &Tool) -> Value {
@@ -200,6 +259,9 @@ fn described(tool: &Tool) -> Value {
         let Some(operation) = row(name) else { continue };
         let (properties, required) = properties(operation, tool.left_out);
         for (name, property) in properties {
+            if tool.hidden.contains(&name.as_str()) {
+                continue;
+            }
             all.entry(name).or_insert(property);
         }
         // An argument that one action requires may be unknown to another.
@@ -214,7 +276,6 @@ fn described(tool: &Tool) -> Value {
         "description": tool.about,
         "inputSchema": {"type": "object", "properties": all, "required": needed, "additionalProperties": false},
         "annotations": {
-            "title": tool.title,
             "readOnlyHint": tool.reads,
             "destructiveHint": tool.destroys,
             "idempotentHint": tool.repeats,
@@ -326,7 +387,12 @@ fn answered(tool: &Tool, result: Result<Answer, Failure>) -> Value {
             });
             (text, answer.json, answer.talk, answer.exit)
         }
-        Err(failure) => (failure.render(), failure.json(), Vec::new(), failure.exit),
+        Err(mut failure) => {
+            failure.remedy = failure
+                .remedy
+                .map(|remedy| as_tool_call(&remedy).unwrap_or(remedy));
+            (failure.render(), failure.json(), Vec::new(), failure.exit)
+        }
     };
     let mut facts = match data {
         Value::Object(facts) => facts,
@@ -348,6 +414,61 @@ fn answered(tool: &Tool, result: Result<Answer, Failure>) -> Value {
     json!({"content": content, "structuredContent": structured, "isError": code != exit::FINE && code != exit::NO})
 }
 
+/// Converts a command line that a refusal recommends to the tool call that does the same. None if
+/// no tool does.
+fn as_tool_call(remedy: &str) -> Option<String> {
+    let (command, comment) = remedy
+        .split_once("     (")
+        .map_or((remedy, None), |(command, comment)| {
+            (command, Some(comment))
+        });
+    let words = split_words(command.trim().strip_prefix("quipu ")?)?;
+    let rows = offered().flat_map(|tool| tool.rows.iter().map(move |row| (tool, row)));
+    let (tool, (action, row_name)) = rows
+        .filter(|(_, (_, name))| {
+            let name: Vec<&str> = name.split(' ').collect();
+            words.len() >= name.len() && name.iter().zip(&words).all(|(part, word)| part == word)
+        })
+        .max_by_key(|(_, (_, name))| name.len())?;
+    let count = row_name.split(' ').count();
+    let mut given = Map::new();
+    if tool.rows.len() > 1 {
+        given.insert("action".into(), json!(action));
+    }
+    given.extend(arguments_of(
+        row(row_name)?,
+        &words[count..],
+        tool.left_out,
+    )?);
+    let comment = comment
+        .map(|comment| format!("     ({comment}"))
+        .unwrap_or_default();
+    Some(format!(
+        "call `{}` with {}{comment}",
+        tool.name,
+        Value::Object(given)
+    ))
+}
+
+/// Splits a command line into words. None if a quote is left open or a shell would do more.
+fn split_words(command: &str) -> Option<Vec<String>> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    for c in command.chars() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None, '|' | ';' | '<' | '>' | '&') => return None,
+            (None, c) if c.is_whitespace() => words.extend(word.take()),
+            (_, c) => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    quote.is_none().then_some(words)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -367,11 +488,11 @@ mod tests {
 
     #[test]
     fn every_tool_is_complete() {
-        let tools = list();
+        let tools = list(&session());
         let tools = tools["tools"].as_array().unwrap();
         assert!((9..=12).contains(&tools.len()));
         for tool in tools {
-            assert_eq!(tool["annotations"].as_object().unwrap().len(), 5, "{tool}");
+            assert_eq!(tool["annotations"].as_object().unwrap().len(), 4, "{tool}");
             for (name, property) in tool["inputSchema"]["properties"].as_object().unwrap() {
                 assert!(
                     property["description"]

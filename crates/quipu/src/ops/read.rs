@@ -13,7 +13,7 @@ use crate::table::Operate;
 pub struct Read {
     /// The file, or one section of it: by name, or at a line (PATH:LINE)
     #[arg(value_name = "PATH[#SECTION]")]
-    pointer: String,
+    path: String,
     /// An older version: a1b2c3…, @12 (commit), ~1 (versions ago) or a time
     #[arg(long, value_name = "VERSION")]
     at: Option<String>,
@@ -25,7 +25,7 @@ impl Operate for Read {
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
-        let reading = read_pointer(&project, &session.actor, &self.pointer, self.at.as_deref())?;
+        let reading = read_pointer(&project, &session.actor, &self.path, self.at.as_deref())?;
         let json = json!({
             "path": reading.path,
             "section": reading.section,

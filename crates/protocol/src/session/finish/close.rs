@@ -13,9 +13,10 @@ use super::{CLOSERS, Closing, Closure, Material};
 use crate::files::edit::{Draft, Made, Terms, revise};
 use crate::project::open::Project;
 use crate::session::capture::load_captured;
-use crate::session::conversation::{Caller, find_session};
+use crate::session::conversation::{Caller, find_newest, find_session};
 use crate::session::error::WorkError;
 use crate::session::state::add_completed;
+use crate::session::subagent::{find_parent, refuse_finish};
 
 /// If a project has no file of these forms, the journal stores what the finish says for them.
 const IN_JOURNAL: [Form; 3] = [Form::Decisions, Form::Todos, Form::State];
@@ -66,6 +67,9 @@ pub fn finish(project: &Project, actor: &Actor, asked: &Finish) -> Result<Closed
     asked.takes_over.append(&mut asked.material.takes_over);
     asked.abandon = asked.abandon.or(asked.material.abandon.take());
     let sessions = project.store.sessions()?;
+    if let Some(parent) = find_parent(project, actor)? {
+        return Err(refuse_finish(&parent));
+    }
     for id in asked.takes_over.iter_mut().chain(&mut asked.session) {
         *id = whole_session_id(&sessions, id);
     }
@@ -302,12 +306,11 @@ fn resolve_session<'s>(
         };
         return open(id).map(Some).ok_or_else(missing);
     }
-    let mine = Who::from(actor);
     Ok(match find_session(project, actor, &asked.caller)? {
         Some(found) => open(&found.id),
         // A conversation that has finished and not continued ends no other session.
         None if asked.caller.session.is_some() => None,
-        None => sessions.iter().rfind(|s| s.who == mine),
+        None => find_newest(project, actor)?.and_then(|newest| open(&newest.id)),
     })
 }
 

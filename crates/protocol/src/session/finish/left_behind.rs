@@ -9,7 +9,7 @@ use quipu_store::{Kind, LogEntry, OpenSession, Who};
 
 use super::close::LOOK_BACK;
 use crate::project::open::Project;
-use crate::session::capture::load_captured_of;
+use crate::session::capture::{Captured, load_captured_of};
 use crate::session::error::WorkError;
 
 /// An unfinished session that the finish closes.
@@ -49,9 +49,12 @@ pub(super) fn find_left_behind(
     };
     let captured = load_captured_of(project, &open)?;
     let all = open.into_iter().zip(captured);
-    let left = all.filter(|(old, captured)| {
-        captured.is_alive() != Some(true) || takes_over.contains(&old.id)
-    });
+    // A conversation of which the host cannot be seen from here may go on.
+    let is_left = |old: &OpenSession, captured: &Captured| match captured.is_alive() {
+        Some(is_alive) => !is_alive,
+        None => !captured.is_hosted || old.over,
+    };
+    let left = all.filter(|(old, captured)| is_left(old, captured) || takes_over.contains(&old.id));
     let with_work = left.map(|(session, captured)| {
         let is_unanswered = captured.was_asked && !captured.is_answered;
         let has_left_work =

@@ -23,6 +23,7 @@ use crate::session::capture::{load_captured, record_note};
 use crate::session::conversation::{Caller, begin_or_continue, find_session};
 use crate::session::delegation::child_of;
 use crate::session::error::WorkError;
+use crate::session::subagent::{find_parent, subagent_text};
 
 /// Below this budget, the steps at the end use their short form: memory matters more than
 /// instructions for saving it.
@@ -88,6 +89,9 @@ pub fn start(project: &Project, actor: &Actor, request: &StartRequest) -> Result
             "a subagent needs its delegation",
             "quipu start --delegation ID",
         ));
+    }
+    if request.delegation.is_none() && find_parent(project, &actor)?.is_some() {
+        return Ok(awake_subagent(project, actor, scene));
     }
     let is_looking = request.peek || actor == Actor::Person || project.store.is_read_only();
     let created = if request.peek {
@@ -235,6 +239,23 @@ pub fn start(project: &Project, actor: &Actor, request: &StartRequest) -> Result
         text,
         actor,
     })
+}
+
+/// The start of a subagent: it works in the session of the agent that started it.
+fn awake_subagent(project: &Project, actor: Actor, scene: Scene) -> Awake {
+    let text = subagent_text(project, &actor);
+    Awake {
+        scene: scene.name,
+        session: None,
+        continues: true,
+        created: Vec::new(),
+        blocks: Vec::new(),
+        next: String::new(),
+        tokens: Counter::O200k.count(&text).0,
+        least: None,
+        text,
+        actor,
+    }
 }
 
 fn shows_one_order(scene: &Scene) -> bool {

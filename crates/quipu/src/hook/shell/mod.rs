@@ -70,6 +70,13 @@ pub fn folders(command: &str, cwd: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
+/// The commands of Quipu in a shell command, without their options.
+pub fn quipu_commands(command: &str, cwd: &Path) -> Vec<String> {
+    let mut shell = Shell::new(cwd);
+    shell.run(command);
+    shell.quipu_commands
+}
+
 /// Like `deeds`, for a command that is a list of words.
 pub fn deeds_of_words(words: &[String], cwd: &Path) -> Vec<Deed> {
     let mut shell = Shell::new(cwd);
@@ -97,6 +104,7 @@ struct Shell {
     /// The input of loops: `done < FILE`.
     loops: Stream,
     deeds: Vec<Deed>,
+    quipu_commands: Vec<String>,
     /// The number of files in copied folders.
     copied: usize,
     expanded: usize,
@@ -119,6 +127,7 @@ impl Shell {
             processes: Vec::new(),
             loops: Stream::default(),
             deeds: Vec::new(),
+            quipu_commands: Vec::new(),
             copied: 0,
             expanded: 0,
             depth: 0,

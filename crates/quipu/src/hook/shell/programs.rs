@@ -299,6 +299,7 @@ impl Shell {
                     .filter_map(target)
                     .for_each(|word| self.write(How::Change, &word));
             }
+            "quipu" => self.quipu_commands.extend(quipu_command(arguments)),
             "ln" | "link" => self.link(arguments, &named),
             "mv" | "cp" | "install" | "rsync" => self.copy(arguments, &named),
             "patch" => self.patch(arguments, input),
@@ -607,6 +608,28 @@ impl Word {
         }
         Word(pieces)
     }
+}
+
+/// The command of Quipu that the arguments call: the first word that is neither an option nor the
+/// value of one. None if they ask for help.
+fn quipu_command(arguments: &Arguments) -> Option<String> {
+    const WITH_VALUE: [&str; 5] = ["-C", "--as", "--unit", "--agent", "--lease"];
+    if arguments.has(&["-h", "--help"]) {
+        return None;
+    }
+    let mut words = arguments.words.iter();
+    while let Some(word) = words.next() {
+        if !word.is_flag() {
+            return word.text();
+        }
+        if word
+            .text()
+            .is_some_and(|text| WITH_VALUE.contains(&text.as_str()))
+        {
+            words.next();
+        }
+    }
+    None
 }
 
 /// The files below a copied folder, relative to it.
