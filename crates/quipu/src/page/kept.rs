@@ -18,6 +18,9 @@ const LINKS_LAST: Duration = Duration::from_secs(20);
 /// A result is cached for this many times the duration of its computation, so that scans never
 /// dominate the server's work.
 const PATIENCE: u32 = 20;
+/// The same for a status scan. It is what shows an external edit, so it may take a fifth of a core
+/// while a page is open.
+const SCAN_PATIENCE: u32 = 4;
 
 #[derive(Default)]
 pub struct Kept {
@@ -40,13 +43,15 @@ pub type Lately<T> = (Arc<T>, Duration);
 impl Kept {
     /// Returns the status scan of every file. Concurrent callers wait for the same scan.
     pub fn scan(&self, project: &Project) -> Result<Arc<StatusScan>, Failure> {
-        kept(&self.scan, project, SURVEY_LASTS, || {
+        kept(&self.scan, project, (SURVEY_LASTS, SCAN_PATIENCE), || {
             Ok(project.store.scan_status()?)
         })
     }
 
     pub fn links(&self, project: &Project) -> Result<Arc<LinkMap>, Failure> {
-        kept(&self.links, project, LINKS_LAST, || read_links(project))
+        kept(&self.links, project, (LINKS_LAST, PATIENCE), || {
+            read_links(project)
+        })
     }
 
     /// Like `links`, for a view that asks after every commit.
@@ -75,13 +80,16 @@ fn lately<T>(
             return Ok((Arc::clone(&found.what), left));
         }
     }
-    Ok((kept(slot, project, LINKS_LAST, look)?, Duration::ZERO))
+    Ok((
+        kept(slot, project, (LINKS_LAST, PATIENCE), look)?,
+        Duration::ZERO,
+    ))
 }
 
 fn kept<T>(
     slot: &Mutex<Option<Found<T>>>,
     project: &Project,
-    lasts: Duration,
+    (lasts, patience): (Duration, u32),
     look: impl Fn() -> Result<T, Failure>,
 ) -> Result<Arc<T>, Failure> {
     let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
@@ -94,7 +102,7 @@ fn kept<T>(
     }
     let begun = Instant::now();
     let what = Arc::new(look()?);
-    let costly = begun.elapsed() * PATIENCE;
+    let costly = begun.elapsed() * patience;
     let now = Instant::now();
     // The scan itself may have adopted an edit.
     *slot = Some(Found {
