@@ -163,7 +163,7 @@ class Running:
         shutil.rmtree(home, ignore_errors=True)
 
 
-GATE = "changed something and is not finished"
+GATE = "changed files and is not finished"
 HELD = "blocked at the stop gate"
 
 
@@ -200,7 +200,7 @@ def sessions(host):
     run = Running(host, folder, lambda done, _: steps[done] if done < len(steps) else "Half of it is done.")
     left = captured(folder)[-1:]
     checks += [
-        ("start goes on with the session", run.model.heard("goes on") and begun(folder) == 2),
+        ("start goes on with the session", run.model.heard(") continues.") and begun(folder) == 2),
         ("changed file recorded", [one["changed"] for one in left] == [["left.txt"]]),
     ]
     # The next one is told, ends what was left, and goes on: the gate holds it again.
@@ -212,7 +212,7 @@ def sessions(host):
     finished = open(os.path.join(folder, "finished.txt")).read() if os.path.exists(os.path.join(folder, "finished.txt")) else ""
     journal = quipu(folder, "log", "-n", "500").stdout.split("finish: one")[0]
     checks += [
-        ("the next is told what was left", text("left.txt") and text("Half of it is done.") and text("began at")),
+        ("the next is told what was left", text("left.txt") and text("Half of it is done.") and text("never finished")),
         ("finish closes what was left", "also closed session" in finished),
         ("held again after a finish", HELD in journal and [one["changed"] for one in captured(folder)[-1:]] == [["two.txt"]]),
         ("purged", quipu(folder, "capture", "purge").returncode == 0 and quipu(folder, "verify", fine=False).returncode == 0
@@ -259,7 +259,7 @@ def alone(host):
         ("bypass found", open(charter).read() == "bypassed\n" and "charter.md" in status.stdout and status.returncode == 1
          and "charter.md" in verify.stdout + verify.stderr and verify.returncode == 1),
         # The charter is not among the files that the role reads: it is counted, not named.
-        ("bypass reported", heard("files that you do not read break the contract (1)")),
+        ("bypass reported", heard("1 files that your role may not read break the contract")),
         ("held", HELD in journal),
         ("stop gate", heard(GATE)),
         ("let go after two refusals", journal.count(HELD) == 2 and journal.count("stopped without a finish") == 1),
