@@ -15,6 +15,7 @@ mod keys;
 mod learn;
 mod lint;
 mod memory;
+mod merges;
 mod page;
 mod passages;
 mod period;
@@ -49,6 +50,7 @@ pub use learn::{
 };
 pub use lint::{Lint, lint};
 pub use memory::{Entity, Fact, Memory, Mention, Metaphor, Rule, Term, is_alias};
+pub use merges::{Merge, find_merges};
 pub use page::{Page, Place};
 pub use passages::{Passage, Passages};
 pub use period::{Period, Point, Scenes};
@@ -62,10 +64,10 @@ pub use self_check::{Inconsistency, check_memory};
 pub use split::{Split, plan_split};
 pub use state::{Kind, is_dead, kind_of};
 pub use story::{
-    Appearances, Change, Moment, Relation, Scene, appearances, cut_scenes, last_met,
-    read_relations, read_timeline, render_relations_dot, render_relations_mermaid,
+    About, Appearances, Change, Moment, Relation, Scene, appearances, cut_scenes, facts_about,
+    last_met, read_relations, read_timeline, render_relations_dot, render_relations_mermaid,
 };
-pub use supersede::{PlaceError, PlacedFact, place_fact};
+pub use supersede::{ClosedFact, PlaceError, PlacedFact, place_fact};
 pub use tension::{Press, Pressed, read_tension, threshold};
 pub use tension_picture::{render_bars, render_tension_svg};
 pub use threads::{Standing, Thread, chapter_number};

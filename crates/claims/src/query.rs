@@ -419,7 +419,7 @@ mod tests {
             crate::story::read_relations(&known, None);
             crate::story::cut_scenes(&pages, &known);
             for line in memory.lines() {
-                let _ = crate::supersede::place_fact(&pages[0].text, Some("Otto"), line);
+                let _ = crate::supersede::place_fact(&pages, &pages[0].path, Some("Otto"), line);
             }
             crate::split::plan_split(&pages, "a.md");
             crate::rename::plan_rename(&pages, "a.md", "b/c.md", &|path| path == "m.md");

@@ -4,7 +4,8 @@
 //! asked about that person. Without a model this is decided by words, so it errs towards "no": a
 //! missed answer costs a search of the manuscripts, a false one hides a gap in memory.
 
-use crate::memory::{Entity, content};
+use crate::memory::{Entity, content, plain, split_key};
+use crate::state::{Kind, kind_of};
 use crate::words::{has_han, lowered, stem};
 
 /// Words that ask and say nothing about the answer. Longer ones come first.
@@ -47,7 +48,35 @@ pub struct Question {
     /// Stems of the other words.
     rest: Vec<String>,
     asks_name: bool,
+    /// True if it asks what somebody knows or believes.
+    asks_mind: bool,
 }
+
+/// Words that ask for a number, with the word that counts: `几道`.
+const COUNTING_HAN: [char; 1] = ['几'];
+const COUNTING: [&str; 2] = ["many", "much"];
+/// Beginnings of what somebody knows or does not know, and of a line that does not say it.
+const INDIRECT: &[&str] = &[
+    "who",
+    "what",
+    "why",
+    "where",
+    "how",
+    "when",
+    "which",
+    "whether",
+    "whose",
+    "谁",
+    "什么",
+    "为什么",
+    "为何",
+    "何",
+    "哪",
+    "怎",
+    "是谁",
+    "是否",
+    "有没有",
+];
 
 impl Question {
     pub fn of(question: &str, entities: &[Entity]) -> Question {
@@ -64,6 +93,13 @@ impl Question {
                 subjects.push(names);
             }
         }
+        let asks_mind = content(&text).iter().any(|word| {
+            [
+                "know", "known", "believ", "suspect", "think", "知道", "相信", "以为", "怀疑",
+            ]
+            .contains(&stem(word))
+        });
+        text = without_counts(&text);
         for word in ASKING_HAN {
             text = text.replace(word, " ");
         }
@@ -76,16 +112,21 @@ impl Question {
         let before = rest.len();
         rest.retain(|word| !NAMING.contains(&word.as_str()));
         asks_name |= rest.len() < before;
+        rest.retain(|word| !COUNTING.contains(&word.as_str()));
         let rest = rest.iter().map(|word| stem(word).to_owned()).collect();
         Question {
             subjects,
             rest,
             asks_name,
+            asks_mind,
         }
     }
 
     /// Returns true if a line below `heading` answers the question.
     pub fn is_answered_by(&self, line: &str, heading: &str) -> bool {
+        if !self.asks_mind && withholds(line) {
+            return false;
+        }
         let (line, heading) = (lowered(line), lowered(heading));
         let about = |names: &Vec<String>| {
             names
@@ -111,6 +152,42 @@ impl Question {
             asked => shared > 0 && shared * 3 >= asked * 2,
         }
     }
+}
+
+/// Returns true if a line says that somebody knows an answer, or does not, but not which one.
+fn withholds(line: &str) -> bool {
+    let said = plain(line);
+    let Some((key, value)) = split_key(&said) else {
+        return false;
+    };
+    match kind_of(key) {
+        Some(Kind::DoesNotKnow) => true,
+        Some(Kind::Knows | Kind::Believes) => {
+            let value = lowered(value);
+            let first = value.split(|c: char| !c.is_alphanumeric()).next();
+            INDIRECT.iter().any(|word| match has_han(word) {
+                true => value.starts_with(word),
+                false => first == Some(word),
+            })
+        }
+        _ => false,
+    }
+}
+
+/// Removes the words that ask for a number: `几道铁栏` asks about `铁栏`.
+fn without_counts(text: &str) -> String {
+    let mut kept = String::new();
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        if COUNTING_HAN.contains(&c) {
+            // The counter that follows belongs to the question.
+            chars.next();
+            kept.push(' ');
+        } else {
+            kept.push(c);
+        }
+    }
+    kept
 }
 
 fn says_name(line: &str) -> bool {
@@ -158,6 +235,8 @@ mod tests {
         let entities = [
             entity(&["Joss Arden", "Joss", "the ferryman"]),
             entity(&["裘大", "老裘"]),
+            entity(&["The gate"]),
+            entity(&["关口"]),
         ];
         for (question, line, heading, answered) in [
             (
@@ -203,6 +282,28 @@ mod tests {
                 "",
                 false,
             ),
+            (
+                "Who cut the rope?",
+                "does not know: who cut the rope",
+                "Joss Arden",
+                false,
+            ),
+            (
+                "Who cut the rope?",
+                "knows: who cut the rope",
+                "Joss Arden",
+                false,
+            ),
+            (
+                "Does Joss know who cut the rope?",
+                "does not know: who cut the rope",
+                "Joss Arden",
+                true,
+            ),
+            ("谁割断了绳？", "不知道：谁割断了绳", "裘大", false),
+            ("老裘知道谁割断了绳吗？", "不知道：谁割断了绳", "裘大", true),
+            ("How many bars has the gate?", "bars: 3", "The gate", true),
+            ("关口有几道铁栏？", "铁栏：三道", "关口", true),
             ("老裘的钥匙藏在哪里？", "老裘不让人独自过河", "裘大", false),
             ("老裘的钥匙藏在哪里？", "钥匙藏在钟座下", "裘大", true),
         ] {

@@ -182,29 +182,9 @@ fn check_holders(memory: &Memory, all: &mut Vec<Inconsistency>) {
     let mut held: BTreeMap<String, Vec<(String, &Fact)>> = BTreeMap::new();
     for fact in memory.facts.iter().filter(|fact| !fact.is_event) {
         let Some(owner) = fact.entity else { continue };
-        let who = |name: &str| match memory.find_owner(name) {
-            Some(found) => memory.entities[memory.first_of(found)].name.clone(),
-            None => name.to_lowercase(),
-        };
         let owner = &memory.entities[owner].name;
-        match fact.kind() {
-            Some(Kind::Holds) => {
-                for object in listed(&fact.value)
-                    .iter()
-                    .filter(|text| is_one(memory, text))
-                {
-                    let object = memory
-                        .find_owner(object)
-                        .map_or_else(|| gist(object), |_| gist(&who(object)));
-                    held.entry(object).or_default().push((who(owner), fact));
-                }
-            }
-            Some(Kind::HeldBy) => {
-                held.entry(gist(owner))
-                    .or_default()
-                    .push((who(&gist(&fact.value)), fact));
-            }
-            _ => {}
+        for (object, holder) in held_objects(memory, fact.kind(), owner, &fact.value) {
+            held.entry(object).or_default().push((holder, fact));
         }
     }
     for (object, holders) in held {
@@ -219,8 +199,38 @@ fn check_holders(memory: &Memory, all: &mut Vec<Inconsistency>) {
     }
 }
 
+/// Returns the certain objects that a fact puts into a hand, each with its holder.
+pub(crate) fn held_objects(
+    memory: &Memory,
+    kind: Option<Kind>,
+    owner: &str,
+    value: &str,
+) -> Vec<(String, String)> {
+    let who = |name: &str| match memory.find_owner(name) {
+        Some(found) => memory.entities[memory.first_of(found)].name.clone(),
+        None => name.to_lowercase(),
+    };
+    match kind {
+        Some(Kind::Holds) => listed(value)
+            .iter()
+            .filter(|text| is_one_object(memory, text))
+            .map(|text| (object_name(memory, text), who(owner)))
+            .collect(),
+        Some(Kind::HeldBy) => vec![(object_name(memory, owner), who(&gist(value)))],
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the name by which an object is compared.
+pub(crate) fn object_name(memory: &Memory, text: &str) -> String {
+    match memory.find_owner(text) {
+        Some(found) => gist(&memory.entities[memory.first_of(found)].name),
+        None => gist(text),
+    }
+}
+
 /// Returns true if the words name one certain object: `the brass key`, not `a knife`.
-fn is_one(memory: &Memory, object: &str) -> bool {
+pub(crate) fn is_one_object(memory: &Memory, object: &str) -> bool {
     let lower = object.to_lowercase();
     memory.find_owner(object).is_some()
         || if has_han(object) {

@@ -41,6 +41,9 @@ pub struct FileRule {
     /// these values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conflicts: Option<String>,
+    /// Headings of sections whose items a gate shows.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub open: Vec<String>,
     /// Whether agents are denied regardless of their pointers: the contract's own files.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub people_only: bool,

@@ -260,6 +260,10 @@ pub struct FileTable {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub conflicts: Option<Spanned<String>>,
+    /// Headings of sections with open points: a gate that reads the file shows their items to the
+    /// person who decides.
+    #[serde(default)]
+    pub open: Vec<String>,
 }
 
 /// The required shape of a finished text.

@@ -267,6 +267,7 @@ impl Resolver {
                 create: false,
                 shape: None,
                 conflicts: None,
+                open: Vec::new(),
                 people_only: true,
                 profile: None,
                 place: Place {

@@ -45,6 +45,7 @@ pub use novel::learn::{
     reject_proposal,
 };
 pub use novel::memory_check::{MemoryChecking, check_changed_memory, check_own_memory};
+pub use novel::merges::{accept_merge, merges};
 pub use novel::size::{MemorySize, memory_size};
 pub use novel::tier_counts::{AskedCounts, asked_counts, note_asked};
 pub use project::eject::{EjectError, Ejected, eject_profile};

@@ -3,7 +3,8 @@
 use quipu_contract::{Builtin, Class, UnitId};
 use quipu_protocol::Project;
 use quipu_protocol::flow::{
-    Estimate, Flow, PlannedJob, PlannedUnit, State, StepUsage, Usage, load_unit_plan, next_command,
+    Estimate, Flow, JobStatus, PlannedJob, PlannedUnit, State, StepUsage, Usage, load_unit_plan,
+    next_command, open_points,
 };
 
 use crate::answer::Failure;
@@ -66,6 +67,7 @@ pub fn render_flow(project: &Project, flow: &Flow<'_>) -> String {
                 .replace(" \n", "\n"),
             );
             why.for_each(|more| text.push_str(&format!("           {more}\n")));
+            text.push_str(&render_open(project, flow, status));
         }
         if found.len() > NAMED {
             text.push_str(&format!(
@@ -122,6 +124,24 @@ pub fn render_flow(project: &Project, flow: &Flow<'_>) -> String {
         text.push_str(&format!("next: {next}\n"));
     }
     text
+}
+
+/// What the reports before a waiting gate leave to a person. A report that cannot be read is shown by
+/// `status` itself.
+fn render_open(project: &Project, flow: &Flow<'_>, status: &JobStatus) -> String {
+    let gate = flow.find(&status.job).map(|index| &flow.jobs[index]);
+    let gate = gate.filter(|job| status.state == State::Waiting && job.is_builtin(Builtin::Gate));
+    let points = gate.and_then(|gate| open_points(project, gate).ok());
+    points
+        .unwrap_or_default()
+        .iter()
+        .map(|point| {
+            format!(
+                "           {}: {}  ({})\n",
+                point.section, point.text, point.at
+            )
+        })
+        .collect()
 }
 
 /// Formats a unit of a plan.

@@ -1,7 +1,7 @@
 //! Scenes of the final chapters, and who is named in them.
 //!
-//! A scene is a section of a manuscript, or the part of one between two breaks (`***`). Words inside
-//! quotation marks name people who may be elsewhere, so they do not make anyone present.
+//! A scene is a section of a manuscript, or the part of one between two breaks (`***`). A name is
+//! not a presence: people are also spoken of, remembered, awaited and dead (`presence`).
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,13 @@ use quipu_recall::Tier;
 use quipu_text::Document;
 use serde::Serialize;
 
+use super::presence::{find_speech, is_there};
 use crate::claim::{Claim, cut_claims};
 use crate::memory::Memory;
 use crate::page::{Page, Place};
 use crate::period::Point;
+use crate::state::is_dead;
 use crate::threads::chapter_number;
-use crate::words::is_quoted;
 
 /// A scene with its sentences.
 #[derive(Debug, Clone)]
@@ -34,6 +35,8 @@ struct Named {
     entity: usize,
     sentence: usize,
     name: String,
+    /// True if the sentence shows it in the scene.
+    is_there: bool,
 }
 
 /// Cuts the final chapters into scenes, in the order of the story.
@@ -48,13 +51,16 @@ pub fn cut_scenes(pages: &[Page], memory: &Memory) -> Vec<Scene> {
         }
     }
     for scene in &mut scenes {
-        for (sentence, claim) in scene.sentences.iter().enumerate() {
+        let speech = find_speech(&scene.sentences);
+        for (sentence, (claim, spoken)) in scene.sentences.iter().zip(&speech).enumerate() {
             let mentions = memory.mentions(&claim.text).into_iter();
-            let outside = mentions.filter(|mention| !is_quoted(&claim.text, mention.start));
+            let is_spoken = |at: usize| spoken.iter().any(|range| range.contains(&at));
+            let outside = mentions.filter(|mention| !is_spoken(mention.start));
             scene.named.extend(outside.map(|mention| Named {
                 entity: firsts[mention.entity],
                 sentence,
                 name: claim.text[mention.start..mention.end].to_owned(),
+                is_there: is_there(&claim.text, &mention),
             }));
         }
     }
@@ -115,12 +121,27 @@ fn scenes_of(page: &Page, chapter: u64) -> Vec<Scene> {
 
 impl Scene {
     /// Returns the sentences that name an entity, with the name used.
-    fn naming(&self, entity: usize) -> impl DoubleEndedIterator<Item = (&Claim, &str)> {
+    fn naming(&self, entity: usize) -> impl Iterator<Item = (&Claim, &str)> {
         let of_entity = move |named: &&Named| named.entity == entity;
         self.named
             .iter()
             .filter(of_entity)
             .map(|named| (&self.sentences[named.sentence], named.name.as_str()))
+    }
+}
+
+impl Scene {
+    /// Returns the sentences that show an entity in the scene. None for the dead.
+    fn showing(&self, memory: &Memory, entity: usize) -> Vec<&Claim> {
+        let mut facts = memory.facts_of(entity);
+        if facts.any(|fact| is_dead(fact) && fact.period.covers(self.point)) {
+            return Vec::new();
+        }
+        let shown = self
+            .named
+            .iter()
+            .filter(|named| named.entity == entity && named.is_there);
+        shown.map(|named| &self.sentences[named.sentence]).collect()
     }
 }
 
@@ -154,7 +175,7 @@ pub fn appearances(memory: &Memory, scenes: &[Scene], entity: usize) -> Appearan
     all
 }
 
-/// Returns the last scene that names both outside quotation marks, with a sentence for each.
+/// Returns the last scene that shows both, with a sentence for each.
 pub fn last_met<'s>(
     memory: &Memory,
     scenes: &'s [Scene],
@@ -163,13 +184,12 @@ pub fn last_met<'s>(
 ) -> Option<(&'s Scene, &'s Claim, &'s Claim)> {
     let (a, b) = (memory.first_of(a), memory.first_of(b));
     scenes.iter().rev().find_map(|scene| {
-        let is_named = |claim: &Claim| scene.naming(b).any(|(other, _)| other == claim);
-        // Prefer a sentence that names both.
-        if let Some((claim, _)) = scene.naming(a).find(|(claim, _)| is_named(claim)) {
-            return Some((scene, claim, claim));
+        let (of_a, of_b) = (scene.showing(memory, a), scene.showing(memory, b));
+        // Prefer a sentence that shows both.
+        if let Some(claim) = of_a.iter().find(|claim| of_b.contains(claim)) {
+            return Some((scene, *claim, *claim));
         }
-        let last = |entity| scene.naming(entity).next_back().map(|(claim, _)| claim);
-        Some((scene, last(a)?, last(b)?))
+        Some((scene, of_a.last().copied()?, of_b.last().copied()?))
     })
 }
 

@@ -21,6 +21,7 @@ use super::job::{Job, Output, PlannedJob, fill_path};
 use super::note::{AttemptFact, AttemptNote, AttemptResult, ReadNote};
 use super::snapshot::{Snapshot, items_with, marker_of};
 use super::state::render_job;
+use crate::novel::memory_files::{MemoryError, MemoryFiles};
 
 /// Lease time of a built-in step. Publishing a long book takes longest.
 const SECONDS: u64 = 600;
@@ -332,37 +333,11 @@ impl Engine<'_> {
                 });
             }
         }
-        let mut left = String::new();
-        if remember.entries {
-            let asked = sort_offers(&self.project.contract, planned, &report);
-            let mut waiting = asked.left.len();
-            for (file, offers) in &asked.by_file {
-                let now = self.project.store.read(file)?;
-                let text = now
-                    .as_ref()
-                    .map(|(bytes, _)| String::from_utf8_lossy(bytes).into_owned());
-                let added = with_entries(file, text.as_deref(), offers).map_err(Stuck::Message)?;
-                waiting += added.left;
-                if added.added > 0 {
-                    grown.push(match added.closed {
-                        0 => format!("{file} (+{})", added.added),
-                        closed => format!("{file} (+{}, {closed} closed)", added.added),
-                    });
-                    let (path, bytes) = (file.clone(), added.text.into_bytes());
-                    made.ops.push(match now {
-                        Some((_, version)) => Op::Write {
-                            path,
-                            bytes,
-                            expect: Expect::Version(version),
-                        },
-                        None => Op::Create { path, bytes },
-                    });
-                }
-            }
-            if waiting > 0 {
-                left = format!("; {waiting} left for a person: quipu learn --list");
-            }
-        }
+        let left = if remember.entries {
+            self.remember_entries(planned, &report, &mut made, &mut grown)?
+        } else {
+            String::new()
+        };
         if let (Some(from), Some(to)) = (&remember.text, &remember.to) {
             let draft = self.read(&path(from)?, &mut made.reads)?;
             let text = finish(&draft, planned.step.marker.as_deref().unwrap_or("FINAL"));
@@ -403,6 +378,35 @@ impl Engine<'_> {
                 .rev()
                 .find(made)
                 .is_some_and(|fact| fact.note.agent.is_some())
+    }
+
+    /// Adds the facts of a report to memory. Returns what is left for a person, as text.
+    fn remember_entries(
+        &self,
+        planned: &PlannedJob<'_>,
+        report: &str,
+        made: &mut Made,
+        grown: &mut Vec<String>,
+    ) -> Result<String, Stuck> {
+        let stuck = |error: MemoryError| Stuck::Message(error.to_string());
+        let asked = sort_offers(&self.project.contract, planned, report);
+        let mut waiting = asked.left.len();
+        let mut memory = MemoryFiles::read(self.project).map_err(stuck)?;
+        for (file, offers) in &asked.by_file {
+            let added = with_entries(&mut memory, file, offers).map_err(stuck)?;
+            waiting += added.left;
+            if added.added > 0 {
+                grown.push(match added.closed {
+                    0 => format!("{file} (+{})", added.added),
+                    closed => format!("{file} (+{}, {closed} closed)", added.added),
+                });
+            }
+        }
+        made.ops.extend(memory.into_ops());
+        Ok(match waiting {
+            0 => String::new(),
+            _ => format!("; {waiting} left for a person: quipu learn --list"),
+        })
     }
 
     fn make_pages(&self, planned: &PlannedJob<'_>) -> Result<Made, Stuck> {

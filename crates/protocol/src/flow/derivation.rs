@@ -834,11 +834,11 @@ impl<'a, 'c> Derivation<'a, 'c> {
             .map(|(_, _, number)| &self.facts[*number])
             .filter(|fact| fact.seq > since);
         // Jobs behind a seal are not redone, unless a person requested such a job and others depend
-        // on it.
+        // on it. Memory grows after every chapter, which nobody requested.
         let asked = |fact: &AttemptFact| {
-            self.index
-                .get(&fact.note.job())
-                .is_some_and(|maker| self.behind_seal[*maker])
+            self.index.get(&fact.note.job()).is_some_and(|maker| {
+                self.behind_seal[*maker] && !self.jobs[*maker].is_builtin(Builtin::Remember)
+            })
         };
         if self.behind_seal[index] && !maker.is_some_and(asked) {
             return;
@@ -851,7 +851,7 @@ impl<'a, 'c> Derivation<'a, 'c> {
         };
         if maker.is_some_and(|fact| !is_circle(fact)) {
             changed.by_flow.push(what)
-        } else {
+        } else if !self.behind_seal[index] {
             changed.by_hand.push(what)
         }
     }

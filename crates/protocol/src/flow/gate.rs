@@ -13,6 +13,7 @@ use super::engine::{FlowError, flow_now};
 use super::folder::run_id;
 use super::job::{Job, Output, PlannedJob};
 use super::note::{AttemptNote, AttemptResult, ReadNote};
+use super::open_points::{OpenPoint, open_points};
 use super::snapshot::{FlowCache, marker_of};
 use super::state::{Flow, State, render_job};
 use crate::project::open::Project;
@@ -53,6 +54,8 @@ pub struct Decided {
     pub declared: Vec<PlannedUnit>,
     /// Jobs before the gate that read older texts than the approved ones.
     pub stale: Vec<Job>,
+    /// What the reports before the gate leave to a person.
+    pub open: Vec<OpenPoint>,
     /// Whether the decision excuses a failed job: the flow goes on without its result.
     pub excused: bool,
 }
@@ -160,6 +163,11 @@ pub fn decide_gate(
     };
     note.despite = stale.iter().map(ToString::to_string).collect();
     let told = Some(why.map_or_else(|| format!("{verb} {}", render_job(job)), str::to_owned));
+    let open = if gate {
+        open_points(project, planned)?
+    } else {
+        Vec::new()
+    };
     let wanted = Wanted {
         actor: Actor::Person,
         note,
@@ -174,6 +182,7 @@ pub fn decide_gate(
         made,
         declared,
         stale,
+        open,
         excused,
     })
 }

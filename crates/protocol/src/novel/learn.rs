@@ -4,8 +4,8 @@
 //! Only an acceptance changes memory. Until then the fact is in the file of proposals.
 
 use quipu_claims::{
-    Asked, Memory, Page, Passages, Place, PlaceError, Proposal, Question, best_sentence,
-    cut_claims, place_fact, read_offers, read_proposals, speaks_of,
+    Asked, ClosedFact, Memory, Page, Passages, Place, PlaceError, Proposal, Question,
+    best_sentence, cut_claims, read_offers, read_proposals, speaks_of,
 };
 use quipu_contract::{Actor, BadPath, Form, ProjectPath};
 use quipu_recall::{Damage, Error, Tier};
@@ -15,10 +15,13 @@ use thiserror::Error;
 
 use crate::files::read::{ReadError, may_read_whole};
 use crate::novel::check::file_of;
+use crate::novel::memory_files::{MemoryError, MemoryFiles};
 use crate::novel::tier_counts::note_asked;
 use crate::project::open::Project;
 use crate::view::pages::gather;
 
+/// The number of bytes before a sentence in which its person may be named.
+const NEAR: usize = 160;
 /// The number of passages searched for the answer.
 const PASSAGES: usize = 8;
 
@@ -28,8 +31,11 @@ pub enum LearnError {
     Unknown,
     #[error("unknown proposal `{0}`")]
     NoProposal(String),
-    #[error("the fact cannot be added there: {0}")]
-    Place(#[from] PlaceError),
+    #[error("the fact cannot be added there: {why}")]
+    Place {
+        why: PlaceError,
+        fact: Box<Proposal>,
+    },
     #[error("`{0}` is not UTF-8: a fact cannot be added without changing its bytes")]
     NotText(ProjectPath),
     #[error(transparent)]
@@ -193,6 +199,7 @@ pub(crate) fn find_in_manuscripts(
     question: &str,
 ) -> Result<Option<(String, Place)>, LearnError> {
     let passages = Passages::of(pages.iter().filter(|page| page.tier == Tier::L2))?;
+    let asked = Question::of(question, &Memory::of(pages).entities);
     let mut best: Option<(String, Place)> = None;
     for (passage, _) in passages.nearest(question, PASSAGES)? {
         let page = Page {
@@ -209,6 +216,12 @@ pub(crate) fn find_in_manuscripts(
                 .copied()
                 .unwrap_or(passage.at.line);
             let place = Place::new(&passage.at.path, line);
+            // The person of the question may be named just before.
+            let before = passage.text.split(&sentence).next().unwrap_or_default();
+            let near = before.floor_char_boundary(before.len().saturating_sub(NEAR));
+            if !asked.is_answered_by(&sentence, &before[near..]) {
+                continue;
+            }
             if speaks_of(&sentence, question) {
                 return Ok(Some((sentence, place)));
             }
@@ -308,8 +321,8 @@ fn offered(project: &Project) -> Result<Vec<Offered>, LearnError> {
 /// A fact that became memory.
 pub struct AcceptedFact {
     pub proposal: Proposal,
-    /// The entries that it closed, as they read now.
-    pub closed: Vec<String>,
+    /// The entries that it closed.
+    pub closed: Vec<ClosedFact>,
 }
 
 /// Adds a fact to memory, closes the one that it follows and removes it from the list, in one
@@ -323,21 +336,26 @@ pub fn accept_proposal(
     commit_anew(project, || {
         let (proposal, mut change) = taken_off(project, actor, id)?;
         change.lease = lease.clone();
-        let (path, section) = (ProjectPath::parse(proposal.file())?, proposal.section());
-        let before = own_text_of(project, &path)?;
-        let text = before.as_ref().map_or_else(
-            || format!("# {}\n", path.as_str().trim_end_matches(".md")),
-            |(text, _)| text.clone(),
-        );
-        let placed = place_fact(&text, section, &proposal.entry)?;
-        change = match before {
-            Some((_, version)) => change.write(&path, placed.text, Expect::Version(version)),
-            None => change.create(&path, placed.text),
-        };
-        let closed = placed.closed;
+        let path = ProjectPath::parse(proposal.file())?;
+        let refused = |error| refused(error, &proposal);
+        let mut memory = MemoryFiles::read(project).map_err(refused)?;
+        let placed = memory.place(&path, proposal.section(), &proposal.entry);
+        let closed = placed.map_err(refused)?;
+        change.ops.extend(memory.into_ops());
         let accepted = AcceptedFact { proposal, closed };
         Ok((accepted, change.why(format!("learnt {id}"))))
     })
+}
+
+fn refused(error: MemoryError, fact: &Proposal) -> LearnError {
+    match error {
+        MemoryError::Place(why) => LearnError::Place {
+            why,
+            fact: Box::new(fact.clone()),
+        },
+        MemoryError::NotText(path) => LearnError::NotText(path),
+        MemoryError::Read(error) => LearnError::Read(error),
+    }
 }
 
 /// Removes a fact from the list.

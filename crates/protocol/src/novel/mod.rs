@@ -5,5 +5,7 @@ pub(crate) mod check;
 pub(crate) mod judging;
 pub(crate) mod learn;
 pub(crate) mod memory_check;
+pub(crate) mod memory_files;
+pub(crate) mod merges;
 pub(crate) mod size;
 pub(crate) mod tier_counts;

@@ -3,6 +3,9 @@
 //! Memory is a cache of the manuscripts: if it outgrows them, extraction copies instead of
 //! distilling.
 
+use std::collections::BTreeMap;
+
+use quipu_claims::chapter_number;
 use quipu_contract::{Actor, ProjectPath};
 use quipu_recall::Tier;
 use quipu_text::Counter;
@@ -15,11 +18,13 @@ use crate::recall::without_template;
 use crate::view::pages::gather;
 
 /// Tokens of memory and of the chapters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MemorySize {
     pub memory: u64,
     pub manuscripts: u64,
     pub chapters: usize,
+    /// The tokens of the lines that link to each chapter.
+    pub by_chapter: BTreeMap<u64, u64>,
 }
 
 /// Measures the files that the flow adds facts to, and the final chapters. None if the contract
@@ -43,6 +48,7 @@ pub fn memory_size(project: &Project, actor: &Actor) -> Result<Option<MemorySize
         memory: 0,
         manuscripts: 0,
         chapters: 0,
+        by_chapter: BTreeMap::new(),
     };
     for page in gather(project, actor)?.pages {
         let Ok(path) = ProjectPath::parse(&page.path) else {
@@ -60,7 +66,20 @@ pub fn memory_size(project: &Project, actor: &Actor) -> Result<Option<MemorySize
             .any(|file| file.matches(path.as_str()).is_some())
         {
             size.memory += tokens();
+            for line in page.text.lines() {
+                if let Some(chapter) = source_chapter(line) {
+                    *size.by_chapter.entry(chapter).or_default() += counter.count(line).0;
+                }
+            }
         }
     }
     Ok((size.chapters > 0).then_some(size))
+}
+
+/// The chapter of the first link of a line to one.
+fn source_chapter(line: &str) -> Option<u64> {
+    let links = line.split("[→").skip(1);
+    links
+        .filter_map(|rest| rest.split(']').next())
+        .find_map(|target| chapter_number(target.trim()))
 }

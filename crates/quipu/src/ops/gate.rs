@@ -73,6 +73,7 @@ fn decide(
         made,
         declared,
         stale,
+        open,
         excused,
     } = decide_gate(&project, &session.decider(), &job, ruling, why)?;
     let verb = if excused {
@@ -100,7 +101,7 @@ fn decide(
         text.push_str("the panel goes on without its report, which enters no average\n");
     }
     let mut answer = Answer::new(
-        json!({"job": job, "ruling": ruling, "made": made, "declared": declared, "stale": stale, "excused": excused, "receipt": receipt}),
+        json!({"job": job, "ruling": ruling, "made": made, "declared": declared, "stale": stale, "open": open, "excused": excused, "receipt": receipt}),
         text,
     );
     if !stale.is_empty() {
@@ -124,6 +125,10 @@ fn decide(
              review it again: quipu run --stale --by NAME",
             if stale.len() == 1 { "is" } else { "are" }
         ));
+    }
+    for point in open.iter().filter(|_| ruling == AttemptResult::Approved) {
+        let (at, section, text) = (&point.at, &point.section, &point.text);
+        answer = answer.say(format!("left open: {section}: {text}  ({at})"));
     }
     let sealed: Vec<ProjectPath> = made
         .iter()

@@ -2,12 +2,13 @@
 
 use clap::Args;
 use quipu_protocol::{
-    AcceptedFact, LearnError, Learned, Wanted, accept_proposal, learn, proposals, reject_proposal,
+    AcceptedFact, LearnError, Learned, Project, Wanted, accept_merge, accept_proposal, learn,
+    memory_size, merges, proposals, reject_proposal,
 };
 use quipu_text::Level;
 use serde_json::json;
 
-use super::{memory_check, receipt};
+use super::{memory_check, metrics, receipt};
 use crate::answer::{Answer, Failure, count, exit};
 use crate::session::Session;
 use crate::table::Operate;
@@ -15,7 +16,7 @@ use crate::table::Operate;
 #[derive(Debug, Args)]
 pub struct Learn {
     /// The question
-    #[arg(required_unless_present_any = ["list", "accept", "reject"])]
+    #[arg(required_unless_present_any = ["list", "merges", "accept", "reject"])]
     question: Option<String>,
     /// The section of memory that the fact belongs to
     #[arg(long, value_name = "PATH#SECTION", requires = "question")]
@@ -29,11 +30,15 @@ pub struct Learn {
     /// List the proposed facts
     #[arg(long, conflicts_with = "question")]
     list: bool,
-    /// Accept a proposed fact into memory
-    #[arg(long, value_name = "ID", conflicts_with_all = ["question", "list"])]
+    /// List lines of memory that could be dropped: duplicates, and closed facts that no other line
+    /// mentions
+    #[arg(long, conflicts_with_all = ["question", "list"])]
+    merges: bool,
+    /// Accept a proposed fact into memory, or drop a line that --merges lists
+    #[arg(long, value_name = "ID", conflicts_with_all = ["question", "list", "merges"])]
     accept: Option<String>,
     /// Reject a proposed fact
-    #[arg(long, value_name = "ID", conflicts_with_all = ["question", "list", "accept"])]
+    #[arg(long, value_name = "ID", conflicts_with_all = ["question", "list", "merges", "accept"])]
     reject: Option<String>,
 }
 
@@ -53,6 +58,18 @@ impl Operate for Learn {
             return Ok(Answer::new(json!({"proposals": waiting}), text)
                 .say(count(waiting.len(), "fact") + " to accept or reject"));
         }
+        if self.merges {
+            return list_merges(&project, session);
+        }
+        if let Some(id) = self.accept.as_ref().filter(|id| id.starts_with('m')) {
+            let (merge, receipt) = accept_merge(&project, &session.actor, id, lease)?;
+            let told = receipt::answer(&receipt);
+            let text = format!("dropped {}: {}  ({})\n", merge.owner, merge.text, merge.at);
+            return Ok(Answer {
+                talk: told.talk,
+                ..Answer::new(json!({"dropped": merge, "receipt": told.json}), text)
+            });
+        }
         if let Some(id) = &self.accept {
             let (accepted, receipt) = accept_proposal(&project, &session.actor, id, lease)?;
             let told = receipt::answer(&receipt);
@@ -60,7 +77,9 @@ impl Operate for Learn {
             let AcceptedFact { proposal, closed } = accepted;
             let mut text = format!("{} ← {}\n", proposal.to, proposal.entry);
             for old in &closed {
-                text.push_str(&format!("closed: {old}\n"));
+                let of = old.of.as_ref().map(|of| format!(" in {of}"));
+                let (of, text_now) = (of.unwrap_or_default(), &old.text);
+                text.push_str(&format!("closed{of}: {text_now}\n"));
             }
             let json = json!({"accepted": proposal, "closed": closed, "receipt": told.json});
             return Ok(Answer {
@@ -123,6 +142,27 @@ impl Operate for Learn {
     }
 }
 
+/// Lists the lines of memory that could be dropped, with the size of memory.
+fn list_merges(project: &Project, session: &Session) -> Result<Answer, Failure> {
+    let found = merges(project, &session.actor)?;
+    let size = memory_size(project, &session.actor)?;
+    let mut text: String = found
+        .iter()
+        .map(|one| {
+            let (id, at, owner, text, why) = (&one.id, &one.at, &one.owner, &one.text, &one.why);
+            format!("{id}  {at}  {owner}\n    {text}\n    {why}\n")
+        })
+        .collect();
+    text.push_str(&size.as_ref().map_or_else(String::new, metrics::render_size));
+    let mut answer = Answer::new(json!({"merges": found, "memory": size}), text);
+    if !found.is_empty() {
+        answer = answer.say(
+            "to drop a line: quipu learn --accept ID; to keep it for good: quipu waive ID --why \"…\"",
+        );
+    }
+    Ok(answer.say(count(found.len(), "line") + " to drop"))
+}
+
 impl From<LearnError> for Failure {
     fn from(error: LearnError) -> Failure {
         let what = error.to_string();
@@ -133,7 +173,14 @@ impl From<LearnError> for Failure {
                 "rephrase the question, or write the fact yourself",
             ),
             LearnError::NoProposal(_) => Failure::new(exit::NOT_FOUND, what, "quipu learn --list"),
-            LearnError::Place(_) => Failure::new(exit::REFUSED, what, "write it there yourself"),
+            LearnError::Place { fact, .. } => Failure::new(
+                exit::REFUSED,
+                what,
+                format!(
+                    "quipu learn --reject {}     (then write the fact into `{}` yourself)",
+                    fact.id, fact.to
+                ),
+            ),
             LearnError::NotText(path) => Failure::new(
                 exit::REFUSED,
                 what,

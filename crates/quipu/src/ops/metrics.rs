@@ -97,16 +97,24 @@ impl Operate for Metrics {
 }
 
 /// Formats the size of memory beside the chapters that it was taken from.
-fn render_size(size: &MemorySize) -> String {
+pub(super) fn render_size(size: &MemorySize) -> String {
     let chapters = count(size.chapters, "chapter");
     let share = (size.memory * 100)
         .checked_div(size.manuscripts)
         .unwrap_or(0);
     let each = size.memory / size.chapters.max(1) as u64;
-    format!(
+    let mut text = format!(
         "size         {} tokens of memory for {chapters} of {} tokens ({share} %), {each} a chapter\n",
         size.memory, size.manuscripts
-    )
+    );
+    if !size.by_chapter.is_empty() {
+        let by = size.by_chapter.iter();
+        let by: Vec<String> = by
+            .map(|(chapter, tokens)| format!("ch{chapter:02} {tokens}"))
+            .collect();
+        text.push_str(&format!("             learnt from {}\n", by.join(", ")));
+    }
+    text
 }
 
 /// Formats how often each tier had the answer, with its share.

@@ -1,14 +1,16 @@
 //! Replays a book that real models wrote: `tests/recordings/tomli`. Every text passes its checks,
 //! the objections send the same texts back as often, and the book ends with the same chapters.
+//! Replays a novel in which facts change twice, `tests/recordings/salt-road`, and reads its memory.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::rehearsal::{Desk, tree_of};
 
-fn recording() -> PathBuf {
+fn recording(name: &str) -> PathBuf {
     Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap())
-        .join("../../tests/recordings/tomli")
+        .join("../../tests/recordings")
+        .join(name)
         .canonicalize()
         .unwrap()
 }
@@ -27,10 +29,10 @@ fn jobs_in(folder: &Path) -> BTreeMap<String, usize> {
     jobs
 }
 
-fn run(desk: &Desk) -> String {
+fn run(desk: &Desk, recording: &Path) -> String {
     let mut command = desk.quipu(&["run", "--by", "script", "--jobs", "3"]);
     let done = command
-        .env("QUIPU_SCRIPT", recording().join("answers"))
+        .env("QUIPU_SCRIPT", recording.join("answers"))
         .output()
         .unwrap();
     let said = [done.stdout, done.stderr]
@@ -54,7 +56,7 @@ fn unmarked(text: &str) -> &str {
 
 #[test]
 fn a_book_by_real_models_is_written_again_to_the_letter() {
-    let recording = recording();
+    let recording = recording("tomli");
     let desk = Desk::lay(&[
         "init",
         "--profile",
@@ -73,18 +75,18 @@ fn a_book_by_real_models_is_written_again_to_the_letter() {
         );
     }
 
-    assert!(run(&desk).contains("quipu approve approve-outline"));
+    assert!(run(&desk, &recording).contains("quipu approve approve-outline"));
     desk.fine(&[
         "reject",
         "approve-outline",
         "--why",
         "fewer topics in a chapter",
     ]);
-    assert!(run(&desk).contains("approving declares ch02 \"Values\" (needs ch01)"));
+    assert!(run(&desk, &recording).contains("approving declares ch02 \"Values\" (needs ch01)"));
     desk.fine(&["approve", "approve-outline"]);
 
     // The inspector of one page objected to a colour, and a person overruled it.
-    assert!(run(&desk).contains("quipu approve inspect --unit ch02"));
+    assert!(run(&desk, &recording).contains("quipu approve inspect --unit ch02"));
     desk.fine(&["approve", "inspect", "--unit", "ch02"]);
     let status = desk.fine(&["status"]);
     assert!(
@@ -114,5 +116,70 @@ fn a_book_by_real_models_is_written_again_to_the_letter() {
             desk.text(&format!("publish/{unit}.html"))
                 .contains("<!-- HTML_COMPLETE -->")
         );
+    }
+}
+
+#[test]
+fn a_novel_in_which_facts_change_twice_contradicts_nothing() {
+    let recording = recording("salt-road");
+    let desk = Desk::lay(&[
+        "init",
+        "--profile",
+        "novel",
+        "--var",
+        "project=The Salt Road",
+        "--var",
+        "chapter_words=160",
+    ]);
+    for (path, bytes) in tree_of(&recording.join("memory")) {
+        desk.put(&path, std::str::from_utf8(&bytes).unwrap());
+    }
+    desk.fine(&["approve", "plan"]);
+    for unit in ["ch01", "ch02", "ch03", "ch04"] {
+        let said = run(&desk, &recording);
+        assert!(
+            said.contains(&format!("quipu approve final --unit {unit}")),
+            "{said}"
+        );
+        desk.fine(&["approve", "final", "--unit", unit]);
+        let said = run(&desk, &recording);
+        assert!(
+            said.contains(&format!("quipu approve accept --unit {unit}")),
+            "{said}"
+        );
+        desk.fine(&["approve", "accept", "--unit", unit]);
+    }
+    run(&desk, &recording);
+
+    let sheet = desk.fine(&["story", "sheet", "the brass key"]);
+    for held in [
+        "held by: Dov Marsh  until ch02",
+        "from ch02\n  held by: Ines Varga  until ch03",
+        "from ch03\n  held by: Pell Marsh  (",
+    ] {
+        assert!(sheet.contains(held), "{held}: {sheet}");
+    }
+    let posts = desk.fine(&["story", "progression", "Dov", "post"]);
+    let values: Vec<&str> = posts
+        .lines()
+        .filter_map(|line| line.split("  (").next())
+        .collect();
+    assert_eq!(
+        values[..3],
+        [
+            "post: toll keeper",
+            "post: prisoner, because the wall was his to keep",
+            "post: warden of the road"
+        ]
+    );
+    let report = desk.quipu(&["story", "report", "--json"]).output().unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();
+    for (kind, found) in [
+        ("conflicts", &report["conflicts"]),
+        ("memory", &report["memory"]["conflicts"]),
+        ("overdue", &report["overdue"]),
+        ("vanished", &report["vanished"]),
+    ] {
+        assert_eq!(*found, serde_json::json!([]), "{kind}");
     }
 }

@@ -7,10 +7,11 @@
 
 use std::collections::BTreeMap;
 
-use quipu_claims::{PlaceError, Proposal, place_fact, read_offers, read_report};
+use quipu_claims::{PlaceError, Proposal, read_offers, read_report};
 use quipu_contract::{Binding, Contract, ProjectPath, Step};
 
 use crate::flow::job::{PlannedJob, fill};
+use crate::novel::memory_files::{MemoryError, MemoryFiles};
 
 /// The facts that a report offers, sorted.
 #[derive(Debug, Default)]
@@ -81,67 +82,38 @@ pub fn find_lost(contract: &Contract, step: &Step, binding: &Binding, report: &s
     lost
 }
 
-/// A memory file with the missing entries.
+/// What a report added to a memory file.
 #[derive(Debug, Default)]
 pub struct Grown {
-    pub text: String,
     pub added: usize,
-    /// The number of facts that the added ones closed.
+    /// The number of facts that the added ones closed, in any file.
     pub closed: usize,
     /// The number of entries that a person must place.
     pub left: usize,
 }
 
-/// Adds the missing entries to a memory file.
+/// Adds the missing entries of one file to memory.
 pub fn with_entries(
+    memory: &mut MemoryFiles<'_>,
     path: &ProjectPath,
-    now: Option<&str>,
     offers: &[Proposal],
-) -> Result<Grown, String> {
-    let mut grown = Grown {
-        text: now.map_or_else(
-            || format!("# {}\n", path.as_str().trim_end_matches(".md")),
-            str::to_owned,
-        ),
-        ..Grown::default()
-    };
-    for offer in offers.iter() {
-        if offer.stands_in(&grown.text) {
+) -> Result<Grown, MemoryError> {
+    let mut grown = Grown::default();
+    memory.include(path)?;
+    for offer in offers {
+        if memory.text(path).is_some_and(|text| offer.stands_in(text)) {
             continue;
         }
-        match place_fact(&grown.text, offer.section(), &offer.entry) {
-            Ok(placed) => {
-                grown.text = placed.text;
+        match memory.place(path, offer.section(), &offer.entry) {
+            Ok(closed) => {
                 grown.added += 1;
-                grown.closed += placed.closed.len();
+                grown.closed += closed.len();
             }
-            Err(PlaceError::Splice(error)) => {
-                return Err(format!("`{}` cannot take `{}`: {error}", path, offer.entry));
+            Err(MemoryError::Place(why)) if !matches!(why, PlaceError::Splice(_)) => {
+                grown.left += 1;
             }
-            Err(_) => grown.left += 1,
+            Err(error) => return Err(error),
         }
     }
     Ok(grown)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_fact_that_follows_another_closes_it_once() {
-        let report = "## characters.md\n### Joss\n- handed: right; supersedes: \"handed: left\" [→ manuscripts/ch03.md#mill]\n- eyes: blind; supersedes: \"eyes: grey\" [→ manuscripts/ch03.md#mill]\n";
-        let offers = read_offers(report);
-        let path = ProjectPath::parse("characters.md").unwrap();
-        let before = "# C\n\n## Joss\n- handed: left\n";
-        let grown = with_entries(&path, Some(before), &offers).unwrap();
-        assert_eq!((grown.added, grown.closed, grown.left), (1, 1, 1));
-        let after = "# C\n\n## Joss\n- handed: left (until ch03)\n- handed: right (from ch03) [→ manuscripts/ch03.md#mill]\n";
-        assert_eq!(grown.text, after);
-        let again = with_entries(&path, Some(after), &offers).unwrap();
-        assert_eq!(
-            (again.added, again.left, again.text.as_str()),
-            (0, 1, after)
-        );
-    }
 }

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use quipu_contract::{Class, ProjectPath, UnitId};
+use quipu_contract::{Builtin, Class, ProjectPath, UnitId};
 
 use super::super::job::{PlannedJob, Wait};
 use super::super::state::State;
@@ -13,8 +13,9 @@ use super::Derivation;
 
 impl Derivation<'_, '_> {
     /// The jobs that a job waits for, directly or through finished jobs. Only if there are none
-    /// does it read current texts. Each job is derived after the jobs that it waits for, so the
-    /// recursion stays shallow.
+    /// does it read current texts. A job behind a seal holds up only others behind it, because
+    /// its result is final already; a gate holds up everything. Each job is derived after the jobs that it waits for, so the recursion
+    /// stays shallow.
     pub fn open_before(&self, index: usize) -> Arc<BTreeSet<usize>> {
         if let Some(known) = &self.open.borrow()[index] {
             return Arc::clone(known);
@@ -37,6 +38,10 @@ impl Derivation<'_, '_> {
                 }
             }
         }
+        if !self.behind_seal[index] {
+            let is_gate = |job: usize| self.jobs[job].is_builtin(Builtin::Gate);
+            open.retain(|before| !self.behind_seal[*before] || is_gate(*before));
+        }
         let open = Arc::new(open);
         self.open.borrow_mut()[index] = Some(Arc::clone(&open));
         open
@@ -51,18 +56,14 @@ impl Derivation<'_, '_> {
                 .all(|i| self.state(*i) == State::Stale)
     }
 
-    /// Whether a person approved a gate although a job before it was stale.
+    /// Whether a person approved a gate although a job before it was stale, or became stale later.
+    /// The approval holds for the texts that the gate reads; if one of them changes, the gate is
+    /// open again.
     pub(super) fn was_approved_despite(&self, gate: usize, stale: usize) -> bool {
         let Some(approved) = self.known[gate].approved.map(|fact| &self.facts[fact]) else {
             return false;
         };
-        let is_same = self.seq(self.known[stale].accepted) < approved.seq
-            && self.state(stale) == State::Stale;
-        is_same
-            && approved
-                .note
-                .despite
-                .contains(&self.jobs[stale].job.to_string())
+        self.seq(self.known[stale].accepted) < approved.seq && self.state(stale) == State::Stale
     }
 
     /// Whether an attempt of a job read a text of another, directly or through other jobs.

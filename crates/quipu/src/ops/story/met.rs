@@ -24,7 +24,7 @@ pub struct StoryMet {
 
 impl Operate for StoryMet {
     const NAME: &'static str = "story met";
-    const ABOUT: &'static str = "Show the last scene that names two people, with the passage";
+    const ABOUT: &'static str = "Show the last scene with two people, and the passage";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let book = Book::open(session)?;
@@ -41,7 +41,7 @@ impl Operate for StoryMet {
             let mut answer = Answer::new(json!({"met": null}), "");
             answer.exit = exit::NO;
             return Ok(answer.say(format!(
-                "no scene of a final chapter names both {} and {}",
+                "no scene of a final chapter shows both {} and {}",
                 names.0, names.1
             )));
         };

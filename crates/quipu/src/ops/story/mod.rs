@@ -18,7 +18,7 @@ pub use report::StoryReport;
 pub use sheet::StorySheet;
 pub use timeline::StoryTimeline;
 
-use quipu_claims::{Fact, Memory, Page, Point};
+use quipu_claims::{Fact, Memory, Page, Point, appearances, cut_scenes, facts_about};
 use quipu_contract::nearest;
 use quipu_protocol::gather;
 
@@ -56,6 +56,21 @@ impl Book {
             format!("memory has no `{name}`"),
             remedy,
         ))
+    }
+
+    /// Resolves a name, an alias, or a thing without a section that somebody holds, where somebody
+    /// is, or that a final chapter names.
+    fn owner_or_thing(&mut self, name: &str) -> Result<usize, Failure> {
+        let unknown = match self.owner(name) {
+            Ok(owner) => return Ok(owner),
+            Err(unknown) => unknown,
+        };
+        let thing = self.memory.add_thing(name);
+        let is_known = !facts_about(&self.memory, &self.memory.entities[thing]).is_empty() || {
+            let scenes = cut_scenes(&self.pages, &self.memory);
+            appearances(&self.memory, &scenes, thing).first.is_some()
+        };
+        if is_known { Ok(thing) } else { Err(unknown) }
     }
 
     fn name(&self, owner: usize) -> &str {

@@ -1,7 +1,8 @@
-//! The `story sheet` command: one person or thing, with its state by chapter and its appearances.
+//! The `story sheet` command: a person, an object or a place, with its state by chapter and its
+//! appearances. An object also has its holders, a place the people in it.
 
 use clap::Args;
-use quipu_claims::{Fact, appearances, cut_scenes, is_alias};
+use quipu_claims::{About, Fact, appearances, cut_scenes, facts_about, is_alias};
 use serde_json::json;
 
 use super::{Book, period};
@@ -22,11 +23,11 @@ pub struct StorySheet {
 impl Operate for StorySheet {
     const NAME: &'static str = "story sheet";
     const ABOUT: &'static str =
-        "Show one person or thing: state by chapter, names used, first and last appearance";
+        "Show a person, an object or a place: state by chapter, holders, names, appearances";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
-        let book = Book::open(session)?;
-        let owner = book.owner(&self.name)?;
+        let mut book = Book::open(session)?;
+        let owner = book.owner_or_thing(&self.name)?;
         let entity = &book.memory.entities[owner];
         let at = self.at.as_deref().map(|at| book.point(at)).transpose()?;
         let facts: Vec<&Fact> = book
@@ -40,8 +41,13 @@ impl Operate for StorySheet {
             .filter(|fact| !is_alias(fact) && !fact.is_event && !fact.value.is_empty())
             .filter(|fact| at.is_none_or(|at| fact.period.stands_after(at)))
             .collect();
+        let mut about = facts_about(&book.memory, entity);
+        about.retain(|one| at.is_none_or(|at| one.fact.period.stands_after(at)));
         let seen = appearances(&book.memory, &cut_scenes(&book.pages, &book.memory), owner);
-        let mut text = format!("{}  ({})\n", entity.name, entity.at);
+        let mut text = match entity.at.line {
+            0 => format!("{}  (no section of its own in memory)\n", entity.name),
+            _ => format!("{}  ({})\n", entity.name, entity.at),
+        };
         if let [_, aliases @ ..] = entity.names.as_slice()
             && !aliases.is_empty()
         {
@@ -64,25 +70,36 @@ impl Operate for StorySheet {
         } else {
             text.push_str("does not appear in a final chapter\n");
         }
-        text.push_str(&render_state(&facts));
+        let mut lines: Vec<(&Fact, String)> =
+            facts.iter().map(|fact| (*fact, fact.said())).collect();
+        let said = |one: &About<'_>| format!("{}: {}", one.what, one.who);
+        lines.extend(about.iter().map(|one| (one.fact, said(one))));
+        text.push_str(&render_state(lines));
         let told: Vec<_> = facts.iter().map(|fact| as_json(fact)).collect();
+        let others: Vec<_> = about
+            .iter()
+            .map(|one| json!({"what": one.what, "who": one.who, "fact": as_json(one.fact)}))
+            .collect();
+        let place = (entity.at.line > 0).then_some(&entity.at);
         let json = json!({
-            "name": entity.name, "names": entity.names, "at": entity.at, "point": at,
-            "appearances": seen, "facts": told
+            "name": entity.name, "names": entity.names, "at": place, "point": at,
+            "appearances": seen, "facts": told, "about": others
         });
         let when = at
             .map(|at| format!(" at the end of {at}"))
             .unwrap_or_default();
-        Ok(Answer::new(json, text).say(format!("{}{when}", count(facts.len(), "fact"))))
+        Ok(Answer::new(json, text).say(format!(
+            "{}{when}",
+            count(facts.len() + about.len(), "fact")
+        )))
     }
 }
 
 /// Formats facts: those without a start first, then by the chapter in which they begin.
-fn render_state(facts: &[&Fact]) -> String {
-    let mut sorted = facts.to_vec();
-    sorted.sort_by_key(|fact| fact.period.from);
+fn render_state(mut lines: Vec<(&Fact, String)>) -> String {
+    lines.sort_by_key(|(fact, _)| fact.period.from);
     let (mut text, mut heading) = (String::new(), None);
-    for fact in sorted {
+    for (fact, said) in lines {
         let from = fact.period.from;
         if heading != Some(from) {
             text.push_str(&match from {
@@ -91,12 +108,12 @@ fn render_state(facts: &[&Fact]) -> String {
             });
             heading = Some(from);
         }
-        let until = fact
-            .period
-            .until
-            .map(|until| format!("  until {until}"))
-            .unwrap_or_default();
-        text.push_str(&format!("  {}{until}  ({})\n", fact.said(), fact.at));
+        let until = fact.period.until.map(|until| format!("  until {until}"));
+        text.push_str(&format!(
+            "  {said}{}  ({})\n",
+            until.unwrap_or_default(),
+            fact.at
+        ));
     }
     text
 }
