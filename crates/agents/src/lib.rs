@@ -32,5 +32,7 @@ pub use outcome::{Attempt, Confinement, Ending, Event, Outcome, Usage};
 pub use questions::{ASK, CHECK, answer_questions};
 pub use registry::{Setting, resolve_agent};
 pub use sandbox::{SANDBOX_COMMAND, Sandbox, sandbox_main};
+#[cfg(target_os = "linux")]
+pub use sandbox::{probe_landlock, probe_seccomp};
 pub use transcript::Transcript;
 pub use workspace::{Workspace, WorkspaceError};

@@ -343,13 +343,21 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         "integrate",
         &["quipu integrate", "quipu integrate claude --dry-run"],
     ),
+    (
+        "eject",
+        &[
+            "quipu eject --dry-run",
+            "quipu eject --keep-journal ../journal.tar",
+        ],
+    ),
+    ("self check", &["quipu self check"]),
     ("serve", &["quipu serve --open"]),
     ("mcp", &["quipu mcp --as main --agent claude"]),
     ("hook", &["quipu hook session-start --agent claude"]),
     ("memory-tool", &["quipu memory-tool --under memories"]),
     ("completions", &["quipu completions bash"]),
     ("man", &["quipu man man1"]),
-    ("demo", &["quipu demo"]),
+    ("demo", &["quipu demo", "quipu demo book"]),
 ];
 
 pub fn examples(name: &str) -> &'static [&'static str] {

@@ -113,6 +113,8 @@ const SECTIONS: &[(&str, &[&str])] = &[
             "contract",
             "profile",
             "trust",
+            "eject",
+            "self",
             "demo",
         ],
     ),

@@ -11,6 +11,7 @@ mod command_agent;
 mod conflict_notice;
 mod demo;
 mod edit_errors;
+mod eject;
 mod examples;
 mod flow_text;
 mod head_key;

@@ -46,7 +46,7 @@ fn call<T: Operate>(matches: &ArgMatches, session: &Session) -> Result<Answer, F
 }
 
 /// The groups of two-word operations, with their descriptions.
-pub const GROUPS: [(&str, &str); 16] = [
+pub const GROUPS: [(&str, &str); 17] = [
     ("story", "Show people, things and time of a novel"),
     ("task", "Manage the current task of one agent"),
     ("world", "Read and set shared facts by key"),
@@ -59,6 +59,7 @@ pub const GROUPS: [(&str, &str); 16] = [
     ("review", "Show the state of a review panel"),
     ("lease", "Reserve paths for longer than one commit"),
     ("fleet", "Show the workers of a project"),
+    ("self", "Check what works on this machine"),
     ("git", "Merge branches of memory"),
     ("history", "Delete old versions from the journal"),
     ("key", "Manage your key for signing heads"),
@@ -171,6 +172,8 @@ pub const TABLE: &[Operation] = &[
     row::<ops::store::StoreRoles>(),
     row::<ops::import::Import>(),
     row::<ops::integrate::Integrate>(),
+    row::<ops::eject::Eject>(),
+    row::<ops::self_check::SelfCheck>(),
     row::<ops::serve::Serve>(),
     row::<ops::mcp::Mcp>(),
     row::<ops::hook::Hook>(),

@@ -139,7 +139,11 @@ pub(crate) fn blocks(text: &str) -> Vec<(String, String)> {
 
 pub(crate) fn draft(view: &View, report: &str, task: &RehearseTask) -> Sheet {
     let l = task.language;
-    let material = Material::of(report);
+    let mut material = Material::of(report);
+    // What the source explains in sentences comes before what it only names.
+    for part in material.parts.iter_mut().take(3) {
+        part.sort_by_key(|item| Fact::parse(item).is_some_and(|fact| !fact.is_documented()));
+    }
     let title = task
         .unit
         .as_ref()
@@ -354,10 +358,16 @@ fn paragraph(part: usize, item: &str, l: Language) -> Option<String> {
             let members = fact
                 .members
                 .as_ref()
+                .filter(|_| said.is_empty())
                 .map(|members| format!(" It is made of {members}."))
                 .unwrap_or_default();
+            let said = if said.is_empty() {
+                String::new()
+            } else {
+                format!(" {said}")
+            };
             format!(
-                "*{name}* is {} {word} at {place}. {said}{members}",
+                "*{name}* is {} {word} at {place}.{said}{members}",
                 if word.starts_with(['a', 'e', 'i', 'o']) {
                     "an"
                 } else {
@@ -371,6 +381,7 @@ fn paragraph(part: usize, item: &str, l: Language) -> Option<String> {
             let members = fact
                 .members
                 .as_ref()
+                .filter(|_| said.is_empty())
                 .map(|members| format!("它由 {members} 组成。"))
                 .unwrap_or_default();
             format!("*{name}* 是一个 {word}，见 {place}。{said}{members}")
@@ -380,6 +391,7 @@ fn paragraph(part: usize, item: &str, l: Language) -> Option<String> {
             let signature = fact
                 .signature
                 .as_ref()
+                .filter(|_| said.is_empty())
                 .map(|signature| format!(" In full: {signature}."))
                 .unwrap_or_default();
             format!(
@@ -392,6 +404,7 @@ fn paragraph(part: usize, item: &str, l: Language) -> Option<String> {
             let signature = fact
                 .signature
                 .as_ref()
+                .filter(|_| said.is_empty())
                 .map(|signature| format!("完整签名：{signature}。"))
                 .unwrap_or_default();
             format!("{} 在 {place}。{said}{signature}", code(name))

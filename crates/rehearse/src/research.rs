@@ -5,7 +5,8 @@
 use quipu_contract::Language;
 use quipu_text::first_sentence;
 
-use crate::sheet::{Sheet, code, quoted, say};
+use crate::review::sentences;
+use crate::sheet::{Sheet, code, is_han, quoted, say};
 use crate::source::{Item, ItemKind, Module};
 use crate::survey::StatusScan;
 use crate::task::RehearseTask;
@@ -234,31 +235,22 @@ fn decisions(sheet: &mut Sheet, view: &View, survey: &StatusScan, task: &Rehears
         let Some(seen) = view.texts.get(&module.path) else {
             continue;
         };
-        for (at, line) in seen.text.lines().enumerate() {
-            let comment = ["///", "//!", "//", "#"]
-                .iter()
-                .find_map(|mark| line.trim().strip_prefix(mark))
-                .map(str::trim);
-            let Some(comment) = comment.filter(|comment| comment.chars().count() > 12) else {
+        for (line, sentence) in comment_sentences(&seen.text) {
+            let lower = sentence.to_lowercase();
+            if !signs.iter().any(|sign| lower.contains(sign)) {
                 continue;
-            };
-            if signs
-                .iter()
-                .any(|sign| comment.to_lowercase().contains(sign))
-                && !comment.starts_with('[')
-            {
-                let place = if module.cut {
-                    module.path.clone()
-                } else {
-                    format!("{}:{}", module.path, at + 1)
-                };
-                found.push(format!(
-                    "{}: {} ({})",
-                    code(&place),
-                    ended(&quoted(comment), l),
-                    say(l, "the comment's own words", "注释原文")
-                ));
             }
+            let place = if module.cut {
+                module.path.clone()
+            } else {
+                format!("{}:{line}", module.path)
+            };
+            found.push(format!(
+                "{}: {} ({})",
+                code(&place),
+                ended(&quoted(&sentence), l),
+                say(l, "the comment's own words", "注释原文")
+            ));
         }
     }
     found.truncate(10);
@@ -270,6 +262,74 @@ fn decisions(sheet: &mut Sheet, view: &View, survey: &StatusScan, task: &Rehears
             "注释没有说明理由；不作推断",
         ),
     );
+}
+
+/// Returns the sentences of the comments, each with the line on which it begins. A sentence may go
+/// on over several lines; a blank comment line or a line of code ends it.
+fn comment_sentences(text: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    let mut paragraph = Paragraph::default();
+    for (at, line) in text.lines().enumerate() {
+        let comment = COMMENT_MARKS
+            .iter()
+            .find_map(|mark| Some((*mark, line.trim().strip_prefix(mark)?.trim())));
+        // An attribute of Rust and the first line of a script are no comments.
+        let is_code = |(mark, words): &(&str, &str)| *mark == "#" && words.starts_with(['[', '!']);
+        match comment.filter(|it| !it.1.is_empty() && !is_code(it)) {
+            Some((mark, words)) => {
+                if paragraph.mark != mark {
+                    paragraph.end(&mut found);
+                }
+                paragraph.mark = mark;
+                paragraph.add(at + 1, words);
+            }
+            None => paragraph.end(&mut found),
+        }
+    }
+    paragraph.end(&mut found);
+    found
+}
+
+/// Longer marks first: `//` is the beginning of all others.
+const COMMENT_MARKS: [&str; 4] = ["///", "//!", "//", "#"];
+
+/// Comment lines that belong together, joined, and the lines at which they begin.
+#[derive(Default)]
+struct Paragraph {
+    mark: &'static str,
+    text: String,
+    /// Offsets in `text`, with the number of the line that begins there.
+    lines: Vec<(usize, usize)>,
+}
+
+impl Paragraph {
+    fn add(&mut self, line: usize, words: &str) {
+        // Chinese is written without blanks, also where a line ends.
+        let is_joined = self.text.ends_with(is_wide) && words.starts_with(is_wide);
+        if !self.text.is_empty() && !is_joined {
+            self.text.push(' ');
+        }
+        self.lines.push((self.text.len(), line));
+        self.text.push_str(words);
+    }
+
+    fn end(&mut self, found: &mut Vec<(usize, String)>) {
+        let whole = std::mem::take(self);
+        let mut from = 0;
+        for sentence in sentences(&whole.text) {
+            let at = whole.text[from..].find(sentence).unwrap_or_default() + from;
+            from = at + sentence.len();
+            let line = whole.lines.iter().rfind(|(offset, _)| *offset <= at);
+            if let Some((_, line)) = line {
+                found.push((*line, sentence.to_owned()));
+            }
+        }
+    }
+}
+
+/// Whether a character is a Han character or Chinese punctuation.
+fn is_wide(c: char) -> bool {
+    is_han(c) || matches!(c, '\u{3000}'..='\u{303f}' | '\u{ff00}'..='\u{ffef}')
 }
 
 fn material(
@@ -335,4 +395,33 @@ fn material(
     sheet.paragraph(say(l, "Not established:", "没能弄清的："));
     sheet.line("");
     sheet.items(&open, say(l, "nothing", "无"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_of_several_comment_lines_is_whole() {
+        let text = "//! Written by hand, because two patterns must be\n//! compared. It is small.\n\
+            //!\n//! Another\nfn f() {} // because\n    # one\n    # two.\n";
+        let expected = [
+            (1, "Written by hand, because two patterns must be compared."),
+            (2, "It is small."),
+            (4, "Another"),
+            (6, "one two."),
+        ];
+        let expected: Vec<_> = expected.map(|(line, text)| (line, text.to_owned())).into();
+        assert_eq!(comment_sentences(text), expected);
+    }
+
+    #[test]
+    fn chinese_lines_are_joined_without_a_blank() {
+        let text = "// 手写，因为两个模式必须\n// 互相比较。很小。\n";
+        let expected = vec![
+            (1, "手写，因为两个模式必须互相比较。".to_owned()),
+            (2, "很小。".to_owned()),
+        ];
+        assert_eq!(comment_sentences(text), expected);
+    }
 }

@@ -166,6 +166,30 @@ fn restrict(policy: &Policy) -> Result<Option<i32>, String> {
     }
 }
 
+/// Returns the kernel's Landlock version, or `None` without Landlock. Confines a thread that then
+/// ends, because the crate tells the version only of what was confined.
+pub fn probe_landlock() -> Option<i32> {
+    let probe = || {
+        let status = Ruleset::default()
+            .set_compatibility(CompatLevel::BestEffort)
+            .handle_access(AccessFs::from_all(NEWEST))
+            .and_then(|ruleset| ruleset.create())
+            .and_then(|ruleset| ruleset.no_new_privs(true).restrict_self())
+            .ok()?;
+        match status.landlock {
+            LandlockStatus::Available { effective_abi, .. } => Some(effective_abi as i32),
+            _ => None,
+        }
+    };
+    std::thread::spawn(probe).join().ok().flatten()
+}
+
+/// Whether the kernel has the seccomp filters that the sandbox needs.
+pub fn probe_seccomp() -> bool {
+    std::fs::read_to_string("/proc/sys/kernel/seccomp/actions_avail")
+        .is_ok_and(|known| known.split_whitespace().any(|action| action == "trace"))
+}
+
 /// Drops the capabilities of root. Landlock does not restrict all of them: with CAP_PERFMON, for
 /// example, root can read the environment of every process.
 fn drop_capabilities() -> Result<(), String> {

@@ -32,6 +32,8 @@ mod registers;
 #[cfg(target_os = "linux")]
 mod tracer;
 
+#[cfg(target_os = "linux")]
+pub use confine::{probe_landlock, probe_seccomp};
 pub(crate) use grants::{plan_grants, search_path};
 pub(crate) use policy::{Policy, wrap_variables};
 pub(crate) use report::{Report, load_report};

@@ -102,6 +102,22 @@ impl UntrustedRepository {
     /// Sets a value in this clone's configuration. The git process does not apply that
     /// configuration itself.
     pub fn configure(&self, key: &str, value: &str) -> Result<(), String> {
+        self.edit_config(&[key, value])
+    }
+
+    /// Whether this clone's configuration has a section.
+    pub fn has_section(&self, section: &str) -> bool {
+        let head = section_head(section);
+        fs::read_to_string(self.common.join("config"))
+            .is_ok_and(|text| text.lines().any(|line| line.trim() == head))
+    }
+
+    /// Removes a section from this clone's configuration.
+    pub fn remove_section(&self, section: &str) -> Result<(), String> {
+        self.edit_config(&["--remove-section", section])
+    }
+
+    fn edit_config(&self, arguments: &[&str]) -> Result<(), String> {
         let file = self.common.join("config");
         // git would write through a link, which may lead out of the repository.
         if fs::symlink_metadata(&file).is_ok_and(|found| !found.is_file()) {
@@ -110,7 +126,7 @@ impl UntrustedRepository {
         let mut git = plain_git();
         git.args(["config", "--file"])
             .arg(file)
-            .args([key, value])
+            .args(arguments)
             .current_dir(&self.top)
             .env("GIT_DIR", "/dev/null");
         git.stdout(Stdio::null()).stderr(Stdio::piped());
@@ -279,6 +295,14 @@ impl StandIn {
         run(git, bounds)
             .filter(|(code, _)| *code == 0)
             .map(|(_, bytes)| bytes)
+    }
+}
+
+/// The line that opens a section in a configuration that git wrote: `[merge "quipu"]`.
+fn section_head(section: &str) -> String {
+    match section.split_once('.') {
+        Some((first, rest)) => format!("[{first} \"{rest}\"]"),
+        None => format!("[{section}]"),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The table of agent hosts, embedded from `hosts/hosts.toml`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use quipu_contract::{Contract, Language};
 use serde::Deserialize;
@@ -172,16 +172,20 @@ impl Fillings {
 impl Host {
     /// Whether the host is installed on this machine, or was used in this project.
     pub fn is_found(&self, root: &Path) -> bool {
-        let folders = std::env::var_os("PATH")
-            .map(|path| std::env::split_paths(&path).collect::<Vec<_>>())
-            .unwrap_or_default();
-        let is_program =
-            |program: &String| folders.iter().any(|folder| folder.join(program).is_file());
-        self.program.as_ref().is_some_and(is_program)
+        self.place().is_some()
             || self
                 .traces
                 .iter()
                 .any(|trace| root.join(trace).symlink_metadata().is_ok())
+    }
+
+    pub fn has_program(&self) -> bool {
+        self.program.is_some()
+    }
+
+    /// Returns where the host's program is installed.
+    pub fn place(&self) -> Option<PathBuf> {
+        find_program(self.program.as_deref()?)
     }
 
     /// Returns the command that opens the host.
@@ -213,6 +217,14 @@ impl HostFile {
             .replace("{session}", fillings.session)
             .replace("{host}", host)
     }
+}
+
+/// Finds a program in PATH.
+pub fn find_program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path)
+        .map(|folder| folder.join(name))
+        .find(|place| place.is_file())
 }
 
 /// Returns all known hosts.

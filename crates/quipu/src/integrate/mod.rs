@@ -10,5 +10,5 @@ mod plan;
 #[cfg(test)]
 mod plugin;
 
-pub use hosts::{Fillings, Host, hosts};
+pub use hosts::{Fillings, Host, find_program, hosts};
 pub use plan::{Planned, apply, open, plan, read_text, unreached};

@@ -9,7 +9,7 @@ use quipu_store::{Clock, render_second};
 use serde_json::json;
 
 use crate::answer::{Answer, Failure, exit};
-use crate::integrate;
+use crate::integrate::{self, Planned};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -70,6 +70,24 @@ impl Operate for GitSetup {
 }
 
 const ATTRIBUTES: &str = ".gitattributes";
+/// The section of the merge driver in git's configuration.
+pub const DRIVER: &str = "merge.quipu";
+
+/// Plans `.gitattributes` without Quipu's block. A file that is then empty is removed.
+pub fn plan_without_attributes(root: &Path) -> Result<Planned, Failure> {
+    let before = integrate::read_text(&integrate::open(root)?, ATTRIBUTES)?;
+    let after = match &before {
+        Some(text) if text.lines().any(|line| line.trim_end() == BEGIN) => {
+            Some(without_block(text)?).filter(|text| !text.trim().is_empty())
+        }
+        other => other.clone(),
+    };
+    Ok(Planned {
+        path: ATTRIBUTES.to_owned(),
+        before,
+        after,
+    })
+}
 
 /// Converts a rule's path to a pattern of `.gitattributes`. Git's patterns have no variables in
 /// braces and end at the first blank. A character that would need quoting is replaced by `?`, so
@@ -113,9 +131,18 @@ fn attribute_pattern(path: &str, place: &Place) -> Result<String, Failure> {
 const BEGIN: &str = "# quipu: begin";
 const END: &str = "# quipu: end";
 
-/// Returns the text with Quipu's block replaced or added; all other text is kept. A block without
-/// its beginning or end does not show which lines belong to Quipu, so it is refused.
+/// Returns the text with Quipu's block replaced or added; all other text is kept.
 fn with_block(old: &str, lines: &[String]) -> Result<String, Failure> {
+    let mut kept = without_block(old)?;
+    if !kept.is_empty() && !kept.ends_with('\n') {
+        kept.push('\n');
+    }
+    Ok(format!("{kept}{BEGIN}\n{}\n{END}\n", lines.join("\n")))
+}
+
+/// Returns the text without Quipu's block. A block without its beginning or end does not show which
+/// lines belong to Quipu, so it is refused.
+fn without_block(old: &str) -> Result<String, Failure> {
     let mut kept = String::new();
     let mut begun = None;
     for (nth, line) in (1..).zip(old.split_inclusive('\n')) {
@@ -128,13 +155,10 @@ fn with_block(old: &str, lines: &[String]) -> Result<String, Failure> {
             (_, Some(_)) => {}
         }
     }
-    if let Some(nth) = begun {
-        return Err(odd_block(nth, BEGIN));
+    match begun {
+        Some(nth) => Err(odd_block(nth, BEGIN)),
+        None => Ok(kept),
     }
-    if !kept.is_empty() && !kept.ends_with('\n') {
-        kept.push('\n');
-    }
-    Ok(format!("{kept}{BEGIN}\n{}\n{END}\n", lines.join("\n")))
 }
 
 fn odd_block(line: usize, mark: &str) -> Failure {
