@@ -35,6 +35,7 @@ mod note;
 mod questions;
 mod redo;
 mod replay;
+mod round;
 mod scripted;
 mod shared;
 mod snapshot;
